@@ -1,0 +1,100 @@
+"""A Run: what happened when one candidate was run. Facts only; whether they are interesting is the oracle's business."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An exception that left the script (or, inside a Compile, the compiler)."""
+
+    type: str
+    """Qualified name, without `builtins.`: `RuntimeError`, `torch.AcceleratorError`."""
+    text: str
+    bases: tuple[str, ...] = ()
+    """Qualified names of the type's ancestors, so that `exception:RuntimeError` sees an AcceleratorError."""
+    line: int | None = None
+    """Last line of the script's own text in the traceback, from 1."""
+    traceback: str = ""
+
+
+@dataclass(frozen=True)
+class Compile:
+    """One kernel compilation that Triton did (or took from its cache)."""
+
+    kernel: str
+    hash: str
+    """Triton's own hash of the compiled kernel; empty when it failed."""
+    ttir_key: str = ""
+    """sha256 of the TTIR without locations."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    failure: Failure | None = None
+    printed: str = ""
+    """What the compiler wrote to file descriptors 1 and 2 while this failed (MLIR diagnostics, ptxas)."""
+    ir: Mapping[str, str] = field(default_factory=dict)
+    """The stages asked for in `wants`: `ttir`, `ttgir`, `llir`, `ptx`, `sass`."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One kernel launch that the host code asked for."""
+
+    kernel: str
+    hash: str
+    grid: tuple[int, ...]
+    args: tuple[str, ...] = ()
+    """One description an argument, free of addresses: `f32[8, 64] s(64, 1) @0%16 #1a2b3c4d`, `i32 64`."""
+    synced: bool = False
+    """Whether the host waited for the device after this launch and before the script ended."""
+    fault: str = ""
+    """On the virtual GPU: the static fault that this launch ends in, else empty."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What happened. `exit` is None when a signal ended the process or it never answered."""
+
+    mode: str
+    """`virtual`, `warm` (reused context), `fork` (fresh context in a forked child), `cold`, `plain` (`python FILE`)."""
+    exit: int | None
+    signal: int | None = None
+    timed_out: bool = False
+    seconds: float = 0.0
+    stdout: str = ""
+    stderr: str = ""
+    failure: Failure | None = None
+    """The uncaught exception, if the candidate died of one."""
+    driver_error: int = 0
+    """Sticky CUDA error that the driver reported when asked after the script (716: misaligned address)."""
+    compiles: tuple[Compile, ...] = ()
+    launches: tuple[Launch, ...] = ()
+    values: Mapping[int, str] = field(default_factory=dict)
+    """For a watched run: source text of the one simple value that a watched expression took."""
+    children: tuple[str, ...] = ()
+    """Faults seen in child processes of the script."""
+    fresh: bool = True
+    """Whether nothing ran before in the same process and context."""
+    trouble: str = ""
+    """Why this run says nothing (lane died, out of memory beside others): the verdict is then unknown."""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Run:
+        d = dict(data)
+        d["failure"] = _failure(d.get("failure"))
+        d["compiles"] = tuple(Compile(**{**c, "failure": _failure(c.get("failure"))}) for c in d.get("compiles", ()))
+        d["launches"] = tuple(
+            Launch(**{**x, "grid": tuple(x["grid"]), "args": tuple(x.get("args", ()))}) for x in d.get("launches", ())
+        )
+        d["values"] = {int(k): v for k, v in d.get("values", {}).items()}
+        d["children"] = tuple(d.get("children", ()))
+        return cls(**d)
+
+
+def _failure(d: Mapping[str, Any] | None) -> Failure | None:
+    return None if d is None else Failure(**{**d, "bases": tuple(d.get("bases", ()))})
