@@ -1,0 +1,116 @@
+"""How passes look at a Program's tree: nodes by kind, what is around a node, how deep and how heavy it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TypeVar
+
+import libcst as cst
+
+from shrinkray_gpu.reduction.program import Program
+
+N = TypeVar("N", bound=cst.CSTNode)
+
+COMPOUND = (cst.BaseCompoundStatement,)
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+
+
+def every(program: Program, *kinds: type[N]) -> list[N]:
+    """All nodes of these kinds, in the order of the text (an outer one before what it holds)."""
+    spans = program.spans
+    found = [node for node in program.parents if isinstance(node, kinds) and node in spans]
+    return sorted(found, key=lambda node: (spans[node][0], -spans[node][1]))
+
+
+def within(program: Program, outer: cst.CSTNode, *kinds: type[N]) -> list[N]:
+    """Those nodes of these kinds that lie inside `outer` (or are it), in the order of the text."""
+    found: list[N] = []
+    stack: list[cst.CSTNode] = [outer]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, kinds):
+            found.append(node)
+        stack.extend(reversed(node.children))
+    return found
+
+
+def ancestors(program: Program, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The nodes around a node, innermost first."""
+    parents = program.parents
+    while (parent := parents.get(node)) is not None:
+        yield parent
+        node = parent
+
+
+def holds(program: Program, outer: cst.CSTNode, node: cst.CSTNode) -> bool:
+    """Whether `outer` is the node or lies around it."""
+    return outer is node or any(above is outer for above in ancestors(program, node))
+
+
+def statement(program: Program, node: cst.CSTNode) -> cst.CSTNode:
+    """The innermost statement that a node belongs to: a small one (`x = 1`) or a compound one whose header holds it."""
+    if isinstance(node, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
+        return node
+    for above in ancestors(program, node):
+        if isinstance(above, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
+            return above
+    return node
+
+
+def line(program: Program, small: cst.CSTNode) -> cst.CSTNode:
+    """The line that holds a small statement; a compound statement is its own line."""
+    above = program.parents.get(small)
+    return above if isinstance(above, cst.SimpleStatementLine) else small
+
+
+def function(program: Program, node: cst.CSTNode) -> cst.FunctionDef | None:
+    """The function whose body (not header) a node is in."""
+    below: cst.CSTNode = node
+    for above in ancestors(program, node):
+        if isinstance(above, cst.FunctionDef) and above.body is below:
+            return above
+        below = above
+    return None
+
+
+def depth(program: Program, node: cst.CSTNode) -> int:
+    """How many blocks are around a node."""
+    return sum(isinstance(above, cst.BaseSuite) for above in ancestors(program, node))
+
+
+def source(program: Program, node: cst.CSTNode) -> str:
+    """The text of a node, without its decorators, own parentheses and trailing comma."""
+    start, end = program.spans[node]
+    return program.text[start:end]
+
+
+def weight(program: Program, *nodes: cst.CSTNode) -> int:
+    """About how many tokens these nodes are."""
+    return sum(len(_TOKEN.findall(source(program, node))) for node in nodes if node in program.spans)
+
+
+def dotted(node: cst.CSTNode | None) -> str:
+    """`tl.static_range` of such a node, "" of anything that is no plain dotted name."""
+    if isinstance(node, cst.Name):
+        return node.value
+    if isinstance(node, cst.Attribute):
+        front = dotted(node.value)
+        return f"{front}.{node.attr.value}" if front else ""
+    return ""
+
+
+def statements(suite: cst.BaseSuite | cst.Module) -> list[cst.CSTNode]:
+    """The small and compound statements directly in a block."""
+    found: list[cst.CSTNode] = []
+    for entry in suite.body:
+        found.extend(entry.body if isinstance(entry, cst.SimpleStatementLine) else [entry])
+    return found
+
+
+def docstring(body: cst.BaseSuite | cst.Module) -> cst.Expr | None:
+    """The docstring statement of a block, if it has one."""
+    first = next(iter(statements(body)), None)
+    if isinstance(first, cst.Expr) and isinstance(first.value, (cst.SimpleString, cst.ConcatenatedString)):
+        return first
+    return None

@@ -1,0 +1,286 @@
+"""Search: which subset of a pass's Edits to try next. Pure: it yields proposals, is sent answers, and runs nothing.
+
+Probabilistic delta debugging (Wang, Shen, Chen, Xiong, Zhang: "Probabilistic Delta Debugging", ESEC/FSE 2021), made
+parallel. Each edit has a chance of being *needed* by the fault, i.e. that it cannot be applied. The subset with the
+greatest expected gain goes first; a refusal raises the chances of all its members. Plain counters do about as well
+(arXiv 2408.04735), so a refused subset of n also limits its members to subsets of n/2 from then on: that alone bounds
+the search, whatever the weights are.
+
+Many subsets are in flight at once, all on top of the same accepted base; those that hold are merged afterwards, in the
+order of proposal. Nothing here depends on time, so the same edits, answers, width and seed give the same course.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from math import ceil, prod
+from typing import TypeAlias
+
+from shrinkray_gpu.reduction.edit import Edit
+
+Subset: TypeAlias = tuple[Edit, ...]
+
+UNTRIED = 0.125
+"""Chance of being needed of an edit that nothing is known about. The best first subset then has about 7 edits."""
+LIKELY = 0.5
+"""A whole level is proposed at once if it holds with at least this chance."""
+PATIENCE = 3
+"""How often a single edit may come back unknown before it is given up for this search."""
+
+
+@dataclass(frozen=True)
+class Wave:
+    """Proposals to be tried at the same time, each on top of `base`. The test held for `base` (or it is empty)."""
+
+    base: Subset
+    proposals: tuple[Subset, ...]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search ends with."""
+
+    accepted: Subset
+    """The test held for these together (not asked if empty)."""
+    refused: Subset
+    """Each failed alone, on top of what was accepted at that moment."""
+    undecided: Subset
+    """Only ever unknown."""
+
+
+Search: TypeAlias = Generator[Wave, Sequence["bool | None"], Found]
+
+
+def search(
+    edits: Iterable[Edit],
+    *,
+    render: Callable[[Sequence[Edit]], Hashable],
+    effective: Callable[[Sequence[Edit]], Sequence[Edit]] = tuple,
+    width: int = 8,
+    prior: Callable[[Edit], float] = lambda edit: UNTRIED,
+    eager: float = 1.0,
+    rng: random.Random | None = None,
+) -> Search:
+    """Find a large subset of `edits` that may be applied together.
+
+    Yields Waves of at most `width` proposals, is sent one answer a proposal (True: the test holds, False, None:
+    unknown), returns Found. `edits` are in text order, alternatives for one node in order of preference.
+
+    `render` tells whether two subsets come to the same thing: an edit that changes nothing (any more) is not tried.
+    `effective` drops edits that conflict with an earlier one, so that no proposal holds two alternatives.
+    `eager` is the price of a try that holds, in tries that do not. Where each fault spends a GPU context it is about
+    20; then subsets are larger and fewer of them hold, so that there is less to merge.
+    `rng` shakes the first chances a little, for users who want another course.
+    """
+    edits = tuple(edits)
+    course = _Course(render, effective, max(1, width), eager)
+    for level in sorted({edit.level for edit in edits}):
+        shake = rng.uniform(0.8, 1.25) if rng else 1.0
+        members = [edit for edit in edits if edit.level == level]
+        yield from course.level({edit: min(0.99, max(0.001, prior(edit) * shake)) for edit in members})
+    return Found(course.base, tuple(course.refused), tuple(course.undecided))
+
+
+class _Course:
+    """What one search knows. Its generator methods yield Waves; the others only compute."""
+
+    def __init__(
+        self,
+        render: Callable[[Sequence[Edit]], Hashable],
+        effective: Callable[[Sequence[Edit]], Sequence[Edit]],
+        width: int,
+        eager: float,
+    ) -> None:
+        self.render, self.effective, self.width, self.eager = render, effective, width, eager
+        self.base: Subset = ()
+        self.refused: list[Edit] = []
+        self.undecided: list[Edit] = []
+        self.pending: dict[Edit, float] = {}  # chance of being needed, in text order
+        self.limit: dict[Edit, int] = {}  # size of the largest subset it may still be part of
+        self.patience: dict[Edit, int] = {}
+        self.failed: set[Hashable] = set()  # renderings that were refused
+
+    def level(self, chances: dict[Edit, float]) -> Search:
+        """Settle all edits of one level."""
+        self.pending = chances
+        self.limit = dict.fromkeys(chances, len(chances))
+        self.patience = dict.fromkeys(chances, PATIENCE)
+        if self.base:  # an accepted outer block takes the edits inside it along
+            alive = self._alive(list(chances))
+            self.pending = {edit: chance for edit, chance in chances.items() if edit in alive}
+        while self.pending:
+            wave = self._compose()
+            if wave:
+                answers = yield Wave(self.base, wave)
+                held = [subset for subset, answer in zip(wave, answers, strict=True) if self._note(subset, answer)]
+                if held:
+                    self._accept(held[0])
+                    yield from self._fold(held[1:])
+        return Found(self.base, tuple(self.refused), tuple(self.undecided))
+
+    # Composing a wave
+
+    def _compose(self) -> tuple[Subset, ...]:
+        """Up to `width` disjoint subsets. Alternatives of what is already in the wave come only where lanes would
+        idle otherwise, and not where a second success is waste that costs a context."""
+        wave: list[Subset] = []
+        here = self.render(self.base)
+        left = sorted(self.pending, key=lambda edit: round(self.pending[edit], 9))  # stable: text order on equal chance
+        while left and len(wave) < self.width:
+            fit = self._fitting(left)
+            if not fit:  # all of them conflict with what is accepted
+                self._drop(left)
+                break
+            cap = self._cap(fit)
+            rest = fit
+            while rest and len(wave) < self.width:
+                size = self._best_size(rest, cap)
+                subset, rest = rest[:size], rest[size:]
+                seen = self.render(self.base + subset)
+                if seen == here:
+                    self._drop(subset)
+                elif seen in self.failed:
+                    self._refuse(subset)
+                else:
+                    wave.append(subset)
+            if self.eager > 1 and wave:
+                break
+            left = [edit for edit in left if edit not in set(fit)]
+        return tuple(wave)
+
+    def _fitting(self, edits: Sequence[Edit]) -> Subset:
+        """Those of `edits` that conflict neither with the base nor with an earlier one."""
+        kept = set(self.effective((*self.base, *edits)))
+        return tuple(edit for edit in edits if edit in kept)
+
+    def _cap(self, edits: Subset) -> int:
+        """Fill half a wave at least, unless all at once is likely, or successes are too dear to have many of them."""
+        if self.eager > 1 or prod(1 - self.pending[edit] for edit in edits) >= LIKELY:
+            return len(edits)
+        return ceil(len(edits) / max(1, self.width // 2))
+
+    def _best_size(self, edits: Subset, cap: int) -> int:
+        """Size of the prefix with the greatest expected gain for its expected price."""
+        holds, gain, best, size = 1.0, 0, -1.0, 1
+        limit = cap
+        for count, edit in enumerate(edits[:cap], start=1):
+            limit = min(limit, self.limit[edit])
+            if count > limit:
+                break
+            holds *= 1 - self.pending[edit]
+            gain += max(1, edit.weight)
+            value = gain * holds / (1 - holds + self.eager * holds)
+            if value > best:
+                best, size = value, count
+        return size
+
+    def _alive(self, edits: list[Edit]) -> set[Edit]:
+        """Those that still change something. Whole groups are settled by one rendering each."""
+        if not edits or self.render((*self.base, *edits)) == self.render(self.base):
+            return set()
+        if len(edits) == 1:
+            return set(edits)
+        half = len(edits) // 2
+        return self._alive(edits[:half]) | self._alive(edits[half:])
+
+    # Learning from answers
+
+    def _note(self, subset: Subset, answer: bool | None) -> bool:
+        if answer is None:
+            self._shrug(subset)
+        elif not answer:
+            self.failed.add(self.render(self.base + subset))
+            self._refuse(subset)
+        return bool(answer)
+
+    def _accept(self, subset: Subset) -> None:
+        self.base += subset
+        self._drop(subset)
+
+    def _refuse(self, subset: Subset) -> None:
+        if len(subset) == 1:
+            self.refused += subset
+            self._drop(subset)
+            return
+        lost = 1 - prod(1 - self.pending[edit] for edit in subset)
+        for edit in subset:
+            self.pending[edit] = min(0.99, self.pending[edit] / lost)
+        self._halve(subset)
+
+    def _shrug(self, subset: Subset) -> None:
+        """Unknown: nothing is learnt about the chances. Smaller subsets next (it may have been a time limit)."""
+        if len(subset) > 1:
+            self._halve(subset)
+            return
+        (edit,) = subset
+        self.patience[edit] -= 1
+        if self.patience[edit] <= 0:
+            self.undecided.append(edit)
+            self._drop(subset)
+
+    def _halve(self, subset: Subset) -> None:
+        for edit in subset:
+            self.limit[edit] = max(1, min(self.limit[edit], len(subset) // 2))
+
+    def _drop(self, edits: Iterable[Edit]) -> None:
+        for edit in edits:
+            self.pending.pop(edit, None)
+
+    # Merging successes
+
+    def _fold(self, held: Sequence[Subset]) -> Search:
+        """Add subsets that each held on top of the former base: all together, else by halves, in order."""
+        found = Found(self.base, (), ())
+        union = self._fitting([edit for subset in held for edit in subset])
+        if not union:
+            return found  # alternatives of what was accepted
+        together = self.render(self.base + union)
+        if together == self.render(self.base):
+            self._drop(union)
+            return found
+        answer: bool | None = False
+        if together not in self.failed:
+            (answer,) = yield Wave(self.base, (union,))
+        if answer:
+            self._accept(union)
+        elif len(held) == 1:
+            self._note(union, answer)
+        else:
+            if answer is False:
+                self.failed.add(together)
+            half = len(held) // 2
+            yield from self._fold(held[:half])
+            yield from self._fold(held[half:])
+        return found
+
+
+class Memory:
+    """How well edits of each kind went so far: the chances that the next search starts with.
+
+    Kinds are told apart by pass and by the first words of `Edit.what`: `remove function timing`, `remove function loss`.
+    Old counts fade, since what could go early is gone and what is left is mostly needed.
+    """
+
+    def __init__(self) -> None:
+        self._applied: dict[tuple[str, str], float] = {}
+        self._refused: dict[tuple[str, str], float] = {}
+
+    def prior(self, pass_name: str, edit: Edit) -> float:
+        kind = (pass_name, _kind(edit))
+        applied, refused = self._applied.get(kind, 0.0), self._refused.get(kind, 0.0)
+        return min(0.8, max(0.02, (refused + 1) / (applied + refused + 1 / UNTRIED)))
+
+    def learn(self, pass_name: str, found: Found) -> None:
+        for counts, edits in ((self._applied, found.accepted), (self._refused, found.refused)):
+            for kind in counts:
+                if kind[0] == pass_name:
+                    counts[kind] *= 0.5
+            for edit in edits:
+                kind = (pass_name, _kind(edit))
+                counts[kind] = counts.get(kind, 0.0) + 1
+
+
+def _kind(edit: Edit) -> str:
+    return " ".join(edit.what.split()[:2])

@@ -1,0 +1,67 @@
+"""How a launch argument reads in a record: everything that a kernel can tell apart, and no address.
+
+`f32[8, 64] s(64, 1) +0 @0%128` is a tensor: dtype, shape, strides, storage offset in elements, and where its first byte lies
+modulo 128 (so also modulo 16, which Triton specialises on). The virtual GPU adds `#` and a hash of the content. Device
+memory is never read here: that would wait for the device.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+_SHORT = {
+    "float64": "f64",
+    "float32": "f32",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "int64": "i64",
+    "int32": "i32",
+    "int16": "i16",
+    "int8": "i8",
+    "uint8": "u8",
+    "bool": "i1",
+}
+
+
+def describe(value: Any, tensor: Callable[[Any], str] = lambda t: "") -> str:
+    """One argument in words; `tensor` may add to what is said of each tensor."""
+    if value is None or isinstance(value, (bool, float, str)):
+        return "%s %r" % (type(value).__name__, value)
+    if isinstance(value, int):
+        return "%s %d" % ("i32" if -(2**31) <= value < 2**31 else "i64" if value < 2**63 else "u64", value)
+    if isinstance(value, (tuple, list)):
+        return "(" + ", ".join(describe(v, tensor) for v in value) + ")"
+    if hasattr(value, "data_ptr") and hasattr(value, "dtype"):
+        return _tensor(value, tensor)
+    base = getattr(value, "base", None)
+    if hasattr(base, "data_ptr") and hasattr(value, "block_shape"):  # a host-made TensorDescriptor
+        return "desc%r s%r b%r %s" % (
+            list(value.shape),
+            tuple(value.strides),
+            list(value.block_shape),
+            _tensor(base, tensor),
+        )
+    if hasattr(base, "data_ptr"):  # triton.reinterpret's TensorWrapper
+        return "as %s %s" % (getattr(value, "dtype", "?"), _tensor(base, tensor))
+    if hasattr(value, "value") and type(value).__name__ == "constexpr":
+        return "constexpr " + describe(value.value, tensor)
+    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
+    text = str(name) if name else str(value)
+    return "%s %s" % (type(value).__name__, text if " at 0x" not in text else "")
+
+
+def _tensor(value: Any, tensor: Callable[[Any], str]) -> str:
+    name = str(value.dtype).rsplit(".", 1)[-1]
+    try:
+        shape, strides = list(value.shape), tuple(value.stride())
+    except (AttributeError, TypeError):
+        return "%s*" % _SHORT.get(name, name)
+    offset = value.storage_offset() if hasattr(value, "storage_offset") else 0
+    try:
+        start = value.untyped_storage().data_ptr() % 128 if not tensor(value) else 0
+        at = (start + offset * value.element_size()) % 128
+    except (AttributeError, RuntimeError, TypeError):
+        at = value.data_ptr() % 128
+    extra = tensor(value)
+    text = "%s%r s%r +%d @%d%%128" % (_SHORT.get(name, name), shape, strides, offset, at)
+    return text + (" " + extra if extra else "")

@@ -1,0 +1,77 @@
+"""Asks the CUDA driver, through ctypes, whether this process holds a sticky error. Never initialises CUDA."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+
+
+def touched() -> bool:
+    """Whether this process has opened an NVIDIA device: after that a fork of it cannot use CUDA."""
+    for fd in os.listdir("/proc/self/fd"):
+        try:
+            if os.readlink(f"/proc/self/fd/{fd}").startswith("/dev/nvidia"):
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def sticky() -> int:
+    """Wait for the device and return the driver's error code (716: misaligned address), 0 if all is well.
+
+    A sticky error stays with the context, so the code is right however often the script caught the exception.
+    0 also where no context exists. A hung kernel hangs this call: the tool's timeout ends it.
+    """
+    if not touched():
+        return 0
+    cuda = ctypes.CDLL("libcuda.so.1")
+    context = ctypes.c_void_p()
+    code: int = cuda.cuCtxGetCurrent(ctypes.byref(context))
+    if code:
+        return 0 if code == 3 else code  # 3: not initialised
+    if not context.value and not _retain_primary(cuda):
+        return 0
+    return int(cuda.cuCtxSynchronize())
+
+
+def _retain_primary(cuda: ctypes.CDLL) -> bool:
+    """Make the active primary context current in this thread; False if no device has one."""
+    count = ctypes.c_int()
+    if cuda.cuDeviceGetCount(ctypes.byref(count)):
+        return False
+    for index in range(count.value):
+        device, flags, active = ctypes.c_int(), ctypes.c_uint(), ctypes.c_int()
+        cuda.cuDeviceGet(ctypes.byref(device), index)
+        cuda.cuDevicePrimaryCtxGetState(device, ctypes.byref(flags), ctypes.byref(active))
+        if active.value:
+            context = ctypes.c_void_p()
+            cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
+            return bool(cuda.cuCtxSetCurrent(context) == 0)
+    return False
+
+
+def warm() -> None:
+    """Bring up a context and Triton's driver before a candidate arrives: 0.85 s that the candidate then does not wait."""
+    import torch
+
+    torch.empty(1, device="cuda")
+    torch.cuda.synchronize()
+    try:
+        from triton.runtime import driver
+    except ImportError:
+        return
+    driver.active.get_current_target()  # type: ignore[attr-defined]
+
+
+def peak_bytes() -> int:
+    """The most device memory that torch held at once in this process."""
+    import sys
+
+    torch = sys.modules.get("torch")
+    if torch is None or not touched() or not torch.cuda.is_initialized():
+        return 0
+    try:
+        return int(torch.cuda.max_memory_reserved())
+    except RuntimeError:
+        return 0  # the context is gone with its fault

@@ -1,0 +1,164 @@
+"""What one candidate may leave behind in a process, put back before the next. What cannot be put back retires the lane.
+
+Only contexts on a GPU are reused (a fresh one costs 0.4 s of the whole device); without a GPU each candidate gets a
+fork of its own and nothing has to be restored.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import random
+import signal
+import sys
+import threading
+import types
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+WATCHED = ("torch", "triton", "numpy", "builtins", "os", "sys", "random", "math", "time", "inspect")
+"""Packages whose functions and classes a candidate might patch."""
+
+
+class Baseline:
+    """The state of a process that has seen no candidate yet."""
+
+    def __init__(self) -> None:
+        self.environment = dict(os.environ)
+        self.folder = os.getcwd()
+        self.path = list(sys.path)
+        self.modules = set(sys.modules)
+        self.streams = (sys.stdin, sys.stdout, sys.stderr, sys.excepthook, sys.displayhook)
+        self.filters = list(warnings.filters)
+        self.handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)}
+        self.random = random.getstate()
+        self.recursion = sys.getrecursionlimit()
+        self.undo = [undo for undo in (_torch(), _triton(), _numpy()) if undo is not None]
+        self.patched = _callables()
+        gc.collect()
+        gc.freeze()  # so that the collection between two candidates walks only what the candidate made
+
+    def restore(self) -> bool:
+        """Put everything back. False if something cannot be: then the lane must end."""
+        if len(threading.enumerate()) > 1:
+            return False
+        main = sys.modules.get("__main__")
+        if isinstance(main, types.ModuleType):
+            main.__dict__.clear()
+        os.environ.clear()
+        os.environ.update(self.environment)
+        os.chdir(self.folder)
+        sys.path[:] = self.path
+        for name in set(sys.modules) - self.modules:
+            if not name.startswith(WATCHED):
+                del sys.modules[name]
+        sys.stdin, sys.stdout, sys.stderr, sys.excepthook, sys.displayhook = self.streams
+        warnings.filters[:] = self.filters
+        for number, handler in self.handlers.items():
+            signal.signal(number, handler)
+        signal.alarm(0)
+        random.setstate(self.random)
+        sys.setrecursionlimit(self.recursion)
+        sys.settrace(None)
+        sys.setprofile(None)
+        gc.collect()
+        return all(undo() for undo in self.undo) and _same(self.patched)
+
+
+def _callables() -> dict[tuple[str, str], object]:
+    """Every function and class that hangs on a watched module, and the members of Triton's and torch's main classes."""
+    found: dict[tuple[str, str], object] = {}
+    for name, module in list(sys.modules.items()):
+        if name.split(".")[0] in WATCHED and isinstance(module, types.ModuleType):
+            for key, value in list(vars(module).items()):
+                if callable(value) and not isinstance(value, types.ModuleType):
+                    found[name, key] = value
+                    if isinstance(value, type) and name in ("torch", "triton.runtime.jit", "triton.runtime.autotuner"):
+                        found.update({(f"{name}:{key}", member): x for member, x in list(vars(value).items())})
+    return found
+
+
+def _same(before: dict[tuple[str, str], object]) -> bool:
+    for (name, key), value in before.items():
+        module, _, kind = name.partition(":")
+        owner: Any = sys.modules.get(module)
+        holder = vars(owner).get(kind) if kind else owner
+        if holder is None or vars(holder).get(key) is not value:
+            return False
+    return True
+
+
+def _torch() -> Callable[[], bool] | None:
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return None
+    dtype, device = torch.get_default_dtype(), torch.get_default_device()
+    seed, threads = torch.get_rng_state(), torch.get_num_threads()
+    flags = _flags(torch)
+    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
+    held = torch.cuda.memory_allocated() if cuda else 0
+
+    def undo() -> bool:
+        torch.set_default_dtype(dtype)
+        if torch.get_default_device() != device:
+            torch.set_default_device(None)
+        torch.set_rng_state(seed)
+        torch.set_num_threads(threads)
+        torch.set_grad_enabled(True)
+        if cuda:
+            torch.cuda.set_rng_state_all(cuda)
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
+            if torch.cuda.memory_allocated() > held or torch.cuda.current_stream() != torch.cuda.default_stream():
+                return False
+        return _flags(torch) == flags
+
+    return undo
+
+
+def _flags(torch: Any) -> tuple[object, ...]:
+    """Global switches that change what torch computes."""
+    return (
+        torch.are_deterministic_algorithms_enabled(),
+        torch.backends.cuda.matmul.allow_tf32,
+        torch.backends.cudnn.allow_tf32,
+        torch.backends.cudnn.deterministic,
+        torch.backends.cudnn.benchmark,
+        torch.get_float32_matmul_precision(),
+        torch.is_anomaly_enabled(),
+        torch.is_inference_mode_enabled(),
+    )
+
+
+def _triton() -> Callable[[], bool] | None:
+    allocation = sys.modules.get("triton.runtime._allocation")
+    slot = getattr(allocation, "_allocator", None)
+    if slot is None:
+        return None
+    held = slot.get() if hasattr(slot, "get") else slot
+    driver = sys.modules["triton.runtime"].driver
+    active = getattr(driver, "_active", None) or getattr(driver, "active", None)
+
+    def undo() -> bool:
+        # A cold run has no allocator; one that stays would let every "drop set_allocator" succeed here and fail there.
+        if hasattr(slot, "set"):
+            slot.set(held)
+        else:
+            setattr(allocation, "_allocator", held)
+        return active is (getattr(driver, "_active", None) or getattr(driver, "active", None))
+
+    return undo
+
+
+def _numpy() -> Callable[[], bool] | None:
+    numpy = sys.modules.get("numpy")
+    if numpy is None:
+        return None
+    state = numpy.random.get_state()
+
+    def undo() -> bool:
+        numpy.random.set_state(state)
+        return True
+
+    return undo

@@ -1,0 +1,89 @@
+"""Runs one script as `python FILE ARGS...` would: a real `__main__`, its own argv, its source where inspect finds it."""
+
+from __future__ import annotations
+
+import atexit
+import linecache
+import os
+import sys
+import threading
+import traceback
+import types
+from typing import Any
+
+
+def perform(source: str, path: str, argv: list[str], *, asserts: bool = True) -> tuple[int, dict[str, Any] | None]:
+    """Execute `source` as the script at `path`. Returns the exit status and the uncaught exception as a Failure dict.
+
+    The text need not be the file's: Triton and inspect read it from linecache, where an entry without a time stamp is
+    never checked against the disk. `asserts=False` compiles asserts out, for runs whose values are not real.
+    """
+    linecache.cache[path] = (len(source), None, source.splitlines(True), path)
+    main = types.ModuleType("__main__")
+    main.__file__ = path
+    main.__dict__["__builtins__"] = __builtins__
+    main.__dict__["__annotations__"] = {}
+    sys.modules["__main__"] = main
+    sys.argv = [path, *argv]
+    folder = os.path.dirname(path)
+    if not sys.path or sys.path[0] != folder:
+        sys.path.insert(0, folder)
+    status, failure = 0, None
+    try:
+        code = compile(source, path, "exec", dont_inherit=True, optimize=-1 if asserts else 1)
+        exec(code, main.__dict__)
+    except SystemExit as stop:
+        status = _status(stop.code)
+    except BaseException as error:
+        status, failure = 1, _failure(error, path)
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+    try:
+        atexit._run_exitfuncs()
+    except BaseException as error:
+        traceback.print_exception(error)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            pass
+    return status, failure
+
+
+def _status(code: object) -> int:
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF
+    print(code, file=sys.stderr)
+    return 1
+
+
+def _failure(error: BaseException, path: str) -> dict[str, Any]:
+    """Describe and print the exception without the frames of the worker itself."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_frame.f_code.co_filename != path:
+        frame = frame.tb_next
+    error = error.with_traceback(frame or error.__traceback__)
+    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    print(text, end="", file=sys.stderr)
+    lines = [entry.lineno for entry in traceback.extract_tb(error.__traceback__) if entry.filename == path]
+    return {
+        "type": _name(type(error)),
+        "text": _text(error),
+        "bases": [_name(base) for base in type(error).__mro__[1:] if base is not object],
+        "line": lines[-1] if lines else None,
+        "traceback": text[-8000:],
+    }
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)[:8000]
+    except Exception:  # an exception whose __str__ fails still is the one we saw
+        return ""
+
+
+def _name(kind: type) -> str:
+    return kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"

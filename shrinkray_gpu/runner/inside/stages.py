@@ -1,0 +1,80 @@
+"""What is kept of one compilation: the IR stages asked for, the TTIR's identity, plain options, how it failed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+import tempfile
+import traceback
+from typing import Any, Dict, FrozenSet, Mapping, Optional
+
+_LOC_LINE = re.compile(r"^#loc.*\n?", re.MULTILINE)
+_LOC = re.compile(r' ?\bloc\((?:[^()"]|"[^"]*"|\((?:[^()"]|"[^"]*"|\((?:[^()"]|"[^"]*")*\))*\))*\)')
+_TEXTS = ("ttir", "ttgir", "llir", "ptx")
+
+
+def without_locations(text: str) -> str:
+    """MLIR text without its source locations: the same program at another line reads the same."""
+    return _LOC.sub("", _LOC_LINE.sub("", text))
+
+
+def ttir_key(kernel: Any) -> str:
+    text = kernel.asm.get("ttir") if hasattr(kernel.asm, "get") else None
+    return hashlib.sha256(without_locations(text).encode()).hexdigest() if isinstance(text, str) else ""
+
+
+def texts(kernel: Any, wants: FrozenSet[str]) -> Dict[str, str]:
+    """Only the stages asked for; SASS costs a process and is made only then."""
+    out = {}
+    for name in _TEXTS:
+        if name in wants and isinstance(kernel.asm.get(name), str):
+            out[name] = kernel.asm[name]
+    if "sass" in wants and isinstance(kernel.asm.get("cubin"), bytes):
+        out["sass"] = sass(kernel.asm["cubin"])
+    return out
+
+
+def sass(cubin: bytes) -> str:
+    """Disassembly by the tools that come with Triton; empty when there are none (they may be stripped from a wheel)."""
+    import triton
+
+    tools = os.path.join(os.path.dirname(triton.__file__), "backends", "nvidia", "bin")
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as f:
+        f.write(cubin)
+        f.flush()
+        for command in (["nvdisasm", "-c", f.name], ["cuobjdump", "-sass", f.name]):
+            try:
+                done = subprocess.run([os.path.join(tools, command[0]), *command[1:]], capture_output=True, timeout=60)
+            except (OSError, subprocess.SubprocessError):
+                continue
+            if done.returncode == 0:
+                return done.stdout.decode("utf-8", "replace")
+    return ""
+
+
+def options(given: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
+    """The options that survive JSON; others (functions, objects) say nothing that can be compared."""
+    if given is None:
+        return {}
+    items = given if isinstance(given, Mapping) else vars(given)
+    plain = (str, int, float, bool, type(None))
+    out: Dict[str, Any] = {}
+    for name, value in sorted(items.items()):
+        if isinstance(value, plain):
+            out[name] = value
+        elif isinstance(value, (tuple, list)) and all(isinstance(v, plain) for v in value):
+            out[name] = list(value)
+    return out
+
+
+def qualified(kind: type) -> str:
+    return kind.__qualname__ if kind.__module__ == "builtins" else kind.__module__ + "." + kind.__qualname__
+
+
+def failure(error: BaseException) -> Dict[str, Any]:
+    """An exception as the fields of `run.Failure`; the line in the script is for whoever knows which file that is."""
+    bases = tuple(qualified(k) for k in type(error).__mro__[1:] if k is not object)
+    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    return {"type": qualified(type(error)), "text": str(error), "bases": bases, "line": None, "traceback": text}

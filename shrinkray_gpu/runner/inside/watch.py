@@ -1,0 +1,160 @@
+"""Watch: records every kernel that Triton compiles and launches while a candidate runs.
+
+Standard library and the user's own Triton only. It wraps three doors that exist in every Triton from 3.0 to 3.9:
+`triton.compile` (each compilation, also one answered by the cache on disk), `JITFunction.run` (what was asked for) and
+`CompiledKernel.launch_metadata` (the last Python step before the driver: grid evaluated, kernel known). A launch is
+recorded there, before it runs, so that it is on record when the process dies of it. Nothing here waits for a device.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any, Callable, Dict, FrozenSet, List, Optional
+
+import arguments
+import kernelline
+import printed
+import stages
+
+Record = Dict[str, Any]
+
+
+class Watch:
+    """The compilations and launches of one candidate, as plain dicts with the fields of `run.Compile` and `run.Launch`."""
+
+    def __init__(self, wants: FrozenSet[str]) -> None:
+        self.wants = wants
+        self.describe: Callable[[Any], str] = arguments.describe
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything; for the next candidate in the same process."""
+        self.compiles: List[Record] = []
+        self.launches: List[Record] = []
+        self.last_kernel: Any = None
+        self._synced = 0
+        self._seen: Dict[str, Dict[str, str]] = {}
+
+    def install(self) -> None:
+        """Make this the watch that Triton reports to. Wraps Triton only once, whoever asks: a fork server's parent
+        may do it before the fork. Without Triton there is nothing to watch."""
+        global _active
+        _active = self
+        _wrap()
+
+    def uninstall(self) -> None:
+        """Stop listening (the wrappers stay, and cost one test each)."""
+        global _active
+        if _active is self:
+            _active = None
+
+    @property
+    def last_launch(self) -> Optional[Record]:
+        return self.launches[-1] if self.launches else None
+
+    def sync(self) -> None:
+        """The host waited for the device: all launches so far have come to their end."""
+        for launch in self.launches[self._synced :]:
+            launch["synced"] = True
+        self._synced = len(self.launches)
+
+    def compiled(self, name: str, kernel: Any, options: Record) -> None:
+        if kernel.hash not in self._seen:  # reading IR again and again is what would make a long script slow
+            self._seen[kernel.hash] = {"key": stages.ttir_key(kernel), **stages.texts(kernel, self.wants)}
+        ir = dict(self._seen[kernel.hash])
+        key = ir.pop("key")
+        self.compiles.append(
+            {"kernel": name, "hash": kernel.hash, "ttir_key": key, "options": options, "failure": None, "printed": "", "ir": ir}
+        )
+
+    def failed(self, name: str, error: BaseException, options: Record, text: str) -> None:
+        failure = stages.failure(error)
+        self.compiles.append(
+            {"kernel": name, "hash": "", "ttir_key": "", "options": options, "failure": failure, "printed": text, "ir": {}}
+        )
+
+    def launching(self, kernel: Any, grid: Any, args: Any) -> None:
+        self.last_kernel = kernel
+        name = getattr(kernel, "name", "") or getattr(getattr(kernel, "metadata", None), "name", "")
+        self.launches.append(
+            {
+                "kernel": name,
+                "hash": getattr(kernel, "hash", ""),
+                "grid": tuple(int(g) for g in grid),
+                "args": tuple(self.describe(a) for a in args),
+                "synced": False,
+                "fault": "",
+            }
+        )
+
+
+_active: Optional[Watch] = None
+_wrapped = False
+
+
+def _wrap() -> None:
+    global _wrapped
+    if _wrapped:
+        return
+    try:
+        import triton
+        import triton.compiler
+        from triton.runtime.jit import JITFunction
+    except ImportError:
+        return
+    _wrapped = True
+    kernelline.fix()
+    compiler = sys.modules["triton.compiler.compiler"]
+    wrapped = _watched_compile(compiler.compile)
+    for module in (compiler, triton.compiler, triton):
+        module.compile = wrapped
+    jit: Any = JITFunction
+    jit.run = _watched_run(jit.run)
+    kernel: Any = compiler.CompiledKernel
+    kernel.launch_metadata = _watched_launch(kernel.launch_metadata)
+
+
+def _watched_compile(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def compile(src: Any, *args: Any, **kwargs: Any) -> Any:
+        watch = _active
+        if watch is None:
+            return original(src, *args, **kwargs)
+        name = getattr(src, "name", None) or getattr(getattr(src, "fn", None), "__name__", None) or str(src)
+        options = stages.options(kwargs.get("options") or (args[1] if len(args) > 1 else None))
+        before = printed.mark()
+        try:
+            kernel = original(src, *args, **kwargs)
+        except BaseException as error:
+            watch.failed(name, error, options, printed.since(before))
+            raise
+        watch.compiled(kernel.metadata.name if hasattr(kernel.metadata, "name") else name, kernel, options)
+        return kernel
+
+    return compile
+
+
+def _watched_launch(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def launch_metadata(self: Any, grid: Any, stream: Any, *args: Any) -> Any:
+        if _active is not None:
+            _active.launching(self, grid, args)
+        return original(self, grid, stream, *args)
+
+    return launch_metadata
+
+
+def _watched_run(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def run(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+        watch = _active
+        if watch is None or warmup:
+            return original(self, *args, grid=grid, warmup=warmup, **kwargs)
+        before = len(watch.launches)
+        kernel = original(self, *args, grid=grid, warmup=warmup, **kwargs)
+        if len(watch.launches) == before and hasattr(kernel, "hash") and not callable(grid):
+            watch.launching(kernel, grid, args)  # a Triton whose run no longer passes by launch_metadata
+        return kernel
+
+    return run

@@ -1,0 +1,264 @@
+"""The worker: a process in the user's interpreter that imports what the script imports, once, and forks lanes.
+
+    main.py FD           fork server: one child a `spawn` message; children answer on sockets of their own
+    main.py --cold FD    no fork: this very process is the lane, and runs one candidate
+
+Standard library only, until the first message says what to import. The parent never touches CUDA: a forked child of a
+process that did cannot use the GPU.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import importlib
+import importlib.util
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+import time
+import traceback
+from typing import Any
+
+from . import confine, device, stage, wire
+
+DIE_WITH_PARENT = 1
+
+
+def main() -> None:
+    cold = sys.argv[1] == "--cold"
+    control = socket.socket(fileno=int(sys.argv[-1]))
+    control.set_inheritable(False)
+    _die_with_parent()
+    setup, _ = wire.receive(control)
+    if cold:
+        _serve(control, setup)
+        return
+    started = time.monotonic()
+    report = _import(setup)
+    if setup["arch"]:
+        from . import vgpu
+
+        vgpu.prepare(setup["arch"])
+    report.update(seconds=time.monotonic() - started, touched=device.touched(), **_versions())
+    wire.send(control, {"ready": report})
+    _ForkServer(control, setup).serve()
+
+
+def _die_with_parent() -> None:
+    parent = os.getppid()
+    ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(0)
+
+
+def _import(setup: dict[str, Any]) -> dict[str, Any]:
+    """Import what the script imports at its top, if it is installed software and not a module of the script's own."""
+    missing, failed = [], {}
+    own = tuple(os.path.join(folder, "") for folder in setup["own"])
+    for name in setup["imports"]:
+        try:
+            found = importlib.util.find_spec(name)
+        except (ImportError, ValueError, AttributeError):
+            found = None
+        if found is None:
+            missing.append(name)
+            continue
+        if found.origin and found.origin.startswith(own) and "site-packages" not in found.origin:
+            continue
+        try:
+            importlib.import_module(name)
+        except BaseException as error:
+            failed[name] = f"{type(error).__name__}: {error}"
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(1)  # after one parallel operation here, a child's first would hang
+    return {"missing": missing, "failed": failed}
+
+
+def _versions() -> dict[str, Any]:
+    found: dict[str, Any] = {"python": sys.version.split()[0]}
+    for name in ("torch", "triton", "helion"):
+        module = sys.modules.get(name)
+        if module is not None:
+            found[name] = str(getattr(module, "__version__", "?"))
+    torch = sys.modules.get("torch")
+    found["torch_cuda"] = str(torch.version.cuda) if torch is not None else ""
+    return {"versions": found}
+
+
+class _ForkServer:
+    """Forks a lane a message, and reports how each one ended."""
+
+    def __init__(self, control: socket.socket, setup: dict[str, Any]) -> None:
+        self.control, self.setup = control, setup
+        self.lanes: dict[int, int] = {}
+        self.wake, alarm = os.pipe()
+        os.set_blocking(alarm, False)
+        os.set_blocking(self.wake, False)
+        signal.set_wakeup_fd(alarm, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+
+    def serve(self) -> None:
+        try:
+            while True:
+                ready, _, _ = select.select([self.control, self.wake], [], [])
+                if self.wake in ready:
+                    self._reap()
+                if self.control in ready:
+                    message, fds = wire.receive(self.control)
+                    self._fork(message["spawn"], fds[0])
+        except (wire.Closed, OSError):
+            for pid in self.lanes:  # the tool is gone
+                _kill_group(pid)
+            os._exit(0)
+
+    def _fork(self, name: int, fd: int) -> None:
+        pid = os.fork()
+        if pid == 0:
+            self.control.close()
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            os.setsid()
+            _die_with_parent()
+            try:
+                _serve(socket.socket(fileno=fd), self.setup)
+            finally:
+                os._exit(0)
+        os.close(fd)
+        self.lanes[pid] = name
+
+    def _reap(self) -> None:
+        os.read(self.wake, 4096)
+        while self.lanes:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return
+            name = self.lanes.pop(pid, None)
+            if name is not None:
+                wire.send(self.control, {"exited": name, "status": os.waitstatus_to_exitcode(status)})
+
+
+def _kill_group(pid: int) -> None:
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def _serve(link: socket.socket, setup: dict[str, Any]) -> None:
+    """Be a lane. A fault of our own is told as such, never taken for the candidate's."""
+    try:
+        _Lane(link, setup).serve()
+    except BaseException:
+        wire.send(link, {"broken": traceback.format_exc()})
+
+
+class _Lane:
+    """One process that runs candidates: one and no more, unless it holds a context that came out clean."""
+
+    def __init__(self, link: socket.socket, setup: dict[str, Any]) -> None:
+        self.link, self.setup = link, setup
+        self.confined = False
+
+    def serve(self) -> None:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        atexit._clear()  # what the parent's imports registered is not the candidate's
+        os.environ["TMPDIR"] = self.setup["scratch"]
+        baseline = None
+        if self.setup["confine"]:
+            self.confined = confine.confine([self.setup["scratch"], *self.setup["writable"]])
+        if self.setup["warm"]:
+            device.warm()
+            if self.setup["reuse"]:
+                from . import restore
+
+                baseline = restore.Baseline()
+        wire.send(self.link, {"hello": os.getpid(), "confined": self.confined})
+        fresh = True
+        while True:
+            try:
+                request, fds = wire.receive(self.link)
+            except wire.Closed:
+                return
+            for fd, target in zip(fds, (1, 2)):
+                os.dup2(fd, target)
+                os.close(fd)
+            report = self._run(request)
+            report["fresh"] = fresh
+            fresh = False
+            clean = baseline is not None and not report["driver_error"] and baseline.restore()
+            report["again"] = clean
+            wire.send(self.link, report)
+            if not clean:
+                os._exit(0)
+
+    def _run(self, request: dict[str, Any]) -> dict[str, Any]:
+        os.chdir(request["cwd"])
+        arch, watching = self.setup["arch"], request["watch"]
+        saw = _Saw()
+        if request["values"]:
+            import builtins
+
+            builtins.__shrink_saw__ = saw  # type: ignore[attr-defined]
+        log = None
+        if watching:
+            from . import watch
+
+            log = watch.Watch(frozenset(request["wants"]))
+            log.install()
+        arguments = (request["source"], request["path"], request["argv"])
+        if arch:
+            from . import vgpu
+
+            with vgpu.virtual(arch, log):
+                status, failure = stage.perform(*arguments, asserts=request["asserts"])
+            code = vgpu.sticky()
+        else:
+            status, failure = stage.perform(*arguments, asserts=request["asserts"])
+            code = device.sticky()
+        return {
+            "exit": status,
+            "failure": failure,
+            "driver_error": code,
+            "compiles": log.compiles if log else [],
+            "launches": log.launches if log else [],
+            "values": saw.found(),
+            "peak": device.peak_bytes(),
+        }
+
+
+class _Saw:
+    """The function behind `__shrink_saw__(i, value)`: remembers the one simple value that each expression took."""
+
+    SIMPLE = (bool, int, float, str)
+
+    def __init__(self) -> None:
+        self.seen: dict[int, str | None] = {}
+
+    def __call__(self, index: int, value: Any) -> Any:
+        text = self._text(value)
+        self.seen[index] = text if self.seen.get(index, text) == text else None
+        return value
+
+    def found(self) -> dict[int, str]:
+        return {index: text for index, text in self.seen.items() if text is not None}
+
+    def _text(self, value: Any) -> str | None:
+        if value is None or type(value) in self.SIMPLE:
+            text = repr(value)
+            return text if len(text) <= 80 and value == value and text not in ("inf", "-inf") else None
+        if type(value) in (tuple, list) and len(value) <= 8:
+            parts = [self._text(item) for item in value]
+            if None in parts:
+                return None
+            inner = ", ".join(part for part in parts if part is not None)
+            if type(value) is list:
+                return f"[{inner}]"
+            return f"({inner},)" if len(value) == 1 else f"({inner})"
+        if type(value).__module__ == "torch" and type(value).__name__ == "dtype":
+            return str(value)
+        return None

@@ -1,0 +1,345 @@
+"""Processes that run candidates: a Worker forks Lanes; a Lane runs one candidate after another, or just one.
+
+Two candidates are never judged in a context that has seen a sticky error: a lane ends with its first fault.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.runner.inside import wire
+from shrinkray_gpu.runner.run import Run
+
+MAIN = Path(__file__).parent / "inside" / "main.py"
+KEPT = 128 * 1024
+"""Bytes of output kept at either end of each stream."""
+START = 180.0
+"""Seconds that a worker may take to import what the script imports."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What all lanes of a worker share."""
+
+    python: str
+    environment: Mapping[str, str]
+    imports: tuple[str, ...]
+    own: tuple[str, ...]
+    """Folders whose modules belong to the script: not imported in advance."""
+    scratch: str
+    writable: tuple[str, ...] = ()
+    arch: int | None = None
+    """Compute capability times ten: the virtual GPU. None: the real one, if any."""
+    warm: bool = False
+    """Bring up a CUDA context before the candidate arrives."""
+    reuse: bool = False
+    confine: bool = True
+
+    def message(self) -> dict[str, Any]:
+        return {
+            "imports": list(self.imports),
+            "own": list(self.own),
+            "scratch": self.scratch,
+            "writable": list(self.writable),
+            "arch": self.arch,
+            "warm": self.warm,
+            "reuse": self.reuse,
+            "confine": self.confine,
+        }
+
+
+@dataclass(frozen=True)
+class Request:
+    """One candidate, and what to observe while it runs."""
+
+    source: str
+    path: str
+    argv: tuple[str, ...] = ()
+    cwd: str = "/"
+    asserts: bool = True
+    watch: bool = True
+    wants: tuple[str, ...] = ()
+    values: bool = False
+
+    def message(self) -> dict[str, Any]:
+        return {**self.__dict__, "argv": list(self.argv), "wants": list(self.wants)}
+
+
+class Lane:
+    """The tool's end of one process that runs candidates. Used by one thread at a time."""
+
+    def __init__(self, link: socket.socket, name: int, exits: Exits) -> None:
+        self.link, self.name, self.exits = link, name, exits
+        self.pid = 0
+        self.confined = False
+        self.used = 0
+
+    def wait_ready(self, seconds: float) -> bool:
+        """Wait for the process to come up. False if it died or hangs."""
+        if self.pid:
+            return True
+        self.link.settimeout(seconds)
+        try:
+            hello, _ = wire.receive(self.link)
+        except (OSError, wire.Closed):
+            return False
+        self.link.settimeout(None)
+        if "broken" in hello:
+            raise RuntimeError(f"a lane failed to come up: {hello['broken']}")
+        self.pid, self.confined = hello["hello"], hello["confined"]
+        return True
+
+    def run(self, request: Request, *, mode: str, seconds: float) -> tuple[Run, bool, int]:
+        """Run a candidate. Returns what happened, whether the lane can take another, and peak device memory in bytes."""
+        started = time.monotonic()
+        with _Streams() as streams:
+            try:
+                wire.send(self.link, request.message(), streams.writers)
+            except OSError:
+                return Run(mode=mode, exit=None, trouble="the lane was gone before the candidate came"), False, 0
+            streams.close_writers()
+            report = streams.until_report(self.link, started + seconds)
+            spent = time.monotonic() - started
+            if report is _TIMEOUT:
+                self.kill()
+                streams.drain()
+                out, err = streams.texts()
+                return Run(mode, None, timed_out=True, seconds=spent, stdout=out, stderr=err, fresh=not self.used), False, 0
+            if report is None:
+                status = self.exits.wait(self.name, 5.0)
+                streams.drain()
+                out, err = streams.texts()
+                fresh = not self.used
+                if status is None:
+                    return Run(mode, None, seconds=spent, trouble="the lane closed without an exit status"), False, 0
+                if status < 0:
+                    return Run(mode, None, -status, seconds=spent, stdout=out, stderr=err, fresh=fresh), False, 0
+                return Run(mode, status, seconds=spent, stdout=out, stderr=err, fresh=fresh), False, 0
+            streams.drain()
+            out, err = streams.texts()
+            if "broken" in report:
+                return Run(mode, None, trouble=f"the worker itself failed: {report['broken']}"), False, 0
+            again, peak = report.pop("again"), report.pop("peak")
+            self.used += 1
+            run = Run.from_json({**report, "mode": mode, "seconds": spent, "stdout": out, "stderr": err})
+            return run, again, peak
+
+    def kill(self) -> None:
+        """End the process and all that it started."""
+        if self.pid:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+        self.link.close()
+
+
+class Exits:
+    """How processes ended, as their parent reports it."""
+
+    def __init__(self) -> None:
+        self.statuses: dict[int, int] = {}
+        self.changed = threading.Condition()
+        self.closed = False
+
+    def report(self, name: int, status: int) -> None:
+        with self.changed:
+            self.statuses[name] = status
+            self.changed.notify_all()
+
+    def close(self) -> None:
+        with self.changed:
+            self.closed = True
+            self.changed.notify_all()
+
+    def wait(self, name: int, seconds: float) -> int | None:
+        """Exit status, or minus the signal; None if nobody tells within `seconds`."""
+        with self.changed:
+            self.changed.wait_for(lambda: name in self.statuses or self.closed, seconds)
+            return self.statuses.pop(name, None)
+
+
+class Worker:
+    """A fork server in the user's interpreter. Must be made by a thread that outlives it: it dies with its maker."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self.exits = Exits()
+        self.process, self.control = _start(setup)
+        self.control.settimeout(START)
+        try:
+            wire.send(self.control, setup.message())
+            self.report: dict[str, Any] = wire.receive(self.control)[0]["ready"]
+        except (OSError, wire.Closed, KeyError) as error:
+            self.process.kill()
+            text = self.process.communicate()[1].decode(errors="replace").strip().splitlines()
+            last = text[-1] if text else "it said nothing"
+            raise UsageError(f"the worker did not start in {setup.python}: {last}") from error
+        self.control.settimeout(None)
+        self.lock = threading.Lock()
+        self.names = 0
+        threading.Thread(target=self._listen, daemon=True).start()
+        threading.Thread(target=self._discard_output, daemon=True).start()
+
+    def spawn(self) -> Lane:
+        """Fork a lane; it comes up on its own time."""
+        ours, theirs = socket.socketpair()
+        with self.lock, theirs:
+            self.names += 1
+            name = self.names
+            wire.send(self.control, {"spawn": name}, (theirs.fileno(),))
+        return Lane(ours, name, self.exits)
+
+    def close(self) -> None:
+        """End the worker; it takes its lanes along."""
+        with contextlib.suppress(OSError):
+            self.control.shutdown(socket.SHUT_RDWR)
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def _listen(self) -> None:
+        try:
+            while True:
+                message, _ = wire.receive(self.control)
+                self.exits.report(message["exited"], message["status"])
+        except (OSError, wire.Closed):
+            self.exits.close()
+
+    def _discard_output(self) -> None:
+        assert self.process.stderr is not None
+        while self.process.stderr.read(65536):
+            pass
+
+
+def cold(setup: Setup, request: Request, *, seconds: float) -> Run:
+    """Run a candidate in a new process of its own, with nothing imported before it."""
+    process, link = _start(setup, "--cold")
+    exits = Exits()
+    threading.Thread(target=lambda: exits.report(0, process.wait()), daemon=True).start()
+    lane = Lane(link, 0, exits)
+    try:
+        wire.send(link, setup.message())
+        if not lane.wait_ready(START):
+            return Run(mode="cold", exit=None, trouble="the interpreter did not start")
+        lane.pid = process.pid
+        return lane.run(request, mode="cold", seconds=seconds)[0]
+    finally:
+        lane.kill()
+        exits.wait(0, 5.0)
+        assert process.stderr is not None
+        process.stderr.close()
+
+
+def _start(setup: Setup, *options: str) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        try:
+            process = subprocess.Popen(
+                [setup.python, "-B", str(MAIN), *options, str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                env=dict(setup.environment),
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+            )
+        except OSError as error:
+            ours.close()
+            raise UsageError(f"cannot run the interpreter {setup.python}: {error.strerror}") from error
+    return process, ours
+
+
+_TIMEOUT: dict[str, Any] = {}
+
+
+@dataclass
+class _Streams:
+    """Two pipes that a candidate writes to, read with a cap: head and tail are kept, the middle is dropped."""
+
+    writers: tuple[int, ...] = ()
+    readers: tuple[int, ...] = ()
+    kept: dict[int, _Capped] = field(default_factory=dict)
+
+    def __enter__(self) -> _Streams:
+        pipes = [os.pipe(), os.pipe()]
+        self.readers, self.writers = tuple(r for r, _ in pipes), tuple(w for _, w in pipes)
+        self.kept = {reader: _Capped() for reader in self.readers}
+        for reader in self.readers:
+            os.set_blocking(reader, False)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close_writers()
+        for reader in self.readers:
+            os.close(reader)
+
+    def close_writers(self) -> None:
+        for writer in self.writers:
+            os.close(writer)
+        self.writers = ()
+
+    def until_report(self, link: socket.socket, deadline: float) -> dict[str, Any] | None:
+        """Read output until the lane reports; None if it closed without a report, _TIMEOUT at the deadline."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(link, selectors.EVENT_READ)
+            for reader in self.readers:
+                selector.register(reader, selectors.EVENT_READ)
+            while True:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    return _TIMEOUT
+                for key, _ in selector.select(left):
+                    if key.fileobj is link:
+                        try:
+                            return wire.receive(link)[0]
+                        except (OSError, wire.Closed):
+                            return None
+                    if not self._read(key.fd):
+                        selector.unregister(key.fd)
+
+    def drain(self) -> None:
+        for reader in self.readers:
+            while self._read(reader):
+                pass
+
+    def texts(self) -> tuple[str, str]:
+        out, err = (self.kept[reader].text() for reader in self.readers)
+        return out, err
+
+    def _read(self, reader: int) -> bool:
+        try:
+            data = os.read(reader, 65536)
+        except BlockingIOError:
+            return False
+        self.kept[reader].add(data)
+        return bool(data)
+
+
+class _Capped:
+    def __init__(self) -> None:
+        self.head, self.tail, self.dropped = bytearray(), bytearray(), 0
+
+    def add(self, data: bytes) -> None:
+        room = KEPT - len(self.head)
+        self.head += data[:room]
+        self.tail += data[room:] if room < len(data) else b""
+        if len(self.tail) > KEPT:
+            self.dropped += len(self.tail) - KEPT
+            del self.tail[:-KEPT]
+
+    def text(self) -> str:
+        gap = f"\n[{self.dropped} bytes left out]\n".encode() if self.dropped else b""
+        return bytes(self.head + gap + self.tail).decode(errors="replace")

@@ -1,0 +1,151 @@
+"""Hands candidates to lanes: spare ones that are already warm, a worker for each preamble, a cold process when asked."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from shrinkray_gpu.runner import preamble
+from shrinkray_gpu.runner.lanes import START, Lane, Request, Setup, Worker, cold
+from shrinkray_gpu.runner.run import Run
+
+WATCH = False
+WORKERS = 3
+"""Fork servers kept at once. Another environment before the imports needs another one."""
+
+
+@dataclass(frozen=True)
+class Script:
+    """How the user runs the program: everything about it that does not change with the text."""
+
+    path: Path
+    argv: tuple[str, ...] = ()
+    cwd: Path = Path(".")
+    asserts: bool = True
+    wants: tuple[str, ...] = ()
+
+    def request(self, source: str, *, values: bool = False, watch: bool = WATCH) -> Request:
+        return Request(source, str(self.path), self.argv, str(self.cwd), self.asserts, watch, self.wants, values)
+
+
+class Pool:
+    """Lanes for candidates of one script. Thread-safe; `submit` returns at once, `jobs` of them run at a time.
+
+    `setup.environment` is the user's; `mode` names the runs it makes. `mode="cold"` starts a process for each.
+    """
+
+    def __init__(
+        self, script: Script, setup: Setup, *, mode: str, jobs: int, seconds: float, devices: tuple[str, ...] = ()
+    ) -> None:
+        self.script, self.setup, self.mode, self.jobs = script, setup, mode, jobs
+        self.seconds = seconds
+        self.devices = devices or ("",)
+        self.peak = 0
+        self._turn = 0
+        self._workers: OrderedDict[tuple[object, ...], _Stock] = OrderedDict()
+        self._lock = threading.Lock()
+        self._threads = ThreadPoolExecutor(jobs, thread_name_prefix=f"lane-{mode}")
+
+    def start(self, source: str) -> Mapping[str, object]:
+        """Bring up the worker for `source`, and its spare lanes. Returns what the worker says of its interpreter."""
+        stocks = [self._stock(source, device) for device in self.devices]
+        return stocks[0].worker.report
+
+    def submit(self, source: str, *, values: bool = False, fresh: bool = False) -> Future[Run]:
+        """Run a candidate; `fresh` insists on a context that nothing ran in before."""
+        return self._threads.submit(self.run, source, values=values, fresh=fresh)
+
+    def run(self, source: str, *, values: bool = False, fresh: bool = False) -> Run:
+        request = self.script.request(source, values=values)
+        if self.mode == "cold":
+            return self.cold(source, values=values)
+        stock = self._stock(source, self._device())
+        for _ in range(2):
+            lane = stock.take(fresh)
+            if not lane.wait_ready(START):
+                lane.kill()
+                continue
+            mode = "warm" if lane.used else self.mode
+            run, again, peak = lane.run(request, mode=mode, seconds=self.seconds)
+            self.peak = max(self.peak, peak)
+            stock.give_back(lane, again)
+            if not run.trouble:
+                return run
+        return Run(mode=self.mode, exit=None, trouble="no lane came up")
+
+    def cold(self, source: str, *, values: bool = False) -> Run:
+        """Run a candidate in a process of its own, nothing imported beforehand."""
+        setup = replace(self.setup, warm=False, reuse=False, environment=self._environment((), self._device()))
+        return cold(setup, self.script.request(source, values=values), seconds=self.seconds + START)
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        with self._lock:
+            for stock in self._workers.values():
+                stock.close()
+            self._workers.clear()
+        self._threads.shutdown(wait=True)
+
+    def _device(self) -> str:
+        with self._lock:
+            self._turn += 1
+            return self.devices[self._turn % len(self.devices)]
+
+    def _stock(self, source: str, device: str) -> _Stock:
+        """The worker whose environment fits what the candidate sets before its imports."""
+        head = preamble.read(source)
+        key = (head.environment, device)
+        with self._lock:
+            stock = self._workers.get(key)
+            if stock is None:
+                imports = tuple(dict.fromkeys((*head.imports, *self.setup.imports)))
+                setup = replace(self.setup, imports=imports, environment=self._environment(head.environment, device))
+                stock = self._workers[key] = _Stock(Worker(setup), self.jobs // len(self.devices) + 1)
+                if len(self._workers) > WORKERS * len(self.devices):
+                    _, oldest = self._workers.popitem(last=False)
+                    oldest.close()
+            self._workers.move_to_end(key)
+            return stock
+
+    def _environment(self, settings: tuple[tuple[str, str], ...], device: str) -> Mapping[str, str]:
+        chosen = {"CUDA_VISIBLE_DEVICES": device} if device else {}
+        return {**self.setup.environment, **dict(settings), **chosen}
+
+
+class _Stock:
+    """The lanes of one worker: spare ones on the way, and used ones that came out clean."""
+
+    def __init__(self, worker: Worker, spares: int) -> None:
+        self.worker = worker
+        self.lock = threading.Lock()
+        self.clean: deque[Lane] = deque()
+        self.spares: deque[Lane] = deque(worker.spawn() for _ in range(spares))
+        self.closed = False
+
+    def take(self, fresh: bool) -> Lane:
+        with self.lock:
+            if self.clean and not fresh:
+                return self.clean.pop()
+            lane = self.spares.popleft()
+            with contextlib.suppress(OSError):
+                self.spares.append(self.worker.spawn())
+            return lane
+
+    def give_back(self, lane: Lane, again: bool) -> None:
+        with self.lock:
+            if again and not self.closed:
+                self.clean.append(lane)
+                return
+        lane.kill()
+
+    def close(self) -> None:
+        with self.lock:
+            self.closed = True
+            for lane in (*self.clean, *self.spares):
+                lane.link.close()
+        self.worker.close()

@@ -1,0 +1,84 @@
+"""What a worker can do once for all candidates: the imports at the top of the script, and the environment set before them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Preamble:
+    """`imports` in order; `environment` as the script leaves it for the modules it imports after."""
+
+    imports: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+
+
+def read(source: str) -> Preamble:
+    """Read the preamble of a script that parses; an empty one of a script that does not."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return Preamble()
+    statements = list(_top_level(tree.body))
+    imports: dict[str, None] = {}
+    environment: dict[str, str] = {}
+    last = max((i for i, x in enumerate(statements) if isinstance(x, (ast.Import, ast.ImportFrom))), default=-1)
+    for statement in statements[: last + 1]:
+        if isinstance(statement, ast.Import):
+            imports.update({alias.name: None for alias in statement.names})
+        elif isinstance(statement, ast.ImportFrom):
+            if statement.module and not statement.level:
+                imports[statement.module] = None
+        else:
+            environment.update(_settings(statement))
+    return Preamble(tuple(imports), tuple(sorted(environment.items())))
+
+
+def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    for statement in body:
+        if isinstance(statement, ast.Try):
+            yield from _top_level(statement.body)
+        elif isinstance(statement, ast.If):
+            if not _is_main_guard(statement.test):
+                yield from _top_level(statement.body)
+        else:
+            yield statement
+
+
+def _is_main_guard(test: ast.expr) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == "__name__" for node in ast.walk(test))
+
+
+def _settings(statement: ast.stmt) -> dict[str, str]:
+    """`os.environ["K"] = "v"`, `os.environ.setdefault("K", "v")`, `os.environ.update(K="v")` with literal values."""
+    match statement:
+        case ast.Assign(
+            targets=[ast.Subscript(value=holder, slice=ast.Constant(value=str(key)))], value=ast.Constant(value=str(value))
+        ) if _is_environ(holder):
+            return {key: value}
+        case ast.Expr(
+            value=ast.Call(
+                func=ast.Attribute(value=holder, attr="setdefault"),
+                args=[ast.Constant(value=str(key)), ast.Constant(value=str(value))],
+            )
+        ) if _is_environ(holder):
+            return {key: value}
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=holder, attr="update"), args=args, keywords=keywords)) if (
+            _is_environ(holder)
+        ):
+            found = {k.arg: k.value.value for k in keywords if k.arg and isinstance(k.value, ast.Constant)}
+            for arg in args:
+                if isinstance(arg, ast.Dict):
+                    for key, value in zip(arg.keys, arg.values):
+                        if isinstance(key, ast.Constant) and isinstance(value, ast.Constant):
+                            found[key.value] = value.value
+            return {k: v for k, v in found.items() if isinstance(k, str) and isinstance(v, str)}
+    return {}
+
+
+def _is_environ(node: ast.expr) -> bool:
+    return (isinstance(node, ast.Attribute) and node.attr == "environ") or (
+        isinstance(node, ast.Name) and node.id == "environ"
+    )
