@@ -14,10 +14,15 @@ class Answer(enum.Enum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a run shows the fault, and why we say so (one line, for the journal and the user)."""
+    """Whether a run shows the fault, and why we say so (one line, for the journal and the user).
+
+    A provisional "no" comes from a context that another candidate used before: memory that one mapped can swallow an
+    access out of bounds. The last round asks again in a fresh context.
+    """
 
     answer: Answer
     why: str = ""
+    provisional: bool = False
 
     @property
     def faults(self) -> bool:
@@ -26,3 +31,15 @@ class Verdict:
     @property
     def known(self) -> bool:
         return self.answer is not Answer.UNKNOWN
+
+
+def shows(why: str) -> Verdict:
+    return Verdict(Answer.FAULTS, why)
+
+
+def lacks(why: str) -> Verdict:
+    return Verdict(Answer.PASSES, why)
+
+
+def unclear(why: str) -> Verdict:
+    return Verdict(Answer.UNKNOWN, why)

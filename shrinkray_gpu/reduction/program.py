@@ -1,4 +1,181 @@
-"""A Program: the text to be reduced, immutable, its syntax tree and metadata computed once and lazily.
+"""A Program: the text to be reduced, immutable, its syntax tree and metadata computed once and lazily."""
 
-PLACEHOLDER written as a contract; the owner of reduction/ replaces the bodies.
-"""
+from __future__ import annotations
+
+import ast
+import codecs
+import hashlib
+import io
+import re
+import tokenize
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import libcst as cst
+from libcst.metadata import MetadataWrapper, ScopeProvider
+
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.reduction.layout import Layout, Span, lay_out
+from shrinkray_gpu.reduction.size import Size, measure
+
+
+@dataclass(frozen=True)
+class Region:
+    """A stretch of text in one language: the script, a local module, later the CUDA C++ inside a string literal."""
+
+    path: str
+    text: str
+    language: str = "python"
+
+
+@dataclass(frozen=True)
+class Program:
+    """The script (`regions[0]`) and the local modules that it imports."""
+
+    regions: tuple[Region, ...]
+
+    @classmethod
+    def from_text(cls, text: str, path: str = "<script>") -> Program:
+        """A Program of one region; the text is normalised."""
+        return cls((Region(path, normalised(text)),))
+
+    def with_text(self, text: str) -> Program:
+        """The same Program with another main region."""
+        return Program((replace(self.regions[0], text=text), *self.regions[1:]))
+
+    @property
+    def text(self) -> str:
+        """The script."""
+        return self.regions[0].text
+
+    @cached_property
+    def key(self) -> str:
+        """The same for Programs that differ only in comments and layout."""
+        digest = hashlib.sha256()
+        for region in self.regions:
+            digest.update(repr((region.path, region.language, _meaning(region))).encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
+
+    @cached_property
+    def parses(self) -> bool:
+        """Whether every Python region is Python."""
+        return all(_tree(region.text) is not None for region in self.regions if region.language == "python")
+
+    @cached_property
+    def size(self) -> Size:
+        """Smaller is better; the regions' sizes add up."""
+        return Size(*map(sum, zip(*(measure(region.text) for region in self.regions), strict=True)))
+
+    @cached_property
+    def module(self) -> cst.Module:
+        """The syntax tree of the script. Edits name its nodes, so it is made once."""
+        return cst.parse_module(self.text)
+
+    @cached_property
+    def wrapper(self) -> MetadataWrapper:
+        """For libcst's metadata providers; over the very nodes of `module`."""
+        return MetadataWrapper(self.module, unsafe_skip_copy=True)
+
+    @cached_property
+    def scopes(self) -> Mapping[cst.CSTNode, Any]:
+        """libcst's scope of each node."""
+        return self.wrapper.resolve(ScopeProvider)
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Where each node stands."""
+        layout = lay_out(self.module)
+        if layout.text != self.text:
+            raise UsageError(f"{self.regions[0].path}: libcst does not give this source back as it was written")
+        return layout
+
+    @property
+    def parents(self) -> Mapping[cst.CSTNode, cst.CSTNode]:
+        """The parent of each node but the module."""
+        return self.layout.parents
+
+    @property
+    def spans(self) -> Mapping[cst.CSTNode, Span]:
+        """First and last character offset of each node without own parentheses, decorators, comments and newline."""
+        return self.layout.inner
+
+
+def read_program(path: str | Path) -> Program:
+    """Read a script as Python itself would (PEP 263), in a normal form that can be written back as UTF-8."""
+    path = Path(path)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from error
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        text = normalised(data.decode(encoding))
+    except (SyntaxError, UnicodeDecodeError, LookupError) as error:
+        raise UsageError(f"{path}: not a Python source file ({error})") from error
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        where = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+        what = error.msg if isinstance(error, SyntaxError) else str(error)
+        raise UsageError(f"{path}: not Python ({what}{where})") from error
+    program = Program((Region(str(path), text),))
+    try:
+        _ = program.layout
+    except (cst.ParserSyntaxError, RecursionError) as error:
+        raise UsageError(f"{path}: libcst cannot parse it ({str(error).splitlines()[0]})") from error
+    return program
+
+
+_COOKIE = re.compile(r"^([ \t]*#.*?coding[:=][ \t]*)([-\w.]+)")
+
+
+def normalised(text: str) -> str:
+    """No byte order mark, `\\n` alone ends a line, no form feeds before code, a newline at the end, a UTF-8 cookie.
+
+    libcst's offsets and Python's own lines differ in each of these. Form feeds inside a string are content and stay.
+    """
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    if text and not text.endswith("\n"):
+        text += "\n"
+    head = text.split("\n", 2)[:2]
+    for number, line in enumerate(head):
+        found = _COOKIE.match(line)
+        if found and codecs.lookup(found[2]).name != "utf-8":
+            head[number] = f"{found[1]}utf-8{line[found.end() :]}"
+            rest = text.split("\n", 2)[2:]
+            text = "\n".join([*head, *rest])
+        if found or not re.match(r"[ \t\f]*(#|$)", line):
+            break
+    return _without_form_feeds(text) if "\f" in text else text
+
+
+_STRETCH = re.compile(
+    r"(?:'''(?:\\.|[^\\])*?'''|\"\"\"(?:\\.|[^\\])*?\"\"\"|'(?:\\.|[^\\'\n])*'|\"(?:\\.|[^\\\"\n])*\")|#[^\n]*|\f",
+    re.DOTALL,
+)
+
+
+def _without_form_feeds(text: str) -> str:
+    """A form feed outside strings resets Python's column count at the start of a line and is a space elsewhere."""
+
+    def put(match: re.Match[str]) -> str:
+        if match.group() != "\f":
+            return match.group().replace("\f", " ") if match.group().startswith("#") else match.group()
+        return "" if not text[text.rfind("\n", 0, match.start()) + 1 : match.start()].strip() else " "
+
+    return re.sub(r"^[ \t]+(?=\f)", "", _STRETCH.sub(put, text), flags=re.MULTILINE)
+
+
+def _tree(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _meaning(region: Region) -> str:
+    tree = _tree(region.text) if region.language == "python" else None
+    return region.text if tree is None else ast.dump(tree)

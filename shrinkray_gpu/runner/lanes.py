@@ -84,6 +84,8 @@ class Lane:
         self.link, self.name, self.exits = link, name, exits
         self.pid = 0
         self.confined = False
+        self.device: dict[str, Any] = {}
+        """Of a lane with a CUDA context: `name`, `arch`, and `free` bytes of memory when it came up."""
         self.used = 0
 
     def wait_ready(self, seconds: float) -> bool:
@@ -99,6 +101,7 @@ class Lane:
         if "broken" in hello:
             raise RuntimeError(f"a lane failed to come up: {hello['broken']}")
         self.pid, self.confined = hello["hello"], hello["confined"]
+        self.device = hello["device"]
         return True
 
     def run(self, request: Request, *, mode: str, seconds: float) -> tuple[Run, bool, int]:

@@ -6,7 +6,6 @@ import contextlib
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from shrinkray_gpu.runner import preamble
 from shrinkray_gpu.runner.lanes import START, Lane, Request, Setup, Worker, cold
 from shrinkray_gpu.runner.run import Run
 
-WATCH = False
 WORKERS = 3
 """Fork servers kept at once. Another environment before the imports needs another one."""
 
@@ -29,12 +27,12 @@ class Script:
     asserts: bool = True
     wants: tuple[str, ...] = ()
 
-    def request(self, source: str, *, values: bool = False, watch: bool = WATCH) -> Request:
+    def request(self, source: str, *, values: bool = False, watch: bool = True) -> Request:
         return Request(source, str(self.path), self.argv, str(self.cwd), self.asserts, watch, self.wants, values)
 
 
 class Pool:
-    """Lanes for candidates of one script. Thread-safe; `submit` returns at once, `jobs` of them run at a time.
+    """Lanes for candidates of one script. Thread-safe: `jobs` calls of `run` go on at a time, the others wait.
 
     `setup.environment` is the user's; `mode` names the runs it makes. `mode="cold"` starts a process for each.
     """
@@ -46,21 +44,26 @@ class Pool:
         self.seconds = seconds
         self.devices = devices or ("",)
         self.peak = 0
+        """The most device memory that a candidate held, in bytes."""
+        self.arch: int | None = None
+        self.device_name = ""
+        self.free_bytes = 0
         self._turn = 0
         self._workers: OrderedDict[tuple[object, ...], _Stock] = OrderedDict()
         self._lock = threading.Lock()
-        self._threads = ThreadPoolExecutor(jobs, thread_name_prefix=f"lane-{mode}")
+        self._free = threading.BoundedSemaphore(jobs)
 
     def start(self, source: str) -> Mapping[str, object]:
         """Bring up the worker for `source`, and its spare lanes. Returns what the worker says of its interpreter."""
         stocks = [self._stock(source, device) for device in self.devices]
         return stocks[0].worker.report
 
-    def submit(self, source: str, *, values: bool = False, fresh: bool = False) -> Future[Run]:
-        """Run a candidate; `fresh` insists on a context that nothing ran in before."""
-        return self._threads.submit(self.run, source, values=values, fresh=fresh)
-
     def run(self, source: str, *, values: bool = False, fresh: bool = False) -> Run:
+        """Run a candidate; `fresh` insists on a context that nothing ran in before."""
+        with self._free:
+            return self._run(source, values, fresh)
+
+    def _run(self, source: str, values: bool, fresh: bool) -> Run:
         request = self.script.request(source, values=values)
         if self.mode == "cold":
             return self.cold(source, values=values)
@@ -70,6 +73,9 @@ class Pool:
             if not lane.wait_ready(START):
                 lane.kill()
                 continue
+            if lane.device:
+                self.arch, self.device_name = lane.device["arch"], lane.device["name"]
+                self.free_bytes = self.free_bytes or lane.device["free"]
             mode = "warm" if lane.used else self.mode
             run, again, peak = lane.run(request, mode=mode, seconds=self.seconds)
             self.peak = max(self.peak, peak)
@@ -84,12 +90,10 @@ class Pool:
         return cold(setup, self.script.request(source, values=values), seconds=self.seconds + START)
 
     def close(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
         with self._lock:
             for stock in self._workers.values():
                 stock.close()
             self._workers.clear()
-        self._threads.shutdown(wait=True)
 
     def _device(self) -> str:
         with self._lock:

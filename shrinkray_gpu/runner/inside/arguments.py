@@ -7,7 +7,9 @@ memory is never read here: that would wait for the device.
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Optional
+
+Content = Optional[Callable[[Any], str]]
 
 _SHORT = {
     "float64": "f64",
@@ -23,45 +25,41 @@ _SHORT = {
 }
 
 
-def describe(value: Any, tensor: Callable[[Any], str] = lambda t: "") -> str:
-    """One argument in words; `tensor` may add to what is said of each tensor."""
+def describe(value: Any, content: Content = None) -> str:
+    """One argument in words. With `content` (only the virtual GPU can read for nothing) a word on what a tensor holds."""
     if value is None or isinstance(value, (bool, float, str)):
         return "%s %r" % (type(value).__name__, value)
     if isinstance(value, int):
         return "%s %d" % ("i32" if -(2**31) <= value < 2**31 else "i64" if value < 2**63 else "u64", value)
     if isinstance(value, (tuple, list)):
-        return "(" + ", ".join(describe(v, tensor) for v in value) + ")"
+        return "(" + ", ".join(describe(v, content) for v in value) + ")"
     if hasattr(value, "data_ptr") and hasattr(value, "dtype"):
-        return _tensor(value, tensor)
+        return _tensor(value, content)
     base = getattr(value, "base", None)
     if hasattr(base, "data_ptr") and hasattr(value, "block_shape"):  # a host-made TensorDescriptor
         return "desc%r s%r b%r %s" % (
             list(value.shape),
             tuple(value.strides),
             list(value.block_shape),
-            _tensor(base, tensor),
+            _tensor(base, content),
         )
     if hasattr(base, "data_ptr"):  # triton.reinterpret's TensorWrapper
-        return "as %s %s" % (getattr(value, "dtype", "?"), _tensor(base, tensor))
+        return "as %s %s" % (getattr(value, "dtype", "?"), _tensor(base, content))
     if hasattr(value, "value") and type(value).__name__ == "constexpr":
-        return "constexpr " + describe(value.value, tensor)
+        return "constexpr " + describe(value.value, content)
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
     text = str(name) if name else str(value)
     return "%s %s" % (type(value).__name__, text if " at 0x" not in text else "")
 
 
-def _tensor(value: Any, tensor: Callable[[Any], str]) -> str:
+def _tensor(value: Any, content: Content) -> str:
     name = str(value.dtype).rsplit(".", 1)[-1]
     try:
         shape, strides = list(value.shape), tuple(value.stride())
     except (AttributeError, TypeError):
         return "%s*" % _SHORT.get(name, name)
     offset = value.storage_offset() if hasattr(value, "storage_offset") else 0
-    try:
-        start = value.untyped_storage().data_ptr() % 128 if not tensor(value) else 0
-        at = (start + offset * value.element_size()) % 128
-    except (AttributeError, RuntimeError, TypeError):
-        at = value.data_ptr() % 128
-    extra = tensor(value)
+    # A virtual tensor lies in CPU memory, aligned to 64: what counts is where a GPU, whose allocations start at 512, has it.
+    at = (value.data_ptr() if content is None else offset * value.element_size()) % 128
     text = "%s%r s%r +%d @%d%%128" % (_SHORT.get(name, name), shape, strides, offset, at)
-    return text + (" " + extra if extra else "")
+    return text if content is None else text + " " + content(value)

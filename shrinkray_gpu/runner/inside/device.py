@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from typing import Any
 
 
 def touched() -> bool:
@@ -51,8 +52,11 @@ def _retain_primary(cuda: ctypes.CDLL) -> bool:
     return False
 
 
-def warm() -> None:
-    """Bring up a context and Triton's driver before a candidate arrives: 0.85 s that the candidate then does not wait."""
+def warm() -> dict[str, Any]:
+    """Bring up a context and Triton's driver before a candidate arrives: 0.85 s that the candidate then does not wait.
+
+    Returns the device's name, its compute capability times ten as `arch`, and its free memory in bytes.
+    """
     import torch
 
     torch.empty(1, device="cuda")
@@ -60,8 +64,15 @@ def warm() -> None:
     try:
         from triton.runtime import driver
     except ImportError:
-        return
-    driver.active.get_current_target()  # type: ignore[attr-defined]
+        pass
+    else:
+        driver.active.get_current_target()  # type: ignore[attr-defined]
+    major, minor = torch.cuda.get_device_capability()
+    return {
+        "name": torch.cuda.get_device_name(),
+        "arch": 10 * major + minor,
+        "free": torch.cuda.mem_get_info()[0],
+    }
 
 
 def peak_bytes() -> int:

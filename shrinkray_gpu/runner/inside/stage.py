@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import builtins
 import linecache
 import os
 import sys
@@ -10,6 +11,8 @@ import threading
 import traceback
 import types
 from typing import Any
+
+BUILTINS = dict(vars(builtins))
 
 
 def perform(source: str, path: str, argv: list[str], *, asserts: bool = True) -> tuple[int, dict[str, Any] | None]:
@@ -36,6 +39,8 @@ def perform(source: str, path: str, argv: list[str], *, asserts: bool = True) ->
         status = _status(stop.code)
     except BaseException as error:
         status, failure = 1, _failure(error, path)
+    finally:
+        vars(builtins).update(BUILTINS)  # a candidate that replaced `len` must not garble our report
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and not thread.daemon:
             thread.join()

@@ -12,10 +12,7 @@ import functools
 import sys
 from typing import Any, Callable, Dict, FrozenSet, List, Optional
 
-import arguments
-import kernelline
-import printed
-import stages
+from . import arguments, kernelline, printed, stages
 
 Record = Dict[str, Any]
 

@@ -171,13 +171,14 @@ class _Lane:
         baseline = None
         if self.setup["confine"]:
             self.confined = confine.confine([self.setup["scratch"], *self.setup["writable"]])
+        about = {}
         if self.setup["warm"]:
-            device.warm()
-            if self.setup["reuse"]:
-                from . import restore
+            about = device.warm()
+        if self.setup["reuse"]:
+            from . import restore
 
-                baseline = restore.Baseline()
-        wire.send(self.link, {"hello": os.getpid(), "confined": self.confined})
+            baseline = restore.Baseline()
+        wire.send(self.link, {"hello": os.getpid(), "confined": self.confined, "device": about})
         fresh = True
         while True:
             try:

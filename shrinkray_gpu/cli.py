@@ -1,0 +1,216 @@
+"""The command `shrink`: arguments in, words out. All work is done by the public API."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import click
+from tqdm import tqdm
+
+from shrinkray_gpu.errors import ShrinkError, UsageError
+from shrinkray_gpu.judge import Judge
+from shrinkray_gpu.oracle import table
+from shrinkray_gpu.passes import PASSES
+from shrinkray_gpu.reduce import Options, Result, reduce
+from shrinkray_gpu.reduction.engine import Event
+
+
+class _Command(click.Command):
+    """Click's, with every complaint about the arguments in one line."""
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        try:
+            return super().main(*args, **{**extra, "standalone_mode": False})
+        except click.ClickException as error:
+            _fail(f"{error.format_message()} (shrink --help lists what there is)", 2)
+        except click.Abort:
+            sys.exit(130)
+        except click.exceptions.Exit as end:
+            sys.exit(end.exit_code)
+
+
+@click.command(cls=_Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.argument("file", type=click.Path(path_type=Path), required=False)
+@click.argument("args", nargs=-1)
+@click.option("--oracle", multiple=True, metavar="SPEC", help="What must persist; repeatable, all must hold. Without it the fault seen is adopted.")
+@click.option("--reject", multiple=True, metavar="SPEC", help="What must not happen; repeatable.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Where the result goes. Default: repro_<stem>.py beside FILE.")
+@click.option("--python", default=sys.executable, metavar="PATH", show_default="this one", help="Interpreter that runs the candidates; needs nothing of ours.")
+@click.option("--arch", metavar="sm_90", help="No GPU: compile for this architecture on the virtual GPU, launch nothing.")
+@click.option("--keep", multiple=True, metavar="NAME", help="Never remove this definition. Also `# shrink: keep` on a statement.")
+@click.option("--skip-pass", multiple=True, metavar="NAME", help="Leave this pass out; repeatable.")
+@click.option("--list-passes", is_flag=True, help="Print the passes in order, and end.")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Lanes. Default: what cores and device memory allow.")
+@click.option("--timeout", type=click.FloatRange(0, min_open=True), metavar="S", help="Seconds that a run may take. Default: from the original.")
+@click.option("--max-time", type=click.FloatRange(0, min_open=True), metavar="S", help="Seconds of search, after which the best so far is the result.")
+@click.option("--env", multiple=True, metavar="K=V", help="Environment variable for the candidates; repeatable.")
+@click.option("--cwd", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Working directory of the candidates. Default: this one.")
+@click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same result.")
+@click.option("--final-runs", type=click.IntRange(1), default=3, show_default=True, metavar="N", help="Clean runs that verify the result.")
+@click.option("--resume", is_flag=True, help="Go on with an interrupted reduction; takes over a best.py edited by hand.")
+@click.option("--restart", is_flag=True, help="Begin anew and forget an earlier reduction of FILE.")
+@click.option("--mode", type=click.Choice(["fork", "cold"]), help="Force a running mode, for comparison.")
+@click.option("--quiet", is_flag=True, help="No progress bar; only the result.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else.")
+@click.option("--verbose", is_flag=True, help="Tell each accepted step.")
+@click.version_option(package_name="shrinkray-gpu", prog_name="shrink")
+def main(file: Path | None, args: tuple[str, ...], **given: Any) -> None:
+    """Reduce FILE, run as `python FILE ARGS...`, to the smallest standalone script that still shows the same fault.
+
+    Exit codes: 0 reduced, 2 usage, 3 did not reproduce, 4 final check failed (the best verified program is still
+    written), 130 interrupted (the best so far is written; --resume goes on).
+    """
+    if given["list_passes"]:
+        for one in PASSES:
+            click.echo(f"{one.name:16} {one.why}")
+        return
+    quiet = given["quiet"] or given["as_json"]
+    if file is None:
+        _fail("which file? Usage: shrink FILE [options] [-- ARGS...]", 2)
+    bar = None if quiet else _Bar(given["verbose"])
+    interrupt = _Interrupt()
+    try:
+        options = _options(args, given)
+        result = reduce(
+            file,
+            options,
+            say=(lambda text: None) if quiet else (lambda text: click.echo(text, err=True)),
+            progress=bar.show if bar else (lambda event, judge: None),
+            stop=interrupt.asked,
+        )
+    except ShrinkError as error:
+        if bar:
+            bar.close()
+        _fail(str(error), error.exit_code)
+    except KeyboardInterrupt:
+        if bar:
+            bar.close()
+        _fail("interrupted before anything was saved", 130)
+    if bar:
+        bar.close()
+    if given["as_json"]:
+        click.echo(json.dumps(result.to_json()))
+    else:
+        _tell(result, file)
+    if result.interrupted:
+        sys.exit(130 if interrupt.asked() else 0)
+
+
+def _options(args: tuple[str, ...], given: dict[str, Any]) -> Options:
+    known = [one.name for one in PASSES]
+    for name in given["skip_pass"]:
+        if name not in known:
+            raise UsageError(f"--skip-pass {name}: no such pass. There are {', '.join(known)}")
+    environment = {}
+    for setting in given["env"]:
+        key, equals, value = setting.partition("=")
+        if not key or not equals:
+            raise UsageError(f"--env {setting}: write it as NAME=VALUE")
+        environment[key] = value
+    python = given["python"]
+    found = shutil.which(python)
+    if found is None:
+        raise UsageError(f"--python {python}: no such interpreter. Give its path")
+    return Options(
+        oracle=given["oracle"],
+        reject=given["reject"],
+        output=given["output"],
+        python=found,
+        arch=_architecture(given["arch"]),
+        argv=args,
+        keep=frozenset(given["keep"]),
+        skip=frozenset(given["skip_pass"]),
+        jobs=given["jobs"],
+        timeout=given["timeout"],
+        max_time=given["max_time"],
+        environment=environment,
+        cwd=given["cwd"],
+        seed=given["seed"],
+        resume=given["resume"],
+        restart=given["restart"],
+        final_runs=given["final_runs"],
+        mode=given["mode"],
+    )
+
+
+def _architecture(name: str | None) -> int | None:
+    if name is None:
+        return None
+    match = re.fullmatch(r"(?:sm_?)?(\d{2,3})a?", name)
+    if match is None or not 70 <= int(match[1]) <= 121:
+        raise UsageError(f"--arch {name}: name an NVIDIA architecture such as sm_80, sm_90 or sm_100")
+    return int(match[1])
+
+
+def _tell(result: Result, file: Path) -> None:
+    """The summary, for a person."""
+    tries = ", ".join(f"{count} {tier}" for tier, count in sorted(result.tries.items()))
+    spent = result.seconds
+    gpu = f", {spent['gpu']:.0f} s of lanes on the GPU" if spent["gpu"] else ""
+    head = "interrupted: the best so far" if result.interrupted else "reduced"
+    click.echo(f"{head}: {file} from {result.before[0]} lines to {result.after[0]}, {result.before[1]} tokens to {result.after[1]}")
+    click.echo(
+        f"  {sum(result.tries.values())} tries ({tries}) in {sum(spent[k] for k in ('start', 'search', 'check')):.0f} s: start "
+        f"{spent['start']:.0f}, search {spent['search']:.0f}, final check {spent['check']:.0f}{gpu}"
+    )
+    click.echo(f"  {result.spec!r} in {result.verified} of {result.final_runs} clean runs")
+    click.echo(f"  saved: {result.output}")
+    click.echo(f"  shows the fault: {result.command}")
+    if result.interrupted:
+        click.echo("  go on with: the same command and --resume")
+
+
+class _Bar:
+    """One tqdm bar: how much of the program is gone."""
+
+    def __init__(self, verbose: bool) -> None:
+        self.bar: tqdm[Any] | None = None
+        self.verbose = verbose
+        self.started = time.monotonic()
+
+    def show(self, event: Event, judge: Judge) -> None:
+        if self.bar is None:
+            self.bar = tqdm(total=event.start_tokens, unit="tok", leave=False, dynamic_ncols=True, bar_format="{l_bar}{bar:12}| {n_fmt}/{total_fmt} tokens gone {postfix}")
+        self.bar.n = event.start_tokens - event.tokens
+        seconds = max(time.monotonic() - self.started, 0.001)
+        total = sum(judge.tries.values())
+        tiers = " ".join(f"{tier} {count}" for tier, count in sorted(judge.tries.items()))
+        self.bar.set_postfix_str(
+            f"{event.lines} lines, {tiers}, {total / seconds:.0f} tries/s, {judge.pool.jobs} lanes, {event.pass_name}"
+        )
+        if self.verbose and event.accepted:
+            self.bar.write(f"{event.tokens:6} tokens {event.lines:4} lines  {event.pass_name}: {event.what}", file=sys.stderr)
+
+    def close(self) -> None:
+        if self.bar is not None:
+            self.bar.close()
+
+
+class _Interrupt:
+    """The first Ctrl-C asks for a stop at the next wave, the second ends at once."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        signal.signal(signal.SIGINT, self._note)
+        signal.signal(signal.SIGTERM, self._note)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self.count += 1
+        if self.count > 1:
+            raise KeyboardInterrupt
+
+    def asked(self) -> bool:
+        return self.count > 0
+
+
+def _fail(text: str, code: int) -> Any:
+    click.echo(f"shrink: {text}", err=True)
+    sys.exit(code)

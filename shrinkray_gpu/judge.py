@@ -1,0 +1,120 @@
+"""From candidate to verdict, by the cheapest tier that can tell: the dry run, launches judged before, a lane, a cold process.
+
+The runner says what happened, the oracle whether that is the fault; this is where they meet, and where tries are counted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from shrinkray_gpu.oracle import Oracle
+from shrinkray_gpu.oracle.verdict import Answer, Verdict
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.runner.pool import Pool
+from shrinkray_gpu.runner.run import Run
+
+DRY, CREDIT, LANE, COLD = "dry run", "credit", "lane", "cold"
+
+
+class Judge:
+    """Judges candidates in parallel.
+
+    `pool` holds the lanes that decide. `dry`, where given, is a pool on the virtual GPU that sorts out in milliseconds,
+    on the CPU, the candidates that never get to a launch, and recognises launches that were judged before: those are
+    accepted on credit, which the engine has confirmed by cold runs.
+    """
+
+    def __init__(self, oracle: Oracle, pool: Pool, *, dry: Pool | None = None, credit: bool = True) -> None:
+        self.oracle, self.pool, self.dry, self.credit = oracle, pool, dry, credit
+        self.tries: Counter[str] = Counter()
+        self.lane_seconds = 0.0
+        self.insist = False
+        """Repeat in fresh contexts what a reused one denied: set in the last round."""
+        self._known: dict[str, Future[Verdict]] = {}
+        self._lock = threading.Lock()
+        self._threads = ThreadPoolExecutor(pool.jobs + (dry.jobs if dry else 0), thread_name_prefix="judge")
+
+    def __call__(self, programs: Sequence[Program]) -> list[Verdict]:
+        """Verdicts in the order of the programs."""
+        return list(self._threads.map(lambda program: self.judge(program.text), programs))
+
+    def judge(self, source: str) -> Verdict:
+        if not self.oracle.needs_run:
+            self.tries[COLD] += 1
+            return self.oracle.judge_text(source, self.pool.script.path.name)
+        if self.dry is None:
+            return self._lane(source)
+        run = self.dry.run(source)
+        self.tries[DRY] += 1
+        if run.trouble or run.timed_out:
+            return self._lane(source)
+        if run.failure is not None and not run.driver_error and not self.oracle.judge(run).faults:
+            return Verdict(Answer.PASSES, f"dry run: {run.failure.type}: {run.failure.text[:100]}")
+        if not self.credit:
+            return self._lane(source)
+        return self._once(_signature(run), source)
+
+    def _once(self, signature: str, source: str) -> Verdict:
+        """One lane run for all candidates that make the same launches."""
+        with self._lock:
+            known = self._known.get(signature)
+            if known is None:
+                mine = self._known[signature] = Future()
+        if known is not None:
+            verdict = known.result()
+            if verdict.known and not (self.insist and verdict.provisional):
+                self.tries[CREDIT] += 1
+                return Verdict(verdict.answer, "on credit: its launches were judged before", verdict.provisional)
+            return self._lane(source)
+        try:
+            verdict = self._lane(source)
+        except BaseException as error:
+            mine.set_exception(error)
+            raise
+        mine.set_result(verdict)
+        if not verdict.known:
+            with self._lock:
+                self._known.pop(signature, None)
+        return verdict
+
+    def _lane(self, source: str) -> Verdict:
+        started = time.monotonic()
+        run = self.pool.run(source, fresh=self.insist)
+        self.lane_seconds += time.monotonic() - started
+        self.tries[COLD if run.mode == "cold" else LANE] += 1
+        verdict = self.oracle.judge(run)
+        provisional = verdict.answer is Answer.PASSES and not run.fresh
+        return Verdict(verdict.answer, verdict.why, provisional)
+
+    def values(self, program: Program) -> Mapping[int, str]:
+        """The values that a program with watched expressions computes."""
+        return self.pool.run(program.text, values=True).values
+
+    def confirm(self, program: Program) -> Future[Verdict]:
+        """Judge the program in a cold process, beside the search."""
+        return self._threads.submit(self.cold, program.text)
+
+    def cold(self, source: str) -> Verdict:
+        self.tries[COLD] += 1
+        if not self.oracle.needs_run:
+            return self.oracle.judge_text(source, self.pool.script.path.name)
+        return self.oracle.judge(self.pool.cold(source))
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
+
+def _signature(run: Run) -> str:
+    """The launches that a program asks for, free of names and addresses, and how its host code ended."""
+    kernels = {compiled.hash: (compiled.ttir_key, sorted(compiled.options.items())) for compiled in run.compiles}
+    launches = [(kernels.get(x.hash, x.hash), x.grid, x.args, x.synced, bool(x.fault)) for x in run.launches]
+    failed = [(c.failure.type, c.failure.text) for c in run.compiles if c.failure]
+    ended = (run.exit, run.signal, run.failure.type if run.failure else "", run.driver_error)
+    return hashlib.sha256(repr((launches, failed, ended)).encode()).hexdigest()
+
+

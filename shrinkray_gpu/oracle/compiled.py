@@ -1,0 +1,108 @@
+"""Oracles on the compiler: what it raised or printed, and the code that it made."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ..runner.run import Run
+from . import speech
+from .oracle import Oracle
+from .sticky import STATIC_RULES, static_rule
+from .verdict import Verdict, lacks, shows, unclear
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompileSays(Oracle):
+    """`compile:regex`: raised or printed while Triton compiles.
+
+    Most compiler messages are only printed: eight of nine crashes tried leave no more than
+    `PassManager::run failed` in the exception.
+    """
+
+    pattern: re.Pattern[str]
+    shown: str = ""
+    """Whether the original `died` of it or `swallowed` it (an autotuner does)."""
+
+    def found(self, run: Run) -> Verdict:
+        for compile in run.compiles:
+            text = speech.diagnostics(compile)
+            if self.pattern.search(text):
+                line = f"compiling {compile.kernel}: {_matching_line(self.pattern, text)}"
+                if self.shown == "died" and not speech.failed(run):
+                    return lacks(f"{line}, but the script ends well, unlike the original")
+                return shows(line)
+        if run.mode == "plain" or run.signal is not None:
+            # Nobody watches a plain process compile, and a crash takes the watcher with it.
+            for said in speech.heard(run):
+                text = speech.LISTING.sub("", said.text)
+                if self.pattern.search(text):
+                    return shows(f"{said.place}: {_matching_line(self.pattern, text)}")
+            if self.shown == "swallowed" and not speech.failed(run):
+                return unclear(f"it ends well, as the original does, and nobody watches a {run.mode} run compile")
+        broken = next((one for one in run.compiles if one.failure is not None), None)
+        if broken is not None and broken.failure is not None:
+            said_instead = speech.clipped(speech.spoken(broken.failure))
+            return lacks(f"compiling {broken.kernel} fails otherwise: {said_instead}")
+        compiled = f"{len(run.compiles)} kernels compiled" if run.compiles else "nothing was compiled"
+        return lacks(f"{compiled}, {speech.ending(run)}")
+
+    def calibrated(self, reference: Run) -> CompileSays:
+        shown = "died" if speech.failed(reference) else "swallowed"
+        return super().calibrated(reference)._with(shown=shown)
+
+    def asks_for(self, words: str) -> bool:
+        return bool(self.pattern.search(words))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodeHas(Oracle):
+    """`ttgir:regex` and its like: some compiled kernel's code matches; with `!`, kernels were compiled and none does."""
+
+    stage: str
+    pattern: re.Pattern[str]
+    absent: bool = False
+
+    def found(self, run: Run) -> Verdict:
+        codes = [(one.kernel, one.ir.get(self.stage)) for one in run.compiles if one.failure is None]
+        delivered = [(kernel, code) for kernel, code in codes if code is not None]
+        hit = next(((kernel, code) for kernel, code in delivered if self.pattern.search(code)), None)
+        if hit is not None:
+            line = f"{self.stage} of {hit[0]}: {_matching_line(self.pattern, hit[1])}"
+            return lacks(line) if self.absent else shows(line)
+        if len(delivered) < len(codes):
+            return unclear(f"the {self.stage} of {len(codes) - len(delivered)} kernels was not delivered")
+        if not delivered:
+            return lacks(f"no kernel was compiled to {self.stage}, {speech.ending(run)}")
+        kernels = ", ".join(dict.fromkeys(kernel for kernel, _ in delivered))
+        why = f"no match in the {self.stage} of {kernels}"
+        return shows(why) if self.absent else lacks(why)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StaticFault(Oracle):
+    """`static:tma-alignment`: a launch that must fault, told from its code, grid and trip counts, and waited for.
+
+    The wait matters: a fault that nothing waits for is one that nobody sees.
+    """
+
+    rule: str
+    static: bool = True
+
+    def found(self, run: Run) -> Verdict:
+        broken = [launch for launch in run.launches if static_rule(launch) == self.rule]
+        for launch in broken:
+            if launch.synced:
+                return shows(f"launch of {launch.kernel}{list(launch.grid)}: {launch.fault}")
+        if broken:
+            return lacks(f"launch of {broken[0].kernel} must fault ({self.rule}), but nothing waits for the device after it")
+        if run.mode != "virtual" and run.launches and run.driver_error != STATIC_RULES[self.rule]:
+            return unclear(f"static rules are decided on the virtual GPU (--arch), and this was a {run.mode} run")
+        launched = f"{len(run.launches)} launches, none breaks the rule" if run.launches else "nothing was launched"
+        return lacks(f"{launched}, {speech.ending(run)}")
+
+
+def _matching_line(pattern: re.Pattern[str], text: str) -> str:
+    found = pattern.search(text)
+    start = text.rfind("\n", 0, found.start()) + 1 if found else 0
+    return speech.clipped(text[start:]) or "(empty line)"

@@ -1,0 +1,110 @@
+"""A sticky CUDA error, asked of the driver. What the script prints, raises or catches neither makes nor hides one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..runner.run import Launch, Run
+from . import cuda_errors, speech
+from .cuda_errors import CudaError
+from .oracle import Oracle
+from .verdict import Verdict, lacks, shows, unclear
+
+STATIC_RULES = {"tma-alignment": 716}
+"""The static faults that the virtual GPU finds, and the error in which each ends on a device."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sticky(Oracle):
+    """The driver ends the run with this error.
+
+    Uncalibrated the code alone decides, even if the script caught the exception and exited 0. Calibration adds
+    how the original let its user see it, since a repro that ends well although the context is dead (nothing
+    in it waits for the device) is no use to anybody.
+    """
+
+    error: CudaError
+    shown: str = ""
+    """How the original showed it: `raised` (in its last words), `died` (of something else), `swallowed` (exit 0)."""
+    death: tuple[str | int | None, ...] = ()
+    """For `died`: type of the exception, exit status, signal."""
+
+    def found(self, run: Run) -> Verdict:
+        code, source = sticky_code(run)
+        where = _where(run)
+        if code == self.error.code:
+            hidden = self._hidden(run)
+            return lacks(hidden) if hidden else shows(f"{source} {self.error}{where}")
+        if code:
+            return lacks(f"{source} another error: {cuda_errors.by_code(code)}{where}")
+        if not _driver_was_asked(run):
+            if self.shown == "swallowed" and not speech.failed(run):
+                return unclear(f"it ends well, as the original does, and in a {run.mode} run nobody asks the driver")
+            return lacks(f"{speech.ending(run)}, without {self.error.text!r}")
+        if any(self.error.text.casefold() in said.text.casefold() for said in speech.heard(run)):
+            return lacks(f"the words are the script's own: the driver reports no error, {speech.ending(run)}")
+        return lacks(f"the driver reports no error, {speech.ending(run)}")
+
+    def calibrated(self, reference: Run) -> Sticky:
+        tuned = super().calibrated(reference)
+        if not speech.failed(reference):
+            return tuned._with(shown="swallowed")
+        if self._raised(reference):
+            return tuned._with(shown="raised")
+        return tuned._with(shown="died", death=_death(reference))
+
+    def _raised(self, run: Run) -> bool:
+        return any(self.error == cuda_errors.sticky_in(said.text) for said in speech.heard(run))
+
+    def _hidden(self, run: Run) -> str:
+        """Why a user would not see the error that the driver holds, though the original's user did."""
+        if self.shown in ("", "swallowed"):
+            return ""
+        if not speech.failed(run):
+            return f"the driver holds {self.error}, but the script ends well: nothing in it waits for the device"
+        if self.shown == "raised" and not self._raised(run):
+            return f"the driver holds {self.error}, but {speech.ending(run)} before that shows"
+        if self.shown == "died" and not self._raised(run) and _death(run) != self.death:
+            return f"the driver holds {self.error}, but {speech.ending(run)}, not as the original does"
+        return ""
+
+
+def sticky_code(run: Run) -> tuple[int, str]:
+    """The run's sticky error and who says so: the driver, the static rule, a child process, or (plain) the error text."""
+    if run.driver_error:
+        return run.driver_error, "the virtual GPU says" if run.mode == "virtual" else "the driver says"
+    for launch in run.launches:
+        if launch.synced and (rule := static_rule(launch)):
+            return STATIC_RULES[rule], f"the static rule {rule} says"
+    for child in run.children:
+        if error := cuda_errors.sticky_in(child):
+            return error.code, "a child process says"
+    if not _driver_was_asked(run) and speech.failed(run):
+        for said in speech.heard(run):
+            if error := cuda_errors.sticky_in(said.text):
+                return error.code, f"its {said.place} says"
+    return 0, ""
+
+
+def static_rule(launch: Launch) -> str:
+    """Which of our static rules this launch breaks; empty if none."""
+    return next((rule for rule in STATIC_RULES if rule in launch.fault), "")
+
+
+def _driver_was_asked(run: Run) -> bool:
+    """A plain process is nobody's to ask, and one that a signal ended could not be asked any more."""
+    return run.mode != "plain" and run.signal is None
+
+
+def _death(run: Run) -> tuple[str | int | None, ...]:
+    failure = speech.uncaught(run)
+    kind = failure.type.rpartition(".")[2] if failure else None
+    return (kind, run.exit, run.signal)
+
+
+def _where(run: Run) -> str:
+    """The launch that it must have been in: the last one, or the one that a static rule names."""
+    for launch in run.launches:
+        if static_rule(launch):
+            return f", launch of {launch.kernel}"
+    return f", last launch {run.launches[-1].kernel}" if run.launches else ""

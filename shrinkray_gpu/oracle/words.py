@@ -1,0 +1,67 @@
+"""Plain words and `regex:`: looked for in what a failing run says about its failure, and nowhere else."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ..runner.run import Run
+from . import speech
+from .oracle import Oracle
+from .verdict import Verdict, lacks, shows
+
+PLACES = ("exception", "child", "compiler", "stderr")
+WEAK_ASSERTION = (
+    "a failing assertion alone is a weak oracle: almost any change of meaning keeps it failing, so check what remains"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Words(Oracle):
+    """Text that the uncaught exception, the compiler or stderr of a failing process must hold.
+
+    Once calibrated, in the place where the original held it: words of an uncaught exception are not
+    replaced by the same words logged by a script that then dies of something else.
+    """
+
+    pattern: re.Pattern[str]
+    places: tuple[str, ...] = PLACES
+    asserts: bool = True
+
+    def found(self, run: Run) -> Verdict:
+        for said in speech.heard(run):
+            if said.place in self.places and (line := self._line(said.text)):
+                return shows(f"{said.place}: {line}")
+        if not speech.failed(run):
+            if self._line(run.stdout) or self._line(run.stderr):
+                return lacks("the words are printed by a script that ends well (exit 0)")
+            return lacks(speech.ending(run))
+        return lacks(f"{speech.ending(run)}, without these words")
+
+    def calibrated(self, reference: Run) -> Words:
+        tuned = super().calibrated(reference)
+        for said in speech.heard(reference):
+            if said.place in self.places and self._line(said.text):
+                keep = ("exception",) if said.place == "exception" else self.places
+                tuned = tuned._with(places=keep)
+                break
+        failure = speech.uncaught(reference)
+        if failure is not None and failure.type == "AssertionError":
+            tuned = tuned._with(warning=WEAK_ASSERTION)
+        return tuned
+
+    def asks_for(self, words: str) -> bool:
+        return bool(self._line(words))
+
+    def _line(self, text: str) -> str:
+        """The first line of the match, shown whole; words may be broken over lines differently each time."""
+        found = self.pattern.search(text)
+        if found is None:
+            return ""
+        start = text.rfind("\n", 0, found.start()) + 1
+        return speech.clipped(text[start:]) or "(empty line)"
+
+
+def plain_pattern(words: str) -> re.Pattern[str]:
+    """These words, in any case, with any white space between them."""
+    return re.compile(r"\s+".join(re.escape(word) for word in words.split()), re.IGNORECASE)

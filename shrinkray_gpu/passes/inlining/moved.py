@@ -1,0 +1,160 @@
+"""Text of code that moves: names exchanged for other names or for whole expressions, parentheses where they are needed.
+
+Moved code is plain text in an Edit, so changes that other Edits make inside it are moot. Therefore an Edit of this folder
+replaces whole *roots* (a simple statement, or the expression in a compound statement's header): two Edits that touch
+the same root exclude each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from shrinkray_gpu.passes.inlining.names import Names
+from shrinkray_gpu.reduction.edit import Change, Edit, Insert, Remove, Replace
+
+Swaps = Mapping[cst.CSTNode, cst.CSTNode]
+
+ATOMS = (
+    cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Float, cst.Imaginary, cst.SimpleString, cst.FormattedString,
+    cst.List, cst.Dict, cst.Set, cst.ListComp, cst.SetComp, cst.DictComp, cst.Ellipsis,
+)  # fmt: skip
+ROOMY = (cst.Arg, cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Return, cst.Expr, cst.Index, cst.Element)
+"""Places where every expression but a bare tuple, `yield` or `:=` stands without parentheses."""
+TIGHT = (cst.Tuple, cst.NamedExpr, cst.Yield, cst.GeneratorExp, cst.StarredElement)
+
+
+class _Exchange(cst.CSTTransformer):
+    def __init__(self, swaps: Swaps, names: Names) -> None:
+        self.swaps, self.names = swaps, names
+
+    def on_leave(self, original_node: cst.CSTNode, updated_node: cst.CSTNode) -> cst.CSTNode:  # type: ignore[override]
+        if (new := self.swaps.get(original_node)) is None:
+            return super().on_leave(original_node, updated_node)  # type: ignore[return-value]
+        if isinstance(new, cst.BaseExpression):
+            assert isinstance(original_node, cst.BaseExpression)
+            return fitted(new, place=self.names.parents[original_node], was=original_node)
+        return new
+
+
+def fitted(new: cst.BaseExpression, *, place: cst.CSTNode, was: cst.BaseExpression) -> cst.BaseExpression:
+    """The expression with the parentheses that its place asks for; it keeps those that stood there already."""
+    if was.lpar:
+        return new.with_changes(lpar=[*was.lpar, *new.lpar], rpar=[*new.rpar, *was.rpar])
+    if new.lpar or isinstance(new, ATOMS):
+        return new
+    if isinstance(new, cst.Integer) and not isinstance(place, cst.Attribute):
+        return new
+    starred = isinstance(place, cst.Arg) and bool(place.star)
+    if isinstance(place, ROOMY) and not starred and not isinstance(new, TIGHT):
+        return new
+    if isinstance(place, cst.Assign | cst.Return) and isinstance(new, cst.Tuple):
+        return new
+    return new.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+
+
+def exchanged(node: cst.CSTNode, swaps: Swaps, names: Names) -> cst.CSTNode:
+    """A copy of the tree below `node` with some of its nodes exchanged. The node's own exchange is not fitted."""
+    if node in swaps:
+        return swaps[node]
+    new = node.visit(_Exchange(swaps, names))
+    assert isinstance(new, cst.CSTNode)
+    return new
+
+
+def written(node: cst.CSTNode, names: Names) -> str:
+    """The node as text from column 0, without the comments before it."""
+    if isinstance(node, cst.SimpleStatementLine | cst.BaseCompoundStatement):
+        node = node.with_changes(leading_lines=())
+        if isinstance(node, cst.FunctionDef | cst.ClassDef):
+            node = node.with_changes(lines_after_decorators=())
+    return names.module.code_for_node(node).strip("\n")
+
+
+def lines_of(body: cst.BaseSuite | cst.BaseExpression) -> list[cst.BaseStatement]:
+    """The statements of a block, also of one on the line of its header."""
+    if isinstance(body, cst.IndentedBlock):
+        return list(body.body)
+    assert isinstance(body, cst.SimpleStatementSuite)
+    return [cst.SimpleStatementLine([each.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)]) for each in body.body]
+
+
+def root_of(node: cst.CSTNode, names: Names) -> cst.CSTNode:
+    """The simple statement that the expression is part of, else its outermost expression (in a header, a decorator)."""
+    for above in names.around(node):
+        if isinstance(above, cst.BaseSmallStatement):
+            return above
+        if isinstance(above, cst.BaseCompoundStatement):
+            break
+        if isinstance(above, cst.BaseExpression):
+            node = above
+    return node
+
+
+@dataclass
+class Rewrite:
+    """One Edit in the making: expressions exchanged, statements put before others, definitions dropped."""
+
+    names: Names
+    swaps: dict[cst.CSTNode, cst.CSTNode] = field(default_factory=dict)
+    before: dict[cst.CSTNode, list[str]] = field(default_factory=dict)
+    instead: dict[cst.CSTNode, str] = field(default_factory=dict)
+    """Roots whose new text is known; an empty text drops the statement."""
+    dropped: list[cst.CSTNode] = field(default_factory=list)
+    copied: list[cst.CSTNode] = field(default_factory=list)
+    """What the new text was made from; changes that other Edits make there would be lost."""
+
+    def edit(self, what: str) -> Edit | None:
+        """The Edit, or nothing if two of its parts are in each other's way."""
+        roots: dict[cst.CSTNode, dict[cst.CSTNode, cst.CSTNode]] = {root: {} for root in self.instead}
+        for node, new in self.swaps.items():
+            roots.setdefault(root_of(node, self.names), {})[node] = new
+        if any(swaps and (root in self.instead or nested(swaps, self.names)) for root, swaps in roots.items()):
+            return None
+        changes: list[Change] = []
+        for statement, texts in self.before.items():
+            changes.append(Insert(statement, tuple((text,) for text in texts)))
+        gone = sum(tokens(self.names.module.code_for_node(node)) for node in self.dropped)
+        gone -= sum(tokens(text) for texts in self.before.values() for text in texts)
+        for root, swaps in roots.items():
+            text = self.instead[root] if root in self.instead else self._text(root, swaps)
+            gone += tokens(self.names.module.code_for_node(root)) - tokens(text)
+            changes.append(Replace(root, (text,)) if text else Remove(self.line_of(root)))
+        changes.extend(Remove(node) for node in self.dropped)
+        return Edit(what, tuple(changes), weight=gone)
+
+    def _text(self, root: cst.CSTNode, swaps: Swaps) -> str:
+        new = exchanged(root, swaps, self.names)
+        if root in swaps:
+            assert isinstance(new, cst.BaseExpression) and isinstance(root, cst.BaseExpression)
+            new = fitted(new, place=self.names.parents[root], was=root)
+        if isinstance(new, cst.BaseSmallStatement):
+            new = new.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+        return written(new, self.names)
+
+    def line_of(self, root: cst.CSTNode) -> cst.CSTNode:
+        """The whole line, if the simple statement is alone on it."""
+        line = self.names.parents[root]
+        return line if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else root
+
+
+def nested(nodes: Iterable[cst.CSTNode], names: Names) -> bool:
+    """Whether one of the nodes lies inside another."""
+    all_of_them = set(nodes)
+    return any(above in all_of_them for node in all_of_them for above in names.around(node))
+
+
+def tokens(text: str) -> int:
+    """About how many tokens; only to weigh Edits against each other."""
+    count, word = 0, False
+    for character in text:
+        letter = character.isalnum() or character in "_."
+        count += (letter and not word) or not (letter or character.isspace())
+        word = letter
+    return count
+
+
+def expression(text: str) -> cst.BaseExpression:
+    return cst.parse_expression(text)

@@ -1,0 +1,171 @@
+"""Whose name is this: the questions about names that must be answered before code moves from one scope into another.
+
+libcst's ScopeProvider knows the scopes; what moving code needs on top of it is the owner of each *occurrence* of a name,
+all occurrences of one variable, and which names may change behind one's back (`global`, `nonlocal`, stored attributes).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cached_property
+
+import libcst as cst
+from libcst.metadata import BuiltinScope, ClassScope, GlobalScope, Scope
+
+from shrinkray_gpu.reduction.program import Program
+
+REFLECTION = frozenset("locals vars eval exec super __class__ globals dir".split())
+"""A body that mentions one of these reads its own scope, so it cannot move into another."""
+
+
+class Names:
+    """Answers about the names of one Program, each computed once."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.module = program.module
+        self.scopes = program.scopes
+        self.parents = program.parents
+
+    @cached_property
+    def variables_of_module(self) -> list[cst.Name]:
+        return self.variables(self.module)
+
+    def variables(self, node: cst.CSTNode) -> list[cst.Name]:
+        """The Name nodes under `node` that stand for variables: no attribute, no keyword of a call, no import."""
+        return [each for each in walk(node) if isinstance(each, cst.Name) and each in self.scopes]
+
+    def scope(self, node: cst.CSTNode) -> Scope:
+        """The scope that the node's own names are looked up in."""
+        scope = self.scopes[node]
+        assert scope is not None
+        return scope
+
+    @cached_property
+    def everywhere(self) -> Scope:
+        return next((self.scope(name).globals for name in self.variables_of_module), GlobalScope())
+
+    def owner(self, scope: Scope, name: str) -> Scope:
+        """The scope whose variable `name` is, seen from `scope`. An unknown name is taken for a global one."""
+        return next((found.scope for found in scope[name]), scope.globals)
+
+    @cached_property
+    def occurrences(self) -> dict[tuple[Scope, str], list[cst.Name]]:
+        """All Name nodes of each variable, stores and loads, in the order of the text."""
+        found: dict[tuple[Scope, str], list[cst.Name]] = defaultdict(list)
+        for name in self.variables_of_module:
+            found[self.owner(self.scope(name), name.value), name.value].append(name)
+        return found
+
+    def bindings(self, scope: Scope, name: str) -> list[cst.CSTNode]:
+        """What binds the variable: definitions, assignment targets (as Name nodes), parameters, imports."""
+        return [getattr(found, "node", self.module) for found in scope.assignments if found.name == name]
+
+    @cached_property
+    def identifiers(self) -> frozenset[str]:
+        """Every word of the program. A fresh name is none of them."""
+        return frozenset(each.value for each in walk(self.module) if isinstance(each, cst.Name))
+
+    @cached_property
+    def imported(self) -> frozenset[str]:
+        bound = (found for scope in set(self.scopes.values()) if scope is not None for found in scope.assignments)
+        return frozenset(found.name for found in bound if isinstance(getattr(found, "node", None), cst.Import | cst.ImportFrom))
+
+    @cached_property
+    def rebindable(self) -> frozenset[str]:
+        """Names that a call may bind anew, since some function declares them `global` or `nonlocal`."""
+        declared = (each for each in walk(self.module) if isinstance(each, cst.Global | cst.Nonlocal))
+        return frozenset(item.name.value for each in declared for item in each.names)
+
+    @cached_property
+    def stored_attributes(self) -> frozenset[str]:
+        """Attributes that are assigned or deleted outside an `__init__`, or computed by a method of that name."""
+        found = set[str]()
+        for node in walk(self.module):
+            if isinstance(node, cst.Attribute) and is_target(node, self.parents):
+                function = self.function_around(node)
+                if not (isinstance(function, cst.FunctionDef) and function.name.value == "__init__"):
+                    found.add(node.attr.value)
+            elif isinstance(node, cst.FunctionDef):
+                found.add(node.name.value)
+            elif isinstance(node, cst.Call) and text_of(node.func) in ("setattr", "delattr", "object.__setattr__"):
+                found |= self.identifiers
+        return frozenset(found)
+
+    def taken(self, target: Scope) -> frozenset[str]:
+        """Names that code moved into `target` must not bind."""
+        if isinstance(target, GlobalScope):
+            there = {
+                name for (owner, name) in self.occurrences if isinstance(owner, GlobalScope | BuiltinScope)
+            }
+        else:
+            node = getattr(target, "node", self.module)
+            there = {name.value for name in self.variables(node)}
+            there |= {found.name for found in target.assignments}
+        return frozenset(there | self.imported | self.rebindable)
+
+    def function_around(self, node: cst.CSTNode) -> cst.FunctionDef | cst.Lambda | cst.Module:
+        """The function whose body (or header) the node stands in, or the module."""
+        while not isinstance(node, cst.Module):
+            node = self.parents[node]
+            if isinstance(node, cst.FunctionDef | cst.Lambda):
+                return node
+        return node
+
+    def around(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        while not isinstance(node, cst.Module):
+            node = self.parents[node]
+            yield node
+
+    def in_loop(self, node: cst.CSTNode) -> bool:
+        """Whether the node may run again in the same scope."""
+        for outer in self.around(node):
+            if isinstance(outer, cst.FunctionDef | cst.Lambda):
+                return False
+            if isinstance(outer, cst.For | cst.While | cst.CompFor | cst.BaseComp):
+                return True
+        return False
+
+
+def walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The node and all below it, in the order of the text."""
+    stack = [node]
+    while stack:
+        here = stack.pop()
+        yield here
+        stack.extend(reversed(here.children))
+
+
+def own(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """Like `walk`, but not into the bodies of functions and classes defined inside."""
+    stack = [node]
+    while stack:
+        here = stack.pop()
+        yield here
+        if here is node or not isinstance(here, cst.FunctionDef | cst.Lambda | cst.ClassDef):
+            stack.extend(reversed(here.children))
+
+
+def is_target(node: cst.CSTNode, parents: object) -> bool:
+    """Whether the expression is stored to or deleted, also as a part of a tuple on the left."""
+    above = parents[node]  # type: ignore[index]
+    while isinstance(above, cst.Element | cst.StarredElement | cst.Tuple | cst.List):
+        node, above = above, parents[above]  # type: ignore[index]
+    match above:
+        case cst.AssignTarget() | cst.Del() | cst.AsName():
+            return True
+        case cst.AugAssign() | cst.AnnAssign() | cst.For() | cst.CompFor() | cst.NamedExpr():
+            return above.target is node
+    return False
+
+
+def text_of(node: cst.CSTNode) -> str:
+    """The dotted name that an expression spells (`torch.nn.Module`), or nothing."""
+    match node:
+        case cst.Name():
+            return node.value
+        case cst.Attribute():
+            base = text_of(node.value)
+            return f"{base}.{node.attr.value}" if base else ""
+    return ""

@@ -1,0 +1,314 @@
+"""The whole job: plan, search, final check, result on disk. This is what `shrink` calls, and what Python code may call."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from shrinkray_gpu import plan as planning
+from shrinkray_gpu.errors import FinalCheckFailed, UsageError
+from shrinkray_gpu.judge import Judge
+from shrinkray_gpu.oracle import Oracle, all_of, parse
+from shrinkray_gpu.passes import PASSES
+from shrinkray_gpu.reduction.engine import Event, reduce_program
+from shrinkray_gpu.reduction.journal import Journal
+from shrinkray_gpu.reduction.program import Program, read_program
+from shrinkray_gpu.reduction.size import lines, tokens
+from shrinkray_gpu.runner.lanes import START, Setup
+from shrinkray_gpu.runner.plain import run_file
+from shrinkray_gpu.runner.pool import Script
+from shrinkray_gpu.runner.run import Run
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to reduce. Everything has the default that the command has."""
+
+    oracle: tuple[str, ...] = ()
+    reject: tuple[str, ...] = ()
+    output: Path | None = None
+    python: str = sys.executable
+    arch: int | None = None
+    """Compute capability times ten (90): compile for it on the virtual GPU, launch nothing."""
+    argv: tuple[str, ...] = ()
+    keep: frozenset[str] = frozenset()
+    skip: frozenset[str] = frozenset()
+    jobs: int | None = None
+    timeout: float | None = None
+    max_time: float | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    cwd: Path | None = None
+    seed: int = 0
+    resume: bool = False
+    restart: bool = False
+    final_runs: int = 3
+    mode: str | None = None
+    """Force a running mode (`cold`, `fork`); for comparison."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came out."""
+
+    output: Path
+    text: str
+    spec: str
+    before: tuple[int, int]
+    """Non-blank lines and tokens."""
+    after: tuple[int, int]
+    tries: Mapping[str, int]
+    seconds: Mapping[str, float]
+    """Wall time: `start`, `search`, `check`; and `gpu`, the time that lanes were busy."""
+    mode: str
+    verified: int
+    """How many of the final cold runs showed the fault, of `final_runs`."""
+    final_runs: int
+    interrupted: bool
+    command: str
+    """Shows the fault."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self.__dict__, "output": str(self.output), "tries": dict(self.tries), "seconds": dict(self.seconds)}
+
+
+Say = Callable[[str], None]
+
+
+def reduce(
+    path: Path,
+    options: Options,
+    *,
+    say: Say = lambda text: None,
+    progress: Callable[[Event, Judge], None] = lambda event, judge: None,
+    stop: Callable[[], bool] = lambda: False,
+) -> Result:
+    """Reduce the script at `path` to the smallest one that still shows the fault.
+
+    Raises UsageError (bad input), NotReproduced (the original does not show the fault) or FinalCheckFailed (the result
+    did not show it in a clean process; the best verified program is written all the same).
+    """
+    started = time.monotonic()
+    program = read_program(path)
+    output = (options.output or path.with_name(f"repro_{path.stem}.py")).absolute()
+    folder = output.parent / f"{path.stem}.shrink"
+    _check_writable(output, folder)
+    planning.check_python(options.python)
+    chosen = _oracle(options, path.parent)
+    script = Script(
+        path.absolute(),
+        argv=options.argv,
+        cwd=(options.cwd or Path.cwd()).absolute(),
+        asserts=options.arch is None or any(spec.startswith("exception:") for spec in options.oracle),
+        wants=tuple(sorted(chosen.wants)) if chosen else (),
+    )
+    setup = _setup(path, folder, options)
+    jobs = options.jobs or os.cpu_count() or 1
+    width = max(4, min(32, 2 * jobs))
+    with Journal.open(
+        folder,
+        original=program,
+        seed=options.seed,
+        width=width,
+        settings=_settings(options),
+        version=version("shrinkray-gpu"),
+        resume=options.resume,
+        restart=options.restart,
+    ) as journal:
+        say(f"running {path.name} as it is ...")
+        plan = planning.make(
+            program.text,
+            script,
+            setup,
+            oracle=chosen or (lambda run: _adopt(run, options, path.parent, say)),
+            jobs=jobs,
+            timeout=options.timeout,
+            devices=_devices(setup),
+            mode=options.mode,
+        )
+        judge = Judge(plan.oracle, plan.pool, dry=plan.dry)
+        try:
+            for line in _found(plan):
+                say(line)
+            ready = time.monotonic()
+            reduction = reduce_program(
+                program,
+                passes=PASSES,
+                judge=judge,
+                watch=judge.values,
+                confirm=judge.confirm if plan.mode in ("warm", "fork") and not options.arch else None,
+                journal=journal,
+                progress=lambda event: progress(event, judge),
+                seed=journal.header["seed"],
+                width=journal.header["width"],
+                keep=options.keep,
+                skip=options.skip,
+                stop=stop,
+                deadline=ready + options.max_time if options.max_time else None,
+            )
+            searched = time.monotonic()
+            verified = _verify(reduction.program.text, output, plan, options)
+            ended = time.monotonic()
+        finally:
+            judge.close()
+            plan.close()
+    best = reduction.program.text
+    result = Result(
+        output=output,
+        text=best,
+        spec=plan.oracle.spec,
+        before=(lines(program.text), tokens(program.text)),
+        after=(lines(best), tokens(best)),
+        tries=dict(judge.tries),
+        seconds={
+            "start": ready - started,
+            "search": searched - ready,
+            "check": ended - searched,
+            "gpu": 0.0 if options.arch else judge.lane_seconds,
+        },
+        mode=plan.mode,
+        verified=verified,
+        final_runs=options.final_runs,
+        interrupted=reduction.interrupted,
+        command=_command(output, options),
+    )
+    if verified < options.final_runs and plan.faulted == plan.runs:
+        raise FinalCheckFailed(
+            f"the smallest program showed the fault in {verified} of {options.final_runs} clean runs, the original in "
+            f"{plan.faulted} of {plan.runs}: {output} holds it all the same, {folder / 'journal.jsonl'} how it came about"
+        )
+    return result
+
+
+def _check_writable(output: Path, folder: Path) -> None:
+    for place in (output.parent, folder if folder.exists() else output.parent):
+        if not place.is_dir():
+            raise UsageError(f"cannot write {output}: {place} is not a folder. Create it, or choose another --output")
+        if not os.access(place, os.W_OK):
+            raise UsageError(f"cannot write into {place}: permission denied. Choose another place with --output")
+    if output.is_dir():
+        raise UsageError(f"{output} is a folder: name a file with --output")
+
+
+def _oracle(options: Options, folder: Path) -> Oracle | None:
+    """The oracle asked for; None where the fault seen is to be adopted."""
+    if not options.oracle:
+        return None
+    return all_of(
+        [parse(spec, folder=folder) for spec in options.oracle], [parse(spec, folder=folder) for spec in options.reject]
+    )
+
+
+def _adopt(run: Run, options: Options, folder: Path, say: Say) -> Oracle:
+    spec = planning.adopted(run)
+    say(f"no --oracle given: adopted the fault seen, --oracle {shlex.quote(spec)}")
+    return all_of([parse(spec, folder=folder)], [parse(reject, folder=folder) for reject in options.reject])
+
+
+def _setup(path: Path, folder: Path, options: Options) -> Setup:
+    """The situation that all candidates share. Caches are the reduction's own; the user's are never written."""
+    scratch, caches = folder / "scratch", folder / "cache"
+    for place in (scratch, caches):
+        place.mkdir(parents=True, exist_ok=True)
+    environment = {
+        **os.environ,
+        **options.environment,
+        "TRITON_CACHE_DIR": str(caches / "triton"),
+        "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
+        "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # is_available() in the worker must not start CUDA before the fork
+    }
+    cwd = options.cwd or Path.cwd()
+    return Setup(
+        python=options.python,
+        environment=environment,
+        imports=(),
+        own=(str(path.parent.absolute()), str(cwd.absolute())),
+        scratch=str(scratch),
+        writable=(str(caches),),
+        arch=options.arch,
+    )
+
+
+def _devices(setup: Setup) -> tuple[str, ...]:
+    """The GPUs named in CUDA_VISIBLE_DEVICES, each to get lanes of its own; none named means the first."""
+    named = setup.environment.get("CUDA_VISIBLE_DEVICES", "")
+    devices = tuple(name.strip() for name in named.split(",") if name.strip())
+    return devices if len(devices) > 1 and setup.arch is None else ()
+
+
+def _settings(options: Options) -> dict[str, Any]:
+    """What must be the same for a resumed reduction to go on with the verdicts of the first."""
+    return {
+        "oracle": options.oracle,
+        "reject": options.reject,
+        "python": options.python,
+        "arch": options.arch,
+        "argv": options.argv,
+        "environment": dict(options.environment),
+        "keep": sorted(options.keep),
+        "skip": sorted(options.skip),
+    }
+
+
+def _found(plan: planning.Plan) -> list[str]:
+    """What was seen of the original, for the user."""
+    modes = {
+        "virtual": "on the virtual GPU, a fork for each candidate",
+        "warm": "in warm contexts, reused while they stay clean",
+        "fork": "in forked children of a warm process",
+        "cold": "in a new process each",
+    }
+    lines_ = [
+        f"fault: {plan.oracle.judge(plan.reference).why or plan.oracle.spec} ({plan.faulted} of {plan.runs} runs), "
+        f"{plan.cold_seconds:.1f} s in a cold process, {plan.warm_seconds:.2f} s in a lane",
+        f"running candidates {modes[plan.mode]}: {plan.why}",
+    ]
+    return lines_ + list(plan.notes)
+
+
+def _verify(text: str, output: Path, plan: planning.Plan, options: Options) -> int:
+    """Write the result and run it cold, as the user would, `final_runs` times. Returns how often the fault showed."""
+    _write(output, text)
+    script, setup = plan.pool.script, plan.pool.setup
+    as_user = options.arch is None and plan.oracle.needs_run and not plan.oracle.wants
+
+    def once(_: int) -> bool:
+        if not plan.oracle.needs_run:
+            return plan.oracle.judge_text(text, script.path.name).faults
+        if as_user:
+            run = run_file(
+                options.python,
+                output,
+                options.argv,
+                environment={**os.environ, **options.environment, "TRITON_CACHE_DIR": setup.environment["TRITON_CACHE_DIR"]},
+                cwd=script.cwd,
+                seconds=plan.pool.seconds + START,
+            )
+            if plan.oracle.judge(run).faults:
+                return True
+        return plan.oracle.judge(plan.pool.cold(text)).faults
+
+    with ThreadPoolExecutor(max(1, min(options.final_runs, plan.pool.jobs))) as threads:
+        return sum(threads.map(once, range(options.final_runs)))
+
+
+def _write(path: Path, text: str) -> None:
+    new = path.with_name(path.name + ".new")
+    new.write_text(text, encoding="utf-8")
+    new.replace(path)
+
+
+def _command(output: Path, options: Options) -> str:
+    """The command that shows the fault."""
+    shown = Path(os.path.relpath(output))
+    if options.arch is None:
+        return shlex.join([options.python if options.python != sys.executable else "python", str(shown), *options.argv])
+    again = ["shrink", str(shown), "--arch", f"sm_{options.arch}", "--check"]
+    return shlex.join([*again, *(word for spec in options.oracle for word in ("--oracle", spec))])

@@ -1,0 +1,576 @@
+"""Engine: runs the passes over a Program, round after round, until nothing gets smaller.
+
+It drives the search, settles for free what needs no run, keeps the journal, asks for cold confirmations beside the
+search and rolls back when one fails. It knows no process, no GPU and no clock but those passed in. What it looks at, and
+when, is fixed by the course itself and never by timing: the same seed and width give the same result.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from shrinkray_gpu.oracle.verdict import Verdict
+from shrinkray_gpu.reduction.edit import Edit, Insert
+from shrinkray_gpu.reduction.journal import Journal, digest
+from shrinkray_gpu.reduction.keep import allowed
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.reduction.render import effective, render
+from shrinkray_gpu.reduction.search import Memory, Subset, search
+
+WARY_AFTER = 3
+"""After this many rollbacks the judge's "yes" is not trusted any more: each is confirmed cold before it is accepted."""
+TRIAL_ROUNDS = 2
+"""Rounds that a grown candidate gets to become smaller than it was."""
+
+Judge = Callable[[Sequence[Program]], Sequence[Verdict]]
+Watch = Callable[[Program], Mapping[int, str]]
+
+
+class Pending(Protocol):
+    """A verdict that is being worked out: a `concurrent.futures.Future` will do."""
+
+    def result(self) -> Verdict: ...
+
+
+class PassLike(Protocol):
+    """What the engine asks of a pass."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def find(self) -> Callable[..., Any]: ...
+    @property
+    def grows(self) -> bool: ...
+    @property
+    def needs_values(self) -> bool: ...
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that a progress bar may show."""
+
+    kind: Literal["round", "pass", "tried", "accepted", "rolled back", "note"]
+    program: Program
+    """The program as it is now."""
+    round: int = 0
+    pass_name: str = ""
+    tries: int = 0
+    """Candidates handed to the judge so far."""
+    free: Mapping[str, int] = field(default_factory=dict)
+    """Candidates settled without a run so far, by reason."""
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """What is left, and what it took."""
+
+    program: Program
+    ended: Literal["done", "stopped", "out of time", "interrupted"]
+    tries: int
+    free: Mapping[str, int]
+    accepted: int
+    rounds: int
+    rollbacks: int
+    verified: Program
+    """The last program that a cold run confirmed (the start, if none did)."""
+
+
+class _Stop(Exception):
+    def __init__(self, why: Literal["stopped", "out of time"]) -> None:
+        self.why = why
+
+
+def reduce_program(
+    program: Program,
+    *,
+    passes: Sequence[PassLike],
+    judge: Judge,
+    journal: Journal,
+    watch: Watch | None = None,
+    instrument: Callable[[Program], Program] | None = None,
+    confirm: Callable[[Program], Pending] | None = None,
+    layout: Callable[[str], str] | None = None,
+    progress: Callable[[Event], None] = lambda event: None,
+    insist: Callable[[bool], None] = lambda on: None,
+    seed: int = 0,
+    width: int = 8,
+    eager: float = 1.0,
+    flaky: bool = False,
+    keep: Sequence[str] = (),
+    skip: Collection[str] = (),
+    stop: Callable[[], bool] = lambda: False,
+    deadline: float | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Reduction:
+    """Reduce `program`, which faults, to the smallest program found that still does.
+
+    `judge` gets candidates and gives Verdicts in the same order; `confirm` starts a cold run beside the search;
+    `watch` runs an instrumented program and gives the values seen; `insist` tells the judge that the last round has
+    come (or is over), where a provisional "no" is asked again. `flaky`: a "no" is never final. `deadline` is in terms of
+    `clock`. Ctrl-C in the judge, `stop` and `deadline` end the search with the best so far.
+    """
+    engine = _Engine(
+        program,
+        passes=[each for each in passes if each.name not in skip],
+        judge=judge,
+        journal=journal,
+        watch=watch,
+        instrument=instrument,
+        confirm=confirm,
+        progress=progress,
+        insist=insist,
+        seed=seed,
+        width=width,
+        eager=eager,
+        flaky=flaky,
+        keep=keep,
+        stop=stop,
+        deadline=deadline,
+        clock=clock,
+    )
+    return engine.reduce(layout)
+
+
+@dataclass
+class _Asked:
+    """A cold run that was asked for, and its place in the chain of accepted programs."""
+
+    program: Program
+    pending: Pending | None
+    recalled: Verdict | None
+
+
+class _Engine:
+    """One reduction under way. `current` is what the passes work on; outside of trials it is also the best so far."""
+
+    def __init__(
+        self,
+        program: Program,
+        *,
+        passes: Sequence[PassLike],
+        judge: Judge,
+        journal: Journal,
+        watch: Watch | None,
+        instrument: Callable[[Program], Program] | None,
+        confirm: Callable[[Program], Pending] | None,
+        progress: Callable[[Event], None],
+        insist: Callable[[bool], None],
+        seed: int,
+        width: int,
+        eager: float,
+        flaky: bool,
+        keep: Sequence[str],
+        stop: Callable[[], bool],
+        deadline: float | None,
+        clock: Callable[[], float],
+    ) -> None:
+        self.original = program
+        self.current = self.best = self.verified = program
+        self.passes, self.judge, self.journal = passes, judge, journal
+        self.watch, self.instrument, self.confirm = watch, instrument, confirm
+        self.progress, self.insist = progress, insist
+        self.width, self.eager, self.flaky, self.keep = width, eager, flaky, keep
+        self.stop, self.deadline, self.clock = stop, deadline, clock
+        self.rng = random.Random(seed)
+        self.memory = Memory()
+        self.failed: set[Hashable] = set()  # marks of edits that failed in the same surroundings
+        self.barren: dict[str, tuple[str, bool]] = {}  # pass -> program on which it found nothing, and how thoroughly
+        self.tries = self.accepted = self.round = self.rollbacks = 0
+        self.free: Counter[str] = Counter()
+        self.pass_name = ""
+        self.thorough = False
+        self.put_off = False  # whether this round left out an edit or believed a provisional "no"
+        # Cold confirmations
+        self.chain: list[Program] = []  # accepted since `verified`, in order
+        self.asked: _Asked | None = None
+        self.refuted: set[str] = set()
+        self.trusted: set[str] = set()
+        self.interval, self.since = 1, 0
+
+    def reduce(self, layout: Callable[[str], str] | None) -> Reduction:
+        ended: Literal["done", "stopped", "out of time", "interrupted"] = "done"
+        try:
+            self._begin()
+            self._fixpoint()
+            if layout is not None:
+                self._lay_out(layout)
+            self.journal.end()
+        except _Stop as e:
+            ended = e.why
+        except KeyboardInterrupt:
+            ended = "interrupted"
+        return Reduction(
+            program=self.best,
+            ended=ended,
+            tries=self.tries,
+            free=dict(self.free),
+            accepted=self.accepted,
+            rounds=self.round,
+            rollbacks=self.rollbacks,
+            verified=self.verified,
+        )
+
+    # The course
+
+    def _begin(self) -> None:
+        start = self.journal.start(self.original)
+        edited = self.journal.edited(self.original)
+        if edited is not None:
+            if edited.parses and self._ask([edited], smaller_than=None)[0]:
+                self.journal.take_over(edited)
+                start = edited
+                self._tell("note", "best.py was edited by hand and still faults: going on from it")
+            else:
+                self._tell("note", "best.py was edited by hand and does not fault: going on without it")
+        self.current = self.best = self.verified = start
+
+    def _fixpoint(self) -> None:
+        """Rounds over all passes. A new round only for fewer tokens: half of a trial's time went into running
+        everything again after a mere literal had changed."""
+        while True:
+            self.round += 1
+            self._tell("round")
+            before, rollbacks = self.current, self.rollbacks
+            self.put_off = False
+            for each in self.passes:
+                self._run(each)
+                self._checkpoint()
+            progressed = self.current.size.tokens < before.size.tokens or self.rollbacks > rollbacks
+            if progressed or (self.put_off and not self.thorough):
+                self._be_thorough(not progressed)
+                continue
+            self._settle()
+            if self._sure():
+                return
+            self._be_thorough(False)
+
+    def _be_thorough(self, on: bool) -> None:
+        if on != self.thorough:
+            self.thorough = on
+            self.insist(on)
+
+    def _run(self, each: PassLike) -> None:
+        """One pass: find its edits once, search them, and put the grown ones on trial."""
+        seen = (digest(self.current), self.thorough)
+        if self.barren.get(each.name) in (seen, (seen[0], True)):
+            return
+        before = self.current
+        self.pass_name = each.name
+        self._tell("pass")
+        edits = self._edits(each)
+        self._search(each, edits)
+        if each.grows:
+            self._trials(each)
+        if self.current is before:
+            self.barren[each.name] = seen
+
+    def _edits(self, each: PassLike) -> list[Edit]:
+        program = self.current
+        if not each.needs_values:
+            found = each.find(program)
+        elif self.watch is None or self.instrument is None:
+            return []
+        else:
+            found = each.find(program, self._values(program))
+        return allowed(program, list(found), self.keep)
+
+    def _values(self, program: Program) -> Mapping[int, str]:
+        assert self.watch is not None and self.instrument is not None
+        watched = self.instrument(program)
+        key = digest(watched)
+        values = self.journal.recall_watched(key)
+        if values is None:
+            self._check_stop()
+            values = self.watch(watched)
+            self.journal.watched(key, values)
+        return values
+
+    def _search(self, each: PassLike, edits: Sequence[Edit]) -> None:
+        """Drive one search. Edits that failed in the same surroundings wait for the last, thorough round."""
+        program = self.current
+        marks = _marks(program, each.name, edits)
+        offered = [edit for edit in edits if self.thorough or marks[edit] not in self.failed]
+        if len(offered) < len(edits):
+            self.put_off = True
+        if not offered:
+            return
+        drawn: dict[Subset, Program] = {}
+
+        def draw(subset: Sequence[Edit]) -> Program:
+            subset = tuple(subset)
+            if subset not in drawn:
+                drawn[subset] = render(program, subset)
+            return drawn[subset]
+
+        course = search(
+            offered,
+            render=draw,
+            effective=lambda subset: effective(program, subset),
+            width=self.width,
+            prior=lambda edit: self.memory.prior(each.name, edit),
+            eager=self.eager,
+            rng=self.rng,
+        )
+        base: Subset = ()
+        try:
+            wave = next(course)
+            while True:
+                if wave.base != base:
+                    base = wave.base
+                    self._accept(draw(base))
+                    drawn = {base: drawn[base]}
+                candidates = [draw(base + proposal) for proposal in wave.proposals]
+                wave = course.send(self._ask(candidates, smaller_than=self.current))
+        except StopIteration as end:
+            found = end.value
+        if found.accepted != base:
+            self._accept(draw(found.accepted))
+        self.memory.learn(each.name, found)
+        self.failed.update(marks[edit] for edit in found.refused)
+
+    def _trials(self, each: PassLike) -> None:
+        """Edits that grow the program first (an inlined function, an unrolled loop): grown, reduced, and kept only if
+        smaller in the end. Tried one by one; after each success the edits are found anew."""
+        while True:
+            before = self.current
+            edits = self._edits(each)
+            marks = _marks(before, f"{each.name} (trial)", edits)
+            fresh = [edit for edit in edits if self.thorough or marks[edit] not in self.failed]
+            if len(fresh) < len(edits):
+                self.put_off = True
+            grown = [render(before, [edit]) for edit in fresh]
+            for at in range(0, len(fresh), self.width):
+                answers = self._ask(grown[at : at + self.width], smaller_than=None)
+                for edit, candidate, faults in zip(fresh[at:], grown[at:], answers):
+                    if faults and self._trial(each, candidate):
+                        break
+                    if faults is not None:
+                        self.failed.add(marks[edit])
+                if self.current is not before:
+                    break
+            else:
+                return
+
+    def _trial(self, each: PassLike, grown: Program) -> bool:
+        before, thorough, put_off = self.current, self.thorough, self.put_off
+        self.thorough = False
+        try:
+            self.current = grown
+            for _ in range(TRIAL_ROUNDS):
+                tokens = self.current.size.tokens
+                for other in self.passes:
+                    if not other.grows and not other.needs_values:
+                        self.pass_name = f"{each.name}: {other.name}"
+                        self._search(other, self._edits(other))
+                if self.current.size.tokens >= tokens:
+                    break
+        finally:
+            kept = self.best is self.current
+            if not kept:
+                self.current = before
+            self.thorough, self.put_off, self.pass_name = thorough, put_off, each.name
+        return kept
+
+    def _lay_out(self, layout: Callable[[str], str]) -> None:
+        """The last step: order for the reader. It may be larger, but it must fault, in a cold process too."""
+        candidate = self.current.with_text(layout(self.current.text))
+        if candidate.text == self.current.text or not self._ask([candidate], smaller_than=None)[0]:
+            return
+        if self.confirm is not None and not self._cold(candidate).faults:
+            return
+        self.pass_name = "layout"
+        self._accept(candidate, smaller=False)
+        self.verified = candidate if self.confirm is not None else self.verified
+
+    # Verdicts
+
+    def _ask(self, candidates: Sequence[Program], *, smaller_than: Program | None) -> list[bool | None]:
+        """One answer a candidate: for free where that is possible, from the judge otherwise."""
+        answers: list[bool | None] = [None] * len(candidates)
+        waiting: dict[str, list[int]] = {}
+        for index, candidate in enumerate(candidates):
+            settled = self._for_free(candidate, smaller_than)
+            if settled is None:
+                waiting.setdefault(candidate.key, []).append(index)
+            else:
+                answers[index] = settled if isinstance(settled, bool) else self._believe(settled)
+        if waiting:
+            self._check_stop()
+            batch = [candidates[places[0]] for places in waiting.values()]
+            for candidate, verdict in zip(batch, self.judge(batch), strict=True):
+                self.tries += 1
+                self.journal.judged(candidate.key, verdict, final=verdict.faults or not self.flaky)
+                for index in waiting[candidate.key]:
+                    answers[index] = self._believe(verdict)
+        if self.rollbacks >= WARY_AFTER and self.confirm is not None:
+            self._doubt(candidates, answers)
+        self._tell("tried")
+        return answers
+
+    def _for_free(self, candidate: Program, smaller_than: Program | None) -> Verdict | bool | None:
+        if not candidate.parses:
+            self.free["does not parse"] += 1
+            return False
+        if smaller_than is not None and not candidate.size < smaller_than.size:
+            self.free["not smaller"] += 1
+            return False
+        if candidate.key in self.refuted:
+            self.free["refuted"] += 1
+            return False
+        if candidate.key == self.current.key:
+            self.free["same code"] += 1
+            return True
+        known = self.journal.recall(candidate.key, insist=self.thorough)
+        if known is not None:
+            self.free["judged before"] += 1
+        return known
+
+    def _believe(self, verdict: Verdict) -> bool | None:
+        if verdict.provisional:
+            self.put_off = True
+        return verdict.faults if verdict.known else None
+
+    def _check_stop(self) -> None:
+        if self.stop():
+            raise _Stop("stopped")
+        if self.deadline is not None and self.clock() >= self.deadline:
+            raise _Stop("out of time")
+
+    # Accepting
+
+    def _accept(self, program: Program, *, by: str = "", smaller: bool = True) -> None:
+        """`program` faults: go on from it. Inside a trial it becomes the best only once it is smaller than that."""
+        self.current = program
+        if smaller and not program.size < self.best.size:
+            return
+        self.best = program
+        self.accepted += 1
+        self.chain.append(program)
+        self.journal.best(program, size=program.size, by=by or self.pass_name, smaller=smaller)
+        self._tell("accepted")
+
+    # Cold confirmations
+
+    def _checkpoint(self) -> None:
+        """At the end of a pass: look at the cold run asked for last time, and ask for the next, at growing intervals.
+
+        A verdict is taken here or not at all, waited for if need be, so that the course does not depend on when it came.
+        """
+        if self.confirm is None or not self.chain:
+            return
+        self.since += 1
+        if self.since < self.interval:
+            return
+        self._settle()
+        self.since = 0
+        self.interval = min(16, self.interval * 2)
+        if self.chain:
+            self.asked = self._start_cold(self.current)
+
+    def _settle(self) -> None:
+        """Take the verdict of the cold run that is out, if any."""
+        if self.asked is None:
+            return
+        asked, self.asked = self.asked, None
+        verdict = self._finish_cold(asked)
+        if verdict.faults:
+            self._trust(asked.program)
+        elif verdict.known:
+            self._roll_back(asked.program)
+
+    def _sure(self) -> bool:
+        """Whether the end of the search stands: the best is confirmed cold (or nobody can tell)."""
+        if self.confirm is None or not self.chain:
+            return True
+        rollbacks = self.rollbacks
+        self.asked = self._start_cold(self.current)
+        self._settle()
+        return self.rollbacks == rollbacks
+
+    def _trust(self, program: Program) -> None:
+        self.verified = program
+        self.trusted.add(program.key)
+        if program in self.chain:
+            del self.chain[: self.chain.index(program) + 1]
+
+    def _roll_back(self, bad: Program) -> None:
+        """Go back to the last accepted program that faults cold, found by bisection, and never take the others again."""
+        suspects = self.chain[: self.chain.index(bad) + 1]
+        good, first_bad = -1, len(suspects) - 1
+        while first_bad - good > 1:
+            middle = (good + first_bad) // 2
+            if self._cold(suspects[middle]).faults:
+                good = middle
+            else:
+                first_bad = middle
+        if good >= 0:
+            self.verified = suspects[good]
+            self.trusted.add(self.verified.key)
+        self.refuted.update(program.key for program in self.chain[good + 1 :])
+        self.refuted -= self.trusted | {self.verified.key}
+        self.chain.clear()
+        self.rollbacks += 1
+        self.interval, self.since = 1, 0
+        self.current = self.best = self.verified
+        self.journal.best(self.best, size=self.best.size, by="rollback", smaller=False)
+        self._tell("rolled back", "a cold run did not show the fault")
+
+    def _doubt(self, candidates: Sequence[Program], answers: list[bool | None]) -> None:
+        """The judge was wrong too often: no "yes" counts before a cold run says so as well."""
+        doubtful = [
+            (index, self._start_cold(candidate))
+            for index, candidate in enumerate(candidates)
+            if answers[index] and candidate.key not in self.trusted and candidate.key != self.verified.key
+        ]
+        for index, asked in doubtful:
+            verdict = self._finish_cold(asked)
+            answers[index] = verdict.faults if verdict.known else None
+            (self.trusted if verdict.faults else self.refuted).add(candidates[index].key)
+
+    def _cold(self, program: Program) -> Verdict:
+        return self._finish_cold(self._start_cold(program))
+
+    def _start_cold(self, program: Program) -> _Asked:
+        assert self.confirm is not None
+        recalled = self.journal.recall_confirmation(program.key)
+        return _Asked(program, None if recalled else self.confirm(program), recalled)
+
+    def _finish_cold(self, asked: _Asked) -> Verdict:
+        if asked.recalled is not None:
+            return asked.recalled
+        assert asked.pending is not None
+        verdict = asked.pending.result()
+        self.journal.confirmed(asked.program.key, verdict)
+        return verdict
+
+    def _tell(self, kind: Any, text: str = "") -> None:
+        self.progress(Event(kind, self.current, self.round, self.pass_name, self.tries, dict(self.free), text))
+
+
+def _marks(program: Program, name: str, edits: Sequence[Edit]) -> dict[Edit, Hashable]:
+    """What tells an edit and its surroundings again in a later round: its words, and the top-level statements touched.
+
+    The surroundings are the text of those statements. Effects across them are missed, hence the last, thorough round.
+    """
+    text, spans = program.text, program.spans
+    starts = sorted(spans[statement][0] for statement in program.module.body if statement in spans)
+    marks: dict[Edit, Hashable] = {}
+    alike: Counter[Hashable] = Counter()
+    for edit in edits:
+        nodes = [change.before if isinstance(change, Insert) else change.node for change in edit.changes]
+        places = [spans[node] for node in nodes if node in spans]
+        low, high = (min(a for a, _ in places), max(b for _, b in places)) if places else (0, len(text))
+        first, last = bisect_right(starts, low), bisect_right(starts, max(low, high - 1))
+        begin = starts[first - 1] if first else 0
+        finish = starts[last] if last < len(starts) else len(text)
+        mark = (name, edit.what, low - begin, high - begin, text[begin:finish])
+        alike[mark] += 1  # alternatives may read the same: told apart by their order
+        marks[edit] = (*mark, alike[mark])
+    return marks

@@ -1,0 +1,304 @@
+"""Journal: the folder `<stem>.shrink/`, where a reduction is whole at every moment and from which it goes on if killed.
+
+`best.py` is the best candidate so far, replaced atomically. `journal.jsonl` only grows: a header, then one line for
+each candidate judged, each accept, each cold confirmation and each watched run.
+
+Resuming is replaying. The course of a reduction is deterministic, so a resumed one begins at the original program again
+and has every answer read from here instead of judged: seconds later it stands where it was killed, and it ends in the
+same result. Answers that are not final (unknown; the "no" of a flaky fault; a provisional "no" that the last round asks
+again) are replayed too, in order, and are asked anew where that course would have asked anew.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+from collections import defaultdict, deque
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.oracle.verdict import Answer, Verdict
+from shrinkray_gpu.reduction.program import Program
+
+FORMAT = 1
+
+
+class Journal:
+    """One reduction's folder, open and locked until `close`."""
+
+    def __init__(self, folder: Path, header: Mapping[str, Any], log: IO[bytes]) -> None:
+        self.folder = folder
+        self.best_path = folder / "best.py"
+        self.header = header
+        self.resumed = False
+        self._log = log
+        self._known: dict[str, Verdict] = {}
+        self._ahead: defaultdict[str, deque[tuple[Verdict, bool]]] = defaultdict(deque)
+        self._confirmed: defaultdict[str, deque[Verdict]] = defaultdict(deque)
+        self._watched: dict[str, dict[int, str]] = {}
+        self._accepts: list[dict[str, Any]] = []
+        self._replay: deque[dict[str, Any]] = deque()
+        self._floor: tuple[Any, ...] | None = None
+        self._start: str | None = None
+
+    # Opening
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        *,
+        original: Program,
+        seed: int,
+        width: int,
+        settings: Mapping[str, Any],
+        version: str = "",
+        resume: bool = False,
+        restart: bool = False,
+    ) -> Journal:
+        """Begin, or go on with, the reduction of `original` in `folder`.
+
+        `settings` are the options that change verdicts (oracle, arguments, architecture ...), as plain JSON values.
+        Seed and width of a resumed reduction are those it began with: see `header`.
+        """
+        folder = Path(folder)
+        path = folder / "journal.jsonl"
+        header = {
+            "shrink": version,
+            "format": FORMAT,
+            "original": digest(original),
+            "seed": seed,
+            "width": width,
+            "settings": json.loads(json.dumps(dict(settings), default=str)),
+        }
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            log = open(path, "ab+", buffering=0)  # noqa: SIM115 (lives as long as the journal)
+        except OSError as e:
+            raise UsageError(f"Cannot write {path}: {e.strerror}. Choose another place with --output.") from e
+        try:
+            fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as e:
+            log.close()
+            raise UsageError(f"Another shrink is at work in {folder}. Wait for it, or choose another --output.") from e
+        try:
+            lines = [] if restart else _whole_lines(log)
+            if lines and not resume:
+                if any(line.get("event") == "end" for line in lines):
+                    lines = []
+                else:
+                    raise UsageError(
+                        f"{folder} holds an unfinished reduction. Add --resume to go on with it or --restart to begin "
+                        "anew."
+                    )
+            if lines:
+                _check_same(lines[0], header, folder)
+                journal = cls(folder, lines[0], log)
+                journal._read(lines[1:])
+            else:
+                log.truncate(0)
+                (folder / "best.py").unlink(missing_ok=True)
+                journal = cls(folder, header, log)
+                journal._write(header)
+        except BaseException:
+            log.close()
+            raise
+        return journal
+
+    def _read(self, lines: list[dict[str, Any]]) -> None:
+        self.resumed = True
+        for line in lines:
+            event, key = line.get("event"), line.get("key", "")
+            if event == "judged":
+                self._ahead[key].append((_verdict(line), line.get("final", True)))
+            elif event == "confirmed":
+                self._confirmed[key].append(_verdict(line))
+            elif event == "watched":
+                self._watched[key] = {int(k): v for k, v in line["values"].items()}
+            elif event == "accept":
+                self._accepts.append(line)
+            elif event == "start":  # a best.py edited by hand took over: all accepts before belong to another course
+                self._start, self._accepts = line["text"], []
+        self._replay.extend(self._accepts)
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, t: type[BaseException] | None, e: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._log.close()
+
+    # The start
+
+    def start(self, original: Program) -> Program:
+        """The program that this course begins with: the original, or a hand-edited best.py that took over earlier."""
+        return original if self._start is None else original.with_text(self._start)
+
+    def edited(self, original: Program) -> Program | None:
+        """The text of best.py if a person changed it since it was last written, else None."""
+        if not self.resumed:
+            return None
+        try:
+            text = self.best_path.read_text(encoding="utf-8")
+        except (FileNotFoundError, UnicodeDecodeError):
+            return None
+        program = original.with_text(text)
+        ours = {digest(self.start(original)), *(line["text"] for line in self._accepts)}
+        return None if digest(program) in ours else program
+
+    def take_over(self, program: Program) -> None:
+        """A hand-edited best.py faults, and is the start from now on."""
+        self._write({"event": "start", "key": program.key, "text": program.text})
+        self._start, self._accepts = program.text, []
+        self._replay.clear()
+        self._floor = None
+
+    # Verdicts
+
+    def recall(self, key: str, *, insist: bool = False) -> Verdict | None:
+        """What is known of a candidate; if `insist`, a provisional "no" does not count.
+
+        In a replay the killed course's answers come in the order in which they were given then.
+        """
+        known = self._known.get(key)
+        if known is not None and not (insist and known.provisional):
+            return known
+        if not self._ahead.get(key):
+            return None
+        verdict, final = self._ahead[key].popleft()
+        if final:
+            self._known[key] = verdict
+        return verdict
+
+    def judged(self, key: str, verdict: Verdict, *, final: bool = True) -> None:
+        """Keep a verdict. Unknown is never final."""
+        final = final and verdict.known
+        if final:
+            self._known[key] = verdict
+        line: dict[str, Any] = {"event": "judged", "key": key, "answer": verdict.answer.value, "why": verdict.why}
+        if verdict.provisional:
+            line["provisional"] = True
+        if not final:
+            line["final"] = False
+        self._write(line)
+
+    def recall_confirmation(self, key: str) -> Verdict | None:
+        return self._confirmed[key].popleft() if self._confirmed.get(key) else None
+
+    def confirmed(self, key: str, verdict: Verdict) -> None:
+        self._write({"event": "confirmed", "key": key, "answer": verdict.answer.value, "why": verdict.why})
+
+    def recall_watched(self, key: str) -> Mapping[int, str] | None:
+        return self._watched.get(key)
+
+    def watched(self, key: str, values: Mapping[int, str]) -> None:
+        self._watched[key] = dict(values)
+        self._write({"event": "watched", "key": key, "values": {str(k): v for k, v in values.items()}})
+
+    # The best so far
+
+    def best(self, program: Program, *, size: tuple[Any, ...], by: str, smaller: bool = True) -> None:
+        """`program` is the best from now on. `smaller` is False where it may be larger (a rollback, the layout).
+
+        The line is written before the file: a kill between the two leaves an older best.py, which is still ours and not
+        taken for one edited by hand. While a killed course is replayed, best.py on disk is ahead of us and stays.
+        """
+        text = digest(program)
+        if self._replay:
+            expected = self._replay.popleft()
+            if expected["text"] == text:
+                if not self._replay:
+                    self._replace(program)  # in case the kill came between line and file
+                return
+            # Another course (say, a newer version of the tool): best.py stays until something smaller is found.
+            self._floor = _size(self._replay[-1] if self._replay else expected)
+            self._replay.clear()
+        line = {"event": "accept", "key": program.key, "text": text, "size": list(size), "pass": by}
+        self._accepts.append(line)
+        self._write(line, sync=True)
+        if smaller and self._floor is not None and size >= self._floor:
+            return
+        self._floor = None
+        self._replace(program)
+
+    def end(self) -> None:
+        """The reduction ran to its end; a new one in this folder needs no --restart."""
+        self._write({"event": "end"}, sync=True)
+
+    def _replace(self, program: Program) -> None:
+        data = program.text.encode("utf-8")
+        temporary = self.best_path.with_name("best.py.new")
+        with open(temporary, "wb") as f:
+            f.write(data)
+            f.flush()
+            os.fsync(f.fileno())
+        os.replace(temporary, self.best_path)
+        folder = os.open(self.folder, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def _write(self, line: Mapping[str, Any], *, sync: bool = False) -> None:
+        self._log.write(json.dumps(line, separators=(",", ":")).encode("ascii") + b"\n")
+        if sync:
+            os.fsync(self._log.fileno())
+
+
+def digest(program: Program) -> str:
+    """Hash of the exact text of all regions. (`Program.key` ignores comments and layout.)"""
+    parts = [f"{region.path}\0{region.text}\0" for region in program.regions]
+    return hashlib.sha256("".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:24]
+
+
+def _verdict(line: Mapping[str, Any]) -> Verdict:
+    return Verdict(Answer(line["answer"]), line.get("why", ""), line.get("provisional", False))
+
+
+def _size(line: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(line["size"])
+
+
+def _whole_lines(log: IO[bytes]) -> list[dict[str, Any]]:
+    """All complete lines. What a kill left of the last one is cut off, so that the next line starts on its own."""
+    log.seek(0)
+    data = log.read()
+    whole = data[: data.rfind(b"\n") + 1]
+    lines: list[dict[str, Any]] = []
+    for text in whole.splitlines():
+        try:
+            line = json.loads(text)
+        except ValueError:
+            continue  # torn by a crash of the machine, not only of the tool
+        if isinstance(line, dict):
+            lines.append(line)
+    if len(whole) < len(data):
+        log.truncate(len(whole))
+    return lines if lines and "settings" in lines[0] else []
+
+
+def _check_same(old: Mapping[str, Any], new: Mapping[str, Any], folder: Path) -> None:
+    changed = []
+    if old.get("format") != new["format"]:
+        changed.append("the journal's format")
+    if old.get("original") != new["original"]:
+        changed.append("the script (or a module that it imports)")
+    before, now = old["settings"], new["settings"]
+    for name in sorted({*before, *now}):
+        if before.get(name) != now.get(name):
+            changed.append(f"{name} ({_say(before.get(name))} then, {_say(now.get(name))} now)")
+    if changed:
+        raise UsageError(
+            f"Cannot resume {folder}: {', '.join(changed)} changed since. Put it back, or use --restart to begin anew."
+        )
+
+
+def _say(value: Any) -> str:
+    return "not given" if value is None else json.dumps(value, ensure_ascii=False)

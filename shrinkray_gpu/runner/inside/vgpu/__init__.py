@@ -1,0 +1,96 @@
+"""The virtual GPU: the script runs whole, on real CPU tensors that claim to be CUDA; kernels compile and are not launched.
+
+    prepare(arch)           once, in the fork server's parent: everything that each fork would pay for again
+    virtual(arch, watch)    around one candidate
+    sticky()                the driver's answer afterwards: 716, or 0
+
+`claims` and `gpu` hold the state; `dispatch` and `function` are the two torch modes that keep up the claim; `cuda`,
+`streams`, `host` and `driver` answer for torch.cuda, the rest of torch, and Triton's driver; `launcher` stands in for a
+launch and asks the static rule (`tma`); `unknown` says what values are that no kernel wrote.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+from typing import Any, Iterator, Optional
+
+from .. import arguments
+from ..watch import Watch
+from .gpu import Gpu
+from .patches import Patches
+
+__all__ = ["prepare", "sticky", "virtual"]
+
+_last: Optional[Gpu] = None
+
+
+def sticky() -> int:
+    """The sticky CUDA error that the last candidate ended in, once the host has learnt of it."""
+    return _last.sticky if _last is not None else 0
+
+
+@contextlib.contextmanager
+def virtual(arch: int, watch: Any = None) -> Iterator[Gpu]:
+    """Make this process see one GPU of that capability. All is put back at the end."""
+    global _last
+    if watch is None:
+        watch = Watch(frozenset())
+        watch.install()
+    gpu = _last = Gpu(arch, watch)
+    patches = Patches()
+    try:
+        with contextlib.ExitStack() as stack:
+            if importlib.util.find_spec("triton") is not None:
+                _drive(patches, gpu)
+            if importlib.util.find_spec("torch") is not None:
+                _tensors(patches, gpu, stack)
+            yield gpu
+    finally:
+        patches.undo()
+
+
+def _drive(patches: Patches, gpu: Gpu) -> None:
+    from triton.runtime import driver
+
+    from .driver import VirtualDriver
+
+    config: Any = driver
+    config = getattr(config, "driver", config)  # the module `triton.runtime.driver` or the DriverConfig in it
+    patches.set(config, "_active" if hasattr(config, "_active") else "active", VirtualDriver(gpu.arch, gpu))
+
+
+def _tensors(patches: Patches, gpu: Gpu, stack: contextlib.ExitStack) -> None:
+    from . import content, cuda, host
+    from .claims import Claims
+    from .modes import modes
+
+    claims = gpu.claims = Claims()
+    patches.set(gpu.watch, "describe", lambda value: arguments.describe(value, lambda t: content.word(claims, t)))
+    cuda.patch(patches, gpu)
+    host.patch(patches, gpu)
+    _triton_testing(patches, gpu)
+    stack.enter_context(modes(gpu))
+
+
+def _triton_testing(patches: Patches, gpu: Gpu) -> None:
+    if importlib.util.find_spec("triton") is None:
+        return
+    import torch
+    import triton.testing
+
+    from .driver import VirtualDriver
+
+    testing: Any = triton.testing
+    bench = VirtualDriver(gpu.arch, gpu).bench
+    for name in ("do_bench", "do_bench_cudagraph"):
+        patches.answer(testing, name, bench)
+    if hasattr(testing, "assert_close"):
+        patches.answer(testing, "assert_close", lambda x, y, *a, **k: torch.testing.assert_close(x, y, check_dtype=False))
+
+
+def prepare(arch: int) -> None:
+    """Pay once for what every fork would pay again. Touches no CUDA; a no-op for what is not installed."""
+    from . import warm
+
+    warm.up(arch)

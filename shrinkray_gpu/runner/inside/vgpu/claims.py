@@ -1,0 +1,97 @@
+"""Which memory plays the GPU's: real CPU storages that claim to be CUDA, and storages whose values nobody knows.
+
+A claim belongs to a storage, so that views, detached and reshaped tensors share it. Addresses of freed storages are used
+again by the next one; a weak reference held beside each claim keeps the address taken.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterable, List
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+
+_PURGE_EVERY = 1 << 14
+# Asked from outside a mode's own handler, a tensor would answer with the very claim that is looked up here.
+_plain: Any = torch._C.DisableTorchFunction
+
+
+class _Claim:
+    __slots__ = ("ref", "cuda", "unknown")
+
+    def __init__(self, ref: Any) -> None:
+        self.ref = ref
+        self.cuda = False
+        self.unknown = False
+
+
+class Claims:
+    """What is claimed of each storage, by the address of its handle."""
+
+    def __init__(self) -> None:
+        self._of: Dict[int, _Claim] = {}
+        self._purge_at = _PURGE_EVERY
+
+    def device(self, tensor: Any) -> str:
+        """The device type that this tensor claims to be on."""
+        with _plain():
+            kind = str(tensor.device.type)
+            if kind != "cpu":
+                return kind
+            claim = self._of.get(_address(tensor))
+        return "cuda" if claim is not None and claim.cuda else "cpu"
+
+    def unknown(self, tensor: Any) -> bool:
+        """Whether a kernel that never ran would have written here, or it was computed from such values."""
+        with _plain():
+            claim = self._of.get(_address(tensor)) if tensor.device.type == "cpu" else None
+        return claim is not None and claim.unknown
+
+    def claim(self, tensor: Any) -> None:
+        """This tensor is on the GPU."""
+        self._set(tensor, "cuda", True)
+
+    def doubt(self, tensor: Any) -> None:
+        """From here on nobody knows what this tensor holds."""
+        self._set(tensor, "unknown", True)
+
+    def trust(self, tensor: Any) -> None:
+        """The whole storage was written with known values."""
+        self._set(tensor, "unknown", False)
+
+    def _set(self, tensor: Any, name: str, value: bool) -> None:
+        with _plain():
+            if tensor.device.type == "cpu":
+                setattr(self._at(tensor), name, value)
+
+    def _at(self, tensor: Any) -> _Claim:
+        key = _address(tensor)
+        claim = self._of.get(key)
+        if claim is None:
+            if len(self._of) >= self._purge_at:
+                self._purge()
+            claim = self._of[key] = _Claim(StorageWeakRef(tensor.untyped_storage()))
+        return claim
+
+    def _purge(self) -> None:
+        dead: List[int] = [key for key, claim in self._of.items() if claim.ref.expired()]
+        for key in dead:
+            del self._of[key]
+        self._purge_at = max(_PURGE_EVERY, 2 * len(self._of))
+
+
+def _address(tensor: Any) -> int:
+    return int(tensor.untyped_storage()._cdata)
+
+
+def tensors(tree: Iterable[Any]) -> List[Any]:
+    """All tensors among arguments, also inside lists and tuples (as in torch.cat). Hot: pytree costs ten times as much."""
+    out: List[Any] = []
+    for x in tree:
+        if isinstance(x, torch.Tensor):
+            out.append(x)
+        elif isinstance(x, (list, tuple)):
+            out.extend(tensors(x))
+        elif isinstance(x, dict):
+            out.extend(tensors(x.values()))
+    return out

@@ -1,0 +1,170 @@
+"""Below torch's dispatcher: hands claims from inputs to outputs, and refuses what a real device would refuse.
+
+Every operation runs on real CPU memory, so data-dependent host code (`.item()`, boolean indexing, backward) just works.
+What it computes too slowly on a CPU is not computed: shape from the meta device, memory committed lazily, values unknown.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, Sequence
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map
+from . import lazy, unknown
+from .claims import tensors
+from .gpu import Gpu
+
+# Operations that torch itself lets cross devices.
+_CROSSES = frozenset(
+    "copy_ _to_copy index index_put index_put_ _index_put_impl_ set_ resize_ _local_scalar_dense lift_fresh detach "
+    "_pack_padded_sequence _copy_from _copy_from_and_resize".split()
+)
+# Operations whose output or effect lives where their first tensor does.
+_LIKE_FIRST = frozenset("copy_ index_put index_put_ _index_put_impl_ index".split())
+# Operations that make the host wait for the device: their result is a number, or a shape that depends on data.
+_WAITS = frozenset("_local_scalar_dense nonzero equal allclose masked_select _unique2 unique_dim unique_consecutive bincount".split())
+# Work that grows faster than its inputs.
+_HEAVY = frozenset(
+    "mm bmm addmm baddbmm convolution convolution_backward linear _scaled_dot_product_flash_attention_for_cpu "
+    "_scaled_dot_product_attention_math _scaled_dot_product_flash_attention_for_cpu_backward".split()
+)
+# Must be computed whatever their size: views, and those whose answer the host needs.
+_ALWAYS = frozenset(
+    "detach alias _local_scalar_dense set_ _unsafe_view lift_fresh nonzero _unique2 masked_select unique_dim resize_ equal allclose".split()
+)
+
+
+class Want:
+    """The device type that the Python call in progress asked for; shared by the two modes of one thread."""
+
+    device: Optional[str] = None
+
+
+class DeviceDispatch(TorchDispatchMode):
+    def __init__(self, gpu: Gpu, want: Want) -> None:
+        super().__init__()
+        self.gpu = gpu
+        self.want = want
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
+        # Called from C++ (backward) the function mode would still be on, and catch our own calls.
+        with torch._C.DisableTorchFunction():
+            return self._run(func, args, kwargs or {})
+
+    def _run(self, func: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:
+        gpu, claims = self.gpu, self.gpu.claims
+        inputs = tensors(args) + tensors(kwargs.values()) if kwargs else tensors(args)
+        name = func._schema.name.partition("::")[2]
+        devices = [claims.device(t) for t in inputs]
+        device = self.want.device or ("cuda" if "cuda" in devices else devices[0] if devices else "cpu")
+        if name in _LIKE_FIRST:
+            device = devices[0]
+        if "cuda" in devices or device == "cuda":
+            gpu.check()
+            _refuse_mixed(name, inputs, devices)
+            if self._waits(name, args, inputs, devices, device):
+                gpu.wait()
+        doubtful = [t for t in inputs if claims.unknown(t)]
+        if doubtful and name in unknown.ANSWERS:
+            out = unknown.answer(name, func, args, kwargs)
+        elif doubtful and name == "_local_scalar_dense":
+            return unknown.number(doubtful[0], func(*args, **kwargs))
+        else:
+            out, computed = self._compute(func, name, args, kwargs, inputs)
+            if doubtful or not computed:
+                self._doubt(func, out, args, kwargs, inputs)
+            elif name in ("copy_", "zero_", "fill_") and inputs[0].numel() * inputs[0].element_size() == _bytes(inputs[0]):
+                claims.trust(inputs[0])
+        if device == "cuda":
+            for t in tensors((out,)):
+                claims.claim(t)
+        return out
+
+    def _waits(self, name: str, args: Sequence[Any], inputs: List[Any], devices: List[str], device: str) -> bool:
+        if name in _WAITS:
+            return "cuda" in devices
+        if name == "copy_":
+            return devices == ["cpu", "cuda"] and not (len(args) > 2 and args[2])
+        if name in ("clone", "_to_copy"):
+            return device == "cpu" and "cuda" in devices
+        if name in ("index", "index_put_", "index_put"):
+            return any(t.dtype == torch.bool and d == "cuda" for t, d in zip(inputs[1:], devices[1:]))
+        return False
+
+    def _compute(
+        self, func: Any, name: str, args: Sequence[Any], kwargs: Dict[str, Any], inputs: List[Any]
+    ) -> "tuple[Any, bool]":
+        """The result, and whether its values were computed."""
+        if not inputs:
+            size = args[0] if args and isinstance(args[0], (list, tuple)) else None
+            count = _count(size)
+            if size is not None and (name in ("empty", "empty_strided") or count > lazy.LIMIT):
+                shaped = func(*args, **{**_without_generator(kwargs), "device": "meta"})
+                zero = name in ("zeros", "empty", "empty_strided", "_efficientzerotensor")
+                return lazy.zeros(shaped.shape, shaped.stride(), shaped.dtype), zero
+            return func(*args, **kwargs), True
+        if func.is_view or name in _ALWAYS or not _too_big(name, inputs):
+            if name in ("empty_like", "new_empty", "new_empty_strided"):
+                shaped = func(*args, **{**kwargs, "device": "meta", "pin_memory": False})
+                return lazy.zeros(shaped.shape, shaped.stride(), shaped.dtype), True
+            return func(*args, **kwargs), True
+        if func._schema.is_mutable:
+            for declared, given in zip(func._schema.arguments, args):
+                if declared.alias_info is not None and declared.alias_info.is_write:
+                    return given, False
+        try:
+            shaped = func(*tree_map(_meta, tuple(args)), **{k: tree_map(_meta, v) for k, v in _without_generator(kwargs).items()})
+        except Exception:  # no meta kernel: then it costs what it costs
+            return func(*args, **kwargs), True
+        make = lambda t: lazy.zeros(t.shape, t.stride(), t.dtype) if isinstance(t, torch.Tensor) else t  # noqa: E731
+        return tree_map(make, shaped), False
+
+    def _doubt(self, func: Any, out: Any, args: Sequence[Any], kwargs: Dict[str, Any], inputs: List[Any]) -> None:
+        for t in tensors((out,)):
+            self.gpu.claims.doubt(t)
+        if func._schema.is_mutable:
+            for declared, given in zip(func._schema.arguments, args):
+                if declared.alias_info is not None and declared.alias_info.is_write:
+                    for t in tensors((given,)):
+                        self.gpu.claims.doubt(t)
+
+
+def _refuse_mixed(name: str, inputs: List[Any], devices: List[str]) -> None:
+    """As torch does: else a reducer would drop `device="cuda"` wherever it likes."""
+    if name == "index" and devices[0] == "cpu" and "cuda" in devices[1:]:
+        raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor (cpu)")
+    if name in _CROSSES or "cpu" not in devices or "cuda" not in devices:
+        return
+    if any(d == "cpu" and t.dim() for t, d in zip(inputs, devices)):
+        raise RuntimeError("Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!")
+
+
+def _too_big(name: str, inputs: List[Any]) -> bool:
+    if sum(t.numel() for t in inputs) > lazy.LIMIT:
+        return True
+    last = inputs[-1]
+    return name in _HEAVY and len(inputs) > 1 and last.dim() > 0 and inputs[0].numel() * last.shape[-1] > 32 * lazy.LIMIT
+
+
+def _count(size: Any) -> int:
+    count = 1
+    for n in size or ():
+        if not isinstance(n, int):
+            return 0
+        count *= n
+    return count
+
+
+def _bytes(tensor: Any) -> int:
+    return int(tensor.untyped_storage().nbytes())
+
+
+def _without_generator(kwargs: Dict[str, Any]) -> Dict[str, Any]:
+    return {k: v for k, v in kwargs.items() if k != "generator"}
+
+
+def _meta(x: Any) -> Any:
+    if isinstance(x, torch.Tensor):
+        return torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device="meta")
+    return torch.device("meta") if isinstance(x, torch.device) else x

@@ -1,0 +1,117 @@
+"""A Triton driver for a device that is not there: the real compiler runs down to machine code, nothing is launched.
+
+Needs no torch: a script that has only Triton compiles and "launches" here too.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Callable, Dict, Sequence
+
+from . import launcher
+from .properties import card
+
+
+class _Utils:
+    """What the compiled C module of the real driver offers."""
+
+    def __init__(self, arch: int, version: "tuple[int, ...]") -> None:
+        self._card = card(arch)
+        self._loaded = (0, 0, 0, 0, 1024) if version >= (3, 4) else (0, 0, 0, 0)  # 3.4 added the thread limit
+
+    def get_device_properties(self, device: int) -> Dict[str, int]:
+        return {
+            "max_shared_mem": self._card.shared,
+            "max_num_regs": 65536,
+            "multiprocessor_count": self._card.processors,
+            "warpSize": 32,
+            "sm_clock_rate": 1980000,
+            "mem_clock_rate": 2619000,
+            "mem_bus_width": 5120,
+        }
+
+    def load_binary(self, *args: Any) -> "tuple[int, ...]":
+        return self._loaded
+
+    def unload_module(self, *args: Any) -> None:
+        return None
+
+    def set_printf_fifo_size(self, *args: Any) -> None:
+        return None
+
+    def cuOccupancyMaxActiveClusters(self, *args: Any) -> int:
+        return self._card.processors // 2
+
+    def fill_tma_descriptor(self, *args: Any) -> Any:
+        return object()
+
+    fill_tma_descriptor_tiled = fill_tma_descriptor_im2col = fill_1d_tma_descriptor = fill_2d_tma_descriptor = fill_tma_descriptor
+
+
+class VirtualDriver:
+    binary_ext = "cubin"
+
+    def __init__(self, arch: int, device: Any) -> None:
+        """`device` takes the launches: a `launcher.Device`."""
+        import triton
+
+        self.arch = arch
+        self.device = device
+        self.utils = _Utils(arch, tuple(int(x) for x in re.findall(r"\d+", triton.__version__)[:2]))
+
+    @classmethod
+    def is_active(cls) -> bool:
+        return True
+
+    def get_current_target(self) -> Any:
+        from triton.backends.compiler import GPUTarget
+
+        return GPUTarget("cuda", self.arch, 32)
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def set_current_device(self, device: int) -> None:
+        return None
+
+    def get_current_stream(self, device: Any = None) -> int:
+        return 0
+
+    def get_device_capability(self, device: Any = 0) -> "tuple[int, int]":
+        return divmod(self.arch, 10)
+
+    def get_device_interface(self) -> Any:
+        import torch
+
+        return torch.cuda
+
+    def get_active_torch_device(self) -> Any:
+        import torch
+
+        return torch.device("cuda", 0)
+
+    def get_benchmarker(self) -> Callable[..., Any]:
+        return self.bench
+
+    def bench(self, fn: Callable[[], Any], *args: Any, quantiles: Any = None, return_mode: str = "mean", **kwargs: Any) -> Any:
+        """One run instead of many, and every run takes 1 ms: the first of equals wins, in every run of the script."""
+        fn()
+        self.device.wait()
+        if quantiles is not None:
+            return [1.0] * len(quantiles) if len(quantiles) > 1 else 1.0
+        return [1.0] if return_mode == "all" else 1.0
+
+    def get_empty_cache_for_benchmark(self) -> Any:
+        return None
+
+    def clear_cache(self, cache: Any) -> None:
+        return None
+
+    def map_python_to_cpp_type(self, ty: str) -> str:
+        return ty
+
+    def assemble_tensormap_to_arg(self, tensormaps_info: Any, args: Sequence[Any]) -> Sequence[Any]:
+        return args
+
+    def launcher_cls(self, src: Any, metadata: Any) -> Callable[..., None]:
+        return launcher.launcher(self.device, src, metadata)

@@ -1,0 +1,178 @@
+"""The rest of torch and of the testing libraries that knows of devices: defaults, generators, threads, compile, comparisons."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Any, Callable
+
+import torch
+
+from .claims import tensors
+from .function import CPU, check_ordinal, device_type
+from .gpu import Gpu
+from .modes import modes
+from .patches import Patches
+
+
+def patch(patches: Patches, gpu: Gpu) -> None:
+    _defaults(patches, gpu)
+    _generators(patches)
+    _backward(patches, gpu)
+    _threads(patches, gpu)
+    _compile(patches)
+    _comparisons(patches, gpu)
+
+
+def _defaults(patches: Patches, gpu: Gpu) -> None:
+    def set_default_device(device: Any) -> None:
+        if device is not None:
+            check_ordinal(device)
+        gpu.default = None if device is None else torch.device("cuda" if device_type(device) == "cuda" else device)
+
+    patches.answer(torch, "set_default_device", set_default_device)
+    patches.answer(torch, "get_default_device", lambda: gpu.default or CPU)
+
+    original: Any = torch.set_default_tensor_type
+
+    def set_default_tensor_type(kind: Any) -> None:
+        name = kind if isinstance(kind, str) else str(kind)
+        if "cuda" in name:
+            gpu.default = torch.device("cuda")
+        original(name.replace("cuda.", "") if "cuda" in name else kind)
+
+    patches.answer(torch, "set_default_tensor_type", set_default_tensor_type)
+
+
+def _generators(patches: Patches) -> None:
+    base: Any = torch.Generator
+
+    class Generator(base):  # type: ignore[misc]
+        claimed = "cpu"
+
+        def __new__(cls, device: Any = "cpu") -> Any:
+            if device_type(device) == "cuda":
+                check_ordinal(device)
+            made = base.__new__(cls, "cpu")
+            made.claimed = device_type(device) or "cpu"
+            return made
+
+        @property
+        def device(self) -> Any:
+            return torch.device("cuda", 0) if self.claimed == "cuda" else CPU
+
+    Generator.__module__, Generator.__qualname__ = "torch", "Generator"
+    patches.set(torch, "Generator", Generator)
+
+
+def _backward(patches: Patches, gpu: Gpu) -> None:
+    """A mode is off inside its own handler, and `backward()` is such a handler: a custom Function's backward, user code
+    run from C++, would escape."""
+    import torch.autograd
+    import torch.autograd.graph
+
+    for module in (torch.autograd, torch.autograd.graph):
+        original = getattr(module, "_engine_run_backward", None)
+        if original is not None:
+            patches.answer(module, "_engine_run_backward", _within(gpu, original))
+
+
+def _within(gpu: Gpu, original: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with modes(gpu):
+            return original(*args, **kwargs)
+
+    return call
+
+
+def _threads(patches: Patches, gpu: Gpu) -> None:
+    """Modes are per thread; a script's own threads get theirs."""
+    thread: Any = threading.Thread
+    original = thread._bootstrap_inner
+
+    def _bootstrap_inner(self: Any) -> None:
+        with modes(gpu):
+            original(self)
+
+    patches.set(thread, "_bootstrap_inner", _bootstrap_inner)
+
+
+class _Refused:
+    """What torch.compile returns here: may be made, may not be called."""
+
+    def __init__(self, inner: Any) -> None:
+        self.__dict__["_inner"] = inner
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(
+            "torch.compile does not run on the virtual GPU (--arch): Inductor compiles and launches its kernels past Triton's "
+            "JIT. Take torch.compile out of the script, or reduce on a real GPU."
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_inner"], name)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self  # a decorated method stays refused
+
+
+def _compile(patches: Patches) -> None:
+    def compile(model: Any = None, *args: Any, **kwargs: Any) -> Any:
+        return _Refused if model is None else _Refused(model)
+
+    patches.answer(torch, "compile", compile)
+
+
+def _comparisons(patches: Patches, gpu: Gpu) -> None:
+    """assert_close and friends pass on unknown values, and still fail on what is known: shape and dtype."""
+    import torch.testing
+
+    original: Any = torch.testing.assert_close
+
+    def assert_close(actual: Any, expected: Any, *args: Any, **kwargs: Any) -> None:
+        pairs = list(zip(tensors((actual,)), tensors((expected,))))
+        if not pairs and not gpu.launched or pairs and not any(gpu.claims.unknown(t) for pair in pairs for t in pair):
+            original(actual, expected, *args, **kwargs)
+            return
+        for a, b in pairs:
+            _same("shape", tuple(a.shape), tuple(b.shape))
+            if kwargs.get("check_dtype", True):
+                _same("dtype", a.dtype, b.dtype)
+            if kwargs.get("check_device", True):
+                _same("device", a.device, b.device)
+            if "cuda" in (gpu.claims.device(a), gpu.claims.device(b)):
+                gpu.wait()
+
+    patches.answer(torch.testing, "assert_close", assert_close)
+    patches.answer(torch.testing, "assert_allclose", assert_close)
+
+    def unless_launched(original: Callable[..., Any]) -> Callable[..., Any]:
+        # numpy arrays carry no claim: after a launch, nobody knows where their values come from.
+        return lambda *a, **k: None if gpu.launched else original(*a, **k)
+
+    numpy: Any = sys.modules.get("numpy.testing") or _import("numpy.testing")
+    for name in "assert_allclose assert_array_equal assert_equal assert_almost_equal assert_array_almost_equal".split():
+        if numpy is not None:
+            patches.answer(numpy, name, unless_launched(getattr(numpy, name)))
+    numpy = sys.modules.get("numpy")
+    for name in "allclose array_equal".split():
+        if numpy is not None:
+            patches.answer(numpy, name, _true_if_launched(gpu, getattr(numpy, name)))
+
+
+def _true_if_launched(gpu: Gpu, original: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *a, **k: True if gpu.launched else original(*a, **k)
+
+
+def _same(what: str, a: Any, b: Any) -> None:
+    if a != b:
+        raise AssertionError("The values for attribute '%s' do not match: %s != %s." % (what, a, b))
+
+
+def _import(name: str) -> Any:
+    import importlib
+
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None

@@ -1,0 +1,36 @@
+"""Attributes replaced for a while, and put back in reverse order."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, List, Tuple
+
+_ABSENT = object()
+
+
+class Patches:
+    def __init__(self) -> None:
+        self._undo: List[Tuple[Any, str, Any]] = []
+
+    def set(self, owner: Any, name: str, value: Any) -> None:
+        """Replace an attribute that may or may not be there."""
+        before = vars(owner).get(name, _ABSENT) if isinstance(owner, type) else getattr(owner, name, _ABSENT)
+        self._undo.append((owner, name, before))
+        setattr(owner, name, value)
+
+    def answer(self, owner: Any, name: str, call: Callable[..., Any]) -> None:
+        """Replace a function by one of the same name: torch and dynamo look functions up by it."""
+
+        def function(*args: Any, **kwargs: Any) -> Any:
+            return call(*args, **kwargs)
+
+        function.__name__ = function.__qualname__ = name
+        function.__module__ = getattr(owner, "__name__", "torch")
+        self.set(owner, name, function)
+
+    def undo(self) -> None:
+        while self._undo:
+            owner, name, before = self._undo.pop()
+            if before is _ABSENT:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, before)

@@ -1,0 +1,139 @@
+"""Streams, events and graphs of the virtual GPU: everything is done at once, and only waiting has a meaning."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Optional
+
+from .gpu import Gpu
+
+
+def classes(gpu: Gpu) -> Dict[str, Any]:
+    """The classes of torch.cuda, bound to this GPU (scripts subclass and isinstance-check them)."""
+
+    class Stream:
+        cuda_stream = 0
+        stream_id = 0
+        device_index = 0
+        priority = 0
+
+        def __init__(self, device: Any = None, priority: int = 0, **kwargs: Any) -> None:
+            import torch
+
+            self.device = torch.device("cuda", 0)
+
+        def query(self) -> bool:
+            return True
+
+        def synchronize(self) -> None:
+            gpu.wait()
+
+        def wait_stream(self, stream: Any) -> None:
+            return None
+
+        def wait_event(self, event: Any) -> None:
+            return None
+
+        def record_event(self, event: Any = None) -> Any:
+            return event or Event()
+
+        def __enter__(self) -> "Stream":
+            return self
+
+        def __exit__(self, *exc: Any) -> None:
+            return None
+
+    class Event:
+        cuda_event = 0
+
+        def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, **kwargs: Any) -> None:
+            self._timing = enable_timing
+            self._recorded = False
+
+        def record(self, stream: Any = None) -> None:
+            gpu.check()
+            self._recorded = True
+
+        def wait(self, stream: Any = None) -> None:
+            return None
+
+        def query(self) -> bool:
+            gpu.check()
+            return True
+
+        def synchronize(self) -> None:
+            if self._recorded:
+                gpu.wait()
+
+        def elapsed_time(self, end: Any) -> float:
+            if not self._timing:
+                raise ValueError("Both events must be created with argument 'enable_timing=True'.")
+            if not (self._recorded and end._recorded):
+                raise ValueError("Both events must be recorded before calculating elapsed time.")
+            gpu.check()
+            return 1.0
+
+    class CUDAGraph:
+        """What is captured runs once, at capture; its faults come with each replay."""
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            self._faults: List[str] = []
+
+        def capture_begin(self, *args: Any, **kwargs: Any) -> None:
+            gpu.capture = self._faults = []
+
+        def capture_end(self) -> None:
+            gpu.capture = None
+
+        def replay(self) -> None:
+            gpu.check()
+            for reason in self._faults:
+                gpu.fault(reason)
+
+        def reset(self) -> None:
+            self._faults = []
+
+        def pool(self) -> "tuple[int, int]":
+            return (0, 0)
+
+        def __getattr__(self, name: str) -> Callable[..., None]:
+            if name.startswith("__"):
+                raise AttributeError(name)
+            return lambda *args, **kwargs: None
+
+    class graph:
+        def __init__(self, cuda_graph: Any, *args: Any, **kwargs: Any) -> None:
+            self._graph = cuda_graph
+
+        def __enter__(self) -> None:
+            self._graph.capture_begin()
+
+        def __exit__(self, *exc: Any) -> None:
+            self._graph.capture_end()
+
+    class device:
+        """`with torch.cuda.device(0)`."""
+
+        def __init__(self, device: Any = None) -> None:
+            self.idx = 0
+            self.prev_idx = 0
+
+        def __enter__(self) -> Optional[int]:
+            return None
+
+        def __exit__(self, *exc: Any) -> None:
+            return None
+
+    class StreamContext(device):
+        """`with torch.cuda.stream(s)`."""
+
+    return {
+        "Stream": Stream,
+        "ExternalStream": Stream,
+        "Event": Event,
+        "CUDAGraph": CUDAGraph,
+        "graph": graph,
+        "device": device,
+        "device_of": device,
+        "_DeviceGuard": device,
+        "StreamContext": StreamContext,
+    }

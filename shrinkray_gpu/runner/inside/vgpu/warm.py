@@ -1,0 +1,80 @@
+"""What the first candidate of a process pays and a later one does not, done ahead in the fork server's parent.
+
+The first virtual operation imports parts of dynamo (0.7 s), the first compile hashes libtriton and sets up LLVM (0.4 s):
+after a fork each child would do it again.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import linecache
+import os
+import tempfile
+from typing import Any, Dict
+
+_NAME = "<shrinkray warm-up>"
+_KERNEL = """\
+import triton, triton.language as tl
+@triton.jit
+def warm(x, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(x + i, tl.load(x + i, mask=i < n) + 1, mask=i < n)
+"""
+
+
+def up(arch: int) -> None:
+    from ..watch import Watch
+    from . import virtual
+
+    has_torch = importlib.util.find_spec("torch") is not None
+    if has_torch:
+        import torch
+
+        torch.set_num_threads(1)  # a child forked after a parallel operation hangs at its first
+        random = torch.get_rng_state()
+    watch = Watch(frozenset())
+    watch.install()
+    with virtual(arch, watch):
+        if has_torch:
+            _operations()
+        if importlib.util.find_spec("triton") is not None:
+            _compile(has_torch)
+    watch.uninstall()
+    if has_torch:
+        torch.set_rng_state(random)
+
+
+def _operations() -> None:
+    import torch
+
+    x = torch.randn(4, 4, device="cuda", requires_grad=True)
+    (x.to(torch.float16).float() @ x.cuda()).sum().backward()
+    torch.testing.assert_close(x.cpu(), x.cpu())
+    torch.nn.Linear(2, 2).cuda()(torch.ones(1, 2, device="cuda")).tolist()
+    repr(x)
+    torch.empty(1 << 22, device="cuda").add(1)
+    torch.cuda.synchronize()
+
+
+def _compile(has_torch: bool) -> None:
+    """Into a cache of its own: a hit would warm nothing."""
+    import triton
+
+    linecache.cache[_NAME] = (len(_KERNEL), None, _KERNEL.splitlines(True), _NAME)
+    space: Dict[str, Any] = {"__name__": "shrinkray_warm_up"}
+    before = os.environ.get("TRITON_CACHE_DIR")
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["TRITON_CACHE_DIR"] = folder
+        try:
+            exec(compile(_KERNEL, _NAME, "exec"), space)
+            if has_torch:
+                import torch
+
+                space["warm"][(1,)](torch.empty(16, device="cuda"), 16, B=16)
+            else:
+                space["warm"].warmup(triton.runtime.jit.MockTensor("fp32"), 16, B=16, grid=(1,))
+        finally:
+            del linecache.cache[_NAME]
+            os.environ.pop("TRITON_CACHE_DIR")
+            if before is not None:
+                os.environ["TRITON_CACHE_DIR"] = before

@@ -1,0 +1,234 @@
+"""Lanes: what a candidate does to its process is told as it happened, and never reaches the next candidate."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.runner.lanes import Setup, Worker
+from shrinkray_gpu.runner.pool import Pool, Script
+from shrinkray_gpu.runner.run import Run
+
+POISON = "import sys; sys.modules['shrinkray_inside.device'].sticky = lambda: 716\n"
+"""Plays the driver: from here on it reports a misaligned address."""
+
+
+def make(folder: Path, **setup: object) -> Pool:
+    scratch = folder / "scratch"
+    scratch.mkdir()
+    options: dict[str, object] = {
+        "python": sys.executable,
+        "environment": dict(os.environ),
+        "imports": (),
+        "own": (str(folder),),
+        "scratch": str(scratch),
+        **setup,
+    }
+    script = Script(folder / "script.py", argv=("--n", "3"), cwd=folder)
+    return Pool(script, Setup(**options), mode="fork", jobs=2, seconds=5)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> Iterator[Pool]:
+    made = make(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def reusing(tmp_path: Path) -> Iterator[Pool]:
+    made = make(tmp_path, reuse=True)
+    yield made
+    made.close()
+
+
+def test_a_script_sees_what_a_plain_run_shows_it(pool: Pool) -> None:
+    run = pool.run("import sys\nprint(__name__, __file__, sys.argv, sys.path[0])")
+    path = str(pool.script.path)
+    assert run.stdout.split(" ", 2)[:2] == ["__main__", path]
+    assert f"['{path}', '--n', '3'] {pool.script.path.parent}" in run.stdout
+
+
+def test_the_plain_run_says_the_same(pool: Pool) -> None:
+    source = "import sys, inspect\ndef f(): return 1\nprint(__name__, __file__, sys.argv, sys.path[0], inspect.getsource(f))"
+    pool.script.path.write_text(source)
+    import subprocess
+
+    plain = subprocess.run([sys.executable, str(pool.script.path), "--n", "3"], capture_output=True, text=True, check=True)
+    assert pool.run(source).stdout == plain.stdout
+
+
+def test_inspect_reads_the_candidate_and_not_the_file(pool: Pool) -> None:
+    pool.script.path.write_text("def f():\n    return 'the original'\n")
+    run = pool.run("import inspect\n\ndef f():\n    return 'the candidate'\nprint(inspect.getsource(f))")
+    assert "the candidate" in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("source", "exit", "number"),
+    [
+        ("print('fine')", 0, None),
+        ("raise SystemExit(3)", 3, None),
+        ("raise SystemExit('words')", 1, None),
+        ("import os; os._exit(7)", 7, None),
+        ("import os; os.abort()", None, signal.SIGABRT),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", None, signal.SIGSEGV),
+    ],
+)
+def test_the_end_is_told_as_it_was(pool: Pool, source: str, exit: int | None, number: int | None) -> None:
+    run = pool.run(source)
+    assert (run.exit, run.signal, run.failure, run.trouble) == (exit, number, None, "")
+
+
+def test_an_exception_is_told_with_its_line_and_ancestors(pool: Pool) -> None:
+    run = pool.run("import json\njson.loads('{')")
+    assert run.exit == 1 and run.failure is not None
+    assert (run.failure.type, run.failure.line) == ("json.decoder.JSONDecodeError", 2)
+    assert "ValueError" in run.failure.bases
+    assert "worker.py" not in run.failure.traceback and "JSONDecodeError" in run.stderr
+
+
+def test_a_hang_is_ended_with_all_that_it_started(pool: Pool) -> None:
+    pool.run("pass")
+    pool.seconds = 1.5
+    run = pool.run("import os, subprocess\nprint(subprocess.Popen(['sleep', '1000']).pid, flush=True)\nwhile True: pass")
+    assert run.timed_out and run.exit is None
+    assert gone(int(run.stdout))
+
+
+def gone(pid: int) -> bool:
+    for _ in range(500):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except FileNotFoundError:
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_a_flood_of_output_is_cut_in_the_middle(pool: Pool) -> None:
+    run = pool.run("print('head'); print('x' * 3_000_000); print('tail')")
+    assert run.stdout.startswith("head") and run.stdout.endswith("tail\n") and "bytes left out" in run.stdout
+    assert len(run.stdout) < 300_000
+
+
+def test_nothing_is_written_outside_the_candidate_s_folder(pool: Pool, tmp_path: Path) -> None:
+    victim = tmp_path / "data"
+    victim.mkdir()
+    (victim / "kept").write_text("here")
+    run = pool.run(f"import shutil; shutil.rmtree({str(victim)!r})")
+    assert run.failure is not None and run.failure.type == "PermissionError"
+    assert (victim / "kept").read_text() == "here"
+    assert pool.run("import tempfile; f = tempfile.NamedTemporaryFile('w'); f.write('x'); f.flush()").exit == 0
+
+
+def test_a_module_of_the_script_hides_none_of_ours_and_ours_none_of_its(pool: Pool, tmp_path: Path) -> None:
+    (tmp_path / "device.py").write_text("WHO = 'the user'")
+    assert pool.run("import device; print(device.WHO)").stdout == "the user\n"
+
+
+def test_exit_handlers_and_threads_run_to_their_end(pool: Pool) -> None:
+    source = (
+        "import atexit, threading, time\natexit.register(print, 'handler')\n"
+        "threading.Thread(target=lambda: (time.sleep(0.05), print('thread'))).start()\nprint('main')"
+    )
+    assert pool.run(source).stdout.split() == ["main", "thread", "handler"]
+
+
+def test_a_candidate_after_a_sticky_error_gets_a_new_process(reusing: Pool) -> None:
+    first = reusing.run(POISON)
+    assert first.driver_error == 716
+    second = reusing.run("print('harmless')")
+    assert second.driver_error == 0 and second.fresh
+
+
+def test_a_clean_process_is_reused_and_says_so(reusing: Pool) -> None:
+    import_pid = "import os; print(os.getpid())"
+    runs = [reusing.run(import_pid) for _ in range(3)]
+    assert len({run.stdout for run in runs}) == 1
+    assert [(run.mode, run.fresh) for run in runs] == [("fork", True), ("warm", False), ("warm", False)]
+    assert reusing.run(import_pid, fresh=True).fresh
+
+
+LEAKS = {
+    "environment": ("import os; os.environ['LEFT'] = '1'", "import os; assert 'LEFT' not in os.environ"),
+    "folder": ("import os; os.chdir('/')", "import os; assert os.getcwd() != '/'"),
+    "path": ("import sys; sys.path.insert(0, '/left')", "import sys; assert '/left' not in sys.path"),
+    "module": ("import sys; sys.modules['left'] = sys", "import sys; assert 'left' not in sys.modules"),
+    "global": ("left = 1", "import __main__; assert not hasattr(__main__, 'left')"),
+    "seed": ("import random; random.seed(1)", "import random; a = random.random(); random.seed(1); assert a != random.random()"),
+    "filter": ("import warnings; warnings.simplefilter('error')", "import warnings; warnings.warn('x')"),
+    "builtin": ("import builtins; builtins.len = lambda x: 0", "assert len('abc') == 3"),
+    "patch": ("import os; os.getpid = lambda: 0", "import os; assert os.getpid()"),
+    "thread": (
+        "import threading, time; threading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
+        "import threading; assert threading.active_count() == 1",
+    ),
+    "recursion": ("import sys; sys.setrecursionlimit(77)", "import sys; assert sys.getrecursionlimit() != 77"),
+    "stream": ("import sys, io; sys.stdout = io.StringIO()", "import sys, io; assert not isinstance(sys.stdout, io.StringIO)"),
+    "handler": ("import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)", "import signal; assert signal.getsignal(2) != signal.SIG_IGN"),
+}
+
+
+@pytest.mark.parametrize("name", LEAKS)
+def test_what_a_candidate_leaves_behind_does_not_reach_the_next(reusing: Pool, name: str) -> None:
+    leave, look = LEAKS[name]
+    assert reusing.run(leave).failure is None
+    run = reusing.run(look)
+    assert (run.failure, run.exit) == (None, 0)
+
+
+def test_the_look_finds_what_is_not_put_back() -> None:
+    """The looks above can fail: each does where both parts run in one process."""
+    for name, (leave, look) in LEAKS.items():
+        if name in ("global", "seed"):
+            continue  # of `__main__` itself, which this test has not
+        assert os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "-c", f"{leave}\n{look}"]) != 0, name
+
+
+def test_a_cold_process_and_a_lane_agree(pool: Pool) -> None:
+    for source in ("print(1)", "1 / 0", "import os; os._exit(5)", "import os; os.abort()"):
+        assert facts(pool.cold(source)) == facts(pool.run(source))
+
+
+def facts(run: Run) -> tuple[object, ...]:
+    return run.exit, run.signal, run.failure and run.failure.type, run.stdout
+
+
+def test_the_environment_set_before_the_imports_is_in_force_in_the_worker(pool: Pool, tmp_path: Path) -> None:
+    (tmp_path / "reads.py").write_text("")
+    source = "import os\nos.environ['PYTHONWARNINGS'] = 'error'\nimport json\nprint(os.environ['PYTHONWARNINGS'])"
+    assert pool.run(source).stdout == "error\n"
+    assert pool.run("import os\nimport json\nprint('PYTHONWARNINGS' in os.environ)").stdout == "False\n"
+
+
+def test_lanes_die_with_the_tool(tmp_path: Path) -> None:
+    """A tool killed with -9 leaves no process behind."""
+    code = (
+        "import os, sys\nfrom pathlib import Path\nsys.path.insert(0, os.getcwd())\n"
+        "from tests.runner.test_lanes import make\n"
+        f"pool = make(Path({str(tmp_path)!r}))\n"
+        "pid = pool.run('import os; print(os.getppid())').stdout.strip()\n"
+        "lane = pool._stock('', '').spares[0]\nlane.wait_ready(5)\n"
+        "print(pid, lane.pid, flush=True)\nos.kill(os.getpid(), 9)"
+    )
+    import subprocess
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parents[2])
+    assert done.returncode == -9, done.stderr
+    assert all(gone(int(pid)) for pid in done.stdout.split())
+
+
+def test_an_interpreter_that_is_none_is_refused_in_one_line(tmp_path: Path) -> None:
+    setup = Setup(python="/bin/false", environment={}, imports=(), own=(), scratch=str(tmp_path))
+    with pytest.raises(UsageError, match="did not start in /bin/false"):
+        Worker(setup)
