@@ -17,10 +17,11 @@ from tqdm import tqdm
 
 from shrinkray_gpu.errors import ShrinkError, UsageError
 from shrinkray_gpu.judge import Judge
-from shrinkray_gpu.oracle import table
+
 from shrinkray_gpu.passes import PASSES
 from shrinkray_gpu.reduce import Options, Result, reduce
 from shrinkray_gpu.reduction.engine import Event
+from shrinkray_gpu.reduction.size import lines
 
 
 class _Command(click.Command):
@@ -100,8 +101,8 @@ def main(file: Path | None, args: tuple[str, ...], **given: Any) -> None:
         click.echo(json.dumps(result.to_json()))
     else:
         _tell(result, file)
-    if result.interrupted:
-        sys.exit(130 if interrupt.asked() else 0)
+    if result.ended in ("stopped", "interrupted"):
+        sys.exit(130)
 
 
 def _options(args: tuple[str, ...], given: dict[str, Any]) -> Options:
@@ -155,7 +156,7 @@ def _tell(result: Result, file: Path) -> None:
     tries = ", ".join(f"{count} {tier}" for tier, count in sorted(result.tries.items()))
     spent = result.seconds
     gpu = f", {spent['gpu']:.0f} s of lanes on the GPU" if spent["gpu"] else ""
-    head = "interrupted: the best so far" if result.interrupted else "reduced"
+    head = {"done": "reduced", "out of time": "out of time, the best so far"}.get(result.ended, "interrupted, the best so far")
     click.echo(f"{head}: {file} from {result.before[0]} lines to {result.after[0]}, {result.before[1]} tokens to {result.after[1]}")
     click.echo(
         f"  {sum(result.tries.values())} tries ({tries}) in {sum(spent[k] for k in ('start', 'search', 'check')):.0f} s: start "
@@ -164,7 +165,7 @@ def _tell(result: Result, file: Path) -> None:
     click.echo(f"  {result.spec!r} in {result.verified} of {result.final_runs} clean runs")
     click.echo(f"  saved: {result.output}")
     click.echo(f"  shows the fault: {result.command}")
-    if result.interrupted:
+    if result.ended != "done":
         click.echo("  go on with: the same command and --resume")
 
 
@@ -177,17 +178,21 @@ class _Bar:
         self.started = time.monotonic()
 
     def show(self, event: Event, judge: Judge) -> None:
+        now = event.program.size.tokens
         if self.bar is None:
-            self.bar = tqdm(total=event.start_tokens, unit="tok", leave=False, dynamic_ncols=True, bar_format="{l_bar}{bar:12}| {n_fmt}/{total_fmt} tokens gone {postfix}")
-        self.bar.n = event.start_tokens - event.tokens
+            shape = "{l_bar}{bar:12}| {n_fmt}/{total_fmt} tokens gone{postfix}"
+            self.bar = tqdm(total=now, leave=False, dynamic_ncols=True, bar_format=shape)
+        assert self.bar.total is not None
+        self.bar.n = max(0, self.bar.total - now)
         seconds = max(time.monotonic() - self.started, 0.001)
-        total = sum(judge.tries.values())
         tiers = " ".join(f"{tier} {count}" for tier, count in sorted(judge.tries.items()))
+        rate = sum(judge.tries.values()) / seconds
         self.bar.set_postfix_str(
-            f"{event.lines} lines, {tiers}, {total / seconds:.0f} tries/s, {judge.pool.jobs} lanes, {event.pass_name}"
+            f"{lines(event.program.text)} lines, {tiers}, {rate:.0f} tries/s, {judge.pool.jobs} lanes, {event.pass_name}"
         )
-        if self.verbose and event.accepted:
-            self.bar.write(f"{event.tokens:6} tokens {event.lines:4} lines  {event.pass_name}: {event.what}", file=sys.stderr)
+        if self.verbose and event.kind in ("accepted", "rolled back", "note", "round"):
+            what = event.text or f"{event.kind} {event.pass_name}"
+            self.bar.write(f"{seconds:7.1f} s {now:6} tokens {lines(event.program.text):4} lines  {what}", file=sys.stderr)
 
     def close(self) -> None:
         if self.bar is not None:

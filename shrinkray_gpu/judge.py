@@ -33,11 +33,14 @@ class Judge:
         self.oracle, self.pool, self.dry, self.credit = oracle, pool, dry, credit
         self.tries: Counter[str] = Counter()
         self.lane_seconds = 0.0
-        self.insist = False
-        """Repeat in fresh contexts what a reused one denied: set in the last round."""
+        self._fresh = False
         self._known: dict[str, Future[Verdict]] = {}
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(pool.jobs + (dry.jobs if dry else 0), thread_name_prefix="judge")
+
+    def insist(self, on: bool) -> None:
+        """In the last round, repeat in fresh contexts what a reused one denied."""
+        self._fresh = on
 
     def __call__(self, programs: Sequence[Program]) -> list[Verdict]:
         """Verdicts in the order of the programs."""
@@ -61,13 +64,12 @@ class Judge:
 
     def _once(self, signature: str, source: str) -> Verdict:
         """One lane run for all candidates that make the same launches."""
+        mine: Future[Verdict] = Future()
         with self._lock:
-            known = self._known.get(signature)
-            if known is None:
-                mine = self._known[signature] = Future()
-        if known is not None:
+            known = self._known.setdefault(signature, mine)
+        if known is not mine:
             verdict = known.result()
-            if verdict.known and not (self.insist and verdict.provisional):
+            if verdict.known and not (self._fresh and verdict.provisional):
                 self.tries[CREDIT] += 1
                 return Verdict(verdict.answer, "on credit: its launches were judged before", verdict.provisional)
             return self._lane(source)
@@ -84,7 +86,7 @@ class Judge:
 
     def _lane(self, source: str) -> Verdict:
         started = time.monotonic()
-        run = self.pool.run(source, fresh=self.insist)
+        run = self.pool.run(source, fresh=self._fresh)
         self.lane_seconds += time.monotonic() - started
         self.tries[COLD if run.mode == "cold" else LANE] += 1
         verdict = self.oracle.judge(run)

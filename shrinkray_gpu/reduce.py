@@ -18,6 +18,8 @@ from shrinkray_gpu.errors import FinalCheckFailed, UsageError
 from shrinkray_gpu.judge import Judge
 from shrinkray_gpu.oracle import Oracle, all_of, parse
 from shrinkray_gpu.passes import PASSES
+from shrinkray_gpu.passes.layout import layout
+from shrinkray_gpu.passes.observed import instrument, watchable
 from shrinkray_gpu.reduction.engine import Event, reduce_program
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.program import Program, read_program
@@ -71,7 +73,8 @@ class Result:
     verified: int
     """How many of the final cold runs showed the fault, of `final_runs`."""
     final_runs: int
-    interrupted: bool
+    ended: str
+    """`done`, `stopped` (Ctrl-C), `out of time` or `interrupted`."""
     command: str
     """Shows the fault."""
 
@@ -142,13 +145,16 @@ def reduce(
                 program,
                 passes=PASSES,
                 judge=judge,
-                watch=judge.values,
-                confirm=judge.confirm if plan.mode in ("warm", "fork") and not options.arch else None,
                 journal=journal,
+                watch=judge.values if plan.oracle.needs_run else None,
+                instrument=lambda watched: instrument(watched, watchable(watched)),
+                confirm=judge.confirm if plan.mode in ("warm", "fork") else None,
+                layout=layout,
                 progress=lambda event: progress(event, judge),
+                insist=judge.insist,
                 seed=journal.header["seed"],
                 width=journal.header["width"],
-                keep=options.keep,
+                keep=sorted(options.keep),
                 skip=options.skip,
                 stop=stop,
                 deadline=ready + options.max_time if options.max_time else None,
@@ -176,7 +182,7 @@ def reduce(
         mode=plan.mode,
         verified=verified,
         final_runs=options.final_runs,
-        interrupted=reduction.interrupted,
+        ended=reduction.ended,
         command=_command(output, options),
     )
     if verified < options.final_runs and plan.faulted == plan.runs:

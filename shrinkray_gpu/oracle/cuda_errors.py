@@ -176,6 +176,10 @@ _BEFORE = re.compile(
 """What torch, Triton and Python put before the driver's words. The exception's type differs between torch versions."""
 
 
+_AFTER = re.compile(r"$|[.,;(\[]|\s*cuda kernel errors|\s*search for")
+"""What may follow them in a pasted message: the end, punctuation, torch's advice."""
+
+
 def by_code(code: int) -> CudaError:
     """The error behind a code; one that is not in the table is told by its number alone."""
     return _BY_CODE.get(code) or CudaError(code, (), f"CUDA error {code}")
@@ -188,8 +192,7 @@ def named(typed: str) -> CudaError | None:
         folded = " ".join(rest.split()).casefold()
         for error in ERRORS:
             for said in (error.text, *error.aliases, *error.names):
-                said = said.casefold()
-                if folded == said or (folded.startswith(said) and re.match(r"[.,;(\[]|\s*CUDA kernel", folded[len(said) :], re.I)):
+                if folded.startswith(said.casefold()) and _AFTER.match(folded[len(said) :]):
                     return error
     return None
 

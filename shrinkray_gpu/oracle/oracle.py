@@ -1,7 +1,7 @@
 """What an oracle is: a question put to a Run, answered faults, does not fault, or unknown.
 
-The kinds of question are in the files beside this one; `spec.parse` makes one from what the user typed. Here is what all
-of them share: runs that answer nothing, memory that ran out because of others, and composition.
+The kinds of question are in the files beside this one; `spec.parse` makes one from what the user typed. Here is what
+all of them share: runs that answer nothing, memory that ran out because of others, and composition.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from signal import SIGKILL
 from typing import Any, TypeVar
 
 from ..runner.run import Run
@@ -85,7 +86,7 @@ class Oracle:
             return run.trouble
         if run.timed_out:
             return f"it was stopped after {run.seconds:.0f} s, before it could show anything"
-        if run.signal == speech.SIGKILL:
+        if run.signal == SIGKILL:
             return "it was killed from outside (SIGKILL): by the kernel for its memory, or by somebody"
         if run.signal is None and run.exit is None and run.failure is None:
             return "it never said how it ended"

@@ -1,16 +1,16 @@
 """What a failing run says, and where. A successful run says nothing, whatever it prints.
 
-Tracebacks, compiler diagnostics and warnings quote the user's source. A docstring, a `raise` that was never reached or a
-comment is no evidence, so each quotation is taken out before anything is looked for.
+Tracebacks, compiler diagnostics and warnings quote the user's source. A docstring, a `raise` that was never reached
+or a comment is no evidence, so each quotation is taken out before anything is looked for.
 """
 
 from __future__ import annotations
 
 import builtins
 import re
-import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
+from signal import Signals
 
 from ..runner.run import Compile, Failure, Run
 
@@ -19,7 +19,7 @@ FRAME = re.compile(r'^([ |]*)File "[^"\n]*", line \d+(?:,? in .*)?\s*$')
 CARETS = re.compile(r"^[ \t|]*[\^~][\^~ \t]*$")
 WARNING = re.compile(r"^\S.*:\d+: (?:\w*Warning|\w*Error): ?.*$")
 TRITON_PLACE = re.compile(r"^(?:[\w.]+: )?at \d+:\d+:\s*$")
-EXCEPTION = re.compile(r"^[ |]*((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?:: (.*))?$", re.DOTALL)
+EXCEPTION = re.compile(r"^[ |]*((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?:: ?(.*))?$", re.DOTALL)
 HEADLESS = re.compile(r"^(SyntaxError|IndentationError|TabError): .*", re.MULTILINE)
 EXCERPT_LINES = 12  # the most that a Triton CompilationError quotes
 CAUSED = "The above exception was the direct cause of the following exception:"
@@ -106,7 +106,7 @@ def clipped(text: str, width: int = 120) -> str:
 
 def signal_name(number: int) -> str:
     try:
-        return signal.Signals(number).name
+        return Signals(number).name
     except ValueError:
         return str(number)
 
@@ -229,6 +229,12 @@ def _causes(traceback: str) -> Iterator[str]:
         if earlier.leads_to != "cause":
             return
         yield earlier.said
+
+
+def exception_in(text: str) -> Failure | None:
+    """The exception that a child process's message tells, if it is one: `ValueError: ...` on its last line."""
+    blocks = list(_blocks(text))
+    return _failure(blocks[-1].said if blocks else without_quotations(text), text)
 
 
 def _failure(said: str, traceback: str) -> Failure | None:

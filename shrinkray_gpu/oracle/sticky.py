@@ -70,7 +70,7 @@ class Sticky(Oracle):
 
 
 def sticky_code(run: Run) -> tuple[int, str]:
-    """The run's sticky error and who says so: the driver, the static rule, a child process, or (plain) the error text."""
+    """The run's sticky error and who says so: the driver, a static rule, a child, or (plain) the error text."""
     if run.driver_error:
         return run.driver_error, "the virtual GPU says" if run.mode == "virtual" else "the driver says"
     for launch in run.launches:
@@ -87,8 +87,10 @@ def sticky_code(run: Run) -> tuple[int, str]:
 
 
 def static_rule(launch: Launch) -> str:
-    """Which of our static rules this launch breaks; empty if none."""
-    return next((rule for rule in STATIC_RULES if rule in launch.fault), "")
+    """Which static rule this launch breaks; empty if none. A fault that names no rule is of the one rule there is."""
+    if not launch.fault:
+        return ""
+    return next((rule for rule in STATIC_RULES if rule in launch.fault), "tma-alignment")
 
 
 def _driver_was_asked(run: Run) -> bool:

@@ -23,6 +23,10 @@ LAUNCH_OPTIONS = frozenset(
 )  # fmt: skip
 
 
+_CALLED_BY_AUTOGRAD = frozenset({"backward", "setup_context", "jvp", "vmap"})
+"""`loss.backward()` is not a call of such a method."""
+
+
 @dataclass(frozen=True, eq=False)
 class Function:
     """A function of the program and the calls that reach it."""
@@ -57,7 +61,7 @@ def functions(program: Program, bindings: Sequence[Binding]) -> list[Function]:
     for binding in bindings:
         if len(binding.places) != 1 or not isinstance(place := binding.places[0], cst.FunctionDef):
             continue
-        if isinstance(program.parents.get(_suite(program, place)), cst.ClassDef):
+        if isinstance(program.parents.get(program.parents[place]), cst.ClassDef):
             continue
         mentions = [_call_of(program, read) for read in binding.reads]
         calls = tuple(call for call in mentions if call is not None)
@@ -67,7 +71,7 @@ def functions(program: Program, bindings: Sequence[Binding]) -> list[Function]:
 
 
 def matches(call: cst.Call, function: Function) -> Mapping[cst.Param, cst.Arg] | None:
-    """The explicit arguments of a call by parameter; None if a star argument leaves that open."""
+    """The explicit arguments of a call by parameter; None if `*args` leaves that open."""
     parameters = function.node.params
     positional = [*parameters.posonly_params, *parameters.params]
     by_name = {param.name.value: param for param in (*parameters.params, *parameters.kwonly_params)}
@@ -76,8 +80,10 @@ def matches(call: cst.Call, function: Function) -> Mapping[cst.Param, cst.Arg] |
     taken: dict[cst.Param, cst.Arg] = {}
     index = 0
     for arg in call.args:
-        if arg.star:
+        if arg.star == "*":
             return None
+        if arg.star:
+            continue  # may give what nothing else gives, see `open_ended`
         if arg.keyword is not None:
             param = by_name.get(arg.keyword.value)
             if param is not None:
@@ -88,14 +94,15 @@ def matches(call: cst.Call, function: Function) -> Mapping[cst.Param, cst.Arg] |
     return taken
 
 
+def open_ended(call: cst.Call) -> bool:
+    """Whether `**options` may give any parameter that nothing else gives."""
+    return any(arg.star == "**" for arg in call.args)
+
+
 def all_parameters(function: cst.FunctionDef) -> list[cst.Param]:
     """The named parameters, not `*args` and `**kwargs`."""
     parameters = function.params
     return [*parameters.posonly_params, *parameters.params, *parameters.kwonly_params]
-
-
-def _suite(program: Program, node: cst.CSTNode) -> cst.CSTNode:
-    return program.parents[node]
 
 
 def _call_of(program: Program, mention: cst.CSTNode) -> cst.Call | None:
@@ -127,14 +134,14 @@ def _methods(
     for attribute in every(program, cst.Attribute):
         attributes.setdefault(attribute.attr.value, []).append(attribute)
     defined: dict[str, int] = {}
-    methods: list[tuple[cst.ClassDef, Binding, cst.FunctionDef]] = []
+    methods: list[tuple[Binding, cst.FunctionDef]] = []
     for definition, binding in classes.items():
         for method in definition.body.body:
             if isinstance(method, cst.FunctionDef):
                 defined[method.name.value] = defined.get(method.name.value, 0) + 1
-                methods.append((definition, binding, method))
+                methods.append((binding, method))
     found = []
-    for definition, binding, method in methods:
+    for binding, method in methods:
         name = method.name.value
         static = any(decorator_name(decorator) == "staticmethod" for decorator in method.decorators)
         calls: list[cst.Call] = []
@@ -153,7 +160,7 @@ def _methods(
             calls = [call for call in found_calls if call is not None]
             found.append(Function(method, tuple(calls), len(calls) == len(found_calls), bound=True))
             continue
-        if defined[name] != 1 or (name.startswith("__") and name != "__call__"):
+        if defined[name] != 1 or name in _CALLED_BY_AUTOGRAD or (name.startswith("__") and name != "__call__"):
             continue
         for attribute in attributes.get(name, []):
             call = _call_of(program, attribute)

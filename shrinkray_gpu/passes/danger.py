@@ -11,27 +11,16 @@ from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
-from shrinkray_gpu.passes.scoping import bindings, binding_statement, readers
-from shrinkray_gpu.passes.tree import ancestors, dotted, every, holds, within
+from shrinkray_gpu.passes.hazards import is_hazard
+from shrinkray_gpu.passes.scoping import binding_statement, bindings, readers
+from shrinkray_gpu.passes.tree import ancestors, every, holds, within
 from shrinkray_gpu.reduction.edit import Edit, Insert, Remove, Replace, Unwrap
 from shrinkray_gpu.reduction.program import Program
-
-METHODS = frozenset(
-    {"rmtree", "unlink", "rmdir", "removedirs", "write_text", "write_bytes", "makedirs", "copyfile", "copytree", "move",
-     "system", "popen", "Popen", "check_call", "check_output", "execv", "execve", "execvp", "spawnv", "kill", "killpg",
-     "truncate", "symlink", "chmod", "tofile", "to_csv", "savez"}
-)  # fmt: skip
-"""The last name of the call says enough."""
-FUNCTIONS = frozenset(
-    {"open", "os.remove", "os.rename", "os.replace", "os.open", "os.mkdir", "subprocess.run", "subprocess.call",
-     "torch.save", "np.save", "numpy.save", "json.dump", "pickle.dump", "shutil.copy", "exec", "eval"}
-)  # fmt: skip
-"""The last name alone is a common one (`str.replace`, `list.remove`)."""
 
 
 def harmless(program: Program, edits: Iterable[Edit]) -> Iterator[Edit]:
     """Those of the edits that leave the dangerous calls of the program alone, or take them away whole."""
-    calls = [call for call in every(program, cst.Call) if dangerous(call)]
+    calls = [call for call in every(program, cst.Call) if is_hazard(call)]
     if not calls:
         yield from edits
         return
@@ -39,12 +28,6 @@ def harmless(program: Program, edits: Iterable[Edit]) -> Iterator[Edit]:
     for edit in edits:
         if all(_leaves_alone(program, edit, call, feeders[call]) for call in calls):
             yield edit
-
-
-def dangerous(call: cst.Call) -> bool:
-    """Whether this call may delete, write or spawn."""
-    name = dotted(call.func) or (call.func.attr.value if isinstance(call.func, cst.Attribute) else "")
-    return name in FUNCTIONS or name.rpartition(".")[2] in METHODS
 
 
 def _feeders(program: Program, call: cst.Call) -> list[cst.CSTNode]:

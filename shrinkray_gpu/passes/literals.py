@@ -1,17 +1,14 @@
-"""Literals: which nodes are plain values, what value, and how to write one. Passes move values about by these."""
+"""Literals: which nodes are plain values, and what value. Passes move values about by these questions."""
 
 from __future__ import annotations
 
 import ast
-import re
-from typing import TypeAlias
+from typing import Any
 
 import libcst as cst
 
-Value: TypeAlias = "None | bool | int | float | complex | str | bytes | tuple[Value, ...] | list[Value] | dict[Value, Value]"
-
-_TOKEN = re.compile(r"\w+|[^\w\s]")
 _NOWHERE = cst.Module([])
+_MAY_BE = (cst.Name, cst.UnaryOperation, cst.ConcatenatedString, cst.Tuple, cst.List, cst.Dict)
 
 
 class NotLiteral(Exception):
@@ -19,19 +16,14 @@ class NotLiteral(Exception):
 
 
 def code(node: cst.CSTNode) -> str:
-    """Source text of a node, without its own parentheses' surroundings in the file."""
+    """Source text of a node, its own parentheses included."""
     return _NOWHERE.code_for_node(node)
 
 
-def tokens(text: str) -> int:
-    """About how many tokens a text has: enough to weigh one edit against another."""
-    return len(_TOKEN.findall(text))
-
-
-def value_of(node: cst.CSTNode) -> Value:
-    """The value of a literal (numbers with their sign, strings, names of constants, and containers of these)."""
+def value_of(node: cst.CSTNode) -> Any:
+    """The value of a literal: numbers with their sign, strings, None, True, False, and containers of these."""
     try:
-        return ast.literal_eval(code(node).strip())  # type: ignore[no-any-return]
+        return ast.literal_eval(code(node).strip())
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
         raise NotLiteral from error
 
@@ -39,7 +31,7 @@ def value_of(node: cst.CSTNode) -> Value:
 def is_literal(node: cst.CSTNode) -> bool:
     if isinstance(node, (cst.Integer, cst.Float, cst.Imaginary, cst.SimpleString)):
         return True
-    if not isinstance(node, (cst.Name, cst.UnaryOperation, cst.ConcatenatedString, cst.Tuple, cst.List, cst.Dict)):
+    if not isinstance(node, _MAY_BE):
         return False
     try:
         value_of(node)
@@ -51,16 +43,6 @@ def is_literal(node: cst.CSTNode) -> bool:
 def is_scalar(node: cst.CSTNode) -> bool:
     """A literal without parts: it may stand in many places without making the program larger."""
     return is_literal(node) and not isinstance(node, (cst.Tuple, cst.List, cst.Dict))
-
-
-def dotted(node: cst.CSTNode) -> str:
-    """`torch.cuda.synchronize` for such a chain of names, else the empty string."""
-    if isinstance(node, cst.Name):
-        return node.value
-    if isinstance(node, cst.Attribute):
-        base = dotted(node.value)
-        return f"{base}.{node.attr.value}" if base else ""
-    return ""
 
 
 def last_name(node: cst.CSTNode) -> str:

@@ -6,7 +6,7 @@ takes the captures of `match` for reads; its scopes and contexts are right, so o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import libcst as cst
@@ -140,19 +140,20 @@ def _import_of_dotted(program: Program, attribute: cst.Attribute, name: cst.Name
 
 
 def _binding_scope(program: Program, place: cst.CSTNode, name: cst.Name) -> Scope | None:
-    scopes = program.scopes
+    scopes: Mapping[cst.CSTNode, Scope | None] = program.scopes
     if isinstance(place, cst.Param):
         return scopes.get(place.name)
     scope = scopes.get(place) or scopes.get(name) or _scope_around(program, name)
     if scope is None:
         return None
-    overwrites = getattr(scope, "_scope_overwrites", {})  # `global x` in this scope: libcst keeps it there only
+    # `global x` and `nonlocal x` of a scope: libcst has no public way to ask for them
+    overwrites: Mapping[str, Scope] = getattr(scope, "_scope_overwrites", {})
     return overwrites.get(name.value, scope)
 
 
 def _scope_around(program: Program, node: cst.CSTNode) -> Scope | None:
     for above in ancestors(program, node):
-        scope = program.scopes.get(above)
+        scope: Scope | None = program.scopes.get(above)
         if scope is not None:
             return scope
     return None

@@ -12,7 +12,6 @@ from shrinkray_gpu.reduction.program import Program
 
 N = TypeVar("N", bound=cst.CSTNode)
 
-COMPOUND = (cst.BaseCompoundStatement,)
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
@@ -62,6 +61,11 @@ def line(program: Program, small: cst.CSTNode) -> cst.CSTNode:
     """The line that holds a small statement; a compound statement is its own line."""
     above = program.parents.get(small)
     return above if isinstance(above, cst.SimpleStatementLine) else small
+
+
+def line_number(program: Program, node: cst.CSTNode) -> int:
+    """Where a person finds the node, counted from 1."""
+    return program.text.count("\n", 0, program.spans[node][0]) + 1
 
 
 def function(program: Program, node: cst.CSTNode) -> cst.FunctionDef | None:

@@ -14,7 +14,7 @@ import libcst as cst
 
 from shrinkray_gpu.passes.calls import decorator_name
 from shrinkray_gpu.passes.scoping import Binding, bindings
-from shrinkray_gpu.passes.tree import ancestors, every, statement, weight, within
+from shrinkray_gpu.passes.tree import ancestors, dotted, every, statement, weight, within
 from shrinkray_gpu.reduction.edit import Edit, Remove
 from shrinkray_gpu.reduction.program import Program
 
@@ -123,7 +123,7 @@ def _is_method(program: Program, node: cst.CSTNode) -> bool:
 
 def _from_future(program: Program, alias: cst.ImportAlias) -> bool:
     above = program.parents.get(alias)
-    return isinstance(above, cst.ImportFrom) and isinstance(above.module, cst.Name) and above.module.value == "__future__"
+    return isinstance(above, cst.ImportFrom) and dotted(above.module) == "__future__"
 
 
 def _owner(program: Program, node: cst.CSTNode, owner: dict[cst.CSTNode, _Candidate]) -> _Candidate | None:

@@ -1,13 +1,14 @@
 """Engine: runs the passes over a Program, round after round, until nothing gets smaller.
 
 It drives the search, settles for free what needs no run, keeps the journal, asks for cold confirmations beside the
-search and rolls back when one fails. It knows no process, no GPU and no clock but those passed in. What it looks at, and
-when, is fixed by the course itself and never by timing: the same seed and width give the same result.
+search and rolls back when one fails. It knows no process, no GPU and no clock but those passed in. What it looks at,
+and when, is fixed by the course itself and never by timing: the same seed and width give the same result.
 """
 
 from __future__ import annotations
 
 import random
+import re
 import time
 from bisect import bisect_right
 from collections import Counter
@@ -25,8 +26,9 @@ from shrinkray_gpu.reduction.search import Memory, Subset, search
 
 WARY_AFTER = 3
 """After this many rollbacks the judge's "yes" is not trusted any more: each is confirmed cold before it is accepted."""
-TRIAL_ROUNDS = 2
-"""Rounds that a grown candidate gets to become smaller than it was."""
+TRIAL_TRIES = 60
+"""Candidates that a grown program may cost before it must be smaller than it was."""
+_LINE = re.compile(r"\bline \d+")
 
 Judge = Callable[[Sequence[Program]], Sequence[Verdict]]
 Watch = Callable[[Program], Mapping[int, str]]
@@ -82,6 +84,10 @@ class Reduction:
     """The last program that a cold run confirmed (the start, if none did)."""
 
 
+class _Enough(Exception):
+    """A trial has used up its tries."""
+
+
 class _Stop(Exception):
     def __init__(self, why: Literal["stopped", "out of time"]) -> None:
         self.why = why
@@ -113,8 +119,8 @@ def reduce_program(
 
     `judge` gets candidates and gives Verdicts in the same order; `confirm` starts a cold run beside the search;
     `watch` runs an instrumented program and gives the values seen; `insist` tells the judge that the last round has
-    come (or is over), where a provisional "no" is asked again. `flaky`: a "no" is never final. `deadline` is in terms of
-    `clock`. Ctrl-C in the judge, `stop` and `deadline` end the search with the best so far.
+    come (or is over), where a provisional "no" is asked again. `flaky`: a "no" is never final. `deadline` is in terms
+    of `clock`. Ctrl-C in the judge, `stop` and `deadline` end the search with the best so far.
     """
     engine = _Engine(
         program,
@@ -187,6 +193,8 @@ class _Engine:
         self.pass_name = ""
         self.thorough = False
         self.put_off = False  # whether this round left out an edit or believed a provisional "no"
+        self.considered = 0  # candidates that needed a verdict, new or recalled: the same number in a replay
+        self.budget: int | None = None  # where a trial must end
         # Cold confirmations
         self.chain: list[Program] = []  # accepted since `verified`, in order
         self.asked: _Asked | None = None
@@ -246,7 +254,6 @@ class _Engine:
             if progressed or (self.put_off and not self.thorough):
                 self._be_thorough(not progressed)
                 continue
-            self._settle()
             if self._sure():
                 return
             self._be_thorough(False)
@@ -257,38 +264,45 @@ class _Engine:
             self.insist(on)
 
     def _run(self, each: PassLike) -> None:
-        """One pass: find its edits once, search them, and put the grown ones on trial."""
-        seen = (digest(self.current), self.thorough)
-        if self.barren.get(each.name) in (seen, (seen[0], True)):
-            return
-        before = self.current
+        """One pass: find its edits once, search them, and put the grown ones on trial. What changed no more than
+        literals or names is repeated at once, since no new round comes for it."""
         self.pass_name = each.name
-        self._tell("pass")
-        edits = self._edits(each)
-        self._search(each, edits)
-        if each.grows:
-            self._trials(each)
-        if self.current is before:
-            self.barren[each.name] = seen
+        while True:
+            before = self.current
+            seen = (digest(before), self.thorough)
+            if self.barren.get(each.name) in (seen, (seen[0], True)):
+                return
+            self._tell("pass")
+            self._search(each, self._edits(each))
+            if each.grows:
+                self._trials(each)
+            if self.current is before:
+                self.barren[each.name] = seen
+                return
+            if self.current.size.tokens < before.size.tokens:
+                return
 
     def _edits(self, each: PassLike) -> list[Edit]:
         program = self.current
-        if not each.needs_values:
-            found = each.find(program)
-        elif self.watch is None or self.instrument is None:
+        given: tuple[Any, ...] = ()
+        if each.needs_values:
+            if self.watch is None or self.instrument is None:
+                return []
+            given = (self._values(program, self.watch, self.instrument),)
+        try:
+            found = list(each.find(program, *given))
+        except Exception as e:  # a pass that stumbles over this program must not end the reduction
+            self._tell("note", f"pass {each.name} gave up: {type(e).__name__}: {e}")
             return []
-        else:
-            found = each.find(program, self._values(program))
-        return allowed(program, list(found), self.keep)
+        return list(allowed(program, found, self.keep))
 
-    def _values(self, program: Program) -> Mapping[int, str]:
-        assert self.watch is not None and self.instrument is not None
-        watched = self.instrument(program)
+    def _values(self, program: Program, watch: Watch, instrument: Callable[[Program], Program]) -> Mapping[int, str]:
+        watched = instrument(program)
         key = digest(watched)
         values = self.journal.recall_watched(key)
         if values is None:
             self._check_stop()
-            values = self.watch(watched)
+            values = watch(watched)
             self.journal.watched(key, values)
         return values
 
@@ -359,23 +373,25 @@ class _Engine:
                 return
 
     def _trial(self, each: PassLike, grown: Program) -> bool:
+        """Whether a few cheap tries, for fewer tokens only, make the grown program smaller than the best."""
         before, thorough, put_off = self.current, self.thorough, self.put_off
-        self.thorough = False
+        self.thorough, self.budget = False, self.considered + TRIAL_TRIES
         try:
-            self.current = grown
-            for _ in range(TRIAL_ROUNDS):
+            self._accept(grown)
+            tokens = grown.size.tokens + 1
+            while self.best is not self.current and self.current.size.tokens < tokens:
                 tokens = self.current.size.tokens
                 for other in self.passes:
-                    if not other.grows and not other.needs_values:
+                    if not other.grows and not other.needs_values and self.best is not self.current:
                         self.pass_name = f"{each.name}: {other.name}"
                         self._search(other, self._edits(other))
-                if self.current.size.tokens >= tokens:
-                    break
+        except _Enough:
+            pass
         finally:
             kept = self.best is self.current
             if not kept:
                 self.current = before
-            self.thorough, self.put_off, self.pass_name = thorough, put_off, each.name
+            self.thorough, self.put_off, self.pass_name, self.budget = thorough, put_off, each.name, None
         return kept
 
     def _lay_out(self, layout: Callable[[str], str]) -> None:
@@ -401,6 +417,9 @@ class _Engine:
                 waiting.setdefault(candidate.key, []).append(index)
             else:
                 answers[index] = settled if isinstance(settled, bool) else self._believe(settled)
+        if self.budget is not None and self.considered >= self.budget:
+            raise _Enough
+        self.considered += len(waiting)
         if waiting:
             self._check_stop()
             batch = [candidates[places[0]] for places in waiting.values()]
@@ -415,11 +434,11 @@ class _Engine:
         return answers
 
     def _for_free(self, candidate: Program, smaller_than: Program | None) -> Verdict | bool | None:
+        if smaller_than is not None and not self._smaller(candidate, smaller_than):
+            self.free["not smaller"] += 1
+            return False
         if not candidate.parses:
             self.free["does not parse"] += 1
-            return False
-        if smaller_than is not None and not candidate.size < smaller_than.size:
-            self.free["not smaller"] += 1
             return False
         if candidate.key in self.refuted:
             self.free["refuted"] += 1
@@ -430,7 +449,13 @@ class _Engine:
         known = self.journal.recall(candidate.key, insist=self.thorough)
         if known is not None:
             self.free["judged before"] += 1
+            self.considered += 1
         return known
+
+    def _smaller(self, candidate: Program, than: Program) -> bool:
+        if self.budget is None:
+            return candidate.size < than.size
+        return candidate.size < than.size and candidate.size.tokens < than.size.tokens
 
     def _believe(self, verdict: Verdict) -> bool | None:
         if verdict.provisional:
@@ -455,13 +480,15 @@ class _Engine:
         self.chain.append(program)
         self.journal.best(program, size=program.size, by=by or self.pass_name, smaller=smaller)
         self._tell("accepted")
+        if program.key in self.trusted:
+            self._trust(program)
 
     # Cold confirmations
 
     def _checkpoint(self) -> None:
         """At the end of a pass: look at the cold run asked for last time, and ask for the next, at growing intervals.
 
-        A verdict is taken here or not at all, waited for if need be, so that the course does not depend on when it came.
+        A verdict is taken here or not at all, and waited for if need be: the course does not depend on when it came.
         """
         if self.confirm is None or not self.chain:
             return
@@ -487,11 +514,11 @@ class _Engine:
 
     def _sure(self) -> bool:
         """Whether the end of the search stands: the best is confirmed cold (or nobody can tell)."""
-        if self.confirm is None or not self.chain:
-            return True
         rollbacks = self.rollbacks
-        self.asked = self._start_cold(self.current)
         self._settle()
+        if self.confirm is not None and self.chain:
+            self.asked = self._start_cold(self.current)
+            self._settle()
         return self.rollbacks == rollbacks
 
     def _trust(self, program: Program) -> None:
@@ -501,7 +528,7 @@ class _Engine:
             del self.chain[: self.chain.index(program) + 1]
 
     def _roll_back(self, bad: Program) -> None:
-        """Go back to the last accepted program that faults cold, found by bisection, and never take the others again."""
+        """Go back to the last accepted program that faults cold (found by bisection); never take the others again."""
         suspects = self.chain[: self.chain.index(bad) + 1]
         good, first_bad = -1, len(suspects) - 1
         while first_bad - good > 1:
@@ -570,7 +597,7 @@ def _marks(program: Program, name: str, edits: Sequence[Edit]) -> dict[Edit, Has
         first, last = bisect_right(starts, low), bisect_right(starts, max(low, high - 1))
         begin = starts[first - 1] if first else 0
         finish = starts[last] if last < len(starts) else len(text)
-        mark = (name, edit.what, low - begin, high - begin, text[begin:finish])
+        mark = (name, _LINE.sub("", edit.what), low - begin, high - begin, text[begin:finish])
         alike[mark] += 1  # alternatives may read the same: told apart by their order
         marks[edit] = (*mark, alike[mark])
     return marks

@@ -23,7 +23,7 @@ from typing import IO, Any
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
-from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.reduction.program import Program, normalised
 
 FORMAT = 1
 
@@ -149,7 +149,7 @@ class Journal:
             text = self.best_path.read_text(encoding="utf-8")
         except (FileNotFoundError, UnicodeDecodeError):
             return None
-        program = original.with_text(text)
+        program = original.with_text(normalised(text))
         ours = {digest(self.start(original)), *(line["text"] for line in self._accepts)}
         return None if digest(program) in ours else program
 
@@ -253,9 +253,9 @@ class Journal:
 
 
 def digest(program: Program) -> str:
-    """Hash of the exact text of all regions. (`Program.key` ignores comments and layout.)"""
-    parts = [f"{region.path}\0{region.text}\0" for region in program.regions]
-    return hashlib.sha256("".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:24]
+    """Hash of the exact text of all regions, wherever they lie. (`Program.key` ignores comments and layout.)"""
+    texts = "\0".join(region.text for region in program.regions)
+    return hashlib.sha256(texts.encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
 def _verdict(line: Mapping[str, Any]) -> Verdict:

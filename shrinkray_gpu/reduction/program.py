@@ -153,20 +153,21 @@ def normalised(text: str) -> str:
 
 
 _STRETCH = re.compile(
-    r"(?:'''(?:\\.|[^\\])*?'''|\"\"\"(?:\\.|[^\\])*?\"\"\"|'(?:\\.|[^\\'\n])*'|\"(?:\\.|[^\\\"\n])*\")|#[^\n]*|\f",
-    re.DOTALL,
+    r"(?P<string>'''(?:\\.|[^\\])*?'''|\"\"\"(?:\\.|[^\\])*?\"\"\"|'(?:\\.|[^\\'\n])*'|\"(?:\\.|[^\\\"\n])*\")"
+    r"|(?P<margin>^[ \t\f]*\f)|#[^\n]*|\f",
+    re.DOTALL | re.MULTILINE,
 )
 
 
 def _without_form_feeds(text: str) -> str:
-    """A form feed outside strings resets Python's column count at the start of a line and is a space elsewhere."""
+    """To Python a form feed before the first word of a line starts the column count anew; elsewhere it is a space."""
 
     def put(match: re.Match[str]) -> str:
-        if match.group() != "\f":
-            return match.group().replace("\f", " ") if match.group().startswith("#") else match.group()
-        return "" if not text[text.rfind("\n", 0, match.start()) + 1 : match.start()].strip() else " "
+        if match["string"]:
+            return match.group()
+        return "" if match["margin"] else match.group().replace("\f", " ")
 
-    return re.sub(r"^[ \t]+(?=\f)", "", _STRETCH.sub(put, text), flags=re.MULTILINE)
+    return _STRETCH.sub(put, text)
 
 
 def _tree(text: str) -> ast.Module | None:

@@ -101,6 +101,7 @@ class _Course:
         self.limit: dict[Edit, int] = {}  # size of the largest subset it may still be part of
         self.patience: dict[Edit, int] = {}
         self.failed: set[Hashable] = set()  # renderings that were refused
+        self.unmerged: list[list[Subset]] = []  # groups of subsets, each of which held on top of a former base
 
     def level(self, chances: dict[Edit, float]) -> Search:
         """Settle all edits of one level."""
@@ -111,31 +112,57 @@ class _Course:
             alive = self._alive(list(chances))
             self.pending = {edit: chance for edit, chance in chances.items() if edit in alive}
         while self.pending:
-            wave = self._compose()
+            merges = self._compose_merges()
+            fresh = self._compose_fresh(merges)
+            wave = (*merges, *fresh)
             if wave:
                 answers = yield Wave(self.base, wave)
-                held = [subset for subset, answer in zip(wave, answers, strict=True) if self._note(subset, answer)]
-                if held:
-                    self._accept(held[0])
-                    yield from self._fold(held[1:])
+                self._digest(wave, answers, [*merges.values(), *([subset] for subset in fresh)])
         return Found(self.base, tuple(self.refused), tuple(self.undecided))
 
     # Composing a wave
 
-    def _compose(self) -> tuple[Subset, ...]:
-        """Up to `width` disjoint subsets. Alternatives of what is already in the wave come only where lanes would
-        idle otherwise, and not where a second success is waste that costs a context."""
-        wave: list[Subset] = []
+    def _compose_merges(self) -> dict[Subset, list[Subset]]:
+        """What held at the same time is to be merged: the union of each group, and of what it is the union."""
+        merges: dict[Subset, list[Subset]] = {}
+        todo, self.unmerged = self.unmerged, []
+        while todo:
+            group = todo.pop(0)
+            union = self._fitting([edit for subset in group for edit in subset if edit in self.pending])
+            seen = self.render(self.base + union)
+            if len(merges) == self.width:
+                self.unmerged.append(group)
+            elif not union or seen == self.render(self.base):
+                self._drop(edit for subset in group for edit in subset)  # alternatives of what was accepted
+            elif seen not in self.failed:
+                merges[union] = group
+            elif len(group) > 1:
+                todo[:0] = _halves(group)
+            else:
+                self._refuse(union)
+        return merges
+
+    def _compose_fresh(self, merges: Iterable[Subset]) -> list[Subset]:
+        """Disjoint subsets of what was not yet seen to hold, as many as the wave has room for.
+
+        An alternative waits until all that are preferred to it were refused. Only where lanes would idle otherwise it
+        goes beside them, if each is tried alone, so that the order of proposal is still the order of preference.
+        """
+        merging = [edit for union in merges for edit in union]
+        busy = {*merging, *(edit for group in self.unmerged for subset in group for edit in subset)}
+        room = self.width - len(list(merges))
+        fresh: list[Subset] = []
         here = self.render(self.base)
-        left = sorted(self.pending, key=lambda edit: round(self.pending[edit], 9))  # stable: text order on equal chance
-        while left and len(wave) < self.width:
-            fit = self._fitting(left)
-            if not fit:  # all of them conflict with what is accepted
-                self._drop(left)
+        left = [edit for edit in self.pending if edit not in busy]
+        while left and len(fresh) < room:
+            fit = self._fitting(left, merging)
+            if not fit:
+                if not busy:  # all of them conflict with what is accepted
+                    self._drop(left)
                 break
-            cap = self._cap(fit)
-            rest = fit
-            while rest and len(wave) < self.width:
+            rest = tuple(sorted(fit, key=lambda edit: round(self.pending[edit], 9)))  # text order on equal chance
+            cap = self._cap(rest)
+            while rest and len(fresh) < room:
                 size = self._best_size(rest, cap)
                 subset, rest = rest[:size], rest[size:]
                 seen = self.render(self.base + subset)
@@ -144,15 +171,16 @@ class _Course:
                 elif seen in self.failed:
                     self._refuse(subset)
                 else:
-                    wave.append(subset)
-            if self.eager > 1 and wave:
+                    fresh.append(subset)
+            if fresh and (self.eager > 1 or any(len(subset) > 1 for subset in fresh)):
                 break
-            left = [edit for edit in left if edit not in set(fit)]
-        return tuple(wave)
+            fitting = set(fit)
+            left = [edit for edit in left if edit not in fitting]
+        return fresh
 
-    def _fitting(self, edits: Sequence[Edit]) -> Subset:
-        """Those of `edits` that conflict neither with the base nor with an earlier one."""
-        kept = set(self.effective((*self.base, *edits)))
+    def _fitting(self, edits: Sequence[Edit], beside: Sequence[Edit] = ()) -> Subset:
+        """Those of `edits` that conflict neither with the base, nor with `beside`, nor with an earlier one."""
+        kept = set(self.effective((*self.base, *beside, *edits)))
         return tuple(edit for edit in edits if edit in kept)
 
     def _cap(self, edits: Subset) -> int:
@@ -187,13 +215,25 @@ class _Course:
 
     # Learning from answers
 
-    def _note(self, subset: Subset, answer: bool | None) -> bool:
-        if answer is None:
-            self._shrug(subset)
-        elif not answer:
-            self.failed.add(self.render(self.base + subset))
-            self._refuse(subset)
-        return bool(answer)
+    def _digest(self, wave: Sequence[Subset], answers: Sequence[bool | None], groups: list[list[Subset]]) -> None:
+        """Accept the first proposal that held. The others that did are merged in the next wave, beside fresh ones; a
+        group that does not go together is folded by halves, in order."""
+        held: list[Subset] = []
+        apart: list[list[Subset]] = []
+        for subset, answer, group in zip(wave, answers, groups, strict=True):
+            if answer is False:
+                self.failed.add(self.render(self.base + subset))
+            if answer:
+                held.append(subset)
+            elif len(group) > 1:
+                apart += _halves(group)
+            elif answer is None:
+                self._shrug(subset)
+            else:
+                self._refuse(subset)
+        if held:
+            self._accept(held[0])
+        self.unmerged = [*([held[1:]] if held[1:] else []), *apart, *self.unmerged]
 
     def _accept(self, subset: Subset) -> None:
         self.base += subset
@@ -228,39 +268,16 @@ class _Course:
         for edit in edits:
             self.pending.pop(edit, None)
 
-    # Merging successes
 
-    def _fold(self, held: Sequence[Subset]) -> Search:
-        """Add subsets that each held on top of the former base: all together, else by halves, in order."""
-        found = Found(self.base, (), ())
-        union = self._fitting([edit for subset in held for edit in subset])
-        if not union:
-            return found  # alternatives of what was accepted
-        together = self.render(self.base + union)
-        if together == self.render(self.base):
-            self._drop(union)
-            return found
-        answer: bool | None = False
-        if together not in self.failed:
-            (answer,) = yield Wave(self.base, (union,))
-        if answer:
-            self._accept(union)
-        elif len(held) == 1:
-            self._note(union, answer)
-        else:
-            if answer is False:
-                self.failed.add(together)
-            half = len(held) // 2
-            yield from self._fold(held[:half])
-            yield from self._fold(held[half:])
-        return found
+def _halves(group: list[Subset]) -> list[list[Subset]]:
+    return [group[: len(group) // 2], group[len(group) // 2 :]]
 
 
 class Memory:
     """How well edits of each kind went so far: the chances that the next search starts with.
 
-    Kinds are told apart by pass and by the first words of `Edit.what`: `remove function timing`, `remove function loss`.
-    Old counts fade, since what could go early is gone and what is left is mostly needed.
+    Kinds are told apart by pass and by the first two words of `Edit.what`: `remove function timing` and `remove
+    function loss` are of a kind. Old counts fade: what could go early is gone, and what is left is mostly needed.
     """
 
     def __init__(self) -> None:

@@ -104,14 +104,15 @@ class Lane:
         self.device = hello["device"]
         return True
 
-    def run(self, request: Request, *, mode: str, seconds: float) -> tuple[Run, bool, int]:
-        """Run a candidate. Returns what happened, whether the lane can take another, and peak device memory in bytes."""
+    def run(self, request: Request, *, mode: str, seconds: float) -> tuple[Run, str, int]:
+        """Run a candidate. Returns what happened, why the lane is over (empty if it can take another), and the most
+        device memory in bytes that the candidate held."""
         started = time.monotonic()
         with _Streams() as streams:
             try:
                 wire.send(self.link, request.message(), streams.writers)
             except OSError:
-                return Run(mode=mode, exit=None, trouble="the lane was gone before the candidate came"), False, 0
+                return Run(mode=mode, exit=None, trouble="the lane was gone before the candidate came"), "gone", 0
             streams.close_writers()
             report = streams.until_report(self.link, started + seconds)
             spent = time.monotonic() - started
@@ -119,25 +120,25 @@ class Lane:
                 self.kill()
                 streams.drain()
                 out, err = streams.texts()
-                return Run(mode, None, timed_out=True, seconds=spent, stdout=out, stderr=err, fresh=not self.used), False, 0
+                return Run(mode, None, timed_out=True, seconds=spent, stdout=out, stderr=err, fresh=not self.used), "timeout", 0
             if report is None:
                 status = self.exits.wait(self.name, 5.0)
                 streams.drain()
                 out, err = streams.texts()
                 fresh = not self.used
                 if status is None:
-                    return Run(mode, None, seconds=spent, trouble="the lane closed without an exit status"), False, 0
+                    return Run(mode, None, seconds=spent, trouble="the lane closed without an exit status"), "gone", 0
                 if status < 0:
-                    return Run(mode, None, -status, seconds=spent, stdout=out, stderr=err, fresh=fresh), False, 0
-                return Run(mode, status, seconds=spent, stdout=out, stderr=err, fresh=fresh), False, 0
+                    return Run(mode, None, -status, seconds=spent, stdout=out, stderr=err, fresh=fresh), "exit", 0
+                return Run(mode, status, seconds=spent, stdout=out, stderr=err, fresh=fresh), "exit", 0
             streams.drain()
             out, err = streams.texts()
             if "broken" in report:
-                return Run(mode, None, trouble=f"the worker itself failed: {report['broken']}"), False, 0
-            again, peak = report.pop("again"), report.pop("peak")
+                return Run(mode, None, trouble=f"the worker itself failed: {report['broken']}"), "broken", 0
+            over, peak = report.pop("over"), report.pop("peak")
             self.used += 1
             run = Run.from_json({**report, "mode": mode, "seconds": spent, "stdout": out, "stderr": err})
-            return run, again, peak
+            return run, over, peak
 
     def kill(self) -> None:
         """End the process and all that it started."""

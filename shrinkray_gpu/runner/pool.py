@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +13,8 @@ from shrinkray_gpu.runner import preamble
 from shrinkray_gpu.runner.lanes import START, Lane, Request, Setup, Worker, cold
 from shrinkray_gpu.runner.run import Run
 
+COLD = 60.0
+"""Seconds more for a cold process than for a lane: it imports what the lane has."""
 WORKERS = 3
 """Fork servers kept at once. Another environment before the imports needs another one."""
 
@@ -45,6 +47,8 @@ class Pool:
         self.devices = devices or ("",)
         self.peak = 0
         """The most device memory that a candidate held, in bytes."""
+        self.retired: Counter[str] = Counter()
+        """Why lanes came to their end."""
         self.arch: int | None = None
         self.device_name = ""
         self.free_bytes = 0
@@ -77,9 +81,10 @@ class Pool:
                 self.arch, self.device_name = lane.device["arch"], lane.device["name"]
                 self.free_bytes = self.free_bytes or lane.device["free"]
             mode = "warm" if lane.used else self.mode
-            run, again, peak = lane.run(request, mode=mode, seconds=self.seconds)
+            run, over, peak = lane.run(request, mode=mode, seconds=self.seconds)
             self.peak = max(self.peak, peak)
-            stock.give_back(lane, again)
+            self.retired[over] += 1
+            stock.give_back(lane, again=not over)
             if not run.trouble:
                 return run
         return Run(mode=self.mode, exit=None, trouble="no lane came up")
@@ -87,7 +92,7 @@ class Pool:
     def cold(self, source: str, *, values: bool = False) -> Run:
         """Run a candidate in a process of its own, nothing imported beforehand."""
         setup = replace(self.setup, warm=False, reuse=False, environment=self._environment((), self._device()))
-        return cold(setup, self.script.request(source, values=values), seconds=self.seconds + START)
+        return cold(setup, self.script.request(source, values=values), seconds=self.seconds + COLD)
 
     def close(self) -> None:
         with self._lock:
@@ -140,7 +145,7 @@ class _Stock:
                 self.spares.append(self.worker.spawn())
             return lane
 
-    def give_back(self, lane: Lane, again: bool) -> None:
+    def give_back(self, lane: Lane, *, again: bool) -> None:
         with self.lock:
             if again and not self.closed:
                 self.clean.append(lane)

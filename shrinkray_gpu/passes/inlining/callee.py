@@ -6,7 +6,7 @@ so that their own returns may stay), which are bound once, do not call themselve
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import libcst as cst
@@ -45,8 +45,10 @@ class Callee:
         return self.node.name.value if isinstance(self.node, cst.FunctionDef) else "lambda"
 
 
-def callee_of(node: cst.FunctionDef | cst.Lambda, names: Names) -> Callee | None:
-    """The function as a Callee, if its body can move."""
+def callee_of(
+    node: cst.FunctionDef | cst.Lambda, names: Names, *, without: Callable[[cst.BaseStatement], bool] = lambda _: False
+) -> Callee | None:
+    """The function as a Callee, if its body can move; statements that are `without` are left behind."""
     if isinstance(node, cst.Lambda):
         inside = list(walk(node.body))
         if any(isinstance(each, cst.Yield | cst.Await | cst.NamedExpr) for each in inside) or reflects(inside):
@@ -56,15 +58,15 @@ def callee_of(node: cst.FunctionDef | cst.Lambda, names: Names) -> Callee | None
     jit = any(each in JIT for each in decorators)
     if node.asynchronous or any(each not in JIT | GRAD_MODES | BINDERS for each in decorators):
         return None
-    if any(unmovable(each) for each in walk(node.body)) or reflects(walk(node.body)):
+    statements, value = split_tail([each for each in without_docstring(lines_of(node.body)) if not without(each)])
+    inside = [each for part in (*statements, value) if part is not None for each in walk(part)]
+    if any(unmovable(each) for each in inside) or reflects(inside):
         return None
     if any(isinstance(each, cst.Yield | cst.Await) for each in own(node.body)):
         return None
-    statements = without_docstring(lines_of(node.body))
-    statements, value = split_tail(statements)
     early = any(isinstance(each, cst.Return) for statement in statements for each in own_of(statement))
     scope = inner_scope(node, names)
-    if scope is None or any(name.value == node.name.value for name in names.variables(node.body)):
+    if scope is None or any(isinstance(each, cst.Name) and names.means(each, node) for each in inside):
         return None
     return Callee(node, scope, tuple(statements), value, early, jit)
 
@@ -228,7 +230,7 @@ def method(receiver: cst.BaseExpression, called_as: tuple[str, ...], names: Name
     if on_class is not None and called_as == ("apply",):
         return apply_of(owner, names)
     function = next((found for name in called_as for found in [method_named(owner, name, names)] if found), None)
-    if function is None or function.name.value in assigned_attributes(names):
+    if function is None or function.name.value in names.assigned_attributes:
         return None
     if any(method_named(below, function.name.value, names, inherited=False) for below in subclasses(owner, names)):
         return None
@@ -243,19 +245,8 @@ def method(receiver: cst.BaseExpression, called_as: tuple[str, ...], names: Name
     return found if on_class is not None else replace(found, receiver=receiver)
 
 
-def assigned_attributes(names: Names) -> frozenset[str]:
-    """Attributes that some statement assigns: a method of that name may be covered by it."""
-    defined = {each.name.value for each in walk(names.module) if isinstance(each, cst.FunctionDef)}
-    assigned = {
-        each.attr.value
-        for each in walk(names.module)
-        if isinstance(each, cst.Attribute) and isinstance(names.parents[each], cst.AssignTarget)
-    }
-    return frozenset(assigned | (names.stored_attributes - defined))
-
-
 def method_named(owner: cst.ClassDef, name: str, names: Names, *, inherited: bool = True) -> cst.FunctionDef | None:
-    found = [each for each in walk_class(owner) if isinstance(each, cst.FunctionDef) and each.name.value == name]
+    found = [each for each in owner.body.body if isinstance(each, cst.FunctionDef) and each.name.value == name]
     if found or not inherited:
         return found[0] if len(found) == 1 else None
     for base in owner.bases:
@@ -265,16 +256,11 @@ def method_named(owner: cst.ClassDef, name: str, names: Names, *, inherited: boo
     return None
 
 
-def walk_class(owner: cst.ClassDef) -> list[cst.CSTNode]:
-    return list(owner.body.body)
-
-
 def subclasses(owner: cst.ClassDef, names: Names) -> list[cst.ClassDef]:
     return [
         each
-        for each in walk(names.module)
-        if isinstance(each, cst.ClassDef)
-        and each is not owner
+        for each in names.classes
+        if each is not owner
         and any(text_of(base.value).split(".")[-1] == owner.name.value for base in each.bases)
     ]
 
@@ -286,15 +272,14 @@ def apply_of(owner: cst.ClassDef, names: Names) -> Callee | None:
     forward = method_named(owner, "forward", names, inherited=False)
     if forward is None or method_named(owner, "setup_context", names, inherited=False) or not forward.params.params:
         return None
-    found = callee_of(forward, names)
+    context = forward.params.params[0].name.value
+    found = callee_of(forward, names, without=lambda each: only_saves(each, context))
     if found is None or not any(decorator_name(each) == "staticmethod" for each in forward.decorators):
         return None
-    context = forward.params.params[0].name.value
-    kept = tuple(each for each in found.statements if not only_saves(each, context))
-    kept_nodes = [node for each in (*kept, found.value or cst.Pass()) for node in walk(each)]
-    if any(isinstance(node, cst.Name) and node.value == context for node in kept_nodes):
+    body = [node for part in (*found.statements, found.value) if part is not None for node in walk(part)]
+    if any(isinstance(node, cst.Name) and node.value == context for node in body):
         return None
-    return replace(found, statements=kept, receiver=cst.Name("None"))
+    return replace(found, receiver=cst.Name("None"))
 
 
 def only_saves(statement: cst.BaseStatement, context: str) -> bool:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import libcst as cst
 
-from shrinkray_gpu.passes.inlining.names import Names
+from shrinkray_gpu.passes.inlining.names import Names, walk
 from shrinkray_gpu.reduction.edit import Change, Edit, Insert, Remove, Replace
 
 Swaps = Mapping[cst.CSTNode, cst.CSTNode]
@@ -98,6 +99,7 @@ class Rewrite:
     """One Edit in the making: expressions exchanged, statements put before others, definitions dropped."""
 
     names: Names
+    what: str = ""
     swaps: dict[cst.CSTNode, cst.CSTNode] = field(default_factory=dict)
     before: dict[cst.CSTNode, list[str]] = field(default_factory=dict)
     instead: dict[cst.CSTNode, str] = field(default_factory=dict)
@@ -106,7 +108,39 @@ class Rewrite:
     copied: list[cst.CSTNode] = field(default_factory=list)
     """What the new text was made from; changes that other Edits make there would be lost."""
 
-    def edit(self, what: str) -> Edit | None:
+    introduced: set[str] = field(default_factory=set)
+    """Names that the new code binds where they were not bound before."""
+    long_lived: set[str] = field(default_factory=set)
+    """Those of them that are read later than in the lines that bind them."""
+
+    def fresh(self, name: str) -> str:
+        """A name like this one that no part of the program uses yet."""
+        number = 2
+        while f"{name}_{number}" in self.names.identifiers | self.introduced:
+            number += 1
+        self.introduced.add(f"{name}_{number}")
+        return f"{name}_{number}"
+
+    @cached_property
+    def replaced(self) -> list[cst.CSTNode]:
+        """The roots that get another text."""
+        return list(dict.fromkeys([*self.instead, *(root_of(node, self.names) for node in self.swaps)]))
+
+    @property
+    def touched(self) -> set[cst.CSTNode]:
+        """What the Edit replaces or drops."""
+        return {*self.replaced, *self.dropped}
+
+    @cached_property
+    def in_several_places(self) -> bool:
+        """Whether half of the Edit would leave a broken program."""
+        return len(self.touched) > 1
+
+    @cached_property
+    def copied_calls(self) -> list[cst.CSTNode]:
+        return [node for body in self.copied for node in walk(body) if isinstance(node, cst.Call)]
+
+    def edit(self) -> Edit | None:
         """The Edit, or nothing if two of its parts are in each other's way."""
         roots: dict[cst.CSTNode, dict[cst.CSTNode, cst.CSTNode]] = {root: {} for root in self.instead}
         for node, new in self.swaps.items():
@@ -114,16 +148,20 @@ class Rewrite:
         if any(swaps and (root in self.instead or nested(swaps, self.names)) for root, swaps in roots.items()):
             return None
         changes: list[Change] = []
-        for statement, texts in self.before.items():
-            changes.append(Insert(statement, tuple((text,) for text in texts)))
+        before = dict(self.before)
         gone = sum(tokens(self.names.module.code_for_node(node)) for node in self.dropped)
-        gone -= sum(tokens(text) for texts in self.before.values() for text in texts)
+        gone -= sum(tokens(text) for texts in before.values() for text in texts)
         for root, swaps in roots.items():
             text = self.instead[root] if root in self.instead else self._text(root, swaps)
             gone += tokens(self.names.module.code_for_node(root)) - tokens(text)
-            changes.append(Replace(root, (text,)) if text else Remove(self.line_of(root)))
+            if texts := before.pop(self.names.parents[root], []):
+                changes.append(Replace(root, ("\n".join(filter(None, [*texts, text])),)))
+            else:
+                changes.append(Replace(root, (text,)) if text else Remove(self.line_of(root)))
+        for statement, texts in before.items():
+            changes.append(Insert(statement, tuple((text,) for text in texts)))
         changes.extend(Remove(node) for node in self.dropped)
-        return Edit(what, tuple(changes), weight=gone)
+        return Edit(self.what, tuple(changes), weight=gone)
 
     def _text(self, root: cst.CSTNode, swaps: Swaps) -> str:
         new = exchanged(root, swaps, self.names)

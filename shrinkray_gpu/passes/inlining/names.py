@@ -7,7 +7,7 @@ all occurrences of one variable, and which names may change behind one's back (`
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 import libcst as cst
@@ -27,6 +27,7 @@ class Names:
         self.module = program.module
         self.scopes = program.scopes
         self.parents = program.parents
+        self.spans = program.spans
 
     @cached_property
     def variables_of_module(self) -> list[cst.Name]:
@@ -34,7 +35,8 @@ class Names:
 
     def variables(self, node: cst.CSTNode) -> list[cst.Name]:
         """The Name nodes under `node` that stand for variables: no attribute, no keyword of a call, no import."""
-        return [each for each in walk(node) if isinstance(each, cst.Name) and each in self.scopes]
+        found = self.nodes if node is self.module else walk(node)
+        return [each for each in found if isinstance(each, cst.Name) and each in self.scopes]
 
     def scope(self, node: cst.CSTNode) -> Scope:
         """The scope that the node's own names are looked up in."""
@@ -65,7 +67,7 @@ class Names:
     @cached_property
     def identifiers(self) -> frozenset[str]:
         """Every word of the program. A fresh name is none of them."""
-        return frozenset(each.value for each in walk(self.module) if isinstance(each, cst.Name))
+        return frozenset(each.value for each in self.nodes if isinstance(each, cst.Name))
 
     @cached_property
     def imported(self) -> frozenset[str]:
@@ -75,23 +77,56 @@ class Names:
     @cached_property
     def rebindable(self) -> frozenset[str]:
         """Names that a call may bind anew, since some function declares them `global` or `nonlocal`."""
-        declared = (each for each in walk(self.module) if isinstance(each, cst.Global | cst.Nonlocal))
+        declared = (each for each in self.nodes if isinstance(each, cst.Global | cst.Nonlocal))
         return frozenset(item.name.value for each in declared for item in each.names)
+
+    @cached_property
+    def nodes(self) -> list[cst.CSTNode]:
+        return list(walk(self.module))
+
+    @cached_property
+    def classes(self) -> list[cst.ClassDef]:
+        return [each for each in self.nodes if isinstance(each, cst.ClassDef)]
+
+    @cached_property
+    def attributes(self) -> dict[str, list[cst.Attribute]]:
+        """All `something.name` by name."""
+        found: dict[str, list[cst.Attribute]] = defaultdict(list)
+        for node in self.nodes:
+            if isinstance(node, cst.Attribute):
+                found[node.attr.value].append(node)
+        return found
+
+    @cached_property
+    def assigned_attributes(self) -> frozenset[str]:
+        """Attributes that some statement stores or deletes; all of them, if one does so by a computed name."""
+        calls = (each for each in self.nodes if isinstance(each, cst.Call))
+        if any(text_of(each.func).split(".")[-1] in ("setattr", "delattr", "__setattr__") for each in calls):
+            return frozenset(self.attributes)
+        return frozenset(
+            name for name, found in self.attributes.items() if any(is_target(each, self.parents) for each in found)
+        )
+
+    def means(self, name: cst.Name, definition: cst.FunctionDef | cst.ClassDef) -> bool:
+        """Whether the name, where it stands, is that of the definition."""
+        if name.value != definition.name.value or name not in self.scopes:
+            return False
+        return self.owner(self.scope(name), name.value) is self.scope(definition.name)
 
     @cached_property
     def stored_attributes(self) -> frozenset[str]:
         """Attributes that are assigned or deleted outside an `__init__`, or computed by a method of that name."""
-        found = set[str]()
-        for node in walk(self.module):
-            if isinstance(node, cst.Attribute) and is_target(node, self.parents):
-                function = self.function_around(node)
-                if not (isinstance(function, cst.FunctionDef) and function.name.value == "__init__"):
-                    found.add(node.attr.value)
-            elif isinstance(node, cst.FunctionDef):
-                found.add(node.name.value)
-            elif isinstance(node, cst.Call) and text_of(node.func) in ("setattr", "delattr", "object.__setattr__"):
-                found |= self.identifiers
-        return frozenset(found)
+        computed = {each.name.value for each in self.nodes if isinstance(each, cst.FunctionDef)}
+        late = {
+            name
+            for name in self.assigned_attributes
+            if not all(self.in_init(each) for each in self.attributes[name] if is_target(each, self.parents))
+        }
+        return frozenset(computed | late)
+
+    def in_init(self, node: cst.CSTNode) -> bool:
+        function = self.function_around(node)
+        return isinstance(function, cst.FunctionDef) and function.name.value == "__init__"
 
     def taken(self, target: Scope) -> frozenset[str]:
         """Names that code moved into `target` must not bind."""
@@ -147,11 +182,11 @@ def own(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
             stack.extend(reversed(here.children))
 
 
-def is_target(node: cst.CSTNode, parents: object) -> bool:
+def is_target(node: cst.CSTNode, parents: Mapping[cst.CSTNode, cst.CSTNode]) -> bool:
     """Whether the expression is stored to or deleted, also as a part of a tuple on the left."""
-    above = parents[node]  # type: ignore[index]
+    above = parents[node]
     while isinstance(above, cst.Element | cst.StarredElement | cst.Tuple | cst.List):
-        node, above = above, parents[above]  # type: ignore[index]
+        node, above = above, parents[above]
     match above:
         case cst.AssignTarget() | cst.Del() | cst.AsName():
             return True

@@ -39,10 +39,10 @@ class Baseline:
         gc.collect()
         gc.freeze()  # so that the collection between two candidates walks only what the candidate made
 
-    def restore(self) -> bool:
-        """Put everything back. False if something cannot be: then the lane must end."""
+    def restore(self) -> str:
+        """Put everything back. What cannot be is named: then the lane must end."""
         if len(threading.enumerate()) > 1:
-            return False
+            return "a thread goes on"
         main = sys.modules.get("__main__")
         if isinstance(main, types.ModuleType):
             main.__dict__.clear()
@@ -63,7 +63,11 @@ class Baseline:
         sys.settrace(None)
         sys.setprofile(None)
         gc.collect()
-        return all(undo() for undo in self.undo) and _same(self.patched)
+        for undo in self.undo:
+            left = undo()
+            if left:
+                return left
+        return _changed(self.patched)
 
 
 def _callables() -> dict[tuple[str, str], object]:
@@ -79,17 +83,17 @@ def _callables() -> dict[tuple[str, str], object]:
     return found
 
 
-def _same(before: dict[tuple[str, str], object]) -> bool:
+def _changed(before: dict[tuple[str, str], object]) -> str:
     for (name, key), value in before.items():
         module, _, kind = name.partition(":")
         owner: Any = sys.modules.get(module)
         holder = vars(owner).get(kind) if kind else owner
         if holder is None or vars(holder).get(key) is not value:
-            return False
-    return True
+            return f"{name}.{key} was replaced"
+    return ""
 
 
-def _torch() -> Callable[[], bool] | None:
+def _torch() -> Callable[[], str] | None:
     torch = sys.modules.get("torch")
     if torch is None:
         return None
@@ -99,7 +103,7 @@ def _torch() -> Callable[[], bool] | None:
     cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
     held = torch.cuda.memory_allocated() if cuda else 0
 
-    def undo() -> bool:
+    def undo() -> str:
         torch.set_default_dtype(dtype)
         if torch.get_default_device() != device:
             torch.set_default_device(None)
@@ -110,9 +114,11 @@ def _torch() -> Callable[[], bool] | None:
             torch.cuda.set_rng_state_all(cuda)
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats()
-            if torch.cuda.memory_allocated() > held or torch.cuda.current_stream() != torch.cuda.default_stream():
-                return False
-        return _flags(torch) == flags
+            if torch.cuda.memory_allocated() > held:
+                return "device memory is still held"
+            if torch.cuda.current_stream() != torch.cuda.default_stream():
+                return "another stream is current"
+        return "" if _flags(torch) == flags else "a global switch of torch was turned"
 
     return undo
 
@@ -131,7 +137,7 @@ def _flags(torch: Any) -> tuple[object, ...]:
     )
 
 
-def _triton() -> Callable[[], bool] | None:
+def _triton() -> Callable[[], str] | None:
     allocation = sys.modules.get("triton.runtime._allocation")
     slot = getattr(allocation, "_allocator", None)
     if slot is None:
@@ -140,25 +146,26 @@ def _triton() -> Callable[[], bool] | None:
     driver = sys.modules["triton.runtime"].driver
     active = getattr(driver, "_active", None) or getattr(driver, "active", None)
 
-    def undo() -> bool:
+    def undo() -> str:
         # A cold run has no allocator; one that stays would let every "drop set_allocator" succeed here and fail there.
         if hasattr(slot, "set"):
             slot.set(held)
         else:
             setattr(allocation, "_allocator", held)
-        return active is (getattr(driver, "_active", None) or getattr(driver, "active", None))
+        same = active is (getattr(driver, "_active", None) or getattr(driver, "active", None))
+        return "" if same else "Triton's driver was replaced"
 
     return undo
 
 
-def _numpy() -> Callable[[], bool] | None:
+def _numpy() -> Callable[[], str] | None:
     numpy = sys.modules.get("numpy")
     if numpy is None:
         return None
     state = numpy.random.get_state()
 
-    def undo() -> bool:
+    def undo() -> str:
         numpy.random.set_state(state)
-        return True
+        return ""
 
     return undo

@@ -17,6 +17,7 @@ from .gpu import Gpu
 Tensor = torch.Tensor
 CUDA = torch.device("cuda", 0)
 CPU = torch.device("cpu")
+_FAKE: Any = torch._C._TorchDispatchModeKey.FAKE
 
 
 def device_type(x: Any) -> Optional[str]:
@@ -46,6 +47,8 @@ class DeviceFunctions(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if torch._C._get_dispatch_mode(_FAKE) is not None:
+            return func(*args, **kwargs)  # the script has its own fake tensors (Helion binds kernels with them)
         handler = self.handlers.get(func)
         if handler is not None:
             return handler(self, func, args, kwargs)
@@ -169,6 +172,15 @@ def _make_device(mode: DeviceFunctions, func: Any, args: Sequence[Any], kwargs: 
     return func(*args, **kwargs)
 
 
+def _parse_to(mode: DeviceFunctions, func: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:
+    """What `Module.to` reads its arguments with."""
+    fixed = [CUDA if device_type(a) == "cuda" and isinstance(a, int) else a for a in args]
+    device = kwargs.get("device")
+    if isinstance(device, int) and not isinstance(device, bool):
+        kwargs = {**kwargs, "device": CUDA}
+    return func(*fixed, **kwargs)
+
+
 def _check_generator(generator: Any, kind: str) -> None:
     of = getattr(generator, "claimed", "cpu")
     if of != kind and kind != "meta":
@@ -177,6 +189,7 @@ def _check_generator(generator: Any, kind: str) -> None:
 
 def _handlers() -> Dict[Any, Handler]:
     base: Any = Tensor
+    nn: Any = torch._C._nn
     is_on: Callable[[str], Handler] = lambda kind: lambda m, f, a, k: m.gpu.claims.device(a[0]) == kind  # noqa: E731
     table: Dict[Any, Handler] = {
         base.device.__get__: _device,
@@ -194,7 +207,7 @@ def _handlers() -> Dict[Any, Handler]:
         base.__repr__: _repr,
         base.pin_memory: lambda m, f, a, k: a[0],
         base.is_pinned: lambda m, f, a, k: True,
-        base.record_stream: lambda m, f, a, k: None,
         torch.device: _make_device,
+        nn._parse_to: _parse_to,
     }
     return table

@@ -21,6 +21,8 @@ def patch(patches: Patches, gpu: Gpu) -> None:
     _backward(patches, gpu)
     _threads(patches, gpu)
     _compile(patches)
+    _autocast(patches)
+    _legacy(patches, gpu)
     _comparisons(patches, gpu)
 
 
@@ -121,6 +123,40 @@ def _compile(patches: Patches) -> None:
         return _Refused if model is None else _Refused(model)
 
     patches.answer(torch, "compile", compile)
+
+
+def _autocast(patches: Patches) -> None:
+    """Autocast on the CPU instead, with the GPU's type: else matmuls would hand kernels float32 where the device has half."""
+    cls: Any = torch.autocast
+    original = cls.__init__
+
+    def __init__(self: Any, device_type: str, dtype: Any = None, *args: Any, **kwargs: Any) -> None:
+        if device_type == "cuda":
+            device_type, dtype = "cpu", dtype or torch.float16
+        original(self, device_type, dtype, *args, **kwargs)
+
+    patches.set(cls, "__init__", __init__)
+
+
+def _legacy(patches: Patches, gpu: Gpu) -> None:
+    """`torch.cuda.FloatTensor(3)`, and `torch.load` of a file whose tensors are to be on the GPU."""
+    kinds = "Double Float Half BFloat16 Long Int Short Char Byte Bool"
+    for name in ["%sTensor" % kind for kind in kinds.split()]:
+        make: Any = getattr(torch, name)
+        patches.answer(torch.cuda, name, lambda *a, _make=make: _make(*a).cuda())
+    original: Any = torch.load
+
+    def load(f: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if device_type(map_location) != "cuda":
+            return original(f, map_location, *args, **kwargs)
+        loaded = original(f, "cpu", *args, **kwargs)
+        for t in tensors((loaded,)):
+            gpu.claims.claim(t)
+        return loaded
+
+    patches.answer(torch, "load", load)
+    # Refuses our Stream class while it reads its arguments, before any mode is asked.
+    patches.set(torch.Tensor, "record_stream", lambda self, stream: None)
 
 
 def _comparisons(patches: Patches, gpu: Gpu) -> None:

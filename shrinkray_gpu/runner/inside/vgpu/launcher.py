@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Iterator, List, Tuple
 
-from .. import tma
+from .. import stores, tma
 from .gpu import Gpu
 
 _LIMITS = (2**31 - 1, 65535, 65535)  # CUDA's largest grid
@@ -37,10 +37,7 @@ def launcher(gpu: Gpu, src: Any, metadata: Any) -> Callable[..., None]:
         if blocks:
             _judge(gpu, grid, [value for kind, v in given for value in _parameters(gpu, kind, v)])
             gpu.launched = True
-            if gpu.claims is not None:
-                for kind, value in given:
-                    for tensor in _tensors(value):
-                        gpu.claims.doubt(tensor)
+            _doubt(gpu, given)
         if leave is not None:
             leave(about)
 
@@ -54,6 +51,22 @@ def _judge(gpu: Gpu, grid: Tuple[int, ...], values: List[Any]) -> None:
     if reason:
         gpu.watch.launches[-1]["fault"] = reason
         gpu.fault(reason)
+
+
+def _doubt(gpu: Gpu, given: List[Tuple[Any, Any]]) -> None:
+    """What the kernel may have written is unknown from here on."""
+    if gpu.claims is None:
+        return
+    kernel = gpu.watch.last_kernel
+    text = kernel.asm.get("ttir") if kernel is not None else None
+    if not hasattr(kernel, "_written"):
+        kernel._written = stores.written(text) if isinstance(text, str) else None
+    index = 0
+    for kind, value in given:
+        if kernel._written is None or index in kernel._written:
+            for tensor in _tensors(value):
+                gpu.claims.doubt(tensor)
+        index += len(list(_parameters(gpu, kind, value)))
 
 
 def _scratch(gpu: Gpu, metadata: Any, blocks: int, stream: Any) -> None:

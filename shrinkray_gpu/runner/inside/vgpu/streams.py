@@ -12,6 +12,7 @@ def classes(gpu: Gpu) -> Dict[str, Any]:
 
     class Stream:
         cuda_stream = 0
+        native_handle = 0
         stream_id = 0
         device_index = 0
         priority = 0
@@ -23,6 +24,9 @@ def classes(gpu: Gpu) -> Dict[str, Any]:
 
         def query(self) -> bool:
             return True
+
+        def is_capturing(self) -> bool:
+            return gpu.capture is not None
 
         def synchronize(self) -> None:
             gpu.wait()

@@ -1,0 +1,36 @@
+# `make demo` and `make test`: all that a fresh clone needs. Debian, Python 3.10 or later, python3-venv, no GPU.
+# A machine whose pip offers no CPU build of torch downloads the CUDA one, some gigabytes. To avoid that:
+#     make demo PIP_FLAGS="--extra-index-url https://download.pytorch.org/whl/cpu"
+
+PYTHON    ?= python3
+VENV      ?= .venv
+PIP_FLAGS ?=
+TORCH     := torch==2.13.0
+TRITON    := triton==3.7.1
+
+BIN   := $(VENV)/bin
+READY := $(VENV)/.ready
+CASE  := corpus/tma_misaligned/failing.py
+REPRO := build/repro_tma_misaligned.py
+
+.PHONY: demo test clean
+
+demo: $(READY)
+	mkdir -p build
+	$(BIN)/shrink $(CASE) --arch sm_90 --oracle "misaligned address" --output $(REPRO) --restart
+	@echo
+	@echo "==> $(REPRO)"
+	@cat $(REPRO)
+
+test: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -m "not gpu" --timeout 300
+
+$(READY): pyproject.toml Makefile
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install $(PIP_FLAGS) $(TORCH) $(TRITON) --editable ".[dev]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) build

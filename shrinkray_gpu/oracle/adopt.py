@@ -1,0 +1,188 @@
+"""What to say when the user gave no oracle, or one that the original does not meet: the SPEC for the fault seen."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..errors import UsageError
+from ..runner.run import Run
+from . import cuda_errors, fault, spec, speech
+from .fault import Fault
+from .sticky import static_rule, sticky_code
+
+LAST_LINES = 5
+MOST_CHARACTERS = 160
+_MISSING = re.compile(r"No module named '([\w.]+)'")
+_NO_CUDA = re.compile(
+    r"not compiled with CUDA|Found no NVIDIA driver|No CUDA GPUs are available|0 active drivers|no CUDA-capable device"
+    r"|CUDA driver version is insufficient|libcuda\.so cannot found|no NVIDIA GPU",
+    re.IGNORECASE,
+)
+_VARYING = re.compile(
+    r"""(?P<path>(?<![\w.])(?:~|\.{1,2})?(?:/[\w.+@=-]+){2,}/?)
+      | (?P<address>0x[0-9a-fA-F]+)
+      | (?P<list>\[\s*-?\d[\d\s,.-]*\])
+      | (?P<tuple>\(\s*-?\d[\d\s,.-]*\))
+      | (?P<shape>(?<![A-Za-z_\d.])\d+(?:x\d+)+)
+      | (?P<real>(?<![A-Za-z_\d.])-?\d+(?:\.\d+(?:e[+-]?\d+)?|e[+-]?\d+))
+      | (?P<whole>(?<![A-Za-z_\d.])-?\d+)
+    """,
+    re.VERBOSE,
+)
+_GENERAL = {
+    "path": r"\S+",
+    "address": "0x[0-9a-fA-F]+",
+    "list": r"\[[^\]]*\]",
+    "tuple": r"\([^)]*\)",
+    "shape": r"[\dx]+",
+    "real": r"[\d.e+-]+",
+    "whole": r"-?\d+",
+}
+
+
+def adopt(run: Run) -> str | None:
+    """The SPEC that asks for the fault seen; None if there is none, or none worth reducing (see `obstacle`)."""
+    return None if obstacle(run) else next(_fitting(run), None)
+
+
+def nearest(run: Run, asked: str = "") -> list[str]:
+    """The SPECs that this run would have matched, sharpest first, or the likest to what was asked for."""
+    found = list(_fitting(run))[:4]
+    if not asked:
+        return found
+    return sorted(found, key=lambda one: -difflib.SequenceMatcher(None, asked.casefold(), one.casefold()).ratio())
+
+
+def describe(run: Run, asked: str = "") -> str:
+    """What happened instead, for the message when the original does not reproduce."""
+    seen = Fault.of(run)
+    if run.trouble:
+        parts = [f"The run tells nothing: {run.trouble}."]
+    elif seen is None:
+        parts = [f"The program ended well (exit {run.exit}) after {run.seconds:.1f} s."]
+    else:
+        parts = [f"The program showed another fault after {run.seconds:.1f} s: {seen}."]
+    if asked and not speech.failed(run) and (where := _printed(run, asked)):
+        parts.append(f"It did print these words ({where}), but what a successful program prints is no fault.")
+    if said := obstacle(run):
+        parts.append(said)
+    last = [line.rstrip() for line in (run.stdout + "\n" + run.stderr).splitlines() if line.strip()][-LAST_LINES:]
+    text = " ".join(parts)
+    return text + (
+        "\nIts last lines:\n" + "\n".join("    " + line for line in last) if last else "\nIt printed nothing."
+    )
+
+
+def obstacle(run: Run) -> str:
+    """Why this failure is one of the set-up and not worth reducing, and what to do; empty if it is a fault."""
+    failure = speech.uncaught(run)
+    if failure is None:
+        return ""
+    missing = _MISSING.search(failure.text)
+    if missing and failure.type.endswith(("ModuleNotFoundError", "ImportError")):
+        module = missing.group(1)
+        return (
+            f"The script needs the module {module}, which is missing: install it, or name an interpreter by --python."
+        )
+    if _NO_CUDA.search(failure.text):
+        return (
+            "The script asks for CUDA and finds no GPU: run shrink where there is one, "
+            "or compile for one by --arch sm_90 (nothing is launched then)."
+        )
+    if failure.type in ("SyntaxError", "IndentationError", "TabError") and failure.line is None:
+        return "The script is not Python that this interpreter can read: name another one by --python."
+    return ""
+
+
+def _fitting(run: Run) -> Iterator[str]:
+    """Candidates for a SPEC, sharpest first, those that really match the run."""
+    seen: set[str] = set()
+    for text in _candidates(run):
+        if text in seen:
+            continue
+        seen.add(text)
+        try:
+            oracle = spec.parse(text, folder=Path())
+        except UsageError:
+            continue
+        if oracle.needs_run and oracle.judge(run).faults:
+            yield text
+
+
+def _candidates(run: Run) -> Iterator[str]:
+    code, _ = sticky_code(run)
+    if code:
+        yield cuda_errors.by_code(code).text
+    if run.timed_out:
+        yield "timeout"
+    for launch in run.launches:
+        if launch.synced and (rule := static_rule(launch)):
+            yield f"static:{rule}"
+    fault_seen = Fault.of(run)
+    failure = speech.uncaught(run)
+    if fault_seen is not None and fault_seen.phase == "compile":
+        yield from _compile_specs(run)
+    if fault_seen is not None and fault_seen.phase == "launch":
+        yield fault_seen.klass
+    if failure is not None:
+        kind = failure.type.rpartition(".")[2]
+        said = general(speech.without_quotations(failure.text))
+        if said:
+            yield f"exception:{kind}:{said}"
+        yield f"exception:{kind}"
+    assertion = fault.ASSERTION.search(run.stderr)
+    if run.signal is not None and assertion:
+        yield "regex:" + general(assertion.group(0))
+    for child in run.children:
+        yield "regex:" + general(child)
+    if run.signal is not None:
+        yield f"signal:{speech.signal_name(run.signal)}"
+    if run.exit:
+        yield f"exit:{run.exit}"
+
+
+def _compile_specs(run: Run) -> Iterator[str]:
+    compile, failure = fault.broken_compile(run), speech.uncaught(run)
+    raised = speech.without_quotations(failure.text) if failure is not None else ""
+    if failure is not None and fault.COMPILER_TYPES.search(failure.type) and "PTXAS" not in failure.type and raised:
+        yield "compile:" + general(raised)
+    printed = speech.diagnostics(compile) if compile is not None else ""
+    for text in (printed, raised, speech.without_quotations(speech.LISTING.sub("", run.stderr))):
+        if complained := fault.complaint(text):
+            yield "compile:" + general(complained)
+    if raised:
+        yield "compile:" + general(raised)
+
+
+def general(text: str) -> str:
+    """A regex for the message's first line in which paths, addresses, numbers and shapes may differ.
+
+    Reduction changes all of these, and a SPEC that holds them would refuse every smaller program.
+    """
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    pieces, at = [], 0
+    for found in _VARYING.finditer(line):
+        if found.start() >= MOST_CHARACTERS:
+            break
+        pieces += [_quoted(line[at : found.start()]), _GENERAL[found.lastgroup or "whole"]]
+        at = found.end()
+    rest = line[at:]
+    if at + len(rest) > MOST_CHARACTERS:
+        rest = rest[: max(0, MOST_CHARACTERS - at)].rpartition(" ")[0]
+    return "".join([*pieces, _quoted(rest)]).strip()
+
+
+def _quoted(text: str) -> str:
+    """`re.escape` without the backslash before each space, since the user reads and types this."""
+    return re.sub(r"([\\.^$*+?{}\[\]|()])", r"\\\1", text)
+
+
+def _printed(run: Run, asked: str) -> str:
+    words = " ".join(asked.split()).casefold()
+    for name, text in (("stdout", run.stdout), ("stderr", run.stderr)):
+        if words in " ".join(text.split()).casefold():
+            return name
+    return ""

@@ -1,0 +1,103 @@
+"""`script:./test.sh`: the user's own test, by the C-Reduce contract. Exit 0 is interesting, the file the argument."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..runner.run import Run
+from . import speech
+from .oracle import Oracle
+from .verdict import Verdict, lacks, shows, unclear
+
+LAST_BYTES = 4096
+TIMEOUT = 300.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Script(Oracle):
+    """Runs the script in a folder of its own that holds the candidate under its own name. Asks for no run of ours."""
+
+    path: Path
+    timeout: float = TIMEOUT
+    needs_run: bool = False
+    needs_text: bool = True
+
+    def judge(self, run: Run) -> Verdict:
+        raise TypeError(f"the oracle {self.spec!r} judges the candidate's text")
+
+    def calibrated(self, reference: Run) -> Script:
+        return self
+
+    def judge_text(
+        self, text: str, name: str, *, beside: Mapping[str, str] | None = None, timeout: float | None = None
+    ) -> Verdict:
+        """`name` is the file's own name; `beside` are the local modules that it imports, by relative path."""
+        limit = self.timeout if timeout is None else timeout
+        with tempfile.TemporaryDirectory(prefix="shrink-script-") as folder, tempfile.TemporaryFile() as output:
+            candidate = Path(folder, Path(name).name)
+            for relative, module in (beside or {}).items():
+                target = Path(folder, relative)
+                if not target.resolve().is_relative_to(Path(folder).resolve()):
+                    raise ValueError(f"{relative} lies outside the candidate's folder")
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_text(module, encoding="utf-8")
+            candidate.write_text(text, encoding="utf-8")
+            started = time.monotonic()
+            try:
+                # The script's ending is waited for through a pidfd, which does not reap it: its process group keeps
+                # its number until the whole group was killed, so the kill cannot reach anybody else.
+                process = subprocess.Popen(
+                    [str(self.path), str(candidate)],
+                    cwd=folder,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                return unclear(f"{self.path.name} cannot be started: {error.strerror or error}")
+            try:
+                ended = _ended_within(process.pid, limit)
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                status = process.wait()
+            if not ended:
+                return unclear(f"{self.path.name} was stopped after {limit:.0f} s")
+            return self._told(status, time.monotonic() - started, _last_line(output.fileno()))
+
+    def _told(self, status: int, seconds: float, last: str) -> Verdict:
+        name, said = self.path.name, f": {last}" if last else ""
+        if status == 0:
+            return shows(f"{name} exits 0 after {seconds:.1f} s{said}")
+        if status < 0:
+            return unclear(f"{name} was ended by signal {speech.signal_name(-status)}{said}")
+        if status in (126, 127):  # the shell's own "cannot execute" and "not found": the test did not test
+            return unclear(f"{name} exits {status}, a command in it cannot be run{said}")
+        return lacks(f"{name} exits {status}{said}")
+
+
+def _ended_within(pid: int, limit: float) -> bool:
+    watch = os.pidfd_open(pid)
+    try:
+        waiting = select.poll()
+        waiting.register(watch, select.POLLIN)
+        return bool(waiting.poll(max(0.0, limit) * 1000))
+    finally:
+        os.close(watch)
+
+
+def _last_line(output: int) -> str:
+    size = os.fstat(output).st_size
+    tail = os.pread(output, LAST_BYTES, max(0, size - LAST_BYTES)).decode("utf-8", "replace")
+    lines = [line for line in tail.splitlines() if line.strip()]
+    return speech.clipped(lines[-1]) if lines else ""

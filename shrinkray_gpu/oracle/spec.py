@@ -1,0 +1,260 @@
+"""From what the user types to an Oracle. `FORMS` is the one table of what can be typed; help and docs come from it."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import signal
+import textwrap
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import UsageError
+from . import cuda_errors
+from .compiled import CodeHas, CompileSays, StaticFault
+from .endings import Exits, Raised, Signalled, TimesOut
+from .oracle import Oracle
+from .script import Script
+from .sticky import STATIC_RULES, Sticky
+from .words import WEAK_ASSERTION, Words, plain_pattern
+
+RAISED_ONLY = ("out of resource",)
+"""Words of Triton's that tell of a refused launch, as the driver's non-sticky errors do: seen only by exception."""
+CODE_STAGES = ("ttir", "ttgir", "llir", "ptx", "sass")
+
+
+@dataclass(frozen=True)
+class Form:
+    """One way to say what must persist."""
+
+    prefix: str
+    """What it starts with, colon included; empty for plain words."""
+    shape: str
+    holds: str
+    example: str
+    build: Callable[[str, str, Path], Oracle]
+    """From the whole spec, what follows the prefix, and the folder that paths start at."""
+
+
+def parse(spec: str, *, folder: Path) -> Oracle:
+    """The oracle that the user means. An unknown prefix is no mistake but plain text, as in a pasted error line."""
+    spec = spec.strip()
+    if not spec:
+        raise UsageError(
+            'The oracle is empty, so every program would do: say what must persist, for example "misaligned address".'
+        )
+    for form in FORMS:
+        if form.prefix.endswith(":") and spec.startswith(form.prefix):
+            return form.build(spec, spec[len(form.prefix) :].strip(), folder)
+        if spec == form.prefix:
+            return form.build(spec, "", folder)
+    return _words(spec, spec, folder)
+
+
+def table(width: int = 110) -> str:
+    """The table for `shrink --help`: shapes and meanings, two columns."""
+    indent = max(len(form.shape) for form in FORMS) + 4
+    return "\n".join(
+        textwrap.fill(form.holds, width, initial_indent=f"  {form.shape}".ljust(indent), subsequent_indent=" " * indent)
+        for form in FORMS
+    )
+
+
+def markdown_table() -> str:
+    """The table for the README and docs/oracles.md."""
+    rows = [f"| `{_cell(form.shape)}` | {_cell(form.holds)} | `{_cell(form.example)}` |" for form in FORMS]
+    return "\n".join(["| SPEC | holds when | example |", "| --- | --- | --- |", *rows])
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+# One builder a form.
+
+
+def _words(spec: str, _: str, __: Path) -> Oracle:
+    error = cuda_errors.named(spec)
+    if error is not None and error.sticky:
+        return Sticky(spec=error.text, error=error)
+    hint = _near_miss(spec)
+    refused = error.text if error else next((words for words in RAISED_ONLY if words == spec.casefold()), "")
+    if refused:
+        places = ("exception", "child")
+        return Words(spec=refused, pattern=plain_pattern(refused), places=places, asserts=False, hint=hint)
+    return Words(spec=spec, pattern=plain_pattern(spec), hint=hint)
+
+
+def _regex(spec: str, argument: str, _: Path) -> Oracle:
+    return Words(spec=spec, pattern=_pattern(spec, argument))
+
+
+def _exception(spec: str, argument: str, _: Path) -> Oracle:
+    kind, colon, regex = argument.partition(":")
+    kind = kind.strip()
+    if not re.fullmatch(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*", kind):
+        raise UsageError(
+            f"{spec!r} names no exception type: write exception:Type or exception:Type:regex, "
+            "for example exception:ValueError:shape."
+        )
+    pattern = _pattern(spec, regex.strip()) if colon else None
+    warning = WEAK_ASSERTION if kind == "AssertionError" and pattern is None else ""
+    return Raised(spec=spec, type=kind, pattern=pattern, warning=warning)
+
+
+def _exit(spec: str, argument: str, _: Path) -> Oracle:
+    if not re.fullmatch(r"\d{1,3}", argument) or int(argument) > 255:
+        raise UsageError(
+            f"{spec!r} names no exit status: write exit:N with N from 0 to 255; "
+            "to look for these words in an error, write regex: before them."
+        )
+    weak = "any error that ends with this status will do: exception:Type:regex is a sharper question"
+    return Exits(spec=f"exit:{int(argument)}", status=int(argument), warning=weak if argument == "1" else "")
+
+
+def _signal(spec: str, argument: str, _: Path) -> Oracle:
+    names = {one.name: one for one in signal.Signals}
+    name = argument.upper()
+    found = names.get(name) or names.get("SIG" + name)
+    if found is None and argument.isdigit():
+        found = next((one for one in signal.Signals if one.value == int(argument)), None)
+    if found is None:
+        near = _nearest(name if name.startswith("SIG") else "SIG" + name, names)
+        hint = f"did you mean signal:{near}?" if near else "a crash is signal:SIGSEGV or signal:SIGABRT."
+        raise UsageError(f"{spec!r} names no signal of this system: {hint}")
+    return Signalled(spec=f"signal:{found.name}", number=int(found))
+
+
+def _timeout(spec: str, _: str, __: Path) -> Oracle:
+    return TimesOut(spec=spec)
+
+
+def _compile(spec: str, argument: str, _: Path) -> Oracle:
+    return CompileSays(spec=spec, pattern=_pattern(spec, argument))
+
+
+def _code(spec: str, argument: str, _: Path) -> Oracle:
+    stage = spec.partition(":")[0]
+    absent = argument.startswith("!")
+    pattern = _pattern(spec, argument[1:] if absent else argument)
+    return CodeHas(spec=spec, stage=stage, pattern=pattern, absent=absent, wants=frozenset({stage}))
+
+
+def _static(spec: str, argument: str, _: Path) -> Oracle:
+    if argument not in STATIC_RULES:
+        near = _nearest(argument, STATIC_RULES)
+        known = ", ".join(f"static:{name}" for name in STATIC_RULES)
+        hint = f"did you mean static:{near}?" if near else f"known: {known}."
+        raise UsageError(f"{spec!r} names no static rule: {hint}")
+    return StaticFault(spec=f"static:{argument}", rule=argument)
+
+
+def _script(spec: str, argument: str, folder: Path) -> Oracle:
+    if not argument:
+        raise UsageError(
+            "'script:' names no file: write script:./test.sh (its argument is the candidate; exit 0 keeps it)."
+        )
+    path = (folder / Path(argument).expanduser()).resolve()
+    if not path.is_file():
+        near = _nearest(path.name, [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else [])
+        hint = f"did you mean {near}?" if near else "check the path; it starts at the folder where shrink runs."
+        raise UsageError(f"{spec!r}: there is no file {path}: {hint}")
+    if not os.access(path, os.X_OK):
+        raise UsageError(f"{spec!r}: {path} is not executable: run `chmod +x {path}` first.")
+    return Script(spec=spec, path=path)
+
+
+FORMS: tuple[Form, ...] = (
+    Form(
+        "",
+        "WORDS",
+        "sticky CUDA error: the driver reports it, whatever the script catches or prints; "
+        "other words: the uncaught exception, the compiler or stderr of a failing process says them",
+        "misaligned address",
+        _words,
+    ),
+    Form(
+        "regex:",
+        "regex:REGEX",
+        "the uncaught exception, the compiler or stderr of a failing process matches",
+        r"regex:Unsupported conversion from f\d+",
+        _regex,
+    ),
+    Form(
+        "exception:",
+        "exception:TYPE[:REGEX]",
+        "an uncaught exception of this type, or derived from it, whose text matches",
+        "exception:IndexError:out of bounds",
+        _exception,
+    ),
+    Form("exit:", "exit:N", "the process exits with this status", "exit:3", _exit),
+    Form("signal:", "signal:NAME", "this signal ends the process", "signal:SIGABRT", _signal),
+    Form("timeout", "timeout", "the process does not end within --timeout", "timeout", _timeout),
+    Form(
+        "compile:",
+        "compile:REGEX",
+        "raised or printed while Triton compiles a kernel",
+        "compile:Unknown modifier",
+        _compile,
+    ),
+    *(
+        Form(
+            f"{stage}:",
+            f"{stage}:[!]REGEX",
+            f"the {stage.upper()} of a compiled kernel matches; with !, kernels are compiled and none matches",
+            example,
+            _code,
+        )
+        for stage, example in zip(
+            CODE_STAGES,
+            ("ttir:tt.descriptor_load", "ttgir:async_tma_copy", "llir:!fmuladd", "ptx:wgmma", "sass:UTMALDG"),
+            strict=True,
+        )
+    ),
+    Form(
+        "static:",
+        "static:tma-alignment",
+        "virtual GPU: a TMA copy is executed, its place in shared memory is not 128-byte aligned, and the host waits",
+        "static:tma-alignment",
+        _static,
+    ),
+    Form(
+        "script:",
+        "script:PATH",
+        "this test exits 0, given the candidate file as its argument (the C-Reduce contract)",
+        "script:./test.sh",
+        _script,
+    ),
+)
+
+
+def _pattern(spec: str, regex: str) -> re.Pattern[str]:
+    if not regex:
+        raise UsageError(f"{spec!r} has an empty regex, which everything matches: say what must be found.")
+    try:
+        return re.compile(regex, re.MULTILINE)
+    except re.error as error:
+        where = "" if error.pos is None else f" at position {error.pos}"
+        raise UsageError(
+            f"{spec!r} has a bad regex: {error.msg}{where}; "
+            f"to look for that very text write {re.escape(regex)!r} instead."
+        ) from None
+
+
+def _near_miss(spec: str) -> str:
+    """`timeot` and `expection:ValueError` are plain words, but hardly meant so."""
+    word, colon, rest = spec.partition(":")
+    if not word.isalpha() or not word.islower() or rest.startswith((" ", "/")):
+        return ""
+    known = [form.prefix.rstrip(":") for form in FORMS if form.prefix.endswith(":") == bool(colon) and form.prefix]
+    near = _nearest(word, known)
+    if not near or near == word:
+        return ""
+    return f"{spec!r} is taken as plain words; did you mean {near + colon + rest!r}?"
+
+
+def _nearest(word: str, known: Iterable[str]) -> str:
+    found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.75)
+    return found[0] if found else ""

@@ -1,0 +1,141 @@
+"""A parameter together with its argument at every call.
+
+Taking away the one without the other dies of a TypeError at once, so they go in one edit: parameters that the body does
+not read; those that have one literal argument everywhere (the body then says the literal); those whose default serves;
+and, with the statements that read them, all others. `kernel[grid](...)` and methods count as calls; `*args` stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import libcst as cst
+
+from shrinkray_gpu.passes.calls import Function, all_parameters, functions, matches, open_ended
+from shrinkray_gpu.passes.definitions import removal
+from shrinkray_gpu.passes.scoping import Binding, bindings, readers
+from shrinkray_gpu.passes.tree import ancestors, dotted, source, statements, weight, within
+from shrinkray_gpu.reduction.edit import Change, Edit, Insert, Remove, Replace
+from shrinkray_gpu.reduction.program import Program
+
+
+def find(program: Program) -> Iterator[Edit]:
+    variables = bindings(program)
+    stands_for = readers(program, variables)
+    variable_of = {place: binding for binding in variables for place in binding.places if isinstance(place, cst.Param)}
+    for function in functions(program, variables):
+        arguments = _arguments(function)
+        if arguments is None:
+            continue
+        for param in all_parameters(function.node)[1 if function.bound else 0 :]:
+            given = [call[param] for call in arguments if param in call]
+            unseen = [call for call, taken in zip(function.calls, arguments) if param not in taken]
+            if not any(map(open_ended, unseen)):
+                yield from _edits(program, function, param, variable_of[param], given, variables, stands_for)
+
+
+def _arguments(function: Function) -> list[Mapping[cst.Param, cst.Arg]] | None:
+    """The arguments of each call; None if one of them is hidden behind a star."""
+    found = [matches(call, function) for call in function.calls]
+    known = [each for each in found if each is not None]
+    return known if len(known) == len(found) else None
+
+
+def _edits(
+    program: Program,
+    function: Function,
+    param: cst.Param,
+    variable: Binding,
+    given: Sequence[cst.Arg],
+    variables: Sequence[Binding],
+    stands_for: Mapping[cst.Name, Binding],
+) -> Iterator[Edit]:
+    name = f"{param.name.value} of {function.node.name.value}"
+    gone: tuple[Change, ...] = (Remove(param), *map(Remove, given), *_gradients(program, function, param))
+    gain = weight(program, param, *given)
+    if not variable.reads and len(variable.names) == 1:
+        yield Edit(f"remove parameter {name}", gone, 0, gain)
+        return
+    value = _one_value(program, function, param, given, stands_for)
+    if value is not None:
+        put = _put(program, function, variable, value)
+        if put is not None:
+            yield Edit(f"put {source(program, value)} for parameter {name}", (*gone, *put), 0, gain)
+    if param.default is not None and given:
+        yield Edit(f"leave {name} to its default", tuple(map(Remove, given)), 1, weight(program, *given))
+        for arg in given if len(given) > 1 else ():
+            yield Edit(f"leave {name} to its default, once", (Remove(arg),), 2, weight(program, arg))
+    elif param.default is not None and len(given) == len(function.calls):
+        yield Edit(f"no default for {name}", (Remove(param.default),), 2, weight(program, param.default))
+    lost = removal(program, variables, variable, param=param)
+    if lost is not None and function.node not in lost:
+        rest = [node for node in lost if node is not param]
+        everything = (*gone, *map(Remove, rest))
+        yield Edit(f"remove parameter {name} and its uses", everything, 1, gain + weight(program, *rest))
+
+
+def _gradients(program: Program, function: Function, param: cst.Param) -> list[Change]:
+    """What `backward` returns for this parameter of an autograd function's `forward`."""
+    suite = program.parents[function.node]
+    if function.node.name.value != "forward" or not function.bound or not isinstance(suite, cst.BaseSuite):
+        return []
+    position = all_parameters(function.node).index(param) - 1
+    found: list[Change] = []
+    for method in statements(suite):
+        if isinstance(method, cst.FunctionDef) and method.name.value == "backward":
+            for result in within(program, method.body, cst.Return):
+                if isinstance(result.value, cst.Tuple) and position < len(result.value.elements):
+                    found.append(Remove(result.value.elements[position]))
+    return found
+
+
+def _one_value(
+    program: Program,
+    function: Function,
+    param: cst.Param,
+    given: Sequence[cst.Arg],
+    stands_for: Mapping[cst.Name, Binding],
+) -> cst.BaseExpression | None:
+    """What the parameter always is, if that is a value that means the same inside the function."""
+    values = [arg.value for arg in given]
+    if len(given) < len(function.calls) or not function.calls:
+        if param.default is None:
+            return None
+        values.append(param.default)
+    texts = {"".join(source(program, value).split()) for value in values}
+    if len(texts) != 1 or not (function.only_called or not given):
+        return None
+    value = values[0]
+    if isinstance(value, (cst.Integer, cst.Float, cst.SimpleString)):
+        return value
+    if isinstance(value, cst.UnaryOperation) and isinstance(value.expression, (cst.Integer, cst.Float)):
+        return value
+    if isinstance(value, cst.Name):
+        return value if value.value in ("True", "False", "None") else None
+    root = dotted(value).partition(".")[0]
+    if root and isinstance(value, cst.Attribute) and not (function.is_kernel and root == "torch"):
+        first = next(name for name in within(program, value, cst.Name) if name.value == root)
+        binding = stands_for.get(first)
+        return value if binding is not None and binding.imported else None
+    return None
+
+
+def _put(
+    program: Program, function: Function, variable: Binding, value: cst.BaseExpression
+) -> tuple[Change, ...] | None:
+    """The value in the place of each read; a variable that is assigned to as well starts out with it instead."""
+    if len(variable.names) == 1 and not variable.declared:
+        if all(_takes(program, read, value) for read in variable.reads):
+            return tuple(Replace(read, (value,)) for read in variable.reads)
+    body = statements(function.node.body)
+    if not body or isinstance(function.node.body, cst.SimpleStatementSuite):
+        return None
+    return (Insert(body[0], ((variable.name, " = ", value),)),)
+
+
+def _takes(program: Program, read: cst.Name, value: cst.BaseExpression) -> bool:
+    """`del x` wants a name, and an f-string takes no string with its own quotes before Python 3.12."""
+    around = list(ancestors(program, read))
+    if isinstance(value, cst.SimpleString) and any(isinstance(above, cst.FormattedString) for above in around):
+        return False
+    return not any(isinstance(above, cst.Del) for above in around)

@@ -1,0 +1,223 @@
+"""Expressions to something simpler that they already hold: an operand, an argument, the start of a chain, 0 or 1.
+
+What is left of a program when whole statements can go no more are long expressions of which the fault needs one part.
+A value is replaced by one of its own parts (so no new name appears, and types often fit), else by a plain constant,
+which frees the definitions of all names in it. Masks and `other=` belong to the pass that guards them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import libcst as cst
+
+from shrinkray_gpu.passes.danger import harmless
+from shrinkray_gpu.passes.kernels import in_kernel
+from shrinkray_gpu.passes.literals import code, is_scalar
+from shrinkray_gpu.passes.scoping import bindings
+from shrinkray_gpu.passes.tree import ancestors, docstring, every, weight, within
+from shrinkray_gpu.reduction.edit import Edit, Remove, Replace, Template
+from shrinkray_gpu.reduction.program import Program
+
+GUARDS = {"mask", "other", "boundary_check", "padding_option"}
+_CLOSED = (cst.Annotation, cst.Decorator, cst.Del, cst.AssignTarget, cst.ImportFrom, cst.ImportAlias, cst.AsName,
+           cst.NameItem, cst.MatchPattern, cst.FormattedStringExpression)
+MOST = 6
+"""Alternatives for one expression."""
+LAST = 30
+"""Single names and strings come after all that is larger: they only make a program shorter by characters."""
+_WHOLE = (cst.Arg, cst.Assign, cst.AnnAssign, cst.Return, cst.Element, cst.Index, cst.DictElement)
+"""Where a lone name may become 0; as an operand it goes with its operator."""
+
+
+def find(program: Program) -> Iterable[Edit]:
+    return harmless(program, _edits(program))
+
+
+def _edits(program: Program) -> Iterator[Edit]:
+    modules = {read for binding in bindings(program) if binding.imported for read in binding.reads}
+    own = {binding.name for binding in bindings(program)
+           if isinstance(binding.places[0], (cst.FunctionDef, cst.ClassDef))}
+    docstrings = _docstrings(program)
+    for node in every(program, cst.BaseExpression):
+        if node in docstrings or not _is_value(program, node, modules):
+            continue
+        level = LAST if isinstance(node, (cst.Name, cst.SimpleString)) else _depth(program, node)
+        heavy = weight(program, node)
+        for by in list(_simpler(program, node, modules))[:MOST]:
+            kept = weight(program, *(part for part in by if not isinstance(part, str)))
+            yield Edit(f"{type(node).__name__} to {_words(by)}", (Replace(node, by),), level=level,
+                       weight=max(1, heavy - kept))
+        if isinstance(node, cst.Call) and not (isinstance(node.func, cst.Name) and node.func.value in own):
+            yield from _fewer_arguments(program, node, level)
+
+
+def _simpler(program: Program, node: cst.BaseExpression, modules: set[cst.Name]) -> Iterator[Template]:
+    """What may stand in the place of the node, the simplest of its kind first."""
+    constants = _constants(program, node)
+    yield from constants[:1]
+    yield from _parts(program, node, modules)
+    yield from constants[1:]
+
+
+def _constants(program: Program, node: cst.BaseExpression) -> list[Template]:
+    parent = program.parents[node]
+    if isinstance(parent, (cst.Expr, cst.Await, cst.Decorator)) or is_scalar(node) and not isinstance(
+        node, cst.SimpleString
+    ):
+        return []
+    if isinstance(node, (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)):
+        return [] if code(node) in ('""', "''") else [('""',)]
+    if isinstance(parent, (cst.If, cst.While, cst.IfExp, cst.Assert)) and getattr(parent, "test", None) is node:
+        return [("True",), ("False",)]
+    if isinstance(node, (cst.List, cst.Tuple)) and not node.elements:
+        return []
+    if isinstance(node, cst.Name):  # a name and 0 are one token each; 1 would count as larger
+        return [("0",)] if len(node.value) > 1 and isinstance(parent, _WHOLE) else []
+    if in_kernel(program, node):
+        return [("0",), ("1",)]
+    return [("0",), ("1",), ("None",)]
+
+
+def _parts(program: Program, node: cst.BaseExpression, modules: set[cst.Name]) -> Iterator[Template]:
+    if isinstance(node, (cst.BinaryOperation, cst.BooleanOperation)):
+        yield from ((node.left,), (node.right,))
+    elif isinstance(node, cst.Comparison):
+        yield from ((node.left,), *((target.comparator,) for target in node.comparisons))
+    elif isinstance(node, (cst.UnaryOperation, cst.Await)):
+        yield (node.expression,)
+    elif isinstance(node, cst.IfExp):
+        yield from ((node.body,), (node.orelse,))
+    elif isinstance(node, cst.Subscript):
+        yield (node.value,)
+    elif isinstance(node, cst.Attribute):
+        if _first(node) not in modules:
+            yield (node.value,)
+    elif isinstance(node, cst.NamedExpr):
+        yield (node.value,)
+    elif isinstance(node, cst.Call):
+        yield from _parts_of_call(program, node, modules)
+    elif isinstance(node, (cst.ListComp, cst.SetComp, cst.GeneratorExp)):
+        one = _one_element(program, node)
+        if one is not None:
+            yield {cst.ListComp: ("[", *one, "]"), cst.SetComp: ("{", *one, "}")}.get(type(node), ("[", *one, "]"))
+    elif isinstance(node, cst.DictComp):
+        yield ("{}",)
+    elif isinstance(node, (cst.List, cst.Tuple, cst.Set)) and len(node.elements) == 1:
+        if not isinstance(node.elements[0], cst.StarredElement):
+            yield (node.elements[0].value,)
+
+
+def _parts_of_call(program: Program, node: cst.Call, modules: set[cst.Name]) -> Iterator[Template]:
+    """`x.float().sum(1)` to `x.float()`; `foo(a, b)` to `a`, `b`; `f(a)(b)` to `f(a)`."""
+    if isinstance(node.func, cst.Attribute) and _first(node.func) not in modules:
+        yield (node.func.value,)
+    elif isinstance(node.func, cst.Call):
+        yield (node.func,)
+    for arg in node.args[:3]:
+        if not arg.star and not (arg.keyword is not None and is_scalar(arg.value)):
+            yield (arg.value,)
+    if isinstance(node.func, cst.Lambda):
+        yield (node.func.body,)
+
+
+def _fewer_arguments(program: Program, call: cst.Call, level: int) -> Iterator[Edit]:
+    """Calls of library functions, where most arguments may be left out: all at once, then each, the last first."""
+    if isinstance(call.func, cst.Subscript):
+        return  # a launch: arguments go together with the parameters of its kernel
+    optional = [arg for arg in call.args
+                if not (arg.keyword is not None and arg.keyword.value in GUARDS)]
+    if len(optional) > 1:
+        every_one = tuple(map(Remove, optional))
+        yield Edit("call without arguments", every_one, level=level, weight=weight(program, *optional))
+    for arg in reversed(optional):
+        yield Edit("call without an argument", (Remove(arg),), level=level + 1, weight=weight(program, arg))
+
+
+def _one_element(program: Program, comp: cst.BaseSimpleComp) -> Template | None:
+    """What the comprehension yields first, where its loop goes through something that shows its first element."""
+    clause = comp.for_in
+    if clause.inner_for_in is not None:
+        return None
+    uses = [name for name in within(program, comp.elt, cst.Name)
+            if isinstance(clause.target, cst.Name) and name.value == clause.target.value]
+    if not isinstance(clause.target, cst.Name):
+        return None
+    if not uses:
+        return (comp.elt,)
+    first = _first_of(clause.iter)
+    if comp.elt is uses[0]:
+        return (first,) if first is not None else None
+    if first is None or len(uses) != len(_variables(program, comp.elt, clause.target.value)):
+        return None
+    start, text = program.spans[comp.elt][0], program.text
+    pieces: list[str | cst.CSTNode] = []
+    for use in sorted(uses, key=lambda name: program.spans[name]):
+        begin, end = program.spans[use]
+        pieces += [text[start:begin], first]
+        start = end
+    return (*pieces, text[start:program.spans[comp.elt][1]])
+
+
+def _variables(program: Program, node: cst.CSTNode, name: str) -> list[cst.Name]:
+    """The mentions of a name that are the variable: no attribute and no keyword is called like it."""
+    return [each for each in within(program, node, cst.Name) if each.value == name
+            and getattr(program.parents[each], "attr", None) is not each
+            and getattr(program.parents[each], "keyword", None) is not each]
+
+
+def _first_of(iterated: cst.BaseExpression) -> str | cst.BaseExpression | None:
+    if isinstance(iterated, cst.Call) and isinstance(iterated.func, cst.Name) and iterated.func.value == "range":
+        return "0" if len(iterated.args) == 1 else iterated.args[0].value
+    if isinstance(iterated, (cst.List, cst.Tuple)) and iterated.elements:
+        first = iterated.elements[0]
+        return None if isinstance(first, cst.StarredElement) else first.value
+    return None
+
+
+def _is_value(program: Program, node: cst.BaseExpression, modules: set[cst.Name]) -> bool:
+    """Whether something else may stand here: no target, no callee, no annotation, import, keyword or attribute name."""
+    parent = program.parents[node]
+    if node in modules or isinstance(parent, (cst.ConcatenatedString, cst.FunctionDef, cst.ClassDef)):
+        return False
+    if isinstance(parent, cst.Attribute) and _first(parent) in modules:
+        return False
+    if any(getattr(parent, role, None) is node for role in ("attr", "keyword", "name", "func")):
+        return False
+    below: cst.CSTNode = node
+    for up in ancestors(program, node):
+        if isinstance(up, _CLOSED) or getattr(up, "target", None) is below or getattr(up, "asname", None) is below:
+            return False
+        if isinstance(up, cst.Arg) and up.keyword is not None and up.keyword.value in GUARDS:
+            return False
+        if isinstance(up, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
+            return True
+        below = up
+    return True
+
+
+def _first(node: cst.BaseExpression) -> cst.BaseExpression:
+    """`torch` of `torch.cuda.Event`."""
+    while isinstance(node, cst.Attribute):
+        node = node.value
+    return node
+
+
+def _docstrings(program: Program) -> set[cst.CSTNode]:
+    blocks = [program.module, *(node.body for node in every(program, cst.FunctionDef, cst.ClassDef))]
+    found = [docstring(block) for block in blocks]
+    return {text.value for text in found if text is not None}
+
+
+def _depth(program: Program, node: cst.CSTNode) -> int:
+    """How many expressions are around this one, in its statement."""
+    depth = 0
+    for up in ancestors(program, node):
+        if isinstance(up, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
+            break
+        depth += isinstance(up, cst.BaseExpression)
+    return depth
+
+
+def _words(by: Template) -> str:
+    return "".join(part if isinstance(part, str) else code(part) for part in by)[:40]

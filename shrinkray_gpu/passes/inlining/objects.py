@@ -1,0 +1,286 @@
+"""An object whose methods are inlined is only a bag of attributes: they become plain variables, and the class goes.
+
+`model = Model(cfg)` followed by `model.beta` becomes the body of `__init__` with `beta = ...`. A dataclass, a NamedTuple
+or a SimpleNamespace becomes its values: `cfg.block` is 64. Constants written in a class become what they are.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
+
+import libcst as cst
+from libcst.metadata import ClassScope
+
+from shrinkray_gpu.passes.inlining.arguments import Bound, bound_arguments, bound_once, constant, effect_free, may_stand_for, stable
+from shrinkray_gpu.passes.inlining.callee import (
+    assigned_value, callee_of, class_of, decorator_name, definition_of, method_named, subclasses,
+)  # fmt: skip
+from shrinkray_gpu.passes.inlining.calls import inline_statements, means_the_same_there
+from shrinkray_gpu.passes.inlining.moved import Rewrite, root_of
+from shrinkray_gpu.passes.inlining.names import Names, is_target, text_of, walk
+
+PLAIN_BASES = frozenset({"object", "nn.Module", "torch.nn.Module", "Module"})
+
+
+def dissolved(names: Names) -> Iterable[Rewrite]:
+    """Objects to variables."""
+    for node in names.nodes:
+        if isinstance(node, cst.Assign | cst.AnnAssign) and isinstance(node.value, cst.Call):
+            target = node.target if isinstance(node, cst.AnnAssign) else node.targets[0].target
+            if isinstance(target, cst.Name) and assigned_value(target, names) is node.value:
+                rewrite = Rewrite(names, what=f"{target.value}'s attributes to variables")
+                if dissolve(rewrite, target, node.value):
+                    yield rewrite
+
+
+def dissolve(rewrite: Rewrite, target: cst.Name, call: cst.Call) -> bool:
+    names = rewrite.names
+    scope = names.scope(target)
+    bound = names.bindings(names.owner(scope, target.value), target.value)
+    if len(bound) != 1 or target.value in names.rebindable or isinstance(scope, ClassScope):
+        return False
+    mentions: dict[str, list[cst.Attribute]] = defaultdict(list)
+    for each in names.occurrences[names.owner(scope, target.value), target.value]:
+        above = names.parents[each]
+        if each is target:
+            continue
+        if not isinstance(above, cst.Attribute):
+            return False
+        if is_target(above, names.parents) and names.function_around(above) is not names.function_around(target):
+            return False
+        mentions[above.attr.value].append(above)
+    if (fields := record_fields(call, names)) is not None:
+        done = dissolve_record(rewrite, target, call, fields, mentions)
+    else:
+        done = dissolve_instance(rewrite, target, call, mentions)
+    made = definition_of(call.func, names) if isinstance(call.func, cst.Name) else None
+    if done and isinstance(made, cst.ClassDef):
+        users = names.occurrences[names.owner(names.scope(made.name), made.name.value), made.name.value]
+        if all(each in (made.name, call.func) for each in users):
+            rewrite.dropped.append(made)
+    return done
+
+
+def record_fields(call: cst.Call, names: Names) -> list[tuple[str, cst.BaseExpression]] | None:
+    """The fields of a new dataclass object, NamedTuple or SimpleNamespace with their values, in order of evaluation."""
+    if any(arg.star for arg in call.args):
+        return None
+    if text_of(call.func).split(".")[-1] == "SimpleNamespace":
+        return [(arg.keyword.value, arg.value) for arg in call.args if arg.keyword]
+    made = definition_of(call.func, names) if isinstance(call.func, cst.Name) else None
+    if not isinstance(made, cst.ClassDef) or not is_record(made) or subclasses(made, names):
+        return None
+    declared: dict[str, cst.BaseExpression | None] = {}
+    for statement in made.body.body:
+        match statement:
+            case cst.SimpleStatementLine(body=[cst.AnnAssign(target=cst.Name(value=name), value=value)]):
+                declared[name] = value
+            case cst.FunctionDef(name=cst.Name(value="__post_init__" | "__init__" | "__new__" | "__getattribute__")):
+                return None
+    order = list(declared)
+    if len(call.args) > len(order):
+        return None
+    given = [(arg.keyword.value if arg.keyword else order[index], arg.value) for index, arg in enumerate(call.args)]
+    missing = [name for name in order if name not in dict(given)]
+    defaults = [(name, value) for name in missing if (value := declared[name]) is not None and constant(value)]
+    return given + defaults if len(defaults) == len(missing) and set(dict(given)) <= set(order) else None
+
+
+def is_record(made: cst.ClassDef) -> bool:
+    bases = [text_of(base.value).split(".")[-1] for base in made.bases]
+    decorators = [decorator_name(each).split(".")[-1] for each in made.decorators]
+    return (decorators == ["dataclass"] and not bases) or (bases == ["NamedTuple"] and not decorators)
+
+
+def dissolve_record(
+    rewrite: Rewrite,
+    target: cst.Name,
+    call: cst.Call,
+    fields: list[tuple[str, cst.BaseExpression]],
+    mentions: dict[str, list[cst.Attribute]],
+) -> bool:
+    names = rewrite.names
+    values = dict(fields)
+    if not set(mentions) <= set(values) or (root := lonely_statement(call, names)) is None:
+        return False
+    texts = []
+    for field, value in fields:
+        stored = any(is_target(each, names.parents) for each in mentions[field])
+        if not mentions[field] and effect_free(value):
+            continue
+        if not stored and may_replace(value, mentions[field], call, names):
+            new: cst.BaseExpression = value
+        else:
+            new = cst.Name(variable(field, target.value, rewrite))
+            texts.append(f"{new.value} = {names.module.code_for_node(value)}")
+        rewrite.swaps.update({each: new for each in mentions[field]})
+    rewrite.instead[root] = ""
+    rewrite.before[names.parents[root]] = texts
+    return True
+
+
+def may_replace(value: cst.BaseExpression, mentions: list[cst.Attribute], call: cst.Call, names: Names) -> bool:
+    """Whether the value given to the constructor may be written wherever the attribute is read."""
+    if constant(value):
+        quoted = any(isinstance(each, cst.SimpleString) for each in walk(value))
+        texts = (above for each in mentions for above in names.around(each))
+        return not (quoted and any(isinstance(above, cst.FormattedString) for above in texts))
+    if not stable(value, names) or not bound_once(value, call, names):
+        return False
+    words = [each for each in walk(value) if isinstance(each, cst.Name) and each in names.scopes]
+    here = {word.value: names.owner(names.scope(word), word.value) for word in words}
+    return all(names.owner(names.scope(each), word) is owner for each in mentions for word, owner in here.items())
+
+
+def variable(attribute: str, owner: str, rewrite: Rewrite) -> str:
+    """A name for the variable that was an attribute: that of the attribute, if no variable has it."""
+    words = {each.value for each in rewrite.names.variables_of_module} | rewrite.names.imported | rewrite.introduced
+    for name in (attribute, f"{owner}_{attribute}"):
+        if name not in words and not hasattr(builtins, name):
+            break
+    else:
+        name = rewrite.fresh(attribute)
+    rewrite.introduced.add(name)
+    rewrite.long_lived.add(name)
+    return name
+
+
+def lonely_statement(call: cst.Call, names: Names) -> cst.CSTNode | None:
+    root = root_of(call, names)
+    line = names.parents[root]
+    return root if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
+
+
+def dissolve_instance(
+    rewrite: Rewrite, target: cst.Name, call: cst.Call, mentions: dict[str, list[cst.Attribute]]
+) -> bool:
+    """`m = C(...)` -> the body of C.__init__ with variables for what it stores in `self`."""
+    names = rewrite.names
+    made = definition_of(call.func, names) if isinstance(call.func, cst.Name) else None
+    if not isinstance(made, cst.ClassDef) or made.keywords or made.decorators or lonely_statement(call, names) is None:
+        return False
+    if not all(text_of(base.value) in PLAIN_BASES for base in made.bases):
+        return False
+    init = method_named(made, "__init__", names, inherited=False)
+    special = ("__new__", "__getattr__", "__getattribute__", "__setattr__")
+    if init is None or any(method_named(made, each, names) for each in special):
+        return False
+    callee = callee_of(init, names, without=calls_super)
+    bound = bound_arguments(call, replace(callee, receiver=target), names) if callee else None
+    if callee is None or callee.returns_early or callee.value is not None or not bound:
+        return False
+    receiver, *bound = bound
+    inside: dict[str, list[cst.Attribute]] = defaultdict(list)
+    for name in names.occurrences.get((callee.scope, receiver.name), []):
+        above = names.parents[name]
+        if name is receiver.param.name or not any(name is each for part in callee.statements for each in walk(part)):
+            continue
+        if not isinstance(above, cst.Attribute):
+            return False
+        inside[above.attr.value].append(above)
+    stored = {word for word, found in inside.items() if any(is_target(each, names.parents) for each in found)}
+    if not (set(inside) | set(mentions)) <= stored or any(method_named(made, word, names) for word in stored):
+        return False
+    if not means_the_same_there(callee, names.scope(call), names):
+        return False
+    aliases = plain_aliases(callee.statements, receiver.name, bound, mentions, call, names)
+    extra: dict[cst.CSTNode, cst.CSTNode] = {}
+    for word in stored:
+        value = aliases.get(word)
+        new = value if value is not None else cst.Name(variable(word, target.value, rewrite))
+        extra.update({each: new for each in inside[word]})
+        rewrite.swaps.update({each: new for each in mentions[word]})
+    kept = tuple(each for each in callee.statements if alias_of(each, receiver.name) not in aliases)
+    return inline_statements(rewrite, call, replace(callee, statements=kept), bound, extra=extra, drop=True)
+
+
+def calls_super(statement: cst.BaseStatement) -> bool:
+    match statement:
+        case cst.SimpleStatementLine(
+            body=[cst.Expr(value=cst.Call(func=cst.Attribute(value=cst.Call(func=cst.Name(value="super"))), args=[]))]
+        ):
+            return True
+    return False
+
+
+def alias_of(statement: cst.BaseStatement, receiver: str) -> str | None:
+    """`x` of a statement `self.x = name`."""
+    match statement:
+        case cst.SimpleStatementLine(
+            body=[
+                cst.Assign(
+                    targets=[cst.AssignTarget(target=cst.Attribute(value=cst.Name(value=owner), attr=cst.Name(value=word)))],
+                    value=cst.Name(),
+                )
+            ]
+        ) if owner == receiver:
+            return word
+    return None
+
+
+def plain_aliases(
+    statements: tuple[cst.BaseStatement, ...],
+    receiver: str,
+    bound: list[Bound],
+    mentions: dict[str, list[cst.Attribute]],
+    call: cst.Call,
+    names: Names,
+) -> dict[str, cst.BaseExpression]:
+    """Attributes that are just another name of an argument which can be written wherever the attribute is read."""
+    given = {each.name: each.value for each in bound}
+    found: dict[str, cst.BaseExpression] = {}
+    for statement in statements:
+        word = alias_of(statement, receiver)
+        if word is None or word in names.stored_attributes:
+            continue
+        assert isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[0], cst.Assign)
+        param = statement.body[0].value
+        assert isinstance(param, cst.Name)
+        value = given.get(param.value)
+        once = sum(is_target(each, names.parents) for each in names.attributes[word]) == 1
+        if value is not None and once and may_replace(value, mentions[word], call, names):
+            found[word] = value
+    return found
+
+
+def constants(names: Names) -> Iterable[Rewrite]:
+    """`Config.BLOCK`, `self.BLOCK` -> the literal that the class gives it."""
+    for made in names.classes:
+        if is_record(made):
+            continue
+        for statement in made.body.body:
+            match statement:
+                case cst.SimpleStatementLine(
+                    body=[
+                        cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=word))], value=value)
+                        | cst.AnnAssign(target=cst.Name(value=word), value=value)
+                    ]
+                ) if value is not None and constant(value):
+                    rewrite = Rewrite(names, what=f"constant {made.name.value}.{word}")
+                    if spread(rewrite, made, statement, word, value):
+                        yield rewrite
+
+
+def spread(rewrite: Rewrite, made: cst.ClassDef, statement: cst.CSTNode, word: str, value: cst.BaseExpression) -> bool:
+    names = rewrite.names
+    if word in names.assigned_attributes or subclasses(made, names) or not names.attributes[word]:
+        return False
+    inner = names.scope(made.body.body[0])
+    if len(names.bindings(inner, word)) != 1 or len(names.occurrences[inner, word]) != 1:
+        return False
+    if any(text_of(base.value).split(".")[-1] in ("Enum", "IntEnum") for base in made.bases):
+        return False
+    quoted = any(isinstance(each, cst.SimpleString) for each in walk(value))
+    for each in names.attributes[word]:
+        owner = class_of(each.value, names)
+        direct = definition_of(each.value, names) if isinstance(each.value, cst.Name) else None
+        if made not in (owner, direct):
+            return False
+        if quoted and any(isinstance(above, cst.FormattedString) for above in names.around(each)):
+            return False
+        rewrite.swaps[each] = value
+    rewrite.dropped.append(statement)
+    return True

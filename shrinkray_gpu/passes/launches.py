@@ -1,0 +1,139 @@
+"""Kernel launches: grid of one program, fewer launches, no launch options.
+
+A one-program grid says that the fault is no race and no matter of sizes, and runs at once. Warm-up and repeated
+launches go; `num_warps=`, `num_stages=` and the like stay only where the fault depends on them, which tells the
+maintainer where to look. A grid computed by a lambda becomes a plain tuple, so that its sizes can shrink.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import libcst as cst
+
+from shrinkray_gpu.passes.calls import LAUNCH_OPTIONS, is_kernel
+from shrinkray_gpu.passes.scoping import Binding, bindings, readers
+from shrinkray_gpu.passes.tree import dotted, every, line_number, source, statement, weight, within
+from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Replace
+from shrinkray_gpu.reduction.program import Program
+
+
+def find(program: Program) -> Iterator[Edit]:
+    stands_for = readers(program, bindings(program))
+    launches = [call for call in every(program, cst.Call) if _grid(call) is not None and _launches(call, stands_for)]
+    yield from _only_one(program, launches)
+    for call in launches:
+        yield from _smaller_grid(program, call)
+        yield from _plain_grid(program, call, stands_for)
+    yield from _fewer_options(program, launches, stands_for)
+
+
+def _grid(call: cst.Call) -> cst.BaseExpression | None:
+    """`grid` of `kernel[grid](...)`; of `kernel[2, 3](...)` nothing, since its parts are no expression."""
+    if isinstance(call.func, cst.Subscript) and len(call.func.slice) == 1:
+        index = call.func.slice[0].slice
+        return index.value if isinstance(index, cst.Index) else None
+    return None
+
+
+def _launches(call: cst.Call, stands_for: Mapping[cst.Name, Binding]) -> bool:
+    """Whether it is a kernel that is called: a function of the program that Triton compiles, or one we cannot see."""
+    kernel = _kernel(call, stands_for)
+    if kernel is not None:
+        return is_kernel(kernel)
+    assert isinstance(call.func, cst.Subscript)
+    return "kernel" in dotted(call.func.value).lower() or bool(_options(call))
+
+
+def _kernel(call: cst.Call, stands_for: Mapping[cst.Name, Binding]) -> cst.FunctionDef | None:
+    callee = call.func.value if isinstance(call.func, cst.Subscript) else None
+    binding = stands_for.get(callee) if isinstance(callee, cst.Name) else None
+    place = binding.places[-1] if binding is not None else None
+    return place if isinstance(place, cst.FunctionDef) else None
+
+
+def _options(call: cst.Call) -> list[cst.Arg]:
+    return [arg for arg in call.args if arg.keyword is not None and arg.keyword.value in LAUNCH_OPTIONS]
+
+
+def _only_one(program: Program, launches: list[cst.Call]) -> Iterator[Edit]:
+    """All launches but one; each launch alone is one of `statements`."""
+    lines = {call: statement(program, call) for call in launches}
+    alone = {call: line for call, line in lines.items() if isinstance(line, cst.Expr) and line.value is call}
+    if len(alone) < 2:
+        return
+    for kept in reversed(launches):  # warm-ups come first, the failing one last
+        others = [line for call, line in alone.items() if call is not kept]
+        yield Edit(
+            f"only the launch at line {line_number(program, kept)}",
+            tuple(map(Remove, others)),
+            0,
+            weight(program, *others),
+        )
+
+
+def _smaller_grid(program: Program, call: cst.Call) -> Iterator[Edit]:
+    grid = _grid(call)
+    assert grid is not None
+    where = f"of the launch at line {line_number(program, call)}"
+    if "".join(source(program, grid).split()) not in ("(1,)", "1,"):
+        yield Edit(f"grid {where} is (1,)", (Replace(grid, ("(1,)",)),), 1, weight(program, grid))
+    if not isinstance(grid, cst.Tuple) or len(grid.elements) == 1:
+        parts = [element.value for element in grid.elements] if isinstance(grid, cst.Tuple) else []
+    else:
+        parts = [element.value for element in grid.elements]
+        last = grid.elements[-1]
+        yield Edit(f"one axis less {where}", (Remove(last),), 2, weight(program, last))
+    for axis, part in enumerate(parts):
+        if source(program, part) != "1":
+            yield Edit(f"axis {axis} {where} is 1", (Replace(part, ("1",)),), 2, weight(program, part))
+
+
+def _plain_grid(program: Program, call: cst.Call, stands_for: Mapping[cst.Name, Binding]) -> Iterator[Edit]:
+    """`lambda meta: (cdiv(n, meta["BLOCK"]),)` is `(cdiv(n, 64),)` where the launch says BLOCK=64."""
+    grid = _grid(call)
+    if isinstance(grid, cst.Name) and grid in stands_for and len(stands_for[grid].places) == 1:
+        assign = statement(program, stands_for[grid].places[0])
+        function = assign.value if isinstance(assign, cst.Assign) and len(stands_for[grid].reads) == 1 else None
+    else:
+        function = grid
+    if not isinstance(function, cst.Lambda) or len(function.params.params) != 1:
+        return
+    given = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
+    changes: list[Change] = [Replace(function, (function.body,))]
+    meta = function.params.params[0].name.value
+    asked = 0
+    for item in within(program, function.body, cst.Subscript):
+        if isinstance(item.value, cst.Name) and item.value.value == meta:
+            index = item.slice[0].slice
+            key = index.value.evaluated_value if isinstance(index, cst.Index) and isinstance(
+                index.value, cst.SimpleString) else None  # fmt: skip
+            if not isinstance(key, str) or key not in given:
+                return
+            changes.append(Replace(item, (given[key],)))
+            asked += 1
+    if asked == sum(name.value == meta for name in within(program, function.body, cst.Name)):
+        yield Edit(f"plain grid of the launch at line {line_number(program, call)}", tuple(changes), 2, 4)
+
+
+def _fewer_options(
+    program: Program, launches: list[cst.Call], stands_for: Mapping[cst.Name, Binding]
+) -> Iterator[Edit]:
+    every_option: list[cst.Arg] = []
+    for call in launches:
+        kernel = _kernel(call, stands_for)
+        own = {param.name.value for param in within(program, kernel.params, cst.Param)} if kernel is not None else set()
+        every_option += [arg for arg in _options(call) if arg.keyword is not None and arg.keyword.value not in own]
+    for call in every(program, cst.Call):
+        if dotted(call.func).rpartition(".")[2] == "Config":
+            every_option += _options(call)
+    if len(every_option) > 1:
+        yield Edit("drop all launch options", tuple(map(Remove, every_option)), 1, weight(program, *every_option))
+    by_name: dict[str, list[cst.Arg]] = {}
+    for arg in every_option:
+        by_name.setdefault(arg.keyword.value if arg.keyword is not None else "", []).append(arg)
+    for name, args in by_name.items():
+        if len(args) > 1:
+            yield Edit(f"drop every {name}", tuple(map(Remove, args)), 2, weight(program, *args))
+    for arg in every_option:
+        yield Edit(f"drop {source(program, arg)} at line {line_number(program, arg)}", (Remove(arg),), 3, 3)

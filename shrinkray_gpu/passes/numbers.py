@@ -1,0 +1,132 @@
+"""Numbers to smaller ones: tiles, shapes, grids, launch options.
+
+Small numbers make every later try cheaper (a 256x128x64 matmul compiles in 3.1 s, a 32x32x32 one in 0.12 s) and the
+repro readable. Three things are special on GPUs. Faults are not monotone in the tile size (triton #11148: 512 and 1024
+fail, 256 and 2048 pass), so a power of two is offered *all* lower ones, smallest first, and stays a power of two.
+Constants are coupled (a shape and its block), so equal numbers, and all multiples of one, also move together. And
+dot tiles start at 16, rows of a descriptor at 16 bytes: these minima only decide which offer comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import libcst as cst
+
+from shrinkray_gpu.passes.danger import harmless
+from shrinkray_gpu.passes.tree import ancestors, every
+from shrinkray_gpu.reduction.edit import Edit, Replace
+from shrinkray_gpu.reduction.program import Program
+
+CLAMPS = (4, 16, 64)
+"""Every larger number of the program becomes this one, at once."""
+COUPLED_FROM = 4
+"""Equal numbers below this are mostly equal by chance."""
+MOST_JOINT = 6
+"""Values offered for numbers that move together; each alone is offered all of its lattice."""
+JOINT, MULTIPLES, ALONE = 0, 1, 2
+
+
+def find(program: Program) -> Iterable[Edit]:
+    return harmless(program, _edits(program))
+
+
+def _edits(program: Program) -> Iterator[Edit]:
+    integers = every(program, cst.Integer)
+    floor = _smallest_legal_tile(program)
+    yield from _clamped(integers)
+    yield from _equal(integers, floor)
+    yield from _multiples(integers, floor)
+    for node in every(program, cst.Integer, cst.Float):
+        if isinstance(node, cst.Float):
+            for text in ("1.0", "0.0") if node.evaluated_value not in (0.0, 1.0) else ():
+                yield _set([node], text, ALONE)
+        else:
+            for smaller in offers(node.evaluated_value, option=_option(program, node), floor=floor):
+                yield _set([node], str(smaller), ALONE)
+
+
+def offers(number: int, option: str = "", floor: int = 1) -> list[int]:
+    """Smaller numbers on the lattice of this one, in order of preference.
+
+    >>> offers(16), offers(64, floor=16), offers(100), offers(8, option="num_warps")
+    ([1, 2, 4, 8], [16, 32, 1, 2, 4, 8], [1, 2, 0, 50, 99], [1, 2, 4])
+    """
+    if option in ("num_warps", "num_ctas"):
+        return [power for power in (1, 2, 4) if power < number]
+    if option == "num_stages":
+        return list(range(1, min(number, 7)))
+    if number <= 1:
+        return [0] if number == 1 else []
+    if _is_power(number):
+        powers = [1 << exponent for exponent in range(number.bit_length() - 1)]
+        return sorted(powers, key=lambda power: (power < floor, power))
+    return [smaller for smaller in dict.fromkeys((1, 2, 0, number // 2, number - 1)) if smaller < number]
+
+
+def _is_power(number: int) -> bool:
+    return number > 0 and number & (number - 1) == 0
+
+
+def _set(nodes: list[cst.CSTNode], text: str, level: int) -> Edit:
+    before = getattr(nodes[0], "value", "")
+    what = f"number {before} to {text}" + (f", {len(nodes)} places" if len(nodes) > 1 else "")
+    return Edit(what, tuple(Replace(node, (text,)) for node in nodes), level=level)
+
+
+def _clamped(integers: list[cst.Integer]) -> Iterator[Edit]:
+    for limit in CLAMPS:
+        larger = [node for node in integers if node.evaluated_value > limit]
+        if len(larger) > 1:
+            yield Edit(f"numbers above {limit} to it", tuple(Replace(node, (str(limit),)) for node in larger),
+                       level=JOINT)
+
+
+def _equal(integers: list[cst.Integer], floor: int) -> Iterator[Edit]:
+    for number, nodes in _by_value(integers).items():
+        if len(nodes) > 1:
+            for smaller in offers(number, floor=floor)[:MOST_JOINT]:
+                yield _set(list(nodes), str(smaller), JOINT)
+
+
+def _multiples(integers: list[cst.Integer], floor: int) -> Iterator[Edit]:
+    """`M=512, BLOCK=128` to `M=16, BLOCK=4`: whatever is a multiple of a tile keeps its ratio to it."""
+    groups = _by_value(integers)
+    for unit in groups:
+        related = [node for node in integers if node.evaluated_value % unit == 0 and node.evaluated_value]
+        if _is_power(unit) and len({node.evaluated_value for node in related}) > 1:
+            for smaller in offers(unit, floor=floor)[:MOST_JOINT]:
+                changes = tuple(Replace(node, (str(node.evaluated_value // unit * smaller),)) for node in related)
+                yield Edit(f"multiples of {unit} to {smaller}", changes, level=MULTIPLES)
+
+
+def _by_value(integers: list[cst.Integer]) -> dict[int, list[cst.Integer]]:
+    groups: dict[int, list[cst.Integer]] = {}
+    for node in integers:
+        if node.evaluated_value >= COUPLED_FROM:
+            groups.setdefault(node.evaluated_value, []).append(node)
+    return groups
+
+
+def _smallest_legal_tile(program: Program) -> int:
+    names = {node.value for node in every(program, cst.Name)}
+    if names & {"dot", "dot_scaled"}:
+        return 16
+    return 4 if names & {"make_tensor_descriptor", "TensorDescriptor", "make_block_ptr"} else 1
+
+
+def _option(program: Program, number: cst.CSTNode) -> str:
+    """The name that the number is given to: keyword, parameter default, dict key or variable."""
+    for up in ancestors(program, number):
+        if isinstance(up, cst.Arg):
+            return up.keyword.value if up.keyword is not None else ""
+        if isinstance(up, cst.Param):
+            return up.name.value
+        if isinstance(up, cst.DictElement):
+            return str(up.key.evaluated_value) if isinstance(up.key, cst.SimpleString) else ""
+        if isinstance(up, cst.Assign):
+            target = up.targets[0].target
+            return target.value.lower() if isinstance(target, cst.Name) else ""
+        if not isinstance(up, cst.UnaryOperation):
+            return ""
+    return ""

@@ -1,0 +1,84 @@
+"""A variable pinned to a value: all its reads replaced, and what binds it removed, in one edit.
+
+Half of it never works alone: a binding without its reads changes nothing, reads without their binding are a NameError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from shrinkray_gpu.passes.calls import Function, matches
+from shrinkray_gpu.passes.scoping import Binding
+from shrinkray_gpu.passes.tree import every, statement
+from shrinkray_gpu.reduction.edit import Change, Remove, Replace, Template
+from shrinkray_gpu.reduction.program import Program
+
+
+def assigned(program: Program, binding: Binding) -> tuple[cst.BaseSmallStatement, cst.BaseExpression] | None:
+    """Statement and value of a variable that has one plain assignment, else None."""
+    if len(binding.places) != 1 or binding.declared:
+        return None
+    place = binding.places[0]
+    made = statement(program, place)
+    if isinstance(made, cst.Assign) and len(made.targets) == 1 and made.targets[0].target is place:
+        return made, made.value
+    if isinstance(made, cst.AnnAssign) and made.target is place and made.value is not None:
+        return made, made.value
+    return None
+
+
+def replaced(program: Program, reads: Sequence[cst.CSTNode], by: Template) -> list[Change] | None:
+    """The reads replaced; None where one of them is no value: `del x`, or a name that `x += 1` writes again."""
+    for read in reads:
+        parent = program.parents[read]
+        if isinstance(parent, (cst.Del, cst.NameItem)) or isinstance(parent, cst.AugAssign) and parent.target is read:
+            return None
+    return [Replace(read, by) for read in reads]
+
+
+def parameter_pinned(
+    program: Program, function: Function, param: cst.Param, binding: Binding, by: Template
+) -> list[Change] | None:
+    """The parameter, the arguments of all calls and the reads in the body, as one change. None if a use is not seen.
+
+    A grid function reads launch arguments as `META["BLOCK"]`, a decorator names them in `key=["BLOCK"]`.
+    """
+    name = param.name.value
+    changes = replaced(program, binding.reads, by)
+    if changes is None or not function.only_called or len(binding.places) != 1 or binding.declared:
+        return None
+    for call in function.calls:
+        given = matches(call, function)
+        if given is None:
+            return None
+        changes += [Remove(given[param])] if param in given else []
+    quoted = [text for text in every(program, cst.SimpleString) if text.evaluated_value == name]
+    decorations = [text for text in quoted if _in_decorator_of(program, function, text)]
+    if decorations:
+        return None
+    for text in quoted:
+        lookup = _lookup(program, text)
+        if lookup is not None and any(isinstance(call.func, cst.Subscript) for call in function.calls):
+            changes.append(Replace(lookup, by))
+    return [*changes, Remove(param)]
+
+
+def _in_decorator_of(program: Program, function: Function, node: cst.CSTNode) -> bool:
+    while node in program.parents:
+        if isinstance(node, cst.Decorator):
+            return any(node is decorator for decorator in function.node.decorators)
+        node = program.parents[node]
+    return False
+
+
+def _lookup(program: Program, text: cst.CSTNode) -> cst.Subscript | None:
+    """`META["BLOCK"]`, where META is a plain name that is read."""
+    index = program.parents[text]
+    element = program.parents[index]
+    lookup = program.parents[element]
+    if isinstance(index, cst.Index) and isinstance(lookup, cst.Subscript) and isinstance(lookup.value, cst.Name):
+        if len(lookup.slice) == 1 and lookup.value.value.lower() in ("meta", "args", "opt", "opts", "kwargs", "p", "x"):
+            return lookup
+    return None

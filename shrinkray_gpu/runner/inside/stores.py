@@ -1,0 +1,84 @@
+"""Which parameters of a kernel it may write through: after a launch, only what they point to is unknown.
+
+A taint over the TTIR: from pointer parameters through every operation but loads, to the stores. Flow-insensitive, and a name
+used in two regions counts for both; so it may name too many, never too few.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, FrozenSet, Iterator, List, Optional, Set, Tuple
+
+from .ttgir import VALUE, Op, Region, parameters, parse
+
+_READS = ("tt.load", "tt.descriptor_load", "tt.descriptor_gather", "tt.experimental_descriptor_load", "tt.print", "tt.assert")
+_HARMLESS = ("arith.", "math.", "scf.", "cf.", "ub.")
+_MOVES = (
+    "tt.addptr tt.splat tt.broadcast tt.expand_dims tt.reshape tt.trans tt.bitcast tt.ptr_to_int tt.int_to_ptr tt.cat tt.join "
+    "tt.split tt.make_tensor_descriptor tt.make_tensor_ptr tt.advance tt.get_program_id tt.reinterpret_tensor_descriptor "
+    "tt.make_range tt.return tt.func tt.dot tt.reduce tt.scan tt.call_result tt.reduce.return tt.scan.return tt.unsplat"
+).split()
+
+
+def written(ttir: str) -> Optional[FrozenSet[int]]:
+    """Indices of the kernel's parameters that it may write through; None if that cannot be told."""
+    functions = parse(ttir)
+    if len(functions) != 1:  # a call carries pointers out of sight
+        return None
+    function = next(iter(functions.values()))
+    taint: Dict[str, Set[int]] = {name: {i} for i, name in enumerate(_pointers(function)) if name}
+    found: Set[int] = set()
+    ops = list(_walk(function))
+    while True:
+        before = sum(len(s) for s in taint.values())
+        for op, inside in ops:
+            if not _step(op, inside, taint, found):
+                return None
+        if sum(len(s) for s in taint.values()) == before:
+            return frozenset(found)
+
+
+def _pointers(function: Op) -> List[str]:
+    """The parameter's name where it is a pointer or a descriptor, else an empty string."""
+    text = function.body
+    return [n if text.partition(n + ": ")[2].startswith(("!tt.ptr", "!tt.tensordesc")) else "" for n in parameters(function)]
+
+
+def _walk(op: Op) -> Iterator[Tuple[Op, List[str]]]:
+    """Every operation below, with the names that its regions bring in."""
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.ops:
+                yield inner, _brought(inner)
+                yield from _walk(inner)
+
+
+def _brought(op: Op) -> List[str]:
+    names: List[str] = []
+    regions: List[Region] = op.regions
+    for region in regions:
+        for block in region.blocks:
+            names += block.args
+            for inner in block.ops:
+                if inner.name in ("scf.yield", "scf.condition"):
+                    names += inner.operands()
+    return names
+
+
+def _step(op: Op, inside: List[str], taint: Dict[str, Set[int]], found: Set[int]) -> bool:
+    """One operation's part; False where pointers come from nowhere."""
+    values = VALUE.findall(op.body) if op.regions else op.operands()
+    carried: Set[int] = set()
+    for name in values + inside:
+        carried |= taint.get(name, set())
+    if op.name == "tt.int_to_ptr" and not carried:
+        return False
+    if op.name in _READS:
+        return True
+    if op.name not in _MOVES and not op.name.startswith(_HARMLESS):
+        # A store writes through its first operand; of an operation unknown here, any may be written through.
+        store = op.name in ("tt.store", "tt.descriptor_store", "tt.experimental_descriptor_store", "tt.atomic_rmw", "tt.atomic_cas")
+        found |= taint.get(values[0], set()) if store and values else carried
+    if carried:
+        for name in op.results + (inside + values if op.regions else []):
+            taint.setdefault(name, set()).update(carried)
+    return True

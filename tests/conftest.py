@@ -1,0 +1,28 @@
+"""Tests marked `gpu` run only where an NVIDIA GPU answers; everything else runs anywhere."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from functools import cache
+
+import pytest
+
+
+@cache
+def has_gpu() -> bool:
+    """Asks NVML: importing torch for it costs seconds, and a cuInit in this process would spoil its forked children."""
+    if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
+        return False
+    try:
+        nvml = ctypes.CDLL("libnvidia-ml.so.1")
+    except OSError:
+        return False
+    count = ctypes.c_uint()
+    return nvml.nvmlInit_v2() == 0 and nvml.nvmlDeviceGetCount_v2(ctypes.byref(count)) == 0 and count.value > 0
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("gpu") and not has_gpu():
+            item.add_marker(pytest.mark.skip(reason="needs an NVIDIA GPU"))

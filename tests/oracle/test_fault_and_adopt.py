@@ -1,0 +1,187 @@
+"""The Fault that a run shows, the SPEC adopted for it, and what is said when the original shows something else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu.oracle import Fault, adopt, describe, nearest, obstacle, parse
+from shrinkray_gpu.runner.run import Compile, Failure, Run
+
+from .runs import (
+    BROKEN,
+    CRASH,
+    JSD,
+    MISALIGNED,
+    OUT_OF_MEMORY,
+    PTXAS,
+    RUNTIME,
+    SWALLOWED,
+    TORCH_716,
+    failing,
+    passing,
+    plain,
+    traceback,
+)
+
+COMPILE_ERROR = Failure(
+    "triton.compiler.errors.CompilationError",
+    "at 2:8:\ndef k3(p):\n    d = tl.make_tensor_descriptor(p, [64, 64])\n        ^\n"
+    "Descriptor block shape must have at least 16 bytes in the last dimension, but got 4 * 2 = 8 bytes",
+    RUNTIME,
+)
+PTX_ERROR = Failure(
+    "triton.runtime.errors.PTXASError",
+    "PTXAS error: Internal Triton PTX codegen error\n`ptxas` stderr:\n"
+    "ptxas /tmp/a.ptx, line 40; error   : Unknown modifier '.instr'",
+    RUNTIME,
+)
+RUNS = {
+    "sticky": MISALIGNED,
+    "swallowed": SWALLOWED,
+    "plain": plain(traceback("torch.AcceleratorError: " + TORCH_716)),
+    "static": passing(mode="virtual", launches=(replace(JSD, fault="16 of 128"),)),
+    "timeout": Run("fork", None, timed_out=True, seconds=9, launches=(JSD,)),
+    "compile error": Run("fork", 1, failure=COMPILE_ERROR, compiles=(Compile("k3", "", failure=COMPILE_ERROR),)),
+    "compiler pass": Run("fork", 1, failure=CRASH, compiles=(BROKEN,)),
+    "ptxas": Run("fork", 1, failure=PTX_ERROR, compiles=(Compile("k", "", failure=PTX_ERROR, printed=PTXAS),)),
+    "compiler abort": Run("fork", None, 6, compiles=(Compile("k", ""),),
+                          stderr="python: /src/SmallVector.h:295: Assertion `idx < size()' failed.\n"),
+    "abort": Run("fork", None, 6, stderr="python: /src/SmallVector.h:295: Assertion `idx < size()' failed.\n"),
+    "segfault": Run("fork", None, 11),
+    "shared memory": failing("triton.runtime.errors.OutOfResources",
+                             "out of resource: shared memory, Required: 294912, Hardware limit: 232448."),
+    "invalid argument": failing("RuntimeError", "Triton Error [CUDA]: invalid argument", launches=(JSD,)),
+    "exception": failing("IndexError", "index 37 is out of bounds for dimension 0 with size 12"),
+    "shapes": failing("ValueError", "bad shape [8, 64] of the tensor at 0x7f00a in /tmp/x/y.bin (got 1x4xf32)"),
+    "bare": failing("AssertionError", ""),
+    "status": Run("fork", 3),
+    "memory": replace(OUT_OF_MEMORY, mode="cold"),
+}  # fmt: skip
+
+SPECS = {
+    "sticky": "misaligned address",
+    "swallowed": "misaligned address",
+    "plain": "misaligned address",
+    "static": "misaligned address",
+    "timeout": "timeout",
+    "compile error": r"compile:Descriptor block shape must have at least -?\d+ bytes in the last dimension, "
+    r"but got -?\d+ \* -?\d+ = -?\d+ bytes",
+    "compiler pass": r"compile:'tt\.dot' op expected matching shapes",
+    "ptxas": r"compile:Unknown modifier '\.instr'",
+    "compiler abort": r"compile:python: \S+:-?\d+: Assertion `idx < size\(\)' failed\.",
+    "abort": r"regex:python: \S+:-?\d+: Assertion `idx < size\(\)' failed\.",
+    "segfault": "signal:SIGSEGV",
+    "shared memory": "out of resource",
+    "invalid argument": "invalid argument",
+    "exception": r"exception:IndexError:index -?\d+ is out of bounds for dimension -?\d+ "
+    r"with size -?\d+",
+    "shapes": r"exception:ValueError:bad shape \[[^\]]*\] of the tensor at 0x[0-9a-fA-F]+ in \S+ "
+    r"\(got [\dx]+xf32\)",
+    "bare": "exception:AssertionError",
+    "status": "exit:3",
+    "memory": r"exception:OutOfMemoryError:CUDA out of memory\. Tried to allocate [\d.e+-]+ GiB\. "
+    r"GPU -?\d+ has -?\d+ GiB free\.",
+}
+CARDS = {
+    "sticky": "device fault: misaligned address (CUDA error 716) in kernel jsd",
+    "static": "device fault: misaligned address (CUDA error 716) in kernel jsd",
+    "timeout": "timeout fault: no end within the time limit in kernel jsd",
+    "compile error": "compile fault: CompilationError in kernel k3: Descriptor block shape must have at least N bytes "
+    "in the last dimension, but got N * N = N bytes",
+    "compiler pass": "compile fault: TritonGPUPipeline in kernel k: 'tt.dot' op expected matching shapes",
+    "ptxas": "compile fault: PTXASError in kernel k: Unknown modifier '.instr'",
+    "compiler abort": "compile fault: SIGABRT in kernel k: python: PATH:N: Assertion `idx < size()' failed.",
+    "abort": "exit fault: SIGABRT: python: PATH:N: Assertion `idx < size()' failed.",
+    "shared memory": "launch fault: out of resource: out of resource: shared memory",
+    "invalid argument": "launch fault: invalid argument in kernel jsd",
+    "exception": "python fault: IndexError: index N is out of bounds for dimension N with size N",
+    "shapes": "python fault: ValueError: bad shape [N, N] of the tensor at ADDRESS in PATH (got Nxf32)",
+    "status": "exit fault: exit status 3",
+}
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_the_adopted_spec_matches_the_run_it_was_made_from(name: str) -> None:
+    spec = adopt(RUNS[name])
+    assert spec == SPECS[name]
+    assert parse(spec, folder=Path()).judge(RUNS[name]).faults
+    assert parse(spec, folder=Path()).calibrated(RUNS[name]).judge(RUNS[name]).faults
+
+
+@pytest.mark.parametrize("name", CARDS)
+def test_faults_in_one_line(name: str) -> None:
+    assert str(Fault.of(RUNS[name])) == CARDS[name]
+
+
+def test_a_run_that_ends_well_or_tells_nothing_has_no_fault() -> None:
+    for run in (passing(), passing(stdout="CUDA error: misaligned address"), Run("fork", None, trouble="lane died")):
+        assert Fault.of(run) is None
+        assert adopt(run) is None
+        assert nearest(run) == []
+
+
+def test_numbers_and_kernel_names_do_not_make_another_class() -> None:
+    one, other = Fault.of(MISALIGNED), Fault.of(replace(MISALIGNED, launches=(replace(JSD, kernel="k"),)))
+    assert one is not None and other is not None
+    assert one.same_class(other)
+    here, there = Fault.of(failing("IndexError", "index 3 of 7")), Fault.of(failing("IndexError", "index 1 of 2"))
+    assert here is not None and there is not None
+    assert here.same_class(there)
+
+
+def test_other_complaints_and_codes_do() -> None:
+    faults = [Fault.of(run) for run in RUNS.values()]
+    kinds = {(f.phase, f.klass, f.code, f.text) for f in faults if f is not None}
+    assert len(kinds) == len(faults) - 3  # the sticky error in four guises is one
+    one, other = Fault.of(MISALIGNED), Fault.of(replace(MISALIGNED, driver_error=700))
+    assert one is not None and other is not None
+    assert not one.same_class(other)
+
+
+def test_the_adopted_spec_survives_smaller_numbers() -> None:
+    spec = adopt(failing("IndexError", "index 37 is out of bounds for dimension 0 with size 12"))
+    assert spec is not None
+    smaller = failing("IndexError", "index 1 is out of bounds for dimension 0 with size 1")
+    assert parse(spec, folder=Path()).judge(smaller).faults
+
+
+OBSTACLES = {
+    "needs the module foo": failing("ModuleNotFoundError", "No module named 'foo'", ("ImportError", *RUNTIME)),
+    "needs the module foo.bar": plain(traceback("ModuleNotFoundError: No module named 'foo.bar'")),
+    "--arch sm_90": failing("AssertionError", "Torch not compiled with CUDA enabled"),
+    "no GPU": failing("RuntimeError", "Found no NVIDIA driver on your system. Please check"),
+    "finds no GPU": failing("RuntimeError", "0 active drivers ([]). There should only be one."),
+}
+
+
+@pytest.mark.parametrize("said", OBSTACLES)
+def test_a_bad_set_up_is_not_adopted_as_a_fault(said: str) -> None:
+    assert said in obstacle(OBSTACLES[said])
+    assert adopt(OBSTACLES[said]) is None
+
+
+def test_real_faults_are_no_obstacles() -> None:
+    assert [name for name, run in RUNS.items() if obstacle(run)] == []
+
+
+def test_nearest_specs_all_match_and_the_likest_comes_first() -> None:
+    run = failing("ValueError", "shape mismatch")
+    assert nearest(run) == ["exception:ValueError:shape mismatch", "exception:ValueError", "exit:1"]
+    assert nearest(run, "exit:3")[0] == "exit:1"
+
+
+def test_what_happened_instead_of_the_fault() -> None:
+    well = describe(passing(stdout="a\n\nb\nno misaligned address\n", seconds=2.04), "misaligned address")
+    assert well == (
+        "The program ended well (exit 0) after 2.0 s. It did print these words (stdout), but what a successful program "
+        "prints is no fault.\nIts last lines:\n    a\n    b\n    no misaligned address"
+    )
+    other = describe(
+        failing("ValueError", "shape 3", seconds=1.0, stderr="ValueError: shape 3\n"), "misaligned address"
+    )
+    assert other.startswith("The program showed another fault after 1.0 s: python fault: ValueError: shape N.\n")
+    assert "tells nothing: the lane died" in describe(Run("fork", None, trouble="the lane died"))
+    assert "printed nothing" in describe(passing())

@@ -1,0 +1,192 @@
+"""Plain words: what a failing run says about its failure, never what is merely printed or quoted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu.oracle import Answer, parse
+from shrinkray_gpu.runner.run import Compile, Failure, Run
+
+from .runs import (
+    ACCELERATOR,
+    BROKEN,
+    CAUSE,
+    CONTEXT,
+    CRASH,
+    OUT_OF_MEMORY,
+    PTXAS,
+    failing,
+    passing,
+    plain,
+    traceback,
+)
+
+YES, NO, UNKNOWN = Answer.FAULTS, Answer.PASSES, Answer.UNKNOWN
+
+COMPILE_ERROR = (
+    'at 3:4:\ndef k(p, B: tl.constexpr):\n    "a docstring about bananas"\n    tl.foo(p)\n    ^\nno such function'
+)
+WARNING = 'x.py:3: UserWarning: bananas\n  warnings.warn("bananas")\n'
+SHAPES = "mat1 and mat2 shapes cannot be multiplied (4x8 and 4x8)"
+
+CASES = {
+    "in the exception": ("shapes cannot be multiplied", failing("RuntimeError", SHAPES), YES),
+    "a whole pasted line": (f"RuntimeError: {SHAPES}", failing("RuntimeError", SHAPES), YES),
+    "pasted without the module": ("OutOfMemoryError: CUDA out of memory", OUT_OF_MEMORY, YES),
+    "pasted with a line break in it": ("shapes cannot\n   be multiplied", failing("RuntimeError", SHAPES), YES),
+    "an unknown prefix is plain text": ("shrink: no such thing", failing("ValueError", "shrink: no such thing"), YES),
+    "another exception": ("shapes cannot be multiplied", failing("NameError", "name 'x' is not defined"), NO),
+    "printed by a run that ends well": ("bananas", passing(stdout="no bananas found\n"), NO),
+    "warned of by a run that ends well": ("bananas", passing(stderr="x.py:3: UserWarning: bananas\n"), NO),
+    "printed before another death": ("bananas", failing("ValueError", "x", stdout="bananas\n"), NO),
+    "warned of before another death": (
+        "bananas",
+        failing("ValueError", "x", stderr=WARNING + traceback("ValueError: x")),
+        NO,
+    ),
+    "in a source line that the traceback quotes": (
+        "bananas",
+        failing("ValueError", "x", stderr=traceback("ValueError: x", "f(x)  # bananas")),
+        NO,
+    ),
+    "in a quoted line of a plain run": ("bananas", plain(traceback("ValueError: x", 'raise E("bananas")')), NO),
+    "in the kernel that a compile error quotes": (
+        "bananas",
+        failing("triton.compiler.errors.CompilationError", COMPILE_ERROR),
+        NO,
+    ),
+    "in the message below that quotation": (
+        "no such function",
+        failing("triton.compiler.errors.CompilationError", COMPILE_ERROR),
+        YES,
+    ),
+    "the same in a plain run": (
+        "no such function",
+        plain(traceback(f"triton.compiler.errors.CompilationError: {COMPILE_ERROR}")),
+        YES,
+    ),
+    "a docstring quoted in a plain run": (
+        "bananas",
+        plain(traceback(f"triton.compiler.errors.CompilationError: {COMPILE_ERROR}")),
+        NO,
+    ),
+    "only printed by the compiler": (
+        "expected matching shapes",
+        Run("fork", 1, failure=CRASH, compiles=(BROKEN,), stderr=traceback("RuntimeError: PassManager::run failed")),
+        YES,
+    ),
+    "quoted by the compiler": (
+        "a comment about bananas",
+        Run("fork", 1, failure=CRASH, compiles=(BROKEN,), stderr=traceback("RuntimeError: PassManager::run failed")),
+        NO,
+    ),
+    "a compile error that an autotuner swallowed": ("expected matching shapes", passing(compiles=(BROKEN,)), NO),
+    "in an abort message": (
+        "Assertion `idx < size()' failed",
+        Run("fork", None, 6, stderr="python: SmallVector.h:295: Assertion `idx < size()' failed.\n"),
+        YES,
+    ),
+    "on stderr before a nonzero exit": ("bananas", Run("fork", 3, stderr="fatal: out of bananas\n"), YES),
+    "in the direct cause": (
+        "bananas",
+        failing("ValueError", "x", stderr=traceback("KeyError: 'bananas'") + CAUSE + traceback("ValueError: x")),
+        YES,
+    ),
+    "in an exception that was merely being handled": (
+        "bananas",
+        failing("NameError", "x", stderr=traceback("KeyError: 'bananas'") + CONTEXT + traceback("NameError: x")),
+        NO,
+    ),
+    "the same in a plain run, handled": (
+        "bananas",
+        plain(traceback("KeyError: 'bananas'") + CONTEXT + traceback("NameError: x")),
+        NO,
+    ),
+    "in a child process": ("bananas", passing(children=("ValueError: bananas",)), YES),
+    "out of memory, asked for": ("out of memory", OUT_OF_MEMORY, YES),
+    "out of memory beside others, not asked for": ("shapes", OUT_OF_MEMORY, UNKNOWN),
+    "out of host memory beside others": ("shapes", failing("MemoryError", ""), UNKNOWN),
+    "out of memory alone, not asked for": (
+        "shapes",
+        failing("torch.OutOfMemoryError", "CUDA out of memory.", ACCELERATOR, mode="cold"),
+        NO,
+    ),
+    "invalid argument, by exception": (
+        "RuntimeError: Triton Error [CUDA]: invalid argument",
+        failing("torch.AcceleratorError", "CUDA error: invalid argument", ACCELERATOR),
+        YES,
+    ),
+    "invalid argument, only on stderr": ("invalid argument", Run("fork", 2, stderr="usage: invalid argument\n"), NO),
+    "out of resource": (
+        "out of resource",
+        failing("triton.runtime.errors.OutOfResources", "out of resource: shared memory, Required: 9, limit: 8."),
+        YES,
+    ),
+    "the lane died": ("bananas", Run("fork", None, trouble="the lane was gone"), UNKNOWN),
+    "stopped for time": ("bananas", Run("fork", None, timed_out=True, seconds=9, stderr="bananas\n"), UNKNOWN),
+    "killed from outside": ("bananas", Run("fork", None, 9, stderr="bananas\n"), UNKNOWN),
+    "never said how it ended": ("bananas", Run("fork", None), UNKNOWN),
+    "regex in the exception": (r"regex:shapes .* \(\d+x\d+", failing("RuntimeError", SHAPES), YES),
+    "regex in what is printed": (r"regex:ban.n", passing(stdout="bananas"), NO),
+    "a syntax error of a plain run": (
+        "invalid syntax",
+        plain('  File "x.py", line 1\n    foo bananas\n        ^^^^^^^\nSyntaxError: invalid syntax\n'),
+        YES,
+    ),
+    "the line of a syntax error": (
+        "foo bananas",
+        plain('  File "x.py", line 1\n    foo bananas\n        ^^^^^^^\nSyntaxError: invalid syntax\n'),
+        NO,
+    ),
+    "the listing below a ptxas error": (
+        "bogus.instr",
+        Run("fork", 1, failure=Failure("triton.runtime.errors.PTXASError", "PTXAS error: x"),
+            compiles=(Compile("k", "", failure=CRASH, printed=PTXAS),)),
+        NO,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_words(case: str) -> None:
+    spec, run, expected = CASES[case]
+    verdict = parse(spec, folder=Path()).judge(run)
+    assert verdict.answer is expected, verdict.why
+    assert verdict.why
+
+
+def test_the_why_shows_the_line_found() -> None:
+    verdict = parse("cannot be multiplied", folder=Path()).judge(failing("RuntimeError", SHAPES))
+    assert verdict.why == f"exception: RuntimeError: {SHAPES}"
+
+
+def test_the_why_of_a_trap_says_that_it_is_one() -> None:
+    verdict = parse("bananas", folder=Path()).judge(passing(stdout="bananas"))
+    assert verdict.why == "the words are printed by a script that ends well (exit 0)"
+
+
+def test_calibrated_words_stay_where_the_original_had_them() -> None:
+    """Words of the uncaught exception are not replaced by the same words in a log before another death."""
+    oracle = parse("bananas", folder=Path())
+    logged = failing("NameError", "y", stderr="ERROR: bananas\n" + traceback("NameError: y"))
+    assert oracle.judge(logged).faults
+    calibrated = oracle.calibrated(failing("ValueError", "bananas"))
+    assert calibrated.judge(logged).answer is NO
+    assert calibrated.judge(failing("KeyError", "bananas")).faults
+    assert calibrated.judge(plain(traceback("ValueError: bananas"))).faults
+
+
+def test_calibrated_words_on_stderr_may_be_anywhere() -> None:
+    calibrated = parse("bananas", folder=Path()).calibrated(Run("cold", 3, stderr="bananas\n"))
+    assert calibrated.judge(failing("ValueError", "bananas")).faults
+    assert calibrated.judge(Run("fork", 4, stderr="bananas\n")).faults
+
+
+def test_a_failing_assertion_is_a_weak_oracle() -> None:
+    assert "weak" in parse("exception:AssertionError", folder=Path()).warning
+    calibrated = parse("Tensor-likes are not close", folder=Path()).calibrated(
+        failing("AssertionError", "Tensor-likes are not close!")
+    )
+    assert "weak" in calibrated.warning

@@ -1,0 +1,110 @@
+"""Every change that a pass could ask for, found by brute force: what the renderer has to survive."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import libcst as cst
+
+from shrinkray_gpu.reduction.edit import Change, Edit, Insert, Remove, Replace, Template, Unwrap
+from shrinkray_gpu.reduction.program import Program
+
+NASTY = sorted((Path(__file__).parent / "nasty").glob("*.py"))
+
+REMOVABLE = (
+    *(cst.BaseStatement, cst.BaseSmallStatement, cst.BaseSuite),
+    *(cst.Else, cst.Finally, cst.ExceptHandler, cst.ExceptStarHandler, cst.MatchCase, cst.Decorator),
+    *(cst.Arg, cst.Param, cst.ParamSlash, cst.ParamStar, cst.ImportAlias, cst.NameItem, cst.WithItem, cst.AsName),
+    *(cst.Element, cst.StarredElement, cst.DictElement, cst.StarredDictElement, cst.SubscriptElement),
+    *(cst.AssignTarget, cst.Annotation, cst.CompIf, cst.CompFor, cst.From, cst.TypeParam),
+)
+LITERALS = ("0", "None", "'s'", "-1", "x if y else z", "lambda: 0", "a, b", "(a := 1)", "yield", "a\n+ b", "{1: 2}", "name")
+STATEMENTS = ("pass", "x = 1; y = 2", "if x:\n    y = '''\n  z'''\nelse: z", "a(\n  b)\nc", "# only\nx")
+
+
+def all_changes(program: Program, rng: random.Random) -> list[Change]:
+    """One or several changes of each sort for each node."""
+    out: list[Change] = []
+    nodes = list(program.layout.outer)
+    expressions = [node for node in nodes if isinstance(node, cst.BaseExpression)]
+    for node in nodes:
+        if isinstance(node, REMOVABLE):
+            out.append(Remove(node))
+        if isinstance(node, cst.BaseExpression):
+            out.append(Replace(node, _template(node, program, expressions, rng)))
+            if rng.random() < 0.3:
+                out.append(Remove(node))
+        elif isinstance(node, cst.BaseCompoundStatement):
+            suites = _suites(node, program)
+            out.append(Unwrap(node, tuple(s for s in suites if rng.random() < 0.6), _before(node, program, rng)))
+            out.append(Insert(node, _statements(node, program, rng)))
+            out.append(Replace(node, _statements(node, program, rng)[0]))
+        elif isinstance(node, cst.BaseSmallStatement | cst.SimpleStatementLine):
+            inside = [n for n in _below(node, program) if isinstance(n, cst.BaseExpression)]
+            hoisted: Template = (rng.choice(inside),) if inside and rng.random() < 0.7 else (rng.choice(STATEMENTS),)
+            out.append(Replace(node, hoisted))
+            out.append(Insert(node, _statements(node, program, rng)))
+    return out
+
+
+def random_edits(program: Program, rng: random.Random) -> list[Edit]:
+    """A few to very many edits of one to three changes each, in any order."""
+    changes = all_changes(program, rng)
+    picked = rng.sample(changes, min(len(changes), rng.choice((1, 2, 3, 5, 8, 20, 60, 200, 10_000))))
+    edits: list[Edit] = []
+    while picked:
+        size = min(len(picked), rng.choice((1, 1, 1, 2, 3)))
+        edits.append(Edit("random", tuple(picked[:size])))
+        del picked[:size]
+    return edits
+
+
+def _template(
+    node: cst.BaseExpression, program: Program, expressions: Sequence[cst.BaseExpression], rng: random.Random
+) -> Template:
+    inside = [n for n in _below(node, program) if isinstance(n, cst.BaseExpression)]
+    anywhere = rng.choice(expressions)
+    draw = rng.random()
+    if inside and draw < 0.6:
+        return (rng.choice(inside),)
+    if draw < 0.7:
+        return ("f(", node, ", ", anywhere, ")[", anywhere, "].x")
+    if draw < 0.75:
+        return (node, " * ", anywhere, " + ", anywhere)
+    if draw < 0.8:
+        return (anywhere,)
+    return (rng.choice(LITERALS),)
+
+
+def _statements(node: cst.CSTNode, program: Program, rng: random.Random) -> tuple[Template, ...]:
+    small = [n for n in program.layout.outer if isinstance(n, cst.BaseStatement | cst.BaseSmallStatement)]
+    choices: list[Template] = [
+        (rng.choice(STATEMENTS),),
+        ("while x:\n    ", rng.choice(small), "\n    ", rng.choice(small), "\ny"),
+        (rng.choice(small),),
+    ]
+    return tuple(rng.choice(choices) for _ in range(rng.choice((1, 1, 2))))
+
+
+def _before(node: cst.CSTNode, program: Program, rng: random.Random) -> tuple[Template, ...]:
+    return _statements(node, program, rng) if rng.random() < 0.3 else ()
+
+
+def _suites(node: cst.CSTNode, program: Program) -> list[cst.BaseSuite]:
+    """The blocks of a compound statement, also of its clauses and `elif`s."""
+    out: list[cst.BaseSuite] = []
+    for child in program.layout.children[node]:
+        if isinstance(child, cst.BaseSuite):
+            out.append(child)
+        elif isinstance(child, cst.If | cst.Else | cst.Finally | cst.ExceptHandler | cst.ExceptStarHandler | cst.MatchCase):
+            out += _suites(child, program)
+    return out
+
+
+def _below(node: cst.CSTNode, program: Program) -> list[cst.CSTNode]:
+    out: list[cst.CSTNode] = []
+    for child in program.layout.children[node]:
+        out += [child, *_below(child, program)]
+    return out

@@ -1,0 +1,262 @@
+"""The journal: what is on disk at every moment, and what a resumed reduction reads there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.oracle.verdict import Answer, Verdict
+from shrinkray_gpu.reduction.journal import Journal
+from shrinkray_gpu.reduction.program import Program
+
+FAULTS, PASSES, UNKNOWN = Verdict(Answer.FAULTS, "716"), Verdict(Answer.PASSES, "ran"), Verdict(Answer.UNKNOWN, "sick")
+ORIGINAL = Program.from_text("a = 1\nb = 2\nc = 3\n", "failing.py")
+SMALLER = Program.from_text("a = 1\nb = 2\n", "failing.py")
+SMALLEST = Program.from_text("a = 1\n", "failing.py")
+
+
+def begin(folder: Path, **changed: Any) -> Journal:
+    options: dict[str, Any] = {"original": ORIGINAL, "seed": 0, "width": 8, "settings": {"oracle": ["misaligned"]}}
+    return Journal.open(folder, **{**options, **changed})
+
+
+def accept(journal: Journal, program: Program, **options: Any) -> None:
+    journal.best(program, size=program.size, by="statements", **options)
+
+
+def lines(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "journal.jsonl").read_text().splitlines()]
+
+
+def test_best_is_on_disk_after_each_accept(tmp_path: Path) -> None:
+    with begin(tmp_path / "x.shrink") as journal:
+        assert not journal.best_path.exists()
+        accept(journal, SMALLER)
+        assert journal.best_path.read_text() == SMALLER.text
+        accept(journal, SMALLEST)
+        assert journal.best_path.read_text() == SMALLEST.text
+    assert sorted(p.name for p in (tmp_path / "x.shrink").iterdir()) == ["best.py", "journal.jsonl"]
+
+
+def test_an_accept_is_recorded_with_size_and_pass(tmp_path: Path) -> None:
+    with begin(tmp_path) as journal:
+        accept(journal, SMALLER)
+    header, accepted = lines(tmp_path)
+    assert header["settings"] == {"oracle": ["misaligned"]} and header["seed"] == 0 and header["width"] == 8
+    assert accepted["pass"] == "statements" and tuple(accepted["size"]) == SMALLER.size
+
+
+def test_verdicts_are_recalled_after_resume(tmp_path: Path) -> None:
+    with begin(tmp_path) as journal:
+        journal.judged("k1", FAULTS)
+        journal.judged("k2", PASSES)
+        assert journal.recall("k3") is None
+    with begin(tmp_path, resume=True) as journal:
+        assert journal.recall("k1") == journal.recall("k1") == FAULTS
+        assert journal.recall("k2") == PASSES
+        assert journal.recall("k3") is None
+
+
+def test_unknown_is_never_final_but_replayed_once(tmp_path: Path) -> None:
+    with begin(tmp_path) as journal:
+        journal.judged("k", UNKNOWN)
+        assert journal.recall("k") is None
+        journal.judged("k", FAULTS)
+    with begin(tmp_path, resume=True) as journal:
+        assert [journal.recall("k") for _ in range(3)] == [UNKNOWN, FAULTS, FAULTS]
+
+
+def test_a_flaky_no_is_not_final(tmp_path: Path) -> None:
+    with begin(tmp_path) as journal:
+        journal.judged("k", PASSES, final=False)
+        assert journal.recall("k") is None
+    with begin(tmp_path, resume=True) as journal:
+        assert [journal.recall("k") for _ in range(2)] == [PASSES, None]
+
+
+def test_a_provisional_no_does_not_count_when_we_insist(tmp_path: Path) -> None:
+    provisional = Verdict(Answer.PASSES, "in a used context", provisional=True)
+    with begin(tmp_path) as journal:
+        journal.judged("k", provisional)
+        assert journal.recall("k") == provisional
+        assert journal.recall("k", insist=True) is None
+        journal.judged("k", FAULTS)
+        assert journal.recall("k") == FAULTS
+    with begin(tmp_path, resume=True) as journal:
+        assert journal.recall("k") == provisional, "the replay gives the answers that the course had then"
+        assert journal.recall("k", insist=True) == FAULTS
+
+
+def test_confirmations_and_watched_values_are_recalled(tmp_path: Path) -> None:
+    with begin(tmp_path) as journal:
+        journal.confirmed("k", PASSES)
+        journal.watched("w", {3: "64"})
+    with begin(tmp_path, resume=True) as journal:
+        assert [journal.recall_confirmation("k") for _ in range(2)] == [PASSES, None]
+        assert journal.recall_watched("w") == {3: "64"} and journal.recall_watched("v") is None
+
+
+def test_an_unfinished_reduction_is_not_overwritten_unasked(tmp_path: Path) -> None:
+    with begin(tmp_path) as journal:
+        accept(journal, SMALLER)
+    with pytest.raises(UsageError, match="--resume .* --restart"):
+        begin(tmp_path)
+    assert (tmp_path / "best.py").read_text() == SMALLER.text
+
+
+def test_restart_wipes_what_is_ours_only(tmp_path: Path) -> None:
+    (tmp_path / "ISSUE.md").write_text("mine")
+    with begin(tmp_path) as journal:
+        journal.judged("k", FAULTS)
+        accept(journal, SMALLER)
+    with begin(tmp_path, restart=True) as journal:
+        assert journal.recall("k") is None and not journal.resumed
+        assert not journal.best_path.exists()
+    assert len(lines(tmp_path)) == 1
+    assert (tmp_path / "ISSUE.md").exists()
+
+
+def test_a_finished_reduction_makes_room(tmp_path: Path) -> None:
+    with begin(tmp_path) as journal:
+        journal.judged("k", FAULTS)
+        journal.end()
+    with begin(tmp_path) as journal:
+        assert journal.recall("k") is None
+
+
+def test_resume_without_a_journal_begins(tmp_path: Path) -> None:
+    with begin(tmp_path, resume=True) as journal:
+        assert not journal.resumed
+
+
+def test_seed_and_width_are_those_it_began_with(tmp_path: Path) -> None:
+    begin(tmp_path, seed=7, width=4).close()
+    with begin(tmp_path, seed=0, width=32, resume=True) as journal:
+        assert (journal.header["seed"], journal.header["width"]) == (7, 4)
+
+
+@pytest.mark.parametrize(
+    "changed, said",
+    [
+        ({"original": SMALLER}, r"the script \(or a module that it imports\)"),
+        ({"settings": {"oracle": ["illegal"]}}, r'oracle \(\["misaligned"\] then, \["illegal"\] now\)'),
+        ({"settings": {"oracle": ["misaligned"], "arch": "sm_90"}}, r'arch \(not given then, "sm_90" now\)'),
+    ],
+)
+def test_resume_says_what_changed(tmp_path: Path, changed: dict[str, Any], said: str) -> None:
+    begin(tmp_path).close()
+    with pytest.raises(UsageError, match=f"{said} changed since.*--restart"):
+        begin(tmp_path, resume=True, **changed)
+    begin(tmp_path, resume=True).close()
+
+
+def test_two_at_once_are_refused(tmp_path: Path) -> None:
+    with begin(tmp_path), pytest.raises(UsageError, match="Another shrink is at work"):
+        begin(tmp_path, resume=True)
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="Cannot write .*--output"):
+        begin(tmp_path / "file" / "x.shrink")
+
+
+def test_every_torn_end_is_survived(tmp_path: Path) -> None:
+    with begin(tmp_path) as journal:
+        journal.judged("k1", FAULTS)
+        journal.judged("k2", Verdict(Answer.PASSES, "naïve ☂ \u2028 text"))
+    path = tmp_path / "journal.jsonl"
+    whole = path.read_bytes()
+    for cut in range(len(whole)):
+        path.write_bytes(whole[:cut])
+        with begin(tmp_path, resume=True) as journal:
+            journal.judged("k3", PASSES)
+        with begin(tmp_path, resume=True) as journal:
+            assert journal.recall("k3") == PASSES
+            known = [journal.recall(key) is not None for key in ("k1", "k2")]
+        assert sum(known) == max(0, whole[:cut].count(b"\n") - 1)
+        path.unlink()
+
+
+def test_a_spoilt_line_in_the_middle_costs_only_itself(tmp_path: Path) -> None:
+    with begin(tmp_path) as journal:
+        journal.judged("k1", FAULTS)
+        journal.judged("k2", PASSES)
+    path = tmp_path / "journal.jsonl"
+    header, _, second = path.read_bytes().splitlines()
+    path.write_bytes(b"\n".join([header, b"\0\0\xff\0", second, b""]))
+    with begin(tmp_path, resume=True) as journal:
+        assert journal.recall("k1") is None and journal.recall("k2") == PASSES
+
+
+def test_replaying_never_puts_a_larger_best_on_disk(tmp_path: Path) -> None:
+    with begin(tmp_path) as journal:
+        accept(journal, SMALLER)
+        accept(journal, SMALLEST)
+    with begin(tmp_path, resume=True) as journal:
+        accept(journal, SMALLER)
+        assert journal.best_path.read_text() == SMALLEST.text
+        accept(journal, SMALLEST)
+        assert journal.best_path.read_text() == SMALLEST.text
+    assert len(lines(tmp_path)) == 3, "nothing is recorded twice"
+
+
+def test_a_replay_that_goes_another_way_keeps_best_until_it_is_beaten(tmp_path: Path) -> None:
+    with begin(tmp_path) as journal:
+        accept(journal, SMALLER)
+    other = Program.from_text("b = 2\nc = 33\n", "failing.py")
+    with begin(tmp_path, resume=True) as journal:
+        accept(journal, other)
+        assert journal.best_path.read_text() == SMALLER.text
+        accept(journal, SMALLEST)
+        assert journal.best_path.read_text() == SMALLEST.text
+
+
+def test_a_rollback_is_written_though_it_is_larger(tmp_path: Path) -> None:
+    with begin(tmp_path) as journal:
+        accept(journal, SMALLEST)
+        accept(journal, SMALLER, smaller=False)
+        assert journal.best_path.read_text() == SMALLER.text
+
+
+def test_a_best_edited_by_hand_is_noticed_and_can_take_over(tmp_path: Path) -> None:
+    mine = "b = 2\n"
+    with begin(tmp_path) as journal:
+        accept(journal, SMALLER)
+        assert journal.edited(ORIGINAL) is None
+        journal.best_path.write_text(mine)
+    with begin(tmp_path, resume=True) as journal:
+        edited = journal.edited(ORIGINAL)
+        assert edited is not None and edited.text == mine
+        assert journal.start(ORIGINAL) == ORIGINAL
+        journal.take_over(edited)
+        assert journal.start(ORIGINAL) == edited
+    with begin(tmp_path, resume=True) as journal:
+        assert journal.start(ORIGINAL).text == mine
+        assert journal.edited(ORIGINAL) is None
+
+
+def test_a_kill_between_the_line_and_the_file_is_no_edit(tmp_path: Path) -> None:
+    with begin(tmp_path) as journal:
+        accept(journal, SMALLER)
+        before = journal.best_path.read_bytes()
+        accept(journal, SMALLEST)
+        journal.best_path.write_bytes(before)
+    with begin(tmp_path, resume=True) as journal:
+        assert journal.edited(ORIGINAL) is None
+        accept(journal, SMALLER)
+        accept(journal, SMALLEST)
+        assert journal.best_path.read_text() == SMALLEST.text
+
+
+def test_best_is_normalised_like_any_program(tmp_path: Path) -> None:
+    with begin(tmp_path) as journal:
+        accept(journal, SMALLER)
+        journal.best_path.write_bytes(b"\xef\xbb\xbfb = 2\r\n")
+    with begin(tmp_path, resume=True) as journal:
+        edited = journal.edited(ORIGINAL)
+        assert edited is not None and edited.text == "b = 2\n"
