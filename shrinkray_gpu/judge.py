@@ -9,7 +9,7 @@ import hashlib
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from shrinkray_gpu.oracle import Oracle
@@ -18,7 +18,7 @@ from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
 
-DRY, CREDIT, LANE, COLD = "dry run", "credit", "lane", "cold"
+DRY, CREDIT, LANE, COLD, SCRIPT = "dry run", "credit", "lane", "cold", "script"
 
 
 class Judge:
@@ -47,9 +47,16 @@ class Judge:
         return list(self._threads.map(lambda program: self.judge(program.text), programs))
 
     def judge(self, source: str) -> Verdict:
-        if not self.oracle.needs_run:
-            self.tries[COLD] += 1
-            return self.oracle.judge_text(source, self.pool.script.path.name)
+        if self.oracle.needs_run:
+            verdict = self._run(source)
+            if not verdict.faults:
+                return verdict
+        if self.oracle.needs_text:
+            self.tries[SCRIPT] += 1
+            verdict = self.oracle.judge_text(source, self.pool.script.path.name)
+        return verdict
+
+    def _run(self, source: str) -> Verdict:
         if self.dry is None:
             return self._lane(source)
         run = self.dry.run(source)
@@ -102,13 +109,23 @@ class Judge:
         return self._threads.submit(self.cold, program.text)
 
     def cold(self, source: str) -> Verdict:
+        return whole(self.oracle, source, self.pool.script.path.name, self._cold_run)
+
+    def _cold_run(self, source: str) -> Run:
         self.tries[COLD] += 1
-        if not self.oracle.needs_run:
-            return self.oracle.judge_text(source, self.pool.script.path.name)
-        return self.oracle.judge(self.pool.cold(source))
+        return self.pool.cold(source)
 
     def close(self) -> None:
         self._threads.shutdown(wait=True, cancel_futures=True)
+
+
+def whole(oracle: Oracle, source: str, name: str, run: Callable[[str], Run]) -> Verdict:
+    """All that the oracle asks of one program: of its run, of its text, or of both."""
+    if oracle.needs_run:
+        verdict = oracle.judge(run(source))
+        if not verdict.faults or not oracle.needs_text:
+            return verdict
+    return oracle.judge_text(source, name)
 
 
 def _signature(run: Run) -> str:

@@ -7,15 +7,16 @@ plan steps down (reused context, fresh fork, cold process) and says so.
 from __future__ import annotations
 
 import os
-import re
+import shlex
 import subprocess
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from shrinkray_gpu.errors import NotReproduced, UsageError
-from shrinkray_gpu.oracle import Oracle, adopt, describe, nearest
+from shrinkray_gpu.errors import NotReproduced, ShrinkError, UsageError
+from shrinkray_gpu.judge import whole
+from shrinkray_gpu.oracle import Oracle, adopt, describe, nearest, obstacle
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
 from shrinkray_gpu.runner import preamble
 from shrinkray_gpu.runner.lanes import Setup
@@ -24,10 +25,8 @@ from shrinkray_gpu.runner.run import Run
 
 FLOOR = 3.0
 """Seconds that any candidate may take, however fast the original is."""
-NO_GPU = re.compile(
-    r"no NVIDIA driver|not compiled with CUDA|No CUDA GPUs|0 active drivers|CUDA driver initialization failed"
-    r"|no CUDA-capable device|libcuda\.so"
-)
+PATIENCE = 300.0
+"""Seconds that the original may take when no --timeout is given."""
 CONTEXT_BYTES = 600 << 20
 """Device memory of a bare context with Triton's driver, rounded up."""
 
@@ -71,17 +70,17 @@ def make(
     gpu = setup.arch is None and has_gpu()
     if gpu:
         _refuse_mps(setup.environment)
-    limit = timeout or 300.0
+    limit = timeout or PATIENCE
     cold_pool = Pool(script, setup, mode="cold", jobs=jobs, seconds=limit, devices=devices)
     count = 3 if gpu else 1
     with ThreadPoolExecutor(count) as threads:
         colds = list(threads.map(lambda _: cold_pool.run(source), range(count)))
     judged = oracle if isinstance(oracle, Oracle) else oracle(colds[0])
-    verdicts = [_judge(judged, run, source, script) for run in colds]
+    verdicts = [whole(judged, source, script.path.name, lambda _, run=run: run) for run in colds]
     faulted = sum(verdict.faults for verdict in verdicts)
     reference = next((run for run, verdict in zip(colds, verdicts) if verdict.faults), colds[0])
     if not faulted:
-        raise _explain(reference, verdicts[0], judged, setup, script, timeout, gpu)
+        raise _explain(reference, verdicts[0], judged, setup, script, timeout)
     judged = judged.calibrated(reference)
     cold_seconds = min(run.seconds for run in colds)
 
@@ -131,10 +130,6 @@ class _StepDown(Exception):
     pass
 
 
-def _judge(oracle: Oracle, run: Run, source: str, script: Script) -> Verdict:
-    return oracle.judge(run) if oracle.needs_run else oracle.judge_text(source, script.path.name)
-
-
 def _survives_reuse(pool: Pool, source: str, oracle: Oracle) -> bool:
     """Whether the fault still shows in a context in which another, harmless program ran before."""
     pool.run("import torch\nx = torch.ones(8, device='cuda')\ntorch.cuda.synchronize()\n", fresh=True)
@@ -173,37 +168,34 @@ def _dry(
 
 
 def _explain(
-    run: Run, verdict: Verdict, oracle: Oracle, setup: Setup, script: Script, timeout: float | None, gpu: bool
-) -> Exception:
+    run: Run, verdict: Verdict, oracle: Oracle, setup: Setup, script: Script, timeout: float | None
+) -> ShrinkError:
     """What happened instead, and what to do about it."""
-    failure = run.failure
-    if failure and "ModuleNotFoundError" in (failure.type, *failure.bases):
-        return UsageError(
-            f"{script.path.name} needs a module that {setup.python} does not have ({failure.text}): install it there, "
-            "or name another interpreter with --python"
-        )
-    text = (failure.text if failure else "") + run.stderr[-4000:]
-    if setup.arch is None and not gpu and NO_GPU.search(text):
-        return UsageError(
-            f"{script.path.name} asks for CUDA and this machine has no GPU: add --arch sm_90 (or another architecture) "
-            "to compile for it on the virtual GPU"
-        )
+    if said := obstacle(run):
+        return UsageError(f"{script.path.name} does not run in {setup.python}. {said}")
     if run.timed_out:
-        after = f"{timeout:g} s (--timeout)" if timeout else "300 s"
-        return NotReproduced(f"the original was still running after {after}: give a longer --timeout, or use --oracle timeout")
+        after = f"{timeout:g} s (--timeout)" if timeout else f"{PATIENCE:g} s"
+        return NotReproduced(
+            f"{script.path.name} was still running after {after}: give a longer --timeout, or look for the hang itself "
+            "with --oracle timeout"
+        )
     if verdict.answer is Answer.UNKNOWN:
-        return NotReproduced(f"the run of the original says nothing: {verdict.why or run.trouble}")
-    near = nearest(run)
-    hint = f"\n  would have matched: --oracle {near[0]!r}" if near else ""
-    return NotReproduced(f"the original does not show {oracle.spec!r}: {describe(run)}{hint}")
+        return NotReproduced(f"the run of {script.path.name} answers nothing: {verdict.why or run.trouble}")
+    near = nearest(run, oracle.spec)
+    more = [f"would have matched: --oracle {shlex.quote(spec)}" for spec in near[:1]] + [oracle.hint] * bool(oracle.hint)
+    return NotReproduced(
+        "\n  ".join([f"{script.path.name} does not show {oracle.spec!r}. {describe(run, oracle.spec)}", *more])
+    )
 
 
 def adopted(run: Run) -> str:
-    """The SPEC of the fault seen. Raises NotReproduced when the original just passes."""
+    """The SPEC of the fault seen. Raises UsageError for a broken set-up, NotReproduced when the original just passes."""
     spec = adopt(run)
+    if spec is None and obstacle(run):
+        raise UsageError(obstacle(run))
     if spec is None:
         raise NotReproduced(
-            "the original ends without a fault, and no --oracle says what to look for: name one, for example "
+            "the program ends without a fault, and no --oracle says what to look for: name one, for example "
             '--oracle "misaligned address", ttgir:REGEX or script:./test.sh'
         )
     return spec

@@ -15,7 +15,7 @@ from typing import Any
 
 from shrinkray_gpu import plan as planning
 from shrinkray_gpu.errors import FinalCheckFailed, UsageError
-from shrinkray_gpu.judge import Judge
+from shrinkray_gpu.judge import Judge, whole
 from shrinkray_gpu.oracle import Oracle, all_of, parse
 from shrinkray_gpu.passes import PASSES
 from shrinkray_gpu.passes.layout import layout
@@ -109,7 +109,7 @@ def reduce(
         path.absolute(),
         argv=options.argv,
         cwd=(options.cwd or Path.cwd()).absolute(),
-        asserts=options.arch is None or any(spec.startswith("exception:") for spec in options.oracle),
+        asserts=options.arch is None or chosen is None or chosen.asserts,
         wants=tuple(sorted(chosen.wants)) if chosen else (),
     )
     setup = _setup(path, folder, options)
@@ -276,18 +276,17 @@ def _found(plan: planning.Plan) -> list[str]:
         f"{plan.cold_seconds:.1f} s in a cold process, {plan.warm_seconds:.2f} s in a lane",
         f"running candidates {modes[plan.mode]}: {plan.why}",
     ]
-    return lines_ + list(plan.notes)
+    warnings = [f"warning: {plan.oracle.warning}"] if plan.oracle.warning else []
+    return [*lines_, *plan.notes, *warnings]
 
 
 def _verify(text: str, output: Path, plan: planning.Plan, options: Options) -> int:
     """Write the result and run it cold, as the user would, `final_runs` times. Returns how often the fault showed."""
     _write(output, text)
     script, setup = plan.pool.script, plan.pool.setup
-    as_user = options.arch is None and plan.oracle.needs_run and not plan.oracle.wants
+    as_user = options.arch is None and not plan.oracle.needs_text and not plan.oracle.wants
 
     def once(_: int) -> bool:
-        if not plan.oracle.needs_run:
-            return plan.oracle.judge_text(text, script.path.name).faults
         if as_user:
             run = run_file(
                 options.python,
@@ -299,7 +298,7 @@ def _verify(text: str, output: Path, plan: planning.Plan, options: Options) -> i
             )
             if plan.oracle.judge(run).faults:
                 return True
-        return plan.oracle.judge(plan.pool.cold(text)).faults
+        return whole(plan.oracle, text, script.path.name, plan.pool.cold).faults
 
     with ThreadPoolExecutor(max(1, min(options.final_runs, plan.pool.jobs))) as threads:
         return sum(threads.map(once, range(options.final_runs)))

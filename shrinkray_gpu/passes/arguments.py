@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import libcst as cst
 
 from shrinkray_gpu.passes.calls import Function, all_parameters, functions, matches, open_ended
-from shrinkray_gpu.passes.definitions import removal
+from shrinkray_gpu.passes.definitions import Losses
 from shrinkray_gpu.passes.scoping import Binding, bindings, readers
 from shrinkray_gpu.passes.tree import ancestors, dotted, source, statements, weight, within
 from shrinkray_gpu.reduction.edit import Change, Edit, Insert, Remove, Replace
@@ -22,6 +22,7 @@ from shrinkray_gpu.reduction.program import Program
 def find(program: Program) -> Iterator[Edit]:
     variables = bindings(program)
     stands_for = readers(program, variables)
+    losses = Losses(program, variables)
     variable_of = {place: binding for binding in variables for place in binding.places if isinstance(place, cst.Param)}
     for function in functions(program, variables):
         arguments = _arguments(function)
@@ -31,7 +32,7 @@ def find(program: Program) -> Iterator[Edit]:
             given = [call[param] for call in arguments if param in call]
             unseen = [call for call, taken in zip(function.calls, arguments) if param not in taken]
             if not any(map(open_ended, unseen)):
-                yield from _edits(program, function, param, variable_of[param], given, variables, stands_for)
+                yield from _edits(program, function, param, variable_of[param], given, losses, stands_for)
 
 
 def _arguments(function: Function) -> list[Mapping[cst.Param, cst.Arg]] | None:
@@ -47,7 +48,7 @@ def _edits(
     param: cst.Param,
     variable: Binding,
     given: Sequence[cst.Arg],
-    variables: Sequence[Binding],
+    losses: Losses,
     stands_for: Mapping[cst.Name, Binding],
 ) -> Iterator[Edit]:
     name = f"{param.name.value} of {function.node.name.value}"
@@ -67,7 +68,7 @@ def _edits(
             yield Edit(f"leave {name} to its default, once", (Remove(arg),), 2, weight(program, arg))
     elif param.default is not None and len(given) == len(function.calls):
         yield Edit(f"no default for {name}", (Remove(param.default),), 2, weight(program, param.default))
-    lost = removal(program, variables, variable, param=param)
+    lost = losses.removal(variable, param=param)
     if lost is not None and function.node not in lost:
         rest = [node for node in lost if node is not param]
         everything = (*gone, *map(Remove, rest))

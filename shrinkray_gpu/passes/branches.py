@@ -59,8 +59,8 @@ def _arms(program: Program, chain: cst.If) -> Iterator[Edit]:
         )
         if position:
             yield _drop(program, arm, "else" if isinstance(arm, cst.Else) else "elif")
-        elif arm.orelse is not None:
-            yield _drop(program, arm.body, "the first arm")
+        elif chain.orelse is not None:
+            yield _drop(program, chain.body, "the first arm")
         arm = arm.orelse if isinstance(arm, cst.If) else None
         position += 1
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import libcst as cst
 
@@ -24,6 +25,7 @@ from shrinkray_gpu.passes.tree import every, weight, within
 from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
 
+Display: TypeAlias = "cst.Dict | cst.List | cst.Tuple | cst.Set"
 MOST = 24
 """Entries offered of one table; longer ones are first cut to a quarter."""
 
@@ -142,11 +144,12 @@ def _tables(program: Program) -> Iterator[Edit]:
         if made is not None:
             uses[made[1]] = (binding, made[0])
     for display in every(program, cst.Dict, cst.List, cst.Tuple, cst.Set):
+        assert isinstance(display, (cst.Dict, cst.List, cst.Tuple, cst.Set))
         if len(display.elements) < 2 or in_kernel(program, display):
             continue
         bound = uses.get(display)
         lookups = _lookups(program, bound[0]) if bound is not None else []
-        if bound is not None and lookups:
+        if bound is not None and not all(is_literal(_index(lookup)) for lookup in lookups):  # else constants.py knows
             yield from _looked_into(program, display, bound, lookups)
         if _gone_through(program, display) or (bound is not None and any(
             _gone_through(program, read) for read in bound[0].reads
@@ -156,7 +159,7 @@ def _tables(program: Program) -> Iterator[Edit]:
 
 
 def _looked_into(
-    program: Program, display: cst.Dict | cst.List | cst.Tuple | cst.Set, bound: tuple[Binding, cst.CSTNode],
+    program: Program, display: Display, bound: tuple[Binding, cst.CSTNode],
     lookups: Sequence[cst.Subscript],
 ) -> Iterator[Edit]:
     """All of `CONFIGS[name]` become one entry; the table goes, if nothing else reads it."""
@@ -182,6 +185,11 @@ def _lookups(program: Program, binding: Binding) -> list[cst.Subscript]:
             if isinstance(up.slice[0].slice, cst.Index) and not stored:
                 found.append(up)
     return found
+
+
+def _index(lookup: cst.Subscript) -> cst.CSTNode:
+    index = lookup.slice[0].slice
+    return index.value if isinstance(index, cst.Index) else index
 
 
 def _gone_through(program: Program, node: cst.CSTNode) -> bool:
@@ -288,7 +296,7 @@ def _joined(elements: Iterable[cst.CSTNode]) -> str:
     return ", ".join(code(element).strip().rstrip(",") for element in elements)
 
 
-def _display(display: cst.Dict | cst.List | cst.Tuple | cst.Set, elements: Sequence[cst.CSTNode]) -> str:
+def _display(display: Display, elements: Sequence[cst.CSTNode]) -> str:
     inner = _joined(elements)
     if isinstance(display, cst.List):
         return f"[{inner}]"

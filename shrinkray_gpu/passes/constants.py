@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 import libcst as cst
 
 from shrinkray_gpu.passes.calls import Function, all_parameters, functions, matches
+from shrinkray_gpu.passes.danger import harmless
 from shrinkray_gpu.passes.literals import code, is_literal, is_scalar, last_name, value_of
 from shrinkray_gpu.passes.pinning import assigned, parameter_pinned, replaced
 from shrinkray_gpu.passes.scoping import Binding, bindings, readers
@@ -24,6 +25,10 @@ _PURE = (cst.Name, cst.Attribute, cst.BinaryOperation, cst.UnaryOperation, cst.C
 
 
 def find(program: Program) -> Iterable[Edit]:
+    return harmless(program, _edits(program))  # an expression that moves past an assignment may name another folder
+
+
+def _edits(program: Program) -> Iterator[Edit]:
     known = bindings(program)
     yield from _variables(program, known)
     yield from _tables(program, known)
@@ -69,7 +74,8 @@ def _may_move(
     if is_literal(value) and (uses == 1 or is_scalar(value) or isinstance(value, cst.Tuple)):
         return True
     if uses > 1:
-        return all(isinstance(part, _PURE) or is_literal(part) for part in within(program, value, cst.BaseExpression))
+        parts = within(program, value, cst.BaseExpression)  # type: ignore[type-abstract]
+        return all(isinstance(part, _PURE) or is_literal(part) for part in parts)
     return function(program, line) is function(program, binding.reads[0]) and not _deeper(
         program, line, binding.reads[0])
 
@@ -184,8 +190,8 @@ def _attributes(program: Program, known: list[Binding]) -> Iterator[Edit]:
     loads, stores = _attribute_uses(program, known)
     in_classes: dict[str, list[Binding]] = {}
     for binding in known:
-        made = statement_in_class(program, binding)
-        if made is not None:
+        line = assigned(program, binding)
+        if line is not None and _in_class(program, line[0]):
             in_classes.setdefault(binding.name, []).append(binding)
     for name, class_bindings in in_classes.items():
         made = assigned(program, class_bindings[0])
@@ -198,10 +204,10 @@ def _attributes(program: Program, known: list[Binding]) -> Iterator[Edit]:
         if len(places) != 1 or name in in_classes:
             continue
         target = program.parents[places[0]]
-        line = program.parents[target]
-        if isinstance(target, cst.AssignTarget) and isinstance(line, cst.Assign) and len(line.targets) == 1:
-            if is_scalar(line.value):
-                yield from _pinned_attribute(program, name, loads.get(name, []), line, line.value)
+        store = program.parents[target]
+        if isinstance(target, cst.AssignTarget) and isinstance(store, cst.Assign) and len(store.targets) == 1:
+            if is_scalar(store.value):
+                yield from _pinned_attribute(program, name, loads.get(name, []), store, store.value)
 
 
 def _pinned_attribute(
@@ -236,12 +242,6 @@ def _is_stored(program: Program, node: cst.CSTNode) -> bool:
     if isinstance(up, (cst.AssignTarget, cst.Del, cst.AsName)):
         return True
     return isinstance(up, (cst.AugAssign, cst.AnnAssign, cst.For, cst.CompFor)) and up.target is node
-
-
-def statement_in_class(program: Program, binding: Binding) -> cst.CSTNode | None:
-    """The class body's statement that binds this class attribute."""
-    made = assigned(program, binding)
-    return made[0] if made is not None and _in_class(program, made[0]) else None
 
 
 def _class_of(program: Program, binding: Binding) -> cst.ClassDef | None:

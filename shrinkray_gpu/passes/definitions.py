@@ -21,9 +21,10 @@ _SIMPLE = (cst.Assign, cst.AnnAssign, cst.AugAssign)
 
 def find(program: Program) -> Iterator[Edit]:
     variables = bindings(program)
+    losses = Losses(program, variables)
     offered: set[frozenset[cst.CSTNode]] = set()
     for binding in variables:
-        gone = removal(program, variables, binding)
+        gone = losses.removal(binding)
         if gone is None or frozenset(gone) in offered:
             continue
         offered.add(frozenset(gone))
@@ -36,38 +37,48 @@ def find(program: Program) -> Iterator[Edit]:
     yield from _attributes(program)
 
 
-def removal(
-    program: Program, variables: Sequence[Binding], start: Binding, *, param: cst.Param | None = None
-) -> list[cst.CSTNode] | None:
-    """What has to go with a variable, itself included; None where it is bound by something that cannot go alone, such
-    as a parameter other than `param`."""
-    gone: dict[cst.CSTNode, None] = {}
-    lost: set[Binding] = set()
-    todo = [start]
-    while todo:
-        binding = todo.pop()
-        if binding in lost:
-            continue
-        lost.add(binding)
-        nodes = [place if place is param else _maker(program, place) for place in binding.places]
-        nodes += [user(program, read) for read in (*binding.reads, *binding.declared)]
-        if any(node is None for node in nodes):
-            return None
-        for node in nodes:
-            assert node is not None
-            gone.setdefault(node)
-        todo.extend(other for other in variables if other not in lost and _all_gone(program, other, gone))
-    return _outermost(program, gone)
+class Losses:
+    """What has to go with a variable. Knows which variables are bound inside which node, so as not to ask all."""
 
+    def __init__(self, program: Program, variables: Sequence[Binding]) -> None:
+        self._program = program
+        self._bound_in: dict[cst.CSTNode, dict[Binding, None]] = {}
+        for binding in variables:
+            for place in binding.places:
+                for node in (place, *ancestors(program, place)):
+                    if isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.Lambda)) and node is not place:
+                        break  # what is local to a function that goes, only it could use
+                    self._bound_in.setdefault(node, {})[binding] = None
 
-def _all_gone(program: Program, binding: Binding, gone: dict[cst.CSTNode, None]) -> bool:
-    """Whether nothing is left that binds the name: the rest of its uses would fail."""
-    return all(
-        any(above in gone for above in (place, *ancestors(program, place)))
-        and not any(isinstance(above, (cst.FunctionDef, cst.ClassDef, cst.Lambda)) and above in gone
-                    for above in ancestors(program, place))
-        for place in binding.places
-    )  # fmt: skip
+    def removal(self, start: Binding, *, param: cst.Param | None = None) -> list[cst.CSTNode] | None:
+        """The nodes to remove, those of the variable itself first; None where something binds it that cannot go alone,
+        such as a parameter other than `param`."""
+        program = self._program
+        gone: dict[cst.CSTNode, None] = {}
+        lost: set[Binding] = set()
+        todo = [start]
+        while todo:
+            binding = todo.pop()
+            if binding in lost:
+                continue
+            lost.add(binding)
+            nodes = [place if place is param else _maker(program, place) for place in binding.places]
+            nodes += [user(program, read) for read in (*binding.reads, *binding.declared)]
+            fresh: list[cst.CSTNode] = []
+            for node in nodes:
+                if node is None:
+                    return None
+                if node not in gone:
+                    fresh.append(node)
+                    gone[node] = None
+            for node in fresh:
+                todo.extend(other for other in self._bound_in.get(node, ()) if self._all_gone(other, gone))
+        return _outermost(program, gone)
+
+    def _all_gone(self, binding: Binding, gone: dict[cst.CSTNode, None]) -> bool:
+        """Whether nothing is left that binds the name: the rest of its uses would fail."""
+        program = self._program
+        return all(any(above in gone for above in (place, *ancestors(program, place))) for place in binding.places)
 
 
 def _maker(program: Program, place: cst.CSTNode) -> cst.CSTNode | None:

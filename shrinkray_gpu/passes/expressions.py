@@ -39,7 +39,7 @@ def _edits(program: Program) -> Iterator[Edit]:
     own = {binding.name for binding in bindings(program)
            if isinstance(binding.places[0], (cst.FunctionDef, cst.ClassDef))}
     docstrings = _docstrings(program)
-    for node in every(program, cst.BaseExpression):
+    for node in every(program, cst.BaseExpression):  # type: ignore[type-abstract]
         if node in docstrings or not _is_value(program, node, modules):
             continue
         level = LAST if isinstance(node, (cst.Name, cst.SimpleString)) else _depth(program, node)
@@ -204,7 +204,9 @@ def _first(node: cst.BaseExpression) -> cst.BaseExpression:
 
 
 def _docstrings(program: Program) -> set[cst.CSTNode]:
-    blocks = [program.module, *(node.body for node in every(program, cst.FunctionDef, cst.ClassDef))]
+    blocks: list[cst.Module | cst.BaseSuite] = [program.module]
+    blocks += [node.body for node in every(program, cst.FunctionDef)]
+    blocks += [node.body for node in every(program, cst.ClassDef)]
     found = [docstring(block) for block in blocks]
     return {text.value for text in found if text is not None}
 

@@ -42,6 +42,10 @@ def layout(text: str) -> str:
 class _Plain(cst.CSTTransformer):
     """Whitespace, commas and quotes as libcst itself would write them; one statement a line."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._f_strings = 0
+
     def on_leave(self, original: cst.CSTNode, updated: object) -> object:  # type: ignore[override]
         updated = super().on_leave(original, updated)  # type: ignore[type-var]
         if not isinstance(updated, cst.CSTNode) or isinstance(updated, (cst.BaseParenthesizableWhitespace, cst.Module)):
@@ -79,13 +83,19 @@ class _Plain(cst.CSTTransformer):
     def leave_Module(self, original: cst.Module, updated: cst.Module) -> cst.Module:
         return updated.with_changes(body=_one_a_line(updated.body), default_indent="    ")
 
+    def visit_FormattedString(self, node: cst.FormattedString) -> None:
+        self._f_strings += 1
+
     def leave_SimpleString(self, original: cst.SimpleString, updated: cst.SimpleString) -> cst.SimpleString:
         inside = updated.raw_value
+        if self._f_strings:
+            return updated  # the outer quotes may not come again within before Python 3.12
         if updated.quote == "'" and '"' not in inside and "\\" not in inside:
             return updated.with_changes(value=f'{updated.prefix}"{inside}"')
         return updated
 
     def leave_FormattedString(self, original: cst.FormattedString, updated: cst.FormattedString) -> cst.FormattedString:
+        self._f_strings -= 1
         code = cst.Module([]).code_for_node(original)
         if updated.start.endswith("'") and updated.end == "'" and '"' not in code and "\\" not in code:
             return updated.with_changes(start=f'{updated.start[:-1]}"', end='"')

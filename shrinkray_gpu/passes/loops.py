@@ -85,10 +85,10 @@ def _first(iterable: cst.BaseExpression) -> Template | None:
     if name == "enumerate" and len(given) == 1 and len(iterable.args) == 1:
         return ("(0, ", *(_first(given[0]) or ("next(iter(", given[0], "))")), ")")
     if name == "zip" and given:
-        parts: list[str | cst.CSTNode] = ["("]
+        parts: list[str | cst.CSTNode] = []
         for expression in given:
-            parts.extend((*(_first(expression) or ("next(iter(", expression, "))")), ", "))
-        return (*parts, ")")
+            parts.extend((", " if parts else "(", *(_first(expression) or ("next(iter(", expression, "))"))))
+        return (*parts, ",)" if len(given) == 1 else ")")
     if name in ("tqdm", "tqdm.tqdm", "list", "tuple", "iter") and given:
         return _first(given[0])
     return None

@@ -41,7 +41,7 @@ def _edits(program: Program) -> Iterator[Edit]:
         if isinstance(node, cst.Float):
             for text in ("1.0", "0.0") if node.evaluated_value not in (0.0, 1.0) else ():
                 yield _set([node], text, ALONE)
-        else:
+        elif isinstance(node, cst.Integer):
             for smaller in offers(node.evaluated_value, option=_option(program, node), floor=floor):
                 yield _set([node], str(smaller), ALONE)
 

@@ -30,7 +30,7 @@ LONGEST = 80
 _DTYPE = re.compile(r"\btorch\.[a-z]+[0-9]*(?:_?[a-z0-9]+)*\b")
 _NEVER = (cst.Lambda, cst.GeneratorExp, cst.Yield, cst.StarredElement, cst.FormattedString, cst.Ellipsis, cst.Await)
 _CLOSED = (cst.Annotation, cst.Decorator, cst.Del, cst.AssignTarget, cst.ImportFrom, cst.ImportAlias, cst.AsName,
-           cst.MatchPattern, cst.FormattedStringExpression, cst.Parameters, cst.NameItem)
+           cst.MatchPattern, cst.Parameters, cst.NameItem)
 
 
 def watchable(program: Program) -> list[cst.BaseExpression]:
@@ -39,7 +39,7 @@ def watchable(program: Program) -> list[cst.BaseExpression]:
     never = {name for binding in known if binding.imported or not _is_data(binding) for name in binding.reads}
     return [
         node
-        for node in every(program, cst.BaseExpression)
+        for node in every(program, cst.BaseExpression)  # type: ignore[type-abstract]
         if node not in never and not isinstance(node, _NEVER) and not is_literal(node) and _is_read(program, node)
     ]
 
@@ -51,13 +51,16 @@ def instrument(program: Program, nodes: Sequence[cst.CSTNode]) -> Program:
     ])
 
 
-def find(program: Program, values: Mapping[cst.CSTNode, str]) -> Iterable[Edit]:
-    """Expressions and variables whose one value is known, replaced by it; the biggest first.
+def find(program: Program, values: Mapping[cst.CSTNode, str] | Mapping[int, str]) -> Iterable[Edit]:
+    """Expressions and variables whose one value is known, replaced by it; the biggest first. Values belong to nodes,
+    or to their numbers in `watchable(program)`, as a watched run tells them.
 
     A variable goes with its binding, a parameter with its arguments: a number in the place of a name alone makes the
     program no smaller.
     """
-    usable = {node: text for node, text in values.items() if _is_simple(program, text)}
+    nodes = watchable(program)
+    usable = {nodes[key] if isinstance(key, int) else key: text
+              for key, text in values.items() if _is_simple(program, text)}
     known = bindings(program)
     yield from _variables(program, usable, known)
     yield from _parameters(program, usable, known)

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 import libcst as cst
 
 from shrinkray_gpu.passes.calls import Function, matches
+from shrinkray_gpu.passes.literals import code
 from shrinkray_gpu.passes.scoping import Binding
-from shrinkray_gpu.passes.tree import every, statement
+from shrinkray_gpu.passes.tree import ancestors, every, statement
 from shrinkray_gpu.reduction.edit import Change, Remove, Replace, Template
 from shrinkray_gpu.reduction.program import Program
 
@@ -30,8 +31,13 @@ def assigned(program: Program, binding: Binding) -> tuple[cst.BaseSmallStatement
 
 
 def replaced(program: Program, reads: Sequence[cst.CSTNode], by: Template) -> list[Change] | None:
-    """The reads replaced; None where one of them is no value: `del x`, or a name that `x += 1` writes again."""
+    """The reads replaced; None where one of them is no value (`del x`, or a name that `x += 1` writes again), or where
+    the value has quotes that Python before 3.12 does not take in an f-string."""
+    quoted = any(mark in text for part in by for text in [part if isinstance(part, str) else code(part)]
+                 for mark in "'\"\\")
     for read in reads:
+        if quoted and any(isinstance(up, cst.FormattedStringExpression) for up in ancestors(program, read)):
+            return None
         parent = program.parents[read]
         if isinstance(parent, (cst.Del, cst.NameItem)) or isinstance(parent, cst.AugAssign) and parent.target is read:
             return None

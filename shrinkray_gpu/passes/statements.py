@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from shrinkray_gpu.passes.tree import depth, every, line_number, statements, weight
+from shrinkray_gpu.passes.tree import ancestors, depth, every, line_number, statements, weight
 from shrinkray_gpu.reduction.edit import Edit, Remove
 from shrinkray_gpu.reduction.program import Program
 
@@ -28,7 +28,7 @@ def find(program: Program) -> Iterator[Edit]:
     for node in every(program, cst.BaseSmallStatement, cst.BaseCompoundStatement):  # type: ignore[type-abstract]
         if isinstance(program.parents.get(node), cst.If):
             continue  # an elif is a clause of its chain
-        if isinstance(node, cst.Pass) and len(statements(program.parents[program.parents[node]])) == 1:  # type: ignore[arg-type]
+        if isinstance(node, cst.Pass) and _alone(program, node):
             continue
         yield Edit(
             what=f"remove {_what(node)} at line {line_number(program, node)}",
@@ -36,6 +36,12 @@ def find(program: Program) -> Iterator[Edit]:
             level=depth(program, node),
             weight=weight(program, node),
         )
+
+
+def _alone(program: Program, node: cst.CSTNode) -> bool:
+    """The only statement of its block."""
+    suite = next((above for above in ancestors(program, node) if isinstance(above, cst.BaseSuite)), None)
+    return suite is not None and len(statements(suite)) == 1
 
 
 def _what(node: cst.CSTNode) -> str:

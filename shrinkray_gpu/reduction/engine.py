@@ -187,7 +187,7 @@ class _Engine:
         self.rng = random.Random(seed)
         self.memory = Memory()
         self.failed: set[Hashable] = set()  # marks of edits that failed in the same surroundings
-        self.barren: dict[str, tuple[str, bool]] = {}  # pass -> program on which it found nothing, and how thoroughly
+        self.barren: dict[str, tuple[str, bool]] = {}  # pass: program on which it found nothing, with nothing put off
         self.tries = self.accepted = self.round = self.rollbacks = 0
         self.free: Counter[str] = Counter()
         self.pass_name = ""
@@ -269,15 +269,19 @@ class _Engine:
         self.pass_name = each.name
         while True:
             before = self.current
-            seen = (digest(before), self.thorough)
-            if self.barren.get(each.name) in (seen, (seen[0], True)):
+            on, whole = self.barren.get(each.name, ("", False))
+            if on == digest(before) and (whole or not self.thorough):
+                self.put_off |= not whole
                 return
             self._tell("pass")
+            put_off, self.put_off = self.put_off, False
             self._search(each, self._edits(each))
             if each.grows:
                 self._trials(each)
+            whole = self.thorough or not self.put_off
+            self.put_off |= put_off
             if self.current is before:
-                self.barren[each.name] = seen
+                self.barren[each.name] = (digest(before), whole)
                 return
             if self.current.size.tokens < before.size.tokens:
                 return
@@ -584,10 +588,12 @@ class _Engine:
 def _marks(program: Program, name: str, edits: Sequence[Edit]) -> dict[Edit, Hashable]:
     """What tells an edit and its surroundings again in a later round: its words, and the top-level statements touched.
 
-    The surroundings are the text of those statements. Effects across them are missed, hence the last, thorough round.
+    The surroundings are the text of those statements; for an edit of a whole one, which others depend on, the whole
+    program. Effects across statements are missed otherwise, hence the last, thorough round.
     """
     text, spans = program.text, program.spans
-    starts = sorted(spans[statement][0] for statement in program.module.body if statement in spans)
+    tops = sorted(spans[statement] for statement in program.module.body if statement in spans)
+    starts = [start for start, _ in tops]
     marks: dict[Edit, Hashable] = {}
     alike: Counter[Hashable] = Counter()
     for edit in edits:
@@ -597,6 +603,8 @@ def _marks(program: Program, name: str, edits: Sequence[Edit]) -> dict[Edit, Has
         first, last = bisect_right(starts, low), bisect_right(starts, max(low, high - 1))
         begin = starts[first - 1] if first else 0
         finish = starts[last] if last < len(starts) else len(text)
+        if any(low <= start and end <= high for start, end in tops[max(0, first - 1) : last]):
+            begin, finish = 0, len(text)
         mark = (name, _LINE.sub("", edit.what), low - begin, high - begin, text[begin:finish])
         alike[mark] += 1  # alternatives may read the same: told apart by their order
         marks[edit] = (*mark, alike[mark])

@@ -6,7 +6,7 @@ whole text of a node with its comments and newline, and the places where a line'
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -49,11 +49,12 @@ class Layout:
             end = self.outer[child][0]
         return end
 
-    def reindented(self, start: int, end: int, old: str, new: str) -> str:
-        """The text of a stretch with the indent columns `old` of its logical lines written as `new`."""
+    def reindented(self, start: int, end: int, old: str, new: str, *, midline: bool = False) -> str:
+        """The text of a stretch with the indent columns `old` of its logical lines written as `new`. If the stretch
+        begins `midline`, the indentation before it is not its own, even where that is no columns wide."""
         text, starts, ends = self.text, self.indent_starts, self.indent_ends
         out: list[str] = []
-        at = bisect_left(starts, start)
+        at = bisect_right(starts, start) if midline else bisect_left(starts, start)
         while at < len(starts) and starts[at] < end:
             first, last = starts[at], ends[at]
             indent = text[first:last]

@@ -13,7 +13,7 @@ order of proposal. Nothing here depends on time, so the same edits, answers, wid
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, prod
 from typing import TypeAlias
@@ -75,19 +75,24 @@ def search(
     `rng` shakes the first chances a little, for users who want another course.
     """
     edits = tuple(edits)
-    course = _Course(render, effective, max(1, width), eager)
-    for level in sorted({edit.level for edit in edits}):
-        shake = rng.uniform(0.8, 1.25) if rng else 1.0
-        members = [edit for edit in edits if edit.level == level]
-        yield from course.level({edit: min(0.99, max(0.001, prior(edit) * shake)) for edit in members})
+    shake = rng.uniform(0.8, 1.25) if rng else 1.0
+    chances = {edit: min(0.99, max(0.001, prior(edit) * shake)) for edit in edits}
+    course = _Course(chances, render, effective, max(1, width), eager)
+    while course.pending:
+        merges = course.compose_merges()
+        wave = (*merges, *course.compose_fresh(merges))
+        if wave:
+            answers = yield Wave(course.base, wave)
+            course.digest(wave, answers, merges)
     return Found(course.base, tuple(course.refused), tuple(course.undecided))
 
 
 class _Course:
-    """What one search knows. Its generator methods yield Waves; the others only compute."""
+    """What one search knows, and how it composes the next wave from that."""
 
     def __init__(
         self,
+        chances: dict[Edit, float],
         render: Callable[[Sequence[Edit]], Hashable],
         effective: Callable[[Sequence[Edit]], Sequence[Edit]],
         width: int,
@@ -97,32 +102,16 @@ class _Course:
         self.base: Subset = ()
         self.refused: list[Edit] = []
         self.undecided: list[Edit] = []
-        self.pending: dict[Edit, float] = {}  # chance of being needed, in text order
-        self.limit: dict[Edit, int] = {}  # size of the largest subset it may still be part of
-        self.patience: dict[Edit, int] = {}
+        self.pending = chances  # chance of being needed, in text order
+        self.limit = dict.fromkeys(chances, len(chances))  # size of the largest subset it may still be part of
+        self.patience = dict.fromkeys(chances, PATIENCE)
         self.failed: set[Hashable] = set()  # renderings that were refused
         self.unmerged: list[list[Subset]] = []  # groups of subsets, each of which held on top of a former base
-
-    def level(self, chances: dict[Edit, float]) -> Search:
-        """Settle all edits of one level."""
-        self.pending = chances
-        self.limit = dict.fromkeys(chances, len(chances))
-        self.patience = dict.fromkeys(chances, PATIENCE)
-        if self.base:  # an accepted outer block takes the edits inside it along
-            alive = self._alive(list(chances))
-            self.pending = {edit: chance for edit, chance in chances.items() if edit in alive}
-        while self.pending:
-            merges = self._compose_merges()
-            fresh = self._compose_fresh(merges)
-            wave = (*merges, *fresh)
-            if wave:
-                answers = yield Wave(self.base, wave)
-                self._digest(wave, answers, [*merges.values(), *([subset] for subset in fresh)])
-        return Found(self.base, tuple(self.refused), tuple(self.undecided))
+        self.pruned: int | None = None  # the level whose vanished edits were dropped last
 
     # Composing a wave
 
-    def _compose_merges(self) -> dict[Subset, list[Subset]]:
+    def compose_merges(self) -> dict[Subset, list[Subset]]:
         """What held at the same time is to be merged: the union of each group, and of what it is the union."""
         merges: dict[Subset, list[Subset]] = {}
         todo, self.unmerged = self.unmerged, []
@@ -142,27 +131,43 @@ class _Course:
                 self._refuse(union)
         return merges
 
-    def _compose_fresh(self, merges: Iterable[Subset]) -> list[Subset]:
-        """Disjoint subsets of what was not yet seen to hold, as many as the wave has room for.
+    def compose_fresh(self, merges: Iterable[Subset]) -> list[Subset]:
+        """Disjoint subsets of what was not yet seen to hold, from the outermost level that is left.
+
+        Where half of the lanes would idle, deeper levels lend what does not lie inside anything in the wave.
+        """
+        wave = list(merges)
+        merging = len(wave)
+        busy = {edit for group in (*self.unmerged, wave) for subset in group for edit in subset}
+        for level in sorted({edit.level for edit in self.pending}):
+            left = [edit for edit in self.pending if edit.level == level and edit not in busy]
+            if len(wave) == merging:
+                if self.base and self.pruned != level:  # accepted outer blocks take the edits inside them along
+                    left = self._alive(left, self.base)
+                    self.pruned = level
+                self._carve(left, wave, self.width)
+            elif len(wave) < self.width // 2:
+                self._carve(self._alive(left, (*self.base, *_flat(wave))), wave, self.width // 2)
+        return wave[merging:]
+
+    def _carve(self, left: list[Edit], wave: list[Subset], width: int) -> None:
+        """Add subsets of `left` to the wave.
 
         An alternative waits until all that are preferred to it were refused. Only where lanes would idle otherwise it
         goes beside them, if each is tried alone, so that the order of proposal is still the order of preference.
         """
-        merging = [edit for union in merges for edit in union]
-        busy = {*merging, *(edit for group in self.unmerged for subset in group for edit in subset)}
-        room = self.width - len(list(merges))
-        fresh: list[Subset] = []
         here = self.render(self.base)
-        left = [edit for edit in self.pending if edit not in busy]
-        while left and len(fresh) < room:
-            fit = self._fitting(left, merging)
+        before = tuple(_flat(wave))
+        fresh = len(wave)
+        while left and len(wave) < width:
+            fit = self._fitting(left, before)
             if not fit:
-                if not busy:  # all of them conflict with what is accepted
+                if not before:  # all of them conflict with what is accepted
                     self._drop(left)
-                break
+                return
             rest = tuple(sorted(fit, key=lambda edit: round(self.pending[edit], 9)))  # text order on equal chance
             cap = self._cap(rest)
-            while rest and len(fresh) < room:
+            while rest and len(wave) < width:
                 size = self._best_size(rest, cap)
                 subset, rest = rest[:size], rest[size:]
                 seen = self.render(self.base + subset)
@@ -171,12 +176,11 @@ class _Course:
                 elif seen in self.failed:
                     self._refuse(subset)
                 else:
-                    fresh.append(subset)
-            if fresh and (self.eager > 1 or any(len(subset) > 1 for subset in fresh)):
-                break
+                    wave.append(subset)
+            if len(wave) > fresh and (self.eager > 1 or any(len(subset) > 1 for subset in wave[fresh:])):
+                return
             fitting = set(fit)
             left = [edit for edit in left if edit not in fitting]
-        return fresh
 
     def _fitting(self, edits: Sequence[Edit], beside: Sequence[Edit] = ()) -> Subset:
         """Those of `edits` that conflict neither with the base, nor with `beside`, nor with an earlier one."""
@@ -204,23 +208,29 @@ class _Course:
                 best, size = value, count
         return size
 
-    def _alive(self, edits: list[Edit]) -> set[Edit]:
-        """Those that still change something. Whole groups are settled by one rendering each."""
-        if not edits or self.render((*self.base, *edits)) == self.render(self.base):
-            return set()
+    def _alive(self, edits: list[Edit], base: Sequence[Edit]) -> list[Edit]:
+        """Those that still change something on top of `base`; the others are dropped if it is the accepted base. Whole
+        groups are settled by one rendering each."""
+        if not edits or self.render((*base, *edits)) == self.render(base):
+            if base is self.base:
+                self._drop(edits)
+            return []
         if len(edits) == 1:
-            return set(edits)
+            return edits
         half = len(edits) // 2
-        return self._alive(edits[:half]) | self._alive(edits[half:])
+        return self._alive(edits[:half], base) + self._alive(edits[half:], base)
 
     # Learning from answers
 
-    def _digest(self, wave: Sequence[Subset], answers: Sequence[bool | None], groups: list[list[Subset]]) -> None:
+    def digest(
+        self, wave: Sequence[Subset], answers: Sequence[bool | None], merges: Mapping[Subset, list[Subset]]
+    ) -> None:
         """Accept the first proposal that held. The others that did are merged in the next wave, beside fresh ones; a
         group that does not go together is folded by halves, in order."""
         held: list[Subset] = []
         apart: list[list[Subset]] = []
-        for subset, answer, group in zip(wave, answers, groups, strict=True):
+        for subset, answer in zip(wave, answers, strict=True):
+            group = merges.get(subset, [subset])
             if answer is False:
                 self.failed.add(self.render(self.base + subset))
             if answer:
@@ -267,6 +277,10 @@ class _Course:
     def _drop(self, edits: Iterable[Edit]) -> None:
         for edit in edits:
             self.pending.pop(edit, None)
+
+
+def _flat(subsets: Iterable[Subset]) -> list[Edit]:
+    return [edit for subset in subsets for edit in subset]
 
 
 def _halves(group: list[Subset]) -> list[list[Subset]]:

@@ -31,12 +31,22 @@ class Kind(Enum):
     FIXED = "nothing else than what stands there"
 
 
+class Member(Enum):
+    """What a place takes, or a text is, beyond expressions."""
+
+    NONE = "an expression"
+    ELEMENT = "or starred"
+    ARGUMENT = "or starred, or with a keyword"
+    OTHER = "fits nowhere else"
+
+
 @dataclass(frozen=True)
 class Slot:
-    """A place for an expression."""
+    """A place for an expression. `member`: as a member of a list, so that `*x` (or `x=1`) may stand there too."""
 
     level: int = TEST
     kind: Kind = Kind.VALUE
+    member: Member = Member.NONE
 
 
 _NAME = Slot(ATOM, Kind.NAME)
@@ -121,7 +131,7 @@ _SLOTS: dict[type[cst.CSTNode], dict[str, Slot]] = {
     cst.ConcatenatedString: {"left": _FIXED, "right": _FIXED},
     cst.ImportAlias: {"name": _DOTTED},
     cst.ImportFrom: {"module": _DOTTED},
-    cst.NameItem: {"item": _NAME},
+    cst.NameItem: {"name": _NAME},
     cst.FunctionDef: {"name": _NAME},
     cst.ClassDef: {"name": _NAME},
     cst.Param: {"name": _NAME},
@@ -167,6 +177,10 @@ def _own_slot(node: cst.CSTNode, parent: cst.CSTNode) -> Slot | None:
         if own == POWER:
             return Slot(AWAIT) if node is parent.left else Slot(UNARY)
         return Slot(own if node is parent.left else own + 1)
+    if isinstance(parent, cst.Element) or (isinstance(parent, cst.Arg) and node is parent.value):
+        if isinstance(parent, cst.Element):
+            return Slot(member=Member.ELEMENT)
+        return Slot() if parent.star or parent.keyword else Slot(member=Member.ARGUMENT)
     if isinstance(parent, cst.UnaryOperation):
         return Slot(NOT if isinstance(parent.operator, cst.Not) else UNARY)
     for name, wanted in _SLOTS.get(type(parent), {}).items():

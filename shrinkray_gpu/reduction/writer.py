@@ -23,6 +23,7 @@ from shrinkray_gpu.reduction.slots import (
     TEST,
     YIELD,
     Kind,
+    Member,
     Slot,
     in_target,
     is_dotted,
@@ -42,6 +43,9 @@ Chunk: TypeAlias = tuple[bool, str]
 
 _CLAUSES = (cst.Else, cst.Finally, cst.ExceptHandler, cst.ExceptStarHandler, cst.MatchCase, cst.Decorator)
 _VANISHING = (*_CLAUSES, cst.AsName, cst.Annotation, cst.CompIf, cst.From)
+_MEMBERS = {cst.StarredElement: Member.ELEMENT, cst.Arg: Member.ARGUMENT}
+_LINES = (*_CLAUSES, cst.Module, cst.BaseStatement, cst.BaseSuite, cst.EmptyLine)
+"""Nodes whose text begins where a line begins."""
 _DISPLAYS = (cst.Tuple, cst.List, cst.Set, cst.Dict)
 
 
@@ -56,13 +60,16 @@ class Rendered:
     dotted: bool = False
     single: bool = False
     target: bool = False
-    starred: bool = False
+    member: Member = Member.NONE
 
     def fits(self, where: Slot) -> bool:
         """Whether it may stand there, if need be with parentheses."""
+        if self.member is not Member.NONE and breaks_line(self.text):
+            return False
         match where.kind:
             case Kind.VALUE:
-                return not self.starred
+                wide = (Member.NONE, where.member, Member.ELEMENT if where.member is Member.ARGUMENT else Member.NONE)
+                return self.member in wide
             case Kind.TARGET:
                 return self.target
             case Kind.SINGLE:
@@ -92,10 +99,13 @@ class Writer:
         self._inserted: dict[Node, list[tuple[int, Insert]]] = {}
         self._dirty: set[Node] = set()
         self._trace: list[int] = []  # the owners of the changes applied so far
-        self._active: set[Node] = set()  # replaced nodes whose template is being written
+        self._active: set[object] = set()  # what a template is being written for
         self._old = self._new = ""  # the indentation to be rewritten, and as what
+        self._templates = 0
+        self._budget = 200
         for owner, change in changes:
             self._note(owner, change)
+            self._budget += 4
 
     def _note(self, owner: int, change: Change) -> None:
         match change:
@@ -118,13 +128,13 @@ class Writer:
 
     # -- verbatim text ---------------------------------------------------------------------------------------------
 
-    def _slice(self, first: int, last: int) -> str:
+    def _slice(self, first: int, last: int, *, midline: bool = False) -> str:
         if self._old == self._new:
             return self.layout.text[first:last]
-        return self.layout.reindented(first, last, self._old, self._new)
+        return self.layout.reindented(first, last, self._old, self._new, midline=midline)
 
     def _verbatim(self, node: Node) -> str:
-        return self._slice(*self.layout.outer[node])
+        return self._slice(*self.layout.outer[node], midline=not isinstance(node, _LINES))
 
     @contextmanager
     def _shifted(self, old: str, new: str) -> Iterator[None]:
@@ -153,13 +163,14 @@ class Writer:
                     work.append((first, 1, stop, child))
         work.sort(key=lambda item: item[:2])
         out = ""
+        midline = not isinstance(node, _LINES)
         for first, _, stop, what in work:
             if first < at:
                 continue  # within a cut
-            out = join(out, self._slice(at, first))
+            out = join(out, self._slice(at, first, midline=midline))
             out = join(out, what if isinstance(what, str) else self._emit(what))
             at = stop
-        return join(out, self._slice(at, last))
+        return join(out, self._slice(at, last, midline=midline))
 
     # -- any node in its own place ---------------------------------------------------------------------------------
 
@@ -196,6 +207,20 @@ class Writer:
         """What was put in since the mark does not fit: the latest of the edits behind it goes."""
         if len(self._trace) > mark:
             self.misfits.add(max(self._trace[mark:]))
+
+    @contextmanager
+    def _applying(self, owner: int, change: object) -> Iterator[bool]:
+        """Whether a change with a template can be written here: not within itself, and not without end. Templates that
+        keep nodes from elsewhere can contain each other, or double with each level."""
+        self._trace.append(owner)
+        self._templates += 1
+        if change in self._active or self._templates > self._budget:
+            self.misfits.add(owner)
+            yield False
+            return
+        self._active.add(change)
+        yield True
+        self._active.discard(change)
 
     def _gone(self, node: Node | None) -> bool:
         if node is None or node not in self._removed:
@@ -247,8 +272,8 @@ class Writer:
         ):
             node = node.value
         if not isinstance(node, cst.BaseExpression) or isinstance(node, cst.StarredElement):
-            starred = isinstance(node, cst.StarredElement | cst.StarredDictElement | cst.Arg)
-            return Rendered(self._core(node, itself=True), ATOM, fresh=True, starred=starred)
+            member = _MEMBERS.get(type(node), Member.OTHER)
+            return Rendered(self._core(node, itself=True), ATOM, fresh=True, member=member)
         rendered = self._expression(node, itself=node is replaced)
         if rendered.fresh:
             return rendered
@@ -265,35 +290,28 @@ class Writer:
     def _template(self, node: Node) -> Rendered:
         """What replaces an expression or a member of a list."""
         owner, by = self._replaced[node]
-        self._trace.append(owner)
-        if node in self._active:
-            self.misfits.add(owner)  # it would contain itself
-            return Rendered(self._verbatim(node), ATOM, fresh=True)
-        self._active.add(node)
+        with self._applying(owner, node) as possible:
+            if not possible:
+                return Rendered(self._verbatim(node), ATOM, fresh=True)
+            return replace(self._filled(by, node, owner), fresh=True)
+
+    def _filled(self, by: Template, node: Node, owner: int) -> Rendered:
         shape = expression_shape(skeleton(by))
         kept = iter([part for part in by if not isinstance(part, str)])
         if shape.one_hole:
-            rendered = self._kept(next(kept), node)
-        else:
-            out = ""
-            for part in shape.parts:
-                if isinstance(part, Hole):
-                    inner = self._kept(next(kept), node)
-                    if not (inner.fits(part.slot) or inner.starred):
-                        self.misfits.add(owner)
-                    out = join(out, inner.at(part.slot))
-                else:
-                    out = join(out, str(part))
-            rendered = Rendered(
-                out,
-                shape.level,
-                name=shape.name,
-                dotted=shape.dotted,
-                single=shape.single,
-                target=shape.target,
-            )
-        self._active.discard(node)
-        return replace(rendered, fresh=True)
+            return self._kept(next(kept), node)
+        out = ""
+        for part in shape.parts:
+            if isinstance(part, Hole):
+                inner = self._kept(next(kept), node)
+                if not inner.fits(part.slot):
+                    self.misfits.add(owner)
+                out = join(out, inner.at(part.slot))
+            else:
+                out = join(out, str(part))
+        return Rendered(
+            out, shape.level, name=shape.name, dotted=shape.dotted, single=shape.single, target=shape.target
+        )
 
     def _field(self, node: cst.FormattedStringExpression) -> str:
         """A changed field of an f-string must do without the string's own quote, backslashes and line ends (PEP 701
@@ -429,14 +447,15 @@ class Writer:
             _, by = self._replaced[node]
             lone = expression_shape(skeleton(by)).one_hole
             needs = rendered.level < TEST if lone else rendered.level in (ALWAYS, YIELD)
+            needs = needs or (rendered.level < ATOM and breaks_line(rendered.text))
             if isinstance(node, cst.Element | cst.StarredElement):
                 self._check_element(node, rendered)
-            return f"({rendered.text})" if needs and not rendered.starred else rendered.text
+            return f"({rendered.text})" if needs else rendered.text
         if node in self._inserted or node in self._unwrapped:
             self._unsupported(node)
         end = self.layout.core_end(node)
         if node not in self._dirty:
-            return self._slice(self.layout.outer[node][0], end)
+            return self._slice(self.layout.outer[node][0], end, midline=True)
         if isinstance(node, cst.Param):
             return self._splice(node, end=end)
         return self._splice(node, end=end, cuts=self._optional_cuts(node))
@@ -516,8 +535,9 @@ class Writer:
     def _inserts(self, node: Node, indent: str) -> str:
         out = ""
         for owner, insert in self._inserted.get(node, ()):
-            self._trace.append(owner)
-            out += "".join(self._lines(by, node, indent) for by in insert.statements)
+            with self._applying(owner, insert) as possible:
+                if possible:
+                    out += "".join(self._lines(by, node, owner, indent) for by in insert.statements)
         return out
 
     def _changed(self, node: cst.BaseStatement) -> str:
@@ -526,12 +546,10 @@ class Writer:
         if node in self._unwrapped:
             body = self._unwrap(node, self._indent(node))
             return self._leading(node) + body if body else ""
-        if node in self._replaced and node not in self._active:
+        if node in self._replaced:
             owner, by = self._replaced[node]
-            self._trace.append(owner)
-            self._active.add(node)
-            whole, text = self._statement_template(by, node, self._indent(node))
-            self._active.discard(node)
+            with self._applying(owner, node) as possible:
+                whole, text = self._statement_template(by, node, owner, self._indent(node)) if possible else (True, "")
             if not whole and text:
                 trailing = self._trailing(node) if isinstance(node, cst.SimpleStatementLine) else "\n"
                 text = self._indent(node) + text + trailing
@@ -568,9 +586,11 @@ class Writer:
 
     def _unwrap(self, node: Node, indent: str) -> str:
         owner, change = self._unwrapped[node]
-        self._trace.append(owner)
-        before = "".join(self._lines(by, node, indent) for by in change.before)
-        return before + "".join(self._suite_lines(kept, indent) for kept in change.keep)
+        with self._applying(owner, change) as possible:
+            if not possible:
+                return ""
+            before = "".join(self._lines(by, node, owner, indent) for by in change.before)
+            return before + "".join(self._suite_lines(kept, indent) for kept in change.keep)
 
     def _chain(self, head: cst.If) -> str:
         """`if`, `elif`, `else`: the first arm that is left is the `if`; an `else` alone is no question any more."""
@@ -597,8 +617,10 @@ class Writer:
             return lead + body if body else ""
         out = lead
         for number, arm in enumerate(left):
-            first = self.layout.inner[arm][0]
-            cut = (first, first + len("if" if arm is head else "elif"), "elif" if number else "if")
+            word = self.layout.inner[arm][0]
+            first = word - len(self.layout.indent_of[arm])
+            old = "elif" if isinstance(self.layout.parents[arm], cst.If) else "if"
+            cut = (first, word + len(old), indent + ("elif" if number else "if"))
             out += self._splice(arm, end=self.layout.outer[arm.body][1], cuts=[cut])
         if isinstance(last, cst.If):
             body = self._arm_body(last, indent + self._step(last))
@@ -716,13 +738,10 @@ class Writer:
                 return None
             if node in self._unwrapped:
                 return True, self._unwrap(node, indent)
-            if node in self._replaced and node not in self._active:
+            if node in self._replaced:
                 owner, by = self._replaced[node]
-                self._trace.append(owner)
-                self._active.add(node)
-                chunk = self._statement_template(by, node, indent)
-                self._active.discard(node)
-                return chunk
+                with self._applying(owner, node) as possible:
+                    return self._statement_template(by, node, owner, indent) if possible else None
         cuts = self._small_cuts(node)
         return None if cuts is None else (False, self._splice(node, end=self.layout.core_end(node), cuts=cuts))
 
@@ -752,15 +771,15 @@ class Writer:
 
     # -- statement templates ---------------------------------------------------------------------------------------
 
-    def _lines(self, by: Template, node: Node, indent: str) -> str:
-        whole, text = self._statement_template(by, node, indent)
+    def _lines(self, by: Template, node: Node, owner: int, indent: str) -> str:
+        whole, text = self._statement_template(by, node, owner, indent)
         return text if whole or not text else f"{indent}{text}\n"
 
-    def _statement_template(self, by: Template, node: Node, indent: str) -> Chunk:
+    def _statement_template(self, by: Template, node: Node, owner: int, indent: str) -> Chunk:
         shape = statement_shape(skeleton(by))
         kept = iter([part for part in by if not isinstance(part, str)])
         if shape.one_hole:
-            return self._kept_statement(next(kept), node, indent)
+            return self._kept_statement(next(kept), node, owner, indent)
         out = ""
         margin = indent
         for part in shape.parts:
@@ -770,30 +789,33 @@ class Writer:
             elif isinstance(part, Hole):
                 inner = next(kept)
                 if part.whole and not isinstance(inner, cst.BaseExpression):
-                    whole, text = self._kept_statement(inner, node, margin)
-                    out += text.removeprefix(margin).removesuffix("\n") if whole else text or "pass"
+                    whole, text = self._kept_statement(inner, node, owner, margin)
+                    out += (text.removeprefix(margin).removesuffix("\n") if whole else text) or "pass"
                     continue
                 rendered = self._kept(inner, node)
-                if not rendered.fits(part.slot) and not rendered.starred:
-                    self._blame(0)
+                if not rendered.fits(part.slot):
+                    self.misfits.add(owner)
                 out = join(out, rendered.at(part.slot))
             else:
                 out = join(out, part)
         return shape.lines, out
 
-    def _kept_statement(self, kept: Node, node: Node, indent: str) -> Chunk:
+    def _kept_statement(self, kept: Node, node: Node, owner: int, indent: str) -> Chunk:
         """A kept node that stands as a statement of its own."""
         if isinstance(kept, cst.BaseStatement):
             with self._shifted(self.layout.indent_of[kept], indent):
-                text = self._statement(kept, itself=kept is node or kept in self._removed)
+                if isinstance(kept, cst.If) and isinstance(self.layout.parents[kept], cst.If):
+                    text = self._chain(kept)  # an `elif` begins a chain of its own
+                else:
+                    text = self._statement(kept, itself=kept is node or kept in self._removed)
             return True, re.sub(r"\A(?:[ \t]*\n)+", "", text)
         if isinstance(kept, cst.BaseSuite):
             return True, self._suite_lines(kept, indent)
         if isinstance(kept, cst.BaseSmallStatement):
             return self._small(kept, indent, itself=kept is node or kept in self._removed) or (False, "")
         rendered = self._kept(kept, node)
-        if rendered.starred:
-            self._blame(0)
+        if rendered.member is not Member.NONE:
+            self.misfits.add(owner)
         return False, rendered.at(Slot(YIELD))
 
 

@@ -123,7 +123,8 @@ class Pool:
 
     def _environment(self, settings: tuple[tuple[str, str], ...], device: str) -> Mapping[str, str]:
         chosen = {"CUDA_VISIBLE_DEVICES": device} if device else {}
-        return {**self.setup.environment, **dict(settings), **chosen}
+        # From the start, since tempfile remembers its folder: the parent's warm-up would fix it at /tmp.
+        return {**self.setup.environment, "TMPDIR": self.setup.scratch, **dict(settings), **chosen}
 
 
 class _Stock:

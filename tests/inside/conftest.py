@@ -49,7 +49,9 @@ def play(prepared: None, tmp_path: Path, tmp_path_factory: pytest.TempPathFactor
     """play(source, wants=..., env=...): what became of the script."""
     cache = tmp_path_factory.getbasetemp() / "triton"
 
-    def run(source: str, *, wants: frozenset[str] = frozenset(), env: dict[str, str] | None = None, arch: int = ARCH) -> Outcome:
+    def run(
+        source: str, *, wants: frozenset[str] = frozenset(), env: dict[str, str] | None = None, arch: int = ARCH
+    ) -> Outcome:
         answer, printed = tmp_path / "answer.json", tmp_path / "printed.txt"
         pid = os.fork()
         if pid == 0:

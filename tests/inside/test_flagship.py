@@ -30,7 +30,11 @@ SYNC = "torch.cuda.synchronize()\n"
 
 
 def script(rows=1, cols=4, stages=4, m=8, n=64, grid=None, end=SYNC):
-    return KERNEL + HOST.format(rows=rows, cols=cols, stages=stages, m=m, n=n, grid=m // rows if grid is None else grid) + end
+    return (
+        KERNEL
+        + HOST.format(rows=rows, cols=cols, stages=stages, m=m, n=n, grid=m // rows if grid is None else grid)
+        + end
+    )
 
 
 @pytest.mark.parametrize(("rows", "cols"), [(1, 4), (1, 8), (2, 4)])
@@ -85,7 +89,10 @@ def test_an_error_before_the_wait_is_what_the_script_dies_of(play):
 )
 def test_whatever_waits_for_the_device_brings_the_fault_to_light(play, wait):
     seen = play(script(end=wait + "\n"))
-    assert (seen.sticky, seen.error.partition("\n")[0]) == (716, "torch.AcceleratorError: CUDA error: misaligned address")
+    assert (seen.sticky, seen.error.partition("\n")[0]) == (
+        716,
+        "torch.AcceleratorError: CUDA error: misaligned address",
+    )
 
 
 def test_the_error_sticks_to_every_later_call(play):
@@ -124,7 +131,9 @@ def test_without_an_allocator_the_launch_raises_as_in_triton(play):
     assert "no allocator was set" in seen.error and seen.launches[0]["fault"] == "" and seen.sticky == 0
 
 
-@pytest.mark.parametrize("memory", ["None", "torch.empty(size, dtype=torch.int8)", "torch.empty(1, dtype=torch.int8, device='cuda')"])
+@pytest.mark.parametrize(
+    "memory", ["None", "torch.empty(size, dtype=torch.int8)", "torch.empty(1, dtype=torch.int8, device='cuda')"]
+)
 def test_an_allocator_must_give_device_memory(play, memory):
     head, _, tail = script().partition("    return torch.empty")
     seen = play(head + "    return " + memory + "\n" + tail.partition("\n")[2])

@@ -88,7 +88,8 @@ print(tuned.best_config)
 """,
     "benchmark": """
 x = torch.ones(100, device="cuda")
-print(triton.testing.do_bench(lambda: plus(x, x)), triton.testing.do_bench(lambda: plus(x, x), quantiles=[0.5, 0.2, 0.8]))
+bench = triton.testing.do_bench
+print(bench(lambda: plus(x, x)), bench(lambda: plus(x, x), quantiles=[0.5, 0.2, 0.8]))
 """,
     "generators": """
 torch.manual_seed(0)
@@ -144,7 +145,7 @@ mask = x > 0
 x[mask] = 0.0
 x[index] += 1
 x.index_add_(0, index, torch.ones(10, device="cuda"))
-print(x[index].shape, x[torch.arange(3)].device, torch.nonzero(mask).shape[0] == int(mask.sum()), len(torch.unique(index)))
+print(x[index].shape, x[torch.arange(3)].device, len(torch.nonzero(mask)) == int(mask.sum()), torch.unique(index))
 """,
     "properties": """
 p = torch.cuda.get_device_properties(torch.cuda.current_device())
@@ -199,16 +200,37 @@ def test_runs_to_its_end(play, name):
 
 REFUSED = {
     "mixed devices": ("torch.ones(3, device='cuda') + torch.ones(3)", "Expected all tensors to be on the same device"),
-    "index on the GPU": ("torch.ones(3)[torch.zeros(1, dtype=torch.int64, device='cuda')]", "indices should be either on cpu"),
+    "index on the GPU": (
+        "torch.ones(3)[torch.zeros(1, dtype=torch.int64, device='cuda')]",
+        "indices should be either on cpu",
+    ),
     "numpy": ("torch.ones(3, device='cuda').numpy()", "can't convert cuda:0 device type tensor to numpy"),
-    "wrong generator": ("torch.randn(3, device='cuda', generator=torch.Generator())", "Expected a 'cuda' device type for generator"),
+    "wrong generator": (
+        "torch.randn(3, device='cuda', generator=torch.Generator())",
+        "Expected a 'cuda' device type for generator",
+    ),
     "no such device": ("torch.ones(3, device='cuda:1')", "invalid device ordinal"),
     "cpu pointer": ("plus(torch.ones(3), torch.ones(3))", "cannot be accessed from Triton (cpu tensor?)"),
-    "grid too large": ("add[(1, 70000)](*[torch.ones(64, device='cuda')] * 3, 64, 64)", "Triton Error [CUDA]: invalid argument"),
-    "torch.compile": ("torch.compile(lambda x: x + 1)(torch.ones(3, device='cuda'))", "torch.compile does not run on the virtual GPU"),
-    "too many warps": ("add[(1,)](*[torch.ones(64, device='cuda')] * 3, 64, 64, num_warps=64)", "out of resource: threads"),
-    "wrong dtype": ("torch.testing.assert_close(plus(*[torch.ones(3, device='cuda')] * 2), torch.ones(3, device='cuda').half())", "dtype"),
-    "wrong value that is known": ("torch.testing.assert_close(torch.ones(3, device='cuda'), torch.zeros(3, device='cuda'))", "not close"),
+    "grid too large": (
+        "add[(1, 70000)](*[torch.ones(64, device='cuda')] * 3, 64, 64)",
+        "Triton Error [CUDA]: invalid argument",
+    ),
+    "torch.compile": (
+        "torch.compile(lambda x: x + 1)(torch.ones(3, device='cuda'))",
+        "torch.compile does not run on the virtual GPU",
+    ),
+    "too many warps": (
+        "add[(1,)](*[torch.ones(64, device='cuda')] * 3, 64, 64, num_warps=64)",
+        "out of resource: threads",
+    ),
+    "wrong dtype": (
+        "torch.testing.assert_close(plus(*[torch.ones(3, device='cuda')] * 2), torch.ones(3, device='cuda').half())",
+        "dtype",
+    ),
+    "wrong value that is known": (
+        "torch.testing.assert_close(torch.ones(3, device='cuda'), torch.zeros(3, device='cuda'))",
+        "not close",
+    ),
     "wait in a capture": (
         "graph = torch.cuda.CUDAGraph()\nwith torch.cuda.graph(graph): torch.ones(1, device='cuda').item()",
         "not permitted when stream is capturing",
@@ -266,11 +288,14 @@ def test_the_interpreter_computes_real_values(play):
 
 
 def test_inputs_keep_their_values_and_outputs_become_unknown(play):
-    seen = play(HEAD + """
+    seen = play(
+        HEAD
+        + """
 x = torch.ones(8, device="cuda")
 out = plus(x, x)
 plus(out, x)
-""")
+"""
+    )
     first, second = (launch["args"] for launch in seen.launches)
     assert second[0] == "f32[8] s(1,) +0 @0%128 #?"
     assert second[1] == first[0] != second[0]

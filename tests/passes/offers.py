@@ -1,35 +1,49 @@
-"""What the pass tests ask: what does this pass offer for this text, and what comes of it?"""
+"""What the tests of one pass ask: which edits it offers for a source, and what a script is after some of them."""
 
 from __future__ import annotations
 
+import ast
+import random
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from textwrap import dedent
-from types import ModuleType
 
 from shrinkray_gpu.reduction.edit import Edit
-from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.reduction.program import Program, read_program
 from shrinkray_gpu.reduction.render import render
 
-
-def offers(a_pass: ModuleType, text: str) -> dict[str, str]:
-    """Each offer by its `what`, with the text that it alone gives."""
-    program = Program.from_text(dedent(text).lstrip("\n"))
-    found = list(a_pass.find(program))
-    assert len({edit.what for edit in found}) == len(found), "two offers of one name"
-    return {edit.what: _text(program, [edit]) for edit in found}
+SAMPLES = [Path(__file__).parent / "samples" / name for name in ("autotuned_matmul.py", "row_scale.py")]
+Find = Callable[[Program], Iterable[Edit]]
 
 
-def all_at_once(a_pass: ModuleType, text: str) -> str:
-    """The text when everything that agrees with what comes before it is taken."""
-    program = Program.from_text(dedent(text).lstrip("\n"))
-    return _text(program, list(a_pass.find(program)))
+def program(source: str) -> Program:
+    return Program.from_text(dedent(source).lstrip("\n"))
 
 
-def lines(text: str) -> str:
-    """An expected text, written indented."""
-    return dedent(text).lstrip("\n")
+def tidy(source: str) -> str:
+    """The same text for the same program, whatever its layout."""
+    return ast.unparse(ast.parse(dedent(source).lstrip("\n")))
 
 
-def _text(program: Program, edits: list[Edit]) -> str:
-    result = render(program, edits)
-    assert result.parses
-    return result.text
+def results(find: Find, source: str) -> list[str]:
+    """The program after each edit alone, in the order of preference."""
+    start = program(source)
+    return [tidy(render(start, [edit]).text) for edit in find(start)]
+
+
+def offered(find: Find, source: str, want: str) -> bool:
+    return tidy(want) in results(find, source)
+
+
+def assert_subsets_parse(find: Find, sample: Path, rounds: int = 25) -> None:
+    """Each edit alone, and random subsets, through three accepted steps."""
+    rng = random.Random(sample.name)
+    start = read_program(sample)
+    for _ in range(3):
+        edits = list(find(start))
+        subsets = [[edit] for edit in rng.sample(edits, min(len(edits), 40))]
+        subsets += [rng.sample(edits, rng.randint(0, len(edits))) for _ in range(rounds)]
+        for subset in subsets:
+            after = render(start, subset)
+            assert after.parses, [edit.what for edit in subset]
+        start = render(start, rng.sample(edits, len(edits) // 3))

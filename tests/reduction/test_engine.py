@@ -151,7 +151,7 @@ def test_a_smaller_literal_alone_starts_no_new_round(tmp_path: Path) -> None:
 
 def test_edits_that_failed_wait_for_the_last_round_while_their_surroundings_stay(tmp_path: Path) -> None:
     kernel = "def kernel():\n" + "".join(f"    k{i} = {i}\n" for i in range(12))
-    chain = "".join(f"c{i} = {i}\n" for i in range(5))
+    chain = "def chain():\n" + "".join(f"    c{i} = {i}\n" for i in range(5))
     # All of the kernel is needed, and the chain can be taken off from its end only.
     bench = Bench(lambda text: text.startswith(kernel) and (kernel + chain).startswith(text))
     result = bench.reduce(kernel + chain, tmp_path, width=1)
@@ -254,6 +254,22 @@ def test_a_provisional_no_is_asked_again_in_the_last_round(tmp_path: Path) -> No
     result = Bench(has()).reduce(LONG, tmp_path, judge=judge, insist=insisting.append)
     assert result.program.text == "s7 = 7\n"
     assert True in insisting
+
+
+def test_the_last_round_comes_even_if_the_round_before_had_nothing_left_to_do(tmp_path: Path) -> None:
+    """The first round makes progress, the second finds both passes exhausted; a doubt of the first is still open."""
+    insisting: list[bool] = [False]
+
+    def judge(programs: Sequence[Program]) -> list[Verdict]:
+        answers = []
+        for program in programs:
+            swallowed = has("s7 ")(program.text) and "s7 = 7" not in program.text and not insisting[-1]
+            faults = "s7 " in program.text and not swallowed
+            answers.append(Verdict(Answer.FAULTS if faults else Answer.PASSES, provisional=swallowed))
+        return answers
+
+    result = Bench(has()).reduce(LONG, tmp_path, judge=judge, insist=insisting.append, passes=(statements, numbers))
+    assert result.program.text == "s7 = 0\n"
 
 
 def test_unknown_is_not_remembered(tmp_path: Path) -> None:

@@ -116,8 +116,10 @@ def test_levels_go_in_order_and_what_vanished_is_not_asked() -> None:
         removed = names(subset)
         return removed - {"inner"} if "outer" in removed else removed
 
-    course = drive(edits, lambda removed: True, render=render)
-    assert course.waves == [[{"outer"}], [{"other"}]]
+    serial = drive(edits, lambda removed: True, render=render, width=1)
+    assert serial.waves == [[{"outer"}], [{"other"}]]
+    parallel = drive(edits, lambda removed: True, render=render, width=8)
+    assert parallel.waves[0] == [{"outer"}, {"other"}], "idle lanes take deeper edits, but none inside what is tried"
 
 
 def test_an_edit_without_effect_is_not_asked() -> None:

@@ -2,7 +2,8 @@
 
 calls      a call -> the body of the function, method or kernel helper
 objects    an object whose methods are gone -> plain variables; configuration objects -> their values
-closures   lambdas, functools.partial, the grid function of a launch
+closures   functools.partial -> the call; a lambda -> where it is used
+guard      `if __name__ == "__main__":` -> what it guards
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import chain
 
-from shrinkray_gpu.passes.inlining import calls, objects
+from shrinkray_gpu.passes.inlining import calls, closures, guard, objects
 from shrinkray_gpu.passes.inlining.apart import apart
 from shrinkray_gpu.passes.inlining.names import Names
 from shrinkray_gpu.reduction.edit import Edit
@@ -20,4 +21,7 @@ from shrinkray_gpu.reduction.program import Program
 def find(program: Program) -> Iterable[Edit]:
     """All of these, such that any subset keeps the meaning of the program."""
     names = Names(program)
-    yield from apart(chain(calls.inlinings(names), objects.dissolved(names), objects.constants(names)), names)
+    rewrites = chain(
+        calls.inlinings(names), objects.dissolved(names), objects.constants(names), closures.carried(names)
+    )
+    return [*guard.guards(names), *apart(rewrites, names)]

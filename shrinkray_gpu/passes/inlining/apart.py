@@ -1,9 +1,9 @@
 """Edits that are in each other's way exclude each other.
 
-Inlining `g` copies its body. If another Edit of the same subset inlines `f` inside that body and drops `f`, then the copy
-calls a function that is gone: text that was copied does not know what else changes. The same goes for two Edits that
-both bring a variable `total` into one scope. The renderer lets two Edits exclude each other if they put different things
-in the place of one node, so one of such a pair gets a change that puts a node of the other in its own place.
+Inlining `g` copies its body. If another Edit of the same subset inlines `f` inside that body and drops `f`, then the
+copy calls a function that is gone: text that was copied does not know what else changes. The same goes for two Edits
+that both bring a variable `total` into one scope. The renderer lets two Edits exclude each other if they put different
+things in the place of one node, so one of such a pair gets a change that puts a node of the other in its own place.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from shrinkray_gpu.reduction.edit import Edit, Replace
 
 def apart(rewrites: Iterable[Rewrite], names: Names) -> Iterator[Edit]:
     """The Edits of the Rewrites, those that copy least first."""
-    made = [(each, edit) for each in rewrites if (edit := each.edit()) is not None]
+    made = [(each, each.edit()) for each in rewrites if not each.clashes]
     made.sort(key=lambda pair: len(pair[0].copied_calls))
     locks: dict[int, list[cst.CSTNode]] = {}
     for (first, (one, _)), (second, (other, _)) in combinations(enumerate(made), 2):

@@ -6,6 +6,7 @@ evaluated once, where it stood, and is given to a variable first.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -142,11 +143,18 @@ def effect_free(node: cst.CSTNode) -> bool:
     return not any(isinstance(each, cst.Call | cst.Await | cst.Yield | cst.NamedExpr) for each in walk(node))
 
 
+def may_repeat(value: cst.BaseExpression, mentions: Sequence[cst.Name], callee: Callee, names: Names) -> bool:
+    """Whether a body that only computes may evaluate the argument in its own time and as often as it likes."""
+    made = cst.Lambda | cst.GeneratorExp | cst.List | cst.Dict | cst.Set | cst.ListComp | cst.SetComp | cst.DictComp
+    if callee.value is None or not effect_free(callee.value) or not effect_free(value):
+        return False
+    in_text = any(isinstance(above, cst.FormattedString) for each in mentions for above in names.around(each))
+    return not in_text and not any(isinstance(each, made) for part in (callee.value, value) for each in walk(part))
+
+
 def uses(param: str, callee: Callee, names: Names) -> list[cst.Name]:
     """Where the body mentions the parameter or local."""
-    found = names.occurrences.get((callee.scope, param), [])
-    moved = {id(node) for part in (*callee.statements, callee.value) if part is not None for node in walk(part)}
-    return [each for each in found if id(each) in moved]
+    return [each for each in names.occurrences.get((callee.scope, param), []) if each in callee.nodes]
 
 
 def enclosing_scopes(name: cst.Name, callee: Callee, names: Names) -> list[Scope]:
@@ -160,7 +168,7 @@ def enclosing_scopes(name: cst.Name, callee: Callee, names: Names) -> list[Scope
 
 def closures_over(name: cst.Name, callee: Callee, names: Names) -> list[cst.CSTNode]:
     """Functions and generators inside the callee that look the name up when they run, perhaps much later."""
-    found = []
+    found: list[cst.CSTNode] = []
     for above in names.around(name):
         if above is callee.node:
             break
@@ -220,3 +228,18 @@ def bound_once(value: cst.BaseExpression, call: cst.Call, names: Names) -> bool:
         return False
     found = [each for each in walk(value) if isinstance(each, cst.Name) and each in names.scopes]
     return all(len(names.bindings(names.owner(names.scope(each), each.value), each.value)) <= 1 for each in found)
+
+
+def fits_everywhere(
+    value: cst.BaseExpression, mentions: Sequence[cst.BaseExpression], call: cst.Call, names: Names
+) -> bool:
+    """Whether a value that was given to a call may be written in the place of these expressions, wherever they are."""
+    if constant(value):
+        quoted = any(isinstance(each, cst.SimpleString) for each in walk(value))
+        texts = (above for each in mentions for above in names.around(each))
+        return not (quoted and any(isinstance(above, cst.FormattedString) for above in texts))
+    if not stable(value, names) or not bound_once(value, call, names):
+        return False
+    words = [each for each in walk(value) if isinstance(each, cst.Name) and each in names.scopes]
+    here = {word.value: names.owner(names.scope(word), word.value) for word in words}
+    return all(names.owner(names.scope(each), word) is owner for each in mentions for word, owner in here.items())

@@ -1,4 +1,4 @@
-"""What must hold of a function before its body may stand in the place of a call; and finding the function that is called.
+"""Which function a call means, and what must hold of it before its body may stand in the place of the call.
 
 Inlined are functions whose control flow is a straight line to the last statement (or which are called in a `return`,
 so that their own returns may stay), which are bound once, do not call themselves, and do not look at their own frame.
@@ -33,6 +33,8 @@ class Callee:
     """What the last `return` returns."""
     returns_early: bool
     jit: bool
+    nodes: frozenset[cst.CSTNode]
+    """All nodes of statements and value."""
     receiver: cst.BaseExpression | None = None
     """What the first parameter is bound to, where the call does not say so: the object of a method."""
 
@@ -50,16 +52,18 @@ def callee_of(
 ) -> Callee | None:
     """The function as a Callee, if its body can move; statements that are `without` are left behind."""
     if isinstance(node, cst.Lambda):
-        inside = list(walk(node.body))
+        inside = names.walk(node.body)
         if any(isinstance(each, cst.Yield | cst.Await | cst.NamedExpr) for each in inside) or reflects(inside):
             return None
-        return Callee(node, names.scope(node.body), (), node.body, returns_early=False, jit=False)
+        return Callee(
+            node, names.scope(node.body), (), node.body, returns_early=False, jit=False, nodes=frozenset(inside)
+        )
     decorators = [decorator_name(each) for each in node.decorators]
     jit = any(each in JIT for each in decorators)
     if node.asynchronous or any(each not in JIT | GRAD_MODES | BINDERS for each in decorators):
         return None
     statements, value = split_tail([each for each in without_docstring(lines_of(node.body)) if not without(each)])
-    inside = [each for part in (*statements, value) if part is not None for each in walk(part)]
+    inside = [each for part in (*statements, value) if part is not None for each in names.walk(part)]
     if any(unmovable(each) for each in inside) or reflects(inside):
         return None
     if any(isinstance(each, cst.Yield | cst.Await) for each in own(node.body)):
@@ -68,7 +72,7 @@ def callee_of(
     scope = inner_scope(node, names)
     if scope is None or any(isinstance(each, cst.Name) and names.means(each, node) for each in inside):
         return None
-    return Callee(node, scope, tuple(statements), value, early, jit)
+    return Callee(node, scope, tuple(statements), value, early, jit, frozenset(inside))
 
 
 def unmovable(node: cst.CSTNode) -> bool:
@@ -260,13 +264,12 @@ def subclasses(owner: cst.ClassDef, names: Names) -> list[cst.ClassDef]:
     return [
         each
         for each in names.classes
-        if each is not owner
-        and any(text_of(base.value).split(".")[-1] == owner.name.value for base in each.bases)
+        if each is not owner and any(text_of(base.value).split(".")[-1] == owner.name.value for base in each.bases)
     ]
 
 
 def apply_of(owner: cst.ClassDef, names: Names) -> Callee | None:
-    """`forward` of a torch.autograd.Function without its context: what it saves is for a backward that is not inlined."""
+    """`forward` of a torch.autograd.Function without its context, which only saves things for the backward."""
     if not any(text_of(base.value).endswith("Function") for base in owner.bases):
         return None
     forward = method_named(owner, "forward", names, inherited=False)
@@ -276,8 +279,7 @@ def apply_of(owner: cst.ClassDef, names: Names) -> Callee | None:
     found = callee_of(forward, names, without=lambda each: only_saves(each, context))
     if found is None or not any(decorator_name(each) == "staticmethod" for each in forward.decorators):
         return None
-    body = [node for part in (*found.statements, found.value) if part is not None for node in walk(part)]
-    if any(isinstance(node, cst.Name) and node.value == context for node in body):
+    if any(isinstance(node, cst.Name) and node.value == context for node in found.nodes):
         return None
     return replace(found, receiver=cst.Name("None"))
 

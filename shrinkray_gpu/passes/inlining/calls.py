@@ -13,29 +13,31 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 import libcst as cst
-from libcst.metadata import ClassScope, GlobalScope, Scope
+from libcst.metadata import GlobalScope, Scope
 
-from shrinkray_gpu.passes.inlining.apart import apart
 from shrinkray_gpu.passes.inlining.arguments import (
-    Bound, bound_arguments, closures_over, effect_free, may_stand_for, stable, uses,
-)  # fmt: skip
+    Bound,
+    bound_arguments,
+    closures_over,
+    effect_free,
+    may_repeat,
+    may_stand_for,
+    uses,
+)
 from shrinkray_gpu.passes.inlining.callee import (
-    JIT, Callee, assigned_value, called, decorator_name, method_class,
-)  # fmt: skip
+    JIT,
+    Callee,
+    called,
+    decorator_name,
+    method_class,
+)
 from shrinkray_gpu.passes.inlining.moved import Rewrite, exchanged, root_of, written
-from shrinkray_gpu.passes.inlining.names import Names, is_target, walk
+from shrinkray_gpu.passes.inlining.names import Names, text_of, walk
 from shrinkray_gpu.passes.inlining.place import evaluated_before, statement_to_prefix
-from shrinkray_gpu.reduction.edit import Edit
-from shrinkray_gpu.reduction.program import Program
 
 Site = tuple[cst.Call, Callee]
 MOST_SITES = 8
 """A function called from more places than this is not copied to all of them."""
-
-
-def find(program: Program) -> Iterable[Edit]:
-    names = Names(program)
-    yield from apart(inlinings(names), names)
 
 
 def inlinings(names: Names) -> Iterable[Rewrite]:
@@ -48,7 +50,7 @@ def inlinings(names: Names) -> Iterable[Rewrite]:
         name = found[0][1].name
         if (everywhere := definition_without(found, definition, names)) is not None and len(found) <= MOST_SITES:
             rewrite = Rewrite(names, what=f"inline {name}")
-            if all([inline(rewrite, call, callee) for call, callee in found]):
+            if all([inline(rewrite, call, callee) for call, callee in found]) and not rewrite.clashes:
                 rewrite.dropped.extend(everywhere)
                 yield rewrite
                 continue
@@ -110,15 +112,22 @@ def inline(rewrite: Rewrite, call: cst.Call, callee: Callee) -> bool:
     bound = bound_arguments(call, callee, names)
     if bound is None or not means_the_same_there(callee, names.scope(call), names):
         return False
-    if any(isinstance(above, cst.FormattedString) for above in names.around(call)):
+    if not (inline_expression(rewrite, call, callee, bound) or inline_statements(rewrite, call, callee, bound)):
         return False
-    return inline_expression(rewrite, call, callee, bound) or inline_statements(rewrite, call, callee, bound)
+    in_text = any(isinstance(above, cst.FormattedString) for above in names.around(call))
+    return not in_text or call not in rewrite.swaps or fits_in_text(rewrite.swaps[call])
+
+
+def fits_in_text(node: cst.CSTNode) -> bool:
+    """Whether an expression may stand in an f-string: before Python 3.12 no quotes, line breaks or comments."""
+    unfit = cst.SimpleString | cst.FormattedString | cst.Lambda | cst.BaseDict | cst.BaseSet | cst.BaseComp
+    return not any(isinstance(each, unfit | cst.ParenthesizedWhitespace) for each in walk(node))
 
 
 def means_the_same_there(callee: Callee, target: Scope, names: Names) -> bool:
     """Whether the globals (and the outer function's variables) that the body uses are the same ones at the call."""
-    for part in (*callee.statements, *([callee.value] if callee.value else [])):
-        for name in names.variables(part):
+    for name in callee.nodes:
+        if isinstance(name, cst.Name) and name in names.scopes:
             owner = names.owner(names.scope(name), name.value)
             if not inside(owner, callee.scope) and names.owner(target, name.value) is not owner:
                 return False
@@ -143,6 +152,8 @@ def inline_expression(rewrite: Rewrite, call: cst.Call, callee: Callee, bound: S
     for each in bound:
         mentions = uses(each.name, callee, names)
         if may_stand_for(each.value, each.name, callee, call, names):
+            pass
+        elif may_repeat(each.value, mentions, callee, names) and all(effect_free(other.value) for other in bound):
             pass
         elif not mentions and effect_free(each.value):
             continue
@@ -245,7 +256,7 @@ def binding_text(bound: Bound, name: str, callee: Callee, names: Names) -> str:
     value = names.module.code_for_node(bound.value)
     if isinstance(bound.value, cst.GeneratorExp) and not bound.value.lpar:
         value = f"({value})"
-    annotation = bound.param.annotation
+    annotation = constexpr_annotation(bound.param)
     if callee.jit and annotation is not None:  # a tl.constexpr has to stay one
         return f"{name}: {names.module.code_for_node(annotation.annotation)} = {value}"
     return f"{name} = {value}"
@@ -260,7 +271,8 @@ def renaming(
     free = {
         name.value
         for name in names.variables_of_module
-        if inside(names.scope(name), callee.scope) and not inside(names.owner(names.scope(name), name.value), callee.scope)
+        if inside(names.scope(name), callee.scope)
+        and not inside(names.owner(names.scope(name), name.value), callee.scope)
     }
     renamed: dict[str, str] = {}
     for local in locals_:
@@ -271,7 +283,7 @@ def renaming(
         elif imports and local in taken:
             if not same_import(local, callee, target, names):
                 return None
-        elif name in taken or name in free:
+        elif name in taken or name in free or (name in rewrite.introduced and is_constexpr(local, callee)):
             name = rewrite.fresh(name)
         renamed[local] = name
         if local not in results:
@@ -279,6 +291,17 @@ def renaming(
             if lingers(local, callee, names):
                 rewrite.long_lived.add(name)
     return renamed
+
+
+def is_constexpr(param: str, callee: Callee) -> bool:
+    """Triton refuses a second `N: tl.constexpr = ...` in one kernel."""
+    params = [*callee.params.posonly_params, *callee.params.params, *callee.params.kwonly_params]
+    return callee.jit and any(constexpr_annotation(each) for each in params if each.name.value == param)
+
+
+def constexpr_annotation(param: cst.Param) -> cst.Annotation | None:
+    found = param.annotation
+    return found if found is not None and text_of(found.annotation).split(".")[-1] == "constexpr" else None
 
 
 def receiver_name(local: str, callee: Callee) -> str:
@@ -290,6 +313,7 @@ def receiver_name(local: str, callee: Callee) -> str:
 
 def same_import(local: str, callee: Callee, target: Scope, names: Names) -> bool:
     """Whether the name means the very same import in both places."""
+
     def spelled(node: cst.CSTNode) -> str:
         return names.module.code_for_node(node).strip() if isinstance(node, cst.Import | cst.ImportFrom) else "?"
 
@@ -324,7 +348,10 @@ def result_names(
             return {}
         if any(not isinstance(each, cst.Name) for each in names.bindings(callee.scope, value)) and value not in locals_:
             return {}
-        if any(isinstance(each, cst.FunctionDef | cst.Import | cst.ImportFrom) for each in names.bindings(callee.scope, value)):
+        if any(
+            isinstance(each, cst.FunctionDef | cst.Import | cst.ImportFrom)
+            for each in names.bindings(callee.scope, value)
+        ):
             return {}
     return found
 

@@ -1,8 +1,8 @@
 """Text of code that moves: names exchanged for other names or for whole expressions, parentheses where they are needed.
 
-Moved code is plain text in an Edit, so changes that other Edits make inside it are moot. Therefore an Edit of this folder
-replaces whole *roots* (a simple statement, or the expression in a compound statement's header): two Edits that touch
-the same root exclude each other.
+Moved code is plain text in an Edit, so changes that other Edits make inside it are moot. Therefore an Edit of this
+folder replaces whole *roots* (a simple statement, or the expression in a compound statement's header): two Edits that
+touch the same root exclude each other.
 """
 
 from __future__ import annotations
@@ -13,18 +13,11 @@ from functools import cached_property
 
 import libcst as cst
 
-from shrinkray_gpu.passes.inlining.names import Names, walk
+from shrinkray_gpu.passes.inlining.names import Names
 from shrinkray_gpu.reduction.edit import Change, Edit, Insert, Remove, Replace
+from shrinkray_gpu.reduction.slots import level, slot
 
 Swaps = Mapping[cst.CSTNode, cst.CSTNode]
-
-ATOMS = (
-    cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Float, cst.Imaginary, cst.SimpleString, cst.FormattedString,
-    cst.List, cst.Dict, cst.Set, cst.ListComp, cst.SetComp, cst.DictComp, cst.Ellipsis,
-)  # fmt: skip
-ROOMY = (cst.Arg, cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Return, cst.Expr, cst.Index, cst.Element)
-"""Places where every expression but a bare tuple, `yield` or `:=` stands without parentheses."""
-TIGHT = (cst.Tuple, cst.NamedExpr, cst.Yield, cst.GeneratorExp, cst.StarredElement)
 
 
 class _Exchange(cst.CSTTransformer):
@@ -36,22 +29,15 @@ class _Exchange(cst.CSTTransformer):
             return super().on_leave(original_node, updated_node)  # type: ignore[return-value]
         if isinstance(new, cst.BaseExpression):
             assert isinstance(original_node, cst.BaseExpression)
-            return fitted(new, place=self.names.parents[original_node], was=original_node)
+            return fitted(new, original_node, self.names)
         return new
 
 
-def fitted(new: cst.BaseExpression, *, place: cst.CSTNode, was: cst.BaseExpression) -> cst.BaseExpression:
+def fitted(new: cst.BaseExpression, was: cst.BaseExpression, names: Names) -> cst.BaseExpression:
     """The expression with the parentheses that its place asks for; it keeps those that stood there already."""
     if was.lpar:
         return new.with_changes(lpar=[*was.lpar, *new.lpar], rpar=[*new.rpar, *was.rpar])
-    if new.lpar or isinstance(new, ATOMS):
-        return new
-    if isinstance(new, cst.Integer) and not isinstance(place, cst.Attribute):
-        return new
-    starred = isinstance(place, cst.Arg) and bool(place.star)
-    if isinstance(place, ROOMY) and not starred and not isinstance(new, TIGHT):
-        return new
-    if isinstance(place, cst.Assign | cst.Return) and isinstance(new, cst.Tuple):
+    if level(new) >= slot(was, names.parents).level:
         return new
     return new.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
 
@@ -138,15 +124,19 @@ class Rewrite:
 
     @cached_property
     def copied_calls(self) -> list[cst.CSTNode]:
-        return [node for body in self.copied for node in walk(body) if isinstance(node, cst.Call)]
+        return [node for body in self.copied for node in self.names.walk(body) if isinstance(node, cst.Call)]
 
-    def edit(self) -> Edit | None:
-        """The Edit, or nothing if two of its parts are in each other's way."""
+    @property
+    def clashes(self) -> bool:
+        """Whether two of its parts are in each other's way."""
+        if any(root_of(node, self.names) in self.instead for node in self.swaps):
+            return True
+        return nested(self.swaps, self.names) or nested(self.replaced, self.names)
+
+    def edit(self) -> Edit:
         roots: dict[cst.CSTNode, dict[cst.CSTNode, cst.CSTNode]] = {root: {} for root in self.instead}
         for node, new in self.swaps.items():
             roots.setdefault(root_of(node, self.names), {})[node] = new
-        if any(swaps and (root in self.instead or nested(swaps, self.names)) for root, swaps in roots.items()):
-            return None
         changes: list[Change] = []
         before = dict(self.before)
         gone = sum(tokens(self.names.module.code_for_node(node)) for node in self.dropped)
@@ -154,7 +144,8 @@ class Rewrite:
         for root, swaps in roots.items():
             text = self.instead[root] if root in self.instead else self._text(root, swaps)
             gone += tokens(self.names.module.code_for_node(root)) - tokens(text)
-            if texts := before.pop(self.names.parents[root], []):
+            small = isinstance(root, cst.BaseSmallStatement)
+            if texts := before.pop(self.names.parents[root], []) if small else []:
                 changes.append(Replace(root, ("\n".join(filter(None, [*texts, text])),)))
             else:
                 changes.append(Replace(root, (text,)) if text else Remove(self.line_of(root)))
@@ -167,7 +158,7 @@ class Rewrite:
         new = exchanged(root, swaps, self.names)
         if root in swaps:
             assert isinstance(new, cst.BaseExpression) and isinstance(root, cst.BaseExpression)
-            new = fitted(new, place=self.names.parents[root], was=root)
+            new = fitted(new, root, self.names)
         if isinstance(new, cst.BaseSmallStatement):
             new = new.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
         return written(new, self.names)

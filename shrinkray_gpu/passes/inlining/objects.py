@@ -1,7 +1,7 @@
 """An object whose methods are inlined is only a bag of attributes: they become plain variables, and the class goes.
 
-`model = Model(cfg)` followed by `model.beta` becomes the body of `__init__` with `beta = ...`. A dataclass, a NamedTuple
-or a SimpleNamespace becomes its values: `cfg.block` is 64. Constants written in a class become what they are.
+`model = Model(cfg)` followed by `model.beta` becomes the body of `__init__` with `beta = ...`. A dataclass, a
+NamedTuple or a SimpleNamespace becomes its values: `cfg.block` is 64. So do constants that are written in a class.
 """
 
 from __future__ import annotations
@@ -14,10 +14,16 @@ from dataclasses import replace
 import libcst as cst
 from libcst.metadata import ClassScope
 
-from shrinkray_gpu.passes.inlining.arguments import Bound, bound_arguments, bound_once, constant, effect_free, may_stand_for, stable
+from shrinkray_gpu.passes.inlining.arguments import Bound, bound_arguments, constant, effect_free, fits_everywhere
 from shrinkray_gpu.passes.inlining.callee import (
-    assigned_value, callee_of, class_of, decorator_name, definition_of, method_named, subclasses,
-)  # fmt: skip
+    assigned_value,
+    callee_of,
+    class_of,
+    decorator_name,
+    definition_of,
+    method_named,
+    subclasses,
+)
 from shrinkray_gpu.passes.inlining.calls import inline_statements, means_the_same_there
 from shrinkray_gpu.passes.inlining.moved import Rewrite, root_of
 from shrinkray_gpu.passes.inlining.names import Names, is_target, text_of, walk
@@ -111,7 +117,7 @@ def dissolve_record(
         stored = any(is_target(each, names.parents) for each in mentions[field])
         if not mentions[field] and effect_free(value):
             continue
-        if not stored and may_replace(value, mentions[field], call, names):
+        if not stored and fits_everywhere(value, mentions[field], call, names):
             new: cst.BaseExpression = value
         else:
             new = cst.Name(variable(field, target.value, rewrite))
@@ -120,19 +126,6 @@ def dissolve_record(
     rewrite.instead[root] = ""
     rewrite.before[names.parents[root]] = texts
     return True
-
-
-def may_replace(value: cst.BaseExpression, mentions: list[cst.Attribute], call: cst.Call, names: Names) -> bool:
-    """Whether the value given to the constructor may be written wherever the attribute is read."""
-    if constant(value):
-        quoted = any(isinstance(each, cst.SimpleString) for each in walk(value))
-        texts = (above for each in mentions for above in names.around(each))
-        return not (quoted and any(isinstance(above, cst.FormattedString) for above in texts))
-    if not stable(value, names) or not bound_once(value, call, names):
-        return False
-    words = [each for each in walk(value) if isinstance(each, cst.Name) and each in names.scopes]
-    here = {word.value: names.owner(names.scope(word), word.value) for word in words}
-    return all(names.owner(names.scope(each), word) is owner for each in mentions for word, owner in here.items())
 
 
 def variable(attribute: str, owner: str, rewrite: Rewrite) -> str:
@@ -176,7 +169,7 @@ def dissolve_instance(
     inside: dict[str, list[cst.Attribute]] = defaultdict(list)
     for name in names.occurrences.get((callee.scope, receiver.name), []):
         above = names.parents[name]
-        if name is receiver.param.name or not any(name is each for part in callee.statements for each in walk(part)):
+        if name not in callee.nodes:
             continue
         if not isinstance(above, cst.Attribute):
             return False
@@ -212,7 +205,9 @@ def alias_of(statement: cst.BaseStatement, receiver: str) -> str | None:
         case cst.SimpleStatementLine(
             body=[
                 cst.Assign(
-                    targets=[cst.AssignTarget(target=cst.Attribute(value=cst.Name(value=owner), attr=cst.Name(value=word)))],
+                    targets=[
+                        cst.AssignTarget(target=cst.Attribute(value=cst.Name(value=owner), attr=cst.Name(value=word)))
+                    ],
                     value=cst.Name(),
                 )
             ]
@@ -241,7 +236,7 @@ def plain_aliases(
         assert isinstance(param, cst.Name)
         value = given.get(param.value)
         once = sum(is_target(each, names.parents) for each in names.attributes[word]) == 1
-        if value is not None and once and may_replace(value, mentions[word], call, names):
+        if value is not None and once and fits_everywhere(value, mentions[word], call, names):
             found[word] = value
     return found
 

@@ -82,6 +82,11 @@ def before_in(above: cst.CSTNode, node: cst.CSTNode) -> Sequence[cst.BaseExpress
             if above.value is node:
                 return []
             return [above.value] if len(above.slice) == 1 else None
+        case cst.FormattedString():
+            earlier = above.parts[: index_of(above.parts, node)]
+            return [each.expression for each in earlier if isinstance(each, cst.FormattedStringExpression)]
+        case cst.FormattedStringExpression():
+            return [] if above.expression is node else None
         case cst.IfExp():
             return [] if above.test is node else None
         case cst.Slice():

@@ -1,8 +1,8 @@
 """How a launch argument reads in a record: everything that a kernel can tell apart, and no address.
 
-`f32[8, 64] s(64, 1) +0 @0%128` is a tensor: dtype, shape, strides, storage offset in elements, and where its first byte lies
-modulo 128 (so also modulo 16, which Triton specialises on). The virtual GPU adds `#` and a hash of the content. Device
-memory is never read here: that would wait for the device.
+`f32[8, 64] s(64, 1) +0 @0%128` is a tensor: dtype, shape, strides, storage offset in elements, and where its first
+byte lies modulo 128 (so also modulo 16, which Triton specialises on). The virtual GPU adds `#` and a hash of the
+content. Device memory is never read here: that would wait for the device.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _SHORT = {
 
 
 def describe(value: Any, content: Content = None) -> str:
-    """One argument in words. With `content` (only the virtual GPU can read for nothing) a word on what a tensor holds."""
+    """One argument in words. With `content` (only the virtual GPU can read for nothing) a word on what a tensor
+    holds."""
     if value is None or isinstance(value, (bool, float, str)):
         return "%s %r" % (type(value).__name__, value)
     if isinstance(value, int):
@@ -59,7 +60,8 @@ def _tensor(value: Any, content: Content) -> str:
     except (AttributeError, TypeError):
         return "%s*" % _SHORT.get(name, name)
     offset = value.storage_offset() if hasattr(value, "storage_offset") else 0
-    # A virtual tensor lies in CPU memory, aligned to 64: what counts is where a GPU, whose allocations start at 512, has it.
+    # A virtual tensor lies in CPU memory, aligned to 64: what counts is where a GPU, whose allocations start at 512,
+    # has it.
     at = (value.data_ptr() if content is None else offset * value.element_size()) % 128
     text = "%s%r s%r +%d @%d%%128" % (_SHORT.get(name, name), shape, strides, offset, at)
     return text if content is None else text + " " + content(value)

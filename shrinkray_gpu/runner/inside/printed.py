@@ -1,7 +1,8 @@
 """What was written to file descriptors 1 and 2 in the meantime.
 
 MLIR and ptxas tell their errors there, not in the exception. The worker points both descriptors at regular files; then
-reading costs nothing and needs no second dup. Elsewhere (a terminal, a pipe) nothing can be read back and nothing is told.
+reading costs nothing and needs no second dup. Elsewhere (a terminal, a pipe) nothing can be read back and nothing is
+told.
 """
 
 from __future__ import annotations

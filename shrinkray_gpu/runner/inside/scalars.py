@@ -47,7 +47,14 @@ _BINARY: Dict[str, Callable[[int, int], Number]] = {
     "shli": lambda a, b: a << b if 0 <= b < 64 else None,
     "shrsi": lambda a, b: a >> b if 0 <= b < 64 else None,
 }
-_UNSIGNED = {"divui": "divsi", "remui": "remsi", "ceildivui": "ceildivsi", "minui": "minsi", "maxui": "maxsi", "shrui": "shrsi"}
+_UNSIGNED = {
+    "divui": "divsi",
+    "remui": "remsi",
+    "ceildivui": "ceildivsi",
+    "minui": "minsi",
+    "maxui": "maxsi",
+    "shrui": "shrsi",
+}
 
 
 def constant(body: str) -> Number:

@@ -12,6 +12,7 @@ from typing import Any, Dict, FrozenSet, Mapping, Optional
 
 _LOC_LINE = re.compile(r"^#loc.*\n?", re.MULTILINE)
 _LOC = re.compile(r' ?\bloc\((?:[^()"]|"[^"]*"|\((?:[^()"]|"[^"]*"|\((?:[^()"]|"[^"]*")*\))*\))*\)')
+_VALUE = re.compile(r"%[\w.$-]+")
 _TEXTS = ("ttir", "ttgir", "llir", "ptx")
 
 
@@ -20,9 +21,17 @@ def without_locations(text: str) -> str:
     return _LOC.sub("", _LOC_LINE.sub("", text))
 
 
+def without_names(text: str) -> str:
+    """MLIR text with its values numbered: recent printers name them after the Python variables."""
+    numbers: Dict[str, str] = {}
+    return _VALUE.sub(lambda found: numbers.setdefault(found.group(), "%%%d" % len(numbers)), text)
+
+
 def ttir_key(kernel: Any) -> str:
     text = kernel.asm.get("ttir") if hasattr(kernel.asm, "get") else None
-    return hashlib.sha256(without_locations(text).encode()).hexdigest() if isinstance(text, str) else ""
+    if not isinstance(text, str):
+        return ""
+    return hashlib.sha256(without_names(without_locations(text)).encode()).hexdigest()
 
 
 def texts(kernel: Any, wants: FrozenSet[str]) -> Dict[str, str]:

@@ -1,7 +1,7 @@
 """Which parameters of a kernel it may write through: after a launch, only what they point to is unknown.
 
-A taint over the TTIR: from pointer parameters through every operation but loads, to the stores. Flow-insensitive, and a name
-used in two regions counts for both; so it may name too many, never too few.
+A taint over the TTIR: from pointer parameters through every operation but loads, to the stores. Flow-insensitive, and
+a name used in two regions counts for both; so it may name too many, never too few.
 """
 
 from __future__ import annotations
@@ -10,12 +10,20 @@ from typing import Dict, FrozenSet, Iterator, List, Optional, Set, Tuple
 
 from .ttgir import VALUE, Op, Region, parameters, parse
 
-_READS = ("tt.load", "tt.descriptor_load", "tt.descriptor_gather", "tt.experimental_descriptor_load", "tt.print", "tt.assert")
+_READS = (
+    "tt.load",
+    "tt.descriptor_load",
+    "tt.descriptor_gather",
+    "tt.experimental_descriptor_load",
+    "tt.print",
+    "tt.assert",
+)
 _HARMLESS = ("arith.", "math.", "scf.", "cf.", "ub.")
 _MOVES = (
-    "tt.addptr tt.splat tt.broadcast tt.expand_dims tt.reshape tt.trans tt.bitcast tt.ptr_to_int tt.int_to_ptr tt.cat tt.join "
-    "tt.split tt.make_tensor_descriptor tt.make_tensor_ptr tt.advance tt.get_program_id tt.reinterpret_tensor_descriptor "
-    "tt.make_range tt.return tt.func tt.dot tt.reduce tt.scan tt.call_result tt.reduce.return tt.scan.return tt.unsplat"
+    "tt.addptr tt.advance tt.bitcast tt.broadcast tt.cat tt.dot tt.expand_dims tt.func tt.get_program_id "
+    "tt.int_to_ptr tt.join tt.make_range tt.make_tensor_descriptor tt.make_tensor_ptr tt.ptr_to_int tt.reduce "
+    "tt.reduce.return tt.reinterpret_tensor_descriptor tt.reshape tt.return tt.scan tt.scan.return tt.splat "
+    "tt.split tt.trans tt.unsplat"
 ).split()
 
 
@@ -40,7 +48,9 @@ def written(ttir: str) -> Optional[FrozenSet[int]]:
 def _pointers(function: Op) -> List[str]:
     """The parameter's name where it is a pointer or a descriptor, else an empty string."""
     text = function.body
-    return [n if text.partition(n + ": ")[2].startswith(("!tt.ptr", "!tt.tensordesc")) else "" for n in parameters(function)]
+    return [
+        n if text.partition(n + ": ")[2].startswith(("!tt.ptr", "!tt.tensordesc")) else "" for n in parameters(function)
+    ]
 
 
 def _walk(op: Op) -> Iterator[Tuple[Op, List[str]]]:
@@ -76,7 +86,13 @@ def _step(op: Op, inside: List[str], taint: Dict[str, Set[int]], found: Set[int]
         return True
     if op.name not in _MOVES and not op.name.startswith(_HARMLESS):
         # A store writes through its first operand; of an operation unknown here, any may be written through.
-        store = op.name in ("tt.store", "tt.descriptor_store", "tt.experimental_descriptor_store", "tt.atomic_rmw", "tt.atomic_cas")
+        store = op.name in (
+            "tt.store",
+            "tt.descriptor_store",
+            "tt.experimental_descriptor_store",
+            "tt.atomic_rmw",
+            "tt.atomic_cas",
+        )
         found |= taint.get(values[0], set()) if store and values else carried
     if carried:
         for name in op.results + (inside + values if op.regions else []):

@@ -1,7 +1,7 @@
 """Triton's GPU IR as nested operations, read from its text: the compiler's own parser needs its own Triton and context.
 
-The printer puts one operation on a line, opens a region with `{` at the line's end and closes it with a line that starts
-with `}`. SSA names repeat in sibling regions, so a reader must go in the order of the text.
+The printer puts one operation on a line, opens a region with `{` at the line's end and closes it with a line that
+starts with `}`. SSA names repeat in sibling regions, so a reader must go in the order of the text.
 """
 
 from __future__ import annotations
@@ -54,6 +54,14 @@ _NAME = re.compile(r'^"?([\w.]+)"?')
 _BLOCK = re.compile(r"^(\^\w+)(?:\((.*)\))?:")
 _ARGUMENT = re.compile(r"(%[\w.$-]+): ")
 _PART = re.compile(r"^(default|partition\d+)\b")
+
+
+_BITS = {"f64": 64, "i64": 64, "f32": 32, "i32": 32, "tf32": 32, "f16": 16, "bf16": 16, "i16": 16}
+
+
+def bits(kind: str) -> int:
+    """Width of an element type; all the many 8-bit floats are spelled differently."""
+    return _BITS.get(kind, 8)
 
 
 def parse(text: str) -> Dict[str, Op]:

@@ -18,7 +18,8 @@ Record = Dict[str, Any]
 
 
 class Watch:
-    """The compilations and launches of one candidate, as plain dicts with the fields of `run.Compile` and `run.Launch`."""
+    """The compilations and launches of one candidate, as plain dicts with the fields of `run.Compile` and
+    `run.Launch`."""
 
     def __init__(self, wants: FrozenSet[str]) -> None:
         self.wants = wants
@@ -62,13 +63,29 @@ class Watch:
         ir = dict(self._seen[kernel.hash])
         key = ir.pop("key")
         self.compiles.append(
-            {"kernel": name, "hash": kernel.hash, "ttir_key": key, "options": options, "failure": None, "printed": "", "ir": ir}
+            {
+                "kernel": name,
+                "hash": kernel.hash,
+                "ttir_key": key,
+                "options": options,
+                "failure": None,
+                "printed": "",
+                "ir": ir,
+            }
         )
 
     def failed(self, name: str, error: BaseException, options: Record, text: str) -> None:
         failure = stages.failure(error)
         self.compiles.append(
-            {"kernel": name, "hash": "", "ttir_key": "", "options": options, "failure": failure, "printed": text, "ir": {}}
+            {
+                "kernel": name,
+                "hash": "",
+                "ttir_key": "",
+                "options": options,
+                "failure": failure,
+                "printed": text,
+                "ir": {},
+            }
         )
 
     def launching(self, kernel: Any, grid: Any, args: Any) -> None:
@@ -104,12 +121,14 @@ def _wrap() -> None:
     kernelline.fix()
     compiler = sys.modules["triton.compiler.compiler"]
     wrapped = _watched_compile(compiler.compile)
-    for module in (compiler, triton.compiler, triton):
+    doors: List[Any] = [compiler, triton.compiler, triton]
+    for module in doors:
         module.compile = wrapped
     jit: Any = JITFunction
     jit.run = _watched_run(jit.run)
     kernel: Any = compiler.CompiledKernel
-    kernel.launch_metadata = _watched_launch(kernel.launch_metadata)
+    if hasattr(kernel, "launch_metadata"):
+        kernel.launch_metadata = _watched_launch(kernel.launch_metadata)
 
 
 def _watched_compile(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -167,7 +167,6 @@ class _Lane:
     def serve(self) -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         atexit._clear()  # what the parent's imports registered is not the candidate's
-        os.environ["TMPDIR"] = self.setup["scratch"]
         baseline = None
         if self.setup["confine"]:
             self.confined = confine.confine([self.setup["scratch"], *self.setup["writable"]])

@@ -1,8 +1,10 @@
-"""The virtual GPU: the script runs whole, on real CPU tensors that claim to be CUDA; kernels compile and are not launched.
+"""The virtual GPU: the script runs whole, on real CPU tensors that claim to be CUDA; kernels compile and are not
+launched.
 
     prepare(arch)           once, in the fork server's parent: everything that each fork would pay for again
     virtual(arch, watch)    around one candidate
     sticky()                the driver's answer afterwards: 716, or 0
+    undecided()             launches on which the static rule has no opinion
 
 `claims` and `gpu` hold the state; `dispatch` and `function` are the two torch modes that keep up the claim; `cuda`,
 `streams`, `host` and `driver` answer for torch.cuda, the rest of torch, and Triton's driver; `launcher` stands in for a
@@ -13,14 +15,15 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-from typing import Any, Iterator, Optional
+import sys
+from typing import Any, Iterator, List, Optional
 
 from .. import arguments
 from ..watch import Watch
 from .gpu import Gpu
 from .patches import Patches
 
-__all__ = ["prepare", "sticky", "virtual"]
+__all__ = ["prepare", "sticky", "undecided", "virtual"]
 
 _last: Optional[Gpu] = None
 
@@ -28,6 +31,11 @@ _last: Optional[Gpu] = None
 def sticky() -> int:
     """The sticky CUDA error that the last candidate ended in, once the host has learnt of it."""
     return _last.sticky if _last is not None else 0
+
+
+def undecided() -> List[str]:
+    """Launches of the last candidate that the static rule could not decide, and why."""
+    return list(_last.undecided) if _last is not None else []
 
 
 @contextlib.contextmanager
@@ -51,6 +59,7 @@ def virtual(arch: int, watch: Any = None) -> Iterator[Gpu]:
 
 
 def _drive(patches: Patches, gpu: Gpu) -> None:
+    import triton.compiler  # noqa: F401
     from triton.runtime import driver
 
     from .driver import VirtualDriver
@@ -58,6 +67,11 @@ def _drive(patches: Patches, gpu: Gpu) -> None:
     config: Any = driver
     config = getattr(config, "driver", config)  # the module `triton.runtime.driver` or the DriverConfig in it
     patches.set(config, "_active" if hasattr(config, "_active") else "active", VirtualDriver(gpu.arch, gpu))
+    # Triton remembers the shared memory of "device 0" for the life of the process.
+    limit: Any = getattr(sys.modules["triton.compiler.compiler"], "max_shared_mem", None)
+    if hasattr(limit, "cache_clear"):
+        patches.on_undo(limit.cache_clear)
+        limit.cache_clear()
 
 
 def _tensors(patches: Patches, gpu: Gpu, stack: contextlib.ExitStack) -> None:
@@ -86,7 +100,9 @@ def _triton_testing(patches: Patches, gpu: Gpu) -> None:
     for name in ("do_bench", "do_bench_cudagraph"):
         patches.answer(testing, name, bench)
     if hasattr(testing, "assert_close"):
-        patches.answer(testing, "assert_close", lambda x, y, *a, **k: torch.testing.assert_close(x, y, check_dtype=False))
+        patches.answer(
+            testing, "assert_close", lambda x, y, *a, **k: torch.testing.assert_close(x, y, check_dtype=False)
+        )
 
 
 def prepare(arch: int) -> None:

@@ -1,7 +1,7 @@
 """Which memory plays the GPU's: real CPU storages that claim to be CUDA, and storages whose values nobody knows.
 
-A claim belongs to a storage, so that views, detached and reshaped tensors share it. Addresses of freed storages are used
-again by the next one; a weak reference held beside each claim keeps the address taken.
+A claim belongs to a storage, so that views, detached and reshaped tensors share it. Addresses of freed storages are
+used again by the next one; a weak reference held beside each claim keeps the address taken.
 """
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ def _address(tensor: Any) -> int:
 
 
 def tensors(tree: Iterable[Any]) -> List[Any]:
-    """All tensors among arguments, also inside lists and tuples (as in torch.cat). Hot: pytree costs ten times as much."""
+    """All tensors among arguments, also inside lists and tuples (as in torch.cat). Hot: pytree costs ten times as
+    much."""
     out: List[Any] = []
     for x in tree:
         if isinstance(x, torch.Tensor):

@@ -132,9 +132,12 @@ def _memory(gpu: Gpu) -> Dict[str, Callable[..., Any]]:
 def _random() -> Dict[str, Callable[..., Any]]:
     """One generator serves host and device: torch.manual_seed seeds it anyway."""
     answers: Dict[str, Callable[..., Any]] = {
-        name: _nothing for name in ("manual_seed", "manual_seed_all", "seed", "seed_all", "set_rng_state", "set_rng_state_all")
+        name: _nothing
+        for name in ("manual_seed", "manual_seed_all", "seed", "seed_all", "set_rng_state", "set_rng_state_all")
     }
-    answers["manual_seed"] = answers["manual_seed_all"] = lambda seed: torch.default_generator.manual_seed(int(seed)) and None
+    answers["manual_seed"] = answers["manual_seed_all"] = lambda seed: (
+        torch.default_generator.manual_seed(int(seed)) and None
+    )
     answers["get_rng_state"] = lambda *a: torch.default_generator.get_state()
     answers["get_rng_state_all"] = lambda: [torch.default_generator.get_state()]
     answers["initial_seed"] = lambda: torch.default_generator.initial_seed()

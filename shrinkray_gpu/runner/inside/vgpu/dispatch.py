@@ -1,7 +1,8 @@
 """Below torch's dispatcher: hands claims from inputs to outputs, and refuses what a real device would refuse.
 
 Every operation runs on real CPU memory, so data-dependent host code (`.item()`, boolean indexing, backward) just works.
-What it computes too slowly on a CPU is not computed: shape from the meta device, memory committed lazily, values unknown.
+What it computes too slowly on a CPU is not computed: shape from the meta device, memory committed lazily, values
+unknown.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any, Dict, List, Optional, Sequence
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
+
 from . import lazy, unknown
 from .claims import tensors
 from .gpu import Gpu
@@ -23,7 +25,9 @@ _CROSSES = frozenset(
 # Operations whose output or effect lives where their first tensor does.
 _LIKE_FIRST = frozenset("copy_ index_put index_put_ _index_put_impl_ index".split())
 # Operations that make the host wait for the device: their result is a number, or a shape that depends on data.
-_WAITS = frozenset("_local_scalar_dense nonzero equal allclose masked_select _unique2 unique_dim unique_consecutive bincount".split())
+_WAITS = frozenset(
+    "_local_scalar_dense nonzero equal allclose masked_select _unique2 unique_dim unique_consecutive bincount".split()
+)
 # Work that grows faster than its inputs.
 _HEAVY = frozenset(
     "mm bmm addmm baddbmm convolution convolution_backward linear _scaled_dot_product_flash_attention_for_cpu "
@@ -31,7 +35,8 @@ _HEAVY = frozenset(
 )
 # Must be computed whatever their size: views, and those whose answer the host needs.
 _ALWAYS = frozenset(
-    "detach alias _local_scalar_dense set_ _unsafe_view lift_fresh nonzero _unique2 masked_select unique_dim resize_ equal allclose".split()
+    "detach alias _local_scalar_dense set_ _unsafe_view lift_fresh nonzero _unique2 masked_select unique_dim resize_ "
+    "equal allclose".split()
 )
 
 
@@ -74,7 +79,9 @@ class DeviceDispatch(TorchDispatchMode):
             out, computed = self._compute(func, name, args, kwargs, inputs)
             if doubtful or not computed:
                 self._doubt(func, out, args, kwargs, inputs)
-            elif name in ("copy_", "zero_", "fill_") and inputs[0].numel() * inputs[0].element_size() == _bytes(inputs[0]):
+            elif name in ("copy_", "zero_", "fill_") and inputs[0].numel() * inputs[0].element_size() == _bytes(
+                inputs[0]
+            ):
                 claims.trust(inputs[0])
         if device == "cuda":
             for t in tensors((out,)):
@@ -118,7 +125,9 @@ class DeviceDispatch(TorchDispatchMode):
                 if declared.alias_info is not None and declared.alias_info.is_write:
                     return given, False
         try:
-            shaped = func(*tree_map(_meta, tuple(args)), **{k: tree_map(_meta, v) for k, v in _without_generator(kwargs).items()})
+            shaped = func(
+                *tree_map(_meta, tuple(args)), **{k: tree_map(_meta, v) for k, v in _without_generator(kwargs).items()}
+            )
         except Exception:  # no meta kernel: then it costs what it costs
             return func(*args, **kwargs), True
         make = lambda t: lazy.zeros(t.shape, t.stride(), t.dtype) if isinstance(t, torch.Tensor) else t  # noqa: E731
@@ -141,14 +150,18 @@ def _refuse_mixed(name: str, inputs: List[Any], devices: List[str]) -> None:
     if name in _CROSSES or "cpu" not in devices or "cuda" not in devices:
         return
     if any(d == "cpu" and t.dim() for t, d in zip(inputs, devices)):
-        raise RuntimeError("Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!")
+        raise RuntimeError(
+            "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!"
+        )
 
 
 def _too_big(name: str, inputs: List[Any]) -> bool:
     if sum(t.numel() for t in inputs) > lazy.LIMIT:
         return True
     last = inputs[-1]
-    return name in _HEAVY and len(inputs) > 1 and last.dim() > 0 and inputs[0].numel() * last.shape[-1] > 32 * lazy.LIMIT
+    return (
+        name in _HEAVY and len(inputs) > 1 and last.dim() > 0 and inputs[0].numel() * last.shape[-1] > 32 * lazy.LIMIT
+    )
 
 
 def _count(size: Any) -> int:

@@ -45,7 +45,9 @@ class _Utils:
     def fill_tma_descriptor(self, *args: Any) -> Any:
         return object()
 
-    fill_tma_descriptor_tiled = fill_tma_descriptor_im2col = fill_1d_tma_descriptor = fill_2d_tma_descriptor = fill_tma_descriptor
+    fill_tma_descriptor_tiled = fill_tma_descriptor_im2col = fill_1d_tma_descriptor = fill_2d_tma_descriptor = (
+        fill_tma_descriptor
+    )
 
 
 class VirtualDriver:
@@ -93,7 +95,9 @@ class VirtualDriver:
     def get_benchmarker(self) -> Callable[..., Any]:
         return self.bench
 
-    def bench(self, fn: Callable[[], Any], *args: Any, quantiles: Any = None, return_mode: str = "mean", **kwargs: Any) -> Any:
+    def bench(
+        self, fn: Callable[[], Any], *args: Any, quantiles: Any = None, return_mode: str = "mean", **kwargs: Any
+    ) -> Any:
         """One run instead of many, and every run takes 1 ms: the first of equals wins, in every run of the script."""
         fn()
         self.device.wait()

@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, Optional, Sequence
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
+
 from .claims import tensors
 from .dispatch import Want
 from .gpu import Gpu
@@ -21,7 +22,8 @@ _FAKE: Any = torch._C._TorchDispatchModeKey.FAKE
 
 
 def device_type(x: Any) -> Optional[str]:
-    """The type of what torch accepts as a device (also an index: that of a CUDA device), or None if it is something else."""
+    """The type of what torch accepts as a device (also an index: that of a CUDA device), or None if it is something
+    else."""
     if isinstance(x, torch.device):
         return x.type
     if isinstance(x, str):
@@ -142,7 +144,8 @@ def _cuda(mode: DeviceFunctions, func: Any, args: Sequence[Any], kwargs: Dict[st
 def _numpy(mode: DeviceFunctions, func: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:
     if mode.gpu.claims.device(args[0]) == "cuda":
         raise TypeError(
-            "can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+            "can't convert cuda:0 device type tensor to numpy. "
+            "Use Tensor.cpu() to copy the tensor to host memory first."
         )
     return func(*args, **kwargs)
 
@@ -152,7 +155,6 @@ def _waits(mode: DeviceFunctions, func: Any, args: Sequence[Any], kwargs: Dict[s
     if mode.gpu.claims.device(args[0]) == "cuda":
         mode.gpu.wait()
     return func(*args, **kwargs)
-
 
 
 def _repr(mode: DeviceFunctions, func: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:

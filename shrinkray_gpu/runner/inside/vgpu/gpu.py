@@ -1,8 +1,8 @@
 """The virtual GPU itself: what it holds, what was launched, and the fault that waits for the host to look.
 
-A real device runs behind the host: a kernel's fault shows when the host next waits for it, and from then on at every call
-(a *sticky* error). So a launch that the static rule condemns only leaves a pending fault here; `wait` brings it to light.
-Needs no torch; without torch there are no claims.
+A real device runs behind the host: a kernel's fault shows when the host next waits for it, and from then on at every
+call (a *sticky* error). So a launch that the static rule condemns only leaves a pending fault here; `wait` brings it
+to light. Needs no torch; without torch there are no claims.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ class Gpu:
         self.launched = False
         self.pending = ""
         self.sticky = 0
+        self.undecided: List[str] = []  # launches on which the static rule had no opinion, and why
         self.reason = ""
         self.capture: Optional[List[str]] = None  # faults of the CUDA graph that is being captured
         self.default: Any = None  # torch.set_default_device

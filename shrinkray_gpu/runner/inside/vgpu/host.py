@@ -1,4 +1,5 @@
-"""The rest of torch and of the testing libraries that knows of devices: defaults, generators, threads, compile, comparisons."""
+"""The rest of torch and of the testing libraries that knows of devices: defaults, generators, threads, compile,
+comparisons."""
 
 from __future__ import annotations
 
@@ -11,14 +12,14 @@ import torch
 from .claims import tensors
 from .function import CPU, check_ordinal, device_type
 from .gpu import Gpu
-from .modes import modes
+from .modes import functions_again, modes
 from .patches import Patches
 
 
 def patch(patches: Patches, gpu: Gpu) -> None:
     _defaults(patches, gpu)
     _generators(patches)
-    _backward(patches, gpu)
+    _backward(patches)
     _threads(patches, gpu)
     _compile(patches)
     _autocast(patches)
@@ -67,7 +68,7 @@ def _generators(patches: Patches) -> None:
     patches.set(torch, "Generator", Generator)
 
 
-def _backward(patches: Patches, gpu: Gpu) -> None:
+def _backward(patches: Patches) -> None:
     """A mode is off inside its own handler, and `backward()` is such a handler: a custom Function's backward, user code
     run from C++, would escape."""
     import torch.autograd
@@ -76,12 +77,12 @@ def _backward(patches: Patches, gpu: Gpu) -> None:
     for module in (torch.autograd, torch.autograd.graph):
         original = getattr(module, "_engine_run_backward", None)
         if original is not None:
-            patches.answer(module, "_engine_run_backward", _within(gpu, original))
+            patches.answer(module, "_engine_run_backward", _within(original))
 
 
-def _within(gpu: Gpu, original: Callable[..., Any]) -> Callable[..., Any]:
+def _within(original: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
-        with modes(gpu):
+        with functions_again():
             return original(*args, **kwargs)
 
     return call
@@ -107,8 +108,8 @@ class _Refused:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(
-            "torch.compile does not run on the virtual GPU (--arch): Inductor compiles and launches its kernels past Triton's "
-            "JIT. Take torch.compile out of the script, or reduce on a real GPU."
+            "torch.compile does not run on the virtual GPU (--arch): Inductor compiles and launches its kernels past "
+            "Triton's JIT. Take torch.compile out of the script, or reduce on a real GPU."
         )
 
     def __getattr__(self, name: str) -> Any:
@@ -126,7 +127,8 @@ def _compile(patches: Patches) -> None:
 
 
 def _autocast(patches: Patches) -> None:
-    """Autocast on the CPU instead, with the GPU's type: else matmuls would hand kernels float32 where the device has half."""
+    """Autocast on the CPU instead, with the GPU's type: else matmuls would hand kernels float32 where the device has
+    half."""
     cls: Any = torch.autocast
     original = cls.__init__
 

@@ -47,10 +47,12 @@ def launcher(gpu: Gpu, src: Any, metadata: Any) -> Callable[..., None]:
 def _judge(gpu: Gpu, grid: Tuple[int, ...], values: List[Any]) -> None:
     kernel = gpu.watch.last_kernel
     text = kernel.asm.get("ttgir") if kernel is not None else None
-    reason = tma.misaligned(text, grid, values) if isinstance(text, str) else ""
-    if reason:
-        gpu.watch.launches[-1]["fault"] = reason
-        gpu.fault(reason)
+    finding = tma.examine(text, grid, values) if isinstance(text, str) else tma.Finding()
+    if finding.reason:
+        gpu.watch.launches[-1]["fault"] = finding.reason
+        gpu.fault(finding.reason)
+    elif finding.unknown:
+        gpu.undecided.append("%s: %s" % (kernel.name, finding.unknown))
 
 
 def _doubt(gpu: Gpu, given: List[Tuple[Any, Any]]) -> None:
@@ -82,11 +84,15 @@ def _scratch(gpu: Gpu, metadata: Any, blocks: int, stream: Any) -> None:
     memory = allocate(wanted, getattr(metadata, "global_scratch_align", 128), stream)
     if memory is None:  # the kernel gets a null pointer and writes its descriptors there
         if blocks:
-            raise RuntimeError("Triton Error [CUDA]: an illegal memory access was encountered (the allocator returned None)")
+            raise RuntimeError(
+                "Triton Error [CUDA]: an illegal memory access was encountered (the allocator returned None)"
+            )
         return
     _accessible(gpu, "*i8", memory)
     if gpu.claims is not None and hasattr(memory, "untyped_storage") and memory.untyped_storage().nbytes() < wanted:
-        raise RuntimeError("Triton Error [CUDA]: an illegal memory access was encountered (the allocator returned too little)")
+        raise RuntimeError(
+            "Triton Error [CUDA]: an illegal memory access was encountered (the allocator returned too little)"
+        )
 
 
 def _runtime(signature: List[Any], constants: Any, args: Tuple[Any, ...]) -> Iterator[Tuple[Any, Any]]:

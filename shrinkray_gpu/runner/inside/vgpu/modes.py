@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Iterator
+import threading
+from typing import Any, Iterator
 
 from .dispatch import DeviceDispatch, Want
 from .function import DeviceFunctions
 from .gpu import Gpu
+
+_here = threading.local()
 
 
 @contextlib.contextmanager
@@ -15,5 +18,15 @@ def modes(gpu: Gpu) -> Iterator[DeviceFunctions]:
     """On for the calling thread; torch keeps modes per thread."""
     want = Want()
     functions = DeviceFunctions(gpu, want)
-    with DeviceDispatch(gpu, want), functions:
-        yield functions
+    before = getattr(_here, "functions", None)
+    _here.functions = functions
+    try:
+        with DeviceDispatch(gpu, want), functions:
+            yield functions
+    finally:
+        _here.functions = before
+
+
+def functions_again() -> Any:
+    """The calling thread's function mode, to switch on once more where torch has switched it off."""
+    return getattr(_here, "functions", None) or contextlib.nullcontext()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, List, Tuple
 
 _ABSENT = object()
+_CALL = object()
 
 
 class Patches:
@@ -27,10 +28,16 @@ class Patches:
         function.__module__ = getattr(owner, "__name__", "torch")
         self.set(owner, name, function)
 
+    def on_undo(self, call: Callable[[], Any]) -> None:
+        """Something else to do at the end."""
+        self._undo.append((call, "", _CALL))
+
     def undo(self) -> None:
         while self._undo:
             owner, name, before = self._undo.pop()
-            if before is _ABSENT:
+            if before is _CALL:
+                owner()
+            elif before is _ABSENT:
                 delattr(owner, name)
             else:
                 setattr(owner, name, before)

@@ -49,7 +49,9 @@ def classes(gpu: Gpu) -> Dict[str, Any]:
     class Event:
         cuda_event = 0
 
-        def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, **kwargs: Any) -> None:
+        def __init__(
+            self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, **kwargs: Any
+        ) -> None:
             self._timing = enable_timing
             self._recorded = False
 

@@ -1,8 +1,8 @@
 """What is said of values that nobody knows, because the kernel that would have written them never ran.
 
-A check of a good configuration stands before the bad one in many scripts; it must not stop them. So every comparison of an
-unknown value comes out as in a program whose kernels are right: near is true, different and NaN are false, an error is 0.
-Shape, dtype and device are known all the same, and are checked.
+A check of a good configuration stands before the bad one in many scripts; it must not stop them. So every comparison
+of an unknown value comes out as in a program whose kernels are right: near is true, different and NaN are false, an
+error is 0. Shape, dtype and device are known all the same, and are checked.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the first candidate of a process pays and a later one does not, done ahead in the fork server's parent.
 
-The first virtual operation imports parts of dynamo (0.7 s), the first compile hashes libtriton and sets up LLVM (0.4 s):
-after a fork each child would do it again.
+The first virtual operation imports parts of dynamo (0.7 s), the first compile hashes libtriton and sets up LLVM (0.4
+s): after a fork each child would do it again.
 """
 
 from __future__ import annotations

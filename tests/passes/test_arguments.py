@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from shrinkray_gpu.passes import arguments
+from tests.passes.outcomes import lines, offers
+
+
+def test_an_unused_parameter_goes_with_its_arguments() -> None:
+    text = """
+        def f(a, b, c=1):
+            return b
+        f(1, 2)
+        f(b=3, a=4, c=5)
+    """
+    found = offers(arguments, text)
+    assert found["remove parameter a of f"] == lines("""
+        def f(b, c=1):
+            return b
+        f(2)
+        f(b=3, c=5)
+    """)
+
+
+def test_launches_are_calls() -> None:
+    text = """
+        @triton.jit
+        def kernel(x, n, BLOCK: tl.constexpr):
+            tl.store(x, BLOCK)
+        kernel[(1,)](x, n, BLOCK=64, num_warps=4)
+    """
+    found = offers(arguments, text)
+    assert "kernel[(1,)](x, BLOCK=64, num_warps=4)" in found["remove parameter n of kernel"]
+    assert found["put 64 for parameter BLOCK of kernel"] == lines("""
+        @triton.jit
+        def kernel(x, n):
+            tl.store(x, 64)
+        kernel[(1,)](x, n, num_warps=4)
+    """)
+
+
+def test_the_one_literal_argument_is_written_in_the_body() -> None:
+    found = offers(arguments, "def f(a):\n    return -a ** 2\nf(-3)\nf(a=-3)\n")
+    assert found["put -3 for parameter a of f"] == "def f():\n    return -(-3) ** 2\nf()\nf()\n"
+
+
+def test_a_parameter_that_is_assigned_to_starts_out_with_the_value() -> None:
+    found = offers(arguments, "def f(n):\n    n += 1\n    return n\nf(2)\n")
+    assert found["put 2 for parameter n of f"] == "def f():\n    n = 2\n    n += 1\n    return n\nf()\n"
+
+
+def test_different_arguments_are_no_constant_and_neither_are_those_we_cannot_see() -> None:
+    assert not any("put" in what for what in offers(arguments, "def f(a): return a\nf(1)\nf(2)\n"))
+    assert not any("put" in what for what in offers(arguments, "def f(a): return a\nf(1)\nmap(f, xs)\n"))
+
+
+def test_a_default_that_is_never_overridden() -> None:
+    assert offers(arguments, "def f(a=7): return g(a)\nf()\n")["put 7 for parameter a of f"] == (
+        "def f(): return g(7)\nf()\n"
+    )
+
+
+def test_left_to_the_default() -> None:
+    found = offers(arguments, "def f(a, b=7): return g(a, b)\nf(x, y)\nf(z, b=w)\n")
+    assert found["leave b of f to its default"] == "def f(a, b=7): return g(a, b)\nf(x)\nf(z)\n"
+
+
+def test_star_arguments_are_not_touched() -> None:
+    assert offers(arguments, "def f(a, b): return 1\nf(*xs)\n") == {}
+    found = offers(arguments, "def f(a, b): return 1\nf(1, **options)\n")
+    assert found.keys() == {"remove parameter a of f"}  # b may be among the options
+
+
+def test_methods_and_init() -> None:
+    text = """
+        class Loss:
+            def __init__(self, beta, scale):
+                self.beta = beta
+            def compute(self, x, unused):
+                return x * self.beta
+        loss = Loss(0.5, scale=2)
+        loss.compute(x, 1)
+    """
+    found = offers(arguments, text)
+    assert "loss = Loss(0.5)" in found["remove parameter scale of __init__"]
+    assert "loss.compute(x)" in found["remove parameter unused of compute"]
+    assert not any("self" in what for what in found)
+
+
+def test_an_autograd_function_and_what_its_backward_returns() -> None:
+    text = """
+        class F(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, flag):
+                return x
+            @staticmethod
+            def backward(ctx, dy):
+                return dy, None
+        F.apply(x, True)
+    """
+    result = offers(arguments, text)["remove parameter flag of forward"]
+    assert "def forward(ctx, x):" in result and "return dy," in result and "None" not in result
+    assert "F.apply(x)" in result
+
+
+def test_a_string_does_not_enter_an_f_string() -> None:
+    found = offers(arguments, 'def f(name):\n    print(f"{name}")\nf("a")\n')
+    assert found['put "a" for parameter name of f'] == 'def f():\n    name = "a"\n    print(f"{name}")\nf()\n'
+
+
+def test_a_parameter_goes_with_the_statements_that_read_it() -> None:
+    text = """
+        def f(x, check):
+            y = g(x)
+            if check:
+                h(y)
+            return y
+        f(x, a < b)
+    """
+    assert offers(arguments, text)["remove parameter check of f and its uses"] == lines("""
+        def f(x):
+            y = g(x)
+            return y
+        f(x)
+    """)

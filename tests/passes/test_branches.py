@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from shrinkray_gpu.passes import branches
+from tests.passes.outcomes import lines, offers
+
+CHAIN = """
+    if a:
+        f()
+    elif b:
+        g()
+    else:
+        h()
+"""
+
+
+def test_each_arm_in_the_place_of_the_chain() -> None:
+    found = offers(branches, CHAIN)
+    assert [found[f"arm {n} of the if at line 1"] for n in range(3)] == ["f()\n", "g()\n", "h()\n"]
+
+
+def test_an_arm_less() -> None:
+    found = offers(branches, CHAIN)
+    assert found["drop the first arm at line 2"] == lines("""
+        if b:
+            g()
+        else:
+            h()
+    """)
+    assert found["drop elif at line 3"] == "if a:\n    f()\nelse:\n    h()\n"
+    assert found["drop else at line 5"] == "if a:\n    f()\nelif b:\n    g()\n"
+
+
+def test_a_test_that_binds_a_name_is_still_computed() -> None:
+    assert offers(branches, "if (n := f()) > 1:\n    g(n)\n") == {"arm 0 of the if at line 1": "(n := f()) > 1\ng(n)\n"}
+
+
+def test_either_value_of_a_conditional_expression() -> None:
+    found = offers(branches, "x = 2 * (a + b if c else d)\n")
+    assert found == {
+        "first value of the conditional at line 1": "x = 2 * (a + b)\n",
+        "second value of the conditional at line 1": "x = 2 * d\n",
+    }
+
+
+def test_a_case_of_a_match() -> None:
+    text = """
+        match mode:
+            case "a":
+                f()
+            case ["b", *rest]:
+                g(rest)
+    """
+    found = offers(branches, text)
+    assert found['only case "a" at line 1'] == "f()\n"
+    assert 'only case ["b", *rest] at line 1' not in found  # rest would be lost
+    assert found['drop case "a" at line 2'] == 'match mode:\n    case ["b", *rest]:\n        g(rest)\n'
+
+
+def test_the_else_of_a_loop() -> None:
+    assert offers(branches, "while a:\n    f()\nelse:\n    g()\n") == {"drop else at line 3": "while a:\n    f()\n"}

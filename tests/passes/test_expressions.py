@@ -1,0 +1,82 @@
+"""An expression becomes one of its parts, or a plain constant."""
+
+from __future__ import annotations
+
+import pytest
+
+from shrinkray_gpu.passes.expressions import MOST, find
+from shrinkray_gpu.reduction.edit import Replace
+from tests.passes.offers import SAMPLES, assert_subsets_parse, offered, program, results
+
+
+@pytest.mark.parametrize(
+    ("source", "want"),
+    [
+        ("y = a + b * c", ["y = a", "y = b * c", "y = a + b", "y = a + c", "y = 0", "y = None"]),
+        ("y = p if c else q", ["y = p", "y = q", "y = p if True else q"]),
+        ("y = x.float().sum(1)", ["y = x.float()", "y = x.sum(1)", "y = x.float().sum()"]),
+        ("y = foo(bar(1), z)", ["y = bar(1)", "y = z", "y = foo()", "y = foo(bar(1))", "y = foo(z)", "y = foo(1, z)"]),
+        ("y = xs[i + 1]", ["y = xs", "y = xs[i]", "y = xs[1]"]),
+        ("y = -x", ["y = x"]),
+        ("y = x.T", ["y = x"]),
+        ("y = f'{a}: {b:.2f}'", ["y = ''"]),
+        ("if a and b: f()", ["if a: f()", "if True: f()", "if False: f()"]),
+        ("y = [g(i) for i in range(9)]", ["y = [g(0)]"]),
+        ("y = [g(i, k=i) for i in (u, v)]", ["y = [g(u, k=u)]"]),
+        ("y = [i for i in [u, v]]", ["y = [u]"]),
+        ("y = [one for _ in range(9)]", ["y = [one]"]),
+        ("y = (lambda: a + b)()", ["y = a + b"]),
+        ("y = s * (a + b)", ["y = s * a", "y = a + b"]),
+    ],
+)
+def test_offers(source: str, want: list[str]) -> None:
+    assert [text for text in want if not offered(find, source, text)] == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import torch\nx: torch.Tensor",  # annotations, imports
+        "import torch.nn as nn\nnn.functional",  # what belongs to a module is one name
+        '"""A docstring."""',
+        "del xs[a + b]",
+        "xs[a + b] = 1",
+    ],
+)
+def test_offers_nothing_there(source: str) -> None:
+    assert not any(isinstance(change, Replace) for edit in find(program(source)) for change in edit.changes)
+
+
+def test_masks_are_left_to_the_pass_that_guards_them() -> None:
+    after = results(find, "y = tl.load(p + i, mask=i + 1 < n, other=u * v)")
+    assert all("mask=i + 1 < n, other=u * v" in text for text in after if "tl.load" in text)
+    assert "y = tl.load(p, mask=i + 1 < n, other=u * v)" in after
+
+
+def test_a_launch_keeps_its_callee_and_arguments() -> None:
+    assert not offered(find, "k[g](xx, yy)", "k(xx, yy)")
+    assert not offered(find, "k[g](xx, yy)", "k[g](xx)")
+    assert offered(find, "k[g](xx, yy)", "k[g](0, yy)")
+
+
+def test_outer_expressions_come_before_inner_ones() -> None:
+    start = program("y = f(g(a + b))")
+    levels = {edit.what.split(" to ")[0]: edit.level for edit in find(start)}
+    assert levels["BinaryOperation"] > levels["Call"] >= 0
+
+
+def test_few_alternatives_for_one_place() -> None:
+    edits = list(find(program("y = f(a + b, c + d, e + g)(h, i).j(k)[l]")))
+    places = [change.node for edit in edits for change in edit.changes if isinstance(change, Replace)]
+    assert max(places.count(place) for place in places) <= MOST
+
+
+def test_what_is_deleted_is_left_alone() -> None:
+    source = "name = base + suffix\nshutil.rmtree(root / name)"
+    assert not offered(find, source, "name = base\nshutil.rmtree(root / name)")
+    assert not offered(find, source, "name = base + suffix\nshutil.rmtree(root)")
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
+def test_any_subset_parses(sample) -> None:
+    assert_subsets_parse(find, sample, rounds=12)

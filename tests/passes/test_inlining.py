@@ -1,0 +1,507 @@
+"""Given this script, inlining makes it into that one; and hostile scripts print the same after any of its Edits."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from shrinkray_gpu.passes import inlining
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.reduction.render import render
+from tests.passes.test_inlining_keeps_meaning import check
+
+CORPUS = Path(__file__).parents[2] / "corpus"
+
+
+def melted(text: str, rounds: int = 12) -> str:
+    """All Edits made, until there are none."""
+    program = Program.from_text(dedent(text))
+    for _ in range(rounds):
+        edits = list(inlining.find(program))
+        if not edits:
+            break
+        program = render(program, edits)
+        assert program.parses, program.text
+    return "\n".join(line for line in program.text.splitlines() if line.strip()) + "\n"
+
+
+EXAMPLES = {
+    "main behind its guard": (
+        """
+        def main():
+            x = 1
+            print(x)
+        if __name__ == "__main__":
+            main()
+        """,
+        """
+        x = 1
+        print(x)
+        """,
+    ),
+    "the result's own name is used": (
+        """
+        def make(n, fill=0):
+            out = [fill] * n
+            return out
+        y = make(3)
+        """,
+        """
+        y = [0] * 3
+        """,
+    ),
+    "single expressions anywhere": (
+        """
+        def cdiv(a, b):
+            return (a + b - 1) // b
+        grid = lambda meta: (cdiv(n * 2, meta["B"]),)
+        """,
+        """
+        grid = lambda meta: ((n * 2 + meta["B"] - 1) // meta["B"],)
+        """,
+    ),
+    "kernel helpers go into kernels": (
+        """
+        import triton
+        @triton.jit
+        def double(x, S: tl.constexpr):
+            y = x * S
+            return y + y
+        @triton.jit
+        def kernel(p, N: tl.constexpr):
+            v = tl.load(p)
+            tl.store(p, double(v, 2 * N))
+            tl.store(p, double(v, 3 * N))
+            tl.store(p, double(v, N))
+        kernel[(1,)](p, N=2)
+        """,
+        """
+        import triton
+        @triton.jit
+        def kernel(p, N: tl.constexpr):
+            v = tl.load(p)
+            S: tl.constexpr = 2 * N
+            y = v * S
+            tl.store(p, y + y)
+            S_2: tl.constexpr = 3 * N
+            y = v * S_2
+            tl.store(p, y + y)
+            y = v * N
+            tl.store(p, y + y)
+        kernel[(1,)](p, N=2)
+        """,
+    ),
+    "a module and its forward": (
+        """
+        import torch.nn as nn
+        class Model(nn.Module):
+            SCALE = 3
+            def __init__(self, beta=0.5):
+                super().__init__()
+                self.beta = beta
+                self.sizes = [1, 2]
+            def forward(self, x):
+                y = x * self.beta
+                return y + self.sizes[0] * self.SCALE
+        model = Model()
+        loss = model(z)
+        """,
+        """
+        import torch.nn as nn
+        sizes = [1, 2]
+        y = z * 0.5
+        loss = y + sizes[0] * 3
+        """,
+    ),
+    "an autograd function's forward": (
+        """
+        import torch
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, scale):
+                ctx.save_for_backward(x)
+                ctx.scale = scale
+                out = torch.empty_like(x)
+                kernel[(1,)](x, out, scale)
+                return out
+            @staticmethod
+            def backward(ctx, grad):
+                return grad * ctx.scale, None
+        y = Double.apply(x, 2)
+        """,
+        """
+        import torch
+        y = torch.empty_like(x)
+        kernel[(1,)](x, y, 2)
+        """,
+    ),
+    "a dataclass is its values": (
+        """
+        from dataclasses import dataclass
+        @dataclass(frozen=True)
+        class Config:
+            block: int
+            stages: int = 4
+        cfg = Config(block=16)
+        kernel[(1,)](x, BLOCK=cfg.block, num_stages=cfg.stages)
+        """,
+        """
+        from dataclasses import dataclass
+        kernel[(1,)](x, BLOCK=16, num_stages=4)
+        """,
+    ),
+    "early returns stay returns": (
+        """
+        def sign(x):
+            if x < 0:
+                return -1
+            return 1
+        def outer(x):
+            return sign(x)
+        print(outer, outer)
+        """,
+        """
+        def outer(x):
+            if x < 0:
+                return -1
+            return 1
+        print(outer, outer)
+        """,
+    ),
+    "partial": (
+        """
+        from functools import partial
+        step = partial(run, x, lr=0.1)
+        step(y)
+        step(y, lr=0.2)
+        """,
+        """
+        from functools import partial
+        run(x, y, lr=0.1)
+        run(x, y, lr=0.2)
+        """,
+    ),
+    "a lambda to its only use": (
+        """
+        grid = lambda meta: (triton.cdiv(n, meta["B"]),)
+        kernel[grid](x, B=16)
+        """,
+        """
+        kernel[lambda meta: (triton.cdiv(n, meta["B"]),)](x, B=16)
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), EXAMPLES.values(), ids=list(EXAMPLES))
+def test_example(before: str, after: str) -> None:
+    assert melted(before) == dedent(after).lstrip()
+
+
+LEFT_ALONE = {
+    "early return in the middle": "def f(x):\n    if x:\n        return 1\n    return 2\ny = f(3) + 1\n",
+    "generator": "def f():\n    yield 1\nfor x in f():\n    print(x)\n",
+    "recursion": "def f(n):\n    print(n)\n    f(n - 1) if n else 0\nf(3)\n",
+    "decorated": "@register\ndef f():\n    print(1)\nf()\n",
+    "rebound": "def f():\n    print(1)\nf()\nf = None\n",
+    "own frame": "def f(x):\n    print(locals())\nf(1)\n",
+    "unknown arguments": "def f(a, b):\n    print(a, b)\nf(*pair)\n",
+    "while test": "def f():\n    print(1)\n    return 0\nwhile f():\n    pass\n",
+    "after and": "def f():\n    print(1)\n    return 0\nx = a and f()\n",
+    "plain function in a kernel": (
+        "@triton.jit\ndef helper(x):\n    return x\ndef host(y):\n    return [helper(y), helper(y)]\nprint(host)\n"
+    ),
+    "printed name": "def f(x):\n    print(f'{x=}')\nf(1)\n",
+}
+
+
+@pytest.mark.parametrize("text", LEFT_ALONE.values(), ids=list(LEFT_ALONE))
+def test_left_alone(text: str) -> None:
+    assert list(inlining.find(Program.from_text(text))) == []
+
+
+HOSTILE = {
+    "names meet": """
+        x = 1
+        def f(y):
+            x = y + 1
+            return x * 2
+        y = f(x)
+        print(x, y)
+        def g():
+            return x
+        print(g(), f(y=3))
+        """,
+    "order of arguments": """
+        def note(v):
+            print("note", v)
+            return v
+        def pair(b, a):
+            return [a, b]
+        print(pair(note(1), note(2)), pair(a=note(3), b=note(4)))
+        z = note(5) - pair(note(6), 7)[0]
+        print(z)
+        """,
+    "parentheses": """
+        def add(a, b):
+            return a + b
+        def neg(a):
+            return -a
+        def both(a, b):
+            return a, b
+        print(add(1, 2) * add(3, 4 if add(1, 1) else 5), neg(2) ** 2, add("x", "y").upper(), [*both(1, 2)])
+        print(both(1, both(2, 3)), (1).__class__, neg(neg(1)), not add(0, 0), [i for i in both(1, 2)])
+        """,
+    "closures see one variable": """
+        def counter(start):
+            step = start * 2
+            return lambda: step
+        first = counter(1)
+        second = counter(5)
+        print(first(), second())
+        made = []
+        for i in range(3):
+            def add(n):
+                made.append(lambda: n)
+            add(i)
+            made.append(counter(i))
+        print([each() for each in made])
+        """,
+    "late rebinding of an argument": """
+        def keep(n):
+            return lambda: n
+        k = 1
+        hold = keep(k)
+        k = 2
+        print(hold())
+        """,
+    "comprehensions catch names": """
+        def scale(factor, items):
+            return [factor * item for item in items]
+        item = 3
+        items = [1, 2]
+        print(scale(item, items), scale(items[0], [item, item]))
+        """,
+    "globals change meanwhile": """
+        count = 0
+        def bump():
+            global count
+            count += 1
+            return count
+        def show(a, b):
+            print(a, b)
+        show(count, bump())
+        print(count + bump(), count)
+        """,
+    "rebound parameters": """
+        def halve(n):
+            while n > 1:
+                n = n // 2
+            return n
+        n = 10
+        print(halve(n), n)
+        m = halve(n)
+        n = halve(9)
+        print(n, m)
+        """,
+    "attributes that change": """
+        class Box:
+            def __init__(self, value):
+                self.value = value
+            def set(self, value):
+                self.value = value
+        box = Box(1)
+        def swap(old, new):
+            box.set(new)
+            return old, box.value
+        print(swap(box.value, 5))
+        other = Box(7)
+        print(other.value, box.value)
+        """,
+    "methods call methods": """
+        class Base:
+            def name(self):
+                return "base"
+            def hello(self):
+                print("hello", self.name())
+        class Derived(Base):
+            def name(self):
+                return "derived"
+        class Alone:
+            WORD = "w"
+            def __init__(self, n, *rest, **more):
+                self.n = n
+                self.rest = rest
+            def twice(self):
+                return self.once() + self.once()
+            def once(self):
+                self.n += 1
+                return self.WORD * self.n
+            @staticmethod
+            def plus(a, b):
+                return a + b
+            @classmethod
+            def made(cls, n):
+                return cls(n)
+        Base().hello()
+        Derived().hello()
+        alone = Alone(1)
+        print(alone.twice(), Alone.plus(1, 2), alone.plus(3, 4), alone.n)
+        again = Alone.made(3)
+        print(again.n, Alone(4, 5, 6).rest)
+        """,
+    "objects in a loop and passed on": """
+        from dataclasses import dataclass
+        from types import SimpleNamespace
+        @dataclass
+        class Config:
+            block: int
+            name: str = "n"
+        for block in (16, 32):
+            config = Config(block, name=f"b{block}")
+            print(config.block, f"{config.name}")
+        whole = Config(1)
+        print(whole)
+        space = SimpleNamespace(a=1, b=[2])
+        space.a = 5
+        print(space.a, space.b)
+        def reads():
+            return fixed.block + fixed.block
+        fixed = Config(8)
+        print(reads())
+        """,
+    "statements everywhere": '''
+        def many(a, *rest, flag=False, **options):
+            """Has a docstring."""
+            try:
+                a = a + 1
+            except TypeError as error:
+                print(error)
+            with open("/dev/null") as handle:
+                text = handle.read()
+            def inner(b):
+                return a + b
+            for i, j in zip(range(2), rest):
+                print(i, j, flag, options, inner(i))
+            else:
+                print("done")
+            message = """two
+          lines"""
+            print(message, text)
+        error = 1
+        many(1, 2, 3)
+        many(1, flag=True)
+        if True: many(error)
+        i = 9
+        print(i, error); many(2)
+        ''',
+    "imports inside": """
+        import math
+        def f(x):
+            import math
+            from os import path
+            return math.floor(x) + len(path.sep)
+        def g(x):
+            import math
+            return math.floor(x)
+        print(f(2.5), math.pi)
+        print(g(1.5))
+        path = "mine"
+        print(path)
+        """,
+    "defaults of their time": """
+        base = 1
+        def f(a, b=base, c=[]):
+            c.append(a)
+            return b, c
+        base = 2
+        def g(a, b=-1):
+            return a, b
+        print(f(1), f(2), g(3))
+        """,
+    "results into several names": """
+        def split(v):
+            low = v // 2
+            high = v - low
+            return low, high
+        low, high = split(7)
+        high, low = split(low)
+        low, [high, rest] = 1, split(9)
+        a = b = split(5)
+        print(low, high, rest, a, b)
+        """,
+    "in text": """
+        def shout(word):
+            loud = word.upper()
+            return loud
+        def quote(word):
+            return "'" + word + "'"
+        w = "x"
+        print(f"{w}: {shout(w)} {quote(w)!r:>8}")
+        """,
+    "one name after another": """
+        def first():
+            total = 1
+            return [total, lambda: total]
+        def second():
+            total = 2
+            return [total, lambda: total]
+        a = first()
+        b = second()
+        print(a[0], a[1](), b[0], b[1]())
+        """,
+    "shared constants": """
+        class A:
+            K = 1
+            L = "l"
+        class B(A):
+            K = 2
+        class C:
+            M = 3
+        print(C.M, A.K, B.K, A.L, f"{A.L}")
+        """,
+    "partials": """
+        from functools import partial
+        def show(a, b, c=0, d=0):
+            print(a, b, c, d)
+        k = 1
+        p = partial(show, k, c=2)
+        p(3)
+        p(4, c=5, d=6)
+        q = partial(show, k)
+        k = 9
+        q(k)
+        partial(show, 1)(2)
+        """,
+    "lambdas": """
+        key = lambda pair: pair[1]
+        print(sorted([(1, 2), (3, 0)], key=key))
+        add = lambda a, b=2: a + b
+        print(add(1) * add(1, 1))
+        print((lambda: 5)())
+        """,
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=list(HOSTILE))
+def test_hostile_script_prints_the_same(text: str) -> None:
+    assert check(dedent(text).lstrip(), rounds=8)
+
+
+def test_corpus_case_melts() -> None:
+    """What reaches the kernel through main, a check, a module and an autograd function ends up at the top level."""
+    text = melted((CORPUS / "tma_misaligned" / "failing.py").read_text())
+    tree = ast.parse(text)
+    launches = [
+        each.lineno
+        for statement in tree.body
+        if not isinstance(statement, ast.FunctionDef | ast.ClassDef)
+        for each in ast.walk(statement)
+        if isinstance(each, ast.Call) and isinstance(each.func, ast.Subscript)
+    ]
+    functions = {each.name for each in ast.walk(tree) if isinstance(each, ast.FunctionDef)}
+    assert len(launches) >= 3
+    assert "main" not in functions and "check" not in functions and "jsd_terms" not in functions

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from shrinkray_gpu.passes import launches
+from tests.passes.outcomes import lines, offers
+
+KERNEL = "@triton.jit\ndef k(x, n, BLOCK: tl.constexpr): pass\n"
+
+
+def after_kernel(text: str) -> dict[str, str]:
+    return {what: result.removeprefix(KERNEL) for what, result in offers(launches, KERNEL + text).items()}
+
+
+def test_a_grid_of_one_program() -> None:
+    found = after_kernel("k[(n, 2 * m)](x, n, BLOCK=4)\n")
+    assert found["grid of the launch at line 3 is (1,)"] == "k[(1,)](x, n, BLOCK=4)\n"
+    assert found["one axis less of the launch at line 3"] == "k[(n,)](x, n, BLOCK=4)\n"
+    assert found["axis 1 of the launch at line 3 is 1"] == "k[(n, 1)](x, n, BLOCK=4)\n"
+
+
+def test_only_one_of_several_launches() -> None:
+    found = after_kernel("k[g](x, 1, BLOCK=4)\nk[g](x, 2, BLOCK=4)\nk[g](x, 3, BLOCK=4)\n")
+    assert found["only the launch at line 5"] == "k[g](x, 3, BLOCK=4)\n"
+    assert found["only the launch at line 3"] == "k[g](x, 1, BLOCK=4)\n"
+
+
+def test_options_but_not_parameters() -> None:
+    found = after_kernel("k[g](x, n, BLOCK=4, num_warps=8, num_stages=2)\n")
+    assert found["drop all launch options"] == "k[g](x, n, BLOCK=4)\n"
+    assert found["drop num_warps=8 at line 3"] == "k[g](x, n, BLOCK=4, num_stages=2)\n"
+    assert not any("BLOCK" in what for what in found)
+
+
+def test_a_grid_lambda_becomes_a_tuple() -> None:
+    text = """
+        grid = lambda meta: (triton.cdiv(n, meta["BLOCK"]),)
+        k[grid](x, n, BLOCK=64)
+    """
+    assert after_kernel(lines(text))["plain grid of the launch at line 4"] == lines("""
+        grid = (triton.cdiv(n, 64),)
+        k[grid](x, n, BLOCK=64)
+    """)
+
+
+def test_a_grid_that_asks_for_tuned_values_stays() -> None:
+    found = after_kernel('k[lambda meta: (meta["BLOCK"],)](x, n)\n')
+    assert not any(what.startswith("plain grid") for what in found)
+
+
+def test_options_of_tuned_configurations() -> None:
+    found = offers(launches, "c = [triton.Config({'B': 4}, num_warps=4), triton.Config({'B': 8}, num_warps=8)]\n")
+    assert found["drop every num_warps"] == "c = [triton.Config({'B': 4}), triton.Config({'B': 8})]\n"
+
+
+def test_a_call_of_an_element_is_no_launch() -> None:
+    assert offers(launches, "table[0](x)\n") == {}

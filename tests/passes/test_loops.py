@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import pytest
+
+from shrinkray_gpu.passes import loops
+from tests.passes.outcomes import lines, offers
+
+
+@pytest.mark.parametrize(
+    ("iterable", "first"),
+    [
+        ("range(n)", "0"),
+        ("range(2, n)", "2"),
+        ("tl.range(a + 1, n, BLOCK, num_stages=3)", "a + 1"),
+        ("[64, 128]", "64"),
+        ("{'a': 1}", "'a'"),
+        ("enumerate([5, 6])", "(0, 5)"),
+        ("zip(xs, range(3))", "(next(iter(xs)), 0)"),
+        ("xs", "next(iter(xs))"),
+    ],
+)
+def test_the_body_once_with_the_first_element(iterable: str, first: str) -> None:
+    found = offers(loops, f"for i in {iterable}:\n    f(i)\n")
+    assert found["for at line 1: body once"] == f"i = {first}\nf(i)\n"
+
+
+def test_a_kernel_has_no_iterators() -> None:
+    assert offers(loops, "@triton.jit\ndef k(x):\n    for i in x:\n        f(i)\n") == {}
+
+
+def test_break_and_continue_of_this_loop_go_with_it_and_those_of_others_stay() -> None:
+    text = """
+        for i in range(4):
+            if i: continue
+            while True:
+                break
+            f(i)
+            break
+    """
+    assert offers(loops, text)["for at line 1: body once"] == lines("""
+        i = 0
+        if i: pass
+        while True:
+            break
+        f(i)
+    """)
+
+
+def test_any_element_of_a_short_literal() -> None:
+    found = offers(loops, "for b in (32, 64):\n    f(b)\n")
+    assert found["for at line 1: body once (element 1)"] == "b = 64\nf(b)\n"
+    assert found["only element 1 of the loop at line 1"] == "for b in (64,):\n    f(b)\n"
+
+
+def test_options_of_a_range_go_one_by_one() -> None:
+    found = offers(loops, "for i in tl.range(0, n, 4, num_stages=3, flatten=False):\n    f(i)\n")
+    assert found["drop num_stages of the range at line 1"].startswith("for i in tl.range(0, n, 4, flatten=False):")
+    assert found["drop all options of the range at line 1"].startswith("for i in range(0, n, 4):")
+    assert found["plain range of the range at line 1"].startswith("for i in range(0, n, 4, num_stages=3")
+
+
+def test_fewer_trips() -> None:
+    found = offers(loops, "for i in range(0, n, BLOCK):\n    f(i)\n")
+    assert found["1 trip at line 1"].startswith("for i in range(0, BLOCK, BLOCK):")
+    assert found["2 trips at line 1"].startswith("for i in range(0, 2 * BLOCK, BLOCK):")
+    found = offers(loops, "for i in range(s, n):\n    f(i)\n")
+    assert found["4 trips at line 1"].startswith("for i in range(s, s + 4):")
+
+
+def test_while_once() -> None:
+    assert offers(loops, "while x < 3:\n    x += 1\n    if x: break\n") == {
+        "while at line 1: body once": "x += 1\nif x: pass\n"
+    }
+
+
+def test_a_comprehension_of_one_element() -> None:
+    found = offers(loops, "ys = [f(x, x=x.x) for x in (a + b, c)]\n")
+    assert found["one element of the comprehension at line 1"] == "ys = [f(a + b, x=(a + b).x)]\n"

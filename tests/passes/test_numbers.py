@@ -1,0 +1,59 @@
+"""Numbers go down on their lattice: powers of two stay that, coupled ones move together."""
+
+from __future__ import annotations
+
+import pytest
+
+from shrinkray_gpu.passes.numbers import find, offers
+from tests.passes.offers import SAMPLES, assert_subsets_parse, offered, program, results
+
+
+def test_a_power_of_two_is_offered_all_lower_ones_smallest_first() -> None:
+    assert results(find, "BLOCK = 32")[:5] == [f"BLOCK = {n}" for n in (1, 2, 4, 8, 16)]
+
+
+def test_other_numbers_go_to_small_ones_to_a_half_and_one_down() -> None:
+    assert offers(132) == [1, 2, 0, 66, 131]
+    assert offers(3) == [1, 2, 0]
+    assert offers(1) == [0]
+    assert offers(0) == []
+
+
+def test_dot_tiles_are_tried_at_their_minimum_first() -> None:
+    assert results(find, "tl.dot(a, b)\nBLOCK = 64")[0].endswith("BLOCK = 16")
+
+
+def test_launch_options_have_their_own_lattice() -> None:
+    assert results(find, "k[g](x, num_warps=8)") == [f"k[g](x, num_warps={n})" for n in (1, 2, 4)]
+    assert results(find, "k[g](x, num_stages=4)") == [f"k[g](x, num_stages={n})" for n in (1, 2, 3)]
+
+
+def test_equal_numbers_move_together() -> None:
+    assert offered(find, "M = 512\nN = 512", "M = 1\nN = 1")
+
+
+def test_multiples_keep_their_ratio() -> None:
+    assert offered(find, "M = 512\nBLOCK = 128", "M = 16\nBLOCK = 4")
+
+
+def test_all_large_numbers_are_clamped_at_once() -> None:
+    assert offered(find, "M, N, K, S = 512, 300, 7, 2", "M, N, K, S = 16, 16, 7, 2")
+
+
+def test_joint_moves_come_on_earlier_levels() -> None:
+    levels = [edit.level for edit in find(program("M = 512\nN = 512"))]
+    assert levels == sorted(levels) and len(set(levels)) > 1
+
+
+def test_floats_become_one_or_zero() -> None:
+    assert results(find, "x = 0.125") == ["x = 1.0", "x = 0.0"]
+    assert results(find, "x = 1.0") == []
+
+
+def test_what_is_deleted_is_left_alone() -> None:
+    assert results(find, "name = 'run%d' % 64\nshutil.rmtree(name)") == []
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
+def test_any_subset_parses(sample) -> None:
+    assert_subsets_parse(find, sample)
