@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import signal
 import sys
-import time
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 import click
-from tqdm import tqdm
 
+from shrinkray_gpu import __version__
 from shrinkray_gpu.errors import ShrinkError, UsageError
-from shrinkray_gpu.judge import Judge
-
 from shrinkray_gpu.passes import PASSES
-from shrinkray_gpu.reduce import Options, Result, reduce
-from shrinkray_gpu.reduction.engine import Event
-from shrinkray_gpu.reduction.size import lines
+from shrinkray_gpu.progress import Progress
+from shrinkray_gpu.reducing import Options, Result, check, places, reduce
 
 
 class _Command(click.Command):
@@ -58,11 +56,12 @@ class _Command(click.Command):
 @click.option("--final-runs", type=click.IntRange(1), default=3, show_default=True, metavar="N", help="Clean runs that verify the result.")
 @click.option("--resume", is_flag=True, help="Go on with an interrupted reduction; takes over a best.py edited by hand.")
 @click.option("--restart", is_flag=True, help="Begin anew and forget an earlier reduction of FILE.")
+@click.option("--check", "only_check", is_flag=True, help="Only tell whether FILE shows the fault: exit code 0 or 3. Writes nothing.")
 @click.option("--mode", type=click.Choice(["fork", "cold"]), help="Force a running mode, for comparison.")
 @click.option("--quiet", is_flag=True, help="No progress bar; only the result.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else.")
 @click.option("--verbose", is_flag=True, help="Tell each accepted step.")
-@click.version_option(package_name="shrinkray-gpu", prog_name="shrink")
+@click.version_option(__version__, prog_name="shrink")
 def main(file: Path | None, args: tuple[str, ...], **given: Any) -> None:
     """Reduce FILE, run as `python FILE ARGS...`, to the smallest standalone script that still shows the same fault.
 
@@ -70,33 +69,39 @@ def main(file: Path | None, args: tuple[str, ...], **given: Any) -> None:
     written), 130 interrupted (the best so far is written; --resume goes on).
     """
     if given["list_passes"]:
+        click.echo(f"{'lift':16} The launch that faults, alone: the first trial, before all passes.")
         for one in PASSES:
             click.echo(f"{one.name:16} {one.why}")
         return
-    quiet = given["quiet"] or given["as_json"]
     if file is None:
         _fail("which file? Usage: shrink FILE [options] [-- ARGS...]", 2)
-    bar = None if quiet else _Bar(given["verbose"])
-    interrupt = _Interrupt()
+    quiet = given["quiet"] or given["as_json"]
+    say = (lambda text: None) if quiet else (lambda text: click.echo(text, err=True))
+    interrupt = _Interrupt(say)
+    progress: Progress | None = None
     try:
         options = _options(args, given)
-        result = reduce(
-            file,
-            options,
-            say=(lambda text: None) if quiet else (lambda text: click.echo(text, err=True)),
-            progress=bar.show if bar else (lambda event, judge: None),
-            stop=interrupt.asked,
-        )
+        if given["only_check"]:
+            click.echo(f"{file} shows {check(file, options, say=say)!r}")
+            return
+        best = places(file, options)[1] / "best.py"
+        if not quiet:
+            progress = Progress(Path(os.path.relpath(best)), verbose=given["verbose"])
+        try:
+            result = reduce(
+                file,
+                options,
+                say=say,
+                progress=progress.show if progress else (lambda event, judge: None),
+                stop=interrupt.asked,
+            )
+        finally:
+            if progress:
+                progress.close()
     except ShrinkError as error:
-        if bar:
-            bar.close()
         _fail(str(error), error.exit_code)
     except KeyboardInterrupt:
-        if bar:
-            bar.close()
-        _fail("interrupted before anything was saved", 130)
-    if bar:
-        bar.close()
+        _fail(f"interrupted; the best so far is {best}. Go on with the same command and --resume", 130)
     if given["as_json"]:
         click.echo(json.dumps(result.to_json()))
     else:
@@ -106,7 +111,7 @@ def main(file: Path | None, args: tuple[str, ...], **given: Any) -> None:
 
 
 def _options(args: tuple[str, ...], given: dict[str, Any]) -> Options:
-    known = [one.name for one in PASSES]
+    known = ["lift", *(one.name for one in PASSES)]
     for name in given["skip_pass"]:
         if name not in known:
             raise UsageError(f"--skip-pass {name}: no such pass. There are {', '.join(known)}")
@@ -169,53 +174,31 @@ def _tell(result: Result, file: Path) -> None:
         click.echo("  go on with: the same command and --resume")
 
 
-class _Bar:
-    """One tqdm bar: how much of the program is gone."""
-
-    def __init__(self, verbose: bool) -> None:
-        self.bar: tqdm[Any] | None = None
-        self.verbose = verbose
-        self.started = time.monotonic()
-
-    def show(self, event: Event, judge: Judge) -> None:
-        now = event.program.size.tokens
-        if self.bar is None:
-            shape = "{l_bar}{bar:12}| {n_fmt}/{total_fmt} tokens gone{postfix}"
-            self.bar = tqdm(total=now, leave=False, dynamic_ncols=True, bar_format=shape)
-        assert self.bar.total is not None
-        self.bar.n = max(0, self.bar.total - now)
-        seconds = max(time.monotonic() - self.started, 0.001)
-        tiers = " ".join(f"{tier} {count}" for tier, count in sorted(judge.tries.items()))
-        rate = sum(judge.tries.values()) / seconds
-        self.bar.set_postfix_str(
-            f"{lines(event.program.text)} lines, {tiers}, {rate:.0f} tries/s, {judge.pool.jobs} lanes, {event.pass_name}"
-        )
-        if self.verbose and event.kind in ("accepted", "rolled back", "note", "round"):
-            what = event.text or f"{event.kind} {event.pass_name}"
-            self.bar.write(f"{seconds:7.1f} s {now:6} tokens {lines(event.program.text):4} lines  {what}", file=sys.stderr)
-
-    def close(self) -> None:
-        if self.bar is not None:
-            self.bar.close()
-
-
 class _Interrupt:
-    """The first Ctrl-C asks for a stop at the next wave, the second ends at once."""
+    """The first Ctrl-C asks the search to stop at the next wave, the second ends it at once.
 
-    def __init__(self) -> None:
-        self.count = 0
+    Before the search there is nothing to save, and the original may take minutes: the first one ends all.
+    """
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self.say, self.count, self.searching = say, 0, False
         signal.signal(signal.SIGINT, self._note)
         signal.signal(signal.SIGTERM, self._note)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
+        if not self.searching:
+            click.echo("shrink: interrupted before the search began; nothing is lost", err=True)
+            os._exit(130)  # threads wait for the original to end; the processes of the lanes die with us
         if self.count > 1:
             raise KeyboardInterrupt
+        self.say("stopping after the tries under way, then the result is checked; Ctrl-C again ends at once")
 
     def asked(self) -> bool:
+        self.searching = True
         return self.count > 0
 
 
-def _fail(text: str, code: int) -> Any:
+def _fail(text: str, code: int) -> NoReturn:
     click.echo(f"shrink: {text}", err=True)
     sys.exit(code)

@@ -104,6 +104,10 @@ class Judge:
         """The values that a program with watched expressions computes."""
         return self.pool.run(program.text, values=True).values
 
+    def capture(self, program: Program) -> Run:
+        """Run the program once more, and write down the launch that faults."""
+        return self.pool.run(program.text, fresh=True, capture=True)
+
     def confirm(self, program: Program) -> Future[Verdict]:
         """Judge the program in a cold process, beside the search."""
         return self._threads.submit(self.cold, program.text)

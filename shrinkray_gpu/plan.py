@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from shrinkray_gpu.errors import NotReproduced, ShrinkError, UsageError
@@ -47,6 +48,7 @@ class Plan:
     pool: Pool
     dry: Pool | None
     versions: Mapping[str, str]
+    gpu: bool = False
     notes: tuple[str, ...] = ()
 
     def close(self) -> None:
@@ -76,7 +78,7 @@ def make(
     with ThreadPoolExecutor(count) as threads:
         colds = list(threads.map(lambda _: cold_pool.run(source), range(count)))
     judged = oracle if isinstance(oracle, Oracle) else oracle(colds[0])
-    verdicts = [whole(judged, source, script.path.name, lambda _, run=run: run) for run in colds]
+    verdicts = [whole(judged, source, script.path.name, partial(_already, run)) for run in colds]
     faulted = sum(verdict.faults for verdict in verdicts)
     reference = next((run for run, verdict in zip(colds, verdicts) if verdict.faults), colds[0])
     if not faulted:
@@ -86,7 +88,7 @@ def make(
 
     def cold_plan(why: str, versions: Mapping[str, str]) -> Plan:
         return Plan(
-            "cold", why, judged, reference, faulted, count, cold_seconds, cold_seconds, cold_pool, None, versions
+            "cold", why, judged, reference, faulted, count, cold_seconds, cold_seconds, cold_pool, None, versions, gpu
         )
 
     if not judged.needs_run:
@@ -94,7 +96,8 @@ def make(
     if mode == "cold":
         return cold_plan("as asked", {})
     head = preamble.read(source)
-    setup = replace(setup, imports=head.imports, warm=gpu, reuse=gpu)
+    # Triton, too, though the script may not import it by itself: each child would, to watch its launches (0.3 s).
+    setup = replace(setup, imports=(*head.imports, "triton"), warm=gpu, reuse=gpu)
     pool = Pool(script, setup, mode="virtual" if setup.arch else "fork", jobs=jobs, seconds=limit, devices=devices)
     try:
         report = pool.start(source)
@@ -109,7 +112,8 @@ def make(
         return cold_plan(str(reason), versions)
     pool.seconds = timeout or max(FLOOR, 4 * warm.seconds)
     chosen, why = pool.mode, "the fault shows in a forked child as in a cold process"
-    dry, notes = None, ()
+    dry: Pool | None = None
+    notes: tuple[str, ...] = ()
     if gpu:
         if mode != "fork" and _survives_reuse(pool, source, judged):
             chosen, why = "warm", "the fault shows in a context that passed another program before, as in a cold process"
@@ -122,8 +126,13 @@ def make(
         dry, note = _dry(source, script, setup, pool, reference, jobs, limit)
         notes = (note,)
     return Plan(
-        chosen, why, judged, reference, faulted, count, cold_seconds, warm.seconds, pool, dry, versions, notes
+        chosen, why, judged, reference, faulted, count, cold_seconds, warm.seconds, pool, dry, versions, gpu, notes
     )
+
+
+def _already(run: Run, source: str) -> Run:
+    """The run of `source`, which has been."""
+    return run
 
 
 class _StepDown(Exception):

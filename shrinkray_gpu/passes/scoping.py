@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import libcst as cst
 from libcst.metadata import ClassScope, ExpressionContext, ExpressionContextProvider, Scope
 
-from shrinkray_gpu.passes.tree import ancestors, every, statement
+from shrinkray_gpu.passes.tree import ancestors, every, once, statement
 from shrinkray_gpu.reduction.program import Program
 
 
@@ -35,6 +35,7 @@ class Binding:
         return any(isinstance(place, cst.ImportAlias) for place in self.places)
 
 
+@once
 def bindings(program: Program) -> list[Binding]:
     """All variables of the program, in the order of their first place; names that nothing binds (builtins) left out."""
     scopes = program.scopes

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import wraps
 from typing import TypeVar
 
 import libcst as cst
@@ -11,15 +12,33 @@ import libcst as cst
 from shrinkray_gpu.reduction.program import Program
 
 N = TypeVar("N", bound=cst.CSTNode)
+T = TypeVar("T")
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
+def once(work_out: Callable[[Program], T]) -> Callable[[Program], T]:
+    """What is worked out about a Program is kept with it: every pass asks for the same again."""
+
+    @wraps(work_out)
+    def recall(program: Program) -> T:
+        if work_out not in program.notes:
+            program.notes[work_out] = work_out(program)
+        known: T = program.notes[work_out]
+        return known
+
+    return recall
+
+
+@once
+def _in_order(program: Program) -> list[cst.CSTNode]:
+    spans = program.spans
+    return sorted((node for node in program.parents if node in spans), key=lambda node: (spans[node][0], -spans[node][1]))
+
+
 def every(program: Program, *kinds: type[N]) -> list[N]:
     """All nodes of these kinds, in the order of the text (an outer one before what it holds)."""
-    spans = program.spans
-    found = [node for node in program.parents if isinstance(node, kinds) and node in spans]
-    return sorted(found, key=lambda node: (spans[node][0], -spans[node][1]))
+    return [node for node in _in_order(program) if isinstance(node, kinds)]
 
 
 def within(program: Program, outer: cst.CSTNode, *kinds: type[N]) -> list[N]:

@@ -19,10 +19,11 @@ from typing import Any, Literal, Protocol
 from shrinkray_gpu.oracle.verdict import Verdict
 from shrinkray_gpu.reduction.edit import Edit, Insert
 from shrinkray_gpu.reduction.journal import Journal, digest
-from shrinkray_gpu.reduction.keep import allowed
+from shrinkray_gpu.reduction.keep import allowed, kept_nodes
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.render import effective, render
 from shrinkray_gpu.reduction.search import Memory, Subset, search
+from shrinkray_gpu.reduction.spending import Spent, report
 
 WARY_AFTER = 3
 """After this many rollbacks the judge's "yes" is not trusted any more: each is confirmed cold before it is accepted."""
@@ -51,6 +52,8 @@ class PassLike(Protocol):
     def grows(self) -> bool: ...
     @property
     def needs_values(self) -> bool: ...
+    @property
+    def fine(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,8 @@ class Reduction:
     rollbacks: int
     verified: Program
     """The last program that a cold run confirmed (the start, if none did)."""
+    spent: Mapping[str, Spent]
+    """By pass."""
 
 
 class _Enough(Exception):
@@ -100,6 +105,7 @@ def reduce_program(
     judge: Judge,
     journal: Journal,
     watch: Watch | None = None,
+    lifts: Callable[[], Sequence[str]] | None = None,
     instrument: Callable[[Program], Program] | None = None,
     confirm: Callable[[Program], Pending] | None = None,
     layout: Callable[[str], str] | None = None,
@@ -118,9 +124,10 @@ def reduce_program(
     """Reduce `program`, which faults, to the smallest program found that still does.
 
     `judge` gets candidates and gives Verdicts in the same order; `confirm` starts a cold run beside the search;
-    `watch` runs an instrumented program and gives the values seen; `insist` tells the judge that the last round has
-    come (or is over), where a provisional "no" is asked again. `flaky`: a "no" is never final. `deadline` is in terms
-    of `clock`. Ctrl-C in the judge, `stop` and `deadline` end the search with the best so far.
+    `watch` runs an instrumented program and gives the values seen; `lifts` makes scripts of the faulty launch;
+    `insist` tells the judge that the last round has come (or is over), where a provisional "no" is asked again.
+    `flaky`: a "no" is never final. `deadline` is in terms of `clock`. Ctrl-C in the judge, `stop` and `deadline` end
+    the search with the best so far.
     """
     engine = _Engine(
         program,
@@ -128,6 +135,7 @@ def reduce_program(
         judge=judge,
         journal=journal,
         watch=watch,
+        lifts=lifts,
         instrument=instrument,
         confirm=confirm,
         progress=progress,
@@ -164,6 +172,7 @@ class _Engine:
         judge: Judge,
         journal: Journal,
         watch: Watch | None,
+        lifts: Callable[[], Sequence[str]] | None,
         instrument: Callable[[Program], Program] | None,
         confirm: Callable[[Program], Pending] | None,
         progress: Callable[[Event], None],
@@ -180,6 +189,7 @@ class _Engine:
         self.original = program
         self.current = self.best = self.verified = program
         self.passes, self.judge, self.journal = passes, judge, journal
+        self.lifts = lifts
         self.watch, self.instrument, self.confirm = watch, instrument, confirm
         self.progress, self.insist = progress, insist
         self.width, self.eager, self.flaky, self.keep = width, eager, flaky, keep
@@ -190,6 +200,8 @@ class _Engine:
         self.barren: dict[str, tuple[str, bool]] = {}  # pass: program on which it found nothing, with nothing put off
         self.tries = self.accepted = self.round = self.rollbacks = 0
         self.free: Counter[str] = Counter()
+        self.spent: dict[str, Spent] = {}
+        self.bill = Spent()  # of the pass that is running
         self.pass_name = ""
         self.thorough = False
         self.put_off = False  # whether this round left out an edit or believed a provisional "no"
@@ -206,10 +218,12 @@ class _Engine:
         ended: Literal["done", "stopped", "out of time", "interrupted"] = "done"
         try:
             self._begin()
+            self._lift()
             self._fixpoint()
             if layout is not None:
                 self._lay_out(layout)
             self.journal.end()
+            self._tell("note", report(self.spent))
         except _Stop as e:
             ended = e.why
         except KeyboardInterrupt:
@@ -223,6 +237,7 @@ class _Engine:
             rounds=self.round,
             rollbacks=self.rollbacks,
             verified=self.verified,
+            spent=self.spent,
         )
 
     # The course
@@ -239,24 +254,59 @@ class _Engine:
                 self._tell("note", "best.py was edited by hand and does not fault: going on without it")
         self.current = self.best = self.verified = start
 
+    def _lift(self) -> None:
+        """Before all passes: the faulty launch alone, which makes every later try cheaper. What the user wants kept
+        would be lost in it."""
+        if self.lifts is None or kept_nodes(self.current, frozenset(self.keep)):
+            return
+        self.pass_name = "lift"
+        texts = self.journal.recall_lifted()
+        if texts is None:
+            self._check_stop()
+            texts = tuple(self.lifts())
+            self.journal.lifted(texts)
+        candidates = [self.current.with_text(text) for text in texts]
+        for candidate, faults in zip(candidates, self._ask(candidates, smaller_than=self.current)):
+            if faults:
+                self._accept(candidate)
+                return
+
     def _fixpoint(self) -> None:
-        """Rounds over all passes. A new round only for fewer tokens: half of a trial's time went into running
-        everything again after a mere literal had changed."""
+        """Rounds over the coarse passes, then over all of them. A new round only for fewer tokens: half of a trial's
+        time went into running everything again after a mere literal had changed.
+
+        Fine passes have hundreds of edits that take a token each. On a program that is still large they cost as many
+        tries, each of them dear, and most of what they polish goes later anyway."""
+        coarse = [each for each in self.passes if not each.fine]
+        while self._round(coarse):
+            pass
         while True:
-            self.round += 1
-            self._tell("round")
-            before, rollbacks = self.current, self.rollbacks
-            self.put_off = False
-            for each in self.passes:
-                self._run(each)
-                self._checkpoint()
-            progressed = self.current.size.tokens < before.size.tokens or self.rollbacks > rollbacks
+            progressed = self._round(self.passes)
             if progressed or (self.put_off and not self.thorough):
                 self._be_thorough(not progressed)
                 continue
             if self._sure():
                 return
             self._be_thorough(False)
+
+    def _round(self, passes: Sequence[PassLike]) -> bool:
+        """Whether the passes made the program smaller, or a cold run made it larger again."""
+        self.round += 1
+        self._tell("round")
+        before, rollbacks = self.current, self.rollbacks
+        self.put_off = False
+        for each in passes:
+            bill = self.bill = self.spent.setdefault(each.name, Spent())
+            begun, tries, free, accepted = self.clock(), self.tries, self.free.total(), self.accepted
+            tokens = self.best.size.tokens
+            self._run(each)
+            bill.seconds += self.clock() - begun
+            bill.tries += self.tries - tries
+            bill.free += self.free.total() - free
+            bill.accepted += self.accepted - accepted
+            bill.tokens += tokens - self.best.size.tokens
+            self._checkpoint()
+        return self.current.size.tokens < before.size.tokens or self.rollbacks > rollbacks
 
     def _be_thorough(self, on: bool) -> None:
         if on != self.thorough:
@@ -288,17 +338,19 @@ class _Engine:
 
     def _edits(self, each: PassLike) -> list[Edit]:
         program = self.current
+        begun = self.clock()
         given: tuple[Any, ...] = ()
         if each.needs_values:
             if self.watch is None or self.instrument is None:
                 return []
             given = (self._values(program, self.watch, self.instrument),)
         try:
-            found = list(each.find(program, *given))
+            found = allowed(program, list(each.find(program, *given)), frozenset(self.keep))
         except Exception as e:  # a pass that stumbles over this program must not end the reduction
             self._tell("note", f"pass {each.name} gave up: {type(e).__name__}: {e}")
             return []
-        return list(allowed(program, found, self.keep))
+        self.bill.finding += self.clock() - begun
+        return found
 
     def _values(self, program: Program, watch: Watch, instrument: Callable[[Program], Program]) -> Mapping[int, str]:
         watched = instrument(program)
@@ -427,7 +479,10 @@ class _Engine:
         if waiting:
             self._check_stop()
             batch = [candidates[places[0]] for places in waiting.values()]
-            for candidate, verdict in zip(batch, self.judge(batch), strict=True):
+            begun = self.clock()
+            verdicts = self.judge(batch)
+            self.bill.judging += self.clock() - begun
+            for candidate, verdict in zip(batch, verdicts, strict=True):
                 self.tries += 1
                 self.journal.judged(candidate.key, verdict, final=verdict.faults or not self.flaky)
                 for index in waiting[candidate.key]:

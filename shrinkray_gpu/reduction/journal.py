@@ -1,7 +1,7 @@
 """Journal: the folder `<stem>.shrink/`, where a reduction is whole at every moment and from which it goes on if killed.
 
 `best.py` is the best candidate so far, replaced atomically. `journal.jsonl` only grows: a header, then one line for
-each candidate judged, each accept, each cold confirmation and each watched run.
+each candidate judged, each accept, each cold confirmation and each watched run, and one for the lifted scripts.
 
 Resuming is replaying. The course of a reduction is deterministic, so a resumed one begins at the original program again
 and has every answer read from here instead of judged: seconds later it stands where it was killed, and it ends in the
@@ -16,7 +16,7 @@ import hashlib
 import json
 import os
 from collections import defaultdict, deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -41,6 +41,7 @@ class Journal:
         self._ahead: defaultdict[str, deque[tuple[Verdict, bool]]] = defaultdict(deque)
         self._confirmed: defaultdict[str, deque[Verdict]] = defaultdict(deque)
         self._watched: dict[str, dict[int, str]] = {}
+        self._lifted: tuple[str, ...] | None = None
         self._accepts: list[dict[str, Any]] = []
         self._replay: deque[dict[str, Any]] = deque()
         self._floor: tuple[Any, ...] | None = None
@@ -120,6 +121,8 @@ class Journal:
                 self._confirmed[key].append(_verdict(line))
             elif event == "watched":
                 self._watched[key] = {int(k): v for k, v in line["values"].items()}
+            elif event == "lifted":
+                self._lifted = tuple(line["texts"])
             elif event == "accept":
                 self._accepts.append(line)
             elif event == "start":  # a best.py edited by hand took over: all accepts before belong to another course
@@ -201,6 +204,14 @@ class Journal:
     def watched(self, key: str, values: Mapping[int, str]) -> None:
         self._watched[key] = dict(values)
         self._write({"event": "watched", "key": key, "values": {str(k): v for k, v in values.items()}})
+
+    def recall_lifted(self) -> tuple[str, ...] | None:
+        return self._lifted
+
+    def lifted(self, texts: Sequence[str]) -> None:
+        """Keep the scripts that were made of the original's faulty launch."""
+        self._lifted = tuple(texts)
+        self._write({"event": "lifted", "texts": list(texts)})
 
     # The best so far
 

@@ -17,7 +17,7 @@ from libcst._nodes.internal import CodegenState
 
 Span: TypeAlias = tuple[int, int]
 
-TRAILING = (cst.Comma, cst.Semicolon, cst.SimpleWhitespace, cst.ParenthesizedWhitespace)
+_TRAILING = frozenset({cst.Comma, cst.Semicolon, cst.SimpleWhitespace, cst.ParenthesizedWhitespace})
 """What may follow the proper text of a list member or a small statement within its node."""
 
 
@@ -44,7 +44,7 @@ class Layout:
         """The end of a list member or small statement without its comma, semicolon and whitespace."""
         end = self.outer[node][1]
         for child in reversed(self.children[node]):
-            if not isinstance(child, TRAILING):
+            if type(child) not in _TRAILING:
                 break
             end = self.outer[child][0]
         return end

@@ -8,7 +8,7 @@ import hashlib
 import io
 import re
 import tokenize
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -51,23 +51,36 @@ class Program:
         """The script."""
         return self.regions[0].text
 
-    @cached_property
+    @property
     def key(self) -> str:
         """The same for Programs that differ only in comments and layout."""
-        digest = hashlib.sha256()
-        for region in self.regions:
-            digest.update(repr((region.path, region.language, _meaning(region))).encode("utf-8", "surrogatepass"))
-        return digest.hexdigest()
+        return self._understood[0]
 
-    @cached_property
+    @property
     def parses(self) -> bool:
         """Whether every Python region is Python."""
-        return all(_tree(region.text) is not None for region in self.regions if region.language == "python")
+        return self._understood[1]
+
+    @cached_property
+    def _understood(self) -> tuple[str, bool]:
+        """`key` and `parses` by one parse: with the size they are all that a candidate costs before it is run."""
+        digest, parses = hashlib.sha256(), True
+        for region in self.regions:
+            tree = _tree(region.text) if region.language == "python" else None
+            parses = parses and (tree is not None or region.language != "python")
+            meaning = region.text if tree is None else ast.dump(tree)
+            digest.update(repr((region.path, region.language, meaning)).encode("utf-8", "surrogatepass"))
+        return digest.hexdigest(), parses
 
     @cached_property
     def size(self) -> Size:
         """Smaller is better; the regions' sizes add up."""
         return Size(*map(sum, zip(*(measure(region.text) for region in self.regions), strict=True)))
+
+    @cached_property
+    def notes(self) -> dict[Hashable, Any]:
+        """What others worked out about this Program, and would have to work out again otherwise."""
+        return {}
 
     @cached_property
     def module(self) -> cst.Module:
@@ -175,8 +188,3 @@ def _tree(text: str) -> ast.Module | None:
         return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-
-
-def _meaning(region: Region) -> str:
-    tree = _tree(region.text) if region.language == "python" else None
-    return region.text if tree is None else ast.dump(tree)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 import re
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TypeAlias
 
 
 class Size(NamedTuple):
-    """Compared from left to right. `literals` is in thousandths of a bit, so that no rounding makes two orders differ."""
+    """Compared from left to right. `literals` is in thousandths of a bit: whole numbers add up the same in any order."""
 
     guards: int
     tokens: int
@@ -21,31 +22,30 @@ class Size(NamedTuple):
     characters: int
 
 
-_TOKEN = re.compile(
+Lexeme: TypeAlias = tuple[str, str]
+"""Kind and text."""
+
+_LEXEME = re.compile(
     r"""
-    (?P<skip>\#[^\n]*|\\\r?\n|\s+)
-  | (?P<string>(?i:[rbfut]{0,2})(?:'{3}(?:\\.|[^\\])*?'{3}|"{3}(?:\\.|[^\\])*?"{3}
+    (?P<skip>\#[^\n]*|\\\n)
+  | (?P<fstring>(?:[fFtT][rR]?|[rR][fFtT])(?:'{3}(?:\\.|[^\\])*?'{3}|"{3}(?:\\.|[^\\])*?"{3}
         |'(?:\\.|[^\\'\n])*'|"(?:\\.|[^\\"\n])*"))
-  | (?P<number>(?i:0x[0-9a-f_]+|0o[0-7_]+|0b[01_]+|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:e[+-]?[\d_]+)?j?))
+  | (?P<string>[rRbBuU]{0,2}(?:'{3}(?:\\.|[^\\])*?'{3}|"{3}(?:\\.|[^\\])*?"{3}
+        |'(?:\\.|[^\\'\n])*'|"(?:\\.|[^\\"\n])*"))
+  | (?P<number>0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?[\d_]+)?[jJ]?)
   | (?P<name>\w+)
-  | (?P<operator>\*\*=|//=|>>=|<<=|\.\.\.|->|:=|[-+*/%&|^@=!<>]=|\*\*|//|>>|<<|.)
+  | (?P<operator>\*\*=|//=|>>=|<<=|\.\.\.|->|:=|[-+*/%&|^@=!<>]=|\*\*|//|>>|<<|\S)
     """,
     re.VERBOSE | re.DOTALL,
 )
+"""One more than Python's own tokenizer would need: the same counts under every Python version, and for text that does
+not parse. Brackets inside the fields of an f-string are counted with the rest of its field."""
 _FIELD = re.compile(r"\{\{|\}\}|\{([^{}]*)")
-_LOOPS = frozenset({"for", "while"})
-_UNINITIALISED = frozenset({"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided"})
-_OPEN = frozenset("([{")
-_CLOSE = frozenset(")]}")
-
-
-def _lex(text: str) -> list[tuple[str, str]]:
-    return [(m.lastgroup or "", m.group()) for m in _TOKEN.finditer(text) if m.lastgroup != "skip"]
 
 
 def tokens(text: str) -> int:
     """Tokens of Python source; comments, newlines and indentation are none. Inside an f-string each token counts."""
-    return sum(_weight(kind, word) for kind, word in _lex(text))
+    return sum(map(_weight, _lex(text)))
 
 
 def lines(text: str) -> int:
@@ -55,68 +55,90 @@ def lines(text: str) -> int:
 
 def measure(text: str) -> Size:
     """The size of a Python source text. Total: text that does not parse has a size too."""
-    lexed = _lex(text)
+    lexed = list(_lex(text))
     loops = literals = count = 0
-    for kind, word in lexed:
-        count += _weight(kind, word)
-        if kind == "name":
-            loops += word in _LOOPS
-        elif kind == "number":
+    for lexeme in lexed:
+        count += _weight(lexeme)
+        kind, word = lexeme
+        if kind == "number":
             literals += _bits(word)
+        elif word == "for" or word == "while":
+            loops += 1
     return Size(_guard_level(lexed), count, loops, literals, len(text))
 
 
-def _weight(kind: str, word: str) -> int:
-    if kind == "string" and "f" in word[: min(word.find("'") % 99, word.find('"') % 99)].lower():
-        return 1 + sum(tokens(m[1]) for m in _FIELD.finditer(word) if m[1])
-    return 1
+def _lex(text: str) -> Iterator[Lexeme]:
+    return ((m.lastgroup or "", m.group()) for m in _LEXEME.finditer(text) if m.lastgroup != "skip")
+
+
+def _weight(lexeme: Lexeme) -> int:
+    if lexeme[0] != "fstring":
+        return 1
+    return 1 + sum(tokens(field[1]) for field in _FIELD.finditer(lexeme[1]) if field[1])
 
 
 def _bits(word: str) -> int:
-    """log2(1 + n) in thousandths; a float literal counts nothing."""
+    """log2(1 + n) in thousandths; a float literal weighs nothing."""
     try:
-        value = int(word.replace("_", ""), 0)
+        value = int(word, 0)
     except ValueError:
         return 0
-    return round(1000 * math.log2(1 + value)) if value < 1 << 1000 else 1000 * value.bit_length()
+    # log2 of an int that no float can hold is out of reach of math.log2(1 + n) only beyond 2**1023
+    return round(1000 * math.log2(1 + value)) if value.bit_length() < 1000 else 1000 * value.bit_length()
 
 
-def _guard_level(lexed: list[tuple[str, str]]) -> int:
-    """Unmasked pointer loads and stores, loads whose masked-off lanes hold anything, and uninitialised tensors.
+_UNINITIALISED = frozenset({"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided"})
+_UNMASKED, _NO_OTHER = 2, 1
+_ASSIGNS = frozenset({"=", "+=", "-="})
 
-    Pointer arithmetic shows as an operator in the first argument, or a name (it may have been computed before);
-    block pointers and descriptors guard themselves: `desc.load([i, j])` has a list, `boundary_check=` is a guard.
+
+def _guard_level(lexed: Sequence[Lexeme]) -> int:
+    """Points for what may be undefined: two for a load or store through a computed pointer without mask, one for a
+    masked load whose other lanes hold anything (no `other=`), one for a tensor that is never filled.
+
+    Methods of descriptors are not counted, the hardware clips these; nor is a load of a bare pointer parameter.
     """
+    words = [word for _, word in lexed]
+    if "load" not in words and "store" not in words and _UNINITIALISED.isdisjoint(words):
+        return 0
+    languages = {"tl", "language"} | {b for a, kw, b in zip(words, words[1:], words[2:]) if a == "language" and kw == "as"}
+    computed = {name for name, after in zip(words, words[1:]) if after in _ASSIGNS}
     level = 0
-    for at, (kind, word) in enumerate(lexed[:-1]):
-        if kind != "name" or lexed[at + 1][1] != "(":
+    for at, word in enumerate(words[:-1]):
+        if words[at + 1] != "(":
             continue
         if word in _UNINITIALISED:
             level += 1
-        elif word in ("load", "store") and at >= 2 and lexed[at - 1][1] == ".":
-            level += _unguarded(word, lexed[at - 2][1], lexed, at + 2)
+        elif word in ("load", "store") and at >= 2 and words[at - 1] == "." and words[at - 2] in languages:
+            level += _exposure(word, _arguments(words, at + 2), computed)
     return level
 
 
-def _unguarded(word: str, owner: str, lexed: list[tuple[str, str]], at: int) -> int:
-    """0 to 2 for one `X.load(...)` or `X.store(...)` whose arguments begin at `at`."""
-    if owner not in ("tl", "language", "triton", "gl"):
-        return 0  # a descriptor's method: the hardware clips it
-    depth, keywords, positional, begin = 0, set[str](), 0, at
-    while at < len(lexed):
-        symbol = lexed[at][1]
-        if symbol in _CLOSE and depth == 0:
-            break
-        depth += (symbol in _OPEN) - (symbol in _CLOSE)
-        if depth == 0 and symbol == ",":
-            positional += 1
-        elif depth == 0 and symbol == "=" and at > begin:
-            keywords.add(lexed[at - 1][1])
-        at += 1
-    if "boundary_check" in keywords:
+def _arguments(words: Sequence[str], at: int) -> list[list[str]]:
+    """The words of each argument of the call whose bracket opens just before."""
+    found: list[list[str]] = [[]]
+    depth = 0
+    for word in words[at:]:
+        if word in ")]}":
+            depth -= 1
+            if depth < 0:
+                break
+        elif word in "([{":
+            depth += 1
+        if word == "," and depth == 0:
+            found.append([])
+        else:
+            found[-1].append(word)
+    return [argument for argument in found if argument]
+
+
+def _exposure(word: str, arguments: Sequence[Sequence[str]], computed: set[str]) -> int:
+    named = {argument[0] for argument in arguments if argument[1:2] == ["="]}
+    given = [argument for argument in arguments if argument[1:2] != ["="]]
+    pointer = given[0] if given else []
+    if "boundary_check" in named or not (len(pointer) > 1 or computed.intersection(pointer)):
         return 0
-    given = positional + (at > begin) - (lexed[at - 1][1] == ",") - len(keywords)
-    masked = "mask" in keywords or given > (1 if word == "load" else 2)
-    if not masked:
-        return 2
-    return int(word == "load" and "other" not in keywords and given <= 2)
+    mask_at = 1 if word == "load" else 2
+    if "mask" not in named and len(given) <= mask_at:
+        return _UNMASKED
+    return _NO_OTHER if word == "load" and "other" not in named and len(given) <= mask_at + 1 else 0

@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from functools import cache
+from typing import TypeAlias, cast
 
 import libcst as cst
 
@@ -46,7 +47,32 @@ _VANISHING = (*_CLAUSES, cst.AsName, cst.Annotation, cst.CompIf, cst.From)
 _MEMBERS = {cst.StarredElement: Member.ELEMENT, cst.Arg: Member.ARGUMENT}
 _LINES = (*_CLAUSES, cst.Module, cst.BaseStatement, cst.BaseSuite, cst.EmptyLine)
 """Nodes whose text begins where a line begins."""
-_DISPLAYS = (cst.Tuple, cst.List, cst.Set, cst.Dict)
+
+
+@dataclass(frozen=True)
+class _Sort:
+    """What the type of a node says of it. Asked for each node, and isinstance is slow on libcst's abstract classes."""
+
+    line: bool
+    vanishes: bool
+    statement: bool
+    suite: bool
+    expression: bool
+
+
+@cache
+def _sort_of(of: type[Node]) -> _Sort:
+    return _Sort(
+        line=issubclass(of, _LINES),
+        vanishes=issubclass(of, _VANISHING),
+        statement=issubclass(of, cst.BaseStatement),
+        suite=issubclass(of, cst.BaseSuite),
+        expression=issubclass(of, cst.BaseExpression) and of is not cst.StarredElement,
+    )
+
+
+def _sort(node: Node) -> _Sort:
+    return _sort_of(type(node))
 
 
 @dataclass(frozen=True)
@@ -93,11 +119,13 @@ class Writer:
     def __init__(self, layout: Layout, changes: Iterable[tuple[int, Change]]) -> None:
         self.layout = layout
         self.misfits: set[int] = set()
+        self._marked = "shrink: keep-" in layout.text
         self._removed: dict[Node, int] = {}
         self._replaced: dict[Node, tuple[int, Template]] = {}
         self._unwrapped: dict[Node, tuple[int, Unwrap]] = {}
         self._inserted: dict[Node, list[tuple[int, Insert]]] = {}
-        self._dirty: set[Node] = set()
+        self._dirty: set[Node] = set()  # nodes with a change in them
+        self._changed_in: dict[Node, list[Node]] = {}  # their dirty children
         self._trace: list[int] = []  # the owners of the changes applied so far
         self._active: set[object] = set()  # what a template is being written for
         self._old = self._new = ""  # the indentation to be rewritten, and as what
@@ -117,10 +145,14 @@ class Writer:
                 self._unwrapped.setdefault(node, (owner, change))
             case Insert(node):
                 self._inserted.setdefault(node, []).append((owner, change))
-        up: Node | None = node
-        while up is not None and up not in self._dirty:
+        up, parents = node, self.layout.parents
+        while up not in self._dirty:
             self._dirty.add(up)
-            up = self.layout.parents.get(up)
+            above = parents.get(up)
+            if above is None:
+                return
+            self._changed_in.setdefault(above, []).append(up)
+            up = above
 
     def write(self, module: cst.Module) -> str:
         """The whole text."""
@@ -134,7 +166,7 @@ class Writer:
         return self.layout.reindented(first, last, self._old, self._new, midline=midline)
 
     def _verbatim(self, node: Node) -> str:
-        return self._slice(*self.layout.outer[node], midline=not isinstance(node, _LINES))
+        return self._slice(*self.layout.outer[node], midline=not _sort(node).line)
 
     @contextmanager
     def _shifted(self, old: str, new: str) -> Iterator[None]:
@@ -156,14 +188,14 @@ class Writer:
         last = last if end is None else end
         outer = self.layout.outer
         work: list[tuple[int, int, int, str | Node]] = [(a, 0, b, text) for a, b, text in cuts]
-        for child in self.layout.children[node]:
-            if child in self._dirty:
-                first, stop = outer[child]
-                if first < last:
-                    work.append((first, 1, stop, child))
-        work.sort(key=lambda item: item[:2])
+        for child in self._changed_in.get(node, ()):
+            first, stop = outer[child]
+            if first < last:
+                work.append((first, 1, stop, child))
+        if len(work) > 1:
+            work.sort(key=lambda item: item[:2])
         out = ""
-        midline = not isinstance(node, _LINES)
+        midline = not _sort(node).line
         for first, _, stop, what in work:
             if first < at:
                 continue  # within a cut
@@ -177,15 +209,15 @@ class Writer:
     def _emit(self, node: Node) -> str:
         if node not in self._dirty:
             return self._verbatim(node)
-        if node in self._removed and isinstance(node, _VANISHING):
-            self._trace.append(self._removed[node])
+        sort = _sort(node)
+        if sort.vanishes and self._gone(node):
             return ""
-        if isinstance(node, cst.BaseStatement):
-            return self._statement(node)
-        if isinstance(node, cst.BaseSuite):
-            return self._suite(node)
-        if isinstance(node, cst.BaseExpression) and not isinstance(node, cst.StarredElement):
-            return self._place(node)
+        if sort.statement:
+            return self._statement(cast("cst.BaseStatement", node))
+        if sort.suite:
+            return self._suite(cast("cst.BaseSuite", node))
+        if sort.expression:
+            return self._place(cast("cst.BaseExpression", node))
         self._unsupported(node)
         if isinstance(node, cst.Parameters):
             return self._parameters(node)
@@ -360,42 +392,42 @@ class Writer:
 
     def _cuts(self, node: Node) -> list[Cut]:
         """The stretches of a node that are written as a whole: its lists, and optional parts that go."""
-        if isinstance(node, cst.Call):
-            return self._list_cut(node.args)
-        if isinstance(node, cst.ClassDef):
-            return self._list_cut([*node.bases, *node.keywords])
-        if isinstance(node, _DISPLAYS):
-            return self._list_cut(
-                node.elements,
-                bracketed=not isinstance(node, cst.Tuple) or bool(node.lpar),
-                lone_comma=isinstance(node, cst.Tuple)
-                and not (not node.lpar and isinstance(self.layout.parents[node], cst.Del)),
-            )
-        if isinstance(node, cst.Subscript):
-            return self._list_cut(node.slice, empty="()")
-        if isinstance(node, cst.TypeParameters):
-            return self._list_cut(node.params)
-        if isinstance(node, cst.With):
-            return self._list_cut(node.items, bracketed=isinstance(node.lpar, cst.LeftParen))
+        match node:
+            case cst.Call():
+                return self._list_cut(node.args)
+            case cst.ClassDef():
+                return self._list_cut([*node.bases, *node.keywords])
+            case cst.Tuple():
+                bare_del = not node.lpar and isinstance(self.layout.parents[node], cst.Del)
+                return self._list_cut(node.elements, bracketed=bool(node.lpar), lone_comma=not bare_del)
+            case cst.List() | cst.Set() | cst.Dict():
+                return self._list_cut(node.elements)
+            case cst.Subscript():
+                return self._list_cut(node.slice, empty="()")
+            case cst.TypeParameters():
+                return self._list_cut(node.params)
+            case cst.With():
+                return self._list_cut(node.items, bracketed=isinstance(node.lpar, cst.LeftParen))
         return self._optional_cuts(node)
 
     def _optional_cuts(self, node: Node) -> list[Cut]:
         """A removed part that its statement or expression can do without, with the word before it."""
         outer, start = self.layout.outer, self.layout.inner[node][0]
-        if isinstance(node, cst.Return) and node.value is not None and self._gone(node.value):
-            return [(start + len("return"), outer[node.value][1], "")]
-        if isinstance(node, cst.Yield) and node.value is not None and self._gone(node.value):
-            return [] if isinstance(node.value, cst.From) else [(start + len("yield"), outer[node.value][1], "")]
-        if isinstance(node, cst.Raise) and node.exc is not None and self._gone(node.exc):
-            return [(start + len("raise"), outer[node.cause or node.exc][1], "")]
-        if isinstance(node, cst.Assert) and node.msg is not None and self._gone(node.msg):
-            return [(outer[node.test][1], outer[node.msg][1], "")]
-        if isinstance(node, cst.MatchCase) and node.guard is not None and self._gone(node.guard):
-            return [(outer[node.pattern][1], outer[node.guard][1], "")]
-        if isinstance(node, cst.AnnAssign) and node.value is not None and self._gone(node.value):
-            return [(outer[node.annotation][1], outer[node.value][1], "")]
-        if isinstance(node, cst.Slice):
-            return [(*outer[part], "") for part in (node.lower, node.upper, node.step) if part and self._gone(part)]
+        match node:
+            case cst.Return() if node.value is not None and self._gone(node.value):
+                return [(start + len("return"), outer[node.value][1], "")]
+            case cst.Yield() if isinstance(node.value, cst.BaseExpression) and self._gone(node.value):
+                return [(start + len("yield"), outer[node.value][1], "")]
+            case cst.Raise() if node.exc is not None and self._gone(node.exc):
+                return [(start + len("raise"), outer[node.cause or node.exc][1], "")]
+            case cst.Assert() if node.msg is not None and self._gone(node.msg):
+                return [(outer[node.test][1], outer[node.msg][1], "")]
+            case cst.MatchCase() if node.guard is not None and self._gone(node.guard):
+                return [(outer[node.pattern][1], outer[node.guard][1], "")]
+            case cst.AnnAssign() if node.value is not None and self._gone(node.value):
+                return [(outer[node.annotation][1], outer[node.value][1], "")]
+            case cst.Slice():
+                return [(*outer[part], "") for part in (node.lower, node.upper, node.step) if part and self._gone(part)]
         return []
 
     def _list_cut(
@@ -530,7 +562,7 @@ class Writer:
             return self._verbatim(node)
         if itself:
             return self._written(node)
-        return self._inserts(node, self._indent(node)) + self._changed(node)
+        return self._inserts(node, self._indent(node)) + (self._changed(node) or self._marks(node))
 
     def _inserts(self, node: Node, indent: str) -> str:
         out = ""
@@ -580,6 +612,11 @@ class Writer:
         """The comments and blank lines above a statement."""
         above: Sequence[Node] = getattr(node, "leading_lines", ())
         return self._slice(self.layout.outer[above[0]][0], self.layout.outer[above[-1]][1]) if above else ""
+
+    def _marks(self, node: Node) -> str:
+        """`# shrink: keep-end` above a statement that goes belongs to those before it, and stays."""
+        above = self._leading(node) if self._marked else ""
+        return "".join(f"{line}\n" for line in above.splitlines() if _MARK.match(line))
 
     def _trailing(self, node: cst.SimpleStatementLine | cst.SimpleStatementSuite) -> str:
         return self._verbatim(node.trailing_whitespace)
@@ -676,7 +713,9 @@ class Writer:
         body = "" if self._gone(node) else "".join(self._statement(s) for s in node.body)
         header = self._slice(first, self.layout.outer[node.body[0]][0])
         footer = self._slice(self.layout.outer[node.body[-1]][1], last)
-        return header + (body or f"{self._indent(node.body[0])}pass\n") + footer
+        if not body or (self._marked and all(_MARK.match(line) for line in body.splitlines())):
+            body += f"{self._indent(node.body[0])}pass\n"
+        return header + body + footer
 
     def _one_line_suite(self, node: cst.SimpleStatementSuite) -> str:
         owner = self.layout.parents[node]
@@ -819,6 +858,7 @@ class Writer:
         return False, rendered.at(Slot(YIELD))
 
 
+_MARK = re.compile(r"[ \t]*#\s*shrink: keep-")
 _WORD = re.compile(r"\w")
 
 

@@ -72,6 +72,8 @@ class Request:
     watch: bool = True
     wants: tuple[str, ...] = ()
     values: bool = False
+    capture: bool = False
+    """Write down the launch that may be the one that faults."""
 
     def message(self) -> dict[str, Any]:
         return {**self.__dict__, "argv": list(self.argv), "wants": list(self.wants)}

@@ -29,8 +29,9 @@ class Script:
     asserts: bool = True
     wants: tuple[str, ...] = ()
 
-    def request(self, source: str, *, values: bool = False, watch: bool = True) -> Request:
-        return Request(source, str(self.path), self.argv, str(self.cwd), self.asserts, watch, self.wants, values)
+    def request(self, source: str, *, values: bool = False, watch: bool = True, capture: bool = False) -> Request:
+        given = (source, str(self.path), self.argv, str(self.cwd), self.asserts, watch, self.wants, values, capture)
+        return Request(*given)
 
 
 class Pool:
@@ -62,15 +63,15 @@ class Pool:
         stocks = [self._stock(source, device) for device in self.devices]
         return stocks[0].worker.report
 
-    def run(self, source: str, *, values: bool = False, fresh: bool = False) -> Run:
+    def run(self, source: str, *, values: bool = False, fresh: bool = False, capture: bool = False) -> Run:
         """Run a candidate; `fresh` insists on a context that nothing ran in before."""
         with self._free:
-            return self._run(source, values, fresh)
+            return self._run(source, values, fresh, capture)
 
-    def _run(self, source: str, values: bool, fresh: bool) -> Run:
-        request = self.script.request(source, values=values)
+    def _run(self, source: str, values: bool, fresh: bool, capture: bool) -> Run:
+        request = self.script.request(source, values=values, capture=capture)
         if self.mode == "cold":
-            return self.cold(source, values=values)
+            return self.cold(source, values=values, capture=capture)
         stock = self._stock(source, self._device())
         for _ in range(2):
             lane = stock.take(fresh)
@@ -89,10 +90,11 @@ class Pool:
                 return run
         return Run(mode=self.mode, exit=None, trouble="no lane came up")
 
-    def cold(self, source: str, *, values: bool = False) -> Run:
+    def cold(self, source: str, *, values: bool = False, capture: bool = False) -> Run:
         """Run a candidate in a process of its own, nothing imported beforehand."""
         setup = replace(self.setup, warm=False, reuse=False, environment=self._environment((), self._device()))
-        return cold(setup, self.script.request(source, values=values), seconds=self.seconds + COLD)
+        request = self.script.request(source, values=values, capture=capture)
+        return cold(setup, request, seconds=self.seconds + COLD)
 
     def close(self) -> None:
         with self._lock:

@@ -73,6 +73,8 @@ class Run:
     launches: tuple[Launch, ...] = ()
     values: Mapping[int, str] = field(default_factory=dict)
     """For a watched run: source text of the one simple value that a watched expression took."""
+    captured: Mapping[str, Any] | None = None
+    """For a captured run: the launches that may be the one that faults, written down for `lift`."""
     children: tuple[str, ...] = ()
     """Faults seen in child processes of the script."""
     fresh: bool = True

@@ -29,6 +29,7 @@ def all_changes(program: Program, rng: random.Random) -> list[Change]:
     out: list[Change] = []
     nodes = list(program.layout.outer)
     expressions = [node for node in nodes if isinstance(node, cst.BaseExpression)]
+    statements = [node for node in nodes if isinstance(node, cst.BaseStatement | cst.BaseSmallStatement)]
     for node in nodes:
         if isinstance(node, REMOVABLE):
             out.append(Remove(node))
@@ -38,14 +39,14 @@ def all_changes(program: Program, rng: random.Random) -> list[Change]:
                 out.append(Remove(node))
         elif isinstance(node, cst.BaseCompoundStatement):
             suites = _suites(node, program)
-            out.append(Unwrap(node, tuple(s for s in suites if rng.random() < 0.6), _before(node, program, rng)))
-            out.append(Insert(node, _statements(node, program, rng)))
-            out.append(Replace(node, _statements(node, program, rng)[0]))
+            out.append(Unwrap(node, tuple(s for s in suites if rng.random() < 0.6), _before(statements, rng)))
+            out.append(Insert(node, _statements(statements, rng)))
+            out.append(Replace(node, _statements(statements, rng)[0]))
         elif isinstance(node, cst.BaseSmallStatement | cst.SimpleStatementLine):
             inside = [n for n in _below(node, program) if isinstance(n, cst.BaseExpression)]
             hoisted: Template = (rng.choice(inside),) if inside and rng.random() < 0.7 else (rng.choice(STATEMENTS),)
             out.append(Replace(node, hoisted))
-            out.append(Insert(node, _statements(node, program, rng)))
+            out.append(Insert(node, _statements(statements, rng)))
     return out
 
 
@@ -78,18 +79,17 @@ def _template(
     return (rng.choice(LITERALS),)
 
 
-def _statements(node: cst.CSTNode, program: Program, rng: random.Random) -> tuple[Template, ...]:
-    small = [n for n in program.layout.outer if isinstance(n, cst.BaseStatement | cst.BaseSmallStatement)]
+def _statements(statements: Sequence[cst.CSTNode], rng: random.Random) -> tuple[Template, ...]:
     choices: list[Template] = [
         (rng.choice(STATEMENTS),),
-        ("while x:\n    ", rng.choice(small), "\n    ", rng.choice(small), "\ny"),
-        (rng.choice(small),),
+        ("while x:\n    ", rng.choice(statements), "\n    ", rng.choice(statements), "\ny"),
+        (rng.choice(statements),),
     ]
     return tuple(rng.choice(choices) for _ in range(rng.choice((1, 1, 2))))
 
 
-def _before(node: cst.CSTNode, program: Program, rng: random.Random) -> tuple[Template, ...]:
-    return _statements(node, program, rng) if rng.random() < 0.3 else ()
+def _before(statements: Sequence[cst.CSTNode], rng: random.Random) -> tuple[Template, ...]:
+    return _statements(statements, rng) if rng.random() < 0.3 else ()
 
 
 def _suites(node: cst.CSTNode, program: Program) -> list[cst.BaseSuite]:

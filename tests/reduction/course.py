@@ -26,6 +26,7 @@ class Own:
     find: Callable[..., Iterable[Edit]]
     grows: bool = False
     needs_values: bool = False
+    fine: bool = False
 
 
 def _depth(program: Program, node: cst.CSTNode) -> int:

@@ -8,10 +8,13 @@ from typing import Any
 
 
 def touched() -> bool:
-    """Whether this process has opened an NVIDIA device: after that a fork of it cannot use CUDA."""
+    """Whether this process has started CUDA: after that a fork of it cannot use the GPU.
+
+    CUDA opens nvidia-uvm; NVML, which torch asks for `is_available`, opens the other devices only and does no harm.
+    """
     for fd in os.listdir("/proc/self/fd"):
         try:
-            if os.readlink(f"/proc/self/fd/{fd}").startswith("/dev/nvidia"):
+            if os.readlink(f"/proc/self/fd/{fd}").startswith("/dev/nvidia-uvm"):
                 return True
         except OSError:
             continue

@@ -23,7 +23,7 @@ import time
 import traceback
 from typing import Any
 
-from . import confine, device, stage, wire
+from . import confine, device, stage, unbound, wire
 
 DIE_WITH_PARENT = 1
 
@@ -39,10 +39,11 @@ def main() -> None:
         return
     started = time.monotonic()
     report = _import(setup)
-    if setup["arch"]:
+    arch = setup["arch"] or (_capability() if setup["warm"] else 0)
+    if arch:
         from . import vgpu
 
-        vgpu.prepare(setup["arch"])
+        vgpu.prepare(arch)  # on a real GPU too: each child's first compile would cost 0.6 s more
     report.update(seconds=time.monotonic() - started, touched=device.touched(), **_versions())
     wire.send(control, {"ready": report})
     _ForkServer(control, setup).serve()
@@ -77,6 +78,22 @@ def _import(setup: dict[str, Any]) -> dict[str, Any]:
     if torch is not None:
         torch.set_num_threads(1)  # after one parallel operation here, a child's first would hang
     return {"missing": missing, "failed": failed}
+
+
+def _capability() -> int:
+    """The GPU's compute capability times ten, asked in a child: the parent must not touch CUDA. 0 if there is none."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.write(writer, str(device.warm()["arch"]).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with open(reader) as answer:
+        told = answer.read()
+    os.waitpid(pid, 0)
+    return int(told or 0)
 
 
 def _versions() -> dict[str, Any]:
@@ -204,6 +221,8 @@ class _Lane:
 
     def _run(self, request: dict[str, Any]) -> dict[str, Any]:
         os.chdir(request["cwd"])
+        if unbound.unbound(request["source"]):
+            os.environ["TRITON_ALWAYS_COMPILE"] = "1"
         arch, watching = self.setup["arch"], request["watch"]
         saw = _Saw()
         if request["values"]:
@@ -216,6 +235,11 @@ class _Lane:
 
             log = watch.Watch(frozenset(request["wants"]))
             log.install()
+        camera = None
+        if log is not None and request["capture"]:
+            from . import capture
+
+            camera = capture.begin(log)
         arguments = (request["source"], request["path"], request["argv"])
         if arch:
             from . import vgpu
@@ -233,6 +257,7 @@ class _Lane:
             "compiles": log.compiles if log else [],
             "launches": log.launches if log else [],
             "values": saw.found(),
+            "captured": camera.end() if camera else None,
             "peak": device.peak_bytes(),
         }
 

@@ -35,7 +35,7 @@ def launcher(gpu: Gpu, src: Any, metadata: Any) -> Callable[..., None]:
         if enter is not None:
             enter(about)
         if blocks:
-            _judge(gpu, grid, [value for kind, v in given for value in _parameters(gpu, kind, v)])
+            _judge(gpu, grid, [value for kind, v in given for value in _parameters(gpu, kind, v)], _null(gpu, given))
             gpu.launched = True
             _doubt(gpu, given)
         if leave is not None:
@@ -44,11 +44,19 @@ def launcher(gpu: Gpu, src: Any, metadata: Any) -> Callable[..., None]:
     return launch
 
 
-def _judge(gpu: Gpu, grid: Tuple[int, ...], values: List[Any]) -> None:
+def _null(gpu: Gpu, given: List[Tuple[Any, Any]]) -> bool:
+    """Whether an argument is an empty tensor: a null pointer, so that the real launch may end in another fault."""
+    tensors = [t for kind, v in given if isinstance(kind, str) and kind.startswith("*") for t in _tensors(v)]
+    return gpu.claims is not None and any(not t.untyped_storage().nbytes() for t in tensors)
+
+
+def _judge(gpu: Gpu, grid: Tuple[int, ...], values: List[Any], null: bool) -> None:
     kernel = gpu.watch.last_kernel
     text = kernel.asm.get("ttgir") if kernel is not None else None
     finding = tma.examine(text, grid, values) if isinstance(text, str) else tma.Finding()
-    if finding.reason:
+    if finding.reason and null:
+        gpu.undecided.append("%s: it is given an empty tensor, a null pointer" % kernel.name)
+    elif finding.reason:
         gpu.watch.launches[-1]["fault"] = finding.reason
         gpu.fault(finding.reason)
     elif finding.unknown:
@@ -82,10 +90,10 @@ def _scratch(gpu: Gpu, metadata: Any, blocks: int, stream: Any) -> None:
     allocate = found.get() if hasattr(found, "get") else found
     wanted = blocks * getattr(metadata, "num_ctas", 1) * size
     memory = allocate(wanted, getattr(metadata, "global_scratch_align", 128), stream)
-    if memory is None:  # the kernel gets a null pointer and writes its descriptors there
+    if memory is None or isinstance(memory, int):  # a null or wild pointer, and the kernel writes descriptors there
         if blocks:
             raise RuntimeError(
-                "Triton Error [CUDA]: an illegal memory access was encountered (the allocator returned None)"
+                "Triton Error [CUDA]: an illegal memory access was encountered (the allocator returned no memory)"
             )
         return
     _accessible(gpu, "*i8", memory)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from shrinkray_gpu import __version__, lift
 from shrinkray_gpu import plan as planning
 from shrinkray_gpu.errors import FinalCheckFailed, UsageError
 from shrinkray_gpu.judge import Judge, whole
@@ -28,6 +29,10 @@ from shrinkray_gpu.runner.lanes import START, Setup
 from shrinkray_gpu.runner.plain import run_file
 from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Run
+
+
+EAGER = 12.0
+"""What a faulting try costs on a GPU against a passing one: a context, of which a device makes 2.4 a second."""
 
 
 @dataclass(frozen=True)
@@ -100,20 +105,12 @@ def reduce(
     """
     started = time.monotonic()
     program = read_program(path)
-    output = (options.output or path.with_name(f"repro_{path.stem}.py")).absolute()
-    folder = output.parent / f"{path.stem}.shrink"
-    _check_writable(output, folder)
+    output, folder = places(path, options)
+    _check_writable(path, output, folder)
     planning.check_python(options.python)
     chosen = _oracle(options, path.parent)
-    script = Script(
-        path.absolute(),
-        argv=options.argv,
-        cwd=(options.cwd or Path.cwd()).absolute(),
-        asserts=options.arch is None or chosen is None or chosen.asserts,
-        wants=tuple(sorted(chosen.wants)) if chosen else (),
-    )
     setup = _setup(path, folder, options)
-    jobs = options.jobs or os.cpu_count() or 1
+    jobs = _jobs(options)
     width = max(4, min(32, 2 * jobs))
     with Journal.open(
         folder,
@@ -121,21 +118,12 @@ def reduce(
         seed=options.seed,
         width=width,
         settings=_settings(options),
-        version=version("shrinkray-gpu"),
+        version=__version__,
         resume=options.resume,
         restart=options.restart,
     ) as journal:
         say(f"running {path.name} as it is ...")
-        plan = planning.make(
-            program.text,
-            script,
-            setup,
-            oracle=chosen or (lambda run: _adopt(run, options, path.parent, say)),
-            jobs=jobs,
-            timeout=options.timeout,
-            devices=_devices(setup),
-            mode=options.mode,
-        )
+        plan = _plan(path, program, options, chosen, setup, say)
         judge = Judge(plan.oracle, plan.pool, dry=plan.dry)
         try:
             for line in _found(plan):
@@ -147,6 +135,7 @@ def reduce(
                 judge=judge,
                 journal=journal,
                 watch=judge.values if plan.oracle.needs_run else None,
+                lifts=_lifts(program, judge, say) if plan.oracle.needs_run and "lift" not in options.skip else None,
                 instrument=lambda watched: instrument(watched, watchable(watched)),
                 confirm=judge.confirm if plan.mode in ("warm", "fork") else None,
                 layout=layout,
@@ -154,6 +143,8 @@ def reduce(
                 insist=judge.insist,
                 seed=journal.header["seed"],
                 width=journal.header["width"],
+                eager=EAGER if plan.gpu else 1.0,
+                flaky=plan.faulted < plan.runs,
                 keep=sorted(options.keep),
                 skip=options.skip,
                 stop=stop,
@@ -177,13 +168,13 @@ def reduce(
             "start": ready - started,
             "search": searched - ready,
             "check": ended - searched,
-            "gpu": 0.0 if options.arch else judge.lane_seconds,
+            "gpu": judge.lane_seconds if plan.gpu else 0.0,
         },
         mode=plan.mode,
         verified=verified,
         final_runs=options.final_runs,
         ended=reduction.ended,
-        command=_command(output, options),
+        command=_command(output, options, plan),
     )
     if verified < options.final_runs and plan.faulted == plan.runs:
         raise FinalCheckFailed(
@@ -193,14 +184,85 @@ def reduce(
     return result
 
 
-def _check_writable(output: Path, folder: Path) -> None:
-    for place in (output.parent, folder if folder.exists() else output.parent):
-        if not place.is_dir():
-            raise UsageError(f"cannot write {output}: {place} is not a folder. Create it, or choose another --output")
-        if not os.access(place, os.W_OK):
-            raise UsageError(f"cannot write into {place}: permission denied. Choose another place with --output")
+def check(path: Path, options: Options, *, say: Say = lambda text: None) -> str:
+    """Run the script at `path` as a reduction of it would, and write nothing beside it. Returns the SPEC that it shows.
+
+    Raises UsageError or NotReproduced as `reduce` does. A static fault needs this: `python FILE` cannot show it without
+    a GPU.
+    """
+    program = read_program(path)
+    planning.check_python(options.python)
+    chosen = _oracle(options, path.parent)
+    with tempfile.TemporaryDirectory(prefix="shrink-") as folder:
+        plan = _plan(path, program, options, chosen, _setup(path, Path(folder), options), say)
+        try:
+            for line in _found(plan):
+                say(line)
+        finally:
+            plan.close()
+    return plan.oracle.spec
+
+
+def places(path: Path, options: Options) -> tuple[Path, Path]:
+    """Where the result goes, and the folder for everything else."""
+    output = (options.output or path.with_name(f"repro_{path.stem}.py")).absolute()
+    return output, output.parent / f"{path.stem}.shrink"
+
+
+def _plan(
+    path: Path, program: Program, options: Options, chosen: Oracle | None, setup: Setup, say: Say
+) -> planning.Plan:
+    """See how the original fares, and settle how candidates are run."""
+    script = Script(
+        path.absolute(),
+        argv=options.argv,
+        cwd=(options.cwd or Path.cwd()).absolute(),
+        asserts=options.arch is None or chosen is None or chosen.asserts,
+        wants=tuple(sorted(chosen.wants)) if chosen else (),
+    )
+    return planning.make(
+        program.text,
+        script,
+        setup,
+        oracle=chosen or (lambda run: _adopt(run, options, path.parent, say)),
+        jobs=_jobs(options),
+        timeout=options.timeout,
+        devices=_devices(setup),
+        mode=options.mode,
+    )
+
+
+def _jobs(options: Options) -> int:
+    return options.jobs or os.cpu_count() or 1
+
+
+def _lifts(program: Program, judge: Judge, say: Say) -> Callable[[], Sequence[str]]:
+    """Runs the original once more and makes scripts of its faulty launch. Asked once, by the engine."""
+
+    def lifts() -> Sequence[str]:
+        run = judge.capture(program)
+        for obstacle in lift.obstacles(run):
+            say(f"a launch could not be lifted out of the program: {obstacle}")
+        return lift.candidates(run)
+
+    return lifts
+
+
+def _check_writable(path: Path, output: Path, folder: Path) -> None:
+    """Raises UsageError unless the result can be written. The folder for the rest is there afterwards."""
+    if output.resolve() == path.resolve():
+        raise UsageError(f"--output {output} is the program itself, which is never overwritten: name another file")
     if output.is_dir():
         raise UsageError(f"{output} is a folder: name a file with --output")
+    if not output.parent.is_dir():
+        raise UsageError(f"cannot write {output}: {output.parent} is not a folder. Create it, or choose another --output")
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot write {folder}: {error.strerror}. Choose another place with --output") from error
+    for place in (output.parent, folder):
+        if not os.access(place, os.W_OK):
+            raise UsageError(f"cannot write into {place}: permission denied. Choose another place with --output")
 
 
 def _oracle(options: Options, folder: Path) -> Oracle | None:
@@ -258,6 +320,7 @@ def _settings(options: Options) -> dict[str, Any]:
         "arch": options.arch,
         "argv": options.argv,
         "environment": dict(options.environment),
+        "cwd": options.cwd,
         "keep": sorted(options.keep),
         "skip": sorted(options.skip),
     }
@@ -310,10 +373,21 @@ def _write(path: Path, text: str) -> None:
     new.replace(path)
 
 
-def _command(output: Path, options: Options) -> str:
-    """The command that shows the fault."""
-    shown = Path(os.path.relpath(output))
-    if options.arch is None:
-        return shlex.join([options.python if options.python != sys.executable else "python", str(shown), *options.argv])
-    again = ["shrink", str(shown), "--arch", f"sm_{options.arch}", "--check"]
-    return shlex.join([*again, *(word for spec in options.oracle for word in ("--oracle", spec))])
+def _command(output: Path, options: Options, plan: planning.Plan) -> str:
+    """The command that shows the fault: plain `python FILE` wherever that can show it."""
+    shown = os.path.relpath(output)
+    settings = [f"{key}={value}" for key, value in options.environment.items()]
+    if options.arch is None and not plan.oracle.needs_text and not plan.oracle.wants:
+        python = options.python if options.python != sys.executable else "python"
+        plain = shlex.join([*(["env", *settings] if settings else []), python, shown, *options.argv])
+        if options.cwd is None:
+            return plain
+        return f"cd {shlex.quote(str(options.cwd))} && {plain.replace(shown, str(output))}"
+    words = ["shrink", shown, "--check"]
+    words += ["--arch", f"sm_{options.arch}"] if options.arch is not None else []
+    words += [word for spec in options.oracle or (plan.oracle.spec,) for word in ("--oracle", spec)]
+    words += [word for spec in options.reject for word in ("--reject", spec)] if options.oracle else []
+    words += ["--python", options.python] if options.python != sys.executable else []
+    words += ["--cwd", str(options.cwd)] if options.cwd is not None else []
+    words += [word for setting in settings for word in ("--env", setting)]
+    return shlex.join([*words, *(["--", *options.argv] if options.argv else [])])

@@ -1,0 +1,28 @@
+"""A failing GPU program goes in, the same fault comes out of the smallest standalone script.
+
+    from shrinkray_gpu import Options, reduce
+    result = reduce(Path("failing.py"), Options(oracle=("misaligned address",)))
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from shrinkray_gpu.oracle import Fault, Oracle
+    from shrinkray_gpu.reducing import Options, Result, reduce
+
+__all__ = ["Fault", "Options", "Oracle", "Result", "reduce"]
+
+_HOMES = {"Fault": "oracle", "Oracle": "oracle", "Options": "reducing", "Result": "reducing", "reduce": "reducing"}
+
+
+def __getattr__(name: str) -> Any:
+    """The public API, imported when first asked for: `shrink --help` need not load libcst."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

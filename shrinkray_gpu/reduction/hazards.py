@@ -1,0 +1,308 @@
+"""Calls that delete, write or spawn, and everything their arguments hang on.
+
+Shrinking these is a real accident: with `name = ...` deleted before it, `rmtree(join(root, name))` may well find another
+`name`, or the empty string. A candidate may lose such a call whole; it may not change what the call works on, nor whether
+it is reached by the tests around it. (An early `return` before it is not looked at. That the runner lets candidates write in their own folder only is the second line of defence.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import libcst as cst
+
+from shrinkray_gpu.reduction.program import Program
+
+Node = cst.CSTNode
+
+_ALL, _RECEIVER = "all", "receiver"
+
+_BY_OWNER: dict[str, dict[str, str | int]] = {
+    "os": dict.fromkeys(
+        "remove unlink rmdir removedirs rename renames replace mkdir makedirs link symlink truncate chmod chown open mkfifo"
+        " system popen kill killpg putenv execl execle execlp execv execve execvp execvpe fork posix_spawn posix_spawnp"
+        " spawnl spawnle spawnlp spawnlpe spawnv spawnve spawnvp spawnvpe startfile".split(),
+        _ALL,
+    ),
+    "shutil": dict.fromkeys(
+        "rmtree move copy copy2 copyfile copyfileobj copymode copystat copytree make_archive unpack_archive chown".split(),
+        _ALL,
+    ),
+    "subprocess": dict.fromkeys("run call Popen check_call check_output getoutput getstatusoutput".split(), _ALL),
+    "torch": {"save": 1},
+    "numpy": {"save": 0, "savez": 0, "savez_compressed": 0, "savetxt": 0},
+    "urllib.request": {"urlretrieve": _ALL},
+}
+"""Functions by module, with what of the call is dangerous to change: everything, or one argument (the path)."""
+
+_METHODS: dict[str, str] = {
+    **dict.fromkeys("unlink rmdir write_text write_bytes touch chmod tofile".split(), _RECEIVER),
+    **dict.fromkeys("rmtree mkdir makedirs rename symlink_to hardlink_to extractall savefig Popen".split(), _ALL),
+}
+"""Methods dangerous on whatever they are called (`Path.unlink`, `ZipFile.extractall`)."""
+
+_PATH_KEYWORDS = frozenset({"f", "file", "fname", "path"})
+
+
+@dataclass(frozen=True, eq=False)
+class Hazard:
+    """A dangerous call, and the nodes that may not change as long as it is there."""
+
+    call: cst.Call
+    bound: frozenset[Node]
+
+
+def hazards(program: Program) -> list[Hazard]:
+    """Every dangerous call of the script."""
+    calls = [node for node in program.layout.outer if isinstance(node, cst.Call)]
+    modules = _imported(program)
+    found = [(call, parts) for call in calls if (parts := _dangerous_parts(call, modules))]
+    if not found:
+        return []
+    index = _Bindings(program, modules)
+    out: list[Hazard] = []
+    seen: set[tuple[cst.Call, Node]] = set()
+    while found:
+        call, parts = found.pop(0)
+        hazard = Hazard(call, index.behind(call, parts))
+        out.append(hazard)
+        for caller, arguments in index.callers(hazard):  # a function that passes its parameter on is as dangerous
+            new = [argument for argument in arguments if (caller, argument) not in seen]
+            seen.update((caller, argument) for argument in new)
+            found += [(caller, new)] if new else []
+    return out
+
+
+def _imported(program: Program) -> dict[str, str]:
+    """Local names of modules and of what comes from them: `rm` -> `shutil.rmtree`."""
+    names: dict[str, str] = {}
+    for node in program.layout.outer:
+        if isinstance(node, cst.ImportAlias):
+            statement = program.parents[node]
+            path = _dotted(node.name)
+            if isinstance(statement, cst.ImportFrom):
+                path = f"{_dotted(statement.module)}.{path}" if statement.module is not None else path
+            alias = node.asname.name if node.asname is not None else None
+            if isinstance(alias, cst.Name):
+                names[alias.value] = path
+            else:
+                first = _dotted(_root(node.name))
+                names[first] = path if isinstance(statement, cst.ImportFrom) else first
+    return names
+
+
+def _dotted(node: Node | None) -> str:
+    if isinstance(node, cst.Name):
+        return node.value
+    if isinstance(node, cst.Attribute):
+        return f"{_dotted(node.value)}.{node.attr.value}"
+    return "?"
+
+
+def _dangerous_parts(call: cst.Call, modules: Mapping[str, str]) -> list[Node]:
+    """The parts of a call that say what it works on; none if the call is harmless."""
+    first, _, rest = _dotted(call.func).partition(".")
+    path = modules.get(first, first) + (f".{rest}" if rest else "")
+    owner, _, name = path.rpartition(".")
+    what: str | int | None = _BY_OWNER.get(owner, {}).get(name)
+    receiver: list[Node] = [call.func.value] if isinstance(call.func, cst.Attribute) else []
+    if what is None and isinstance(call.func, cst.Attribute):
+        what = _METHODS.get(call.func.attr.value)
+        if call.func.attr.value == "replace" and len(call.args) == 1:
+            what = _ALL  # Path.replace; str.replace has two
+    if what is None and _opens_for_writing(path, call):
+        what = _ALL
+    if what is None:
+        return []
+    if what == _RECEIVER:
+        return receiver
+    if isinstance(what, int):
+        return [*call.args[what : what + 1], *(a for a in call.args if a.keyword and a.keyword.value in _PATH_KEYWORDS)]
+    return [*receiver, *call.args]
+
+
+def _opens_for_writing(path: str, call: cst.Call) -> bool:
+    if path in ("open", "io.open", "codecs.open", "gzip.open", "bz2.open", "lzma.open", "zipfile.ZipFile", "tarfile.open"):
+        position = 1
+    elif isinstance(call.func, cst.Attribute) and call.func.attr.value == "open":
+        position = 0
+    else:
+        return False
+    named = [arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "mode"]
+    placed = [arg.value for arg in call.args if arg.keyword is None]
+    mode = named or placed[position : position + 1]
+    if not mode:
+        return any(arg.star for arg in call.args)
+    if not isinstance(mode[0], cst.SimpleString):
+        return True
+    return bool(set("wax+") & set(mode[0].raw_value))
+
+
+class _Bindings:
+    """Who binds which name, where, and what that in turn hangs on."""
+
+    def __init__(self, program: Program, modules: Mapping[str, str]) -> None:
+        self._parents = program.parents
+        self._modules = modules
+        self._by_name: dict[str, list[tuple[Node | None, Node]]] = {}  # function (None: module) and binding node
+        self._by_attribute: dict[str, list[Node]] = {}
+        self._calls: dict[str, list[cst.Call]] = {}
+        self._functions: dict[Node, cst.FunctionDef] = {}  # parameter -> its function
+        for node in program.layout.outer:
+            self._note(node)
+
+    def behind(self, call: cst.Call, parts: Iterable[Node]) -> frozenset[Node]:
+        """The parts themselves, what they are bound by, and so on; the conditions under which the call runs."""
+        bound: set[Node] = set()
+        todo: list[tuple[Node, Node]] = [(part, call) for part in parts]
+        todo += [(condition, call) for condition in self._conditions(call)]
+        bound.add(call.func)
+        while todo:
+            node, place = todo.pop()
+            if node in bound:
+                continue
+            bound.add(node)
+            for used in _below(node):
+                if isinstance(used, cst.Name):
+                    todo += [(binding, binding) for binding in self._binders(used.value, place)]
+                elif isinstance(used, cst.Attribute):
+                    todo += [(binding, binding) for binding in self._by_attribute.get(used.attr.value, ())]
+        return frozenset(bound)
+
+    def callers(self, hazard: Hazard) -> Iterator[tuple[cst.Call, list[Node]]]:
+        """Calls of the functions whose parameters the hazard hangs on, with the arguments that go there."""
+        for param in hazard.bound:
+            function = self._functions.get(param)
+            if function is not None and isinstance(param, cst.Param):
+                for call in self._calls.get(function.name.value, ()):
+                    yield call, _arguments_for(param, function, call)
+
+    def _binders(self, name: str, place: Node) -> Iterator[Node]:
+        functions = {None, *self._enclosing(place)}
+        for function, binding in self._by_name.get(name, ()):
+            if function in functions:
+                yield binding
+
+    def _enclosing(self, node: Node) -> Iterator[Node]:
+        up: Node | None = node
+        while up is not None:
+            if isinstance(up, cst.FunctionDef | cst.Lambda):
+                yield up
+            up = self._parents.get(up)
+
+    def _conditions(self, call: cst.Call) -> Iterator[Node]:
+        """What decides whether the call is reached: tests around it, also those of arms before its own."""
+        node: Node = call
+        while (up := self._parents.get(node)) is not None:
+            if isinstance(up, cst.If | cst.While | cst.IfExp) and node is not up.test:
+                yield up.test
+            elif isinstance(up, cst.BooleanOperation) and node is up.right:
+                yield up.left
+            elif isinstance(up, cst.Match):
+                yield up.subject
+            elif isinstance(up, cst.MatchCase):
+                yield up.pattern
+                if up.guard is not None:
+                    yield up.guard
+            elif isinstance(up, cst.For) and node is up.body:
+                yield up.iter
+                yield up.target
+            node = up
+
+    def _note(self, node: Node) -> None:
+        match node:
+            case cst.Assign():
+                for target in node.targets:
+                    self._bind(target.target, node)
+            case cst.AnnAssign() | cst.AugAssign() | cst.NamedExpr():
+                self._bind(node.target, node)
+            case cst.For() | cst.CompFor():
+                self._bind(node.target, node.target)
+                self._bind(node.target, node.iter)
+            case cst.WithItem() if node.asname is not None:
+                self._bind(node.asname.name, node)
+            case cst.ImportAlias():
+                self._bind(node.asname.name if node.asname is not None else _root(node.name), node)
+            case cst.FunctionDef():
+                self._bind(node.name, node, self._function(node))
+                for param in _parameters(node.params):
+                    self._functions[param] = node
+                    self._bind(param.name, param, node)
+            case cst.Lambda():
+                for param in _parameters(node.params):
+                    self._bind(param.name, param, node)
+            case cst.ClassDef():
+                self._bind(node.name, node)
+            case cst.NameItem():
+                self._bind(node.name, node)
+            case cst.Expr() if isinstance(node.value, cst.Call) and isinstance(node.value.func, cst.Attribute):
+                if _dotted(_root(node.value.func)) not in self._modules:
+                    self._bind(node.value.func.value, node)  # `parts.append(x)` may well change `parts`
+            case cst.Call():
+                self._calls.setdefault(_dotted(node.func).rpartition(".")[2], []).append(node)
+
+    def _bind(self, target: Node, binding: Node, function: Node | None = None) -> None:
+        if isinstance(target, cst.Tuple | cst.List):
+            for element in target.elements:
+                self._bind(element.value, binding, function)
+            return
+        function = function or self._function(binding)
+        for inner in _chain(target):
+            if isinstance(inner, cst.Name):
+                self._by_name.setdefault(inner.value, []).append((function, binding))
+                if self._in_class_body(binding):
+                    self._by_attribute.setdefault(inner.value, []).append(binding)
+            elif isinstance(inner, cst.Attribute):
+                self._by_attribute.setdefault(inner.attr.value, []).append(binding)
+
+    def _function(self, node: Node) -> Node | None:
+        """The function in whose scope a binding is; None for the module."""
+        up = self._parents.get(node)
+        while up is not None and not isinstance(up, cst.FunctionDef | cst.Lambda):
+            up = self._parents.get(up)
+        return up
+
+    def _in_class_body(self, node: Node) -> bool:
+        up = self._parents.get(node)
+        while up is not None and not isinstance(up, cst.FunctionDef | cst.ClassDef):
+            up = self._parents.get(up)
+        return isinstance(up, cst.ClassDef)
+
+
+def _arguments_for(param: cst.Param, function: cst.FunctionDef, call: cst.Call) -> list[Node]:
+    """What a call gives for a parameter; everything that it gives where that is not plain to see."""
+    placed = [*function.params.posonly_params, *function.params.params]
+    plain = not any(arg.star for arg in call.args) and isinstance(call.func, cst.Name)
+    named: list[Node] = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value == param.name.value]
+    if not plain or isinstance(function.params.star_arg, cst.Param) and param not in placed:
+        return list(call.args)
+    if named or param not in placed:
+        return named
+    at = placed.index(param)
+    return [arg for arg in call.args[at : at + 1] if arg.keyword is None]
+
+
+def _parameters(params: cst.Parameters) -> list[cst.Param]:
+    found = [*params.posonly_params, *params.params, *params.kwonly_params]
+    found += [extra for extra in (params.star_arg, params.star_kwarg) if isinstance(extra, cst.Param)]
+    return found
+
+
+def _chain(node: Node) -> Iterator[Node]:
+    """`a.b[c].d` and what it hangs on: `a.b`, `a`."""
+    while True:
+        yield node
+        if not isinstance(node, cst.Attribute | cst.Subscript | cst.StarredElement):
+            return
+        node = node.value
+
+
+def _root(node: Node) -> Node:
+    return list(_chain(node))[-1]
+
+
+def _below(node: Node) -> Iterator[Node]:
+    yield node
+    for child in node.children:
+        yield from _below(child)

@@ -1,0 +1,155 @@
+"""Which edits are allowed: none touches what the user wants kept, or what a dangerous call hangs on.
+
+Kept is a definition named by `--keep`, a statement marked `# shrink: keep`, and the statements between `# shrink:
+keep-begin` and `# shrink: keep-end`: they stay as they are, whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+import libcst as cst
+
+from shrinkray_gpu.reduction.edit import Change, Edit, Insert, Remove, Replace, Unwrap
+from shrinkray_gpu.reduction.hazards import Hazard, hazards
+from shrinkray_gpu.reduction.program import Program
+
+_MARK = re.compile(r"#\s*shrink:\s*keep(-begin|-end)?\s*($|[^-\w])")
+
+
+def allowed(program: Program, edits: Iterable[Edit], keep: Collection[str] = ()) -> list[Edit]:
+    """The edits that leave kept nodes and the arguments of dangerous calls alone."""
+    kept = kept_nodes(program, frozenset(keep))
+    dangers = hazards(program)
+    if not kept and not dangers:
+        return list(edits)
+    guard = _Guard(program, kept, dangers)
+    return [edit for edit in edits if guard.allows(edit)]
+
+
+def kept_nodes(program: Program, keep: frozenset[str]) -> set[cst.CSTNode]:
+    """The statements that stay as they are."""
+    layout = program.layout
+    statements = [node for node in layout.outer if isinstance(node, cst.BaseStatement)]
+    kept: set[cst.CSTNode] = {node for node in statements if keep.intersection(_defined(node))}
+    begins: list[int] = []
+    spans: list[tuple[int, int]] = []
+    marks = [(layout.outer[n][0], found) for n in layout.outer if isinstance(n, cst.Comment) and (found := _mark(n))]
+    for offset, mark in sorted(marks, key=lambda pair: pair[0]):
+        if mark == "keep":
+            around = [node for node in statements if layout.outer[node][0] <= offset < layout.outer[node][1]]
+            if around:
+                kept.add(min(around, key=lambda node: layout.outer[node][1] - layout.outer[node][0]))
+        elif mark == "keep-begin":
+            begins.append(offset)
+        elif begins:
+            spans.append((begins.pop(), offset))
+    spans += [(begin, len(program.text)) for begin in begins]  # never closed: to the end
+    kept.update(n for n in statements for a, b in spans if a <= layout.inner[n][0] < b)
+    return kept
+
+
+def _mark(comment: cst.Comment) -> str:
+    found = _MARK.match(comment.value)
+    return "keep" + (found[1] or "") if found else ""
+
+
+def _defined(statement: cst.CSTNode) -> Iterator[str]:
+    """Names that a statement defines for `--keep`: of a function, a class, or an assignment."""
+    if isinstance(statement, cst.FunctionDef | cst.ClassDef):
+        yield statement.name.value
+    elif isinstance(statement, cst.SimpleStatementLine):
+        for small in statement.body:
+            targets: list[cst.BaseExpression] = []
+            if isinstance(small, cst.Assign):
+                targets = [target.target for target in small.targets]
+            elif isinstance(small, cst.AnnAssign):
+                targets = [small.target]
+            yield from (target.value for target in targets if isinstance(target, cst.Name))
+
+
+class _Guard:
+    def __init__(self, program: Program, kept: Iterable[cst.CSTNode], dangers: Sequence[Hazard]) -> None:
+        self._kept = _Zone(kept, program)
+        self._dangers = [(danger, _Zone(danger.bound, program), _Zone([danger.call], program)) for danger in dangers]
+
+    def allows(self, edit: Edit) -> bool:
+        if any(self._kept.touched_by(change) for change in edit.changes):
+            return False
+        for danger, bound, call in self._dangers:
+            if any(call.dropped_by(change) for change in edit.changes):
+                continue  # without the call its arguments are anyone's
+            if any(bound.touched_by(change) or call.reached_by(change) for change in edit.changes):
+                return False
+        return True
+
+
+class _Zone:
+    """Some nodes, with what lies below and above them."""
+
+    def __init__(self, nodes: Iterable[cst.CSTNode], program: Program) -> None:
+        self._nodes = set(nodes)
+        self._parents = program.parents
+        self._above: dict[cst.CSTNode, set[cst.CSTNode]] = {}  # ancestor -> the nodes below it
+        for node in self._nodes:
+            up = program.parents.get(node)
+            while up is not None:
+                self._above.setdefault(up, set()).add(node)
+                up = program.parents.get(up)
+
+    def touched_by(self, change: Change) -> bool:
+        """Whether the change alters one of the nodes, or takes one away."""
+        if isinstance(change, Insert):
+            return self._inside(change.before, strictly=True)
+        return self._inside(change.node) or self.dropped_by(change)
+
+    def dropped_by(self, change: Change) -> bool:
+        """Whether one of the nodes goes with the node that the change takes away."""
+        if isinstance(change, Insert):
+            return False
+        lost = set(self._above.get(change.node, ()))
+        if change.node in self._nodes:
+            lost.add(change.node)
+        if isinstance(change, Remove) and _is_elif(change.node, self._parents) and isinstance(change.node, cst.If):
+            lost -= self._below(change.node.orelse)  # the rest of the chain stays
+        for kept in _kept_by(change):
+            lost -= self._below(kept)
+        return bool(lost)
+
+    def reached_by(self, change: Change) -> bool:
+        """Whether the change keeps one of the nodes but takes away what decides if it is reached."""
+        if isinstance(change, Unwrap | Replace):
+            return any(self._below(kept) for kept in _kept_by(change))
+        if isinstance(change, Remove) and isinstance(change.node, cst.BaseSuite):
+            arm = self._parents[change.node]
+            return isinstance(arm, cst.If) and bool(self._below(arm.orelse))
+        if isinstance(change, Remove) and isinstance(change.node, cst.If) and _is_elif(change.node, self._parents):
+            return bool(self._below(change.node.orelse))
+        return False
+
+    def _below(self, node: cst.CSTNode | None) -> set[cst.CSTNode]:
+        if node is None:
+            return set()
+        return self._above.get(node, set()) | ({node} & self._nodes)
+
+    def _inside(self, node: cst.CSTNode, *, strictly: bool = False) -> bool:
+        up = self._parents.get(node) if strictly else node
+        while up is not None:
+            if up in self._nodes:
+                return True
+            up = self._parents.get(up)
+        return False
+
+
+def _kept_by(change: Change) -> Iterator[cst.CSTNode]:
+    """The nodes that a change puts in the place of what it takes away."""
+    if isinstance(change, Replace):
+        yield from (part for part in change.by if not isinstance(part, str))
+    elif isinstance(change, Unwrap):
+        yield from change.keep
+        yield from (part for template in change.before for part in template if not isinstance(part, str))
+
+
+def _is_elif(node: cst.CSTNode, parents: Mapping[cst.CSTNode, cst.CSTNode]) -> bool:
+    return isinstance(node, cst.If) and isinstance(parents.get(node), cst.If)

@@ -1,0 +1,408 @@
+"""The source of a kernel and of all that it needs, as definitions that stand on their own in one file.
+
+A kernel reads names of its module (and of the functions around it): other jit functions, constexprs, plain constants,
+aliases of modules. Each is found by its live value, not by its text, and becomes an import, a constant or a copied
+function. Two things that had the same name in two modules get two names, and `module.helper(...)` becomes
+`helper(...)`: that is why the text is spliced.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import math
+import re
+import sys
+import textwrap
+import types
+from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
+
+LIBRARIES = frozenset({"torch", "triton", "math", "typing", "functools", "operator", "numpy", "dataclasses", "enum"})
+"""What the emitted script may import."""
+COPIED = ("torch._inductor", "torch._dynamo")
+"""Private parts of those, whose jit functions are copied: they move from release to release."""
+_IMPORTS = {"triton.language": "import triton.language as tl"}
+
+Definition = Dict[str, str]
+Splice = Tuple[int, int, str]
+
+
+class Unliftable(Exception):
+    """Something that cannot be written down."""
+
+
+class Sources:
+    """Definitions in the order in which they must stand; each is `{"kind": ..., "name": ..., "text": ...}` with the
+    kind `import`, `constant` or `function`."""
+
+    def __init__(self) -> None:
+        self.definitions: List[Definition] = []
+        self._names: Dict[Any, str] = {}
+        self._taken: Set[str] = {"torch", "triton", "tl"}
+        self._held: List[Any] = []  # keys are made of ids: what they name must live
+
+    def function(self, fn: Any) -> str:
+        """Copy a jit function, an ordinary function or a class, after all that it needs. Returns its name here."""
+        key = ("object", id(fn))
+        if key in self._names:
+            return self._names[key]
+        plain = getattr(fn, "fn", fn)
+        name = self._names[key] = self._free(plain.__name__)
+        self._held.append(fn)
+        decorator = _decorator(fn)
+        text = fn.src if decorator and hasattr(fn, "src") else _source(plain)
+        if decorator == "@gluon.jit":
+            self._import("from triton.experimental import gluon", "gluon")
+        if decorator and not text.startswith("def "):
+            text = text[text.index("def ") :]
+        text = self._standing_alone(text.rstrip(), _scope(plain), name, device=decorator not in ("", _CONSTEXPR))
+        self.definitions.append(
+            {"kind": "function", "name": name, "text": (decorator + "\n" if decorator else "") + text + "\n"}
+        )
+        return name
+
+    def literal(self, value: Any) -> str:
+        """The source text of a simple value. Raises Unliftable for any other."""
+        if value is None or isinstance(value, (bool, str, bytes)) and type(value).__module__ == "builtins":
+            return repr(value)
+        if type(value).__name__ == "constexpr":
+            return self.literal(value.value)
+        if isinstance(value, int):  # also an IntEnum
+            return repr(int(value))
+        if isinstance(value, float):
+            return repr(float(value)) if math.isfinite(value) else 'float("%r")' % float(value)
+        if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
+            inner = ", ".join(self.literal(item) for item in value)
+            if isinstance(value, list):
+                return "[%s]" % inner
+            return "(%s,)" % inner if len(value) == 1 else "(%s)" % inner
+        if type(value).__module__ == "numpy" and hasattr(value, "item") and not getattr(value, "ndim", 0):
+            return self.literal(value.item())
+        if type(value).__name__ == "dtype" and type(value).__module__ == "torch":
+            return str(value)
+        if is_jit(value):
+            return self._callable(value, value.__name__)
+        named = _in_language(value)
+        if named:
+            return named
+        raise Unliftable("a value of type %s cannot be written down" % type(value).__qualname__)
+
+    def _standing_alone(self, text: str, scope: Dict[str, Any], name: str, device: bool) -> str:
+        """`text`, a definition, with every name that it takes from elsewhere defined here."""
+        tree = ast.parse(text)
+        starts = _line_starts(text)
+        splices: List[Splice] = []
+        definition: Any = tree.body[0]
+        local = _bound(definition)
+        inner = _Reads(local)
+        inner.visit(definition)
+        for read, attributes, in_body in inner.reads:
+            if read.id == definition.name:  # recursion, or a class that names itself
+                splices.append((_start(starts, read), _end(starts, read), name))
+                continue
+            if read.id not in scope:
+                if hasattr(builtins, read.id):
+                    continue
+                raise Unliftable("%s reads %s, which is defined nowhere" % (definition.name, read.id))
+            node, new = self._resolve(read, attributes, scope[read.id], device and in_body)
+            old = text[_start(starts, read) : _end(starts, node)]
+            if new != old:
+                splices.append((_start(starts, read), _end(starts, node), new))
+        for annotation in inner.annotations:
+            if not self._annotation_stands(annotation, scope):
+                splices.append((_colon(text, _start(starts, annotation)), _end(starts, annotation), ""))
+                inside = (_start(starts, annotation), _end(starts, annotation))
+                splices = [s for s in splices if not (inside[0] <= s[0] and s[1] <= inside[1])]
+                continue
+            for read, attributes, _ in _reads_of(annotation):
+                node, new = self._resolve(read, attributes, scope[read.id], False)
+                if new != text[_start(starts, read) : _end(starts, node)]:
+                    splices.append((_start(starts, read), _end(starts, node), new))
+        if definition.name != name:
+            at = re.compile(r"\b(?:def|class)\s+(%s)\b" % definition.name).search(text)
+            assert at is not None
+            splices.append((at.start(1), at.end(1), name))
+        for begin, end, new in sorted(set(splices), reverse=True):
+            text = text[:begin] + new + text[end:]
+        return text
+
+    def _annotation_stands(self, annotation: Any, scope: Dict[str, Any]) -> bool:
+        """Whether an annotation means something to Triton; `x: torch.Tensor` and a user's aliases need not be kept."""
+        for read, attributes, _ in _reads_of(annotation):
+            value = scope.get(read.id)
+            for attribute in attributes:
+                value = getattr(value, attribute.attr, None)
+            if not str(getattr(value, "__module__", "")).startswith("triton") and not _in_language(value):
+                return False
+        return True
+
+    def _resolve(self, read: ast.Name, attributes: List[ast.Attribute], value: Any, wrap: bool) -> Tuple[Any, str]:
+        """What `read` and as many of the attributes after it as must go with it are called here."""
+        node: Any = read
+        name = read.id
+        rest = list(attributes)
+        while True:
+            if isinstance(value, types.ModuleType):
+                if _in_library(value.__name__):
+                    return node, self._module(value, name)
+            elif not (rest and _is_namespace(value)):
+                return node, self._value(value, name, wrap)
+            if not rest:
+                raise Unliftable("%s is used as a value" % name)
+            node = rest.pop(0)
+            name = node.attr
+            try:
+                value = getattr(value, name)
+            except AttributeError:
+                raise Unliftable("%s has no attribute %s" % (read.id, name)) from None
+
+    def _module(self, module: types.ModuleType, name: str) -> str:
+        path = module.__name__
+        if name == "tl" and path != "triton.language":
+            name = path.rpartition(".")[2]
+        if path in _IMPORTS and name == "tl":
+            text = _IMPORTS[path]
+        elif "." in path:
+            parent, _, leaf = path.rpartition(".")
+            text = "from %s import %s" % (parent, leaf) + (" as " + name if name != leaf else "")
+        else:
+            text = "import " + path + (" as " + name if name != path else "")
+        return self._import(text, name)
+
+    def _value(self, value: Any, name: str, wrap: bool) -> str:
+        if is_jit(value) or isinstance(value, (types.FunctionType, type)) or callable(value) and not _simple(value):
+            return self._callable(value, name)
+        if type(value).__name__ == "constexpr":
+            if is_jit(value.value):
+                return self._callable(value.value, name)
+            return self._constant(name, "tl.constexpr(%s)" % self.literal(value))
+        text = self.literal(value)
+        # A kernel may read a plain number only where its module annotates it as constexpr.
+        return self._constant(name, "tl.constexpr(%s)" % text if wrap and _simple(value) else text)
+
+    def _callable(self, value: Any, name: str) -> str:
+        place = _public_place(value, name)
+        if place:
+            module, leaf = place
+            text = "from %s import %s" % (module, leaf) + (" as " + name if name != leaf else "")
+            return self._import(text, name)
+        inner = getattr(value, "fn", None)
+        while not is_jit(value) and hasattr(inner, "fn"):  # an autotuned kernel that another kernel calls
+            value, inner = inner, inner.fn
+        if not hasattr(value, "__name__"):
+            raise Unliftable("%s is a %s" % (name, type(value).__qualname__))
+        return self.function(value)
+
+    def _constant(self, name: str, text: str) -> str:
+        key = ("constant", name, text)
+        if key not in self._names:
+            self._names[key] = self._free(name)
+            self.definitions.append(
+                {"kind": "constant", "name": self._names[key], "text": "%s = %s\n" % (self._names[key], text)}
+            )
+        return self._names[key]
+
+    def _import(self, text: str, name: str) -> str:
+        key = ("import", text)
+        if key in self._names:
+            return self._names[key]
+        always = {"torch": "import torch", "triton": "import triton", "tl": "import triton.language as tl"}
+        if always.get(name) == text:
+            return name  # the emitted script has these three where it needs them
+        free = self._free(name)
+        if free != name:
+            text = text.partition(" as ")[0] + " as " + free
+        self._names[key] = free
+        self.definitions.append({"kind": "import", "name": free, "text": text + "\n"})
+        return free
+
+    def _free(self, name: str) -> str:
+        found, number = name, 1
+        while found in self._taken:
+            number += 1
+            found = "%s_%d" % (name, number)
+        self._taken.add(found)
+        return found
+
+
+_CONSTEXPR = "@triton.constexpr_function"
+
+
+def is_jit(value: Any) -> bool:
+    """Whether it is one of Triton's (or Gluon's) jit functions, or a function that runs while they compile."""
+    return any(base.__name__ in ("JITFunction", "JITCallable") for base in type(value).__mro__)
+
+
+def _decorator(fn: Any) -> str:
+    """The plain decorator that makes `fn` again; autotuning and heuristics are not needed any more."""
+    if not is_jit(fn):
+        return ""
+    kind = type(fn).__name__
+    if kind == "ConstexprFunction":
+        return _CONSTEXPR
+    options = []
+    for option in ("do_not_specialize", "do_not_specialize_on_alignment", "debug", "noinline"):
+        value = getattr(fn, option, None)
+        if value:
+            options.append("%s=%r" % (option, list(value) if isinstance(value, (tuple, set)) else value))
+    gluon = kind.startswith("Gluon") or getattr(fn, "is_gluon", bool)()
+    return ("@gluon.jit" if gluon else "@triton.jit") + ("(%s)" % ", ".join(options) if options else "")
+
+
+def _source(value: Any) -> str:
+    try:
+        return textwrap.dedent(inspect.getsource(value))
+    except (OSError, TypeError) as error:
+        raise Unliftable("the source of %r is not to be had: %s" % (value, error)) from None
+
+
+def _scope(plain: Any) -> Dict[str, Any]:
+    """What a function sees around it: its module, and the variables of the functions that it stands in."""
+    if isinstance(plain, type):
+        return dict(vars(sys.modules[plain.__module__]))
+    scope = dict(plain.__globals__)
+    for name, cell in zip(plain.__code__.co_freevars, plain.__closure__ or ()):
+        try:
+            scope[name] = cell.cell_contents
+        except ValueError:  # not assigned yet
+            pass
+    return scope
+
+
+def _in_library(path: str) -> bool:
+    return path.partition(".")[0] in LIBRARIES and not path.startswith(COPIED)
+
+
+def _is_namespace(value: Any) -> bool:
+    """Whether `value.NAME` may stand for a constant or a function: a class of the user's, an object with settings."""
+    if isinstance(value, type):
+        return not _in_library(value.__module__)
+    return not (_simple(value) or is_jit(value) or type(value).__name__ == "constexpr" or callable(value)) and not (
+        _in_library(type(value).__module__)
+    )
+
+
+def _simple(value: Any) -> bool:
+    return value is None or isinstance(value, (bool, int, float, str, bytes, tuple, list))
+
+
+def _public_place(value: Any, name: str) -> Optional[Tuple[str, str]]:
+    """The module of a library, and the name there, from which this very object can be imported."""
+    home = str(getattr(value, "__module__", ""))
+    if not _in_library(home) or home == "__main__":
+        return None
+    leaf = str(getattr(value, "__name__", name))
+    for path in ("triton.language", "triton", "torch", home):
+        if getattr(sys.modules.get(path), leaf, None) is value:
+            return path, leaf
+    return None
+
+
+def _in_language(value: Any) -> str:
+    """`tl.float32` for that very type, empty for what is none of tl's."""
+    tl = sys.modules.get("triton.language")
+    if tl is None or type(value).__name__ not in ("dtype", "pointer_type", "block_type"):
+        return ""
+    for name, found in vars(tl).items():
+        if type(found) is type(value) and found == value:
+            return "tl." + name
+    return ""
+
+
+# Syntax
+
+
+class _Reads(ast.NodeVisitor):
+    """Names that a definition takes from outside, each with the attributes that follow it."""
+
+    def __init__(self, local: Set[str]) -> None:
+        self.local = local
+        self.reads: List[Tuple[ast.Name, List[ast.Attribute], bool]] = []
+        self.annotations: List[Any] = []
+        self.body = False
+
+    def visit_FunctionDef(self, node: Any) -> None:
+        for decorator in node.decorator_list:
+            self.visit(decorator)
+        arguments = node.args
+        for default in (*arguments.defaults, *(d for d in arguments.kw_defaults if d is not None)):
+            self.visit(default)
+        for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+            if argument.annotation is not None:
+                self.annotations.append(argument.annotation)
+        if node.returns is not None:
+            self.annotations.append(node.returns)
+        before, self.body = self.body, True
+        for statement in node.body:
+            self.visit(statement)
+        self.body = before
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        chain: List[ast.Attribute] = []
+        at: Any = node
+        while isinstance(at, ast.Attribute):
+            chain.insert(0, at)
+            at = at.value
+        if isinstance(at, ast.Name):
+            self._read(at, chain)
+        else:
+            self.visit(at)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        self._read(node, [])
+
+    def _read(self, node: ast.Name, chain: List[ast.Attribute]) -> None:
+        if isinstance(node.ctx, ast.Load) and node.id not in self.local:
+            self.reads.append((node, chain, self.body))
+
+
+def _reads_of(node: Any) -> List[Tuple[ast.Name, List[ast.Attribute], bool]]:
+    found = _Reads(set())
+    found.visit(node)
+    return found.reads
+
+
+def _bound(definition: Any) -> Set[str]:
+    """Names that the definition binds itself."""
+    return {name for node in ast.walk(definition) if node is not definition for name in _binds(node)}
+
+
+def _binds(node: Any) -> Iterator[str]:
+    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+        yield node.id
+    elif isinstance(node, ast.arg):
+        yield node.arg
+    elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        yield node.name
+    elif isinstance(node, ast.alias):
+        yield (node.asname or node.name).partition(".")[0]
+
+
+def _line_starts(text: str) -> List[Tuple[int, str]]:
+    starts, at = [], 0
+    for line in text.split("\n"):
+        starts.append((at, line))
+        at += len(line) + 1
+    return starts
+
+
+def _offset(starts: List[Tuple[int, str]], line: int, column: int) -> int:
+    """Columns of the syntax tree count bytes."""
+    begin, text = starts[line - 1]
+    return begin + len(text.encode()[:column].decode())
+
+
+def _start(starts: List[Tuple[int, str]], node: Any) -> int:
+    return _offset(starts, node.lineno, node.col_offset)
+
+
+def _end(starts: List[Tuple[int, str]], node: Any) -> int:
+    return _offset(starts, node.end_lineno, node.end_col_offset)
+
+
+def _colon(text: str, at: int) -> int:
+    """Where the `:` or `->` before an annotation begins, with the blanks before it."""
+    head = text[:at].rstrip()
+    head = head[:-2] if head.endswith("->") else head[:-1]
+    return len(head.rstrip())

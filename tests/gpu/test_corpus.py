@@ -1,0 +1,49 @@
+"""The main job on a real GPU: the corpus case becomes a dozen lines that fault whenever a user runs them."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.gpu
+
+ROOT = Path(__file__).parents[2]
+CASE = ROOT / "corpus" / "tma_misaligned" / "failing.py"
+
+
+def shrink(*words: str) -> dict:  # type: ignore[type-arg]
+    command = [sys.executable, "-m", "shrinkray_gpu", *words, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"})
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+
+def test_the_corpus_case_becomes_a_dozen_lines(tmp_path: Path) -> None:
+    repro = tmp_path / "repro_tma_misaligned.py"
+    result = shrink(str(CASE), "--oracle", "misaligned address", "-o", str(repro), "--final-runs", "10")
+    if out := os.environ.get("OUT"):
+        (Path(out) / "repro_tma_misaligned.py").write_text(result["text"])
+        (Path(out) / "result.json").write_text(json.dumps(result, indent=1))
+    print(json.dumps({key: value for key, value in result.items() if key != "text"}))
+    print(result["text"])
+    assert result["after"][0] <= 16
+    assert (result["verified"], result["final_runs"]) == (10, 10)
+    assert imports(result["text"]) <= {"torch", "triton"}
+    plain = subprocess.run([sys.executable, str(repro)], capture_output=True, text=True, cwd=tmp_path)
+    assert plain.returncode != 0 and "misaligned address" in plain.stderr
+
+
+def imports(text: str) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add((node.module or "").split(".")[0])
+    return found

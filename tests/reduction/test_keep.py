@@ -1,0 +1,282 @@
+"""What must not be touched: what the user marked, and what a call that deletes, writes or spawns hangs on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import libcst as cst
+import pytest
+
+from shrinkray_gpu.reduction.edit import Change, Edit, Insert, Remove, Replace, Unwrap
+from shrinkray_gpu.reduction.keep import allowed
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.reduction.render import render
+
+
+def program_of(source: str) -> Program:
+    return Program.from_text(dedent(source).lstrip("\n"))
+
+
+def node(program: Program, text: str, kind: type[cst.CSTNode] = cst.CSTNode) -> cst.CSTNode:
+    """The outermost node of this kind that reads like this."""
+    found = [n for n, (a, b) in program.spans.items() if program.text[a:b] == text and isinstance(n, kind)]
+    return max(found, key=lambda n: program.layout.outer[n][1] - program.layout.outer[n][0])
+
+
+def passes(program: Program, *changes: Change, keep: str = "") -> bool:
+    return bool(allowed(program, [Edit("test", changes)], frozenset(keep.split())))
+
+
+def removable_lines(source: str, keep: str = "") -> list[str]:
+    """The lines whose statements may go, one at a time."""
+    program = program_of(source)
+    out = []
+    for line in program.layout.outer:
+        if isinstance(line, cst.SimpleStatementLine) and passes(program, Remove(line), keep=keep):
+            first, last = program.spans[line]
+            out.append(program.text[first:last])
+    return out
+
+
+class TestMarks:
+    SOURCE = """
+    def kernel(x):
+        y = x
+        return y
+    class Config: block = 4
+    BLOCK = 8
+    a = 1  # shrink: keep
+    b = 2
+    # shrink: keep
+    c = 3
+    for i in d:  # shrink: keep
+        e = 5
+        f = 6
+    # shrink: keep-begin
+    g = 7
+    if h:
+        i = 8
+    # shrink: keep-end
+    j = "# shrink: keep"
+    """
+
+    def test_named_definitions_and_marked_statements_stay(self) -> None:
+        assert removable_lines(self.SOURCE, keep="kernel BLOCK") == ["b = 2", 'j = "# shrink: keep"']
+        assert removable_lines(self.SOURCE) == ["y = x", "return y", "BLOCK = 8", "b = 2", 'j = "# shrink: keep"']
+
+    def test_nothing_inside_a_kept_definition_changes(self) -> None:
+        program = program_of(self.SOURCE)
+        function = node(program, "x", cst.Param)
+        assert passes(program, Remove(function))
+        assert not passes(program, Remove(function), keep="kernel")
+        assert not passes(program, Insert(node(program, "return y"), (("pass",),)), keep="kernel")
+
+    def test_statements_may_be_put_before_a_kept_one(self) -> None:
+        program = program_of(self.SOURCE)
+        assert passes(program, Insert(node(program, "a = 1", cst.SimpleStatementLine), (("pass",),)))
+
+    def test_what_is_around_may_go_if_the_kept_part_stays(self) -> None:
+        program = program_of(
+            """
+            if a:
+                b = 1  # shrink: keep
+                c = 2
+            else:
+                d = 3
+            """
+        )
+        (question,) = program.module.body
+        assert isinstance(question, cst.If) and isinstance(question.orelse, cst.Else)
+        assert passes(program, Unwrap(question, (question.body,)))
+        assert not passes(program, Unwrap(question, (question.orelse.body,)))
+        assert passes(program, Remove(question.orelse))
+        assert not passes(program, Remove(question))
+        assert not passes(program, Remove(question.body))
+
+    def test_the_end_mark_outlives_the_statement_below_it(self) -> None:
+        source = "# shrink: keep-begin\na = 1\n# shrink: keep-end\nb = 2\nc = 3\n"
+        program = program_of(source)
+        smaller = render(program, [Edit("", (Remove(program.module.body[1]),))])
+        assert smaller.text == "# shrink: keep-begin\na = 1\n# shrink: keep-end\nc = 3\n"
+        assert removable_lines(smaller.text) == ["c = 3"]
+
+    def test_an_edit_is_kept_or_dropped_whole(self) -> None:
+        program = program_of("a = 1  # shrink: keep\nb = 2\n")
+        first, second = program.module.body
+        assert passes(program, Remove(second))
+        assert not passes(program, Remove(second), Remove(first))
+
+    def test_without_marks_everything_goes(self) -> None:
+        program = program_of("a = 1\n")
+        edits = [Edit("all", (Remove(program.module.body[0]),))]
+        assert allowed(program, edits, frozenset()) == edits
+
+
+class TestDangerousCalls:
+    SOURCE = """
+    import os, shutil
+    from os.path import join
+    root = "/tmp"
+    name = "a" + "b"
+    name += "c"
+    other = 5
+    shutil.rmtree(join(root, name))
+    print(other, root)
+    """
+
+    def test_what_the_arguments_are_made_of_stays(self) -> None:
+        assert removable_lines(self.SOURCE) == ["other = 5", "shutil.rmtree(join(root, name))", "print(other, root)"]
+
+    def test_the_call_may_go_but_not_change(self) -> None:
+        program = program_of(self.SOURCE)
+        call = node(program, "shutil.rmtree(join(root, name))", cst.Call)
+        inner = node(program, "join(root, name)", cst.Call)
+        assert passes(program, Replace(call, ("0",)))
+        assert passes(program, Replace(call, (inner,)))
+        assert not passes(program, Replace(inner, (node(program, "root", cst.Arg),)))
+        assert not passes(program, Remove(node(program, "name", cst.Arg)))
+        assert not passes(program, Replace(node(program, '"b"'), ("''",)))
+        assert not passes(program, Replace(node(program, '"a" + "b"'), ("''",)))
+        assert passes(program, Replace(node(program, "5"), ("0",)))
+
+    def test_the_call_may_go_together_with_what_it_needed(self) -> None:
+        program = program_of(self.SOURCE)
+        lines = [Remove(statement) for statement in program.module.body]
+        assert passes(program, lines[6], lines[2], lines[3])
+        assert not passes(program, lines[2])
+
+    @pytest.mark.parametrize(
+        "call",
+        [
+            "os.remove(p)", "os.unlink(p)", "os.system(p)", "os.replace(p, q)", "shutil.copy2(p, q)", "subprocess.run([p])",
+            "subprocess.Popen(p, shell=True)", "Path(p).unlink()", "Path(p).write_text(data)", "Path(p).mkdir()",
+            "Path(p).rename(q)", "Path(p).replace(q)", "open(p, 'w')", "open(p, mode)", "open(p, mode='ab')", "Path(p).open('x')",
+            "torch.save(data, p)", "torch.save(data, f=p)", "np.save(p, data)", "numpy.savez(p, data)", "rm(p)", "o.remove(p)",
+        ],
+    )  # fmt: skip
+    def test_each_of_these_keeps_its_path(self, call: str) -> None:
+        source = f"import os, shutil, subprocess, torch, numpy, numpy as np, os as o\nfrom os import remove as rm\np = 1\n{call}\n"
+        assert "p = 1" not in removable_lines(source)
+
+    @pytest.mark.parametrize(
+        "call",
+        ["open(p)", "open(p, 'rb')", "Path(p).open()", "items.remove(p)", "text.replace(p, q)", "torch.load(p)", "run(p)",
+         "torch.save(p, 'fixed.pt')", "np.save('fixed.npy', p)", "Path('x').write_text(p)", "dict.copy(p)"],
+    )  # fmt: skip
+    def test_these_are_harmless(self, call: str) -> None:
+        source = f"import torch\nimport numpy as np\np = 1\n{call}\n"
+        assert "p = 1" in removable_lines(source)
+
+    def test_values_come_through_parameters_attributes_and_method_calls(self) -> None:
+        source = """
+        import shutil
+        from argparse import ArgumentParser
+        class Config:
+            root: str = "/tmp/x"
+            steps: int = 3
+        parser = ArgumentParser()
+        parser.add_argument("--out", default="/tmp/y")
+        args = parser.parse_args()
+        unrelated = 1
+        def clean(folder, verbose):
+            path = folder + "z"
+            note = verbose
+            shutil.rmtree(path)
+        config = Config()
+        clean(args.out, unrelated)
+        shutil.rmtree(config.root)
+        clean(config.root, 2)
+        """
+        assert removable_lines(source) == [
+            "unrelated = 1",
+            "note = verbose",
+            "shutil.rmtree(path)",
+            "clean(args.out, unrelated)",
+            "shutil.rmtree(config.root)",
+            "clean(config.root, 2)",
+        ]
+
+    def test_a_function_that_passes_its_parameter_on_is_as_dangerous(self) -> None:
+        program = program_of(
+            """
+            import shutil
+            def clean(folder, verbose): shutil.rmtree(folder)
+            if wanted:
+                clean("a", 5)
+            """
+        )
+        question = program.module.body[2]
+        assert isinstance(question, cst.If)
+        assert not passes(program, Replace(node(program, '"a"'), ("''",)))
+        assert not passes(program, Unwrap(question, (question.body,)))
+        assert passes(program, Replace(node(program, "5"), ("0",)))
+        assert passes(program, Remove(question))
+
+    def test_names_of_other_functions_do_not_count(self) -> None:
+        source = """
+        import os
+        def one():
+            p = 1
+            os.remove(p)
+        def two():
+            p = 2
+            return p
+        """
+        lines = removable_lines(source)
+        assert "p = 1" not in lines and "p = 2" in lines
+
+    def test_a_call_is_not_freed_from_its_condition(self) -> None:
+        program = program_of(
+            """
+            import os
+            clean = False
+            if clean:
+                os.remove("a")
+            elif other:
+                pass
+            clean and os.remove("b")
+            """
+        )
+        question = program.module.body[2]
+        assert isinstance(question, cst.If)
+        assert not passes(program, Unwrap(question, (question.body,)))
+        assert not passes(program, Replace(question.test, ("1",)))
+        assert not passes(program, Remove(program.module.body[1]))
+        assert not passes(program, Replace(node(program, 'clean and os.remove("b")', cst.BooleanOperation),
+                                           (node(program, 'os.remove("b")', cst.Call),)))  # fmt: skip
+        assert passes(program, Remove(question))
+        assert passes(program, Remove(question.body))
+
+    def test_nor_from_the_arm_before_it(self) -> None:
+        program = program_of("import os\nif safe: pass\nelif also: pass\nelse: os.remove(a)\n")
+        question = program.module.body[1]
+        assert isinstance(question, cst.If) and isinstance(question.orelse, cst.If)
+        assert not passes(program, Remove(question.body))
+        assert not passes(program, Remove(question.orelse))
+        assert passes(program, Remove(question))
+
+    def test_nothing_is_deleted_that_was_not_before(self, tmp_path: Path) -> None:
+        """The accident itself: every allowed removal of one line is run, and the precious file must live."""
+        precious = tmp_path / "precious"
+        source = program_of(
+            f"""
+            import os, shutil
+            name = ""
+            root = {str(tmp_path)!r}
+            name = "scratch"
+            if not name:
+                root = "nowhere"
+            shutil.rmtree(os.path.join(root, name))
+            done = 1
+            """
+        )
+        lines = [n for n in source.layout.outer if isinstance(n, cst.BaseStatement)]
+        tried = 0
+        for edit in allowed(source, [Edit("", (Remove(line),)) for line in lines], frozenset()):
+            (tmp_path / "scratch").mkdir(exist_ok=True)
+            precious.write_text("x")
+            exec(compile(render(source, [edit]).text, "candidate", "exec"), {})
+            tried += 1
+            assert precious.exists()
+        assert tried == 2
