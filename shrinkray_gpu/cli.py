@@ -115,6 +115,8 @@ def _options(args: tuple[str, ...], given: dict[str, Any]) -> Options:
     for name in given["skip_pass"]:
         if name not in known:
             raise UsageError(f"--skip-pass {name}: no such pass. There are {', '.join(known)}")
+    if given["resume"] and given["restart"]:
+        raise UsageError("--resume goes on with a reduction and --restart forgets it: choose one")
     environment = {}
     for setting in given["env"]:
         key, equals, value = setting.partition("=")

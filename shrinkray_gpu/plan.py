@@ -21,7 +21,7 @@ from shrinkray_gpu.oracle import Oracle, adopt, describe, nearest, obstacle
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
 from shrinkray_gpu.runner import preamble
 from shrinkray_gpu.runner.lanes import Setup
-from shrinkray_gpu.runner.pool import Pool, Script
+from shrinkray_gpu.runner.pool import COLD, Pool, Script
 from shrinkray_gpu.runner.run import Run
 
 FLOOR = 3.0
@@ -73,7 +73,9 @@ def make(
     if gpu:
         _refuse_mps(setup.environment)
     limit = timeout or PATIENCE
-    cold_pool = Pool(script, setup, mode="cold", jobs=jobs, seconds=limit, devices=devices)
+    # A limit that the user sets is meant for `python FILE`, imports and all.
+    extra = 0.0 if timeout else COLD
+    cold_pool = Pool(script, setup, mode="cold", jobs=jobs, seconds=limit, devices=devices, extra=extra)
     count = 3 if gpu else 1
     with ThreadPoolExecutor(count) as threads:
         colds = list(threads.map(lambda _: cold_pool.run(source), range(count)))
@@ -102,7 +104,12 @@ def make(
     try:
         report = pool.start(source)
         versions = dict(report["versions"])  # type: ignore[call-overload]
-        if report["touched"]:
+        if gpu and report["spoilt"] and not report["touched"]:  # by our own warming up
+            pool.close()
+            setup = replace(setup, prepare=False)
+            pool = Pool(script, setup, mode="fork", jobs=jobs, seconds=limit, devices=devices)
+            report = pool.start(source)
+        if gpu and report["touched"]:
             raise _StepDown("an import at the top of the script starts CUDA, and a child forked after that cannot use it")
         warm = pool.run(source, fresh=True)
         if not judged.judge(warm).faults:
@@ -122,7 +129,7 @@ def make(
             pool = Pool(script, replace(setup, reuse=False), mode="fork", jobs=jobs, seconds=pool.seconds, devices=devices)
             pool.start(source)
             why = "the fault does not show in a reused context, only in a fresh one"
-        pool.jobs = _lanes(pool, jobs)
+        pool.limit(_lanes(pool, jobs))
         dry, note = _dry(source, script, setup, pool, reference, jobs, limit)
         notes = (note,)
     return Plan(

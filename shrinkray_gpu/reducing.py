@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 import tempfile
@@ -107,6 +108,7 @@ def reduce(
     program = read_program(path)
     output, folder = places(path, options)
     _check_writable(path, output, folder)
+    _check_kept(program, options)
     planning.check_python(options.python)
     chosen = _oracle(options, path.parent)
     setup = _setup(path, folder, options)
@@ -205,6 +207,8 @@ def check(path: Path, options: Options, *, say: Say = lambda text: None) -> str:
 
 def places(path: Path, options: Options) -> tuple[Path, Path]:
     """Where the result goes, and the folder for everything else."""
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder: name the script that fails")
     output = (options.output or path.with_name(f"repro_{path.stem}.py")).absolute()
     return output, output.parent / f"{path.stem}.shrink"
 
@@ -246,6 +250,12 @@ def _lifts(program: Program, judge: Judge, say: Say) -> Callable[[], Sequence[st
         return lift.candidates(run)
 
     return lifts
+
+
+def _check_kept(program: Program, options: Options) -> None:
+    for name in sorted(options.keep):
+        if not re.search(rf"\b{re.escape(name)}\b", program.text):
+            raise UsageError(f"--keep {name}: there is no such name in {program.regions[0].path}")
 
 
 def _check_writable(path: Path, output: Path, folder: Path) -> None:
@@ -351,14 +361,15 @@ def _verify(text: str, output: Path, plan: planning.Plan, options: Options) -> i
 
     def once(_: int) -> bool:
         if as_user:
-            run = run_file(
-                options.python,
-                output,
-                options.argv,
-                environment={**os.environ, **options.environment, "TRITON_CACHE_DIR": setup.environment["TRITON_CACHE_DIR"]},
-                cwd=script.cwd,
-                seconds=plan.pool.seconds + START,
-            )
+            with tempfile.TemporaryDirectory(dir=setup.scratch, ignore_cleanup_errors=True) as cache:
+                run = run_file(
+                    options.python,
+                    output,
+                    options.argv,
+                    environment={**os.environ, **options.environment, "TRITON_CACHE_DIR": cache},
+                    cwd=script.cwd,
+                    seconds=plan.pool.seconds + START,
+                )
             if plan.oracle.judge(run).faults:
                 return True
         return whole(plan.oracle, text, script.path.name, plan.pool.cold).faults

@@ -1,8 +1,9 @@
-"""The tensors of a lifted launch: made by the simplest recipe, with the shape, strides, offset and aliasing they had."""
+"""The tensors of a lifted launch, made by the simplest recipe with the shape, strides, offset and aliasing they had."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -10,9 +11,7 @@ Recipe = Literal["zeros", "randn"]
 Argument = Mapping[str, Any]
 
 _NO_RANDN = ("float8", "float4")
-ITEMSIZE = {"complex128": 16, "float64": 8, "int64": 8, "uint64": 8, "complex64": 8, "float32": 4, "int32": 4, "uint32": 4}
-ITEMSIZE |= {"float16": 2, "bfloat16": 2, "int16": 2, "uint16": 2}
-"""Bytes of an element; 1 for what is not listed."""
+_BITS = re.compile(r"\d+")
 
 
 class Inputs:
@@ -49,7 +48,8 @@ class Inputs:
         if kind == "descriptor":
             return self._descriptor(argument)
         if kind == "reinterpreted":
-            return f"triton.reinterpret({self._tensor(argument['base'], argument.get('name', 'x'))}, {argument['text']})"
+            name = self._tensor(argument["base"], argument.get("name", "x"))
+            return f"triton.reinterpret({name}, {argument['text']})"
         return None
 
     def _descriptor(self, argument: Argument) -> str:
@@ -102,10 +102,8 @@ class Inputs:
             largest = max(_itemsize(name) for name in dtypes)
             size = -(-(max(ends) + tensor["residue"]) // largest) * largest  # so that it can be seen as any of them
             name = self._free("buffer")
-            made = self._new([size], "uint8", tensor["device"]) if raw else self._new(
-                [size // largest], dtype, tensor["device"]
-            )
-            self.lines.append(f"{name} = {made}\n")
+            count, kind = (size, "uint8") if raw else (size // largest, dtype)
+            self.lines.append(f"{name} = {self._new([count], kind, tensor['device'])}\n")
             self._buffers[tensor["storage"]] = name
         buffer = self._buffers[tensor["storage"]] + (f".view(torch.{dtype})" if raw else "")
         start = tensor["offset"] + tensor["residue"] // _itemsize(dtype)
@@ -149,7 +147,9 @@ def _view(tensor: Argument) -> tuple[Any, ...]:
 
 
 def _itemsize(dtype: str) -> int:
-    return ITEMSIZE.get(dtype, 1)
+    """Bytes of an element, from its type's name: `bfloat16`, `float8_e4m3fn`, `bool`."""
+    bits = _BITS.search(dtype)
+    return max(1, int(bits[0]) // 8) if bits else 1
 
 
 def _contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:

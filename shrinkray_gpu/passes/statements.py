@@ -2,6 +2,10 @@
 
 The plainest step, and still the one that takes most away. Whole blocks come first (the body of a function, of a loop),
 then what is in them: a block whose parts all have to go costs one try instead of one each.
+
+An import that something reads stays: alone it would only cause a NameError, and not even that where it is a kernel that
+reads it and Triton finds the kernel compiled in its cache, whose key knows nothing of modules (`definitions` takes an
+import with its uses, `unreachable` one without).
 """
 
 from __future__ import annotations
@@ -10,7 +14,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from shrinkray_gpu.passes.tree import ancestors, depth, every, line_number, statements, weight
+from shrinkray_gpu.passes.scoping import bindings
+from shrinkray_gpu.passes.tree import ancestors, depth, every, line_number, statement, statements, weight
 from shrinkray_gpu.reduction.edit import Edit, Remove
 from shrinkray_gpu.reduction.program import Program
 
@@ -25,8 +30,9 @@ def find(program: Program) -> Iterator[Edit]:
                 level=depth(program, suite),
                 weight=weight(program, suite),
             )
+    wanted = _wanted_imports(program)
     for node in every(program, cst.BaseSmallStatement, cst.BaseCompoundStatement):  # type: ignore[type-abstract]
-        if isinstance(program.parents.get(node), cst.If):
+        if isinstance(program.parents.get(node), cst.If) or node in wanted:
             continue  # an elif is a clause of its chain
         if isinstance(node, cst.Pass) and _alone(program, node):
             continue
@@ -36,6 +42,15 @@ def find(program: Program) -> Iterator[Edit]:
             level=depth(program, node),
             weight=weight(program, node),
         )
+
+
+def _wanted_imports(program: Program) -> set[cst.CSTNode]:
+    return {
+        statement(program, place)
+        for binding in bindings(program)
+        for place in binding.places
+        if isinstance(place, cst.ImportAlias) and binding.reads
+    }
 
 
 def _alone(program: Program, node: cst.CSTNode) -> bool:

@@ -19,16 +19,20 @@ place needs them. A bare string is Python source of an expression (or of a state
 @dataclass(frozen=True, eq=False)
 class Remove:
     """Drop a statement, a clause (`else`, `except`, `finally`, `case`) or a member of a list (argument, parameter,
-    element, decorator, base class, import name, with-item, assignment target, annotation, `as` name).
+    element, decorator, base class, import name, with-item, assignment target, annotation, `as` name, comprehension
+    clause), or a part that its place can do without (what is returned, yielded or raised, a default, a guard).
     A compound statement whose block is emptied gets `pass`; an import without names, a `with` without items, a `try`
-    without handlers vanish or are unwrapped."""
+    without handlers vanish or are unwrapped.
+    An `elif` is the If in the `orelse` of another: removing it takes that arm alone, and so does removing the body (the
+    suite) of any If. Removing the first If of a chain takes the whole chain."""
 
     node: cst.CSTNode
 
 
 @dataclass(frozen=True, eq=False)
 class Replace:
-    """Put `by` in the place of an expression, a parameter, an argument or a simple statement."""
+    """Put `by` in the place of an expression, a parameter, an argument or a statement. Where the text cannot stand (a
+    literal that is assigned to, a quote within an f-string) the whole edit is dropped, see `effective`."""
 
     node: cst.CSTNode
     by: Template
@@ -47,7 +51,8 @@ class Unwrap:
 
 @dataclass(frozen=True, eq=False)
 class Insert:
-    """Put statements (each one logical line or a whole compound statement, written from column 0) before a statement."""
+    """Put statements (each one logical line or a whole compound statement, written from column 0) before a statement.
+    They are put even if that statement itself goes."""
 
     before: cst.CSTNode
     statements: tuple[Template, ...]

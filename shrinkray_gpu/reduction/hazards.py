@@ -1,8 +1,9 @@
 """Calls that delete, write or spawn, and everything their arguments hang on.
 
-Shrinking these is a real accident: with `name = ...` deleted before it, `rmtree(join(root, name))` may well find another
-`name`, or the empty string. A candidate may lose such a call whole; it may not change what the call works on, nor whether
-it is reached by the tests around it. (An early `return` before it is not looked at. That the runner lets candidates write in their own folder only is the second line of defence.)
+Shrinking these is a real accident: with `name = ...` deleted before it, `rmtree(join(root, name))` may well find
+another `name`, or the empty string. A candidate may lose such a call whole; it may not change what the call works on,
+nor the tests around it that decide whether it is reached. An early `return` before it is not looked at: the second line
+of defence is the runner, which lets candidates write in their own folder only.
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ _ALL, _RECEIVER = "all", "receiver"
 
 _BY_OWNER: dict[str, dict[str, str | int]] = {
     "os": dict.fromkeys(
-        "remove unlink rmdir removedirs rename renames replace mkdir makedirs link symlink truncate chmod chown open mkfifo"
-        " system popen kill killpg putenv execl execle execlp execv execve execvp execvpe fork posix_spawn posix_spawnp"
+        "remove unlink rmdir removedirs rename renames replace mkdir makedirs link symlink truncate chmod chown open"
+        " mkfifo system popen kill killpg putenv execl execle execlp execv execve execvp execvpe fork posix_spawn posix_spawnp"
         " spawnl spawnle spawnlp spawnlpe spawnv spawnve spawnvp spawnvpe startfile".split(),
         _ALL,
     ),
     "shutil": dict.fromkeys(
-        "rmtree move copy copy2 copyfile copyfileobj copymode copystat copytree make_archive unpack_archive chown".split(),
+        "rmtree move copy copy2 copyfile copyfileobj copymode copystat copytree make_archive unpack_archive"
+        " chown".split(),
         _ALL,
     ),
     "subprocess": dict.fromkeys("run call Popen check_call check_output getoutput getstatusoutput".split(), _ALL),
@@ -42,6 +44,9 @@ _METHODS: dict[str, str] = {
 }
 """Methods dangerous on whatever they are called (`Path.unlink`, `ZipFile.extractall`)."""
 
+_OPENERS = frozenset(
+    {"open", "io.open", "codecs.open", "gzip.open", "bz2.open", "lzma.open", "zipfile.ZipFile", "tarfile.open"}
+)
 _PATH_KEYWORDS = frozenset({"f", "file", "fname", "path"})
 
 
@@ -123,7 +128,7 @@ def _dangerous_parts(call: cst.Call, modules: Mapping[str, str]) -> list[Node]:
 
 
 def _opens_for_writing(path: str, call: cst.Call) -> bool:
-    if path in ("open", "io.open", "codecs.open", "gzip.open", "bz2.open", "lzma.open", "zipfile.ZipFile", "tarfile.open"):
+    if path in _OPENERS:
         position = 1
     elif isinstance(call.func, cst.Attribute) and call.func.attr.value == "open":
         position = 0
@@ -144,6 +149,7 @@ class _Bindings:
 
     def __init__(self, program: Program, modules: Mapping[str, str]) -> None:
         self._parents = program.parents
+        self._children = program.layout.children
         self._modules = modules
         self._by_name: dict[str, list[tuple[Node | None, Node]]] = {}  # function (None: module) and binding node
         self._by_attribute: dict[str, list[Node]] = {}
@@ -163,7 +169,7 @@ class _Bindings:
             if node in bound:
                 continue
             bound.add(node)
-            for used in _below(node):
+            for used in self._below(node):
                 if isinstance(used, cst.Name):
                     todo += [(binding, binding) for binding in self._binders(used.value, place)]
                 elif isinstance(used, cst.Attribute):
@@ -263,6 +269,11 @@ class _Bindings:
             up = self._parents.get(up)
         return up
 
+    def _below(self, node: Node) -> Iterator[Node]:
+        yield node
+        for child in self._children[node]:
+            yield from self._below(child)
+
     def _in_class_body(self, node: Node) -> bool:
         up = self._parents.get(node)
         while up is not None and not isinstance(up, cst.FunctionDef | cst.ClassDef):
@@ -300,9 +311,3 @@ def _chain(node: Node) -> Iterator[Node]:
 
 def _root(node: Node) -> Node:
     return list(_chain(node))[-1]
-
-
-def _below(node: Node) -> Iterator[Node]:
-    yield node
-    for child in node.children:
-        yield from _below(child)

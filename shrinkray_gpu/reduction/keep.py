@@ -72,12 +72,12 @@ def _defined(statement: cst.CSTNode) -> Iterator[str]:
 class _Guard:
     def __init__(self, program: Program, kept: Iterable[cst.CSTNode], dangers: Sequence[Hazard]) -> None:
         self._kept = _Zone(kept, program)
-        self._dangers = [(danger, _Zone(danger.bound, program), _Zone([danger.call], program)) for danger in dangers]
+        self._dangers = [(_Zone(danger.bound, program), _Zone([danger.call], program)) for danger in dangers]
 
     def allows(self, edit: Edit) -> bool:
         if any(self._kept.touched_by(change) for change in edit.changes):
             return False
-        for danger, bound, call in self._dangers:
+        for bound, call in self._dangers:
             if any(call.dropped_by(change) for change in edit.changes):
                 continue  # without the call its arguments are anyone's
             if any(bound.touched_by(change) or call.reached_by(change) for change in edit.changes):

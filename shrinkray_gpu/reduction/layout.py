@@ -37,8 +37,9 @@ class Layout:
     """The indentation of the line on which a statement, clause or decorator starts."""
     indent_starts: list[int]
     indent_ends: list[int]
-    """Where the indentation of a logical line or of a comment line begins and ends. Lines inside brackets or multi-line
-    strings are not among them, so re-indenting cannot touch them."""
+    """Where the indentation of a line begins and ends: of statements, comments, and those continuation lines inside
+    brackets that have at least the block's columns. Lines of a multi-line string are not among them, so re-indenting
+    cannot touch these."""
 
     def core_end(self, node: cst.CSTNode) -> int:
         """The end of a list member or small statement without its comma, semicolon and whitespace."""

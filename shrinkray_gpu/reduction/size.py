@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 
 class Size(NamedTuple):
-    """Compared from left to right. `literals` is in thousandths of a bit: whole numbers add up the same in any order."""
+    """Compared from left to right. `literals` is in thousandths of a bit: whole numbers add up alike in any order."""
 
     guards: int
     tokens: int
@@ -101,7 +101,8 @@ def _guard_level(lexed: Sequence[Lexeme]) -> int:
     words = [word for _, word in lexed]
     if "load" not in words and "store" not in words and _UNINITIALISED.isdisjoint(words):
         return 0
-    languages = {"tl", "language"} | {b for a, kw, b in zip(words, words[1:], words[2:]) if a == "language" and kw == "as"}
+    renamed = {to for of, by, to in zip(words, words[1:], words[2:]) if of == "language" and by == "as"}
+    languages = {"tl", "language"} | renamed
     computed = {name for name, after in zip(words, words[1:]) if after in _ASSIGNS}
     level = 0
     for at, word in enumerate(words[:-1]):

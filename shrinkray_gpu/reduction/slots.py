@@ -12,12 +12,10 @@ from enum import Enum
 
 import libcst as cst
 
-ALWAYS, YIELD, TUPLE, TEST, OR, AND, NOT, COMPARE, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, TERM, UNARY, POWER, AWAIT = range(
-    -1, 16
-)
-NUMBER, PRIMARY, ATOM = 16, 17, 18
-"""How tightly an expression binds. ALWAYS wants parentheses wherever it is put (walrus, bare generator); NUMBER is below
-PRIMARY since `1.real` is not `(1).real`."""
+ALWAYS, YIELD, TUPLE, TEST, OR, AND, NOT, COMPARE = range(8)
+BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, TERM, UNARY, POWER, AWAIT, NUMBER, PRIMARY, ATOM = range(8, 20)
+"""How tightly an expression binds. ALWAYS wants parentheses wherever it is put (walrus, bare generator); NUMBER is
+below PRIMARY since `1.real` is not `(1).real`."""
 
 
 class Kind(Enum):

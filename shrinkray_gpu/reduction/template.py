@@ -16,7 +16,18 @@ import libcst as cst
 
 from shrinkray_gpu.reduction.edit import Template
 from shrinkray_gpu.reduction.layout import lay_out
-from shrinkray_gpu.reduction.slots import ATOM, NUMBER, Kind, Slot, is_dotted, is_name, is_single_target, is_target, level, slot
+from shrinkray_gpu.reduction.slots import (
+    ATOM,
+    NUMBER,
+    YIELD,
+    Slot,
+    is_dotted,
+    is_name,
+    is_single_target,
+    is_target,
+    level,
+    slot,
+)
 
 Skeleton: TypeAlias = "tuple[str | None, ...]"
 """A Template with None for its kept nodes."""
@@ -94,7 +105,7 @@ def expression_shape(parts: Skeleton) -> Shape:
 def statement_shape(parts: Skeleton) -> Shape:
     """A template that replaces a statement, or is put before one."""
     if parts == (None,):
-        return Shape((Hole(Slot(level=0), whole=True),), one_hole=True)
+        return Shape((Hole(Slot(level=YIELD), whole=True),), one_hole=True)
     name, source, begins = _filled(parts)
     source = source.rstrip() + "\n"
     try:

@@ -45,6 +45,8 @@ class Setup:
     warm: bool = False
     """Bring up a CUDA context before the candidate arrives."""
     reuse: bool = False
+    prepare: bool = True
+    """Warm the compiler in the worker's parent."""
     confine: bool = True
 
     def message(self) -> dict[str, Any]:
@@ -56,6 +58,7 @@ class Setup:
             "arch": self.arch,
             "warm": self.warm,
             "reuse": self.reuse,
+            "prepare": self.prepare,
             "confine": self.confine,
         }
 

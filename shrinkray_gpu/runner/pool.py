@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import tempfile
 import threading
 from collections import Counter, OrderedDict, deque
 from collections.abc import Mapping
@@ -41,10 +42,11 @@ class Pool:
     """
 
     def __init__(
-        self, script: Script, setup: Setup, *, mode: str, jobs: int, seconds: float, devices: tuple[str, ...] = ()
+        self, script: Script, setup: Setup, *, mode: str, jobs: int, seconds: float, devices: tuple[str, ...] = (), extra: float = COLD
     ) -> None:
         self.script, self.setup, self.mode, self.jobs = script, setup, mode, jobs
         self.seconds = seconds
+        self.extra = extra
         self.devices = devices or ("",)
         self.peak = 0
         """The most device memory that a candidate held, in bytes."""
@@ -91,10 +93,16 @@ class Pool:
         return Run(mode=self.mode, exit=None, trouble="no lane came up")
 
     def cold(self, source: str, *, values: bool = False, capture: bool = False) -> Run:
-        """Run a candidate in a process of its own, nothing imported beforehand."""
-        setup = replace(self.setup, warm=False, reuse=False, environment=self._environment((), self._device()))
+        """Run a candidate in a process of its own, nothing imported and no kernel compiled beforehand."""
         request = self.script.request(source, values=values, capture=capture)
-        return cold(setup, request, seconds=self.seconds + COLD)
+        with tempfile.TemporaryDirectory(dir=self.setup.scratch, ignore_cleanup_errors=True) as cache:
+            environment = {**self._environment((), self._device()), "TRITON_CACHE_DIR": cache}
+            setup = replace(self.setup, warm=False, reuse=False, environment=environment)
+            return cold(setup, request, seconds=self.seconds + self.extra)
+
+    def limit(self, jobs: int) -> None:
+        """Fewer lanes at a time. Only before any candidate runs."""
+        self.jobs, self._free = jobs, threading.BoundedSemaphore(jobs)
 
     def close(self) -> None:
         with self._lock:
@@ -125,6 +133,8 @@ class Pool:
 
     def _environment(self, settings: tuple[tuple[str, str], ...], device: str) -> Mapping[str, str]:
         chosen = {"CUDA_VISIBLE_DEVICES": device} if device else {}
+        if self.setup.arch:
+            chosen = {"CUDA_VISIBLE_DEVICES": ""}  # the virtual GPU stays clear of a real one
         # From the start, since tempfile remembers its folder: the parent's warm-up would fix it at /tmp.
         return {**self.setup.environment, "TMPDIR": self.setup.scratch, **dict(settings), **chosen}
 

@@ -20,7 +20,20 @@ REMOVABLE = (
     *(cst.Element, cst.StarredElement, cst.DictElement, cst.StarredDictElement, cst.SubscriptElement),
     *(cst.AssignTarget, cst.Annotation, cst.CompIf, cst.CompFor, cst.From, cst.TypeParam),
 )
-LITERALS = ("0", "None", "'s'", "-1", "x if y else z", "lambda: 0", "a, b", "(a := 1)", "yield", "a\n+ b", "{1: 2}", "name")
+LITERALS = (
+    "0",
+    "None",
+    "'s'",
+    "-1",
+    "x if y else z",
+    "lambda: 0",
+    "a, b",
+    "(a := 1)",
+    "yield",
+    "a\n+ b",
+    "{1: 2}",
+    "name",
+)
 STATEMENTS = ("pass", "x = 1; y = 2", "if x:\n    y = '''\n  z'''\nelse: z", "a(\n  b)\nc", "# only\nx")
 
 
@@ -98,7 +111,9 @@ def _suites(node: cst.CSTNode, program: Program) -> list[cst.BaseSuite]:
     for child in program.layout.children[node]:
         if isinstance(child, cst.BaseSuite):
             out.append(child)
-        elif isinstance(child, cst.If | cst.Else | cst.Finally | cst.ExceptHandler | cst.ExceptStarHandler | cst.MatchCase):
+        elif isinstance(
+            child, cst.If | cst.Else | cst.Finally | cst.ExceptHandler | cst.ExceptStarHandler | cst.MatchCase
+        ):
             out += _suites(child, program)
     return out
 

@@ -60,10 +60,12 @@ class Capture:
         latest = list(reversed(list(self.records.values())))
         launches = self.watch.launches
         faulty = [r for r in latest if any(launches[i]["fault"] for i in r["launches"] if i < len(launches))]
-        return {"launches": [_written(record) for record in (faulty[-1:] or latest[:SUSPECTS])]}
+        known = faulty[-1:] or [record for record in latest[:1] if record["raised"]]
+        return {"launches": [_written(record) for record in (known or latest[:SUSPECTS])]}
 
     def _launch(self, original: Callable[..., Any], kernel: Any, args: Any, grid: Any, kwargs: Record) -> Any:
-        record: Record = {"kernel": kernel, "grid": None, "scratch": None, "trouble": "", "launches": []}
+        record: Record = {"kernel": kernel, "grid": None, "scratch": None, "trouble": ""}
+        record.update(launches=[], raised=False)
         try:
             _describe(record, kernel, args, kwargs)
         except Exception as error:  # a launch that we cannot describe must go on all the same
@@ -82,7 +84,11 @@ class Capture:
         before = len(self.watch.launches)
         try:
             compiled = original(kernel, *args, grid=sizes, warmup=False, **kwargs)
-        except BaseException:
+        except BaseException as error:
+            # A sticky error of an earlier launch surfaces here too, and says nothing of this one.
+            record["raised"] = "[CUDA]" not in str(error)
+            if record["grid"] is None and callable(grid):
+                record["grid"] = _grid_of(grid, kernel, record)
             self._keep(record, before)
             raise
         record["scratch"] = getattr(getattr(compiled, "metadata", None), "global_scratch_size", None)
@@ -148,7 +154,7 @@ def _tensor(value: Any) -> Record:
         "offset": int(value.storage_offset()),
         "storage": storage._cdata if not storage.data_ptr() else storage.data_ptr(),
         "bytes": int(storage.nbytes()),
-        # An allocation starts at a multiple of 512 on a GPU, of 64 on the CPU; a storage made of foreign memory may not.
+        # An allocation starts at a multiple of 512 on a GPU, of 64 on the CPU; one made of foreign memory may not.
         "residue": storage.data_ptr() % 16,
         "device": value.device.type,
     }
@@ -166,10 +172,20 @@ def _grid(values: Any) -> Optional[List[int]]:
         return None
 
 
+def _grid_of(grid: Callable[[Any], Any], kernel: Any, record: Record) -> Optional[List[int]]:
+    """The grid of a launch that failed before its grid was asked for: its kernel did not compile."""
+    meta = {p.name: p.default for p in kernel.params if p.has_default}
+    meta.update({a["name"]: a["value"] for a in record.get("arguments", []) if "value" in a})
+    try:
+        return _numbers(grid(meta))
+    except Exception:  # it asks a tensor for its size, which is not kept; compiling does not depend on it
+        return [1]
+
+
 def _allocator_set() -> bool:
     """Whether the script gave Triton an allocator, which device-made descriptors need."""
     module = sys.modules.get("triton.runtime._allocation")
-    found = getattr(module, "_allocator", None)
+    found: Any = getattr(module, "_allocator", None)
     if hasattr(found, "get"):  # a ContextVar from 3.6 on, the allocator itself before
         found = found.get()
     return found is not None and type(found).__name__ != "NullAllocator"

@@ -171,14 +171,14 @@ class Sources:
         return self._import(text, name)
 
     def _value(self, value: Any, name: str, wrap: bool) -> str:
-        if is_jit(value) or isinstance(value, (types.FunctionType, type)) or callable(value) and not _simple(value):
-            return self._callable(value, name)
-        if type(value).__name__ == "constexpr":
+        if type(value).__name__ == "constexpr":  # itself callable, since it forwards calls
             if is_jit(value.value):
                 return self._callable(value.value, name)
             return self._constant(name, "tl.constexpr(%s)" % self.literal(value))
+        if is_jit(value) or isinstance(value, (types.FunctionType, type)) or callable(value) and not _simple(value):
+            return self._callable(value, name)
         text = self.literal(value)
-        # A kernel may read a plain number only where its module annotates it as constexpr.
+        # Before 3.7 a kernel could read `N: tl.constexpr = 7` of its module; `tl.constexpr(7)` is the same everywhere.
         return self._constant(name, "tl.constexpr(%s)" % text if wrap and _simple(value) else text)
 
     def _callable(self, value: Any, name: str) -> str:
@@ -187,7 +187,7 @@ class Sources:
             module, leaf = place
             text = "from %s import %s" % (module, leaf) + (" as " + name if name != leaf else "")
             return self._import(text, name)
-        inner = getattr(value, "fn", None)
+        inner: Any = getattr(value, "fn", None)
         while not is_jit(value) and hasattr(inner, "fn"):  # an autotuned kernel that another kernel calls
             value, inner = inner, inner.fn
         if not hasattr(value, "__name__"):

@@ -6,6 +6,7 @@ What depends on data in memory is None. Code that may or may not run is run once
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from . import scalars
@@ -13,6 +14,28 @@ from .ttgir import VALUE, Block, Op, Region, bits, parameters
 
 TRIPS = 64  # iterations run of one loop: stage numbers repeat after at most a handful
 FUEL = 50_000  # operations run of one program
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """Where a pointer points: bytes from the start of its storage (which a GPU aligns to 512), and that one's size."""
+
+    at: Optional[int]
+    size: Optional[int] = None
+
+    @property
+    def null(self) -> bool:
+        return self.size == 0  # torch gives an empty storage no address
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """A tensor descriptor made by the host: extents and strides in elements, where known (outermost first)."""
+
+    shape: Tuple[Optional[int], ...]
+    strides: Tuple[Optional[int], ...]
+    base: Optional[Pointer] = None
+    width: Optional[int] = None  # bytes of an element
 
 
 class Tired(Exception):
@@ -29,6 +52,8 @@ class Jump:
 
 class Program:
     """One program of the grid, executed on what is known at its launch. A subclass says what other operations do."""
+
+    to_the_end = False  # of a loop of more than TRIPS, run the last trip too
 
     def __init__(self, functions: Dict[str, Op], program: Tuple[int, ...], grid: Tuple[int, ...]) -> None:
         self.functions = functions
@@ -54,7 +79,10 @@ class Program:
         return self.env.get(name)
 
     def number(self, name: str) -> Optional[int]:
+        """What is known of an integer; of a pointer, what it is modulo the alignment of allocations."""
         value = self.env.get(name)
+        if isinstance(value, Pointer):
+            return value.at
         return int(value) if isinstance(value, int) else None
 
     def region(self, region: Region) -> List[Any]:
@@ -137,6 +165,10 @@ class Program:
         for value in range(low, high, step):
             if trips == TRIPS:
                 carried = [None] * len(carried)
+                if self.to_the_end:
+                    self.env[variable] = range(low, high, step)[-1]
+                    self.env.update(zip(names, carried))
+                    self.region(op.regions[0])
                 break
             self.env[variable] = value
             self.env.update(zip(names, carried))
@@ -215,11 +247,13 @@ class Program:
         self.set(op, of.get(op.body[:1]))
 
     def pointer(self, op: Op) -> None:
-        """`tt.addptr %p, %i`: known modulo the alignment of allocations, as arguments are."""
+        """`tt.addptr %p, %i`."""
         found = re.search(r": !tt\.ptr<(\w+)", op.body)
         base, offset = (self.number(n) for n in (op.operands() + ["", ""])[:2])
         size = bits(found.group(1)) // 8 if found else None
-        self.set(op, None if base is None or offset is None or size is None else base + offset * size)
+        at = None if base is None or offset is None or size is None else base + offset * size
+        pointer = self.get(op.operands()[0])
+        self.set(op, replace(pointer, at=at) if isinstance(pointer, Pointer) else at)
 
 
 def _hand_on(program: Program, op: Op) -> List[Any]:

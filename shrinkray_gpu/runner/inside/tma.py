@@ -14,18 +14,11 @@ import re
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from .program import Program, Tired
+from . import memory
+from .program import Descriptor, Program, Tired
 from .ttgir import VALUE, Op, bits, parse
 
 ALIGNMENT = 128
-
-
-@dataclass(frozen=True)
-class Descriptor:
-    """A tensor descriptor: extents and strides in elements, where known (outermost first)."""
-
-    shape: Tuple[Optional[int], ...]
-    strides: Tuple[Optional[int], ...]
 
 
 @dataclass(frozen=True)
@@ -47,9 +40,10 @@ class _Memory:
 
 @dataclass(frozen=True)
 class _Map:
-    """A descriptor made on the device: whether a copy through it can run at all."""
+    """A descriptor made on the device: whether a copy through it runs, and if it faults in another way, why."""
 
     runs: bool
+    why: str = ""
 
 
 class _Found(Exception):
@@ -60,13 +54,14 @@ def misaligned(ttgir: str, grid: Sequence[int], args: Sequence[Any]) -> str:
     """One line that names the faulting copy, or the empty string.
 
     `args` are the values of the kernel's parameters in order (what is specialised away is not among them): integers, a
-    Descriptor, for a pointer its offset from an aligned address, None for what is not known.
+    Descriptor, a Pointer, None for what is not known.
     """
     return examine(ttgir, grid, args).reason
 
 
-def examine(ttgir: str, grid: Sequence[int], args: Sequence[Any]) -> Finding:
-    """As `misaligned`, and says what stayed undecided."""
+def examine(ttgir: str, grid: Sequence[int], args: Sequence[Any], ttir: str = "") -> Finding:
+    """As `misaligned`, and says what stayed undecided. With the TTIR of the same kernel, a launch that is undefined
+    behaviour of its own (`memory`) stays undecided too: nobody knows which fault a device would see first."""
     if not _suspect(ttgir):
         return Finding()
     sizes = (tuple(grid) + (1, 1, 1))[:3]
@@ -82,7 +77,8 @@ def examine(ttgir: str, grid: Sequence[int], args: Sequence[Any]) -> Finding:
         try:
             run.start(args)
         except _Found as found:
-            return Finding(reason=str(found))
+            wrong = memory.harm(ttir, sizes, args) if ttir else ""
+            return Finding(unknown=wrong) if wrong else Finding(reason=str(found))
         except Tired:
             unknown = unknown or "the kernel runs too long to follow"
         unknown = unknown or run.doubt
@@ -174,7 +170,11 @@ class _Copies(Program):
             return
         target = self.get(operands[0])
         predicate = 1 if store or len(operands) < 3 else self.number(operands[2])
-        if predicate == 0 or not _runs(self.get(found.group(1))):
+        source = self.get(found.group(1))
+        if predicate == 0:
+            return
+        if not _runs(source):
+            self.doubt = self.doubt or getattr(source, "why", "")
             return
         if isinstance(target, _Memory) and target.offset is not None and target.offset % ALIGNMENT == 0:
             return
@@ -198,8 +198,10 @@ class _Copies(Program):
         extents = [self.number(n) for n in lists[1]]
         strides = [self.number(n) for n in lists[2]]
         base = self.number(where[1])
-        bad = any(n is not None and n <= 0 for n in extents) or any(s is not None and s % 16 for s in strides)
-        self.maps[where[0]] = _Map(runs=not bad and not (base is not None and base % 16))
+        empty = any(n is not None and n <= 0 for n in extents)
+        uneven = any(n is not None and n % 16 for n in (base, *strides))
+        why = "a descriptor whose base or stride is no multiple of 16 bytes faults in another way" if uneven else ""
+        self.maps[where[0]] = _Map(not empty and not uneven, why)
 
 
 def _runs(descriptor: Any) -> bool:

@@ -8,11 +8,12 @@ recorded there, before it runs, so that it is on record when the process dies of
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
-from typing import Any, Callable, Dict, FrozenSet, List, Optional
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional
 
-from . import arguments, kernelline, printed, stages
+from . import arguments, arrival, kernelkey, kernelline, printed, stages
 
 Record = Dict[str, Any]
 
@@ -36,10 +37,10 @@ class Watch:
 
     def install(self) -> None:
         """Make this the watch that Triton reports to. Wraps Triton only once, whoever asks: a fork server's parent
-        may do it before the fork. Without Triton there is nothing to watch."""
+        may do it before the fork. A script that imports Triton later is watched from then on."""
         global _active
         _active = self
-        _wrap()
+        arrival.when_imported("triton", _wrap)
 
     def uninstall(self) -> None:
         """Stop listening (the wrappers stay, and cost one test each)."""
@@ -119,6 +120,7 @@ def _wrap() -> None:
         return
     _wrapped = True
     kernelline.fix()
+    kernelkey.complete()
     compiler = sys.modules["triton.compiler.compiler"]
     wrapped = _watched_compile(compiler.compile)
     doors: List[Any] = [compiler, triton.compiler, triton]
@@ -139,16 +141,37 @@ def _watched_compile(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(src, *args, **kwargs)
         name = getattr(src, "name", None) or getattr(getattr(src, "fn", None), "__name__", None) or str(src)
         options = stages.options(kwargs.get("options") or (args[1] if len(args) > 1 else None))
-        before = printed.mark()
+        said = printed.Listening()
         try:
-            kernel = original(src, *args, **kwargs)
+            with said, _listening_from_ir_on(src):
+                kernel = original(src, *args, **kwargs)
         except BaseException as error:
-            watch.failed(name, error, options, printed.since(before))
+            watch.failed(name, error, options, said.text)
             raise
         watch.compiled(kernel.metadata.name if hasattr(kernel.metadata, "name") else name, kernel, options)
         return kernel
 
     return compile
+
+
+@contextlib.contextmanager
+def _listening_from_ir_on(src: Any) -> Iterator[None]:
+    """A kernel's IR is made only where the cache has none: what is printed before that, a compiler did not print."""
+    make = getattr(src, "make_ir", None)
+    if make is None:  # the path of an IR file
+        printed.begin()
+        yield
+        return
+
+    def make_ir(*args: Any, **kwargs: Any) -> Any:
+        printed.begin()
+        return make(*args, **kwargs)
+
+    src.make_ir = make_ir
+    try:
+        yield
+    finally:
+        del src.make_ir
 
 
 def _watched_launch(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -39,12 +39,14 @@ def main() -> None:
         return
     started = time.monotonic()
     report = _import(setup)
-    arch = setup["arch"] or (_capability() if setup["warm"] else 0)
-    if arch:
+    report["touched"] = device.touched()
+    if setup["arch"] or (setup["warm"] and setup["prepare"]):
         from . import vgpu
 
-        vgpu.prepare(arch)  # on a real GPU too: each child's first compile would cost 0.6 s more
-    report.update(seconds=time.monotonic() - started, touched=device.touched(), **_versions())
+        # On a real GPU too: each child's first compile would cost 0.6 s more.
+        vgpu.prepare(setup["arch"] or _capability(), operations=bool(setup["arch"]))
+    report["spoilt"] = device.touched()
+    report.update(seconds=time.monotonic() - started, **_versions())
     wire.send(control, {"ready": report})
     _ForkServer(control, setup).serve()
 
@@ -231,8 +233,9 @@ class _Lane:
             builtins.__shrink_saw__ = saw  # type: ignore[attr-defined]
         log = None
         if watching:
-            from . import watch
+            from . import printed, watch
 
+            printed.hold = self.link.fileno()
             log = watch.Watch(frozenset(request["wants"]))
             log.install()
         camera = None

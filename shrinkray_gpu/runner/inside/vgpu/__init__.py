@@ -105,8 +105,8 @@ def _triton_testing(patches: Patches, gpu: Gpu) -> None:
         )
 
 
-def prepare(arch: int) -> None:
+def prepare(arch: int, *, operations: bool = True) -> None:
     """Pay once for what every fork would pay again. Touches no CUDA; a no-op for what is not installed."""
     from . import warm
 
-    warm.up(arch)
+    warm.up(arch, operations=operations)

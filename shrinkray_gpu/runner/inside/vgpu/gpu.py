@@ -24,6 +24,7 @@ class Gpu:
         self.pending = ""
         self.sticky = 0
         self.undecided: List[str] = []  # launches on which the static rule had no opinion, and why
+        self.harmed = ""  # why a real device would be in another sticky error already
         self.reason = ""
         self.capture: Optional[List[str]] = None  # faults of the CUDA graph that is being captured
         self.default: Any = None  # torch.set_default_device

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Callable, Iterator, List, Tuple
 
-from .. import stores, tma
+from .. import memory, stores, tma
+from ..program import Descriptor, Pointer
 from .gpu import Gpu
 
 _LIMITS = (2**31 - 1, 65535, 65535)  # CUDA's largest grid
@@ -35,7 +36,7 @@ def launcher(gpu: Gpu, src: Any, metadata: Any) -> Callable[..., None]:
         if enter is not None:
             enter(about)
         if blocks:
-            _judge(gpu, grid, [value for kind, v in given for value in _parameters(gpu, kind, v)], _null(gpu, given))
+            _judge(gpu, grid, [value for kind, v in given for value in _parameters(gpu, kind, v)])
             gpu.launched = True
             _doubt(gpu, given)
         if leave is not None:
@@ -44,23 +45,21 @@ def launcher(gpu: Gpu, src: Any, metadata: Any) -> Callable[..., None]:
     return launch
 
 
-def _null(gpu: Gpu, given: List[Tuple[Any, Any]]) -> bool:
-    """Whether an argument is an empty tensor: a null pointer, so that the real launch may end in another fault."""
-    tensors = [t for kind, v in given if isinstance(kind, str) and kind.startswith("*") for t in _tensors(v)]
-    return gpu.claims is not None and any(not t.untyped_storage().nbytes() for t in tensors)
-
-
-def _judge(gpu: Gpu, grid: Tuple[int, ...], values: List[Any], null: bool) -> None:
+def _judge(gpu: Gpu, grid: Tuple[int, ...], values: List[Any]) -> None:
     kernel = gpu.watch.last_kernel
-    text = kernel.asm.get("ttgir") if kernel is not None else None
-    finding = tma.examine(text, grid, values) if isinstance(text, str) else tma.Finding()
-    if finding.reason and null:
-        gpu.undecided.append("%s: it is given an empty tensor, a null pointer" % kernel.name)
-    elif finding.reason:
+    ttgir, ttir = (kernel.asm.get(stage) if kernel is not None else None for stage in ("ttgir", "ttir"))
+    if not isinstance(ttgir, str) or not isinstance(ttir, str):
+        return
+    finding = tma.examine(ttgir, grid, values, ttir)
+    unknown = gpu.harmed if finding.reason else finding.unknown
+    if finding.reason and not unknown:
         gpu.watch.launches[-1]["fault"] = finding.reason
         gpu.fault(finding.reason)
-    elif finding.unknown:
-        gpu.undecided.append("%s: %s" % (kernel.name, finding.unknown))
+    elif unknown:
+        gpu.undecided.append("%s: %s" % (kernel.name, unknown))
+    # An overrun may go unnoticed, a null pointer never does: then the fault of a later launch is not what is seen.
+    if not gpu.harmed and any(isinstance(value, Pointer) and value.null for value in values):
+        gpu.harmed = memory.harm(ttir, grid, values)
 
 
 def _doubt(gpu: Gpu, given: List[Tuple[Any, Any]]) -> None:
@@ -89,18 +88,25 @@ def _scratch(gpu: Gpu, metadata: Any, blocks: int, stream: Any) -> None:
     found: Any = _allocation._allocator  # a ContextVar from 3.6 on, a plain function before
     allocate = found.get() if hasattr(found, "get") else found
     wanted = blocks * getattr(metadata, "num_ctas", 1) * size
-    memory = allocate(wanted, getattr(metadata, "global_scratch_align", 128), stream)
-    if memory is None or isinstance(memory, int):  # a null or wild pointer, and the kernel writes descriptors there
+    given = allocate(wanted, getattr(metadata, "global_scratch_align", 128), stream)
+    if given is None or isinstance(given, int):
+        # The kernel writes its descriptors to wherever that is: null, or an address that nobody holds memory behind.
         if blocks:
-            raise RuntimeError(
-                "Triton Error [CUDA]: an illegal memory access was encountered (the allocator returned no memory)"
-            )
+            raise _illegal("the allocator returned %s instead of a tensor" % (given if given is None else "an int"))
         return
-    _accessible(gpu, "*i8", memory)
-    if gpu.claims is not None and hasattr(memory, "untyped_storage") and memory.untyped_storage().nbytes() < wanted:
-        raise RuntimeError(
-            "Triton Error [CUDA]: an illegal memory access was encountered (the allocator returned too little)"
-        )
+    _accessible(gpu, "*i8", given)
+    tensors = _tensors(given)
+    if not tensors or not blocks:
+        return
+    pointer = _pointer(tensors[0])
+    if (pointer.size or 0) - (pointer.at or 0) < wanted:
+        raise _illegal("the allocator returned too little")
+    if (pointer.at or 0) % getattr(metadata, "global_scratch_align", 128):
+        raise _illegal("the allocator returned a view that starts off its alignment")
+
+
+def _illegal(why: str) -> Exception:
+    return RuntimeError("Triton Error [CUDA]: an illegal memory access was encountered (%s)" % why)
 
 
 def _runtime(signature: List[Any], constants: Any, args: Tuple[Any, ...]) -> Iterator[Tuple[Any, Any]]:
@@ -145,12 +151,18 @@ def _parameters(gpu: Gpu, kind: Any, value: Any) -> Iterator[Any]:
     """The values of the kernel's parameters that one argument becomes, as `tma` takes them."""
     if isinstance(kind, str) and kind.startswith("tensordesc"):
         shape, strides = tuple(value.shape), tuple(value.strides)
-        yield tma.Descriptor(shape, strides)
+        tensors = _tensors(value)
+        base = _pointer(tensors[0]) if tensors else None
+        yield Descriptor(shape, strides, base, tensors[0].element_size() if tensors else None)
         yield from shape
         yield from strides
     elif isinstance(kind, str) and kind.startswith("*"):
         tensors = _tensors(value)
-        # Where the GPU has it modulo its 512-byte allocations: CPU memory is aligned less.
-        yield tensors[0].storage_offset() * tensors[0].element_size() if tensors else (0 if value is None else None)
+        yield _pointer(tensors[0]) if tensors else Pointer(0, 0) if value is None else None
     else:
         yield value if isinstance(value, (int, bool)) else None
+
+
+def _pointer(tensor: Any) -> Pointer:
+    """Where the GPU has it: its storages start at 512-byte boundaries, those of the CPU do not."""
+    return Pointer(tensor.storage_offset() * tensor.element_size(), tensor.untyped_storage().nbytes())

@@ -22,7 +22,9 @@ def warm(x, n, B: tl.constexpr):
 """
 
 
-def up(arch: int) -> None:
+def up(arch: int, *, operations: bool = True) -> None:
+    """`operations` also warms torch; not before a fork that will use a real GPU, since `backward` counts the devices and
+    so starts CUDA."""
     from ..watch import Watch
     from . import virtual
 
@@ -35,7 +37,7 @@ def up(arch: int) -> None:
     watch = Watch(frozenset())
     watch.install()
     with virtual(arch, watch):
-        if has_torch:
+        if has_torch and operations:
             _operations()
         if importlib.util.find_spec("triton") is not None:
             _compile(has_torch)
