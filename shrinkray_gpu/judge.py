@@ -20,17 +20,24 @@ from shrinkray_gpu.runner.run import Run
 
 DRY, CREDIT, LANE, COLD, SCRIPT = "dry run", "credit", "lane", "cold", "script"
 
+UNKNOWN_CONTENT = "#?"
+"""In a launch's argument: what it holds was written by a kernel, and no kernel ran."""
+
 
 class Judge:
     """Judges candidates in parallel.
 
     `pool` holds the lanes that decide. `dry`, where given, is a pool on the virtual GPU that sorts out in milliseconds,
     on the CPU, the candidates that never get to a launch, and recognises launches that were judged before: those are
-    accepted on credit, which the engine has confirmed by cold runs.
+    accepted on credit, which the engine has confirmed by cold runs. `predicts` says that the dry run of the original
+    shows the fault itself: then a candidate whose dry run does not is out, be it that the fault is gone or that it
+    comes with undefined behaviour of the candidate's own (a null pointer, a descriptor past its tensor).
     """
 
-    def __init__(self, oracle: Oracle, pool: Pool, *, dry: Pool | None = None, credit: bool = True) -> None:
-        self.oracle, self.pool, self.dry, self.credit = oracle, pool, dry, credit
+    def __init__(
+        self, oracle: Oracle, pool: Pool, *, dry: Pool | None = None, predicts: bool = False, credit: bool = True
+    ) -> None:
+        self.oracle, self.pool, self.dry, self.predicts, self.credit = oracle, pool, dry, predicts, credit
         self.tries: Counter[str] = Counter()
         self.lane_seconds = 0.0
         self._fresh = False
@@ -63,9 +70,12 @@ class Judge:
         self.tries[DRY] += 1
         if run.trouble or run.timed_out:
             return self._lane(source)
-        if run.failure is not None and not run.driver_error and not self.oracle.judge(run).faults:
+        foreseen = self.oracle.judge(run)
+        if run.failure is not None and not run.driver_error and not foreseen.faults:
             return Verdict(Answer.PASSES, f"dry run: {run.failure.type}: {run.failure.text[:100]}")
-        if not self.credit:
+        if self.predicts and foreseen.answer is Answer.PASSES:
+            return Verdict(Answer.PASSES, f"dry run: {foreseen.why}")
+        if not self.credit or any(UNKNOWN_CONTENT in arg for launch in run.launches for arg in launch.args):
             return self._lane(source)
         return self._once(_signature(run), source)
 

@@ -6,12 +6,11 @@ plan steps down (reused context, fresh fork, cold process) and says so.
 
 from __future__ import annotations
 
-import os
 import shlex
 import subprocess
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from shrinkray_gpu.errors import NotReproduced, ShrinkError, UsageError
 from shrinkray_gpu.judge import whole
 from shrinkray_gpu.oracle import Oracle, adopt, describe, nearest, obstacle
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
-from shrinkray_gpu.runner import preamble
+from shrinkray_gpu.runner import gpus, preamble
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import COLD, Pool, Script
 from shrinkray_gpu.runner.run import Run
@@ -46,15 +45,18 @@ class Plan:
     cold_seconds: float
     warm_seconds: float
     pool: Pool
-    dry: Pool | None
-    versions: Mapping[str, str]
-    gpu: bool = False
+    gpu: bool
+    starter: ThreadPoolExecutor
+    dry: Pool | None = None
+    dry_predicts: bool = False
+    """Whether the dry run of the original shows the fault: then one that shows none is answer enough."""
+    versions: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def close(self) -> None:
-        self.pool.close()
-        if self.dry is not None:
-            self.dry.close()
+        """End all workers."""
+        _closed(self.pool, self.dry)
+        self.starter.shutdown()
 
 
 def make(
@@ -69,72 +71,87 @@ def make(
     mode: str | None = None,
 ) -> Plan:
     """Run the original in a cold process, then in the modes that may stand for it. Raises NotReproduced or UsageError."""
-    gpu = setup.arch is None and has_gpu()
+    gpu = setup.arch is None and gpus.present()
     if gpu:
         _refuse_mps(setup.environment)
     limit = timeout or PATIENCE
     # A limit that the user sets is meant for `python FILE`, imports and all.
     extra = 0.0 if timeout else COLD
     cold_pool = Pool(script, setup, mode="cold", jobs=jobs, seconds=limit, devices=devices, extra=extra)
-    count = 3 if gpu else 1
-    with ThreadPoolExecutor(count) as threads:
-        colds = list(threads.map(lambda _: cold_pool.run(source), range(count)))
-    judged = oracle if isinstance(oracle, Oracle) else oracle(colds[0])
-    verdicts = [whole(judged, source, script.path.name, partial(_already, run)) for run in colds]
-    faulted = sum(verdict.faults for verdict in verdicts)
-    reference = next((run for run, verdict in zip(colds, verdicts) if verdict.faults), colds[0])
-    if not faulted:
-        raise _explain(reference, verdicts[0], judged, setup, script, timeout)
-    judged = judged.calibrated(reference)
-    cold_seconds = min(run.seconds for run in colds)
-
-    def cold_plan(why: str, versions: Mapping[str, str]) -> Plan:
-        return Plan(
-            "cold", why, judged, reference, faulted, count, cold_seconds, cold_seconds, cold_pool, None, versions, gpu
-        )
-
-    if not judged.needs_run:
-        return cold_plan("the oracle runs the program itself", {})
-    if mode == "cold":
-        return cold_plan("as asked", {})
-    head = preamble.read(source)
     # Triton, too, though the script may not import it by itself: each child would, to watch its launches (0.3 s).
-    setup = replace(setup, imports=(*head.imports, "triton"), warm=gpu, reuse=gpu)
-    pool = Pool(script, setup, mode="virtual" if setup.arch else "fork", jobs=jobs, seconds=limit, devices=devices)
+    imports = (*preamble.read(source).imports, "triton")
+    forking = replace(setup, imports=imports, warm=gpu, reuse=gpu and mode != "fork")
+    # Workers come up while the original runs. They die with the thread that started them: it lives as long as the plan.
+    starter = ThreadPoolExecutor(2, thread_name_prefix="starter")
+    pool = dry = None
     try:
-        report = pool.start(source)
-        versions = dict(report["versions"])  # type: ignore[call-overload]
+        if mode != "cold":
+            name = "virtual" if setup.arch else "fork"
+            pool = Pool(script, forking, mode=name, jobs=jobs, seconds=limit, devices=devices)
+            started = starter.submit(pool.start, source)
+        arch = gpus.capability() if gpu and mode is None else None
+        if arch:
+            virtual = replace(forking, arch=arch, warm=False, reuse=False)
+            dry = Pool(replace(script, asserts=False), virtual, mode="virtual", jobs=jobs, seconds=limit)
+            dry_started = starter.submit(dry.start, source)
+        count = 3 if gpu else 1
+        with ThreadPoolExecutor(count) as threads:
+            colds = list(threads.map(lambda _: cold_pool.run(source), range(count)))
+        judged = oracle if isinstance(oracle, Oracle) else oracle(colds[0])
+        verdicts = [whole(judged, source, script.path.name, partial(_already, run)) for run in colds]
+        faulted = sum(verdict.faults for verdict in verdicts)
+        reference = next((run for run, verdict in zip(colds, verdicts) if verdict.faults), colds[0])
+        if not faulted:
+            raise _explain(reference, verdicts[0], judged, setup, script, timeout)
+        judged = judged.calibrated(reference)
+        seen = Plan(
+            mode="cold",
+            why="as asked",
+            oracle=judged,
+            reference=reference,
+            faulted=faulted,
+            runs=count,
+            cold_seconds=min(run.seconds for run in colds),
+            warm_seconds=min(run.seconds for run in colds),
+            pool=cold_pool,
+            gpu=gpu,
+            starter=starter,
+        )
+        if not judged.needs_run:
+            pool, dry = _closed(pool, dry)
+            return replace(seen, why="the oracle runs the program itself")
+        if pool is None:
+            return seen
+        report = started.result()
+        seen = replace(seen, versions=report["versions"])
         if gpu and report["spoilt"] and not report["touched"]:  # by our own warming up
             pool.close()
-            setup = replace(setup, prepare=False)
-            pool = Pool(script, setup, mode="fork", jobs=jobs, seconds=limit, devices=devices)
-            report = pool.start(source)
-        if gpu and report["touched"]:
-            raise _StepDown("an import at the top of the script starts CUDA, and a child forked after that cannot use it")
-        warm = pool.run(source, fresh=True)
-        if not judged.judge(warm).faults:
-            raise _StepDown(f"in a forked worker the original does not show its fault ({judged.judge(warm).why})")
-    except _StepDown as reason:
-        pool.close()
-        return cold_plan(str(reason), versions)
-    pool.seconds = timeout or max(FLOOR, 4 * warm.seconds)
-    chosen, why = pool.mode, "the fault shows in a forked child as in a cold process"
-    dry: Pool | None = None
-    notes: tuple[str, ...] = ()
-    if gpu:
-        if mode != "fork" and _survives_reuse(pool, source, judged):
-            chosen, why = "warm", "the fault shows in a context that passed another program before, as in a cold process"
-        else:
+            pool = Pool(script, replace(forking, prepare=False), mode="fork", jobs=jobs, seconds=limit, devices=devices)
+            report = starter.submit(pool.start, source).result()
+        try:
+            plan = _in_a_fork(seen, pool, source, touched=gpu and bool(report["touched"]))
+        except _StepDown as reason:
+            pool, dry = _closed(pool, dry)
+            return replace(seen, why=str(reason))
+        pool.seconds = timeout or max(FLOOR, 4 * plan.warm_seconds)
+        if gpu and mode != "fork":
+            plan = _reusing(plan, source)
+            pool.limit(_lanes(pool, jobs))
+        if dry is not None:
+            dry_started.result()
+            plan = _with_dry(plan, dry, source)
+        return plan
+    except BaseException:
+        _closed(pool, dry)
+        starter.shutdown()
+        raise
+
+
+def _closed(*pools: Pool | None) -> tuple[None, None]:
+    for pool in pools:
+        if pool is not None:
             pool.close()
-            pool = Pool(script, replace(setup, reuse=False), mode="fork", jobs=jobs, seconds=pool.seconds, devices=devices)
-            pool.start(source)
-            why = "the fault does not show in a reused context, only in a fresh one"
-        pool.limit(_lanes(pool, jobs))
-        dry, note = _dry(source, script, setup, pool, reference, jobs, limit)
-        notes = (note,)
-    return Plan(
-        chosen, why, judged, reference, faulted, count, cold_seconds, warm.seconds, pool, dry, versions, gpu, notes
-    )
+    return None, None
 
 
 def _already(run: Run, source: str) -> Run:
@@ -143,14 +160,29 @@ def _already(run: Run, source: str) -> Run:
 
 
 class _StepDown(Exception):
-    pass
+    """This mode does not stand for a cold process, and why."""
 
 
-def _survives_reuse(pool: Pool, source: str, oracle: Oracle) -> bool:
-    """Whether the fault still shows in a context in which another, harmless program ran before."""
-    pool.run("import torch\nx = torch.ones(8, device='cuda')\ntorch.cuda.synchronize()\n", fresh=True)
-    run = pool.run(source)
-    return run.mode == "warm" and oracle.judge(run).faults
+def _in_a_fork(seen: Plan, pool: Pool, source: str, *, touched: bool) -> Plan:
+    if touched:
+        raise _StepDown("an import at the top of the script starts CUDA, and a child forked after that cannot use it")
+    run = pool.run(source, fresh=True)
+    verdict = seen.oracle.judge(run)
+    if not verdict.faults:
+        raise _StepDown(f"in a forked worker the original does not show its fault ({verdict.why})")
+    why = "the fault shows in a forked child as in a cold process"
+    return replace(seen, mode=pool.mode, why=why, pool=pool, warm_seconds=run.seconds)
+
+
+def _reusing(plan: Plan, source: str) -> Plan:
+    """Whether contexts may be reused: the fault must show in one in which another, harmless program ran before."""
+    plan.pool.run("import torch\nx = torch.ones(8, device='cuda')\ntorch.cuda.synchronize()\n", fresh=True)
+    run = plan.pool.run(source)
+    if run.mode == "warm" and plan.oracle.judge(run).faults:
+        why = "the fault shows in a context that passed another program before, as in a cold process"
+        return replace(plan, mode="warm", why=why)
+    plan.pool.reuse = False
+    return replace(plan, why="the fault shows in a fresh context only, not in one that another program used before")
 
 
 def _lanes(pool: Pool, jobs: int) -> int:
@@ -161,26 +193,22 @@ def _lanes(pool: Pool, jobs: int) -> int:
     return max(1, min(jobs, int(0.45 * free / (pool.peak + CONTEXT_BYTES))))  # each lane has a spare coming up
 
 
-def _dry(
-    source: str, script: Script, setup: Setup, pool: Pool, reference: Run, jobs: int, limit: float
-) -> tuple[Pool | None, str]:
-    """A virtual GPU of the same architecture for the dry run, if the original makes the same launches there."""
-    dry = Pool(
-        script, replace(setup, arch=pool.arch, warm=False, reuse=False), mode="virtual", jobs=jobs, seconds=limit
-    )
-    try:
-        dry.start(source)
-    except UsageError as error:
-        return None, f"no dry run: {error}"
+def _with_dry(plan: Plan, dry: Pool, source: str) -> Plan:
+    """Dry runs on a virtual GPU of the same architecture, if the original makes the same launches there."""
     run = dry.run(source)
     names = [launch.kernel for launch in run.launches]
-    seen = [launch.kernel for launch in reference.launches]
-    if run.trouble or names[: len(seen)] != seen:
+    seen = [launch.kernel for launch in plan.reference.launches]
+    if run.trouble or (names[: len(seen)] != seen and seen[: len(names)] != names) or not names:
         dry.close()
         what = run.trouble or (run.failure.text if run.failure else f"launches {names[:8]} instead of {seen[:8]}")
-        return None, f"no dry run: on the virtual GPU the original does not reach the same launches ({what[:120]})"
+        note = f"no dry run: on the virtual GPU the original does not reach the same launches ({what[:120]})"
+        return replace(plan, notes=(*plan.notes, note))
     dry.seconds = max(FLOOR, 4 * run.seconds)
-    return dry, "dry runs on the virtual GPU reach the same launches"
+    note = "dry runs on the virtual GPU reach the same launches"
+    predicts = plan.oracle.judge(run).faults
+    if predicts:
+        note += ", and the static rule tells the fault from the compiled kernel"
+    return replace(plan, dry=dry, dry_predicts=predicts, notes=(*plan.notes, note))
 
 
 def _explain(
@@ -198,6 +226,11 @@ def _explain(
     if verdict.answer is Answer.UNKNOWN:
         return NotReproduced(f"the run of {script.path.name} answers nothing: {verdict.why or run.trouble}")
     near = nearest(run, oracle.spec)
+    if run.failure is not None and run.failure.type == "PermissionError":
+        return NotReproduced(
+            f"{script.path.name} writes where no candidate may: {run.failure.text}. Candidates are run many times, and "
+            "write only below $TMPDIR, which shrink sets: use tempfile there, or take the writing out of the script"
+        )
     more = [f"would have matched: --oracle {shlex.quote(spec)}" for spec in near[:1]] + [oracle.hint] * bool(oracle.hint)
     return NotReproduced(
         "\n  ".join([f"{script.path.name} does not show {oracle.spec!r}. {describe(run, oracle.spec)}", *more])
@@ -215,11 +248,6 @@ def adopted(run: Run) -> str:
             '--oracle "misaligned address", ttgir:REGEX or script:./test.sh'
         )
     return spec
-
-
-def has_gpu() -> bool:
-    """Whether this machine has an NVIDIA device for this process."""
-    return os.environ.get("CUDA_VISIBLE_DEVICES") not in ("", "-1") and Path("/dev/nvidiactl").exists()
 
 
 def _refuse_mps(environment: Mapping[str, str]) -> None:

@@ -111,6 +111,7 @@ def reduce(
     _check_kept(program, options)
     planning.check_python(options.python)
     chosen = _oracle(options, path.parent)
+    _check_limit(chosen, options)
     setup = _setup(path, folder, options)
     jobs = _jobs(options)
     width = max(4, min(32, 2 * jobs))
@@ -126,7 +127,7 @@ def reduce(
     ) as journal:
         say(f"running {path.name} as it is ...")
         plan = _plan(path, program, options, chosen, setup, say)
-        judge = Judge(plan.oracle, plan.pool, dry=plan.dry)
+        judge = Judge(plan.oracle, plan.pool, dry=plan.dry, predicts=plan.dry_predicts)
         try:
             for line in _found(plan):
                 say(line)
@@ -195,6 +196,7 @@ def check(path: Path, options: Options, *, say: Say = lambda text: None) -> str:
     program = read_program(path)
     planning.check_python(options.python)
     chosen = _oracle(options, path.parent)
+    _check_limit(chosen, options)
     with tempfile.TemporaryDirectory(prefix="shrink-") as folder:
         plan = _plan(path, program, options, chosen, _setup(path, Path(folder), options), say)
         try:
@@ -250,6 +252,11 @@ def _lifts(program: Program, judge: Judge, say: Say) -> Callable[[], Sequence[st
         return lift.candidates(run)
 
     return lifts
+
+
+def _check_limit(chosen: Oracle | None, options: Options) -> None:
+    if chosen is not None and chosen.alone and options.timeout is None:
+        raise UsageError("--oracle timeout asks for a program that does not end within --timeout: give that, in seconds")
 
 
 def _check_kept(program: Program, options: Options) -> None:
@@ -368,7 +375,7 @@ def _verify(text: str, output: Path, plan: planning.Plan, options: Options) -> i
                     options.argv,
                     environment={**os.environ, **options.environment, "TRITON_CACHE_DIR": cache},
                     cwd=script.cwd,
-                    seconds=plan.pool.seconds + START,
+                    seconds=options.timeout or plan.pool.seconds + START,
                 )
             if plan.oracle.judge(run).faults:
                 return True

@@ -20,6 +20,9 @@ from shrinkray_gpu.reduction.program import Program
 __all__ = ["PASSES", "Pass", "layout"]
 
 
+COARSE, FINE, LAST = 0, 1, 2
+
+
 @dataclass(frozen=True)
 class Pass:
     """One way to make a Program smaller."""
@@ -31,8 +34,8 @@ class Pass:
     """Its edits may grow the program for a moment: they are kept only if it is smaller in the end."""
     needs_values: bool = False
     """It wants the values that the host's expressions took in a run."""
-    fine: bool = False
-    """It has hundreds of edits that take a token or a character each: kept for when the coarse passes are through."""
+    stage: int = COARSE
+    """It joins in when those of the stages before find little more."""
 
     @property
     def why(self) -> str:
@@ -51,14 +54,14 @@ def _find_harmless(name: str, program: Program) -> Iterable[Edit]:
     return harmless(program, _find(name, program))
 
 
-def _removes(name: str, *, fine: bool = False) -> Pass:
+def _removes(name: str, *, stage: int = COARSE) -> Pass:
     """A pass that changes what the program does: kept away from calls that delete, write or spawn."""
-    return Pass(name, partial(_find_harmless, name), fine=fine)
+    return Pass(name, partial(_find_harmless, name), stage=stage)
 
 
-def _pins(name: str, *, grows: bool = False, needs_values: bool = False, fine: bool = False) -> Pass:
+def _pins(name: str, *, grows: bool = False, needs_values: bool = False, stage: int = COARSE) -> Pass:
     """A pass that writes values in another way, or looks after such calls itself."""
-    return Pass(name, partial(_find, name), grows, needs_values, fine)
+    return Pass(name, partial(_find, name), grows, needs_values, stage)
 
 
 PASSES: tuple[Pass, ...] = (
@@ -66,6 +69,7 @@ PASSES: tuple[Pass, ...] = (
     _removes("unreachable"),  # most of a long script, in one try
     _pins("repeats"),  # warm-ups and timing loops run the fault ten times over
     _removes("launches"),  # a grid of one program runs at once
+    _pins("tiles"),  # a 32x32x32 tile compiles 25 times as fast as a 256x128x64 one
     _removes("definitions"),  # reference checks go with all that they define
     _removes("statements"),  # the workhorse, from the outermost block in
     _removes("branches"),  # one arm leads to the fault
@@ -76,9 +80,9 @@ PASSES: tuple[Pass, ...] = (
     _removes("arguments"),  # what a function no longer needs, its callers need not compute
     _removes("assignments"),  # values that nobody reads under their names
     _pins("inlining", grows=True),  # helpers, wrappers and classes used once; each a trial
-    _removes("decorations", fine=True),  # nothing to lose, and the tokens it leaves are those that matter
-    _pins("numbers", fine=True),  # a 32x32x32 tile compiles 25 times as fast as a 256x128x64 one
-    _pins("expressions", fine=True),  # part of an expression for the whole
-    _removes("guards", fine=True),  # last: a repro without its masks proves less, and the size order says so
-    _removes("names", fine=True),  # for the reader: characters only
+    _removes("decorations", stage=FINE),  # what only people read
+    _pins("expressions", stage=FINE),  # part of an expression for the whole
+    _pins("numbers", stage=LAST),  # what stands in a small program may be small
+    _removes("guards", stage=LAST),  # a repro without its masks proves less, and the size order says so
+    _removes("names", stage=LAST),  # for the reader: characters only
 )

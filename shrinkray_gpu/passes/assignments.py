@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from shrinkray_gpu.passes.tree import depth, every, line_number, source, weight, within
+from shrinkray_gpu.passes.scoping import bindings
+from shrinkray_gpu.passes.tree import depth, every, line_number, source, statement, weight, within
 from shrinkray_gpu.reduction.edit import Edit, Insert, Remove, Replace, Template
 from shrinkray_gpu.reduction.program import Program
 
@@ -19,10 +20,11 @@ _INERT = (cst.Name, cst.Integer, cst.Float, cst.SimpleString, cst.Lambda)
 
 
 def find(program: Program) -> Iterator[Edit]:
+    named = _named(program)
     for node in every(program, cst.Assign):
-        yield from _assign(program, node)
+        yield from _assign(program, node, node in named)
     for typed in every(program, cst.AnnAssign):
-        if typed.value is not None:
+        if typed.value is not None and typed not in named:
             yield _edit(program, typed, "value alone of", (typed.value,))
     for update in every(program, cst.AugAssign):
         what = f"drop the update at line {line_number(program, update)}"
@@ -40,8 +42,19 @@ def find(program: Program) -> Iterator[Edit]:
             yield _edit(program, check, "no message in", ("assert ", check.test))
 
 
-def _assign(program: Program, node: cst.Assign) -> Iterator[Edit]:
-    if not isinstance(node.value, _INERT):
+def _named(program: Program) -> set[cst.CSTNode]:
+    """Assignments of which every name is read somewhere, and bound nowhere else: without it comes a NameError."""
+    idle: dict[cst.CSTNode, bool] = {}
+    for binding in bindings(program):
+        needed = len(binding.places) == 1 and bool(binding.reads)
+        for place in binding.places:
+            owner = statement(program, place)
+            idle[owner] = idle.get(owner, True) and needed
+    return {owner for owner, needed in idle.items() if needed}
+
+
+def _assign(program: Program, node: cst.Assign, named: bool) -> Iterator[Edit]:
+    if not named and not isinstance(node.value, _INERT):
         yield _edit(program, node, "value alone of", (node.value,))
     if len(node.targets) > 1:
         for target in node.targets:

@@ -13,9 +13,10 @@ import libcst as cst
 
 from shrinkray_gpu.passes.danger import harmless
 from shrinkray_gpu.passes.kernels import in_kernel
-from shrinkray_gpu.passes.literals import code, is_scalar
+from shrinkray_gpu.passes.literals import code, is_scalar, last_name
+from shrinkray_gpu.passes.loops import is_step
 from shrinkray_gpu.passes.scoping import bindings
-from shrinkray_gpu.passes.tree import ancestors, docstring, every, weight, within
+from shrinkray_gpu.passes.tree import ancestors, docstring, dotted, every, weight, within
 from shrinkray_gpu.reduction.edit import Edit, Remove, Replace, Template
 from shrinkray_gpu.reduction.program import Program
 
@@ -46,7 +47,8 @@ def _edits(program: Program) -> Iterator[Edit]:
         heavy = weight(program, node)
         for by in list(_simpler(program, node, modules))[:MOST]:
             kept = weight(program, *(part for part in by if not isinstance(part, str)))
-            yield Edit(f"{type(node).__name__} to {_words(by)}", (Replace(node, by),), level=level,
+            to = "to" if all(isinstance(part, str) for part in by) else "down to"
+            yield Edit(f"{type(node).__name__} {to} {_words(by)}", (Replace(node, by),), level=level,
                        weight=max(1, heavy - kept))
         if isinstance(node, cst.Call) and not (isinstance(node.func, cst.Name) and node.func.value in own):
             yield from _fewer_arguments(program, node, level)
@@ -60,6 +62,11 @@ def _simpler(program: Program, node: cst.BaseExpression, modules: set[cst.Name])
     yield from constants[1:]
 
 
+_ONLY_ZERO = (cst.Call, cst.Attribute, cst.Comparison, cst.Subscript)
+"""In a kernel, where 0 does not do for one of these, 1 does not either: of 51 tries none did."""
+_ZERO_DIVIDES = (cst.Divide, cst.FloorDivide, cst.Modulo)
+
+
 def _constants(program: Program, node: cst.BaseExpression) -> list[Template]:
     parent = program.parents[node]
     if isinstance(parent, (cst.Expr, cst.Await, cst.Decorator)) or is_scalar(node) and not isinstance(
@@ -67,16 +74,29 @@ def _constants(program: Program, node: cst.BaseExpression) -> list[Template]:
     ):
         return []
     if isinstance(node, (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)):
-        return [] if code(node) in ('""', "''") else [('""',)]
+        device = isinstance(parent, cst.Arg) and parent.keyword is not None and parent.keyword.value == "device"
+        return [] if device or code(node) in ('""', "''") else [('""',)]
     if isinstance(parent, (cst.If, cst.While, cst.IfExp, cst.Assert)) and getattr(parent, "test", None) is node:
         return [("True",), ("False",)]
     if isinstance(node, (cst.List, cst.Tuple)) and not node.elements:
         return []
     if isinstance(node, cst.Name):  # a name and 0 are one token each; 1 would count as larger
         return [("0",)] if len(node.value) > 1 and isinstance(parent, _WHOLE) else []
+    if is_step(program, node) or (
+        isinstance(parent, cst.BinaryOperation) and parent.right is node and isinstance(parent.operator, _ZERO_DIVIDES)
+    ):
+        return [("1",)]
+    if isinstance(node, cst.Lambda):
+        return []
     if in_kernel(program, node):
-        return [("0",), ("1",)]
-    return [("0",), ("1",), ("None",)]
+        if isinstance(node, (cst.List, cst.Tuple)):
+            return []  # a shape
+        return [("0",)] if isinstance(node, _ONLY_ZERO) else [("0",), ("1",)]
+    if isinstance(parent, (cst.Element, cst.Index)):
+        return [("0",), ("1",), ("None",)]
+    return [("0",), ("None",)]
+
+
 
 
 def _parts(program: Program, node: cst.BaseExpression, modules: set[cst.Name]) -> Iterator[Template]:
@@ -115,10 +135,20 @@ def _parts_of_call(program: Program, node: cst.Call, modules: set[cst.Name]) -> 
     elif isinstance(node.func, cst.Call):
         yield (node.func,)
     for arg in node.args[:3]:
-        if not arg.star and not (arg.keyword is not None and is_scalar(arg.value)):
+        if not arg.star and not (arg.keyword is not None and is_scalar(arg.value)) and not _no_operand(program, arg):
             yield (arg.value,)
     if isinstance(node.func, cst.Lambda):
         yield (node.func.body,)
+
+
+def _no_operand(program: Program, arg: cst.Arg) -> bool:
+    """A shape or a type says how to compute, and stands for no result: `tl.zeros([1, 4], tl.float32)`."""
+    value = arg.value
+    if isinstance(value, cst.Lambda):
+        return True
+    if not in_kernel(program, arg):
+        return False
+    return isinstance(value, (cst.List, cst.Tuple)) or dotted(value).startswith("tl.")
 
 
 def _fewer_arguments(program: Program, call: cst.Call, level: int) -> Iterator[Edit]:
@@ -127,6 +157,8 @@ def _fewer_arguments(program: Program, call: cst.Call, level: int) -> Iterator[E
         return  # a launch: arguments go together with the parameters of its kernel
     optional = [arg for arg in call.args
                 if not (arg.keyword is not None and arg.keyword.value in GUARDS)]
+    if in_kernel(program, call) and not last_name(call.func).endswith("range"):  # its first argument is its operand
+        optional = [arg for arg in optional[1:] if arg.keyword is not None or arg is call.args[-1]]
     if len(optional) > 1:
         every_one = tuple(map(Remove, optional))
         yield Edit("call without arguments", every_one, level=level, weight=weight(program, *optional))

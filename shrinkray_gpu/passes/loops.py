@@ -133,7 +133,13 @@ def _fewer(program: Program, iterable: cst.BaseExpression) -> Iterator[Edit]:
             )
     if not isinstance(iterable, cst.Call) or dotted(iterable.func) not in _RANGES:
         return
-    given = [arg.value for arg in iterable.args if arg.keyword is None and not arg.star]
+    positional = [arg for arg in iterable.args if arg.keyword is None and not arg.star]
+    given = [arg.value for arg in positional]
+    for trips in (2, 3, 4):
+        if len(given) in (2, 3):
+            what = f"{trips} trips counted from 0 at line {line_number(program, iterable)}"
+            changes = (Replace(given[0], (str(trips),)), *map(Remove, positional[1:]))
+            yield Edit(what, changes, 9, weight(program, *positional[1:]))
     for trips in (1, 2, 4):
         by: Template
         if len(given) == 1:
@@ -149,6 +155,15 @@ def _fewer(program: Program, iterable: cst.BaseExpression) -> Iterator[Edit]:
         if source(program, stop).strip() != "".join(p if isinstance(p, str) else source(program, p) for p in by):
             what = f"{trips} trip{'s' * (trips > 1)} at line {line_number(program, iterable)}"
             yield Edit(what, (Replace(stop, by),), 9, weight(program, stop))
+
+
+def is_step(program: Program, node: cst.CSTNode) -> bool:
+    """The third argument of a range. With 0 there a kernel would never end, and what it does is not defined."""
+    arg = program.parents.get(node)
+    call = program.parents.get(arg) if isinstance(arg, cst.Arg) else None
+    if not isinstance(arg, cst.Arg) or not isinstance(call, cst.Call) or dotted(call.func) not in _RANGES:
+        return False
+    return arg.keyword.value == "step" if arg.keyword is not None else len(call.args) > 2 and call.args[2] is arg
 
 
 def _plain_range(program: Program, iterable: cst.BaseExpression) -> Iterator[Edit]:

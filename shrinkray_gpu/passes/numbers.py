@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 import libcst as cst
 
 from shrinkray_gpu.passes.danger import harmless
+from shrinkray_gpu.passes.loops import is_step
 from shrinkray_gpu.passes.tree import ancestors, every
 from shrinkray_gpu.reduction.edit import Edit, Replace
 from shrinkray_gpu.reduction.program import Program
@@ -32,18 +33,26 @@ def find(program: Program) -> Iterable[Edit]:
 
 
 def _edits(program: Program) -> Iterator[Edit]:
-    integers = every(program, cst.Integer)
     floor = _smallest_legal_tile(program)
-    yield from _clamped(integers)
-    yield from _equal(integers, floor)
-    yield from _multiples(integers, floor)
+    yield from together(program)
     for node in every(program, cst.Integer, cst.Float):
         if isinstance(node, cst.Float):
             for text in ("1.0", "0.0") if node.evaluated_value not in (0.0, 1.0) else ():
                 yield _set([node], text, ALONE)
         elif isinstance(node, cst.Integer):
             for smaller in offers(node.evaluated_value, option=_option(program, node), floor=floor):
+                if smaller == 0 and is_step(program, node):
+                    continue
                 yield _set([node], str(smaller), ALONE)
+
+
+def together(program: Program, above: int = 0) -> Iterator[Edit]:
+    """Moves of several numbers at once, those of at least `above` only."""
+    integers = [node for node in every(program, cst.Integer) if node.evaluated_value >= above]
+    floor = _smallest_legal_tile(program)
+    yield from _clamped(integers)
+    yield from _equal(integers, floor)
+    yield from _multiples(integers, floor)
 
 
 def offers(number: int, option: str = "", floor: int = 1) -> list[int]:

@@ -3,9 +3,9 @@
 The plainest step, and still the one that takes most away. Whole blocks come first (the body of a function, of a loop),
 then what is in them: a block whose parts all have to go costs one try instead of one each.
 
-An import that something reads stays: alone it would only cause a NameError, and not even that where it is a kernel that
-reads it and Triton finds the kernel compiled in its cache, whose key knows nothing of modules (`definitions` takes an
-import with its uses, `unreachable` one without).
+What alone gives something its name, and is read, stays: without it comes a NameError (`definitions` takes it with its
+uses). Of 74 such tries none held, and an import that only a kernel reads goes unnoticed where Triton finds the kernel
+in its cache, whose key knows nothing of modules.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from shrinkray_gpu.passes.scoping import bindings
-from shrinkray_gpu.passes.tree import ancestors, depth, every, line_number, statement, statements, weight
+from shrinkray_gpu.passes.tree import ancestors, depth, every, holds, line_number, statement, statements, weight
 from shrinkray_gpu.reduction.edit import Edit, Remove
 from shrinkray_gpu.reduction.program import Program
 
@@ -30,7 +30,7 @@ def find(program: Program) -> Iterator[Edit]:
                 level=depth(program, suite),
                 weight=weight(program, suite),
             )
-    wanted = _wanted_imports(program)
+    wanted = _wanted(program)
     for node in every(program, cst.BaseSmallStatement, cst.BaseCompoundStatement):  # type: ignore[type-abstract]
         if isinstance(program.parents.get(node), cst.If) or node in wanted:
             continue  # an elif is a clause of its chain
@@ -44,13 +44,15 @@ def find(program: Program) -> Iterator[Edit]:
         )
 
 
-def _wanted_imports(program: Program) -> set[cst.CSTNode]:
-    return {
-        statement(program, place)
-        for binding in bindings(program)
-        for place in binding.places
-        if isinstance(place, cst.ImportAlias) and binding.reads
-    }
+def _wanted(program: Program) -> set[cst.CSTNode]:
+    """The statements that alone bind what others read: imports and assignments."""
+    wanted: set[cst.CSTNode] = set()
+    for binding in bindings(program):
+        owner = statement(program, binding.places[0])
+        if isinstance(owner, (cst.Assign, cst.AnnAssign, cst.Import, cst.ImportFrom)) and len(binding.places) == 1:
+            if any(not holds(program, owner, read) for read in binding.reads):
+                wanted.add(owner)
+    return wanted
 
 
 def _alone(program: Program, node: cst.CSTNode) -> bool:

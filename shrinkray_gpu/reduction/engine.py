@@ -16,6 +16,8 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+import libcst as cst
+
 from shrinkray_gpu.oracle.verdict import Verdict
 from shrinkray_gpu.reduction.edit import Edit, Insert
 from shrinkray_gpu.reduction.journal import Journal, digest
@@ -27,6 +29,8 @@ from shrinkray_gpu.reduction.spending import Spent, report
 
 WARY_AFTER = 3
 """After this many rollbacks the judge's "yes" is not trusted any more: each is confirmed cold before it is accepted."""
+WORTHWHILE = 0.95
+"""Another round of an early stage only where the last one left no more than this of the tokens."""
 TRIAL_TRIES = 60
 """Candidates that a grown program may cost before it must be smaller than it was."""
 _LINE = re.compile(r"\bline \d+")
@@ -53,7 +57,7 @@ class PassLike(Protocol):
     @property
     def needs_values(self) -> bool: ...
     @property
-    def fine(self) -> bool: ...
+    def stage(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -272,14 +276,18 @@ class _Engine:
                 return
 
     def _fixpoint(self) -> None:
-        """Rounds over the coarse passes, then over all of them. A new round only for fewer tokens: half of a trial's
-        time went into running everything again after a mere literal had changed.
+        """Rounds over the passes of the first stage, then over those of the second too, at last over all of them. A new
+        round only for fewer tokens: half of a trial's time went into running everything again after a mere literal had
+        changed.
 
         Fine passes have hundreds of edits that take a token each. On a program that is still large they cost as many
         tries, each of them dear, and most of what they polish goes later anyway."""
-        coarse = [each for each in self.passes if not each.fine]
-        while self._round(coarse):
-            pass
+        for stage in sorted({each.stage for each in self.passes})[:-1]:
+            passes = [each for each in self.passes if each.stage <= stage]
+            tokens = 0
+            while tokens == 0 or self.current.size.tokens < WORTHWHILE * tokens:
+                tokens = self.current.size.tokens
+                self._round(passes)
         while True:
             progressed = self._round(self.passes)
             if progressed or (self.put_off and not self.thorough):
@@ -641,12 +649,15 @@ class _Engine:
 
 
 def _marks(program: Program, name: str, edits: Sequence[Edit]) -> dict[Edit, Hashable]:
-    """What tells an edit and its surroundings again in a later round: its words, and the top-level statements touched.
+    """What tells an edit and its surroundings again in a later round: its words, and the statements touched.
 
-    The surroundings are the text of those statements; for an edit of a whole one, which others depend on, the whole
-    program. Effects across statements are missed otherwise, hence the last, thorough round.
+    The surroundings are the text of the line it is a part of, or else of the top-level statements touched; for an edit
+    of a whole one of these, which others depend on, the whole program. Effects across them are missed, hence the last,
+    thorough round.
     """
     text, spans = program.text, program.spans
+    lines = sorted(span for node, span in spans.items() if isinstance(node, cst.SimpleStatementLine))
+    line_starts = [start for start, _ in lines]
     tops = sorted(spans[statement] for statement in program.module.body if statement in spans)
     starts = [start for start, _ in tops]
     marks: dict[Edit, Hashable] = {}
@@ -660,6 +671,9 @@ def _marks(program: Program, name: str, edits: Sequence[Edit]) -> dict[Edit, Has
         finish = starts[last] if last < len(starts) else len(text)
         if any(low <= start and end <= high for start, end in tops[max(0, first - 1) : last]):
             begin, finish = 0, len(text)
+        line, end = lines[max(0, bisect_right(line_starts, low) - 1)] if lines else (0, 0)
+        if line <= low and high <= end and (line, end) != (low, high):
+            begin, finish = line, end
         mark = (name, _LINE.sub("", edit.what), low - begin, high - begin, text[begin:finish])
         alike[mark] += 1  # alternatives may read the same: told apart by their order
         marks[edit] = (*mark, alike[mark])

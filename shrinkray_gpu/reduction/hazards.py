@@ -19,19 +19,18 @@ Node = cst.CSTNode
 
 _ALL, _RECEIVER = "all", "receiver"
 
+_OS = """
+remove unlink rmdir removedirs rename renames replace mkdir makedirs mkfifo link symlink truncate chmod chown open putenv
+system popen startfile kill killpg fork posix_spawn posix_spawnp execl execle execlp execv execve execvp execvpe
+spawnl spawnle spawnlp spawnlpe spawnv spawnve spawnvp spawnvpe
+"""
+_SHUTIL = "rmtree move copy copy2 copyfile copyfileobj copymode copystat copytree make_archive unpack_archive chown"
+_SUBPROCESS = "run call Popen check_call check_output getoutput getstatusoutput"
+
 _BY_OWNER: dict[str, dict[str, str | int]] = {
-    "os": dict.fromkeys(
-        "remove unlink rmdir removedirs rename renames replace mkdir makedirs link symlink truncate chmod chown open"
-        " mkfifo system popen kill killpg putenv execl execle execlp execv execve execvp execvpe fork posix_spawn posix_spawnp"
-        " spawnl spawnle spawnlp spawnlpe spawnv spawnve spawnvp spawnvpe startfile".split(),
-        _ALL,
-    ),
-    "shutil": dict.fromkeys(
-        "rmtree move copy copy2 copyfile copyfileobj copymode copystat copytree make_archive unpack_archive"
-        " chown".split(),
-        _ALL,
-    ),
-    "subprocess": dict.fromkeys("run call Popen check_call check_output getoutput getstatusoutput".split(), _ALL),
+    "os": dict.fromkeys(_OS.split(), _ALL),
+    "shutil": dict.fromkeys(_SHUTIL.split(), _ALL),
+    "subprocess": dict.fromkeys(_SUBPROCESS.split(), _ALL),
     "torch": {"save": 1},
     "numpy": {"save": 0, "savez": 0, "savez_compressed": 0, "savetxt": 0},
     "urllib.request": {"urlretrieve": _ALL},

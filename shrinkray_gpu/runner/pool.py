@@ -9,6 +9,7 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from shrinkray_gpu.runner import preamble
 from shrinkray_gpu.runner.lanes import START, Lane, Request, Setup, Worker, cold
@@ -48,6 +49,7 @@ class Pool:
         self.seconds = seconds
         self.extra = extra
         self.devices = devices or ("",)
+        self.reuse = setup.reuse
         self.peak = 0
         """The most device memory that a candidate held, in bytes."""
         self.retired: Counter[str] = Counter()
@@ -60,7 +62,7 @@ class Pool:
         self._lock = threading.Lock()
         self._free = threading.BoundedSemaphore(jobs)
 
-    def start(self, source: str) -> Mapping[str, object]:
+    def start(self, source: str) -> Mapping[str, Any]:
         """Bring up the worker for `source`, and its spare lanes. Returns what the worker says of its interpreter."""
         stocks = [self._stock(source, device) for device in self.devices]
         return stocks[0].worker.report
@@ -87,7 +89,7 @@ class Pool:
             run, over, peak = lane.run(request, mode=mode, seconds=self.seconds)
             self.peak = max(self.peak, peak)
             self.retired[over] += 1
-            stock.give_back(lane, again=not over)
+            stock.give_back(lane, again=not over and self.reuse)
             if not run.trouble:
                 return run
         return Run(mode=self.mode, exit=None, trouble="no lane came up")

@@ -68,13 +68,16 @@ def _settings(statement: ast.stmt) -> dict[str, str]:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=holder, attr="update"), args=args, keywords=keywords)) if (
             _is_environ(holder)
         ):
-            found = {k.arg: k.value.value for k in keywords if k.arg and isinstance(k.value, ast.Constant)}
-            for arg in args:
-                if isinstance(arg, ast.Dict):
-                    for key, value in zip(arg.keys, arg.values):
-                        if isinstance(key, ast.Constant) and isinstance(value, ast.Constant):
-                            found[key.value] = value.value
-            return {k: v for k, v in found.items() if isinstance(k, str) and isinstance(v, str)}
+            pairs: list[tuple[object, ast.expr]] = [(keyword.arg, keyword.value) for keyword in keywords]
+            for table in args:
+                if isinstance(table, ast.Dict):
+                    names = [name.value if isinstance(name, ast.Constant) else None for name in table.keys]
+                    pairs += zip(names, table.values)
+            return {
+                name: given.value
+                for name, given in pairs
+                if isinstance(name, str) and isinstance(given, ast.Constant) and isinstance(given.value, str)
+            }
     return {}
 
 

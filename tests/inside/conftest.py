@@ -24,6 +24,7 @@ class Outcome:
     sticky: int
     compiles: list[dict[str, Any]]
     launches: list[dict[str, Any]]
+    undecided: list[str]
     printed: str
 
     @property
@@ -85,6 +86,7 @@ def _perform(source: str, path: str, wants: frozenset[str], arch: int) -> dict[s
         "exit": status,
         "failure": failure,
         "sticky": vgpu.sticky(),
+        "undecided": vgpu.undecided(),
         "compiles": log.compiles,
         "launches": log.launches,
     }

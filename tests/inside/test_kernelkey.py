@@ -27,23 +27,18 @@ def script(before="", default="", factor="2", inside="pass", after=""):
 
 
 LOST = {
-    "the import": (script(), script().replace("import triton.language as tl\n", ""), "name 'tl'"),
-    "the import, in the helper only": (
-        script(factor="tl.full((), 2, tl.int32)"),
-        script(factor="language.full((), 2, tl.int32)"),
-        "name 'language'",
-    ),
-    "a constexpr": (script("F = tl.constexpr(2)", factor="F"), script(factor="F"), "F is not defined"),
-    "the kind of a name": (script(), script(after="tl = 3"), "Cannot access global variable tl"),
-    "the module behind a name": (script(), script(after="import math as tl"), "has no attribute"),
+    "the import": (script(), script().replace("import triton.language as tl\n", ""), "tl is not defined"),
+    "a constexpr of the helper": (script("F = tl.constexpr(2)", factor="F"), script(factor="F"), "F is not defined"),
+    "the kind of a name": (script(), script(after="tl = 3"), "'int' object has no attribute 'store'"),
+    "the module behind a name": (script(), script(after="import math as tl"), "has no attribute 'store'"),
     "@triton.jit of the helper": (
         script(),
         script().replace("@triton.jit\ndef twice", "def twice"),
         "Unsupported function referenced",
     ),
-    "a member": (
-        script("class C:\n    F = tl.constexpr(2)", factor="C.F"),
-        script("class C:\n    pass", factor="C.F"),
+    "a member of a module": (
+        script("import types; m = types.ModuleType('m'); m.F = tl.constexpr(2)", factor="m.F"),
+        script("import types; m = types.ModuleType('m')", factor="m.F"),
         "has no attribute 'F'",
     ),
 }
@@ -54,13 +49,12 @@ def test_a_kernel_that_lost_something_fails_though_its_text_was_compiled_before(
     good, bad, words = LOST[name]
     assert play(good).error == ""
     seen = play(bad)
-    assert words in seen.error, seen.error
+    assert seen.exit == 1 and words in seen.printed, seen.printed
     assert not seen.launches
 
 
 CHANGED = {
     "a constexpr": ("F = tl.constexpr(2)", "F = tl.constexpr(3)", "F"),
-    "a member": ("class C:\n    F = tl.constexpr(2)", "class C:\n    F = tl.constexpr(3)", "C.F"),
     "a dtype": ("T = tl.int8", "T = tl.int64", "tl.full((), 2, T)"),
     "a member of a module": (
         "import types; m = types.ModuleType('m'); m.F = tl.constexpr(2)",

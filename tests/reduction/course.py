@@ -26,7 +26,7 @@ class Own:
     find: Callable[..., Iterable[Edit]]
     grows: bool = False
     needs_values: bool = False
-    fine: bool = False
+    stage: int = 0
 
 
 def _depth(program: Program, node: cst.CSTNode) -> int:

@@ -113,6 +113,26 @@ class TestMarks:
         assert allowed(program, edits, frozenset()) == edits
 
 
+KEEP_THEIR_PATH = (
+    """
+    os.remove(p) | os.unlink(p) | os.system(p) | os.replace(p, q) | shutil.copy2(p, q) | subprocess.run([p]) | rm(p)
+    subprocess.Popen(p, shell=True) | Path(p).unlink() | Path(p).write_text(data) | Path(p).mkdir() | o.remove(p)
+    Path(p).rename(q) | Path(p).replace(q) | open(p, 'w') | open(p, mode) | open(p, mode='ab') | Path(p).open('x')
+    torch.save(data, p) | torch.save(data, f=p) | np.save(p, data) | numpy.savez(p, data)
+""".strip()
+    .replace("\n", "|")
+    .split("|")
+)
+HARMLESS = (
+    """
+    open(p) | open(p, 'rb') | Path(p).open() | items.remove(p) | text.replace(p, q) | torch.load(p) | run(p)
+    torch.save(p, 'fixed.pt') | np.save('fixed.npy', p) | Path('x').write_text(p) | dict.copy(p)
+""".strip()
+    .replace("\n", "|")
+    .split("|")
+)
+
+
 class TestDangerousCalls:
     SOURCE = """
     import os, shutil
@@ -146,27 +166,14 @@ class TestDangerousCalls:
         assert passes(program, lines[6], lines[2], lines[3])
         assert not passes(program, lines[2])
 
-    @pytest.mark.parametrize(
-        "call",
-        [
-            "os.remove(p)", "os.unlink(p)", "os.system(p)", "os.replace(p, q)", "shutil.copy2(p, q)", "subprocess.run([p])",
-            "subprocess.Popen(p, shell=True)", "Path(p).unlink()", "Path(p).write_text(data)", "Path(p).mkdir()",
-            "Path(p).rename(q)", "Path(p).replace(q)", "open(p, 'w')", "open(p, mode)", "open(p, mode='ab')", "Path(p).open('x')",
-            "torch.save(data, p)", "torch.save(data, f=p)", "np.save(p, data)", "numpy.savez(p, data)", "rm(p)", "o.remove(p)",
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize("call", KEEP_THEIR_PATH)
     def test_each_of_these_keeps_its_path(self, call: str) -> None:
-        source = f"import os, shutil, subprocess, torch, numpy, numpy as np, os as o\nfrom os import remove as rm\np = 1\n{call}\n"
-        assert "p = 1" not in removable_lines(source)
+        imports = "import os, shutil, subprocess, torch, numpy, numpy as np, os as o\nfrom os import remove as rm\n"
+        assert "p = 1" not in removable_lines(f"{imports}p = 1\n{call.strip()}\n")
 
-    @pytest.mark.parametrize(
-        "call",
-        ["open(p)", "open(p, 'rb')", "Path(p).open()", "items.remove(p)", "text.replace(p, q)", "torch.load(p)", "run(p)",
-         "torch.save(p, 'fixed.pt')", "np.save('fixed.npy', p)", "Path('x').write_text(p)", "dict.copy(p)"],
-    )  # fmt: skip
+    @pytest.mark.parametrize("call", HARMLESS)
     def test_these_are_harmless(self, call: str) -> None:
-        source = f"import torch\nimport numpy as np\np = 1\n{call}\n"
-        assert "p = 1" in removable_lines(source)
+        assert "p = 1" in removable_lines(f"import torch\nimport numpy as np\np = 1\n{call.strip()}\n")
 
     def test_values_come_through_parameters_attributes_and_method_calls(self) -> None:
         source = """

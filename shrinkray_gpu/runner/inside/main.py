@@ -1,5 +1,6 @@
 """Start of a worker: `python main.py [--cold] FD`. Makes this folder importable as `shrinkray_inside`, and nothing else."""
 
+import importlib
 import importlib.util
 import os
 import sys
@@ -9,10 +10,9 @@ sys.path[:] = [entry for entry in sys.path if entry != here]  # `python main.py`
 spec = importlib.util.spec_from_file_location(
     "shrinkray_inside", os.path.join(here, "__init__.py"), submodule_search_locations=[here]
 )
+assert spec is not None and spec.loader is not None
 package = importlib.util.module_from_spec(spec)
 sys.modules["shrinkray_inside"] = package
 spec.loader.exec_module(package)
 
-from shrinkray_inside import worker  # noqa: E402
-
-worker.main()
+importlib.import_module("shrinkray_inside.worker").main()

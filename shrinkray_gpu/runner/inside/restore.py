@@ -54,7 +54,7 @@ class Baseline:
             if not name.startswith(WATCHED):
                 del sys.modules[name]
         sys.stdin, sys.stdout, sys.stderr, sys.excepthook, sys.displayhook = self.streams
-        warnings.filters[:] = self.filters
+        warnings.filters[:] = self.filters  # type: ignore[index]
         for number, handler in self.handlers.items():
             signal.signal(number, handler)
         signal.alarm(0)

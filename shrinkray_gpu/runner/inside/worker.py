@@ -124,7 +124,8 @@ class _ForkServer:
     def serve(self) -> None:
         try:
             while True:
-                ready, _, _ = select.select([self.control, self.wake], [], [])
+                waiting: list[Any] = [self.control, self.wake]
+                ready, _, _ = select.select(waiting, [], [])
                 if self.wake in ready:
                     self._reap()
                 if self.control in ready:

@@ -1,0 +1,20 @@
+"""Tiles and shapes first: large numbers that move together, since they decide what every later try costs.
+
+A 256x128x64 matmul compiles in 3.1 s, a 32x32x32 one in 0.12 s. Single numbers wait for `numbers`: most of the places
+where they stand are gone by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from shrinkray_gpu.passes.danger import harmless
+from shrinkray_gpu.passes.numbers import together
+from shrinkray_gpu.reduction.edit import Edit
+from shrinkray_gpu.reduction.program import Program
+
+LARGE = 32
+
+
+def find(program: Program) -> Iterable[Edit]:
+    return harmless(program, together(program, above=LARGE))

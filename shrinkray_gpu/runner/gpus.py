@@ -1,0 +1,26 @@
+"""What NVML says of the GPUs, without starting CUDA: the tool's own process must never hold a context."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from pathlib import Path
+
+
+def present() -> bool:
+    """Whether this machine has an NVIDIA device for this process."""
+    return os.environ.get("CUDA_VISIBLE_DEVICES") not in ("", "-1") and Path("/dev/nvidiactl").exists()
+
+
+def capability(index: int = 0) -> int | None:
+    """Compute capability times ten of a GPU (90: H100); None where NVML does not tell."""
+    try:
+        nvml = ctypes.CDLL("libnvidia-ml.so.1")
+    except OSError:
+        return None
+    device, major, minor = ctypes.c_void_p(), ctypes.c_int(), ctypes.c_int()
+    if nvml.nvmlInit_v2() or nvml.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(device)):
+        return None
+    if nvml.nvmlDeviceGetCudaComputeCapability(device, ctypes.byref(major), ctypes.byref(minor)):
+        return None
+    return 10 * major.value + minor.value

@@ -1,0 +1,78 @@
+"""Runs `shrink` as its user does, and reads what it says."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+SHRINK = [sys.executable, "-m", "shrinkray_gpu"]
+PATIENCE = 300
+
+
+@dataclass(frozen=True)
+class Said:
+    """What came out of one command."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def message(self) -> str:
+        """From the line that begins with `shrink: ` to the end."""
+        head, mark, rest = ("\n" + self.err).partition("\nshrink: ")
+        return (mark + rest).strip()
+
+
+def environment() -> dict[str, str]:
+    """This process's, without what pytest and a GPU machine's user may have set."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "TRITON_"))}
+
+
+def shrink(*words: str | Path, cwd: Path) -> Said:
+    """The command, from beginning to end."""
+    done = subprocess.run(
+        [*SHRINK, *map(str, words)], cwd=cwd, env=environment(), capture_output=True, text=True, timeout=PATIENCE
+    )
+    return Said(done.returncode, done.stdout, done.stderr)
+
+
+@contextmanager
+def shrinking(*words: str | Path, cwd: Path) -> Iterator[subprocess.Popen[str]]:
+    """The command at work; killed at the end if it still is."""
+    process = subprocess.Popen(
+        [*SHRINK, *map(str, words)],
+        cwd=cwd,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        bufsize=1,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def step(process: subprocess.Popen[str], count: int) -> bool:
+    """Read its `--verbose` lines until it has accepted so many steps. False if it came to its end before that."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        count -= "accepted: " in line
+        if count == 0:
+            return True
+    return False
+
+
+def plain(path: Path, *args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """`python FILE ARGS...`"""
+    return subprocess.run(
+        [sys.executable, str(path), *args], cwd=cwd, env=environment(), capture_output=True, text=True, timeout=60
+    )

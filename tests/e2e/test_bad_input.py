@@ -1,0 +1,147 @@
+"""Bad input: one clear message each, exit code 2 or 3, and nothing of the user's touched."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .command import Said, shrink, shrinking
+from ..conftest import has_gpu
+
+FAULTS = "rows = [1, 2, 3]\nprint('looking')\nprint(rows[7])\n"
+CUDA = "import torch\nx = torch.zeros(4, device='cuda')\ntorch.cuda.synchronize()\nraise IndexError('late')\n"
+INDEX = ("--oracle", "exception:IndexError")
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "failing.py"
+    path.write_text(FAULTS)
+    return path
+
+
+def check(said: Said, code: int, *words: str, folder: Path) -> None:
+    """One message, with these words in it; of several lines only where they are the script's own last ones."""
+    assert said.code == code, said
+    assert said.message.startswith("shrink: "), said
+    assert said.err.count("\nshrink: ") + said.err.startswith("shrink: ") == 1
+    assert "\nTraceback" not in "\n" + said.err and said.out == ""
+    assert code == 3 or "\n" not in said.message
+    for word in words:
+        assert word in said.message, said.message
+    left = {path.name for path in folder.iterdir() if path.suffix != ".shrink"}
+    assert not any(name.startswith("repro_") for name in left), "a result without a reduction"
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        ((), "which file?"),
+        (("missing.py",), "missing.py: cannot be read"),
+        (("folder",), "folder is a folder"),
+        (("latin.py",), "latin.py: not Python"),
+        (("failing.py", "--output", "nowhere/repro.py"), "nowhere is not a folder"),
+        (("failing.py", "--output", "folder"), "name a file with --output"),
+        (("failing.py", "--output", "failing.py"), "never overwritten"),
+        (("failing.py", "--output", "/proc/repro.py"), "Choose another place with --output"),
+        (("failing.py", "--python", "nothing"), "no such interpreter"),
+        (("failing.py", "--python", "/bin/true"), "not a Python interpreter"),
+        (("failing.py", "--arch", "hopper"), "such as sm_80, sm_90 or sm_100"),
+        (("failing.py", "--arch", "sm_12"), "such as sm_80, sm_90 or sm_100"),
+        (("failing.py", "--env", "SIZE"), "write it as NAME=VALUE"),
+        (("failing.py", "--cwd", "nowhere"), "'nowhere' does not exist"),
+        (("failing.py", "--skip-pass", "magic"), "no such pass. There are"),
+        (("failing.py", "--keep", "magic"), "no such name in failing.py"),
+        (("failing.py", "--faster"), "No such option '--faster'"),
+        (("failing.py", "--jobs", "none"), "'none' is not a valid integer"),
+        (("failing.py", "--timeout", "0"), "--timeout"),
+        (("failing.py", "--resume", "--restart"), "choose one"),
+        (("failing.py", "--oracle", "regex:("), "bad regex"),
+        (("failing.py", "--oracle", ""), "The oracle is empty"),
+        (("failing.py", "--oracle", "signal:SIGFOO"), "names no signal"),
+        (("failing.py", "--oracle", "script:./no.sh"), "there is no file"),
+        (("failing.py", "--oracle", "timeout"), "--timeout"),
+    ],
+)
+def test_a_wrong_command_line(script: Path, words: tuple[str, ...], message: str) -> None:
+    folder = script.parent
+    (folder / "folder").mkdir()
+    (folder / "latin.py").write_text("def f(:\n")
+    check(shrink(*words, cwd=folder), 2, message, folder=folder)
+    assert script.read_text() == FAULTS
+
+
+def test_a_folder_that_may_not_be_written(script: Path) -> None:
+    (script.parent / "failing.shrink").write_text("a file of the user's, where the folder should go")
+    check(shrink("failing.py", *INDEX, cwd=script.parent), 2, "failing.shrink", folder=script.parent)
+    assert "user's" in (script.parent / "failing.shrink").read_text()
+
+
+def test_an_oracle_that_never_matches_names_the_one_that_would(script: Path) -> None:
+    said = shrink("failing.py", "--oracle", "misaligned address", cwd=script.parent)
+    check(said, 3, "IndexError: list index out of range", "would have matched: --oracle", folder=script.parent)
+    again = shrink("failing.py", "--oracle", "exception:KeyError", cwd=script.parent)
+    check(again, 3, "would have matched: --oracle exception:IndexError", folder=script.parent)
+
+
+@pytest.mark.parametrize("text", ["", "print('all is well')\n"], ids=["empty", "passing"])
+def test_a_script_that_passes(tmp_path: Path, text: str) -> None:
+    (tmp_path / "fine.py").write_text(text)
+    check(shrink("fine.py", cwd=tmp_path), 3, "ends without a fault", "no --oracle says", folder=tmp_path)
+    check(shrink("fine.py", *INDEX, cwd=tmp_path), 3, "ended well (exit 0)", folder=tmp_path)
+
+
+def test_a_missing_module(tmp_path: Path) -> None:
+    (tmp_path / "needy.py").write_text("import no_such_module\n")
+    check(shrink("needy.py", *INDEX, cwd=tmp_path), 2, "no_such_module", "--python", folder=tmp_path)
+    check(shrink("needy.py", cwd=tmp_path), 2, "no_such_module", "--python", folder=tmp_path)
+
+
+def test_an_interpreter_without_torch(tmp_path: Path) -> None:
+    bare = tmp_path / "bare"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
+    (tmp_path / "cuda.py").write_text(CUDA)
+    said = shrink("cuda.py", *INDEX, "--arch", "sm_90", "--python", bare / "bin" / "python", cwd=tmp_path)
+    check(said, 2, "does not run in", "the module torch", folder=tmp_path)
+
+
+@pytest.mark.skipif(has_gpu(), reason="needs a machine without a GPU")
+def test_cuda_without_a_gpu_hints_at_arch(tmp_path: Path) -> None:
+    (tmp_path / "cuda.py").write_text(CUDA)
+    check(shrink("cuda.py", *INDEX, cwd=tmp_path), 2, "finds no GPU", "--arch sm_90", folder=tmp_path)
+
+
+def test_a_timeout_shorter_than_the_run(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text("import time\ntime.sleep(100)\n[][0]\n")
+    said = shrink("slow.py", *INDEX, "--timeout", "1", cwd=tmp_path)
+    check(said, 3, "still running after 1 s (--timeout)", folder=tmp_path)
+
+
+def test_a_script_that_writes_beside_itself(tmp_path: Path) -> None:
+    (tmp_path / "data.txt").write_text("precious")
+    (tmp_path / "writes.py").write_text("open('data.txt', 'w').write('gone')\nprint([][1])\n")
+    said = shrink("writes.py", *INDEX, cwd=tmp_path)
+    if (tmp_path / "data.txt").read_text() == "gone":
+        pytest.skip("this kernel has no Landlock")
+    check(said, 3, "writes where no candidate may", "$TMPDIR", folder=tmp_path)
+
+
+def test_two_at_work_in_one_folder(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text("import time\ntime.sleep(100)\n")
+    with shrinking("slow.py", *INDEX, cwd=tmp_path) as first:
+        assert first.stderr is not None and "running slow.py" in first.stderr.readline()
+        check(shrink("slow.py", *INDEX, cwd=tmp_path), 2, "Another shrink is at work", folder=tmp_path)
+        check(shrink("slow.py", *INDEX, "--restart", cwd=tmp_path), 2, "Another shrink is at work", folder=tmp_path)
+
+
+def test_an_unfinished_reduction_is_not_begun_anew_unasked(script: Path) -> None:
+    first = shrink("failing.py", *INDEX, "--max-time", "0.001", cwd=script.parent)
+    assert first.code == 0 and "out of time" in first.out
+    (script.parent / "repro_failing.py").unlink()
+    said = shrink("failing.py", *INDEX, cwd=script.parent)
+    check(said, 2, "--resume to go on with it or --restart", folder=script.parent)
+    said = shrink("failing.py", "--oracle", "exit:1", "--resume", cwd=script.parent)
+    check(said, 2, "oracle", "--restart", folder=script.parent)

@@ -1,0 +1,114 @@
+"""The order of Programs: which of two is the better repro."""
+
+from __future__ import annotations
+
+import io
+import sys
+import tokenize
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shrinkray_gpu.reduction.program import Program, Region, read_program
+from shrinkray_gpu.reduction.size import lines, measure, tokens
+
+NASTY = sorted((Path(__file__).parent / "nasty").glob("*.py"))
+
+
+def test_tokens_are_what_python_calls_tokens() -> None:
+    assert tokens("x = f(a, b)  # comment\n\n") == 8
+    assert tokens("") == 0
+    assert tokens("x = '''a b\nc'''\ny = 0x_ff + 1e-5 ** 2 // 3\n") == 3 + 9
+    assert tokens("a \\\n  .b") == 3
+    assert tokens("def f(*, a: int = 1) -> None: ...") == 15
+
+
+def test_an_f_string_counts_what_it_holds() -> None:
+    assert tokens("f'a {b + 1} c {{d}}'") == 1 + 3
+    assert tokens("'a {b + 1} c'") == 1
+    assert tokens("f'{a}'") < tokens("f'{a + 0}'")
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="the tokenizer takes f-strings apart from 3.12 on")
+@pytest.mark.parametrize("path", NASTY, ids=lambda path: path.name)
+def test_the_count_agrees_with_the_tokenizer(path: Path) -> None:
+    text = read_program(path).text
+    layout = {tokenize.NEWLINE, tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+    words = [t.string for t in tokenize.generate_tokens(io.StringIO(text).readline) if t.type not in layout]
+    formatted = [word for word in words if word.lower().startswith(("f'", 'f"', "rf"))]
+    assert tokens(text) == len(words) - len(formatted) + sum(map(tokens, formatted))
+
+
+def test_lines_are_those_that_are_not_blank() -> None:
+    assert lines("a\n\n  \n# b\n") == 2
+
+
+def test_the_order_of_the_measures() -> None:
+    tokens_first = ["x = 1000000", "x = 1 + 1"]
+    assert sorted(tokens_first, key=measure) == tokens_first
+    loops_next = ["if a: b", "while a: b"]
+    assert sorted(reversed(loops_next), key=measure) == loops_next
+    literals_next = ["long_name = 1", "x = 2", "x = 1024"]
+    assert sorted(reversed(literals_next), key=measure) == literals_next
+    characters_last = ["x = 1", "xx = 1"]
+    assert sorted(reversed(characters_last), key=measure) == characters_last
+
+
+def test_comments_count_only_as_characters() -> None:
+    assert measure("x = 1  # for 3 in while\n")[:4] == measure("x = 1\n")[:4]
+
+
+def guards(text: str) -> int:
+    return measure(f"import triton.language as tl\n{text}\n").guards
+
+
+def test_dropping_a_guard_is_growth() -> None:
+    steps = [
+        "x = tl.load(p + i, mask=m, other=0.0)",
+        "x = tl.load(p + i, mask=m)",
+        "x = tl.load(p + i)",
+    ]
+    assert [guards(step) for step in steps] == sorted({guards(step) for step in steps})
+    assert guards("tl.store(p + i, x, mask=m)") < guards("tl.store(p + i, x)")
+    assert guards("tl.store(p + i, x, m)") < guards("tl.store(p + i, x)")
+    assert guards("tl.load(p + i, m, 0)") == 0
+    assert guards("tl.load(b, boundary_check=(0,))") == 0
+    assert guards("x = torch.zeros(4)") < guards("x = torch.empty(4)")
+    assert guards("x = torch.randn_like(y)") < guards("x = torch.empty_like(y)")
+    assert measure("x = tl.load(p + i)") > measure("x = tl.load(p + i, mask=i < n, other=0.0)")
+
+
+def test_what_needs_no_guard_has_no_level() -> None:
+    assert guards("x = tl.load(seed_ptr)") == 0
+    assert guards("x = descriptor.load([i, j])") == 0
+    assert guards("torch.load(path + name)") == 0
+    assert guards("def load(x): pass") == 0
+    assert guards("p = q + i\nx = tl.load(p)") == 2
+    assert measure("import triton.language as L\nL.load(p + i)").guards == 2
+    assert guards("x = tl.load(p + tl.load(q, mask=m, other=0), mask=m)") == 1
+
+
+def test_masks_inside_other_brackets_are_not_the_call_s_own() -> None:
+    assert guards("x = tl.load(p + f(mask=m))") == 2
+
+
+def test_regions_add_up() -> None:
+    one, two = Region("a.py", "x = 1\n"), Region("b.py", "for y in z: pass\n")
+    both = Program((one, two)).size
+    assert both == tuple(map(sum, zip(Program((one,)).size, Program((two,)).size)))
+    assert both.loops == 1
+
+
+@given(st.text())
+def test_every_text_has_a_size(text: str) -> None:
+    size = measure(text)
+    assert all(isinstance(part, int) and part >= 0 for part in size)
+    assert size == measure(text)
+
+
+@given(st.integers(0, 10**400), st.integers(0, 10**400))
+def test_smaller_numbers_are_never_bigger(one: int, other: int) -> None:
+    small, big = sorted((one, other))
+    assert measure(hex(small)).literals <= measure(hex(big)).literals
