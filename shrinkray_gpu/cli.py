@@ -39,24 +39,72 @@ class _Command(click.Command):
 @click.command(cls=_Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.argument("args", nargs=-1)
-@click.option("--oracle", multiple=True, metavar="SPEC", help="What must persist; repeatable, all must hold. Without it the fault seen is adopted.")
+@click.option(
+    "--oracle",
+    multiple=True,
+    metavar="SPEC",
+    help="What must persist; repeatable, all must hold. Without it the fault seen is adopted.",
+)
 @click.option("--reject", multiple=True, metavar="SPEC", help="What must not happen; repeatable.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Where the result goes. Default: repro_<stem>.py beside FILE.")
-@click.option("--python", default=sys.executable, metavar="PATH", show_default="this one", help="Interpreter that runs the candidates; needs nothing of ours.")
-@click.option("--arch", metavar="sm_90", help="No GPU: compile for this architecture on the virtual GPU, launch nothing.")
-@click.option("--keep", multiple=True, metavar="NAME", help="Never remove this definition. Also `# shrink: keep` on a statement.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Where the result goes. Default: repro_<stem>.py beside FILE.",
+)
+@click.option(
+    "--python",
+    default=sys.executable,
+    metavar="PATH",
+    show_default="this one",
+    help="Interpreter that runs the candidates; needs nothing of ours.",
+)
+@click.option(
+    "--arch", metavar="sm_90", help="No GPU: compile for this architecture on the virtual GPU, launch nothing."
+)
+@click.option(
+    "--keep", multiple=True, metavar="NAME", help="Never remove this definition. Also `# shrink: keep` on a statement."
+)
 @click.option("--skip-pass", multiple=True, metavar="NAME", help="Leave this pass out; repeatable.")
 @click.option("--list-passes", is_flag=True, help="Print the passes in order, and end.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Lanes. Default: what cores and device memory allow.")
-@click.option("--timeout", type=click.FloatRange(0, min_open=True), metavar="S", help="Seconds that a run may take. Default: from the original.")
-@click.option("--max-time", type=click.FloatRange(0, min_open=True), metavar="S", help="Seconds of search, after which the best so far is the result.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    metavar="S",
+    help="Seconds that a run may take. Default: from the original.",
+)
+@click.option(
+    "--max-time",
+    type=click.FloatRange(0, min_open=True),
+    metavar="S",
+    help="Seconds of search, after which the best so far is the result.",
+)
 @click.option("--env", multiple=True, metavar="K=V", help="Environment variable for the candidates; repeatable.")
-@click.option("--cwd", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Working directory of the candidates. Default: this one.")
+@click.option(
+    "--cwd",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Working directory of the candidates. Default: this one.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same result.")
-@click.option("--final-runs", type=click.IntRange(1), default=3, show_default=True, metavar="N", help="Clean runs that verify the result.")
-@click.option("--resume", is_flag=True, help="Go on with an interrupted reduction; takes over a best.py edited by hand.")
+@click.option(
+    "--final-runs",
+    type=click.IntRange(1),
+    default=3,
+    show_default=True,
+    metavar="N",
+    help="Clean runs that verify the result.",
+)
+@click.option(
+    "--resume", is_flag=True, help="Go on with an interrupted reduction; takes over a best.py edited by hand."
+)
 @click.option("--restart", is_flag=True, help="Begin anew and forget an earlier reduction of FILE.")
-@click.option("--check", "only_check", is_flag=True, help="Only tell whether FILE shows the fault: exit code 0 or 3. Writes nothing.")
+@click.option(
+    "--check",
+    "only_check",
+    is_flag=True,
+    help="Only tell whether FILE shows the fault: exit code 0 or 3. Writes nothing.",
+)
 @click.option("--mode", type=click.Choice(["fork", "cold"]), help="Force a running mode, for comparison.")
 @click.option("--quiet", is_flag=True, help="No progress bar; only the result.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else.")
@@ -163,11 +211,16 @@ def _tell(result: Result, file: Path) -> None:
     tries = ", ".join(f"{count} {tier}" for tier, count in sorted(result.tries.items()))
     spent = result.seconds
     gpu = f", {spent['gpu']:.0f} s of lanes on the GPU" if spent["gpu"] else ""
-    head = {"done": "reduced", "out of time": "out of time, the best so far"}.get(result.ended, "interrupted, the best so far")
-    click.echo(f"{head}: {file} from {result.before[0]} lines to {result.after[0]}, {result.before[1]} tokens to {result.after[1]}")
+    head = {"done": "reduced", "out of time": "out of time, the best so far"}.get(
+        result.ended, "interrupted, the best so far"
+    )
     click.echo(
-        f"  {sum(result.tries.values())} tries ({tries}) in {sum(spent[k] for k in ('start', 'search', 'check')):.0f} s: start "
-        f"{spent['start']:.0f}, search {spent['search']:.0f}, final check {spent['check']:.0f}{gpu}"
+        f"{head}: {file} from {result.before[0]} lines to {result.after[0]}, "
+        f"{result.before[1]} tokens to {result.after[1]}"
+    )
+    click.echo(
+        f"  {sum(result.tries.values())} tries ({tries}) in {spent['start'] + spent['search'] + spent['check']:.0f} s: "
+        f"start {spent['start']:.0f}, search {spent['search']:.0f}, final check {spent['check']:.0f}{gpu}"
     )
     click.echo(f"  {result.spec!r} in {result.verified} of {result.final_runs} clean runs")
     click.echo(f"  saved: {result.output}")

@@ -1,6 +1,6 @@
-"""From candidate to verdict, by the cheapest tier that can tell: the dry run, launches judged before, a lane, a cold process.
+"""From candidate to verdict, by the cheapest tier that tells: dry run, launches judged before, lane, cold process.
 
-The runner says what happened, the oracle whether that is the fault; this is where they meet, and where tries are counted.
+The runner says what happened, the oracle whether that is the fault; here they meet, and tries are counted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class Judge:
     on the CPU, the candidates that never get to a launch, and recognises launches that were judged before: those are
     accepted on credit, which the engine has confirmed by cold runs. `predicts` says that the dry run of the original
     shows the fault itself: then a candidate whose dry run does not is out, be it that the fault is gone or that it
-    comes with undefined behaviour of the candidate's own (a null pointer, a descriptor past its tensor).
+    comes with undefined behaviour of the candidate's own (a null pointer, a descriptor past its tensor), and one whose
+    dry run does is believed on credit too.
     """
 
     def __init__(
@@ -75,6 +76,9 @@ class Judge:
             return Verdict(Answer.PASSES, f"dry run: {run.failure.type}: {run.failure.text[:100]}")
         if self.predicts and foreseen.answer is Answer.PASSES:
             return Verdict(Answer.PASSES, f"dry run: {foreseen.why}")
+        if self.predicts and foreseen.faults and self.credit:
+            self.tries[CREDIT] += 1
+            return Verdict(Answer.FAULTS, f"on credit: {foreseen.why}")
         if not self.credit or any(UNKNOWN_CONTENT in arg for launch in run.launches for arg in launch.args):
             return self._lane(source)
         return self._once(_signature(run), source)

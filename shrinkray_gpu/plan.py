@@ -1,4 +1,4 @@
-"""Before the search: does the original reproduce, how often, how fast, and in which running mode may candidates be judged?
+"""Before the search: does the original reproduce, how often, how fast, and in which mode may candidates be judged?
 
 Calibration decides, not hope. The original must show its fault in a mode as it does in a cold process; otherwise the
 plan steps down (reused context, fresh fork, cold process) and says so.
@@ -70,7 +70,7 @@ def make(
     devices: tuple[str, ...],
     mode: str | None = None,
 ) -> Plan:
-    """Run the original in a cold process, then in the modes that may stand for it. Raises NotReproduced or UsageError."""
+    """Run the original cold, then in the modes that may stand for that. Raises NotReproduced or UsageError."""
     gpu = setup.arch is None and gpus.present()
     if gpu:
         _refuse_mps(setup.environment)
@@ -87,7 +87,7 @@ def make(
     try:
         if mode != "cold":
             name = "virtual" if setup.arch else "fork"
-            pool = Pool(script, forking, mode=name, jobs=jobs, seconds=limit, devices=devices)
+            pool = Pool(script, forking, mode=name, jobs=jobs, seconds=limit, devices=devices, extra=extra)
             started = starter.submit(pool.start, source)
         arch = gpus.capability() if gpu and mode is None else None
         if arch:
@@ -126,7 +126,8 @@ def make(
         seen = replace(seen, versions=report["versions"])
         if gpu and report["spoilt"] and not report["touched"]:  # by our own warming up
             pool.close()
-            pool = Pool(script, replace(forking, prepare=False), mode="fork", jobs=jobs, seconds=limit, devices=devices)
+            bare = replace(forking, prepare=False)
+            pool = Pool(script, bare, mode="fork", jobs=jobs, seconds=limit, devices=devices, extra=extra)
             report = starter.submit(pool.start, source).result()
         try:
             plan = _in_a_fork(seen, pool, source, touched=gpu and bool(report["touched"]))
@@ -231,14 +232,15 @@ def _explain(
             f"{script.path.name} writes where no candidate may: {run.failure.text}. Candidates are run many times, and "
             "write only below $TMPDIR, which shrink sets: use tempfile there, or take the writing out of the script"
         )
-    more = [f"would have matched: --oracle {shlex.quote(spec)}" for spec in near[:1]] + [oracle.hint] * bool(oracle.hint)
+    more = [f"would have matched: --oracle {shlex.quote(spec)}" for spec in near[:1]]
+    more += [oracle.hint] * bool(oracle.hint)
     return NotReproduced(
         "\n  ".join([f"{script.path.name} does not show {oracle.spec!r}. {describe(run, oracle.spec)}", *more])
     )
 
 
 def adopted(run: Run) -> str:
-    """The SPEC of the fault seen. Raises UsageError for a broken set-up, NotReproduced when the original just passes."""
+    """The SPEC of the fault seen. Raises UsageError for a broken set-up, NotReproduced when it just passes."""
     spec = adopt(run)
     if spec is None and obstacle(run):
         raise UsageError(obstacle(run))
@@ -268,6 +270,7 @@ def check_python(python: str) -> None:
         raise UsageError(f"cannot run the interpreter {python}: {error}") from error
     version = done.stdout.split()
     if done.returncode or len(version) != 2:
-        raise UsageError(f"{python} is not a Python interpreter: it answered {(done.stdout + done.stderr).strip()[:80]!r}")
+        said = (done.stdout + done.stderr).strip()[:80]
+        raise UsageError(f"{python} is not a Python interpreter: it answered {said!r}")
     if (int(version[0]), int(version[1])) < (3, 9):
         raise UsageError(f"{python} is Python {'.'.join(version)}: the worker needs 3.9 or later")

@@ -85,7 +85,9 @@ class Progress:
             self.bar.refresh()
 
     def _step(self, event: Event, seconds: float) -> str:
-        what = {"round": f"round {event.round}", "note": event.text}.get(event.kind) or f"{event.kind}: {event.pass_name}"
+        what = {"round": f"round {event.round}", "note": event.text}.get(
+            event.kind
+        ) or f"{event.kind}: {event.pass_name}"
         more = f" ({event.text})" if event.kind == "rolled back" and event.text else ""
         return f"{seconds:7.1f} s {self.tokens:6} tokens {self.lines:4} lines  {what}{more}"
 

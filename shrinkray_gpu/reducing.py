@@ -1,4 +1,4 @@
-"""The whole job: plan, search, final check, result on disk. This is what `shrink` calls, and what Python code may call."""
+"""The whole job: plan, search, final check, result on disk. `shrink` calls this, and so may Python code."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ from shrinkray_gpu.runner.lanes import START, Setup
 from shrinkray_gpu.runner.plain import run_file
 from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Run
-
 
 EAGER = 12.0
 """What a faulting try costs on a GPU against a passing one: a context, of which a device makes 2.4 a second."""
@@ -110,7 +109,7 @@ def reduce(
     _check_writable(path, output, folder)
     _check_kept(program, options)
     planning.check_python(options.python)
-    chosen = _oracle(options, path.parent)
+    chosen = _oracle(options, Path.cwd())
     _check_limit(chosen, options)
     setup = _setup(path, folder, options)
     jobs = _jobs(options)
@@ -182,7 +181,7 @@ def reduce(
     if verified < options.final_runs and plan.faulted == plan.runs:
         raise FinalCheckFailed(
             f"the smallest program showed the fault in {verified} of {options.final_runs} clean runs, the original in "
-            f"{plan.faulted} of {plan.runs}: {output} holds it all the same, {folder / 'journal.jsonl'} how it came about"
+            f"{plan.faulted} of {plan.runs}: {output} holds it all the same, {folder / 'journal.jsonl'} how that came"
         )
     return result
 
@@ -195,7 +194,7 @@ def check(path: Path, options: Options, *, say: Say = lambda text: None) -> str:
     """
     program = read_program(path)
     planning.check_python(options.python)
-    chosen = _oracle(options, path.parent)
+    chosen = _oracle(options, Path.cwd())
     _check_limit(chosen, options)
     with tempfile.TemporaryDirectory(prefix="shrink-") as folder:
         plan = _plan(path, program, options, chosen, _setup(path, Path(folder), options), say)
@@ -230,7 +229,7 @@ def _plan(
         program.text,
         script,
         setup,
-        oracle=chosen or (lambda run: _adopt(run, options, path.parent, say)),
+        oracle=chosen or (lambda run: _adopt(run, options, Path.cwd(), say)),
         jobs=_jobs(options),
         timeout=options.timeout,
         devices=_devices(setup),
@@ -256,7 +255,9 @@ def _lifts(program: Program, judge: Judge, say: Say) -> Callable[[], Sequence[st
 
 def _check_limit(chosen: Oracle | None, options: Options) -> None:
     if chosen is not None and chosen.alone and options.timeout is None:
-        raise UsageError("--oracle timeout asks for a program that does not end within --timeout: give that, in seconds")
+        raise UsageError(
+            "--oracle timeout asks for a program that does not end within --timeout: give that, in seconds"
+        )
 
 
 def _check_kept(program: Program, options: Options) -> None:
@@ -272,7 +273,9 @@ def _check_writable(path: Path, output: Path, folder: Path) -> None:
     if output.is_dir():
         raise UsageError(f"{output} is a folder: name a file with --output")
     if not output.parent.is_dir():
-        raise UsageError(f"cannot write {output}: {output.parent} is not a folder. Create it, or choose another --output")
+        raise UsageError(
+            f"cannot write {output}: {output.parent} is not a folder. Create it, or choose another --output"
+        )
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
@@ -351,8 +354,9 @@ def _found(plan: planning.Plan) -> list[str]:
         "fork": "in forked children of a warm process",
         "cold": "in a new process each",
     }
+    why = plan.oracle.judge(plan.reference).why if plan.oracle.needs_run else ""
     lines_ = [
-        f"fault: {plan.oracle.judge(plan.reference).why or plan.oracle.spec} ({plan.faulted} of {plan.runs} runs), "
+        f"fault: {why or plan.oracle.spec} ({plan.faulted} of {plan.runs} runs), "
         f"{plan.cold_seconds:.1f} s in a cold process, {plan.warm_seconds:.2f} s in a lane",
         f"running candidates {modes[plan.mode]}: {plan.why}",
     ]

@@ -123,6 +123,8 @@ def _parts(program: Program, node: cst.BaseExpression, modules: set[cst.Name]) -
             yield {cst.ListComp: ("[", *one, "]"), cst.SetComp: ("{", *one, "}")}.get(type(node), ("[", *one, "]"))
     elif isinstance(node, cst.DictComp):
         yield ("{}",)
+    elif isinstance(node, cst.FormattedString):
+        yield from ((part.expression,) for part in node.parts if isinstance(part, cst.FormattedStringExpression))
     elif isinstance(node, (cst.List, cst.Tuple, cst.Set)) and len(node.elements) == 1:
         if not isinstance(node.elements[0], cst.StarredElement):
             yield (node.elements[0].value,)

@@ -138,7 +138,7 @@ def _fewer(program: Program, iterable: cst.BaseExpression) -> Iterator[Edit]:
     for trips in (2, 3, 4):
         if len(given) in (2, 3):
             what = f"{trips} trips counted from 0 at line {line_number(program, iterable)}"
-            changes = (Replace(given[0], (str(trips),)), *map(Remove, positional[1:]))
+            changes: tuple[Change, ...] = (Replace(given[0], (str(trips),)), *map(Remove, positional[1:]))
             yield Edit(what, changes, 9, weight(program, *positional[1:]))
     for trips in (1, 2, 4):
         by: Template

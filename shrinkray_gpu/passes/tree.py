@@ -33,7 +33,8 @@ def once(work_out: Callable[[Program], T]) -> Callable[[Program], T]:
 @once
 def _in_order(program: Program) -> list[cst.CSTNode]:
     spans = program.spans
-    return sorted((node for node in program.parents if node in spans), key=lambda node: (spans[node][0], -spans[node][1]))
+    placed = [node for node in program.parents if node in spans]
+    return sorted(placed, key=lambda node: (spans[node][0], -spans[node][1]))
 
 
 def every(program: Program, *kinds: type[N]) -> list[N]:

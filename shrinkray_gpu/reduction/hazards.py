@@ -20,8 +20,8 @@ Node = cst.CSTNode
 _ALL, _RECEIVER = "all", "receiver"
 
 _OS = """
-remove unlink rmdir removedirs rename renames replace mkdir makedirs mkfifo link symlink truncate chmod chown open putenv
-system popen startfile kill killpg fork posix_spawn posix_spawnp execl execle execlp execv execve execvp execvpe
+remove unlink rmdir removedirs rename renames replace mkdir makedirs mkfifo link symlink truncate chmod chown open
+putenv system popen startfile kill killpg fork posix_spawn posix_spawnp execl execle execlp execv execve execvp execvpe
 spawnl spawnle spawnlp spawnlpe spawnv spawnve spawnvp spawnvpe
 """
 _SHUTIL = "rmtree move copy copy2 copyfile copyfileobj copymode copystat copytree make_archive unpack_archive chown"

@@ -11,7 +11,7 @@ _BEGINS_WITH_WORD = re.compile(rf"(?:{_OPERATORS.replace(' ', '|')})\b")
 
 def join(left: str, right: str) -> str:
     """Concatenate, with a space where two words would become one, or where libcst (not Python) wants one: it refuses
-    `in(a)[b]` and its like, and the next pass reads this text with libcst."""
+    `in(a if b else c)` and its like, and the next pass reads this text with libcst."""
     if not left or not right:
         return left + right
     last, first = left[-1], right[0]

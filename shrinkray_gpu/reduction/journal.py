@@ -89,10 +89,9 @@ class Journal:
             raise UsageError(f"Another shrink is at work in {folder}. Wait for it, or choose another --output.") from e
         try:
             lines = [] if restart else _whole_lines(log)
-            if len(lines) == 1:  # only a header: the original did not show its fault, or it ended before the search
-                lines = []
             if lines and not resume:
-                if any(line.get("event") == "end" for line in lines):
+                # Only a header: the original did not show its fault, or the tool ended before the search.
+                if len(lines) == 1 or any(line.get("event") == "end" for line in lines):
                     lines = []
                 else:
                     raise UsageError(

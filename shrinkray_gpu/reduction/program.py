@@ -137,7 +137,7 @@ def read_program(path: str | Path) -> Program:
     program = Program((Region(str(path), text),))
     try:
         _ = program.layout
-    except (cst.ParserSyntaxError, RecursionError) as error:
+    except (cst.ParserSyntaxError, cst.CSTValidationError, RecursionError) as error:
         raise UsageError(f"{path}: libcst cannot parse it ({str(error).splitlines()[0]})") from error
     return program
 
@@ -156,13 +156,20 @@ def normalised(text: str) -> str:
     head = text.split("\n", 2)[:2]
     for number, line in enumerate(head):
         found = _COOKIE.match(line)
-        if found and codecs.lookup(found[2]).name != "utf-8":
+        if found and not _is_utf8(found[2]):
             head[number] = f"{found[1]}utf-8{line[found.end() :]}"
             rest = text.split("\n", 2)[2:]
             text = "\n".join([*head, *rest])
         if found or not re.match(r"[ \t\f]*(#|$)", line):
             break
     return _without_form_feeds(text) if "\f" in text else text
+
+
+def _is_utf8(encoding: str) -> bool:
+    try:
+        return codecs.lookup(encoding).name == "utf-8"
+    except LookupError:
+        return False
 
 
 _STRETCH = re.compile(

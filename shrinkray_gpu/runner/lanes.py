@@ -125,7 +125,9 @@ class Lane:
                 self.kill()
                 streams.drain()
                 out, err = streams.texts()
-                return Run(mode, None, timed_out=True, seconds=spent, stdout=out, stderr=err, fresh=not self.used), "timeout", 0
+                fresh = not self.used
+                run = Run(mode, None, timed_out=True, seconds=spent, stdout=out, stderr=err, fresh=fresh)
+                return run, "timeout", 0
             if report is None:
                 status = self.exits.wait(self.name, 5.0)
                 streams.drain()

@@ -1,4 +1,4 @@
-"""Hands candidates to lanes: spare ones that are already warm, a worker for each preamble, a cold process when asked."""
+"""Hands candidates to lanes: spare ones that are warm already, a worker for each preamble, or a cold process."""
 
 from __future__ import annotations
 
@@ -43,7 +43,15 @@ class Pool:
     """
 
     def __init__(
-        self, script: Script, setup: Setup, *, mode: str, jobs: int, seconds: float, devices: tuple[str, ...] = (), extra: float = COLD
+        self,
+        script: Script,
+        setup: Setup,
+        *,
+        mode: str,
+        jobs: int,
+        seconds: float,
+        devices: tuple[str, ...] = (),
+        extra: float = COLD,
     ) -> None:
         self.script, self.setup, self.mode, self.jobs = script, setup, mode, jobs
         self.seconds = seconds

@@ -1,4 +1,4 @@
-"""What a worker can do once for all candidates: the imports at the top of the script, and the environment set before them."""
+"""What a worker can do once for all candidates: the imports on top of the script, and the environment before them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ def _settings(statement: ast.stmt) -> dict[str, str]:
     """`os.environ["K"] = "v"`, `os.environ.setdefault("K", "v")`, `os.environ.update(K="v")` with literal values."""
     match statement:
         case ast.Assign(
-            targets=[ast.Subscript(value=holder, slice=ast.Constant(value=str(key)))], value=ast.Constant(value=str(value))
+            targets=[ast.Subscript(value=holder, slice=ast.Constant(value=str(key)))],
+            value=ast.Constant(value=str(value)),
         ) if _is_environ(holder):
             return {key: value}
         case ast.Expr(
@@ -65,9 +66,9 @@ def _settings(statement: ast.stmt) -> dict[str, str]:
             )
         ) if _is_environ(holder):
             return {key: value}
-        case ast.Expr(value=ast.Call(func=ast.Attribute(value=holder, attr="update"), args=args, keywords=keywords)) if (
-            _is_environ(holder)
-        ):
+        case ast.Expr(
+            value=ast.Call(func=ast.Attribute(value=holder, attr="update"), args=args, keywords=keywords)
+        ) if _is_environ(holder):
             pairs: list[tuple[object, ast.expr]] = [(keyword.arg, keyword.value) for keyword in keywords]
             for table in args:
                 if isinstance(table, ast.Dict):

@@ -1,4 +1,4 @@
-"""A Run: what happened when one candidate was run. Facts only; whether they are interesting is the oracle's business."""
+"""A Run: what happened when one candidate was run. Facts only; what they mean is the oracle's business."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ class Launch:
     hash: str
     grid: tuple[int, ...]
     args: tuple[str, ...] = ()
-    """One description an argument, free of addresses: `f32[8, 64] s(64, 1) @0%16 #1a2b3c4d`, `i32 64`."""
+    """One description an argument, free of addresses: `i32 64`; for a tensor its dtype, shape, strides, offset in its
+    storage (in elements) and address modulo 128: `f32[8, 64] s(64, 1) +0 @0%128`. The virtual GPU adds a hash of the
+    content, `#1a2b3c4d`, or `#?` where a kernel that never ran would have written it."""
     synced: bool = False
     """Whether the host waited for the device after this launch and before the script ended."""
     fault: str = ""

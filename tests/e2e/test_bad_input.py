@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from .command import Said, shrink, shrinking
 from ..conftest import has_gpu
+from .command import Said, shrink, shrinking
 
 FAULTS = "rows = [1, 2, 3]\nprint('looking')\nprint(rows[7])\n"
 CUDA = "import torch\nx = torch.zeros(4, device='cuda')\ntorch.cuda.synchronize()\nraise IndexError('late')\n"
@@ -103,15 +103,15 @@ def test_a_missing_module(tmp_path: Path) -> None:
 def test_an_interpreter_without_torch(tmp_path: Path) -> None:
     bare = tmp_path / "bare"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
-    (tmp_path / "cuda.py").write_text(CUDA)
-    said = shrink("cuda.py", *INDEX, "--arch", "sm_90", "--python", bare / "bin" / "python", cwd=tmp_path)
+    (tmp_path / "on_gpu.py").write_text(CUDA)
+    said = shrink("on_gpu.py", *INDEX, "--arch", "sm_90", "--python", bare / "bin" / "python", cwd=tmp_path)
     check(said, 2, "does not run in", "the module torch", folder=tmp_path)
 
 
 @pytest.mark.skipif(has_gpu(), reason="needs a machine without a GPU")
 def test_cuda_without_a_gpu_hints_at_arch(tmp_path: Path) -> None:
-    (tmp_path / "cuda.py").write_text(CUDA)
-    check(shrink("cuda.py", *INDEX, cwd=tmp_path), 2, "finds no GPU", "--arch sm_90", folder=tmp_path)
+    (tmp_path / "on_gpu.py").write_text(CUDA)
+    check(shrink("on_gpu.py", *INDEX, cwd=tmp_path), 2, "finds no GPU", "--arch sm_90", folder=tmp_path)
 
 
 def test_a_timeout_shorter_than_the_run(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Candidates for the poison test: 240 programs that do to a warm lane what candidates do, good and bad, in a mixed order."""
+"""Candidates for the poison test: 240 programs that do to a warm lane what candidates do, in a mixed order."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def copying(shift: int, n: int, block: int) -> str:
 def tma(stages: int, tile: int, allocator: bool = True) -> str:
     """A descriptor load in a pipelined loop: misaligned for narrow tiles with several stages."""
     return (
-        f"{HEAD}{TMA}\n{ALLOCATOR if allocator else ''}x = torch.ones(8, 64, device='cuda')\ny = torch.zeros(8, device='cuda')\n"
+        f"{HEAD}{TMA}\n{ALLOCATOR if allocator else ''}"
+        "x = torch.ones(8, 64, device='cuda')\ny = torch.zeros(8, device='cuda')\n"
         f"total[(8,)](x, y, 8, 64, STAGES={stages}, TILE={tile})\n{SYNC}assert y.sum().item() == 512\n"
     )
 

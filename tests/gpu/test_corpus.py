@@ -19,7 +19,8 @@ CASE = ROOT / "corpus" / "tma_misaligned" / "failing.py"
 
 def shrink(*words: str) -> dict:  # type: ignore[type-arg]
     command = [sys.executable, "-m", "shrinkray_gpu", *words, "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"})
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout)  # type: ignore[no-any-return]
 

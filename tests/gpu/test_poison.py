@@ -26,7 +26,7 @@ pytestmark = pytest.mark.gpu
 def pool(folder: Path, mode: str, jobs: int, **setup: bool) -> Pool:
     environment = {**os.environ, "TRITON_CACHE_DIR": str(folder / "triton"), "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
     made = Setup(sys.executable, environment, ("torch", "triton"), (), str(folder), (str(folder),), **setup)
-    return Pool(Script(folder / "script.py", cwd=folder), made, mode=mode, jobs=jobs, seconds=10)
+    return Pool(Script(folder / "script.py", cwd=folder), made, mode=mode, jobs=jobs, seconds=8, extra=22)
 
 
 @pytest.mark.parametrize("spec", ["an illegal memory access", "misaligned address", "exception:AssertionError"])

@@ -78,7 +78,7 @@ def test_what_a_name_stands_for_is_part_of_the_key(play, name):
 
 
 def test_the_default_of_a_helpers_parameter_is_part_of_the_key(play):
-    one, two = (play(script("F = %d" % n, default=", f: tl.constexpr = F", factor="f")) for n in (2, 3))
+    one, two = (play(script(f"F = {n}", default=", f: tl.constexpr = F", factor="f")) for n in (2, 3))
     assert one.error == two.error == ""
     assert one.compiles[0]["ttir_key"] != two.compiles[0]["ttir_key"]
 

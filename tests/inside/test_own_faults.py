@@ -176,7 +176,6 @@ NEVER = {
     },
     "a negative bound": {"loop": "tl.range(0, n, num_stages=4)", "more": ", n", "values": ", -7"},
     "no programs": {"grid": 0},
-    "no stages": {"loop": "tl.range(0, 2)", "body": "tl.store(out, d.load([0, 0]).sum())", "grid": "1,) * 0 + (0"},
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 from shrinkray_gpu.runner.inside import printed, stages
 from shrinkray_gpu.runner.run import Run
@@ -137,19 +138,29 @@ def test_locations_are_stripped_at_any_depth():
     assert stages.without_locations(text) == "tt.func @k(%x: i32) {\n  %0 = arith.addi %x, %x : i32\n  tt.return\n}\n"
 
 
-def test_printed_reads_what_a_regular_file_got(tmp_path, capfd):
-    import os
+def test_what_is_printed_meanwhile_is_heard_and_still_arrives(capfd):
+    os.write(2, b"before ")
+    said, inner = printed.Listening(), printed.Listening()
+    with said:
+        os.write(2, b"early ")
+        printed.begin()
+        printed.begin()
+        os.write(2, b"meanwhile ")
+        with inner:
+            printed.begin()
+            os.write(1, b"inside ")
+        os.write(1, b"last ")
+    os.write(2, b"after")
+    assert (said.text, inner.text) == ("inside last meanwhile ", "inside ")
+    assert capfd.readouterr() == ("inside last ", "before early meanwhile after")
 
-    keep, path = os.dup(2), tmp_path / "err"
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT)
-    os.write(fd, b"before ")
-    os.dup2(fd, 2)
-    try:
-        before = printed.mark()
-        os.write(2, b"meanwhile")
-        assert printed.since(before) == "meanwhile"
-    finally:
-        os.dup2(keep, 2)
+
+def test_nothing_is_turned_aside_where_nothing_is_compiled():
+    before = os.readlink("/proc/self/fd/2")
+    with printed.Listening() as said:
+        assert os.readlink("/proc/self/fd/2") == before
+    printed.begin()
+    assert os.readlink("/proc/self/fd/2") == before and said.text == ""
 
 
 def test_renaming_a_variable_keeps_the_ttir_key(play):

@@ -38,3 +38,8 @@ def test_updates() -> None:
 def test_returns() -> None:
     found = offers(assignments, "def f():\n    return g()\n")
     assert set(found.values()) == {"def f():\n    g()\n", "def f():\n    return\n"}
+
+
+def test_a_name_that_is_read_stays() -> None:
+    assert "f()\nprint(x)\n" not in offers(assignments, "x = f()\nprint(x)\n").values()
+    assert "x = 1\nf()\nprint(x)\n" in offers(assignments, "x = 1\nx = f()\nprint(x)\n").values()

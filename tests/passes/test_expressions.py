@@ -19,7 +19,8 @@ from tests.passes.offers import SAMPLES, assert_subsets_parse, offered, program,
         ("y = xs[i + 1]", ["y = xs", "y = xs[i]", "y = xs[1]"]),
         ("y = -x", ["y = x"]),
         ("y = x.T", ["y = x"]),
-        ("y = f'{a}: {b:.2f}'", ["y = ''"]),
+        ("y = f'{a}: {b:.2f}'", ["y = ''", "y = a", "y = b"]),
+        ("f'loss {x.item():.6f}'", ["x.item()"]),
         ("if a and b: f()", ["if a: f()", "if True: f()", "if False: f()"]),
         ("y = [g(i) for i in range(9)]", ["y = [g(0)]"]),
         ("y = [g(i, k=i) for i in (u, v)]", ["y = [g(u, k=u)]"]),
@@ -69,6 +70,35 @@ def test_few_alternatives_for_one_place() -> None:
     edits = list(find(program("y = f(a + b, c + d, e + g)(h, i).j(k)[l]")))
     places = [change.node for edit in edits for change in edit.changes if isinstance(change, Replace)]
     assert max(places.count(place) for place in places) <= MOST
+
+
+KERNEL = """
+    @triton.jit
+    def kernel(x, n):
+        acc = tl.zeros([1, 4], tl.float32) + 2
+        for i in tl.range(0, n, n // 4):
+            acc += tl.sum(x.load([0, i]), axis=1)
+"""
+
+
+@pytest.mark.parametrize("by", ["acc = [1, 4] + 2", "acc = tl.float32 + 2", "acc = tl.zeros() + 2", "acc = 1 + 2"])
+def test_a_shape_or_a_type_is_no_value_in_a_kernel(by: str) -> None:
+    assert not any(by in after for after in results(find, KERNEL))
+
+
+@pytest.mark.parametrize("by", ["acc = 0 + 2", "acc = 2", "acc += tl.sum(x.load([0, i]))", "acc += x.load([0, i])"])
+def test_a_kernel_keeps_parts_of_its_values(by: str) -> None:
+    assert any(by in after for after in results(find, KERNEL))
+
+
+def test_no_loop_gets_a_step_of_zero() -> None:
+    assert not any("n, 0)" in after for after in results(find, KERNEL))
+    assert any("n, 1)" in after for after in results(find, KERNEL))
+
+
+def test_nothing_is_divided_by_zero() -> None:
+    assert "y = a // 0" not in results(find, "y = a // b.c")
+    assert "y = a // 1" in results(find, "y = a // b.c")
 
 
 def test_what_is_deleted_is_left_alone() -> None:

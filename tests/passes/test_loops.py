@@ -76,3 +76,8 @@ def test_while_once() -> None:
 def test_a_comprehension_of_one_element() -> None:
     found = offers(loops, "ys = [f(x, x=x.x) for x in (a + b, c)]\n")
     assert found["one element of the comprehension at line 1"] == "ys = [f(a + b, x=(a + b).x)]\n"
+
+
+def test_trips_are_counted_as_a_person_would() -> None:
+    found = offers(loops, "for i in tl.range(0, n, BLOCK, num_stages=3):\n    f(i)\n")
+    assert "for i in tl.range(2, num_stages=3):\n    f(i)\n" in found.values()

@@ -50,6 +50,10 @@ def test_floats_become_one_or_zero() -> None:
     assert results(find, "x = 1.0") == []
 
 
+def test_no_loop_gets_a_step_of_zero() -> None:
+    assert "for i in range(0, 9, 0):\n    f()" not in results(find, "for i in range(0, 9, 1): f()")
+
+
 def test_what_is_deleted_is_left_alone() -> None:
     assert results(find, "name = 'run%d' % 64\nshutil.rmtree(name)") == []
 

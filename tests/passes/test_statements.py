@@ -39,3 +39,14 @@ def test_everything_can_go() -> None:
 
 def test_a_lone_pass_is_not_offered_again() -> None:
     assert list(offers(statements, "def f():\n    pass\n")) == ["remove functiondef f at line 1"]
+
+
+def test_what_others_need_the_name_of_stays() -> None:
+    assert list(offers(statements, "import os\nx = 1\nprint(x, os)\n")) == ["remove expr at line 3"]
+    assert "remove assign at line 1" in offers(statements, "x = 1\nx = 2\nprint(x)\n")
+    assert "remove import at line 1" in offers(statements, "import os\n")
+
+
+def test_an_import_for_a_kernel_stays() -> None:
+    script = "import triton.language as tl\n\n@jit\ndef kernel(x):\n    tl.store(x, 0)\n"
+    assert not any("import" in what for what in offers(statements, script))

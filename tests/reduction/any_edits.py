@@ -63,10 +63,10 @@ def all_changes(program: Program, rng: random.Random) -> list[Change]:
     return out
 
 
-def random_edits(program: Program, rng: random.Random) -> list[Edit]:
+def random_edits(program: Program, rng: random.Random, most: int = 10_000) -> list[Edit]:
     """A few to very many edits of one to three changes each, in any order."""
     changes = all_changes(program, rng)
-    picked = rng.sample(changes, min(len(changes), rng.choice((1, 2, 3, 5, 8, 20, 60, 200, 10_000))))
+    picked = rng.sample(changes, min(len(changes), min(most, rng.choice((1, 2, 3, 5, 8, 20, 60, 200, 10_000)))))
     edits: list[Edit] = []
     while picked:
         size = min(len(picked), rng.choice((1, 1, 1, 2, 3)))

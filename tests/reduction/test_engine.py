@@ -313,12 +313,30 @@ def test_ctrl_c_leaves_the_best_so_far(tmp_path: Path) -> None:
 
 
 def test_stop_and_deadline(tmp_path: Path) -> None:
-    ticks = iter(range(1000))
     bench = Bench(has("s7 "))
     assert bench.reduce(LONG, tmp_path / "a", stop=lambda: len(bench.asked) > 4).ended == "stopped"
-    late = bench.reduce(LONG, tmp_path / "b", deadline=3.0, clock=lambda: float(next(ticks)))
+    slow = Bench(has("s7 "))  # each candidate takes a second
+    late = slow.reduce(LONG, tmp_path / "b", deadline=10.0, clock=lambda: float(len(slow.asked)))
     assert late.ended == "out of time"
+    assert 10 <= len(slow.asked) < 10 + 8
     assert (tmp_path / "b" / "best.py").read_text() == late.program.text
+
+
+def test_fine_passes_wait_for_the_coarse_ones(tmp_path: Path) -> None:
+    fine = Own("fine numbers", numbers.find, stage=1)
+    bench = Bench(has("s7 "))
+    bench.reduce(LONG.replace("s7 = 7", "s7 = 64"), tmp_path, passes=(fine, statements))
+    names = [event.pass_name for event in bench.events if event.kind == "accepted"]
+    assert names.index("fine numbers") == len(names) - names[::-1].index("statements"), "all statements go first"
+
+
+def test_an_edit_that_failed_in_the_same_line_waits_for_the_last_round(tmp_path: Path) -> None:
+    """`s1 = 64` cannot be smaller: asked once by round, were it not for the mark of its line."""
+    program = "s0 = 1\ns1 = 64\ns2 = 2\n"
+    bench = Bench(has("s1 = 64"))
+    bench.reduce(program, tmp_path, passes=(numbers, statements))
+    assert len(bench.asked) == len(set(bench.asked))
+    assert sum("s1 = 32" in text for text in bench.asked) <= 3
 
 
 # Passes of other kinds

@@ -75,6 +75,17 @@ def test_what_is_not_python_is_told_in_one_line(read, data: bytes, words: str) -
     assert "\n" not in str(caught.value) and "script.py" in str(caught.value)
 
 
+def test_what_libcst_cannot_parse_is_told_too(read) -> None:  # type: ignore[no-untyped-def]
+    """Both are Python: libcst 1.9 knows no parentheses around an annotated target, and wants a space after `in`."""
+    for source in (b"(x): int = 1\n", b"a in(b if c else d)\n"):
+        with pytest.raises(UsageError, match="libcst cannot parse it"):
+            read(source)
+
+
+def test_an_unknown_cookie_in_a_candidate_is_no_error() -> None:
+    assert Program.from_text("# coding: nonsense\n").text == "# coding: utf-8\n"
+
+
 def test_a_missing_file_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No such file"):
         read_program(tmp_path / "nowhere.py")

@@ -448,9 +448,9 @@ class TestConflicts:
         assert effective(case.program, [Edit("", (Remove(case("a", cst.Name)),))]) == []
 
 
-def check(program: Program, seed: int) -> None:
+def check(program: Program, seed: int, most: int = 10_000) -> None:
     """Any subset of anything, and what Python and libcst say of the text."""
-    edits = random_edits(program, random.Random(seed))
+    edits = random_edits(program, random.Random(seed), most)
     text = render(program, edits).text
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)
@@ -476,7 +476,7 @@ def test_any_subset_of_any_edits_parses(path: Path, seed: int) -> None:
 LIBRARY = Path(sysconfig.get_paths()["stdlib"])
 SOME_MODULES = (
     "abc bisect calendar cmd code codeop colorsys configparser contextlib copy csv dataclasses dis enum fnmatch"
-    " fractions functools glob graphlib heapq keyword nntplib pprint queue random reprlib shlex statistics string"
+    " fractions functools glob graphlib heapq keyword pprint queue random reprlib shlex statistics string"
     " textwrap types weakref asyncio/taskgroups asyncio/streams test/test_patma test/test_fstring"
 ).split()
 
@@ -487,8 +487,8 @@ def test_so_it_does_for_the_standard_library(name: str) -> None:
     path = LIBRARY / f"{name}.py"
     if not path.exists():
         pytest.skip("not in this Python")
-    for seed in range(8):
-        check(program_at(path), seed)
+    for seed in range(4):
+        check(program_at(path), seed, most=200)
 
 
 @pytest.mark.parametrize("path", NASTY, ids=lambda path: path.name)
@@ -506,7 +506,7 @@ def test_the_table_of_places_names_real_fields() -> None:
 
 @pytest.mark.parametrize("path", NASTY, ids=lambda path: path.name)
 def test_whatever_is_removed_is_gone(path: Path) -> None:
-    """One removal at a time is never dropped, and shows, but for a `pass` that has to be and a `*` that stays needed."""
+    """One removal at a time is never dropped, and shows, but for a `pass` that must be and a `*` still needed."""
     program = program_at(path)
     for node in program.layout.outer:
         if not isinstance(node, REMOVABLE) or isinstance(node, cst.ParamStar):

@@ -57,11 +57,13 @@ def test_a_script_sees_what_a_plain_run_shows_it(pool: Pool) -> None:
 
 
 def test_the_plain_run_says_the_same(pool: Pool) -> None:
-    source = "import sys, inspect\ndef f(): return 1\nprint(__name__, __file__, sys.argv, sys.path[0], inspect.getsource(f))"
+    source = "import sys, inspect\ndef f(): return 1\n"
+    source += "print(__name__, __file__, sys.argv, sys.path[0], inspect.getsource(f))"
     pool.script.path.write_text(source)
     import subprocess
 
-    plain = subprocess.run([sys.executable, str(pool.script.path), "--n", "3"], capture_output=True, text=True, check=True)
+    command = [sys.executable, str(pool.script.path), "--n", "3"]
+    plain = subprocess.run(command, capture_output=True, text=True, check=True)
     assert pool.run(source).stdout == plain.stdout
 
 
@@ -98,7 +100,8 @@ def test_an_exception_is_told_with_its_line_and_ancestors(pool: Pool) -> None:
 def test_a_hang_is_ended_with_all_that_it_started(pool: Pool) -> None:
     pool.run("pass")
     pool.seconds = 1.5
-    run = pool.run("import os, subprocess\nprint(subprocess.Popen(['sleep', '1000']).pid, flush=True)\nwhile True: pass")
+    child = "subprocess.Popen(['sleep', '1000'])"
+    run = pool.run(f"import os, subprocess\nprint({child}.pid, flush=True)\nwhile True: pass")
     assert run.timed_out and run.exit is None
     assert gone(int(run.stdout))
 
@@ -165,7 +168,10 @@ LEAKS = {
     "path": ("import sys; sys.path.insert(0, '/left')", "import sys; assert '/left' not in sys.path"),
     "module": ("import sys; sys.modules['left'] = sys", "import sys; assert 'left' not in sys.modules"),
     "global": ("left = 1", "import __main__; assert not hasattr(__main__, 'left')"),
-    "seed": ("import random; random.seed(1)", "import random; a = random.random(); random.seed(1); assert a != random.random()"),
+    "seed": (
+        "import random; random.seed(1)",
+        "import random; a = random.random(); random.seed(1); assert a != random.random()",
+    ),
     "filter": ("import warnings; warnings.simplefilter('error')", "import warnings; warnings.warn('x')"),
     "builtin": ("import builtins; builtins.len = lambda x: 0", "assert len('abc') == 3"),
     "patch": ("import os; os.getpid = lambda: 0", "import os; assert os.getpid()"),
@@ -174,8 +180,14 @@ LEAKS = {
         "import threading; assert threading.active_count() == 1",
     ),
     "recursion": ("import sys; sys.setrecursionlimit(77)", "import sys; assert sys.getrecursionlimit() != 77"),
-    "stream": ("import sys, io; sys.stdout = io.StringIO()", "import sys, io; assert not isinstance(sys.stdout, io.StringIO)"),
-    "handler": ("import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)", "import signal; assert signal.getsignal(2) != signal.SIG_IGN"),
+    "stream": (
+        "import sys, io; sys.stdout = io.StringIO()",
+        "import sys, io; assert not isinstance(sys.stdout, io.StringIO)",
+    ),
+    "handler": (
+        "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)",
+        "import signal; assert signal.getsignal(2) != signal.SIG_IGN",
+    ),
 }
 
 

@@ -6,7 +6,8 @@ from shrinkray_gpu.runner.preamble import read
 
 
 def test_imports_at_the_top_in_order() -> None:
-    source = "import torch, os.path\nfrom triton.language import arange\ntry:\n    import helion\nexcept ImportError: pass\n"
+    source = "import torch, os.path\nfrom triton.language import arange\n"
+    source += "try:\n    import helion\nexcept ImportError: pass\n"
     assert read(source).imports == ("torch", "os.path", "triton.language", "helion")
 
 

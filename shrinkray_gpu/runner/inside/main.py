@@ -1,4 +1,4 @@
-"""Start of a worker: `python main.py [--cold] FD`. Makes this folder importable as `shrinkray_inside`, and nothing else."""
+"""Start of a worker: `python main.py [--cold] FD`. Makes this folder importable as `shrinkray_inside`; no more."""
 
 import importlib
 import importlib.util

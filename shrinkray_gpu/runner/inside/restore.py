@@ -151,7 +151,7 @@ def _triton() -> Callable[[], str] | None:
         if hasattr(slot, "set"):
             slot.set(held)
         else:
-            setattr(allocation, "_allocator", held)
+            setattr(allocation, "_allocator", held)  # noqa: B010 (the name that is there up to Triton 3.5)
         same = active is (getattr(driver, "_active", None) or getattr(driver, "active", None))
         return "" if same else "Triton's driver was replaced"
 

@@ -1,4 +1,4 @@
-"""Runs one script as `python FILE ARGS...` would: a real `__main__`, its own argv, its source where inspect finds it."""
+"""Runs one script as `python FILE ARGS...` would: a real `__main__`, its own argv, its source for inspect."""
 
 from __future__ import annotations
 
@@ -91,4 +91,5 @@ def _text(error: BaseException) -> str:
 
 
 def _name(kind: type) -> str:
-    return kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
+    plain = kind.__module__ in ("builtins", "__main__")
+    return kind.__qualname__ if plain else f"{kind.__module__}.{kind.__qualname__}"

@@ -1,7 +1,7 @@
 """Whether a script reads a global name that nothing in it binds: kernels compiled before would hide that.
 
-Triton's cache key holds a kernel's text and the values of its globals, but not the fact that `tl` is no longer imported:
-such a candidate hits the cache, "works" here, and dies of a NameError in a fresh process with an empty cache.
+Triton's cache key holds a kernel's text and the values of its globals, but not that `tl` is no longer imported: such a
+candidate hits the cache, "works" here, and dies of a NameError in a fresh process with an empty cache.
 """
 
 from __future__ import annotations

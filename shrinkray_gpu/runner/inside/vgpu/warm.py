@@ -23,8 +23,8 @@ def warm(x, n, B: tl.constexpr):
 
 
 def up(arch: int, *, operations: bool = True) -> None:
-    """`operations` also warms torch; not before a fork that will use a real GPU, since `backward` counts the devices and
-    so starts CUDA."""
+    """`operations` also warms torch; not before a fork that will use a real GPU, since `backward` counts the devices
+    and so starts CUDA."""
     from ..watch import Watch
     from . import virtual
 
