@@ -92,6 +92,8 @@ class Lane:
         self.device: dict[str, Any] = {}
         """Of a lane with a CUDA context: `name`, `arch`, and `free` bytes of memory when it came up."""
         self.used = 0
+        self.trouble = ""
+        """Why it did not come up."""
 
     def wait_ready(self, seconds: float) -> bool:
         """Wait for the process to come up. False if it died or hangs."""
@@ -100,11 +102,13 @@ class Lane:
         self.link.settimeout(seconds)
         try:
             hello, _ = wire.receive(self.link)
-        except (OSError, wire.Closed):
+        except (OSError, wire.Closed) as error:
+            self.trouble = f"a lane did not come up: {error or 'its process ended'}"
             return False
         self.link.settimeout(None)
         if "broken" in hello:
-            raise RuntimeError(f"a lane failed to come up: {hello['broken']}")
+            self.trouble = f"a lane did not come up: {hello['broken'].strip()}"
+            return False
         self.pid, self.confined = hello["hello"], hello["confined"]
         self.device = hello["device"]
         return True
@@ -239,7 +243,8 @@ def cold(setup: Setup, request: Request, *, seconds: float) -> Run:
     """Run a candidate in a new process of its own, with nothing imported before it."""
     process, link = _start(setup, "--cold")
     exits = Exits()
-    threading.Thread(target=lambda: exits.report(0, process.wait()), daemon=True).start()
+    reaper = threading.Thread(target=lambda: exits.report(0, process.wait()), daemon=True)
+    reaper.start()
     lane = Lane(link, 0, exits)
     try:
         wire.send(link, setup.message())
@@ -249,7 +254,7 @@ def cold(setup: Setup, request: Request, *, seconds: float) -> Run:
         return lane.run(request, mode="cold", seconds=seconds)[0]
     finally:
         lane.kill()
-        exits.wait(0, 5.0)
+        reaper.join(5.0)
         assert process.stderr is not None
         process.stderr.close()
 

@@ -85,10 +85,13 @@ class Pool:
         if self.mode == "cold":
             return self.cold(source, values=values, capture=capture)
         stock = self._stock(source, self._device())
-        for _ in range(2):
+        trouble = ""
+        for _ in range(3):
             lane = stock.take(fresh)
             if not lane.wait_ready(START):
+                trouble = lane.trouble
                 lane.kill()
+                stock.release()
                 continue
             if lane.device:
                 self.arch, self.device_name = lane.device["arch"], lane.device["name"]
@@ -100,7 +103,8 @@ class Pool:
             stock.give_back(lane, again=not over and self.reuse)
             if not run.trouble:
                 return run
-        return Run(mode=self.mode, exit=None, trouble="no lane came up")
+            trouble = run.trouble
+        return Run(mode=self.mode, exit=None, trouble=trouble)
 
     def cold(self, source: str, *, values: bool = False, capture: bool = False) -> Run:
         """Run a candidate in a process of its own, nothing imported and no kernel compiled beforehand."""
@@ -155,6 +159,7 @@ class _Stock:
     def __init__(self, worker: Worker, spares: int) -> None:
         self.worker = worker
         self.lock = threading.Lock()
+        self.most = spares
         self.clean: deque[Lane] = deque()
         self.spares: deque[Lane] = deque(worker.spawn() for _ in range(spares))
         self.closed = False
@@ -170,10 +175,17 @@ class _Stock:
 
     def give_back(self, lane: Lane, *, again: bool) -> None:
         with self.lock:
-            if again and not self.closed:
+            if again and not self.closed and len(self.clean) < self.most:  # each holds a context of 0.5 GB
                 self.clean.append(lane)
                 return
         lane.kill()
+
+    def release(self) -> None:
+        """End the idle lanes that were used before: their contexts hold memory that a fresh one may want."""
+        with self.lock:
+            for lane in self.clean:
+                lane.kill()
+            self.clean.clear()
 
     def close(self) -> None:
         with self.lock:

@@ -23,7 +23,7 @@ import time
 import traceback
 from typing import Any
 
-from . import confine, device, stage, unbound, wire
+from . import confine, device, stage, wire
 
 DIE_WITH_PARENT = 1
 
@@ -224,8 +224,6 @@ class _Lane:
 
     def _run(self, request: dict[str, Any]) -> dict[str, Any]:
         os.chdir(request["cwd"])
-        if unbound.unbound(request["source"]):
-            os.environ["TRITON_ALWAYS_COMPILE"] = "1"
         arch, watching = self.setup["arch"], request["watch"]
         saw = _Saw()
         if request["values"]:
