@@ -65,7 +65,7 @@ class Progress:
         self.started = now
         self.drawn = now - REDRAW if self.terminal else now
         if self.terminal:
-            shape = "{percentage:3.0f}% gone |{bar:12}| {postfix}"
+            shape = "{percentage:3.0f}% gone |{bar:12}| {desc}"
             self.bar = tqdm(total=self.total, leave=False, dynamic_ncols=True, bar_format=shape, file=self.stream)
 
     def _draw(self, event: Event, judge: Judge, seconds: float) -> None:
@@ -80,9 +80,7 @@ class Progress:
             self._write(f"{seconds:7.0f} s  {words}")
         else:
             self.bar.n = max(0, self.total - self.tokens)
-            # `postfix` begins with ", " in tqdm's formats unless it is set as it is.
-            self.bar.postfix = words
-            self.bar.refresh()
+            self.bar.set_description_str(words)
 
     def _step(self, event: Event, seconds: float) -> str:
         what = {"round": f"round {event.round}", "note": event.text}.get(

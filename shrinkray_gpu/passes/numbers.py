@@ -51,7 +51,7 @@ def together(program: Program, above: int = 0) -> Iterator[Edit]:
     integers = [node for node in every(program, cst.Integer) if node.evaluated_value >= above]
     floor = _smallest_legal_tile(program)
     yield from _clamped(integers)
-    yield from _equal(integers, floor)
+    yield from _equal(program, integers, floor)
     yield from _multiples(integers, floor)
 
 
@@ -91,11 +91,12 @@ def _clamped(integers: list[cst.Integer]) -> Iterator[Edit]:
                        level=JOINT)
 
 
-def _equal(integers: list[cst.Integer], floor: int) -> Iterator[Edit]:
+def _equal(program: Program, integers: list[cst.Integer], floor: int) -> Iterator[Edit]:
     for number, nodes in _by_value(integers).items():
         if len(nodes) > 1:
             for smaller in offers(number, floor=floor)[:MOST_JOINT]:
-                yield _set(list(nodes), str(smaller), JOINT)
+                if smaller or not any(is_step(program, node) for node in nodes):
+                    yield _set(list(nodes), str(smaller), JOINT)
 
 
 def _multiples(integers: list[cst.Integer], floor: int) -> Iterator[Edit]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ..conftest import has_gpu
-from .command import Said, shrink, shrinking
+from .command import Said, shrink, shrinking, step
 
 FAULTS = "rows = [1, 2, 3]\nprint('looking')\nprint(rows[7])\n"
 CUDA = "import torch\nx = torch.zeros(4, device='cuda')\ntorch.cuda.synchronize()\nraise IndexError('late')\n"
@@ -138,9 +138,8 @@ def test_two_at_work_in_one_folder(tmp_path: Path) -> None:
 
 
 def test_an_unfinished_reduction_is_not_begun_anew_unasked(script: Path) -> None:
-    first = shrink("failing.py", *INDEX, "--max-time", "0.001", cwd=script.parent)
-    assert first.code == 0 and "out of time" in first.out
-    (script.parent / "repro_failing.py").unlink()
+    with shrinking("failing.py", *INDEX, "--verbose", cwd=script.parent) as process:
+        assert step(process, 1)
     said = shrink("failing.py", *INDEX, cwd=script.parent)
     check(said, 2, "--resume to go on with it or --restart", folder=script.parent)
     said = shrink("failing.py", "--oracle", "exit:1", "--resume", cwd=script.parent)

@@ -52,6 +52,7 @@ def test_floats_become_one_or_zero() -> None:
 
 def test_no_loop_gets_a_step_of_zero() -> None:
     assert "for i in range(0, 9, 0):\n    f()" not in results(find, "for i in range(0, 9, 1): f()")
+    assert not any(", 0)" in after for after in results(find, "for i in range(0, 100, 100): f()"))
 
 
 def test_what_is_deleted_is_left_alone() -> None:
