@@ -112,6 +112,7 @@ def reduce_program(
     lifts: Callable[[], Sequence[str]] | None = None,
     instrument: Callable[[Program], Program] | None = None,
     confirm: Callable[[Program], Pending] | None = None,
+    checkpoint: int = 200,
     layout: Callable[[str], str] | None = None,
     progress: Callable[[Event], None] = lambda event: None,
     insist: Callable[[bool], None] = lambda on: None,
@@ -127,7 +128,8 @@ def reduce_program(
 ) -> Reduction:
     """Reduce `program`, which faults, to the smallest program found that still does.
 
-    `judge` gets candidates and gives Verdicts in the same order; `confirm` starts a cold run beside the search;
+    `judge` gets candidates and gives Verdicts in the same order; `confirm` starts a cold run beside the search, one
+    for every `checkpoint` candidates and one at the end;
     `watch` runs an instrumented program and gives the values seen; `lifts` makes scripts of the faulty launch;
     `insist` tells the judge that the last round has come (or is over), where a provisional "no" is asked again.
     `flaky`: a "no" is never final. `deadline` is in terms of `clock`. Ctrl-C in the judge, `stop` and `deadline` end
@@ -142,6 +144,7 @@ def reduce_program(
         lifts=lifts,
         instrument=instrument,
         confirm=confirm,
+        checkpoint=checkpoint,
         progress=progress,
         insist=insist,
         seed=seed,
@@ -179,6 +182,7 @@ class _Engine:
         lifts: Callable[[], Sequence[str]] | None,
         instrument: Callable[[Program], Program] | None,
         confirm: Callable[[Program], Pending] | None,
+        checkpoint: int,
         progress: Callable[[Event], None],
         insist: Callable[[bool], None],
         seed: int,
@@ -194,7 +198,7 @@ class _Engine:
         self.current = self.best = self.verified = program
         self.passes, self.judge, self.journal = passes, judge, journal
         self.lifts = lifts
-        self.watch, self.instrument, self.confirm = watch, instrument, confirm
+        self.watch, self.instrument, self.confirm, self.checkpoint = watch, instrument, confirm, checkpoint
         self.progress, self.insist = progress, insist
         self.width, self.eager, self.flaky, self.keep = width, eager, flaky, keep
         self.stop, self.deadline, self.clock = stop, deadline, clock
@@ -216,7 +220,7 @@ class _Engine:
         self.asked: _Asked | None = None
         self.refuted: set[str] = set()
         self.trusted: set[str] = set()
-        self.interval, self.since = 1, 0
+        self.next_check = 0
 
     def reduce(self, layout: Callable[[str], str] | None) -> Reduction:
         ended: Literal["done", "stopped", "out of time", "interrupted"] = "done"
@@ -292,6 +296,10 @@ class _Engine:
             progressed = self._round(self.passes)
             if progressed or (self.put_off and not self.thorough):
                 self._be_thorough(not progressed)
+                if self.thorough and self.confirm is not None:
+                    self._settle()
+                    if self.chain:  # most likely the end: have it confirmed while the last round goes on
+                        self._ask_cold()
                 continue
             if self._sure():
                 return
@@ -459,11 +467,12 @@ class _Engine:
         return kept
 
     def _lay_out(self, layout: Callable[[str], str]) -> None:
-        """The last step: order for the reader. It may be larger, but it must fault, in a cold process too."""
+        """The last step: order for the reader. It may be larger, but it must fault, in a cold process too where it is
+        other code (imports that moved) and not the same in another shape."""
         candidate = self.current.with_text(layout(self.current.text))
         if candidate.text == self.current.text or not self._ask([candidate], smaller_than=None)[0]:
             return
-        if self.confirm is not None and not self._cold(candidate).faults:
+        if self.confirm is not None and candidate.key != self.current.key and not self._cold(candidate).faults:
             return
         self.pass_name = "layout"
         self._accept(candidate, smaller=False)
@@ -475,15 +484,19 @@ class _Engine:
         """One answer a candidate: for free where that is possible, from the judge otherwise."""
         answers: list[bool | None] = [None] * len(candidates)
         waiting: dict[str, list[int]] = {}
+        recalled: set[str] = set()
         for index, candidate in enumerate(candidates):
             settled = self._for_free(candidate, smaller_than)
             if settled is None:
                 waiting.setdefault(candidate.key, []).append(index)
+            elif isinstance(settled, bool):
+                answers[index] = settled
             else:
-                answers[index] = settled if isinstance(settled, bool) else self._believe(settled)
+                answers[index] = self._believe(settled)
+                recalled.add(candidate.key)
         if self.budget is not None and self.considered >= self.budget:
             raise _Enough
-        self.considered += len(waiting)
+        self.considered += len(waiting) + len(recalled)  # the same in a replay, where all are recalled
         if waiting:
             self._check_stop()
             batch = [candidates[places[0]] for places in waiting.values()]
@@ -516,7 +529,6 @@ class _Engine:
         known = self.journal.recall(candidate.key, insist=self.thorough)
         if known is not None:
             self.free["judged before"] += 1
-            self.considered += 1
         return known
 
     def _smaller(self, candidate: Program, than: Program) -> bool:
@@ -553,20 +565,20 @@ class _Engine:
     # Cold confirmations
 
     def _checkpoint(self) -> None:
-        """At the end of a pass: look at the cold run asked for last time, and ask for the next, at growing intervals.
+        """At the end of a pass: look at the cold run asked for last time, if it has had time, and ask for the next.
 
-        A verdict is taken here or not at all, and waited for if need be: the course does not depend on when it came.
+        A cold process takes seconds, so its verdict is looked at so many candidates later, when it should be there. It is
+        taken here or not at all, and waited for if need be: the course does not depend on when it came.
         """
-        if self.confirm is None or not self.chain:
-            return
-        self.since += 1
-        if self.since < self.interval:
+        if self.confirm is None or self.considered < self.next_check:
             return
         self._settle()
-        self.since = 0
-        self.interval = min(16, self.interval * 2)
         if self.chain:
-            self.asked = self._start_cold(self.current)
+            self._ask_cold()
+
+    def _ask_cold(self) -> None:
+        self.asked = self._start_cold(self.current)
+        self.next_check = self.considered + self.checkpoint
 
     def _settle(self) -> None:
         """Take the verdict of the cold run that is out, if any."""
@@ -584,7 +596,7 @@ class _Engine:
         rollbacks = self.rollbacks
         self._settle()
         if self.confirm is not None and self.chain:
-            self.asked = self._start_cold(self.current)
+            self._ask_cold()
             self._settle()
         return self.rollbacks == rollbacks
 
@@ -611,7 +623,6 @@ class _Engine:
         self.refuted -= self.trusted | {self.verified.key}
         self.chain.clear()
         self.rollbacks += 1
-        self.interval, self.since = 1, 0
         self.current = self.best = self.verified
         self.journal.best(self.best, size=self.best.size, by="rollback", smaller=False)
         self._tell("rolled back", "a cold run did not show the fault")
