@@ -141,8 +141,8 @@ def reduce(
                 lifts=_lifts(program, judge, say) if plan.oracle.needs_run and "lift" not in options.skip else None,
                 instrument=lambda watched: instrument(watched, watchable(watched)),
                 confirm=judge.confirm if plan.mode != "cold" else None,
-                # Without a GPU a cold process takes seconds of the two or three cores that there are: one at the end.
-                checkpoint=200 if plan.gpu else 1 << 30,
+                probe=judge.probe if plan.dry_predicts else None,
+                checkpoint=_checkpoint(plan),
                 layout=layout,
                 progress=lambda event: progress(event, judge),
                 insist=judge.insist,
@@ -243,6 +243,15 @@ def _plan(
         devices=_devices(setup),
         mode=options.mode,
     )
+
+
+def _checkpoint(plan: planning.Plan) -> int:
+    """Candidates between two confirmations, so many that a confirmation is there when it is looked at."""
+    if plan.dry_predicts:
+        return 50  # in a lane: half a second
+    if plan.gpu:
+        return 200  # in a cold process: five
+    return 1 << 30  # a cold process takes seconds of the few cores that judge the candidates: one at the end
 
 
 def _jobs(options: Options) -> int:

@@ -7,12 +7,11 @@ passes want to take apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import libcst as cst
 
 from shrinkray_gpu.passes.calls import Function, all_parameters, functions, matches
-from shrinkray_gpu.passes.danger import harmless
 from shrinkray_gpu.passes.literals import code, is_literal, is_scalar, last_name, value_of
 from shrinkray_gpu.passes.pinning import assigned, parameter_pinned, replaced
 from shrinkray_gpu.passes.scoping import Binding, bindings, readers
@@ -24,11 +23,7 @@ _TENSOR = {"shape", "dtype", "device", "grad", "size", "stride", "data", "T", "n
 _PURE = (cst.Name, cst.Attribute, cst.BinaryOperation, cst.UnaryOperation, cst.Comparison, cst.Tuple)
 
 
-def find(program: Program) -> Iterable[Edit]:
-    return harmless(program, _edits(program))  # an expression that moves past an assignment may name another folder
-
-
-def _edits(program: Program) -> Iterator[Edit]:
+def find(program: Program) -> Iterator[Edit]:
     known = bindings(program)
     yield from _variables(program, known)
     yield from _tables(program, known)

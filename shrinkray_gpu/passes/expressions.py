@@ -7,11 +7,10 @@ which frees the definitions of all names in it. Masks and `other=` belong to the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import libcst as cst
 
-from shrinkray_gpu.passes.danger import harmless
 from shrinkray_gpu.passes.kernels import in_kernel
 from shrinkray_gpu.passes.literals import code, is_scalar, last_name
 from shrinkray_gpu.passes.loops import is_step
@@ -31,11 +30,7 @@ _WHOLE = (cst.Arg, cst.Assign, cst.AnnAssign, cst.Return, cst.Element, cst.Index
 """Where a lone name may become 0; as an operand it goes with its operator."""
 
 
-def find(program: Program) -> Iterable[Edit]:
-    return harmless(program, _edits(program))
-
-
-def _edits(program: Program) -> Iterator[Edit]:
+def find(program: Program) -> Iterator[Edit]:
     modules = {read for binding in bindings(program) if binding.imported for read in binding.reads}
     own = {binding.name for binding in bindings(program)
            if isinstance(binding.places[0], (cst.FunctionDef, cst.ClassDef))}

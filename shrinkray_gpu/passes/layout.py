@@ -9,18 +9,17 @@ or the result would not be the same program, the text stays as it is.
 from __future__ import annotations
 
 import ast
-import dataclasses
 import io
 import re
 import sys
 import tokenize
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import libcst as cst
 
-WIDTH = 100
-_Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
-_EQUAL = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+from shrinkray_gpu.passes.spacing import is_obeyed, kept, spaced
+from shrinkray_gpu.passes.wrapping import wrapped_lines
+
 _DEFINITION = (cst.FunctionDef, cst.ClassDef)
 
 
@@ -28,10 +27,10 @@ def layout(text: str) -> str:
     """The same program, laid out anew."""
     try:
         module = cst.parse_module(text)
-        plain = module.visit(_Plain())
+        plain = spaced(module).visit(_Statements())
         assert isinstance(plain, cst.Module)
         body = _paragraphs(_imports_first(list(plain.body)), outermost=True)
-        laid_out = _wrapped_lines(plain.with_changes(body=body, header=_kept(module.header), footer=[]).code)
+        laid_out = wrapped_lines(plain.with_changes(body=body, header=kept(module.header), footer=[]).code)
         if _meaning(laid_out) == _meaning(text) and _directives(laid_out) == _directives(text):
             return laid_out
     except (cst.ParserSyntaxError, SyntaxError, tokenize.TokenError, RecursionError):
@@ -39,38 +38,8 @@ def layout(text: str) -> str:
     return _tidy(text)
 
 
-class _Plain(cst.CSTTransformer):
-    """Whitespace, commas and quotes as libcst itself would write them; one statement a line."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._f_strings = 0
-
-    def on_leave(self, original: cst.CSTNode, updated: object) -> object:  # type: ignore[override]
-        updated = super().on_leave(original, updated)  # type: ignore[type-var]
-        if not isinstance(updated, cst.CSTNode) or isinstance(updated, (cst.BaseParenthesizableWhitespace, cst.Module)):
-            return updated
-        fresh: dict[str, object] = {}
-        for field in dataclasses.fields(updated):
-            if field.name.startswith("whitespace") or field.name in ("comma", "semicolon", "equal", "indent"):
-                if field.default is not dataclasses.MISSING:
-                    fresh[field.name] = field.default
-                elif field.default_factory is not dataclasses.MISSING:
-                    fresh[field.name] = field.default_factory()
-            elif field.name in ("leading_lines", "lines_after_decorators"):
-                fresh[field.name] = _kept(getattr(updated, field.name))
-            elif field.name == "footer":
-                fresh[field.name] = _kept(getattr(updated, field.name))
-            elif field.name in ("trailing_whitespace", "header"):
-                fresh[field.name] = _trailing(getattr(updated, field.name))
-        if isinstance(updated, (cst.With, cst.ImportFrom, cst.ClassDef)):
-            fresh.update({name: cst.MaybeSentinel.DEFAULT if not isinstance(updated, cst.ImportFrom) else None
-                          for name in ("lpar", "rpar")})  # fmt: skip
-        if isinstance(updated, cst.Arg) and updated.keyword is not None:
-            fresh["equal"] = _EQUAL
-        if isinstance(updated, cst.Param) and updated.default is not None and updated.annotation is None:
-            fresh["equal"] = _EQUAL
-        return updated.with_changes(**fresh)
+class _Statements(cst.CSTTransformer):
+    """One statement a line, in paragraphs."""
 
     def leave_IndentedBlock(self, original: cst.IndentedBlock, updated: cst.IndentedBlock) -> cst.IndentedBlock:
         return updated.with_changes(body=_paragraphs(_one_a_line(updated.body), outermost=False))
@@ -82,49 +51,6 @@ class _Plain(cst.CSTTransformer):
 
     def leave_Module(self, original: cst.Module, updated: cst.Module) -> cst.Module:
         return updated.with_changes(body=_one_a_line(updated.body), default_indent="    ")
-
-    def visit_FormattedString(self, node: cst.FormattedString) -> None:
-        self._f_strings += 1
-
-    def leave_SimpleString(self, original: cst.SimpleString, updated: cst.SimpleString) -> cst.SimpleString:
-        inside = updated.raw_value
-        if self._f_strings:
-            return updated  # the outer quotes may not come again within before Python 3.12
-        if updated.quote == "'" and '"' not in inside and "\\" not in inside:
-            return updated.with_changes(value=f'{updated.prefix}"{inside}"')
-        return updated
-
-    def leave_FormattedString(self, original: cst.FormattedString, updated: cst.FormattedString) -> cst.FormattedString:
-        self._f_strings -= 1
-        code = cst.Module([]).code_for_node(original)
-        if updated.start.endswith("'") and updated.end == "'" and '"' not in code and "\\" not in code:
-            return updated.with_changes(start=f'{updated.start[:-1]}"', end='"')
-        return updated
-
-    def leave_Assign(self, original: cst.Assign, updated: cst.Assign) -> cst.Assign:
-        return updated.with_changes(value=_bare(updated.value))
-
-    def leave_AugAssign(self, original: cst.AugAssign, updated: cst.AugAssign) -> cst.AugAssign:
-        return updated.with_changes(value=_bare(updated.value))
-
-    def leave_Return(self, original: cst.Return, updated: cst.Return) -> cst.Return:
-        return updated if updated.value is None else updated.with_changes(value=_bare(updated.value))
-
-    def leave_Expr(self, original: cst.Expr, updated: cst.Expr) -> cst.Expr:
-        return updated.with_changes(value=_bare(updated.value))
-
-    def leave_Arg(self, original: cst.Arg, updated: cst.Arg) -> cst.Arg:
-        return updated.with_changes(value=_bare(updated.value))
-
-    def leave_If(self, original: cst.If, updated: cst.If) -> cst.If:
-        return updated.with_changes(test=_bare(updated.test))
-
-
-def _bare(value: cst.BaseExpression) -> cst.BaseExpression:
-    """Without parentheses that only held lines together."""
-    if isinstance(value, (cst.Tuple, cst.GeneratorExp, cst.NamedExpr, cst.Yield, cst.Await)) or not value.lpar:
-        return value
-    return value.with_changes(lpar=[], rpar=[])
 
 
 def _one_a_line(body: Sequence[cst.BaseStatement]) -> list[cst.BaseStatement]:
@@ -166,8 +92,7 @@ def _paragraphs(body: Sequence[cst.BaseStatement], *, outermost: bool) -> list[c
                 blank = 1
             elif outermost and before is body[0] and _is_docstring(before):
                 blank = 1
-        kept = _kept(getattr(entry, "leading_lines", ()))
-        lines = [*[cst.EmptyLine(indent=False)] * blank, *kept]
+        lines = [*[cst.EmptyLine(indent=False)] * blank, *kept(getattr(entry, "leading_lines", ()))]
         found.append(entry.with_changes(leading_lines=lines))
         before = entry
     return found
@@ -234,25 +159,9 @@ def _group(entry: cst.BaseStatement) -> int:
     return 0 if first == "__future__" else 1 if first in sys.stdlib_module_names else 2
 
 
-def _kept(lines: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
-    return [line for line in lines if line.comment is not None and _obeyed(line.comment.value)]
-
-
-def _trailing(space: object) -> object:
-    if not isinstance(space, cst.TrailingWhitespace):
-        return space
-    if space.comment is not None and _obeyed(space.comment.value):
-        return cst.TrailingWhitespace(cst.SimpleWhitespace("  "), space.comment)
-    return cst.TrailingWhitespace()
-
-
-def _obeyed(comment: str) -> bool:
-    return "shrink:" in comment or comment.startswith("#!")
-
-
 def _directives(text: str) -> list[str]:
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    return [token.string for token in tokens if token.type == tokenize.COMMENT and _obeyed(token.string)]
+    return [token.string for token in tokens if token.type == tokenize.COMMENT and is_obeyed(token.string)]
 
 
 def _meaning(text: str) -> tuple[list[str], list[str]]:
@@ -288,101 +197,3 @@ def _tidy(text: str) -> str:
         return text
     text = re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE)
     return re.sub(r"\n{4,}", "\n\n\n", text).lstrip("\n")
-
-
-# -- long lines ----------------------------------------------------------------------------------------------------
-
-
-def _wrapped_lines(text: str) -> str:
-    """Break logical lines that are too long, at their last bracket."""
-    lines = text.split("\n")
-    alone = _alone(text)
-    return "\n".join(
-        "\n".join(_wrapped(line)) if len(line) > WIDTH and number in alone else line
-        for number, line in enumerate(lines, 1)
-    )
-
-
-def _alone(text: str) -> set[int]:
-    """Numbers of the lines that are one logical line each, without a comment."""
-    found: set[int] = set()
-    first = 0
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type in (tokenize.NL, tokenize.INDENT, tokenize.DEDENT):
-            continue
-        if token.type == tokenize.COMMENT:
-            first = -1
-        elif token.type == tokenize.NEWLINE:
-            if first == token.start[0]:
-                found.add(first)
-            first = 0
-        elif first == 0:
-            first = token.start[0]
-    return found
-
-
-def _wrapped(line: str) -> Iterator[str]:
-    split = _last_bracket(line)
-    if split is None:
-        yield line
-        return
-    opening, closing, commas = split
-    indent = line[: len(line) - len(line.lstrip())]
-    inner = line[opening + 1 : closing].strip()
-    yield line[: opening + 1]
-    parts = [line[a + 1 : b].strip() for a, b in zip([opening, *commas], [*commas, closing])]
-    parts = [part for part in parts if part]
-    if len(f"{indent}    {inner}") <= WIDTH or not commas:
-        yield from _if_long(f"{indent}    {inner}")
-    else:
-        for row in _filled(parts, WIDTH - len(indent) - 4):
-            yield from _if_long(f"{indent}    {row}")
-    yield f"{indent}{line[closing:]}"
-
-
-def _filled(parts: Sequence[str], width: int) -> Iterator[str]:
-    """As many parts a row as fit; one a row would make a short program look long."""
-    row = ""
-    for part in parts:
-        if row and len(f"{row} {part},") > width:
-            yield row
-            row = ""
-        row += f" {part}," if row else f"{part},"
-    if row:
-        yield row
-
-
-def _if_long(line: str) -> Iterator[str]:
-    if len(line) <= WIDTH:
-        yield line
-    else:
-        yield from _wrapped(line)
-
-
-def _last_bracket(line: str) -> tuple[int, int, list[int]] | None:
-    """The last bracket pair of a line that nothing encloses and that holds something; with its commas, if it is a list
-    (in a comprehension they mean something else)."""
-    stack: list[int] = []
-    commas: dict[int, list[int]] = {}
-    found: tuple[int, int] | None = None
-    comprehensions: set[int] = set()
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(line.strip() + "\n").readline):
-            at = token.start[1] + len(line) - len(line.lstrip())
-            if token.string in ("(", "[", "{") and token.type == tokenize.OP:
-                stack.append(at)
-            elif token.string in (")", "]", "}") and token.type == tokenize.OP and stack:
-                opening = stack.pop()
-                if not stack and at - opening > 8:
-                    found = (opening, at)
-            elif stack and token.string == ",":
-                commas.setdefault(stack[-1], []).append(at)
-            elif stack and token.string in ("for", "lambda") and token.type == tokenize.NAME:
-                comprehensions.add(stack[-1])
-    except tokenize.TokenError:
-        pass  # the head of a block, `def f(...):`, ends too soon for the tokenizer
-    except IndentationError:
-        pass
-    if found is None:
-        return None
-    return (*found, [] if found[0] in comprehensions else commas.get(found[0], []))

@@ -9,11 +9,10 @@ dot tiles start at 16, rows of a descriptor at 16 bytes: these minima only decid
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import libcst as cst
 
-from shrinkray_gpu.passes.danger import harmless
 from shrinkray_gpu.passes.loops import is_step
 from shrinkray_gpu.passes.tree import ancestors, every
 from shrinkray_gpu.reduction.edit import Edit, Replace
@@ -28,11 +27,7 @@ MOST_JOINT = 6
 JOINT, MULTIPLES, ALONE = 0, 1, 2
 
 
-def find(program: Program) -> Iterable[Edit]:
-    return harmless(program, _edits(program))
-
-
-def _edits(program: Program) -> Iterator[Edit]:
+def find(program: Program) -> Iterator[Edit]:
     floor = _smallest_legal_tile(program)
     yield from together(program)
     for node in every(program, cst.Integer, cst.Float):

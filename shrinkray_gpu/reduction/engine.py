@@ -112,6 +112,7 @@ def reduce_program(
     lifts: Callable[[], Sequence[str]] | None = None,
     instrument: Callable[[Program], Program] | None = None,
     confirm: Callable[[Program], Pending] | None = None,
+    probe: Callable[[Program], Pending] | None = None,
     checkpoint: int = 200,
     layout: Callable[[str], str] | None = None,
     progress: Callable[[Event], None] = lambda event: None,
@@ -129,7 +130,8 @@ def reduce_program(
     """Reduce `program`, which faults, to the smallest program found that still does.
 
     `judge` gets candidates and gives Verdicts in the same order; `confirm` starts a cold run beside the search, one
-    for every `checkpoint` candidates and one at the end;
+    for every `checkpoint` candidates and one at the end. `probe`, where given, is a quicker confirmation that stands in
+    for all of them but the last;
     `watch` runs an instrumented program and gives the values seen; `lifts` makes scripts of the faulty launch;
     `insist` tells the judge that the last round has come (or is over), where a provisional "no" is asked again.
     `flaky`: a "no" is never final. `deadline` is in terms of `clock`. Ctrl-C in the judge, `stop` and `deadline` end
@@ -144,6 +146,7 @@ def reduce_program(
         lifts=lifts,
         instrument=instrument,
         confirm=confirm,
+        probe=probe or confirm,
         checkpoint=checkpoint,
         progress=progress,
         insist=insist,
@@ -166,6 +169,7 @@ class _Asked:
     program: Program
     pending: Pending | None
     recalled: Verdict | None
+    quick: bool
 
 
 class _Engine:
@@ -182,6 +186,7 @@ class _Engine:
         lifts: Callable[[], Sequence[str]] | None,
         instrument: Callable[[Program], Program] | None,
         confirm: Callable[[Program], Pending] | None,
+        probe: Callable[[Program], Pending] | None,
         checkpoint: int,
         progress: Callable[[Event], None],
         insist: Callable[[bool], None],
@@ -198,7 +203,8 @@ class _Engine:
         self.current = self.best = self.verified = program
         self.passes, self.judge, self.journal = passes, judge, journal
         self.lifts = lifts
-        self.watch, self.instrument, self.confirm, self.checkpoint = watch, instrument, confirm, checkpoint
+        self.watch, self.instrument, self.confirm = watch, instrument, confirm
+        self.probe, self.checkpoint = probe, checkpoint
         self.progress, self.insist = progress, insist
         self.width, self.eager, self.flaky, self.keep = width, eager, flaky, keep
         self.stop, self.deadline, self.clock = stop, deadline, clock
@@ -217,6 +223,8 @@ class _Engine:
         self.budget: int | None = None  # where a trial must end
         # Cold confirmations
         self.chain: list[Program] = []  # accepted since `verified`, in order
+        self.unproven: list[Program] = []  # accepted since `proven`, in order
+        self.proven = program  # the last that a cold run confirmed; `verified` may rest on a probe
         self.asked: _Asked | None = None
         self.refuted: set[str] = set()
         self.trusted: set[str] = set()
@@ -244,7 +252,7 @@ class _Engine:
             accepted=self.accepted,
             rounds=self.round,
             rollbacks=self.rollbacks,
-            verified=self.verified,
+            verified=self.proven,
             spent=self.spent,
         )
 
@@ -260,7 +268,7 @@ class _Engine:
                 self._tell("note", "best.py was edited by hand and still faults: going on from it")
             else:
                 self._tell("note", "best.py was edited by hand and does not fault: going on without it")
-        self.current = self.best = self.verified = start
+        self.current = self.best = self.verified = self.proven = start
 
     def _lift(self) -> None:
         """Before all passes: the faulty launch alone, which makes every later try cheaper. What the user wants kept
@@ -298,8 +306,8 @@ class _Engine:
                 self._be_thorough(not progressed)
                 if self.thorough and self.confirm is not None:
                     self._settle()
-                    if self.chain:  # most likely the end: have it confirmed while the last round goes on
-                        self._ask_cold()
+                    if self.unproven:  # most likely the end: have it confirmed while the last round goes on
+                        self._ask_later(quick=False)
                 continue
             if self._sure():
                 return
@@ -476,7 +484,8 @@ class _Engine:
             return
         self.pass_name = "layout"
         self._accept(candidate, smaller=False)
-        self.verified = candidate if self.confirm is not None else self.verified
+        if self.confirm is not None:
+            self._trust(candidate, proven=True)
 
     # Verdicts
 
@@ -508,7 +517,7 @@ class _Engine:
                 self.journal.judged(candidate.key, verdict, final=verdict.faults or not self.flaky)
                 for index in waiting[candidate.key]:
                     answers[index] = self._believe(verdict)
-        if self.rollbacks >= WARY_AFTER and self.confirm is not None:
+        if self.rollbacks >= WARY_AFTER and self.probe is not None:
             self._doubt(candidates, answers)
         self._tell("tried")
         return answers
@@ -557,10 +566,11 @@ class _Engine:
         self.best = program
         self.accepted += 1
         self.chain.append(program)
+        self.unproven.append(program)
         self.journal.best(program, size=program.size, by=by or self.pass_name, smaller=smaller)
         self._tell("accepted")
         if program.key in self.trusted:
-            self._trust(program)
+            self._trust(program, proven=False)
 
     # Cold confirmations
 
@@ -570,84 +580,102 @@ class _Engine:
         A cold process takes seconds, so its verdict is looked at so many candidates later, when it should be there. It is
         taken here or not at all, and waited for if need be: the course does not depend on when it came.
         """
-        if self.confirm is None or self.considered < self.next_check:
+        if self.probe is None or self.considered < self.next_check:
             return
         self._settle()
         if self.chain:
-            self._ask_cold()
+            self._ask_later(quick=True)
 
-    def _ask_cold(self) -> None:
-        self.asked = self._start_cold(self.current)
+    def _ask_later(self, *, quick: bool) -> None:
+        self.asked = self._start(self.current, quick=quick)
         self.next_check = self.considered + self.checkpoint
 
     def _settle(self) -> None:
-        """Take the verdict of the cold run that is out, if any."""
+        """Take the verdict of the confirmation that is out, if any."""
         if self.asked is None:
             return
         asked, self.asked = self.asked, None
-        verdict = self._finish_cold(asked)
+        verdict = self._finish(asked)
         if verdict.faults:
-            self._trust(asked.program)
+            self._trust(asked.program, proven=not asked.quick)
         elif verdict.known:
-            self._roll_back(asked.program)
+            self._roll_back(asked)
 
     def _sure(self) -> bool:
-        """Whether the end of the search stands: the best is confirmed cold (or nobody can tell)."""
+        """Whether the end of the search stands: the best is confirmed by a cold run (or nobody can tell)."""
         rollbacks = self.rollbacks
         self._settle()
-        if self.confirm is not None and self.chain:
-            self._ask_cold()
+        if self.confirm is not None and self.unproven:
+            self._ask_later(quick=False)
             self._settle()
         return self.rollbacks == rollbacks
 
-    def _trust(self, program: Program) -> None:
+    def _trust(self, program: Program, *, proven: bool) -> None:
         self.verified = program
         self.trusted.add(program.key)
         if program in self.chain:
             del self.chain[: self.chain.index(program) + 1]
+        if proven:
+            self.proven = program
+            if program in self.unproven:
+                del self.unproven[: self.unproven.index(program) + 1]
 
-    def _roll_back(self, bad: Program) -> None:
-        """Go back to the last accepted program that faults cold (found by bisection); never take the others again."""
-        suspects = self.chain[: self.chain.index(bad) + 1]
-        good, first_bad = -1, len(suspects) - 1
-        while first_bad - good > 1:
-            middle = (good + first_bad) // 2
-            if self._cold(suspects[middle]).faults:
-                good = middle
-            else:
-                first_bad = middle
-        if good >= 0:
-            self.verified = suspects[good]
-            self.trusted.add(self.verified.key)
-        self.refuted.update(program.key for program in self.chain[good + 1 :])
-        self.refuted -= self.trusted | {self.verified.key}
+    def _roll_back(self, bad: _Asked) -> None:
+        """Go back to the last accepted program that is confirmed; never take the others again.
+
+        A probe is quick, so all suspects are probed at once. Cold runs are not: those are bisected.
+        """
+        chain = self.chain if bad.quick else self.unproven
+        suspects = chain[: chain.index(bad.program)]
+        if bad.quick:
+            asked = [self._start(program, quick=True) for program in suspects]
+            faults = [self._finish(each).faults for each in asked]
+            good = (faults + [False]).index(False) - 1
+        else:
+            good, first_bad = -1, len(suspects)
+            while first_bad - good > 1:
+                middle = (good + first_bad) // 2
+                if self._finish(self._start(suspects[middle], quick=False)).faults:
+                    good = middle
+                else:
+                    first_bad = middle
+        back = suspects[good] if good >= 0 else (self.verified if bad.quick else self.proven)
+        self.refuted.update(program.key for program in chain[good + 1 :])
+        self.refuted -= self.trusted | {back.key}
+        if back in self.unproven:
+            del self.unproven[self.unproven.index(back) + 1 :]
+        else:
+            self.unproven.clear()
         self.chain.clear()
+        self._trust(back, proven=not bad.quick)
         self.rollbacks += 1
-        self.current = self.best = self.verified
+        self.next_check = 0
+        self.current = self.best = back
         self.journal.best(self.best, size=self.best.size, by="rollback", smaller=False)
-        self._tell("rolled back", "a cold run did not show the fault")
+        self._tell("rolled back", f"a {'probe' if bad.quick else 'cold run'} did not show the fault")
 
     def _doubt(self, candidates: Sequence[Program], answers: list[bool | None]) -> None:
         """The judge was wrong too often: no "yes" counts before a cold run says so as well."""
         doubtful = [
-            (index, self._start_cold(candidate))
+            (index, self._start(candidate, quick=True))
             for index, candidate in enumerate(candidates)
             if answers[index] and candidate.key not in self.trusted and candidate.key != self.verified.key
         ]
         for index, asked in doubtful:
-            verdict = self._finish_cold(asked)
+            verdict = self._finish(asked)
             answers[index] = verdict.faults if verdict.known else None
             (self.trusted if verdict.faults else self.refuted).add(candidates[index].key)
 
     def _cold(self, program: Program) -> Verdict:
-        return self._finish_cold(self._start_cold(program))
+        return self._finish(self._start(program, quick=False))
 
-    def _start_cold(self, program: Program) -> _Asked:
-        assert self.confirm is not None
+    def _start(self, program: Program, *, quick: bool) -> _Asked:
         recalled = self.journal.recall_confirmation(program.key)
-        return _Asked(program, None if recalled else self.confirm(program), recalled)
+        begin = self.probe if quick else self.confirm
+        assert begin is not None
+        return _Asked(program, None if recalled else begin(program), recalled, quick)
 
-    def _finish_cold(self, asked: _Asked) -> Verdict:
+    def _finish(self, asked: _Asked) -> Verdict:
         if asked.recalled is not None:
             return asked.recalled
         assert asked.pending is not None

@@ -32,21 +32,24 @@ _BY_OWNER: dict[str, dict[str, str | int]] = {
     "shutil": dict.fromkeys(_SHUTIL.split(), _ALL),
     "subprocess": dict.fromkeys(_SUBPROCESS.split(), _ALL),
     "torch": {"save": 1},
+    "torch.jit": {"save": 1},
     "numpy": {"save": 0, "savez": 0, "savez_compressed": 0, "savetxt": 0},
+    "joblib": {"dump": 1},
     "urllib.request": {"urlretrieve": _ALL},
 }
 """Functions by module, with what of the call is dangerous to change: everything, or one argument (the path)."""
 
-_METHODS: dict[str, str] = {
-    **dict.fromkeys("unlink rmdir write_text write_bytes touch chmod tofile".split(), _RECEIVER),
-    **dict.fromkeys("rmtree mkdir makedirs rename symlink_to hardlink_to extractall savefig Popen".split(), _ALL),
+_METHODS: dict[str, str | int] = {
+    **dict.fromkeys("unlink rmdir write_text write_bytes touch chmod".split(), _RECEIVER),
+    **dict.fromkeys("rmtree mkdir makedirs rename symlink_to hardlink_to extractall Popen".split(), _ALL),
+    **dict.fromkeys("save savefig tofile to_csv to_json to_parquet to_pickle export_chrome_trace".split(), 0),
 }
 """Methods dangerous on whatever they are called (`Path.unlink`, `ZipFile.extractall`)."""
 
 _OPENERS = frozenset(
     {"open", "io.open", "codecs.open", "gzip.open", "bz2.open", "lzma.open", "zipfile.ZipFile", "tarfile.open"}
 )
-_PATH_KEYWORDS = frozenset({"f", "file", "fname", "path"})
+_PATH_KEYWORDS = frozenset({"f", "file", "fname", "fid", "path", "path_or_buf"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,9 +82,12 @@ def hazards(program: Program) -> list[Hazard]:
 
 
 def _imported(program: Program) -> dict[str, str]:
-    """Local names of modules and of what comes from them: `rm` -> `shutil.rmtree`."""
+    """Local names of modules and of what comes from them: `rm` -> `shutil.rmtree`, also after `rm = shutil.rmtree`."""
     names: dict[str, str] = {}
     for node in program.layout.outer:
+        if isinstance(node, cst.ImportFrom) and isinstance(node.names, cst.ImportStar):
+            owner = _dotted(node.module)
+            names.update({name: f"{owner}.{name}" for name in _BY_OWNER.get(owner, ())})
         if isinstance(node, cst.ImportAlias):
             statement = program.parents[node]
             path = _dotted(node.name)
@@ -93,6 +99,9 @@ def _imported(program: Program) -> dict[str, str]:
             else:
                 first = _dotted(_root(node.name))
                 names[first] = path if isinstance(statement, cst.ImportFrom) else first
+    for node in program.layout.outer:
+        if isinstance(node, cst.Assign) and _is_dangerous(path := _full_name(node.value, names)):
+            names.update({target.target.value: path for target in node.targets if isinstance(target.target, cst.Name)})
     return names
 
 
@@ -104,10 +113,19 @@ def _dotted(node: Node | None) -> str:
     return "?"
 
 
+def _full_name(node: Node, modules: Mapping[str, str]) -> str:
+    first, _, rest = _dotted(node).partition(".")
+    return modules.get(first, first) + (f".{rest}" if rest else "")
+
+
+def _is_dangerous(path: str) -> bool:
+    owner, _, name = path.rpartition(".")
+    return name in _BY_OWNER.get(owner, ())
+
+
 def _dangerous_parts(call: cst.Call, modules: Mapping[str, str]) -> list[Node]:
     """The parts of a call that say what it works on; none if the call is harmless."""
-    first, _, rest = _dotted(call.func).partition(".")
-    path = modules.get(first, first) + (f".{rest}" if rest else "")
+    path = _full_name(call.func, modules)
     owner, _, name = path.rpartition(".")
     what: str | int | None = _BY_OWNER.get(owner, {}).get(name)
     receiver: list[Node] = [call.func.value] if isinstance(call.func, cst.Attribute) else []
@@ -117,6 +135,8 @@ def _dangerous_parts(call: cst.Call, modules: Mapping[str, str]) -> list[Node]:
             what = _ALL  # Path.replace; str.replace has two
     if what is None and _opens_for_writing(path, call):
         what = _ALL
+    if what is None and any(_is_dangerous(_full_name(arg.value, modules)) for arg in call.args):
+        return list(call.args)  # `atexit.register(shutil.rmtree, folder)`
     if what is None:
         return []
     if what == _RECEIVER:
@@ -163,11 +183,19 @@ class _Bindings:
         todo: list[tuple[Node, Node]] = [(part, call) for part in parts]
         todo += [(condition, call) for condition in self._conditions(call)]
         bound.add(call.func)
+        if isinstance(call.func, cst.Name):  # what the callee's name stands for
+            for binding in self._binders(call.func.value, call):
+                if isinstance(binding, cst.FunctionDef):
+                    bound.add(binding.name)
+                else:
+                    todo.append((binding, binding))
         while todo:
             node, place = todo.pop()
             if node in bound:
                 continue
             bound.add(node)
+            if node is place:  # a binding: that it is made, or which of two, hangs on the tests around it
+                todo += [(condition, node) for condition in self._conditions(node)]
             for used in self._below(node):
                 if isinstance(used, cst.Name):
                     todo += [(binding, binding) for binding in self._binders(used.value, place)]
@@ -196,9 +224,8 @@ class _Bindings:
                 yield up
             up = self._parents.get(up)
 
-    def _conditions(self, call: cst.Call) -> Iterator[Node]:
-        """What decides whether the call is reached: tests around it, also those of arms before its own."""
-        node: Node = call
+    def _conditions(self, node: Node) -> Iterator[Node]:
+        """What decides whether a node is reached: tests around it, also those of arms before its own."""
         while (up := self._parents.get(node)) is not None:
             if isinstance(up, cst.If | cst.While | cst.IfExp) and node is not up.test:
                 yield up.test

@@ -176,6 +176,7 @@ NEVER = {
     },
     "a negative bound": {"loop": "tl.range(0, n, num_stages=4)", "more": ", n", "values": ", -7"},
     "no programs": {"grid": 0},
+    "a step of 0, but no way to go": {"loop": "tl.range(n, 0, n, num_stages=4)", "more": ", n", "values": ", 0"},
 }
 
 
@@ -183,6 +184,28 @@ NEVER = {
 def test_a_copy_that_is_never_made_is_no_fault(play, name):
     seen = play(small(**NEVER[name]))
     assert (seen.exit, seen.sticky, seen.faults) == (0, 0, []), seen.error
+
+
+ENDLESS = {
+    "a constant step of 0": {"loop": "tl.range(0, 1, 0, num_stages=4)"},
+    "an argument of 0": {"loop": "tl.range(0, 1, n, num_stages=4)", "more": ", n", "values": ", 0"},
+    "an argument below 0": {"loop": "tl.range(0, 2, n, num_stages=4)", "more": ", n", "values": ", -1"},
+}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_a_loop_that_never_ends_is_no_fault(play, name):
+    """The pipeliner puts copies to all stages before the loop, as if it had that many trips."""
+    seen = play(small(**ENDLESS[name]))
+    assert (seen.exit, seen.sticky, seen.faults) == (0, 0, []), seen.error
+    assert len(seen.undecided) == 1 and "never ends" in seen.undecided[0]
+
+
+@pytest.mark.parametrize(
+    "loop", ["tl.range(2, 0, -1, num_stages=4)", "tl.range(0, 2, n, num_stages=4)", "tl.range(1, 7, n, num_stages=4)"]
+)
+def test_a_step_that_gets_on_is_one_like_any_other(play, loop):
+    assert play(small(loop=loop, more=", n", values=", 1")).sticky == 716
 
 
 @pytest.mark.parametrize("loop", ["for _ in range(0):\n    ", "if not x.is_cuda:\n    ", "while False:\n    "])

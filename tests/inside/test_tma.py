@@ -87,6 +87,32 @@ def test_the_second_trip_is_the_first_that_faults(trips, faults):
     assert bool(tma.misaligned(kernel(), (4,), [DESCRIPTOR, trips])) is faults
 
 
+def steps(step, unsigned=""):
+    """The same kernel with a second parameter as the step of its loop."""
+    text = kernel().replace("%N: i32", "%S: i32, %N: i32").replace("step %c1", "step %S")
+    return tma.examine(text.replace("scf.for ", "scf.for " + unsigned), (1,), [DESCRIPTOR, step, 5])
+
+
+@pytest.mark.parametrize("step", [0, -1, -8])
+def test_a_loop_that_does_not_get_on_never_reaches_a_second_stage(step):
+    assert steps(step) == tma.Finding(unknown=f"a loop of step {step} never ends")
+
+
+def test_unless_its_step_is_unsigned_or_larger():
+    assert "16 mod 128" in steps(4).reason
+    assert steps(5) == tma.Finding()
+    assert "never ends" not in steps(-1, "unsigned ").unknown
+    assert "depending on data" in steps(None).unknown
+
+
+def test_a_copy_before_a_loop_that_never_ends_in_the_source_is_none_either():
+    source = "tt.func public @k(%d: i32, %N: i32) {\n%c = arith.constant 0 : i32\nscf.for %i = %c to %N step %c : i32 {"
+    source += "\nscf.yield\n}\ntt.return\n}"
+    assert "16 mod 128" in tma.examine(kernel(), (1,), [DESCRIPTOR, 5]).reason
+    assert tma.examine(kernel(), (1,), [DESCRIPTOR, 5], source) == tma.Finding(unknown="a loop of step 0 never ends")
+    assert "16 mod 128" in tma.examine(kernel(), (1,), [DESCRIPTOR, 5], source.replace("step %c", "step %N")).reason
+
+
 def test_a_grid_without_programs_runs_nothing():
     assert tma.examine(kernel(), (4, 0), [DESCRIPTOR, 5]) == tma.Finding()
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.passes.layout import WIDTH, layout
+from shrinkray_gpu.passes.layout import layout
+from shrinkray_gpu.passes.wrapping import WIDTH
 from tests.passes.outcomes import lines
 
 SAMPLES = sorted((Path(__file__).parent / "samples").glob("*.py"))
@@ -52,6 +53,47 @@ def test_as_a_person_would_have_written_it() -> None:
 
         main()
     """)
+
+
+SPACED = {
+    "f(lambda size, align, stream:torch.empty(size,dtype=torch.int8))": (
+        "f(lambda size, align, stream: torch.empty(size, dtype=torch.int8))"
+    ),
+    "f(lambda:0, lambda x=1,*a,**k:x)": "f(lambda: 0, lambda x=1, *a, **k: x)",
+    "x=a+b*-c**d//(e<f)": "x = a + b * -c ** d // (e < f)",
+    "x = a if(b)else(c) or not(d)and e is  not f": "x = a if b else c or not d and e is not f",
+    "x = [y for y in(1,2)if(z)]": "x = [y for y in (1, 2) if z]",
+    "x:int=3": "x: int = 3",
+    "x = {1:2,** k}, * a, b [1 :2,:]": "x = {1: 2, **k}, *a, b[1:2, :]",
+    "print(f'{x = }', (y:=3) , (z))": 'print(f"{x = }", (y := 3), z)',
+    "assert(x),'why'": 'assert x, "why"',
+    "def f(a,/,b:int=1,*,c = 2)->int: return(x)": "def f(a, /, b: int = 1, *, c=2) -> int:\n    return x",
+    "if(x):y\nelif(z): pass": "if x:\n    y\nelif z:\n    pass",
+    "try: f()\nexcept: raise\nfinally:pass": "try:\n    f()\nexcept:\n    raise\nfinally:\n    pass",
+    "for i in(a):\n  while(1):yield(i)": "for i in a:\n    while 1:\n        yield i",
+    "x = ('a'\n  'b')": 'x = "a" "b"',
+}
+
+
+@pytest.mark.parametrize("text", SPACED)
+def test_blanks_are_where_a_person_would_put_them(text: str) -> None:
+    assert layout(text + "\n") == SPACED[text] + "\n"
+
+
+def test_a_call_that_fits_is_one_line() -> None:
+    text = "kernel[(1,)](\n    torch.zeros(1), torch.zeros(0),\n)\n"
+    assert layout(text) == "kernel[(1,)](torch.zeros(1), torch.zeros(0))\n"
+    arguments = ", ".join(f"x{n}" for n in range(10, 33))
+    just = f"{'f' * (WIDTH - 2 - len(arguments))}({arguments})\n"
+    assert len(just) == WIDTH + 1
+    assert layout(just.replace(", ", ",\n    ").replace(")", ",\n)")) == just
+    assert layout("f" + just) == f"f{just.partition('(')[0]}(\n    {arguments}\n)\n"
+
+
+def test_what_an_f_string_prints_stays_and_the_rest_is_laid_out_all_the_same() -> None:
+    assert layout("f( 1,\n)\nprint(f'{x = !r:>{ w }}', f'{b [0]}')\n") == (
+        "f(1)\nprint(f\"{x = !r:>{ w }}\", f\"{b [0]}\")\n"
+    )
 
 
 def test_imports_do_not_move_before_what_may_matter_to_them() -> None:

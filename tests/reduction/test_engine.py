@@ -218,6 +218,23 @@ def test_a_refuted_step_is_taken_back_and_never_taken_again(tmp_path: Path) -> N
         assert not (after and event.kind == "accepted" and event.program.text in refuted)
 
 
+def test_probes_stand_in_for_cold_runs_until_the_end(tmp_path: Path) -> None:
+    probe, cold = Cold(has("s7 ", "s3 ")), Cold(has("s7 ", "s3 "))
+    result = Bench(has("s7 ")).reduce(LONG, tmp_path, confirm=cold, probe=probe, checkpoint=1)
+    assert result.rollbacks >= 1
+    assert result.verified == result.program and has("s7 ", "s3 ")(result.program.text)
+    assert len(cold.asked) < len(probe.asked)
+    assert cold.asked[-1] == result.program.text
+
+
+def test_a_cold_run_overrules_the_probes(tmp_path: Path) -> None:
+    """Lanes that agree with one another and not with a fresh process: the course goes back past all probes."""
+    probe, cold = Cold(has("s7 ")), Cold(has("s7 ", "s3 "))
+    result = Bench(has("s7 ")).reduce(LONG, tmp_path, confirm=cold, probe=probe, checkpoint=1)
+    assert has("s7 ", "s3 ")(result.program.text)
+    assert result.verified == result.program
+
+
 def test_a_judge_that_errs_too_often_is_doubted(tmp_path: Path) -> None:
     """The classic: a lane that says yes to everything. The cold runs alone must then carry the reduction."""
     cold = Cold(has("s7 = 7", "s3 = 3"))

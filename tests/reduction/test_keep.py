@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from textwrap import dedent
 
 import libcst as cst
 import pytest
 
+from shrinkray_gpu.passes import PASSES, Pass
 from shrinkray_gpu.reduction.edit import Change, Edit, Insert, Remove, Replace, Unwrap
 from shrinkray_gpu.reduction.keep import allowed
 from shrinkray_gpu.reduction.program import Program
@@ -118,7 +120,9 @@ KEEP_THEIR_PATH = (
     os.remove(p) | os.unlink(p) | os.system(p) | os.replace(p, q) | shutil.copy2(p, q) | subprocess.run([p]) | rm(p)
     subprocess.Popen(p, shell=True) | Path(p).unlink() | Path(p).write_text(data) | Path(p).mkdir() | o.remove(p)
     Path(p).rename(q) | Path(p).replace(q) | open(p, 'w') | open(p, mode) | open(p, mode='ab') | Path(p).open('x')
-    torch.save(data, p) | torch.save(data, f=p) | np.save(p, data) | numpy.savez(p, data)
+    torch.save(data, p) | torch.save(data, f=p) | np.save(p, data) | numpy.savez(p, data) | torch.jit.save(data, p)
+    data.tofile(p) | data.to_csv(p) | data.to_csv(path_or_buf=p) | figure.savefig(p) | profiler.export_chrome_trace(p)
+    atexit.register(os.remove, p) | functools.partial(rm, p) | list(map(o.remove, [p])) | tidy(p) | move(p, q)
 """.strip()
     .replace("\n", "|")
     .split("|")
@@ -127,6 +131,7 @@ HARMLESS = (
     """
     open(p) | open(p, 'rb') | Path(p).open() | items.remove(p) | text.replace(p, q) | torch.load(p) | run(p)
     torch.save(p, 'fixed.pt') | np.save('fixed.npy', p) | Path('x').write_text(p) | dict.copy(p)
+    p.tofile('fixed.bin') | atexit.register(print, p) | ctx.save_for_backward(p)
 """.strip()
     .replace("\n", "|")
     .split("|")
@@ -169,6 +174,7 @@ class TestDangerousCalls:
     @pytest.mark.parametrize("call", KEEP_THEIR_PATH)
     def test_each_of_these_keeps_its_path(self, call: str) -> None:
         imports = "import os, shutil, subprocess, torch, numpy, numpy as np, os as o\nfrom os import remove as rm\n"
+        imports += "from shutil import *\ntidy = shutil.rmtree\n"
         assert "p = 1" not in removable_lines(f"{imports}p = 1\n{call.strip()}\n")
 
     @pytest.mark.parametrize("call", HARMLESS)
@@ -219,6 +225,22 @@ class TestDangerousCalls:
         assert not passes(program, Unwrap(question, (question.body,)))
         assert passes(program, Replace(node(program, "5"), ("0",)))
         assert passes(program, Remove(question))
+
+    def test_a_name_goes_on_to_stand_for_the_same_function(self) -> None:
+        source = """
+        from shutil import rmtree
+        def rmtree(path):
+            print(path)
+        tidy = print
+        rm = rmtree
+        rm = print
+        rmtree("a")
+        rm("a")
+        tidy("a")
+        """
+        assert removable_lines(source) == ["tidy = print", 'rmtree("a")', 'rm("a")', 'tidy("a")']
+        program = program_of(source)
+        assert not passes(program, Remove(program.module.body[1]))
 
     def test_names_of_other_functions_do_not_count(self) -> None:
         source = """
@@ -287,3 +309,62 @@ class TestDangerousCalls:
             tried += 1
             assert precious.exists()
         assert tried == 2
+
+
+CLEANING = """
+import os, shutil
+from os.path import join
+from shutil import rmtree as clear
+
+class Config:
+    root = ROOT
+    depth = 100
+
+def folder(config, name, retries=3):
+    for attempt in range(retries):
+        path = join(config.root, name)
+    if config.depth > 4:
+        return path
+    return join(path, "deeper")
+
+root, name = ROOT, ""
+name = "scratch"
+config = Config()
+count = 64 * 2
+if not name:
+    root = ""
+with open(join(ROOT, "log"), "w") as log:
+    try:
+        if name != "" and count:
+            shutil.rmtree(join(root, name))
+        else:
+            clear(root)
+    finally:
+        done = count + 1
+clear(folder(config, name))
+clear(folder(config, "scratch", retries=1))
+target = join(root, "list")
+target = join(target, name)
+os.remove(target)
+print(done)
+"""
+DELETED = {"/r/scratch", "/r/list/scratch"}
+
+
+@pytest.mark.parametrize("one", [each for each in PASSES if not each.needs_values], ids=lambda each: each.name)
+def test_no_pass_makes_a_script_delete_what_it_did_not(one: Pass, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every allowed edit of every pass is run, alone and all together; what it would delete is noted, not deleted."""
+    deleted: list[str] = []
+    opened: list[str] = []
+    for where in ("shutil.rmtree", "os.remove"):
+        monkeypatch.setattr(where, lambda path, *rest, **more: deleted.append(path))
+    names = {"open": lambda path, *rest: opened.append(path) or nullcontext()}
+    program = program_of(CLEANING.replace("ROOT", "'/r'"))
+    edits = allowed(program, one.find(program))
+    for chosen in [[], edits, *([edit] for edit in edits)]:
+        text = render(program, chosen).text
+        with suppress(Exception):
+            exec(compile(text, "candidate", "exec"), dict(names))
+        assert set(deleted) <= DELETED and set(opened) <= {"/r/log"}, text
+        assert chosen or set(deleted) == DELETED
+        deleted.clear()

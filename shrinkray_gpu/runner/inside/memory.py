@@ -1,4 +1,4 @@
-"""Does a launch touch memory that is not its own? Asked of a launch before its fault is believed.
+"""Does a launch touch memory that is not its own, or never end? Asked of a launch before its fault is believed.
 
 A reducer that is told only "the copy is misaligned" gladly passes empty tensors, and extents that are larger than what
 lies behind them: on a device that is another fault, or none. So the kernel's loads, stores and descriptors are followed
@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Dict, Optional, Sequence, Tuple
 
 from . import scalars
-from .program import Descriptor, Pointer, Program, Tired
+from .program import Descriptor, Endless, Pointer, Program, Tired
 from .ttgir import Op, bits, parse
 
 Extents = Tuple[int, ...]
@@ -81,7 +81,7 @@ def harm(ttir: str, grid: Sequence[int], args: Sequence[Any]) -> str:
                 if isinstance(arg, Descriptor):
                     run.described(arg.base, arg.shape, arg.strides, arg.width)
             run.start(args)
-        except _Harm as found:
+        except (_Harm, Endless) as found:
             return str(found)
         except Tired:
             pass

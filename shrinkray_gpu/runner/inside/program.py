@@ -42,6 +42,14 @@ class Tired(Exception):
     """Out of fuel."""
 
 
+class Endless(Exception):
+    """A loop that does not get on: what comes of the launch is a hang, whatever the copies before it do.
+
+    The pipeliner fetches the first stages before the loop, each where `start + stage * step < end`: with a step of 0
+    those of all stages, so that the copies alone look like two trips where a device makes one for ever.
+    """
+
+
 class Jump:
     """Control goes to another block of the same region."""
 
@@ -148,15 +156,23 @@ class Program:
             self.set(op, scalars.evaluate(name, op.body, [self.number(n) for n in names]))
 
     def loop(self, op: Op) -> None:
-        found = re.match(r"(?:unsigned )?(%[\w.$-]+) = (\S+) to (\S+) step (\S+)(?: iter_args\((.*?)\) ->)?", op.body)
+        found = re.match(r"(unsigned )?(%[\w.$-]+) = (\S+) to (\S+) step (\S+)(?: iter_args\((.*?)\) ->)?", op.body)
         if found is None or not op.regions:
             self.set(op)
             return
-        variable, *bounds = found.group(1, 2, 3, 4)
-        pairs = re.findall(r"(%[\w.$-]+) = (%[\w.$#-]+)", found.group(5) or "")
+        variable, *bounds = found.group(2, 3, 4, 5)
+        pairs = re.findall(r"(%[\w.$-]+) = (%[\w.$#-]+)", found.group(6) or "")
         carried = [self.get(start) for _, start in pairs]
         names = [name for name, _ in pairs]
         low, high, step = (self.number(b) for b in bounds)
+        if low is not None and high is not None and low >= high:
+            self.set(op, *carried)
+            return
+        if step is not None and (step == 0 or step < 0 and not found.group(1)):
+            why = "a loop of step %d never ends" % step
+            if not self.maybe:
+                raise Endless(why)
+            self.doubt = self.doubt or why
         if low is None or high is None or step is None or step <= 0:
             self.uncertain(op.regions[0], [variable, *names], [None] * (1 + len(names)))
             self.set(op)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from . import memory
-from .program import Descriptor, Program, Tired
+from .program import Descriptor, Endless, Program, Tired
 from .ttgir import VALUE, Op, bits, parse
 
 ALIGNMENT = 128
@@ -61,7 +61,8 @@ def misaligned(ttgir: str, grid: Sequence[int], args: Sequence[Any]) -> str:
 
 def examine(ttgir: str, grid: Sequence[int], args: Sequence[Any], ttir: str = "") -> Finding:
     """As `misaligned`, and says what stayed undecided. With the TTIR of the same kernel, a launch that is undefined
-    behaviour of its own (`memory`) stays undecided too: nobody knows which fault a device would see first."""
+    behaviour of its own or never ends (`memory`) stays undecided too: nobody knows which fault a device would see
+    first."""
     if not _suspect(ttgir):
         return Finding()
     sizes = (tuple(grid) + (1, 1, 1))[:3]
@@ -79,6 +80,8 @@ def examine(ttgir: str, grid: Sequence[int], args: Sequence[Any], ttir: str = ""
         except _Found as found:
             wrong = memory.harm(ttir, sizes, args) if ttir else ""
             return Finding(unknown=wrong) if wrong else Finding(reason=str(found))
+        except Endless as found:
+            return Finding(unknown=str(found))
         except Tired:
             unknown = unknown or "the kernel runs too long to follow"
         unknown = unknown or run.doubt

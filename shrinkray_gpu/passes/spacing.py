@@ -1,0 +1,143 @@
+"""Blanks, commas, quotes and parentheses as libcst itself would write them, which is much as a person would.
+
+Two walks: with the old blanks still there, `return(x)` could not lose its parentheses. What stands inside an f-string
+stays as it is, blanks and all: `f"{x = }"` prints them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import libcst as cst
+
+_EQUAL = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+_ATOM = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.SimpleString, cst.List, cst.Dict, cst.Set)
+
+
+def spaced(module: cst.Module) -> cst.Module:
+    """The same module with fresh blanks; the order of its statements and the blank lines are another's concern."""
+    for walk in (_Blanks(), _Bare()):
+        fresh = module.visit(walk)
+        assert isinstance(fresh, cst.Module)
+        module = fresh
+    return module
+
+
+class _Outside(cst.CSTTransformer):
+    """Leaves f-strings alone."""
+
+    def visit_FormattedString(self, node: cst.FormattedString) -> bool:
+        return False
+
+    def visit_TemplatedString(self, node: cst.CSTNode) -> bool:
+        return False
+
+
+class _Blanks(_Outside):
+    """Whitespace and commas."""
+
+    def on_leave(self, original: cst.CSTNode, updated: object) -> object:  # type: ignore[override]
+        updated = super().on_leave(original, updated)  # type: ignore[type-var]
+        if not isinstance(updated, cst.CSTNode) or isinstance(updated, (cst.BaseParenthesizableWhitespace, cst.Module)):
+            return updated
+        fresh: dict[str, object] = {}
+        for field in dataclasses.fields(updated):
+            if field.name.startswith("whitespace") or field.name in ("comma", "semicolon", "equal", "indent", "colon"):
+                if field.default is not dataclasses.MISSING:
+                    fresh[field.name] = field.default
+                elif field.default_factory is not dataclasses.MISSING:
+                    fresh[field.name] = field.default_factory()
+            elif field.name in ("leading_lines", "lines_after_decorators", "footer"):
+                fresh[field.name] = kept(getattr(updated, field.name))
+            elif field.name in ("trailing_whitespace", "header"):
+                fresh[field.name] = _trailing(getattr(updated, field.name))
+        if isinstance(updated, (cst.With, cst.ClassDef)):
+            fresh.update(lpar=cst.MaybeSentinel.DEFAULT, rpar=cst.MaybeSentinel.DEFAULT)
+        elif isinstance(updated, cst.ImportFrom):
+            fresh.update(lpar=None, rpar=None)
+        elif isinstance(updated, cst.Arg) and updated.keyword is not None:
+            fresh["equal"] = _EQUAL
+        elif isinstance(updated, cst.Param) and updated.default is not None and updated.annotation is None:
+            fresh["equal"] = _EQUAL
+        elif isinstance(updated, cst.ExceptHandler) and updated.type is None:
+            fresh["whitespace_after_except"] = cst.SimpleWhitespace("")
+        elif isinstance(updated, cst.ConcatenatedString):
+            fresh["whitespace_between"] = cst.SimpleWhitespace(" ")
+        return updated.with_changes(**fresh)
+
+
+class _Bare(_Outside):
+    """Double quotes, and no parentheses that hold nothing together."""
+
+    def on_leave(self, original: cst.CSTNode, updated: object) -> object:  # type: ignore[override]
+        updated = super().on_leave(original, updated)  # type: ignore[type-var]
+        return _bare(updated) if isinstance(updated, _ATOM) else updated
+
+    def leave_SimpleString(self, original: cst.SimpleString, updated: cst.SimpleString) -> cst.SimpleString:
+        inside = updated.raw_value
+        if updated.quote == "'" and '"' not in inside and "\\" not in inside:
+            return updated.with_changes(value=f'{updated.prefix}"{inside}"')
+        return updated
+
+    def leave_FormattedString(self, original: cst.FormattedString, updated: cst.FormattedString) -> cst.FormattedString:
+        code = cst.Module([]).code_for_node(original)
+        if updated.start.endswith("'") and updated.end == "'" and '"' not in code and "\\" not in code:
+            return updated.with_changes(start=f'{updated.start[:-1]}"', end='"')
+        return updated
+
+    def leave_Assign(self, original: cst.Assign, updated: cst.Assign) -> cst.Assign:
+        return updated.with_changes(value=_bare(updated.value))
+
+    def leave_AugAssign(self, original: cst.AugAssign, updated: cst.AugAssign) -> cst.AugAssign:
+        return updated.with_changes(value=_bare(updated.value))
+
+    def leave_AnnAssign(self, original: cst.AnnAssign, updated: cst.AnnAssign) -> cst.AnnAssign:
+        return updated if updated.value is None else updated.with_changes(value=_bare(updated.value))
+
+    def leave_Return(self, original: cst.Return, updated: cst.Return) -> cst.Return:
+        return updated if updated.value is None else updated.with_changes(value=_bare(updated.value))
+
+    def leave_Expr(self, original: cst.Expr, updated: cst.Expr) -> cst.Expr:
+        return updated.with_changes(value=_bare(updated.value))
+
+    def leave_Arg(self, original: cst.Arg, updated: cst.Arg) -> cst.Arg:
+        return updated.with_changes(value=_bare(updated.value))
+
+    def leave_Index(self, original: cst.Index, updated: cst.Index) -> cst.Index:
+        return updated.with_changes(value=_bare(updated.value))
+
+    def leave_If(self, original: cst.If, updated: cst.If) -> cst.If:
+        return updated.with_changes(test=_bare(updated.test))
+
+    def leave_While(self, original: cst.While, updated: cst.While) -> cst.While:
+        return updated.with_changes(test=_bare(updated.test))
+
+    def leave_Assert(self, original: cst.Assert, updated: cst.Assert) -> cst.Assert:
+        return updated.with_changes(test=_bare(updated.test))
+
+    def leave_For(self, original: cst.For, updated: cst.For) -> cst.For:
+        return updated.with_changes(iter=_bare(updated.iter))
+
+
+def _bare(value: cst.BaseExpression) -> cst.BaseExpression:
+    """Without parentheses around the whole."""
+    if isinstance(value, (cst.Tuple, cst.GeneratorExp, cst.NamedExpr, cst.Yield, cst.Await)) or not value.lpar:
+        return value
+    return value.with_changes(lpar=[], rpar=[])
+
+
+def kept(lines: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
+    return [line for line in lines if line.comment is not None and is_obeyed(line.comment.value)]
+
+
+def _trailing(space: object) -> object:
+    if not isinstance(space, cst.TrailingWhitespace):
+        return space
+    if space.comment is not None and is_obeyed(space.comment.value):
+        return cst.TrailingWhitespace(cst.SimpleWhitespace("  "), space.comment)
+    return cst.TrailingWhitespace()
+
+
+def is_obeyed(comment: str) -> bool:
+    return "shrink:" in comment or comment.startswith("#!")
