@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import libcst as cst
 from libcst.metadata import ClassScope, ExpressionContext, ExpressionContextProvider, Scope
 
-from shrinkray_gpu.passes.tree import ancestors, every, once, statement
+from shrinkray_gpu.passes.tree import ancestors, every, once
 from shrinkray_gpu.reduction.program import Program
 
 
@@ -79,11 +79,6 @@ def bindings(program: Program) -> list[Binding]:
 def readers(program: Program, all_bindings: Iterable[Binding]) -> dict[cst.Name, Binding]:
     """Which variable a Name that is read stands for."""
     return {read: binding for binding in all_bindings for read in binding.reads}
-
-
-def binding_statement(program: Program, place: cst.CSTNode) -> cst.CSTNode:
-    """The statement that does the binding (a function, an assignment, an import, a `for`)."""
-    return statement(program, place)
 
 
 _NOTHING = cst.Name("_")  # says: this Name is no variable at all

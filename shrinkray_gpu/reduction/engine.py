@@ -625,6 +625,9 @@ class _Engine:
 
         A probe is quick, so all suspects are probed at once. Cold runs are not: those are bisected.
         """
+        if not bad.quick:  # a probe that a cold run overrules is asked no more, and what it said is forgotten
+            self.probe = self.confirm
+            self.trusted.clear()
         chain = self.chain if bad.quick else self.unproven
         suspects = chain[: chain.index(bad.program)]
         if bad.quick:

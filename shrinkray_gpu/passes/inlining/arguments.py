@@ -13,7 +13,8 @@ import libcst as cst
 from libcst.metadata import Scope
 
 from shrinkray_gpu.passes.inlining.callee import JIT, Callee, decorator_name
-from shrinkray_gpu.passes.inlining.names import Names, is_target, text_of, walk
+from shrinkray_gpu.passes.inlining.names import Names, is_target, walk
+from shrinkray_gpu.passes.tree import dotted
 
 MOVING_ATTRIBUTES = frozenset({"grad", "data", "device_caches"})
 """Attributes of foreign objects that change behind the program's back."""
@@ -118,7 +119,7 @@ def stable(node: cst.BaseExpression, names: Names) -> bool:
         case cst.Name(value=value):
             return node in names.scopes and value not in names.rebindable
         case cst.Attribute(attr=cst.Name(value=attr)):
-            if text_of(node).split(".")[0] in names.imported and attr not in names.assigned_attributes:
+            if dotted(node).split(".")[0] in names.imported and attr not in names.assigned_attributes:
                 return stable(node.value, names)
             return attr not in names.stored_attributes | MOVING_ATTRIBUTES and stable(node.value, names)
         case cst.Tuple(elements=elements):
@@ -182,7 +183,7 @@ def kept_close(closure: cst.CSTNode, names: Names) -> bool:
     above = names.parents[closure]
     if isinstance(closure, cst.GeneratorExp):
         call = names.parents[above] if isinstance(above, cst.Arg) else None
-        return isinstance(call, cst.Call) and text_of(call.func).split(".")[-1] in EAGER
+        return isinstance(call, cst.Call) and dotted(call.func).split(".")[-1] in EAGER
     if isinstance(above, cst.Index):
         return True
     if isinstance(above, cst.Call) and above.func is closure:

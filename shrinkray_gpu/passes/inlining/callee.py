@@ -13,7 +13,8 @@ import libcst as cst
 from libcst.metadata import ClassScope, FunctionScope, Scope
 
 from shrinkray_gpu.passes.inlining.moved import lines_of
-from shrinkray_gpu.passes.inlining.names import REFLECTION, Names, own, text_of, walk
+from shrinkray_gpu.passes.inlining.names import REFLECTION, Names, own, walk
+from shrinkray_gpu.passes.tree import dotted
 
 JIT = frozenset({"triton.jit", "jit", "triton.runtime.jit", "gluon.jit"})
 GRAD_MODES = frozenset({"torch.no_grad", "torch.inference_mode", "torch.enable_grad"})
@@ -124,7 +125,7 @@ def split_tail(statements: list[cst.BaseStatement]) -> tuple[list[cst.BaseStatem
 
 def decorator_name(decorator: cst.Decorator) -> str:
     node = decorator.decorator
-    return text_of(node.func if isinstance(node, cst.Call) else node) or "?"
+    return dotted(node.func if isinstance(node, cst.Call) else node) or "?"
 
 
 def inner_scope(node: cst.FunctionDef, names: Names) -> Scope | None:
@@ -189,7 +190,7 @@ def class_of(node: cst.BaseExpression, names: Names) -> cst.ClassDef | None:
             return made
         if isinstance(node.func, cst.Attribute) and node.func.attr.value in ("cuda", "to", "eval", "train", "half"):
             found = class_of(node.func.value, names)
-            return found if found and any("Module" in text_of(base.value) for base in found.bases) else None
+            return found if found and any("Module" in dotted(base.value) for base in found.bases) else None
         return None
     if not isinstance(node, cst.Name) or node not in names.scopes:
         return None
@@ -264,13 +265,13 @@ def subclasses(owner: cst.ClassDef, names: Names) -> list[cst.ClassDef]:
     return [
         each
         for each in names.classes
-        if each is not owner and any(text_of(base.value).split(".")[-1] == owner.name.value for base in each.bases)
+        if each is not owner and any(dotted(base.value).split(".")[-1] == owner.name.value for base in each.bases)
     ]
 
 
 def apply_of(owner: cst.ClassDef, names: Names) -> Callee | None:
     """`forward` of a torch.autograd.Function without its context, which only saves things for the backward."""
-    if not any(text_of(base.value).endswith("Function") for base in owner.bases):
+    if not any(dotted(base.value).endswith("Function") for base in owner.bases):
         return None
     forward = method_named(owner, "forward", names, inherited=False)
     if forward is None or method_named(owner, "setup_context", names, inherited=False) or not forward.params.params:
@@ -292,7 +293,7 @@ def only_saves(statement: cst.BaseStatement, context: str) -> bool:
         case cst.SimpleStatementLine(body=[cst.Assign(targets=targets, value=value)]):
             parts = [part for target in targets for part in pieces(target.target)]
             quiet = not any(isinstance(each, cst.Call) for each in walk(value))
-            return quiet and all(text_of(part).startswith(f"{context}.") for part in parts)
+            return quiet and all(dotted(part).startswith(f"{context}.") for part in parts)
     return False
 
 

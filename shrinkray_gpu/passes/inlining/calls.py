@@ -32,8 +32,9 @@ from shrinkray_gpu.passes.inlining.callee import (
     method_class,
 )
 from shrinkray_gpu.passes.inlining.moved import Rewrite, exchanged, root_of, written
-from shrinkray_gpu.passes.inlining.names import Names, text_of, walk
+from shrinkray_gpu.passes.inlining.names import Names, walk
 from shrinkray_gpu.passes.inlining.place import evaluated_before, statement_to_prefix
+from shrinkray_gpu.passes.tree import dotted
 
 Site = tuple[cst.Call, Callee]
 MOST_SITES = 8
@@ -301,7 +302,7 @@ def is_constexpr(param: str, callee: Callee) -> bool:
 
 def constexpr_annotation(param: cst.Param) -> cst.Annotation | None:
     found = param.annotation
-    return found if found is not None and text_of(found.annotation).split(".")[-1] == "constexpr" else None
+    return found if found is not None and dotted(found.annotation).split(".")[-1] == "constexpr" else None
 
 
 def receiver_name(local: str, callee: Callee) -> str:

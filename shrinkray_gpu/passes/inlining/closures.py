@@ -14,7 +14,8 @@ from libcst.metadata import ClassScope
 from shrinkray_gpu.passes.inlining.arguments import fits_everywhere, stable
 from shrinkray_gpu.passes.inlining.callee import assigned_value
 from shrinkray_gpu.passes.inlining.moved import Rewrite
-from shrinkray_gpu.passes.inlining.names import Names, text_of
+from shrinkray_gpu.passes.inlining.names import Names
+from shrinkray_gpu.passes.tree import dotted
 
 PARTIAL = frozenset({"partial", "functools.partial"})
 
@@ -36,7 +37,7 @@ def carried(names: Names) -> Iterable[Rewrite]:
 
 def is_partial(node: cst.CSTNode) -> bool:
     """Whether this is `partial(f, ...)`, all of whose arguments are written out."""
-    if not isinstance(node, cst.Call) or text_of(node.func) not in PARTIAL or not node.args:
+    if not isinstance(node, cst.Call) or dotted(node.func) not in PARTIAL or not node.args:
         return False
     return not any(arg.star for arg in node.args) and node.args[0].keyword is None
 

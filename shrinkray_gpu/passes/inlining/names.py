@@ -14,6 +14,7 @@ from functools import cached_property
 import libcst as cst
 from libcst.metadata import BuiltinScope, GlobalScope, Scope
 
+from shrinkray_gpu.passes.tree import dotted
 from shrinkray_gpu.reduction.program import Program
 
 REFLECTION = frozenset("locals vars eval exec super __class__ globals dir".split())
@@ -119,7 +120,7 @@ class Names:
     def assigned_attributes(self) -> frozenset[str]:
         """Attributes that some statement stores or deletes; all of them, if one does so by a computed name."""
         calls = (each for each in self.nodes if isinstance(each, cst.Call))
-        if any(text_of(each.func).split(".")[-1] in ("setattr", "delattr", "__setattr__") for each in calls):
+        if any(dotted(each.func).split(".")[-1] in ("setattr", "delattr", "__setattr__") for each in calls):
             return frozenset(self.attributes)
         return frozenset(
             name for name, found in self.attributes.items() if any(is_target(each, self.parents) for each in found)
@@ -209,14 +210,3 @@ def is_target(node: cst.CSTNode, parents: Mapping[cst.CSTNode, cst.CSTNode]) -> 
         case cst.AugAssign() | cst.AnnAssign() | cst.For() | cst.CompFor() | cst.NamedExpr():
             return above.target is node
     return False
-
-
-def text_of(node: cst.CSTNode) -> str:
-    """The dotted name that an expression spells (`torch.nn.Module`), or nothing."""
-    match node:
-        case cst.Name():
-            return node.value
-        case cst.Attribute():
-            base = text_of(node.value)
-            return f"{base}.{node.attr.value}" if base else ""
-    return ""

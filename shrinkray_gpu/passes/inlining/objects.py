@@ -26,7 +26,8 @@ from shrinkray_gpu.passes.inlining.callee import (
 )
 from shrinkray_gpu.passes.inlining.calls import inline_statements, means_the_same_there
 from shrinkray_gpu.passes.inlining.moved import Rewrite, root_of
-from shrinkray_gpu.passes.inlining.names import Names, is_target, text_of, walk
+from shrinkray_gpu.passes.inlining.names import Names, is_target, walk
+from shrinkray_gpu.passes.tree import dotted
 
 PLAIN_BASES = frozenset({"object", "nn.Module", "torch.nn.Module", "Module"})
 
@@ -74,7 +75,7 @@ def record_fields(call: cst.Call, names: Names) -> list[tuple[str, cst.BaseExpre
     """The fields of a new dataclass object, NamedTuple or SimpleNamespace with their values, in order of evaluation."""
     if any(arg.star for arg in call.args):
         return None
-    if text_of(call.func).split(".")[-1] == "SimpleNamespace":
+    if dotted(call.func).split(".")[-1] == "SimpleNamespace":
         return [(arg.keyword.value, arg.value) for arg in call.args if arg.keyword]
     made = definition_of(call.func, names) if isinstance(call.func, cst.Name) else None
     if not isinstance(made, cst.ClassDef) or not is_record(made) or subclasses(made, names):
@@ -96,7 +97,7 @@ def record_fields(call: cst.Call, names: Names) -> list[tuple[str, cst.BaseExpre
 
 
 def is_record(made: cst.ClassDef) -> bool:
-    bases = [text_of(base.value).split(".")[-1] for base in made.bases]
+    bases = [dotted(base.value).split(".")[-1] for base in made.bases]
     decorators = [decorator_name(each).split(".")[-1] for each in made.decorators]
     return (decorators == ["dataclass"] and not bases) or (bases == ["NamedTuple"] and not decorators)
 
@@ -155,7 +156,7 @@ def dissolve_instance(
     made = definition_of(call.func, names) if isinstance(call.func, cst.Name) else None
     if not isinstance(made, cst.ClassDef) or made.keywords or made.decorators or lonely_statement(call, names) is None:
         return False
-    if not all(text_of(base.value) in PLAIN_BASES for base in made.bases):
+    if not all(dotted(base.value) in PLAIN_BASES for base in made.bases):
         return False
     init = method_named(made, "__init__", names, inherited=False)
     special = ("__new__", "__getattr__", "__getattribute__", "__setattr__")
@@ -266,7 +267,7 @@ def spread(rewrite: Rewrite, made: cst.ClassDef, statement: cst.CSTNode, word: s
     inner = names.scope(made.body.body[0])
     if len(names.bindings(inner, word)) != 1 or len(names.occurrences[inner, word]) != 1:
         return False
-    if any(text_of(base.value).split(".")[-1] in ("Enum", "IntEnum") for base in made.bases):
+    if any(dotted(base.value).split(".")[-1] in ("Enum", "IntEnum") for base in made.bases):
         return False
     quoted = any(isinstance(each, cst.SimpleString) for each in walk(value))
     for each in names.attributes[word]:
