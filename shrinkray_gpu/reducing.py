@@ -187,9 +187,9 @@ def reduce(
     )
     if not sound:
         raise FinalCheckFailed(
-            f"the smallest program did not show the fault in {runs} of {runs} clean runs, as the original does. {output} "
-            f"holds the smallest that a cold run confirmed ({verified} of {runs} clean runs show it), "
-            f"{folder / 'best.py'} the smaller one"
+            "the smallest program does not show the fault in every clean run, as the original does. The smallest that a "
+            f"cold run confirmed is in {output} ({verified} of {runs} clean runs show it), the smaller one in "
+            f"{folder / 'best.py'}"
         )
     return result
 

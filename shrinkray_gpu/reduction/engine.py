@@ -577,8 +577,8 @@ class _Engine:
     def _checkpoint(self) -> None:
         """At the end of a pass: look at the cold run asked for last time, if it has had time, and ask for the next.
 
-        A cold process takes seconds, so its verdict is looked at so many candidates later, when it should be there. It is
-        taken here or not at all, and waited for if need be: the course does not depend on when it came.
+        A cold process takes seconds, so its verdict is looked at so many candidates later, when it should be there. It
+        is taken here or not at all, and waited for if need be: the course does not depend on when it came.
         """
         if self.probe is None or self.considered < self.next_check:
             return

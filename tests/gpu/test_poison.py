@@ -29,8 +29,15 @@ def pool(folder: Path, mode: str, jobs: int, **setup: bool) -> Pool:
     return Pool(Script(folder / "script.py", cwd=folder), made, mode=mode, jobs=jobs, seconds=8, extra=22)
 
 
-@pytest.mark.parametrize("spec", ["an illegal memory access", "misaligned address", "exception:AssertionError"])
-def test_warm_lanes_and_cold_processes_agree_on_240_candidates(tmp_path: Path, spec: str) -> None:
+@pytest.mark.parametrize(
+    ("spec", "shows"),
+    [
+        ("an illegal memory access", True),
+        ("misaligned address", True),
+        ("exception:AssertionError", False),  # none asserts wrongly by itself: only what another left behind could
+    ],
+)
+def test_warm_lanes_and_cold_processes_agree_on_240_candidates(tmp_path: Path, spec: str, shows: bool) -> None:
     texts = candidates()
     colds = cold_runs(tmp_path, texts)
     oracle = parse(spec, folder=tmp_path)
@@ -58,7 +65,7 @@ def test_warm_lanes_and_cold_processes_agree_on_240_candidates(tmp_path: Path, s
     )
     wrong = [(i, a, e, first[i].why, texts[i][-200:]) for i, (a, e) in enumerate(zip(answers, expected)) if a is not e]
     assert not wrong, wrong[:5]
-    assert Answer.FAULTS in answers
+    assert (Answer.FAULTS in answers) is shows
 
 
 RUNS: dict[str, list[object]] = {}
