@@ -187,8 +187,8 @@ def reduce(
     )
     if not sound:
         raise FinalCheckFailed(
-            "the smallest program does not show the fault in every clean run, as the original does. The smallest that a "
-            f"cold run confirmed is in {output} ({verified} of {runs} clean runs show it), the smaller one in "
+            "the smallest program does not show the fault in every clean run, as the original does. The smallest "
+            f"that a cold run confirmed is in {output} ({verified} of {runs} clean runs show it), the smaller one in "
             f"{folder / 'best.py'}"
         )
     return result

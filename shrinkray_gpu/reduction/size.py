@@ -88,13 +88,15 @@ def _bits(word: str) -> int:
 
 
 _UNINITIALISED = frozenset({"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided"})
+_FACTORIES = _UNINITIALISED | {"zeros", "ones", "rand", "randn"}
 _UNMASKED, _NO_OTHER = 2, 1
 _ASSIGNS = frozenset({"=", "+=", "-="})
 
 
 def _guard_level(lexed: Sequence[Lexeme]) -> int:
     """Points for what may be undefined: two for a load or store through a computed pointer without mask, one for a
-    masked load whose other lanes hold anything (no `other=`), one for a tensor that is never filled.
+    masked load whose other lanes hold anything (no `other=`), one for a tensor that is never filled, one for a tensor
+    made without elements: its pointer is null, and a kernel that only a mask keeps off it is a poor repro.
 
     Methods of descriptors are not counted, the hardware clips these; nor is a load of a bare pointer parameter.
     """
@@ -108,6 +110,8 @@ def _guard_level(lexed: Sequence[Lexeme]) -> int:
     for at, word in enumerate(words[:-1]):
         if words[at + 1] != "(":
             continue
+        if word in _FACTORIES and words[at - 2 : at] == ["torch", "."] and ["0"] in _arguments(words, at + 2):
+            level += 1
         if word in _UNINITIALISED:
             level += 1
         elif word in ("load", "store") and at >= 2 and words[at - 1] == "." and words[at - 2] in languages:

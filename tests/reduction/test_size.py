@@ -112,3 +112,9 @@ def test_every_text_has_a_size(text: str) -> None:
 def test_smaller_numbers_are_never_bigger(one: int, other: int) -> None:
     small, big = sorted((one, other))
     assert measure(hex(small)).literals <= measure(hex(big)).literals
+
+
+def test_a_tensor_without_elements_is_no_improvement() -> None:
+    text = "torch.zeros(1)\ntl.store(x, 1)\n"
+    assert measure(text.replace("1)", "0)", 1)) > measure(text)
+    assert measure(text.replace("torch.zeros(1)", "tl.zeros(0)")) < measure(text), "inside a kernel it is no tensor"
