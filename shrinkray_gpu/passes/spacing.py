@@ -13,6 +13,12 @@ import libcst as cst
 
 _EQUAL = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
 _ATOM = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.SimpleString, cst.List, cst.Dict, cst.Set)
+_WHOLE: dict[type, str] = {
+    **dict.fromkeys((cst.Assign, cst.AugAssign, cst.AnnAssign, cst.Return, cst.Expr, cst.Arg, cst.Index), "value"),
+    **dict.fromkeys((cst.If, cst.While, cst.Assert), "test"),
+    cst.For: "iter",
+}
+"""Where an expression stands alone, between other signs than operators."""
 
 
 def spaced(module: cst.Module) -> cst.Module:
@@ -72,7 +78,13 @@ class _Bare(_Outside):
 
     def on_leave(self, original: cst.CSTNode, updated: object) -> object:  # type: ignore[override]
         updated = super().on_leave(original, updated)  # type: ignore[type-var]
-        return _bare(updated) if isinstance(updated, _ATOM) else updated
+        if isinstance(updated, _ATOM):
+            return _bare(updated)
+        part = _WHOLE.get(type(updated))
+        held = getattr(updated, part) if part is not None else None
+        if isinstance(updated, cst.CSTNode) and part is not None and held is not None:
+            return updated.with_changes(**{part: _bare(held)})
+        return updated
 
     def leave_SimpleString(self, original: cst.SimpleString, updated: cst.SimpleString) -> cst.SimpleString:
         inside = updated.raw_value
@@ -85,39 +97,6 @@ class _Bare(_Outside):
         if updated.start.endswith("'") and updated.end == "'" and '"' not in code and "\\" not in code:
             return updated.with_changes(start=f'{updated.start[:-1]}"', end='"')
         return updated
-
-    def leave_Assign(self, original: cst.Assign, updated: cst.Assign) -> cst.Assign:
-        return updated.with_changes(value=_bare(updated.value))
-
-    def leave_AugAssign(self, original: cst.AugAssign, updated: cst.AugAssign) -> cst.AugAssign:
-        return updated.with_changes(value=_bare(updated.value))
-
-    def leave_AnnAssign(self, original: cst.AnnAssign, updated: cst.AnnAssign) -> cst.AnnAssign:
-        return updated if updated.value is None else updated.with_changes(value=_bare(updated.value))
-
-    def leave_Return(self, original: cst.Return, updated: cst.Return) -> cst.Return:
-        return updated if updated.value is None else updated.with_changes(value=_bare(updated.value))
-
-    def leave_Expr(self, original: cst.Expr, updated: cst.Expr) -> cst.Expr:
-        return updated.with_changes(value=_bare(updated.value))
-
-    def leave_Arg(self, original: cst.Arg, updated: cst.Arg) -> cst.Arg:
-        return updated.with_changes(value=_bare(updated.value))
-
-    def leave_Index(self, original: cst.Index, updated: cst.Index) -> cst.Index:
-        return updated.with_changes(value=_bare(updated.value))
-
-    def leave_If(self, original: cst.If, updated: cst.If) -> cst.If:
-        return updated.with_changes(test=_bare(updated.test))
-
-    def leave_While(self, original: cst.While, updated: cst.While) -> cst.While:
-        return updated.with_changes(test=_bare(updated.test))
-
-    def leave_Assert(self, original: cst.Assert, updated: cst.Assert) -> cst.Assert:
-        return updated.with_changes(test=_bare(updated.test))
-
-    def leave_For(self, original: cst.For, updated: cst.For) -> cst.For:
-        return updated.with_changes(iter=_bare(updated.iter))
 
 
 def _bare(value: cst.BaseExpression) -> cst.BaseExpression:

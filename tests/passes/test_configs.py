@@ -70,10 +70,6 @@ def test_a_table_with_other_readers_keeps_that_entry() -> None:
     assert offered(find, source, "CONFIGS = {'b': Config(2)}\nprint(CONFIGS)\ncfg = Config(2)")
 
 
-def test_what_is_deleted_is_left_alone() -> None:
-    assert results(find, "DIRS = {'a': 'x', 'b': 'y'}\nshutil.rmtree(DIRS[name])") == []
-
-
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
 def test_any_subset_parses(sample) -> None:
     assert_subsets_parse(find, sample)

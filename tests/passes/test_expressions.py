@@ -101,12 +101,6 @@ def test_nothing_is_divided_by_zero() -> None:
     assert "y = a // 1" in results(find, "y = a // b.c")
 
 
-def test_what_is_deleted_is_left_alone() -> None:
-    source = "name = base + suffix\nshutil.rmtree(root / name)"
-    assert not offered(find, source, "name = base\nshutil.rmtree(root / name)")
-    assert not offered(find, source, "name = base + suffix\nshutil.rmtree(root)")
-
-
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
 def test_any_subset_parses(sample) -> None:
     assert_subsets_parse(find, sample, rounds=12)

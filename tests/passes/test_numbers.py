@@ -55,10 +55,6 @@ def test_no_loop_gets_a_step_of_zero() -> None:
     assert not any(", 0)" in after for after in results(find, "for i in range(0, 100, 100): f()"))
 
 
-def test_what_is_deleted_is_left_alone() -> None:
-    assert results(find, "name = 'run%d' % 64\nshutil.rmtree(name)") == []
-
-
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
 def test_any_subset_parses(sample) -> None:
     assert_subsets_parse(find, sample)

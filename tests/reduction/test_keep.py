@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from textwrap import dedent
@@ -9,7 +10,7 @@ from textwrap import dedent
 import libcst as cst
 import pytest
 
-from shrinkray_gpu.passes import PASSES, Pass
+from shrinkray_gpu.passes import PASSES, Pass, configs, constants, expressions, numbers
 from shrinkray_gpu.reduction.edit import Change, Edit, Insert, Remove, Replace, Unwrap
 from shrinkray_gpu.reduction.keep import allowed
 from shrinkray_gpu.reduction.program import Program
@@ -309,6 +310,25 @@ class TestDangerousCalls:
             tried += 1
             assert precious.exists()
         assert tried == 2
+
+
+@pytest.mark.parametrize(
+    ("find", "source"),
+    [
+        (configs.find, "DIRS = {'a': 'x', 'b': 'y'}\nshutil.rmtree(DIRS[name])"),
+        (constants.find, "target = prefix + x\nprefix = '/'\nshutil.rmtree(target)"),
+        (expressions.find, "name = base + suffix\nshutil.rmtree(root / name)"),
+        (numbers.find, "name = 'run%d' % 64\nshutil.rmtree(name)"),
+        (numbers.find, "torch.save(x, 'run%d' % 64)"),
+        (expressions.find, "open(root + 'log', 'w')"),
+    ],
+)
+def test_what_names_a_file_or_folder_is_left_alone(find: Callable[[Program], Iterable[Edit]], source: str) -> None:
+    program = program_of(f"import shutil, torch\n{source}\n")
+    offered = list(find(program))
+    left = [render(program, [edit]).text for edit in allowed(program, offered)]
+    assert offered and all(source.splitlines()[-1] not in text for text in left) and len(left) < len(offered)
+    assert not any("(" in text.splitlines()[-1] for text in left)  # what is left takes the call away
 
 
 CLEANING = """
