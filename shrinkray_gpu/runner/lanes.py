@@ -14,11 +14,12 @@ import subprocess
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.runner.children import faults
 from shrinkray_gpu.runner.inside import wire
 from shrinkray_gpu.runner.run import Run
 
@@ -149,6 +150,7 @@ class Lane:
             over, peak = report.pop("over"), report.pop("peak")
             self.used += 1
             run = Run.from_json({**report, "mode": mode, "seconds": spent, "stdout": out, "stderr": err})
+            run = replace(run, children=faults(run.failure, err))
             return run, over, peak
 
     def kill(self) -> None:

@@ -13,6 +13,8 @@ import types
 from typing import Any
 
 BUILTINS = dict(vars(builtins))
+_plain: "dict[str, Any]" = {}
+"""What was put aside for good: the candidate before this one may have left its own in the place."""
 
 
 def perform(source: str, path: str, argv: list[str], *, asserts: bool = True) -> tuple[int, dict[str, Any] | None]:
@@ -32,6 +34,8 @@ def perform(source: str, path: str, argv: list[str], *, asserts: bool = True) ->
     if not sys.path or sys.path[0] != folder:
         sys.path.insert(0, folder)
     status, failure = 0, None
+    if "multiprocessing" in source:
+        _give_to_children(source, path)
     try:
         code = compile(source, path, "exec", dont_inherit=True, optimize=-1 if asserts else 1)
         exec(code, main.__dict__)
@@ -54,6 +58,25 @@ def perform(source: str, path: str, argv: list[str], *, asserts: bool = True) ->
         except (OSError, ValueError):
             pass
     return status, failure
+
+
+def _give_to_children(source: str, path: str) -> None:
+    """A spawned child imports the main module from its file: let that be the candidate's text, not the original's."""
+    import multiprocessing.spawn as spawn
+    import tempfile
+
+    file = os.path.join(tempfile.mkdtemp(), os.path.basename(path))
+    with open(file, "w", encoding="utf-8") as f:
+        f.write(source)
+    prepare = _plain.setdefault("prepare", spawn.get_preparation_data)
+
+    def prepared(name: str) -> "dict[str, Any]":
+        data: "dict[str, Any]" = prepare(name)
+        if data.get("init_main_from_path") == path:
+            data["init_main_from_path"] = file
+        return data
+
+    spawn.get_preparation_data = prepared
 
 
 def _status(code: object) -> int:

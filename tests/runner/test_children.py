@@ -1,0 +1,53 @@
+"""A fault in a process that the script starts is seen, and that process runs the candidate, not the original."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu.oracle import parse
+from shrinkray_gpu.runner.children import faults
+from shrinkray_gpu.runner.pool import Pool
+from shrinkray_gpu.runner.run import Failure
+
+from .test_lanes import make
+
+SPAWNS = """
+import torch.multiprocessing as mp
+
+def work(rank):
+    raise RuntimeError("CUDA error: misaligned address")
+
+if __name__ == "__main__":
+    mp.spawn(work, nprocs=1)
+"""
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> Iterator[Pool]:
+    made = make(tmp_path)
+    made.seconds = 60
+    yield made
+    made.close()
+
+
+def test_a_fault_in_a_spawned_process_is_the_script_s(pool: Pool, tmp_path: Path) -> None:
+    pool.script.path.write_text("raise SystemExit('the original')")
+    run = pool.run(SPAWNS)
+    assert run.children == ("RuntimeError: CUDA error: misaligned address",)
+    assert parse("misaligned address", folder=tmp_path).judge(run).faults
+    assert not parse("an illegal memory access", folder=tmp_path).judge(run).faults
+
+
+def test_a_fault_of_a_program_that_the_script_calls(pool: Pool) -> None:
+    program = "raise RuntimeError('CUDA error: misaligned address')"
+    run = pool.run(f"import subprocess\nsubprocess.run([{sys.executable!r}, '-c', {program!r}], check=True)")
+    assert run.children == ("RuntimeError: CUDA error: misaligned address",)
+
+
+def test_words_of_the_script_itself_are_no_child_s() -> None:
+    assert faults(Failure("RuntimeError", "CUDA error: misaligned address"), "") == ()
+    assert faults(None, "RuntimeError: CUDA error: misaligned address") == ()
