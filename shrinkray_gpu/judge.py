@@ -40,6 +40,7 @@ class Judge:
     ) -> None:
         self.oracle, self.pool, self.dry, self.predicts, self.credit = oracle, pool, dry, predicts, credit
         self.tries: Counter[str] = Counter()
+        """By the tier that settled them."""
         self.lane_seconds = 0.0
         self._fresh = False
         self._known: dict[str, Future[Verdict]] = {}
@@ -68,13 +69,14 @@ class Judge:
         if self.dry is None:
             return self._lane(source)
         run = self.dry.run(source)
-        self.tries[DRY] += 1
         if run.trouble or run.timed_out:
             return self._lane(source)
         foreseen = self.oracle.judge(run)
         if run.failure is not None and not run.driver_error and not foreseen.faults:
+            self.tries[DRY] += 1
             return Verdict(Answer.PASSES, f"dry run: {run.failure.type}: {run.failure.text[:100]}")
         if self.predicts and foreseen.answer is Answer.PASSES:
+            self.tries[DRY] += 1
             return Verdict(Answer.PASSES, f"dry run: {foreseen.why}")
         if self.predicts and foreseen.faults and self.credit:
             self.tries[CREDIT] += 1
