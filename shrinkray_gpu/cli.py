@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -146,6 +147,14 @@ def main(file: Path | None, args: tuple[str, ...], **given: Any) -> None:
                 progress.close()
     except ShrinkError as error:
         _fail(str(error), error.exit_code)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+            raise
+        _fail(
+            f"cannot write any more ({error.strerror}); the best so far, if any, is whole in {best}. Make room and go "
+            "on with the same command and --resume, or choose another place with --output",
+            2,
+        )
     except KeyboardInterrupt:
         _fail(f"interrupted; the best so far is {best}. Go on with the same command and --resume", 130)
     if given["as_json"]:
