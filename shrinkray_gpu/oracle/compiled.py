@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..runner.run import Run
 from . import speech
 from .oracle import Oracle
 from .sticky import static_rule
 from .verdict import Verdict, lacks, shows, unclear
+
+if TYPE_CHECKING:
+    from .fault import Fault
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +55,9 @@ class CompileSays(Oracle):
         shown = "died" if speech.failed(reference) else "swallowed"
         return super().calibrated(reference)._with(shown=shown)
 
+    def binds(self, fault: Fault) -> bool:
+        return fault.phase in ("compile", "exit")  # the script may go on, and die of something else later
+
     def asks_for(self, words: str) -> bool:
         return bool(self.pattern.search(words))
 
@@ -62,6 +69,9 @@ class CodeHas(Oracle):
     stage: str
     pattern: re.Pattern[str]
     absent: bool = False
+
+    def binds(self, fault: Fault) -> bool:
+        return False  # the question is about code; how the run ends is none
 
     def found(self, run: Run) -> Verdict:
         codes = [(one.kernel, one.ir.get(self.stage)) for one in run.compiles if one.failure is None]

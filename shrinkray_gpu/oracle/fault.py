@@ -1,6 +1,7 @@
 """A Fault: what went wrong in a run, in words that survive a reduction. No paths, numbers or addresses.
 
-The everyday fields come from the Run alone. Instruction, memory space and the like join when instruments look.
+The everyday fields come from the Run alone. Instruction, memory space and the like join when instruments look
+(`evidence/examine.py`): what nobody looked at is empty, and says nothing in a comparison.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 
 from ..runner.run import Compile, Failure, Run
 from . import cuda_errors, speech
-from .sticky import static_rule, sticky_code
+from .sticky import OUTSIDE, static_rule, sticky_code
 
 COMPILER_TYPES = re.compile(r"CompilationError|CompileTimeAssertionFailure|UnsupportedLanguageConstruct|PTXASError")
 COMPILER_TEXT = re.compile(r"PassManager::run failed|Internal Triton PTX codegen error|Parse MLIR file failed|ptxas")
@@ -19,9 +20,15 @@ REFUSED = re.compile(r"(?:Triton Error \[CUDA\]|CUDA(?: driver)? error): *(.*)")
 ASSERTION = re.compile(r"^.*Assertion [`'].*['`] failed\.?.*$", re.MULTILINE)
 COMPLAINT = re.compile(r"^.*?\b(?:error|fatal) *:\s*(.+)$", re.MULTILINE | re.IGNORECASE)
 
+MISALIGNED = 716
+
 HEADINGS = ("Failures have been detected", "Internal Triton PTX codegen error", "Pipeline failed while executing")
 """Complaints that only announce that there is a complaint."""
 
+_FRONT_END = re.compile(r"^(?:CompilationError|CompileTimeAssertionFailure|UnsupportedLanguageConstruct)$")
+_OBSERVED = frozenset({"instruction", "space", "access"})
+"""Fields that stay empty where no instrument looked."""
+_WORDS = {"klass": "the class", "text": "the message", "space": "the memory"}
 _PATH = re.compile(r"(?<![\w.])(?:~|\.{1,2})?(?:/[\w.+@=-]+){2,}/?")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _NUMBER = re.compile(r"(?<![A-Za-z_\d.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?:x\d+)*(?![\d])")
@@ -34,37 +41,114 @@ class Fault:
     klass: str
     """The driver's words, the exception's type, the failing compiler pass, the signal, the exit status."""
     kernel: str = ""
-    """The kernel concerned, where known. Names change during a reduction, so it is told and not compared."""
+    """The kernel concerned, where that is certain. Names change during a reduction: see `Reference`."""
     code: int = 0
     """The driver's code of a device fault."""
     text: str = ""
     """The message, normalised."""
+    instruction: str = ""
+    """Family of the instruction at the fault: `UTMALDG`, `LDG`, `STS`."""
+    space: str = ""
+    """Memory space of the access: `global`, `shared`, `local`."""
+    size: int = 0
+    """Bytes of one access."""
+    access: str = ""
+    """`read` or `write`."""
+    construct: str = ""
+    """What the source line at the fault calls: `descriptor load`, `tl.store`. Told, not compared."""
+    near: str = ""
+    """The last kernel launched, where several were and nobody knows which it was. Told, not compared."""
 
     @classmethod
     def of(cls, run: Run) -> Fault | None:
         """The fault that a run shows; None if it ends well or tells nothing."""
         if run.trouble:
             return None
+        launched = {launch.kernel for launch in run.launches}
         last = run.launches[-1].kernel if run.launches else ""
+        # A launch returns before its kernel runs: of several kernels, the last one launched is no more than a guess.
+        kernel, near = (last, "") if len(launched) < 2 else ("", last)
         code, _ = sticky_code(run)
         if code:
-            broken = next((launch.kernel for launch in run.launches if static_rule(launch)), last)
-            return cls("device", cuda_errors.by_code(code).text, broken, code)
+            broken = next((launch.kernel for launch in run.launches if static_rule(launch)), "")
+            return cls("device", cuda_errors.by_code(code).text, broken or kernel, code, near="" if broken else near)
         if run.timed_out:
-            return cls("timeout", "no end within the time limit", last)
+            return cls("timeout", "no end within the time limit", kernel, near=near)
         if not speech.failed(run):
             return None
         return _compiling(run) or _raised(run, last) or _ended(run)
 
-    def same_class(self, other: Fault) -> bool:
-        """Whether both are one kind of fault: same phase and class, and the same complaint where the class has many."""
-        return (self.phase, self.klass, self.code, self.text) == (other.phase, other.klass, other.code, other.text)
+    def difference(self, other: Fault) -> str:
+        """In what the other fault differs from this one, in words; empty if in nothing that is known of both."""
+        for field in ("phase", "klass", "text", "instruction", "space", "access"):
+            mine, theirs = getattr(self, field), getattr(other, field)
+            if mine == theirs or (field in _OBSERVED and not (mine and theirs)):
+                continue
+            if field == "klass" and {self.code, other.code} == OUTSIDE:
+                continue
+            if field == "text" and self.phase == "python" and _first_clause(mine) == _first_clause(theirs):
+                continue
+            if not theirs:
+                return f"it does not say {speech.clipped(mine)!r}"
+            return f"{_WORDS.get(field, field)} is {speech.clipped(theirs)!r} instead of {speech.clipped(mine)!r}"
+        if self.code == other.code == MISALIGNED and self.size and other.size and self.size != other.size:
+            return f"the access is {other.size} bytes wide instead of {self.size}"
+        return ""
 
     def __str__(self) -> str:
         code = f" (CUDA error {self.code})" if self.code and str(self.code) not in self.klass else ""
-        kernel = f" in kernel {self.kernel}" if self.kernel else ""
+        kernel = f" in kernel {self.kernel}" if self.kernel else f", last launch {self.near}" if self.near else ""
+        at = f" at {self.instruction}" if self.instruction else ""
         text = f": {speech.clipped(self.text)}" if self.text else ""
-        return f"{self.phase} fault: {self.klass}{code}{kernel}{text}"
+        return f"{self.phase} fault: {self.klass}{code}{kernel}{at}{text}"
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The original's fault, and what tells it from its look-alikes in the same program."""
+
+    fault: Fault
+    kernels: frozenset[str] = frozenset()
+    """All kernels that the original launched or compiled."""
+
+    @classmethod
+    def of(cls, run: Run) -> Reference | None:
+        """The reference that the original's run makes; None if it shows no fault."""
+        fault = Fault.of(run)
+        return None if fault is None else cls(fault, frozenset(kernels(run)))
+
+    def slip(self, fault: Fault | None, present: frozenset[str]) -> str:
+        """Why this fault, in a run with these kernels, is not the original's; empty if nothing speaks against it.
+
+        A kernel may be renamed by the reduction. So another name is another kernel only if it is that of another kernel
+        of the original, or if the kernel that the original faults in is still there.
+        """
+        if fault is None:
+            return "it shows no fault"
+        if other := self.fault.difference(fault):
+            return other
+        mine, theirs = self.fault.kernel, fault.kernel
+        if mine and theirs and mine != theirs and (theirs in self.kernels or mine in present):
+            return f"the fault is in kernel {theirs} instead of {mine}"
+        return ""
+
+
+def kernels(run: Run) -> frozenset[str]:
+    """The kernels that a run launched or compiled, by name."""
+    named = {launch.kernel for launch in run.launches} | {compile.kernel for compile in run.compiles}
+    return frozenset(named - {""})
+
+
+def lookalike(wanted: Fault, seen: Fault) -> bool:
+    """Whether a fault that is not the one wanted is worth keeping as a find.
+
+    Most candidates are broken programs: what Python, or the compiler's front end, says of these is nobody's news.
+    """
+    if seen.phase in ("device", "exit"):
+        return not (seen.phase == "exit" and seen.klass.startswith("exit status"))
+    if seen.phase == "compile":
+        return not _FRONT_END.search(seen.klass)
+    return seen.phase == wanted.phase == "python" and seen.klass == wanted.klass == "AssertionError"
 
 
 def normalised(text: str) -> str:
@@ -73,6 +157,11 @@ def normalised(text: str) -> str:
     text = _ADDRESS.sub("ADDRESS", text)
     text = _NUMBER.sub("N", text)
     return " ".join(text.split())
+
+
+def _first_clause(text: str) -> str:
+    """The message up to its first full stop or bracket: `Tensor-likes are not close!`; what follows counts elements."""
+    return re.split(r"[.!?](?:\s|$)|[\[(]", text, maxsplit=1)[0].strip()
 
 
 def complaint(text: str) -> str:

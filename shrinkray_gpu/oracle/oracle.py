@@ -10,11 +10,15 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from signal import SIGKILL
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..runner.run import Run
+from ..runner.ways import Way
 from . import speech
 from .verdict import Answer, Verdict, lacks, shows, unclear
+
+if TYPE_CHECKING:
+    from .fault import Fault
 
 BESIDE_OTHERS = frozenset({"warm", "fork"})
 """Modes in which other candidates share the device's memory."""
@@ -34,6 +38,12 @@ class Oracle:
     """Why this question is a weak one, to be said once at the start."""
     wants: frozenset[str] = frozenset()
     """IR stages that the runner must deliver: `ttir`, `ttgir`, `llir`, `ptx`, `sass`."""
+    twins: tuple[Way, ...] = ()
+    """Ways in which the runner must run each candidate once more and compare the outputs (`Run.differences`)."""
+    sanitizer: str = ""
+    """The compute-sanitizer tool that candidates must run under (`Run.records`); empty: none."""
+    limit: float | None = None
+    """Seconds after which a run hangs, where the oracle itself says so."""
     static: bool = False
     """Whether it is about static faults, which only the virtual GPU decides (`Launch.fault`)."""
     alone: bool = False
@@ -95,6 +105,10 @@ class Oracle:
     def found(self, run: Run) -> Verdict:
         raise NotImplementedError
 
+    def binds(self, fault: Fault) -> bool:
+        """Whether the question is about this fault of the original, so that a candidate must show the same one."""
+        return True
+
     def asks_for(self, words: str) -> bool:
         """Whether a lack of memory, told in these words, is the very thing asked for."""
         return False
@@ -131,6 +145,9 @@ class All(Oracle):
         # Rejects keep their widest form: the original does not show them, so it cannot say how they look.
         return self._with(required=tuple(one.calibrated(reference) for one in self.required))
 
+    def binds(self, fault: Fault) -> bool:
+        return any(one.binds(fault) for one in self.required)
+
     def _combine(self, required: list[Verdict], rejected: list[tuple[Oracle, Verdict]]) -> Verdict:
         """A no is a no whatever else is unknown; an unknown keeps the rest from being a yes."""
         for verdict in required:
@@ -159,6 +176,9 @@ def all_of(oracles: Iterable[Oracle], rejects: Iterable[Oracle] = ()) -> Oracle:
         warning="; ".join(one.warning for one in both if one.warning),
         wants=frozenset().union(*(one.wants for one in both)),
         static=any(one.static for one in both),
+        twins=tuple(dict.fromkeys(way for one in both for way in one.twins)),
+        sanitizer=next((one.sanitizer for one in both if one.sanitizer), ""),
+        limit=next((one.limit for one in both if one.limit is not None), None),
         alone=any(one.alone for one in both),
         asserts=any(one.asserts for one in both),
         needs_run=any(one.needs_run for one in both),

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .fault import Fault
 
 
 class Answer(enum.Enum):
@@ -23,6 +27,10 @@ class Verdict:
     answer: Answer
     why: str = ""
     provisional: bool = False
+    other: Fault | None = None
+    """For a "no": the other fault that the run shows, if it is one worth telling (see `fault.lookalike`)."""
+    certain: bool = False
+    """For a "no" to a flaky fault: chance has no part in it (a typing error, a kernel that does not compile)."""
 
     @property
     def faults(self) -> bool:

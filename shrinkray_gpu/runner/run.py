@@ -56,6 +56,26 @@ class Launch:
 
 
 @dataclass(frozen=True)
+class Difference:
+    """What two runs of one program disagree about: the first launch whose outputs differ, one argument of it."""
+
+    way: str
+    """The other run: `num_stages=1`, `interpreter`, `again`."""
+    launch: int
+    """Index of the launch, from 0."""
+    kernel: str
+    argument: str
+    """Name of the parameter."""
+    kind: str
+    """`nan` (not a number in one run only), `wrong` (elements beyond any tolerance), `tolerance` (close, not equal)."""
+    elements: int
+    """How many elements differ."""
+    total: int
+    largest: float = 0.0
+    """The largest absolute difference among finite elements."""
+
+
+@dataclass(frozen=True)
 class Run:
     """What happened. `exit` is None when a signal ended the process or it never answered."""
 
@@ -79,6 +99,16 @@ class Run:
     """For a captured run: the launches that may be the one that faults, written down for `lift`."""
     children: tuple[str, ...] = ()
     """Faults seen in child processes of the script."""
+    turned: Mapping[str, int] = field(default_factory=dict)
+    """For a run with knobs turned: how often each one changed something. 0: there was nothing to turn."""
+    differences: tuple[Difference, ...] = ()
+    """For a run that was compared with others of the same program; see `Script.twins`."""
+    incomparable: str = ""
+    """Why the comparison says nothing (the inputs differ, nothing was launched, the other run failed); else empty."""
+    hanging: str = ""
+    """For a run stopped at its time limit: `device` if the GPU was still at work then, `host` if not; empty: unknown."""
+    records: tuple[str, ...] = ()
+    """For a run under compute-sanitizer: its records, each whole."""
     fresh: bool = True
     """Whether nothing ran before in the same process and context."""
     trouble: str = ""
@@ -96,7 +126,9 @@ class Run:
             Launch(**{**x, "grid": tuple(x["grid"]), "args": tuple(x.get("args", ()))}) for x in d.get("launches", ())
         )
         d["values"] = {int(k): v for k, v in d.get("values", {}).items()}
-        d["children"] = tuple(d.get("children", ()))
+        for name in ("children", "records"):
+            d[name] = tuple(d.get(name, ()))
+        d["differences"] = tuple(Difference(**each) for each in d.get("differences", ()))
         return cls(**d)
 
 

@@ -1,0 +1,64 @@
+"""The same fault, not the same words: any oracle, bound to the Fault that the original showed.
+
+What the user typed is the start. `exception:AssertionError` or `exit:1` fits many failures, and a candidate may lose
+the one asked about and gain another. A run that answers yes must also show the original's Fault, by meaning; one that
+shows another fault is a no, and the other fault goes along with it, for it may be a find.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..runner.run import Run
+from .fault import Fault, Reference, kernels, lookalike
+from .oracle import Oracle
+from .verdict import Verdict, lacks
+
+
+@dataclass(frozen=True, kw_only=True)
+class Same(Oracle):
+    """The inner oracle's question, and the original's Fault."""
+
+    inner: Oracle
+    reference: Reference | None = None
+    """None before calibration, and where the original shows no fault or the question is about something else."""
+    strict: bool = True
+    """Whether another fault is a no. Off only to show what the guard is good for (`--no-guards`)."""
+
+    def judge(self, run: Run) -> Verdict:
+        verdict = self.inner.judge(run)
+        # A plain process tells too little: no kernel, no compilation. Its text was judged with more before.
+        if self.reference is None or run.mode == "plain" or not verdict.known:
+            return verdict
+        seen = Fault.of(run)
+        if not verdict.faults:
+            wanted = self.reference.fault
+            told = seen is not None and lookalike(wanted, seen) and self.reference.slip(seen, kernels(run))
+            return dataclasses.replace(verdict, other=seen) if told else verdict
+        slip = self.reference.slip(seen, kernels(run)) if self.strict else ""
+        return dataclasses.replace(lacks(f"another fault: {slip}"), other=seen) if slip else verdict
+
+    def judge_text(
+        self, text: str, name: str, *, beside: Mapping[str, str] | None = None, timeout: float | None = None
+    ) -> Verdict:
+        return self.inner.judge_text(text, name, beside=beside, timeout=timeout)
+
+    def calibrated(self, reference: Run) -> Same:
+        inner = self.inner.calibrated(reference)
+        shown = Reference.of(reference)
+        bound = shown if shown is not None and inner.binds(shown.fault) else None
+        return self._with(inner=inner, reference=bound, short_of_memory=inner.short_of_memory, warning=inner.warning)
+
+    def bound_to(self, fault: Fault) -> Same:
+        """The same, with what the instruments added to the original's Fault."""
+        if self.reference is None:
+            return self
+        return self._with(reference=dataclasses.replace(self.reference, fault=fault))
+
+
+def same_fault(oracle: Oracle, *, strict: bool = True) -> Same:
+    """The oracle, to be bound to the original's Fault by calibration."""
+    shared = {each.name: getattr(oracle, each.name) for each in dataclasses.fields(Oracle)}
+    return Same(**shared, inner=oracle, strict=strict)

@@ -1,0 +1,112 @@
+"""The same fault, not the same words: what the everyday comparison lets through, and what it does not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu.oracle import Fault, parse
+from shrinkray_gpu.oracle.fault import Reference, lookalike
+from shrinkray_gpu.oracle.same import Same, same_fault
+from shrinkray_gpu.runner.run import Compile, Launch, Run
+
+from .runs import JSD, MISALIGNED, failing, passing, plain, traceback
+
+
+def bound(spec: str, original: Run, *, strict: bool = True) -> Same:
+    return same_fault(parse(spec, folder=Path()), strict=strict).calibrated(original)
+
+
+def test_an_assertion_that_fails_for_another_reason_is_no_success_but_a_find() -> None:
+    original = failing("AssertionError", "rows lost")
+    oracle = bound("exception:AssertionError", original)
+    assert oracle.judge(original).faults
+    verdict = oracle.judge(failing("AssertionError", "columns lost"))
+    assert not verdict.faults and verdict.known
+    assert "the message is 'columns lost' instead of 'rows lost'" in verdict.why
+    assert verdict.other is not None and verdict.other.text == "columns lost"
+    assert bound("exception:AssertionError", original, strict=False).judge(failing("AssertionError", "other")).faults
+
+
+def test_the_counts_in_a_failed_comparison_may_change() -> None:
+    original = failing(
+        "AssertionError", "Tensor-likes are not close!\n\nMismatched elements: 31 / 64 (48.4%)\nat (3, 4)"
+    )
+    smaller = failing("AssertionError", "Tensor-likes are not close!\n\nMismatched elements: 1 / 1 (100.0%)\nat (0,)")
+    assert bound("exception:AssertionError", original).judge(smaller).faults
+
+
+def test_an_exit_status_used_for_two_reasons() -> None:
+    oracle = bound("exit:1", failing("KeyError", "'block_m'"))
+    assert oracle.judge(failing("KeyError", "'block_m'")).faults
+    broken = oracle.judge(failing("NameError", "name 'x' is not defined"))
+    assert not broken.faults and broken.other is not None
+
+
+def test_a_second_kernel_with_the_same_error() -> None:
+    first, second = JSD, replace(JSD, kernel="softmax")
+    fault = Fault("device", "misaligned address", "jsd", 716)
+    reference = Reference(fault, frozenset({"jsd", "softmax"}))
+    oracle = replace(bound("misaligned address", MISALIGNED), reference=reference)
+    assert oracle.judge(replace(MISALIGNED, launches=(first,))).faults
+    assert oracle.judge(replace(MISALIGNED, launches=(replace(JSD, kernel="renamed"),))).faults
+    assert oracle.judge(replace(MISALIGNED, launches=(first, second))).faults, "which of them it was, nobody knows"
+    slipped = oracle.judge(replace(MISALIGNED, launches=(second,)))
+    assert not slipped.faults and "in kernel softmax instead of jsd" in slipped.why
+
+
+def test_the_last_of_several_kernels_is_only_near_the_fault() -> None:
+    run = replace(MISALIGNED, launches=(JSD, replace(JSD, kernel="softmax")))
+    fault = Fault.of(run)
+    assert fault is not None and (fault.kernel, fault.near) == ("", "softmax")
+    assert str(fault) == "device fault: misaligned address (CUDA error 716), last launch softmax"
+
+
+def test_one_access_far_outside_is_reported_in_two_ways() -> None:
+    original = replace(MISALIGNED, driver_error=700)
+    oracle = bound("illegal memory access", original)
+    assert oracle.judge(replace(original, driver_error=717)).faults
+    assert not oracle.judge(replace(original, driver_error=715)).faults
+    told = plain(
+        traceback("torch.AcceleratorError: CUDA error: operation not supported on global/shared address space")
+    )
+    assert not oracle.judge(told).faults, "the user's own run must say what the user asked for"
+
+
+def test_what_an_instrument_saw_counts_where_both_were_looked_at() -> None:
+    fault = Fault("device", "misaligned address", "jsd", 716, instruction="UTMALDG", space="shared")
+    assert not fault.difference(Fault("device", "misaligned address", "k", 716))
+    assert not fault.difference(replace(fault, kernel="k", construct="tl.load"))
+    assert (
+        fault.difference(replace(fault, instruction="LDG", space="global"))
+        == "instruction is 'LDG' instead of 'UTMALDG'"
+    )
+    vector = replace(fault, instruction="LDS", size=16)
+    assert vector.difference(replace(vector, size=4)) == "the access is 4 bytes wide instead of 16"
+
+
+@pytest.mark.parametrize("spec", ["ttgir:async", "ptx:!wgmma"])
+def test_a_question_about_code_does_not_care_how_the_run_ends(spec: str) -> None:
+    code = Compile("k", "h", ir={"ttgir": "ttg.async_copy", "ptx": "mma"})
+    original = failing("ValueError", "not close", compiles=(code,))
+    oracle = bound(spec, original)
+    assert oracle.reference is None
+    assert oracle.judge(passing(compiles=(code,))).faults
+
+
+def test_broken_candidates_are_no_finds() -> None:
+    wanted = Fault("device", "misaligned address", "jsd", 716)
+    assert not lookalike(wanted, Fault("python", "NameError", text="name 'x' is not defined"))
+    assert not lookalike(wanted, Fault("compile", "CompilationError", text="x is not defined"))
+    assert not lookalike(wanted, Fault("exit", "exit status 1"))
+    assert lookalike(wanted, Fault("device", "an illegal memory access was encountered", "jsd", 700))
+    assert lookalike(wanted, Fault("compile", "TritonGPUPipeline", text="op expected matching shapes"))
+    assert lookalike(wanted, Fault("exit", "SIGSEGV"))
+
+
+def test_no_fault_at_all_is_no_find() -> None:
+    oracle = bound("misaligned address", MISALIGNED)
+    verdict = oracle.judge(passing(launches=(Launch("jsd", "h", (1,)),)))
+    assert not verdict.faults and verdict.other is None
