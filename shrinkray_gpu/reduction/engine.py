@@ -1,48 +1,43 @@
 """Engine: runs the passes over a Program, round after round, until nothing gets smaller.
 
-It drives the search, settles for free what needs no run, keeps the journal, asks for cold confirmations beside the
-search and rolls back when one fails. It knows no process, no GPU and no clock but those passed in. What it looks at,
-and when, is fixed by the course itself and never by timing: the same seed and width give the same result.
+It drives the search, settles for free what needs no run, keeps the journal, and goes back where a check beside the
+search (`confirmations`, `guards`, `identity`) takes an accepted step away. It knows no process, no GPU and no clock but
+those passed in. What it looks at, and when, is fixed by the course itself and never by timing: the same seed and width
+give the same result.
 """
 
 from __future__ import annotations
 
 import random
-import re
 import time
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-import libcst as cst
-
-from shrinkray_gpu.oracle.verdict import Verdict
-from shrinkray_gpu.reduction.edit import Edit, Insert
+from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.oracle.verdict import Answer, Verdict
+from shrinkray_gpu.reduction.asking import Ask, Tell
+from shrinkray_gpu.reduction.confirmations import Confirmations
+from shrinkray_gpu.reduction.edit import Edit
+from shrinkray_gpu.reduction.guards import Guards
+from shrinkray_gpu.reduction.identity import Identity
 from shrinkray_gpu.reduction.journal import Journal, digest
 from shrinkray_gpu.reduction.keep import allowed, kept_nodes
+from shrinkray_gpu.reduction.lineage import Lineage
+from shrinkray_gpu.reduction.marks import marks_of
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.render import effective, render
 from shrinkray_gpu.reduction.search import Memory, Subset, search
 from shrinkray_gpu.reduction.spending import Spent, report
 
-WARY_AFTER = 3
-"""After this many rollbacks the judge's "yes" is not trusted any more: each is confirmed cold before it is accepted."""
 WORTHWHILE = 0.95
 """Another round of an early stage only where the last one left no more than this of the tokens."""
 TRIAL_TRIES = 60
 """Candidates that a grown program may cost before it must be smaller than it was."""
-_LINE = re.compile(r"\bline \d+")
 
 Judge = Callable[[Sequence[Program]], Sequence[Verdict]]
 Watch = Callable[[Program], Mapping[int, str]]
-
-
-class Pending(Protocol):
-    """A verdict that is being worked out: a `concurrent.futures.Future` will do."""
-
-    def result(self) -> Verdict: ...
 
 
 class PassLike(Protocol):
@@ -91,6 +86,17 @@ class Reduction:
     """The last program that a cold run confirmed (the start, if none did)."""
     spent: Mapping[str, Spent]
     """By pass."""
+    guarded: int = 0
+    """How often the controls were asked in this course, replayed answers among them."""
+    slips: int = 0
+    """How often they refused a step: taken back, or not taken."""
+    guard: Verdict | None = None
+    """What they said of `program`; None where they were not asked, or the search ended before they answered."""
+    drifts: tuple[str, ...] = ()
+    """Why, for each time that the full fingerprint was another."""
+    identified: Program | None = None
+    """The last program with the fingerprint of the original, which is the start if no other was seen; None where no
+    fingerprints were taken."""
 
 
 class _Enough(Exception):
@@ -111,9 +117,14 @@ def reduce_program(
     watch: Watch | None = None,
     lifts: Callable[[], Sequence[str]] | None = None,
     instrument: Callable[[Program], Program] | None = None,
-    confirm: Callable[[Program], Pending] | None = None,
-    probe: Callable[[Program], Pending] | None = None,
+    confirm: Ask | None = None,
+    probe: Ask | None = None,
     checkpoint: int = 200,
+    guard: Ask | None = None,
+    guard_lag: int = 0,
+    identify: Ask | None = None,
+    drifted: Callable[[Verdict], None] = lambda verdict: None,
+    found: Tell = lambda program, verdict: None,
     layout: Callable[[str], str] | None = None,
     progress: Callable[[Event], None] = lambda event: None,
     insist: Callable[[bool], None] = lambda on: None,
@@ -132,10 +143,14 @@ def reduce_program(
     `judge` gets candidates and gives Verdicts in the same order; `confirm` starts a cold run beside the search, one
     for every `checkpoint` candidates and one at the end. `probe`, where given, is a quicker confirmation that stands in
     for all of them but the last;
+    `guard` starts the controls on an accepted program (faults: it is still good; passes: a control that made the
+    original pass does not make this one pass), looked at when the pass has ended and `guard_lag` more candidates came;
+    `identify` starts the full fingerprint (passes: it is another), at growing intervals and at the end, and `drifted`
+    tightens the judge by the verdict that found another. `found` gets each candidate with another fault;
     `watch` runs an instrumented program and gives the values seen; `lifts` makes scripts of the faulty launch;
     `insist` tells the judge that the last round has come (or is over), where a provisional "no" is asked again.
-    `flaky`: a "no" is never final. `deadline` is in terms of `clock`. Ctrl-C in the judge, `stop` and `deadline` end
-    the search with the best so far.
+    `flaky`: a "no" is never final, unless it is a certain one. `deadline` is in terms of `clock`. Ctrl-C in the judge,
+    `stop` and `deadline` end the search with the best so far.
     """
     engine = _Engine(
         program,
@@ -148,6 +163,11 @@ def reduce_program(
         confirm=confirm,
         probe=probe or confirm,
         checkpoint=checkpoint,
+        guard=guard,
+        guard_lag=guard_lag,
+        identify=identify,
+        drifted=drifted,
+        found=found,
         progress=progress,
         insist=insist,
         seed=seed,
@@ -160,16 +180,6 @@ def reduce_program(
         clock=clock,
     )
     return engine.reduce(layout)
-
-
-@dataclass
-class _Asked:
-    """A cold run that was asked for, and its place in the chain of accepted programs."""
-
-    program: Program
-    pending: Pending | None
-    recalled: Verdict | None
-    quick: bool
 
 
 class _Engine:
@@ -185,9 +195,14 @@ class _Engine:
         watch: Watch | None,
         lifts: Callable[[], Sequence[str]] | None,
         instrument: Callable[[Program], Program] | None,
-        confirm: Callable[[Program], Pending] | None,
-        probe: Callable[[Program], Pending] | None,
+        confirm: Ask | None,
+        probe: Ask | None,
         checkpoint: int,
+        guard: Ask | None,
+        guard_lag: int,
+        identify: Ask | None,
+        drifted: Callable[[Verdict], None],
+        found: Tell,
         progress: Callable[[Event], None],
         insist: Callable[[bool], None],
         seed: int,
@@ -200,19 +215,19 @@ class _Engine:
         clock: Callable[[], float],
     ) -> None:
         self.original = program
-        self.current = self.best = self.verified = program
+        self.current = self.best = program
         self.passes, self.judge, self.journal = passes, judge, journal
         self.lifts = lifts
-        self.watch, self.instrument, self.confirm = watch, instrument, confirm
-        self.probe, self.checkpoint = probe, checkpoint
-        self.progress, self.insist = progress, insist
+        self.watch, self.instrument = watch, instrument
+        self.progress, self.insist, self.found = progress, insist, found
         self.width, self.eager, self.flaky, self.keep = width, eager, flaky, keep
         self.stop, self.deadline, self.clock = stop, deadline, clock
         self.rng = random.Random(seed)
         self.memory = Memory()
         self.failed: set[Hashable] = set()  # marks of edits that failed in the same surroundings
         self.barren: dict[str, tuple[str, bool]] = {}  # pass: program on which it found nothing, with nothing put off
-        self.tries = self.accepted = self.round = self.rollbacks = 0
+        self.tries = self.accepted = self.round = 0
+        self.undone = 0  # how often the course went back, for whatever reason
         self.free: Counter[str] = Counter()
         self.spent: dict[str, Spent] = {}
         self.bill = Spent()  # of the pass that is running
@@ -221,14 +236,30 @@ class _Engine:
         self.put_off = False  # whether this round left out an edit or believed a provisional "no"
         self.considered = 0  # candidates that needed a verdict, new or recalled: the same number in a replay
         self.budget: int | None = None  # where a trial must end
-        # Cold confirmations
-        self.chain: list[Program] = []  # accepted since `verified`, in order
-        self.unproven: list[Program] = []  # accepted since `proven`, in order
-        self.proven = program  # the last that a cold run confirmed; `verified` may rest on a probe
-        self.asked: _Asked | None = None
-        self.refuted: set[str] = set()
-        self.trusted: set[str] = set()
-        self.next_check = 0
+        self.finds: set[tuple[str, Fault]] = set()
+        self.line = Lineage(program)
+        self.confirmations = Confirmations(
+            self.line,
+            journal,
+            confirm=confirm,
+            probe=probe,
+            checkpoint=checkpoint,
+            undo=self._undo,
+            tell=self._found,
+        )
+        self.guards = Guards(
+            self.line, journal, guard=guard, lag=guard_lag, undo=self._undo, note=lambda text: self._tell("note", text)
+        )
+        self.identity = Identity(
+            self.line,
+            journal,
+            identify=identify,
+            drifted=drifted,
+            forget=self._forget,
+            undo=self._undo,
+            tell=self._found,
+            note=lambda text: self._tell("note", text),
+        )
 
     def reduce(self, layout: Callable[[str], str] | None) -> Reduction:
         ended: Literal["done", "stopped", "out of time", "interrupted"] = "done"
@@ -251,9 +282,14 @@ class _Engine:
             free=dict(self.free),
             accepted=self.accepted,
             rounds=self.round,
-            rollbacks=self.rollbacks,
-            verified=self.proven,
+            rollbacks=self.confirmations.rollbacks,
+            verified=self.confirmations.proven,
             spent=self.spent,
+            guarded=self.guards.asking.count,
+            slips=self.guards.slips,
+            guard=self.guards.final,
+            drifts=tuple(self.identity.drifts),
+            identified=self.identity.identified,
         )
 
     # The course
@@ -262,13 +298,16 @@ class _Engine:
         start = self.journal.start(self.original)
         edited = self.journal.edited(self.original)
         if edited is not None:
-            if edited.parses and self._ask([edited], smaller_than=None)[0]:
+            if not edited.parses or not self._ask([edited], smaller_than=None)[0]:
+                self._tell("note", "best.py was edited by hand and does not fault: going on without it")
+            elif why := self.guards.slipped(edited) or self.identity.other(edited):
+                self._tell("note", f"best.py was edited by hand and shows another fault ({why}): going on without it")
+            else:
                 self.journal.take_over(edited)
                 start = edited
                 self._tell("note", "best.py was edited by hand and still faults: going on from it")
-            else:
-                self._tell("note", "best.py was edited by hand and does not fault: going on without it")
-        self.current = self.best = self.verified = self.proven = start
+        self.line.begin(start)
+        self.current = self.best = start
 
     def _lift(self) -> None:
         """Before all passes: the faulty launch alone, which makes every later try cheaper. What the user wants kept
@@ -283,9 +322,11 @@ class _Engine:
             self.journal.lifted(texts)
         candidates = [self.current.with_text(text) for text in texts]
         for candidate, faults in zip(candidates, self._ask(candidates, smaller_than=self.current)):
-            if faults:
+            if faults and candidate.key not in self.guards.refuted:
                 self._accept(candidate)
-                return
+                self.guards.settle()  # all that follows would be built on it
+                if self.current is candidate:
+                    return
 
     def _fixpoint(self) -> None:
         """Rounds over the passes of the first stage, then over those of the second too, at last over all of them. A new
@@ -296,28 +337,30 @@ class _Engine:
         tries, each of them dear, and most of what they polish goes later anyway."""
         for stage in sorted({each.stage for each in self.passes})[:-1]:
             passes = [each for each in self.passes if each.stage <= stage]
-            tokens = 0
-            while tokens == 0 or self.current.size.tokens < WORTHWHILE * tokens:
-                tokens = self.current.size.tokens
+            tokens = other = 0
+            while tokens == 0 or self.current.size.tokens < WORTHWHILE * tokens or other < self._others():
+                tokens, other = self.current.size.tokens, self._others()
                 self._round(passes)
         while True:
             progressed = self._round(self.passes)
             if progressed or (self.put_off and not self.thorough):
                 self._be_thorough(not progressed)
-                if self.thorough and self.confirm is not None:
-                    self._settle()
-                    if self.unproven:  # most likely the end: have it confirmed while the last round goes on
-                        self._ask_later(quick=False)
+                if self.thorough:
+                    self._before_the_end()
                 continue
             if self._sure():
                 return
             self._be_thorough(False)
 
+    def _others(self) -> int:
+        """How often the course went back because a step showed another fault."""
+        return self.undone - self.confirmations.rollbacks
+
     def _round(self, passes: Sequence[PassLike]) -> bool:
-        """Whether the passes made the program smaller, or a cold run made it larger again."""
+        """Whether the passes made the program smaller, or a check beside them made it larger again."""
         self.round += 1
         self._tell("round")
-        before, rollbacks = self.current, self.rollbacks
+        before, undone = self.current, self.undone
         self.put_off = False
         for each in passes:
             bill = self.bill = self.spent.setdefault(each.name, Spent())
@@ -329,8 +372,8 @@ class _Engine:
             bill.free += self.free.total() - free
             bill.accepted += self.accepted - accepted
             bill.tokens += tokens - self.best.size.tokens
-            self._checkpoint()
-        return self.current.size.tokens < before.size.tokens or self.rollbacks > rollbacks
+            self._point()
+        return self.current.size.tokens < before.size.tokens or self.undone > undone
 
     def _be_thorough(self, on: bool) -> None:
         if on != self.thorough:
@@ -389,7 +432,7 @@ class _Engine:
     def _search(self, each: PassLike, edits: Sequence[Edit]) -> None:
         """Drive one search. Edits that failed in the same surroundings wait for the last, thorough round."""
         program = self.current
-        marks = _marks(program, each.name, edits)
+        marks = marks_of(program, each.name, edits)
         offered = [edit for edit in edits if self.thorough or marks[edit] not in self.failed]
         if len(offered) < len(edits):
             self.put_off = True
@@ -435,7 +478,7 @@ class _Engine:
         while True:
             before = self.current
             edits = self._edits(each)
-            marks = _marks(before, f"{each.name} (trial)", edits)
+            marks = marks_of(before, f"{each.name} (trial)", edits)
             fresh = [edit for edit in edits if self.thorough or marks[edit] not in self.failed]
             if len(fresh) < len(edits):
                 self.put_off = True
@@ -480,12 +523,19 @@ class _Engine:
         candidate = self.current.with_text(layout(self.current.text))
         if candidate.text == self.current.text or not self._ask([candidate], smaller_than=None)[0]:
             return
-        if self.confirm is not None and candidate.key != self.current.key and not self._cold(candidate).faults:
-            return
+        checked = self.confirmations.confirm is not None
+        if candidate.key != self.current.key:
+            if checked and not self.confirmations.cold(candidate).faults:
+                return
+            answers: list[bool | None] = [True]
+            self.guards.vouch([candidate], answers, same=self.current.key)
+            self.identity.vouch([candidate], answers, same=self.current.key)
+            if not answers[0]:
+                return
         self.pass_name = "layout"
         self._accept(candidate, smaller=False)
-        if self.confirm is not None:
-            self._trust(candidate, proven=True)
+        if checked:
+            self.confirmations.trust(self.line.last)
 
     # Verdicts
 
@@ -514,11 +564,17 @@ class _Engine:
             self.bill.judging += self.clock() - begun
             for candidate, verdict in zip(batch, verdicts, strict=True):
                 self.tries += 1
-                self.journal.judged(candidate.key, verdict, final=verdict.faults or not self.flaky)
+                final = verdict.faults or verdict.certain or not self.flaky
+                self.journal.judged(candidate.key, verdict, final=final)
+                self._found(candidate, verdict)
                 for index in waiting[candidate.key]:
                     answers[index] = self._believe(verdict)
-        if self.rollbacks >= WARY_AFTER and self.probe is not None:
-            self._doubt(candidates, answers)
+        if self.confirmations.wary:
+            self.confirmations.doubt(candidates, answers)
+        if self.guards.strict:
+            self.guards.vouch(candidates, answers, same=self.current.key)
+        if self.identity.wary:
+            self.identity.vouch(candidates, answers, same=self.current.key)
         self._tell("tried")
         return answers
 
@@ -529,7 +585,7 @@ class _Engine:
         if not candidate.parses:
             self.free["does not parse"] += 1
             return False
-        if candidate.key in self.refuted:
+        if any(candidate.key in each.refuted for each in (self.confirmations, self.guards, self.identity)):
             self.free["refuted"] += 1
             return False
         if candidate.key == self.current.key:
@@ -538,6 +594,7 @@ class _Engine:
         known = self.journal.recall(candidate.key, insist=self.thorough)
         if known is not None:
             self.free["judged before"] += 1
+            self._found(candidate, known)
         return known
 
     def _smaller(self, candidate: Program, than: Program) -> bool:
@@ -565,158 +622,59 @@ class _Engine:
             return
         self.best = program
         self.accepted += 1
-        self.chain.append(program)
-        self.unproven.append(program)
+        step = self.line.add(program, self.considered)
         self.journal.best(program, size=program.size, by=by or self.pass_name, smaller=smaller)
         self._tell("accepted")
-        if program.key in self.trusted:
-            self._trust(program, proven=False)
+        self.confirmations.accepted(step)
+        self.guards.accepted(step)
+        self.identity.accepted(step)
 
-    # Cold confirmations
+    # Going back
 
-    def _checkpoint(self) -> None:
-        """At the end of a pass: look at the cold run asked for last time, if it has had time, and ask for the next.
+    def _point(self) -> None:
+        """The end of a pass: a fixed point of the course, where verdicts that came beside the search are taken."""
+        self.confirmations.at_point(self.considered)
+        self.guards.at_point(self.considered)
+        self.identity.at_point(self.considered)
 
-        A cold process takes seconds, so its verdict is looked at so many candidates later, when it should be there. It
-        is taken here or not at all, and waited for if need be: the course does not depend on when it came.
-        """
-        if self.probe is None or self.considered < self.next_check:
-            return
-        self._settle()
-        if self.chain:
-            self._ask_later(quick=True)
-
-    def _ask_later(self, *, quick: bool) -> None:
-        self.asked = self._start(self.current, quick=quick)
-        self.next_check = self.considered + self.checkpoint
-
-    def _settle(self) -> None:
-        """Take the verdict of the confirmation that is out, if any."""
-        if self.asked is None:
-            return
-        asked, self.asked = self.asked, None
-        verdict = self._finish(asked)
-        if verdict.faults:
-            self._trust(asked.program, proven=not asked.quick)
-        elif verdict.known:
-            self._roll_back(asked)
+    def _before_the_end(self) -> None:
+        self.confirmations.before_the_end(self.considered)
+        self.guards.settle()
+        self.identity.before_the_end(self.considered)
 
     def _sure(self) -> bool:
-        """Whether the end of the search stands: the best is confirmed by a cold run (or nobody can tell)."""
-        rollbacks = self.rollbacks
-        self._settle()
-        if self.confirm is not None and self.unproven:
-            self._ask_later(quick=False)
-            self._settle()
-        return self.rollbacks == rollbacks
+        """Whether the end of the search stands: a cold run, the controls and the full fingerprint agree on the best, or
+        cannot tell."""
+        undone = self.undone
+        self.confirmations.at_the_end(self.considered)
+        if self.undone == undone:
+            self.guards.at_the_end()
+        if self.undone == undone:
+            self.identity.at_the_end(self.considered)
+        return self.undone == undone
 
-    def _trust(self, program: Program, *, proven: bool) -> None:
-        self.verified = program
-        self.trusted.add(program.key)
-        if program in self.chain:
-            del self.chain[: self.chain.index(program) + 1]
-        if proven:
-            self.proven = program
-            if program in self.unproven:
-                del self.unproven[: self.unproven.index(program) + 1]
+    def _undo(self, back: int, by: str, why: str) -> None:
+        """Take back all that was accepted after step number `back`."""
+        gone = self.line.cut(back)
+        self.current = self.best = self.line.last.program
+        self.undone += 1
+        self.confirmations.after_cut()
+        self.guards.after_cut(gone)
+        self.identity.after_cut()
+        self.journal.best(self.best, size=self.best.size, by=by, smaller=False)
+        self._tell("rolled back", why)
 
-    def _roll_back(self, bad: _Asked) -> None:
-        """Go back to the last accepted program that is confirmed; never take the others again.
+    def _forget(self) -> None:
+        """The everyday test was tightened: no "yes" that it gave before counts any more."""
+        self.journal.drifted()
+        self.confirmations.trusted.clear()
 
-        A probe is quick, so all suspects are probed at once. Cold runs are not: those are bisected.
-        """
-        if not bad.quick:  # a probe that a cold run overrules is asked no more, and what it said is forgotten
-            self.probe = self.confirm
-            self.trusted.clear()
-        chain = self.chain if bad.quick else self.unproven
-        suspects = chain[: chain.index(bad.program)]
-        if bad.quick:
-            asked = [self._start(program, quick=True) for program in suspects]
-            faults = [self._finish(each).faults for each in asked]
-            good = (faults + [False]).index(False) - 1
-        else:
-            good, first_bad = -1, len(suspects)
-            while first_bad - good > 1:
-                middle = (good + first_bad) // 2
-                if self._finish(self._start(suspects[middle], quick=False)).faults:
-                    good = middle
-                else:
-                    first_bad = middle
-        back = suspects[good] if good >= 0 else (self.verified if bad.quick else self.proven)
-        self.refuted.update(program.key for program in chain[good + 1 :])
-        self.refuted -= self.trusted | {back.key}
-        if back in self.unproven:
-            del self.unproven[self.unproven.index(back) + 1 :]
-        else:
-            self.unproven.clear()
-        self.chain.clear()
-        self._trust(back, proven=not bad.quick)
-        self.rollbacks += 1
-        self.next_check = 0
-        self.current = self.best = back
-        self.journal.best(self.best, size=self.best.size, by="rollback", smaller=False)
-        self._tell("rolled back", f"a {'probe' if bad.quick else 'cold run'} did not show the fault")
-
-    def _doubt(self, candidates: Sequence[Program], answers: list[bool | None]) -> None:
-        """The judge was wrong too often: no "yes" counts before a cold run says so as well."""
-        doubtful = [
-            (index, self._start(candidate, quick=True))
-            for index, candidate in enumerate(candidates)
-            if answers[index] and candidate.key not in self.trusted and candidate.key != self.verified.key
-        ]
-        for index, asked in doubtful:
-            verdict = self._finish(asked)
-            answers[index] = verdict.faults if verdict.known else None
-            (self.trusted if verdict.faults else self.refuted).add(candidates[index].key)
-
-    def _cold(self, program: Program) -> Verdict:
-        return self._finish(self._start(program, quick=False))
-
-    def _start(self, program: Program, *, quick: bool) -> _Asked:
-        recalled = self.journal.recall_confirmation(program.key)
-        begin = self.probe if quick else self.confirm
-        assert begin is not None
-        return _Asked(program, None if recalled else begin(program), recalled, quick)
-
-    def _finish(self, asked: _Asked) -> Verdict:
-        if asked.recalled is not None:
-            return asked.recalled
-        assert asked.pending is not None
-        verdict = asked.pending.result()
-        self.journal.confirmed(asked.program.key, verdict)
-        return verdict
+    def _found(self, program: Program, verdict: Verdict) -> None:
+        """Tell of a candidate with another fault, once."""
+        if verdict.answer is Answer.PASSES and verdict.other is not None:
+            if (program.key, verdict.other) not in self.finds:
+                self.finds.add((program.key, verdict.other))
+                self.found(program, verdict)
 
     def _tell(self, kind: Any, text: str = "") -> None:
         self.progress(Event(kind, self.current, self.round, self.pass_name, self.tries, dict(self.free), text))
-
-
-def _marks(program: Program, name: str, edits: Sequence[Edit]) -> dict[Edit, Hashable]:
-    """What tells an edit and its surroundings again in a later round: its words, and the statements touched.
-
-    The surroundings are the text of the line it is a part of, or else of the top-level statements touched; for an edit
-    of a whole one of these, which others depend on, the whole program. Effects across them are missed, hence the last,
-    thorough round.
-    """
-    text, spans = program.text, program.spans
-    lines = sorted(span for node, span in spans.items() if isinstance(node, cst.SimpleStatementLine))
-    line_starts = [start for start, _ in lines]
-    tops = sorted(spans[statement] for statement in program.module.body if statement in spans)
-    starts = [start for start, _ in tops]
-    marks: dict[Edit, Hashable] = {}
-    alike: Counter[Hashable] = Counter()
-    for edit in edits:
-        nodes = [change.before if isinstance(change, Insert) else change.node for change in edit.changes]
-        places = [spans[node] for node in nodes if node in spans]
-        low, high = (min(a for a, _ in places), max(b for _, b in places)) if places else (0, len(text))
-        first, last = bisect_right(starts, low), bisect_right(starts, max(low, high - 1))
-        begin = starts[first - 1] if first else 0
-        finish = starts[last] if last < len(starts) else len(text)
-        if any(low <= start and end <= high for start, end in tops[max(0, first - 1) : last]):
-            begin, finish = 0, len(text)
-        line, end = lines[max(0, bisect_right(line_starts, low) - 1)] if lines else (0, 0)
-        if line <= low and high <= end and (line, end) != (low, high):
-            begin, finish = line, end
-        mark = (name, _LINE.sub("", edit.what), low - begin, high - begin, text[begin:finish])
-        alike[mark] += 1  # alternatives may read the same: told apart by their order
-        marks[edit] = (*mark, alike[mark])
-    return marks

@@ -1,7 +1,8 @@
 """Journal: the folder `<stem>.shrink/`, where a reduction is whole at every moment and from which it goes on if killed.
 
 `best.py` is the best candidate so far, replaced atomically. `journal.jsonl` only grows: a header, then one line for
-each candidate judged, each accept, each cold confirmation and each watched run, and one for the lifted scripts.
+each candidate judged, each accept, each answer given beside the search (cold confirmations, controls, fingerprints),
+each drift and each watched run, and one for the lifted scripts.
 
 Resuming is replaying. The course of a reduction is deterministic, so a resumed one begins at the original program again
 and has every answer read from here instead of judged: seconds later it stands where it was killed, and it ends in the
@@ -11,6 +12,7 @@ again) are replayed too, in order, and are asked anew where that course would ha
 
 from __future__ import annotations
 
+import dataclasses
 import fcntl
 import hashlib
 import json
@@ -19,13 +21,17 @@ from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, Literal, NamedTuple, get_args
 
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
 from shrinkray_gpu.reduction.program import Program, normalised
 
 FORMAT = 1
+
+Aside = Literal["confirmed", "guarded", "identified"]
+"""What is asked beside the search: a cold run or a probe, the controls, the full fingerprint."""
 
 
 class Journal:
@@ -38,8 +44,9 @@ class Journal:
         self.resumed = False
         self._log = log
         self._known: dict[str, Verdict] = {}
-        self._ahead: defaultdict[str, deque[tuple[Verdict, bool]]] = defaultdict(deque)
-        self._confirmed: defaultdict[str, deque[Verdict]] = defaultdict(deque)
+        self._ahead: defaultdict[str, deque[_Line]] = defaultdict(deque)
+        self._asides: defaultdict[tuple[str, str], deque[Verdict]] = defaultdict(deque)
+        self._drifts = self._drifts_ahead = 0
         self._watched: dict[str, dict[int, str]] = {}
         self._lifted: tuple[str, ...] | None = None
         self._accepts: list[dict[str, Any]] = []
@@ -117,9 +124,11 @@ class Journal:
         for line in lines:
             event, key = line.get("event"), line.get("key", "")
             if event == "judged":
-                self._ahead[key].append((_verdict(line), line.get("final", True)))
-            elif event == "confirmed":
-                self._confirmed[key].append(_verdict(line))
+                self._ahead[key].append(_Line(_verdict(line), line.get("final", True), self._drifts_ahead))
+            elif event in get_args(Aside):
+                self._asides[str(event), key].append(_verdict(line))
+            elif event == "drift":
+                self._drifts_ahead += 1
             elif event == "watched":
                 self._watched[key] = {int(k): v for k, v in line["values"].items()}
             elif event == "lifted":
@@ -127,7 +136,7 @@ class Journal:
             elif event == "accept":
                 self._accepts.append(line)
             elif event == "start":  # a best.py edited by hand took over: all accepts before belong to another course
-                self._start, self._accepts = line["text"], []
+                self._begin_at(line["text"])
         self._replay.extend(self._accepts)
 
     def __enter__(self) -> Journal:
@@ -160,9 +169,15 @@ class Journal:
     def take_over(self, program: Program) -> None:
         """A hand-edited best.py faults, and is the start from now on."""
         self._write({"event": "start", "key": program.key, "text": program.text})
-        self._start, self._accepts = program.text, []
+        self._begin_at(program.text)
         self._replay.clear()
         self._floor = None
+
+    def _begin_at(self, text: str) -> None:
+        """What was accepted before belongs to another course, and none of its drifts will be met again."""
+        self._start, self._accepts, self._drifts_ahead = text, [], 0
+        for key, answers in self._ahead.items():
+            self._ahead[key] = deque(answer._replace(drifts=0) for answer in answers)
 
     # Verdicts
 
@@ -174,30 +189,42 @@ class Journal:
         known = self._known.get(key)
         if known is not None and not (insist and known.provisional):
             return known
-        if not self._ahead.get(key):
-            return None
-        verdict, final = self._ahead[key].popleft()
-        if final:
-            self._known[key] = verdict
-        return verdict
+        ahead = self._ahead.get(key)
+        while ahead:
+            verdict, final, drifts = ahead.popleft()
+            if verdict.faults and drifts < self._drifts:
+                continue  # said by a test that was looser than today's
+            if final:
+                self._known[key] = verdict
+            return verdict
+        return None
 
     def judged(self, key: str, verdict: Verdict, *, final: bool = True) -> None:
         """Keep a verdict. Unknown is never final."""
         final = final and verdict.known
         if final:
             self._known[key] = verdict
-        line: dict[str, Any] = {"event": "judged", "key": key, "answer": verdict.answer.value, "why": verdict.why}
-        if verdict.provisional:
-            line["provisional"] = True
+        line = _told("judged", key, verdict)
         if not final:
             line["final"] = False
         self._write(line)
 
-    def recall_confirmation(self, key: str) -> Verdict | None:
-        return self._confirmed[key].popleft() if self._confirmed.get(key) else None
+    def drifted(self) -> None:
+        """The everyday test is tighter from now on: what it said "yes" to counts no more. A "no" stays."""
+        self._known = {key: verdict for key, verdict in self._known.items() if not verdict.faults}
+        self._drifts += 1
+        if self._drifts_ahead:
+            self._drifts_ahead -= 1
+        else:
+            self._write({"event": "drift"})
 
-    def confirmed(self, key: str, verdict: Verdict) -> None:
-        self._write({"event": "confirmed", "key": key, "answer": verdict.answer.value, "why": verdict.why})
+    def recall_answer(self, kind: Aside, key: str) -> Verdict | None:
+        """What was answered beside the search, in the order in which it was asked; each answer once."""
+        answers = self._asides.get((kind, key))
+        return answers.popleft() if answers else None
+
+    def answered(self, kind: Aside, key: str, verdict: Verdict) -> None:
+        self._write(_told(kind, key, verdict))
 
     def recall_watched(self, key: str) -> Mapping[int, str] | None:
         return self._watched.get(key)
@@ -270,8 +297,39 @@ def digest(program: Program) -> str:
     return hashlib.sha256(texts.encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
+class _Line(NamedTuple):
+    """A verdict that a replay will come to."""
+
+    verdict: Verdict
+    final: bool
+    drifts: int
+    """How often the test had been tightened when it was given."""
+
+
+def _told(event: str, key: str, verdict: Verdict) -> dict[str, Any]:
+    line: dict[str, Any] = {"event": event, "key": key, "answer": verdict.answer.value, "why": verdict.why}
+    if verdict.provisional:
+        line["provisional"] = True
+    if verdict.certain:
+        line["certain"] = True
+    if verdict.other is not None:
+        line["other"] = dataclasses.asdict(verdict.other)
+    return line
+
+
 def _verdict(line: Mapping[str, Any]) -> Verdict:
-    return Verdict(Answer(line["answer"]), line.get("why", ""), line.get("provisional", False))
+    return Verdict(
+        Answer(line["answer"]),
+        line.get("why", ""),
+        line.get("provisional", False),
+        _fault(line["other"]) if line.get("other") else None,
+        line.get("certain", False),
+    )
+
+
+def _fault(told: Mapping[str, Any]) -> Fault:
+    """What another version of the tool wrote besides is left out."""
+    return Fault(**{each.name: told[each.name] for each in dataclasses.fields(Fault) if each.name in told})
 
 
 def _size(line: Mapping[str, Any]) -> tuple[Any, ...]:

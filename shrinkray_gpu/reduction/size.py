@@ -6,6 +6,7 @@ makes the text shorter and the repro worth less, so that counts as growth.
 
 from __future__ import annotations
 
+import enum
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -93,30 +94,67 @@ _UNMASKED, _NO_OTHER = 2, 1
 _ASSIGNS = frozenset({"=", "+=", "-="})
 
 
-def _guard_level(lexed: Sequence[Lexeme]) -> int:
-    """Points for what may be undefined: two for a load or store through a computed pointer without mask, one for a
-    masked load whose other lanes hold anything (no `other=`), one for a tensor that is never filled, one for a tensor
-    made without elements: its pointer is null, and a kernel that only a mask keeps off it is a poor repro.
+class Lack(enum.Enum):
+    """What is missing where a program may be undefined by itself."""
 
-    Methods of descriptors are not counted, the hardware clips these; nor is a load of a bare pointer parameter.
+    LOAD_MASK = "tl.load without a mask"
+    STORE_MASK = "tl.store without a mask"
+    OTHER = "tl.load without other="
+    VALUES = "a tensor that starts uninitialised (torch.empty and its like)"
+    ELEMENTS = "a tensor without elements"
+
+
+class Exposure(NamedTuple):
+    """One place that lacks a guard, and what it adds to the guard level."""
+
+    line: int
+    lack: Lack
+    points: int
+
+
+def exposures(text: str) -> list[Exposure]:
+    """The places whose points add up to the guard level of this text, in its order."""
+    matches = [m for m in _LEXEME.finditer(text) if m.lastgroup != "skip"]
+    found = _exposed([m.group() for m in matches])
+    return [Exposure(text.count("\n", 0, matches[at].start()) + 1, lack, points) for at, lack, points in found]
+
+
+def _guard_level(lexed: Sequence[Lexeme]) -> int:
+    return sum(points for _, _, points in _exposed([word for _, word in lexed]))
+
+
+def _exposed(words: Sequence[str]) -> Iterator[tuple[int, Lack, int]]:
+    """What may be undefined, by the index of its word, with its points: two for a load or store through a computed
+    pointer without mask, one for a masked load whose other lanes hold anything (no `other=`), one for a tensor that
+    starts with what the memory held, one for a tensor made without elements: its pointer is null, and a kernel that
+    only a mask keeps off it is a poor repro.
+
+    Methods of descriptors are not counted, the hardware clips these; nor is a load of a bare pointer parameter, nor
+    the memory that `lambda size, align, stream: torch.empty(size, ...)` hands to Triton, which nobody reads unwritten.
     """
-    words = [word for _, word in lexed]
     if "load" not in words and "store" not in words and _UNINITIALISED.isdisjoint(words):
-        return 0
+        return
     renamed = {to for of, by, to in zip(words, words[1:], words[2:]) if of == "language" and by == "as"}
     languages = {"tl", "language"} | renamed
     computed = {name for name, after in zip(words, words[1:]) if after in _ASSIGNS}
-    level = 0
     for at, word in enumerate(words[:-1]):
         if words[at + 1] != "(":
             continue
         if word in _FACTORIES and words[at - 2 : at] == ["torch", "."] and ["0"] in _arguments(words, at + 2):
-            level += 1
-        if word in _UNINITIALISED:
-            level += 1
+            yield at, Lack.ELEMENTS, 1
+        if word in _UNINITIALISED and not _allocates(words, at):
+            yield at, Lack.VALUES, 1
         elif word in ("load", "store") and at >= 2 and words[at - 1] == "." and words[at - 2] in languages:
-            level += _exposure(word, _arguments(words, at + 2), computed)
-    return level
+            lack = _lack(word, _arguments(words, at + 2), computed)
+            if lack is not None:
+                yield at, lack, _NO_OTHER if lack is Lack.OTHER else _UNMASKED
+
+
+def _allocates(words: Sequence[str], at: int) -> bool:
+    """Whether the call at `at` is the body of an allocator: it makes what the lambda's first parameter says."""
+    begin = max(0, at - 10)
+    before = list(words[begin:at])
+    return "lambda" in before and words[begin + before.index("lambda") + 1] == words[at + 2] and ":" in before
 
 
 def _arguments(words: Sequence[str], at: int) -> list[list[str]]:
@@ -137,13 +175,13 @@ def _arguments(words: Sequence[str], at: int) -> list[list[str]]:
     return [argument for argument in found if argument]
 
 
-def _exposure(word: str, arguments: Sequence[Sequence[str]], computed: set[str]) -> int:
+def _lack(word: str, arguments: Sequence[Sequence[str]], computed: set[str]) -> Lack | None:
     named = {argument[0] for argument in arguments if argument[1:2] == ["="]}
     given = [argument for argument in arguments if argument[1:2] != ["="]]
     pointer = given[0] if given else []
     if "boundary_check" in named or not (len(pointer) > 1 or computed.intersection(pointer)):
-        return 0
+        return None
     mask_at = 1 if word == "load" else 2
     if "mask" not in named and len(given) <= mask_at:
-        return _UNMASKED
-    return _NO_OTHER if word == "load" and "other" not in named and len(given) <= mask_at + 1 else 0
+        return Lack.LOAD_MASK if word == "load" else Lack.STORE_MASK
+    return Lack.OTHER if word == "load" and "other" not in named and len(given) <= mask_at + 1 else None

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.program import Program
@@ -93,11 +94,87 @@ def test_a_provisional_no_does_not_count_when_we_insist(tmp_path: Path) -> None:
 
 def test_confirmations_and_watched_values_are_recalled(tmp_path: Path) -> None:
     with begin(tmp_path) as journal:
-        journal.confirmed("k", PASSES)
+        journal.answered("confirmed", "k", PASSES)
         journal.watched("w", {3: "64"})
     with begin(tmp_path, resume=True) as journal:
-        assert [journal.recall_confirmation("k") for _ in range(2)] == [PASSES, None]
+        assert [journal.recall_answer("confirmed", "k") for _ in range(2)] == [PASSES, None]
         assert journal.recall_watched("w") == {3: "64"} and journal.recall_watched("v") is None
+
+
+def test_each_kind_of_question_has_its_own_answers(tmp_path: Path) -> None:
+    with begin(tmp_path) as journal:
+        journal.answered("guarded", "k", FAULTS)
+        journal.answered("identified", "k", PASSES)
+        journal.answered("guarded", "k", UNKNOWN)
+        assert journal.recall_answer("guarded", "k") is None, "what this course was told it need not be told again"
+    with begin(tmp_path, resume=True) as journal:
+        assert journal.recall_answer("confirmed", "k") is None
+        assert [journal.recall_answer("guarded", "k") for _ in range(3)] == [FAULTS, UNKNOWN, None]
+        assert journal.recall_answer("identified", "k") == PASSES
+
+
+def test_all_of_a_verdict_is_kept(tmp_path: Path) -> None:
+    other = Fault("device", "illegal memory access", "scale", 700, text="naïve ☂")
+    verdict = Verdict(Answer.PASSES, "another", provisional=True, other=other, certain=True)
+    with begin(tmp_path) as journal:
+        journal.judged("k", verdict)
+        journal.answered("identified", "k", verdict)
+    with begin(tmp_path, resume=True) as journal:
+        assert journal.recall("k") == verdict == journal.recall_answer("identified", "k")
+    assert "other" not in lines(tmp_path)[0] and lines(tmp_path)[1]["other"]["code"] == 700
+
+
+def test_what_a_newer_version_tells_of_a_fault_is_left_out(tmp_path: Path) -> None:
+    with begin(tmp_path) as journal:
+        journal.judged("k", Verdict(Answer.PASSES, other=Fault("exit", "exit status 3")))
+    path = tmp_path / "journal.jsonl"
+    path.write_text(path.read_text().replace('"other":{', '"other":{"moon":"full",'))
+    with begin(tmp_path, resume=True) as journal:
+        known = journal.recall("k")
+        assert known is not None and known.other == Fault("exit", "exit status 3")
+
+
+def test_a_drift_forgets_each_yes_and_keeps_each_no(tmp_path: Path) -> None:
+    with begin(tmp_path) as journal:
+        journal.judged("yes", FAULTS)
+        journal.judged("no", PASSES)
+        journal.drifted()
+        assert journal.recall("yes") is None and journal.recall("no") == PASSES
+        journal.judged("yes", PASSES)
+    with begin(tmp_path, resume=True) as journal:
+        assert journal.recall("yes") == FAULTS, "the replay begins before the drift"
+        assert journal.recall("no") == PASSES
+        journal.drifted()
+        assert journal.recall("yes") == PASSES and journal.recall("no") == PASSES
+    assert [line.get("event") for line in lines(tmp_path)].count("drift") == 1
+
+
+def test_a_yes_of_the_looser_test_never_counts_after_a_drift(tmp_path: Path) -> None:
+    """Not even where the replay takes another way, and comes to that candidate later than the killed course did."""
+    with begin(tmp_path) as journal:
+        journal.judged("k", FAULTS)
+        journal.drifted()
+        journal.judged("tight", FAULTS)
+    with begin(tmp_path, resume=True) as journal:
+        journal.drifted()
+        assert journal.recall("k") is None
+        assert journal.recall("tight") == FAULTS
+
+
+def test_a_best_edited_by_hand_begins_with_the_loose_test_again(tmp_path: Path) -> None:
+    mine = Program.from_text("b = 2\n", "failing.py")
+    with begin(tmp_path) as journal:
+        journal.drifted()
+        journal.judged("k", FAULTS)
+    with begin(tmp_path, resume=True) as journal:
+        journal.take_over(mine)
+        journal.drifted()
+        assert journal.recall("k") is None, "tight enough for the drift before, who knows for this one"
+        journal.judged("k", FAULTS)
+    with begin(tmp_path, resume=True) as journal:
+        journal.drifted()
+        assert journal.recall("k") == FAULTS
+    assert [line.get("event") for line in lines(tmp_path)].count("drift") == 2
 
 
 def test_an_unfinished_reduction_is_not_overwritten_unasked(tmp_path: Path) -> None:

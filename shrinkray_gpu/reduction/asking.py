@@ -1,0 +1,68 @@
+"""A question asked beside the search: begun now, its answer taken later, at a fixed point of the course.
+
+Answers are written to the journal when they are taken. A replay finds them there, in the order in which they were asked
+of one program, and begins nothing; what was still out at a kill is asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from shrinkray_gpu.oracle.verdict import Verdict
+from shrinkray_gpu.reduction.journal import Aside, Journal
+from shrinkray_gpu.reduction.program import Program
+
+Ask = Callable[[Program], "Pending"]
+Tell = Callable[[Program, Verdict], None]
+
+
+class Pending(Protocol):
+    """A verdict that is being worked out: a `concurrent.futures.Future` will do."""
+
+    def result(self) -> Verdict: ...
+
+
+@dataclass(eq=False)
+class Asked:
+    """A question, and its answer once that was taken."""
+
+    program: Program
+    pending: Pending | None = None
+    recalled: Verdict | None = None
+    verdict: Verdict | None = None
+
+    @property
+    def good(self) -> bool:
+        return self.verdict is not None and self.verdict.faults
+
+    @property
+    def unclear(self) -> bool:
+        return self.verdict is not None and not self.verdict.known
+
+
+class Asking:
+    """The questions of one kind. `tell` hears each answer when it is taken."""
+
+    def __init__(self, kind: Aside, journal: Journal, tell: Tell = lambda program, verdict: None) -> None:
+        self.kind, self.journal, self.tell = kind, journal, tell
+        self.count = 0
+        """Asked in this course, those of a replay among them."""
+
+    def start(self, program: Program, ask: Ask) -> Asked:
+        self.count += 1
+        recalled = self.journal.recall_answer(self.kind, program.key)
+        return Asked(program, None if recalled else ask(program), recalled)
+
+    def finish(self, asked: Asked) -> Verdict:
+        """The answer, waited for if need be."""
+        if asked.verdict is None:
+            if asked.recalled is not None:
+                asked.verdict = asked.recalled
+            else:
+                assert asked.pending is not None
+                asked.verdict = asked.pending.result()
+                self.journal.answered(self.kind, asked.program.key, asked.verdict)
+            self.tell(asked.program, asked.verdict)
+        return asked.verdict

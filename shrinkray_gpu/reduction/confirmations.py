@@ -1,0 +1,182 @@
+"""Cold confirmations: a "yes" of the judge is checked in a fresh process beside the search, and taken back if wrong.
+
+One for every so many candidates, and one at the end. A probe, where there is one, is a quicker confirmation that stands
+in for all of them but the last. Verdicts are taken at fixed points of the course and never when they happen to come, so
+that the same seed gives the same result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shrinkray_gpu.oracle.verdict import Verdict
+from shrinkray_gpu.reduction.asking import Ask, Asked, Asking, Tell
+from shrinkray_gpu.reduction.journal import Journal
+from shrinkray_gpu.reduction.lineage import Lineage, Step, Undo
+from shrinkray_gpu.reduction.program import Program
+
+WARY_AFTER = 3
+"""After this many rollbacks the judge's "yes" is not trusted any more: each is confirmed cold before it is accepted."""
+
+
+class Confirmations:
+    """What cold runs and probes said of the accepted programs. Does nothing where there are neither."""
+
+    def __init__(
+        self,
+        line: Lineage,
+        journal: Journal,
+        *,
+        confirm: Ask | None,
+        probe: Ask | None,
+        checkpoint: int,
+        undo: Undo,
+        tell: Tell,
+    ) -> None:
+        self.line, self.confirm, self.probe, self.checkpoint, self.undo = line, confirm, probe, checkpoint, undo
+        self.asking = Asking("confirmed", journal, tell)
+        self.refuted: set[str] = set()
+        self.trusted: set[str] = set()
+        self.rollbacks = 0
+        self._out: tuple[Asked, bool] | None = None  # asked for and not yet looked at; whether it is a quick one
+        self._next = 0
+
+    @property
+    def wary(self) -> bool:
+        return self.rollbacks >= WARY_AFTER and self.probe is not None
+
+    @property
+    def proven(self) -> Program:
+        """The last accepted program that a cold run confirmed."""
+        return self.line.steps[self.line.latest(_proven)].program
+
+    @property
+    def verified(self) -> Program:
+        """The same, but it may rest on a probe."""
+        return self.line.steps[self.line.latest(_probed)].program
+
+    def accepted(self, step: Step) -> None:
+        step.probed = step.program.key in self.trusted
+
+    def trust(self, step: Step) -> None:
+        """A cold run confirmed it."""
+        self._trust(step, proven=True)
+
+    def at_point(self, considered: int) -> None:
+        """At the end of a pass: look at the cold run asked for last time, if it has had time, and ask for the next.
+
+        A cold process takes seconds, so its verdict is looked at so many candidates later, when it should be there. It
+        is taken here or not at all, and waited for if need be: the course does not depend on when it came.
+        """
+        if self.probe is None or considered < self._next:
+            return
+        self.settle()
+        if not self.line.last.probed:
+            self._ask_later(considered, quick=True)
+
+    def before_the_end(self, considered: int) -> None:
+        """Most likely the end: have it confirmed while the last round goes on."""
+        if self.confirm is None:
+            return
+        self.settle()
+        if not self.line.last.proven:
+            self._ask_later(considered, quick=False)
+
+    def at_the_end(self, considered: int) -> None:
+        self.settle()
+        if self.confirm is not None and not self.line.last.proven:
+            self._ask_later(considered, quick=False)
+            self.settle()
+
+    def settle(self) -> None:
+        """Take the verdict of the confirmation that is out, if any."""
+        if self._out is None:
+            return
+        (asked, quick), self._out = self._out, None
+        verdict = self.asking.finish(asked)
+        step = self.line.step_of(asked.program)
+        if step is None:
+            return
+        if verdict.faults:
+            self._trust(step, proven=not quick)
+        elif verdict.known:
+            self._roll_back(step, quick=quick)
+
+    def after_cut(self) -> None:
+        """The line was cut short: what is out about a program that went is of no more use. Its answer is taken all the
+        same, since the journal must have it for a replay."""
+        if self._out is not None and self.line.step_of(self._out[0].program) is None:
+            self.asking.finish(self._out[0])
+            self._out = None
+        self._next = 0
+
+    def cold(self, program: Program) -> Verdict:
+        return self._answer(program, quick=False)
+
+    def doubt(self, candidates: Sequence[Program], answers: list[bool | None]) -> None:
+        """The judge was wrong too often: no "yes" counts before a cold run says so as well."""
+        verified = self.verified.key
+        doubtful = [
+            (index, self._start(candidate, quick=True))
+            for index, candidate in enumerate(candidates)
+            if answers[index] and candidate.key not in self.trusted and candidate.key != verified
+        ]
+        for index, asked in doubtful:
+            verdict = self.asking.finish(asked)
+            answers[index] = verdict.faults if verdict.known else None
+            (self.trusted if verdict.faults else self.refuted).add(candidates[index].key)
+
+    def _ask_later(self, considered: int, *, quick: bool) -> None:
+        self._out = self._start(self.line.last.program, quick=quick), quick
+        self._next = considered + self.checkpoint
+
+    def _trust(self, step: Step, *, proven: bool) -> None:
+        step.probed, step.proven = True, step.proven or proven
+        self.trusted.add(step.program.key)
+
+    def _roll_back(self, bad: Step, *, quick: bool) -> None:
+        """Go back to the last accepted program that is confirmed; never take the others again.
+
+        A probe is quick, so all suspects are probed at once. Cold runs are not: those are bisected.
+        """
+        steps = self.line.steps
+        last = steps.index(bad)
+        if not quick:  # a probe that a cold run overrules is asked no more, and what it said is forgotten
+            self.probe = self.confirm
+            self.trusted.clear()
+            for step in steps:
+                step.probed = step.proven
+        good = self.line.latest(_probed if quick else _proven, before=last)
+        if quick:
+            asked = [self._start(step.program, quick=True) for step in steps[good + 1 : last]]
+            faults = [self.asking.finish(each).faults for each in asked]
+            good += (faults + [False]).index(False)
+        else:
+            first_bad = last
+            while first_bad - good > 1:
+                middle = (good + first_bad) // 2
+                if self._answer(steps[middle].program, quick=False).faults:
+                    good = middle
+                else:
+                    first_bad = middle
+        self.refuted.update(step.program.key for step in steps[good + 1 :])
+        self.refuted -= self.trusted | {steps[good].program.key}
+        self._trust(steps[good], proven=not quick)
+        self.rollbacks += 1
+        self.undo(good, "rollback", f"a {'probe' if quick else 'cold run'} did not show the fault")
+
+    def _answer(self, program: Program, *, quick: bool) -> Verdict:
+        return self.asking.finish(self._start(program, quick=quick))
+
+    def _start(self, program: Program, *, quick: bool) -> Asked:
+        ask = self.probe if quick else self.confirm
+        assert ask is not None
+        return self.asking.start(program, ask)
+
+
+def _probed(step: Step) -> bool:
+    return step.probed
+
+
+def _proven(step: Step) -> bool:
+    return step.proven

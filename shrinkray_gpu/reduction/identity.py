@@ -1,0 +1,182 @@
+"""The full fingerprint, beside the search: at growing intervals and at the end, is it still the same fault?
+
+Dear instruments (seconds each) see what the everyday test does not. Where they find another fault, the course has
+drifted: it goes back to the last program that is the same, the everyday test is tightened so that it tells the two
+apart, and what it said "yes" to before counts no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from shrinkray_gpu.oracle.verdict import Verdict
+from shrinkray_gpu.reduction.asking import Ask, Asked, Asking, Tell
+from shrinkray_gpu.reduction.journal import Journal
+from shrinkray_gpu.reduction.lineage import Lineage, Step, Undo
+from shrinkray_gpu.reduction.program import Program
+
+FIRST = 50
+"""Candidates before the first fingerprint; the second comes after twice as many more, and so on."""
+WARY_AFTER = 3
+"""After this many drifts the everyday test is evidently beyond tightening: each "yes" is fingerprinted first."""
+
+
+class Identity:
+    """What the full fingerprints said. Does nothing where nobody takes them.
+
+    `drifted` tightens the everyday test; `forget` makes the course forget what that test said "yes" to.
+    """
+
+    def __init__(
+        self,
+        line: Lineage,
+        journal: Journal,
+        *,
+        identify: Ask | None,
+        drifted: Callable[[Verdict], None],
+        forget: Callable[[], None],
+        undo: Undo,
+        tell: Tell,
+        note: Callable[[str], None],
+    ) -> None:
+        self.line, self.identify, self.drifted, self.forget = line, identify, drifted, forget
+        self.undo, self.note = undo, note
+        self.asking = Asking("identified", journal, tell)
+        self.refuted: set[str] = set()
+        self.drifts: list[str] = []
+        self._known: dict[str, Asked] = {}
+        self._out: Step | None = None  # its fingerprint is being taken
+        self._interval = self._next = FIRST
+
+    @property
+    def wary(self) -> bool:
+        return len(self.drifts) >= WARY_AFTER
+
+    @property
+    def identified(self) -> Program | None:
+        """The last accepted program with the same fingerprint."""
+        return None if self.identify is None else self.line.steps[self.line.latest(_identified)].program
+
+    def accepted(self, step: Step) -> None:
+        """Only looks whether the same code has a fingerprint."""
+        known = self._known.get(step.program.key)
+        before = self.line.steps[-2]
+        if known is not None and not known.unclear:
+            step.fingerprint = known
+        elif before.program.key == step.program.key:
+            step.fingerprint = before.fingerprint
+
+    def at_point(self, considered: int) -> None:
+        """At the end of a pass, if it is time: take the fingerprint that is out, and begin the next."""
+        if self.identify is None or considered < self._next:
+            return
+        self.settle(considered)
+        if self.line.last.fingerprint is None and considered >= self._next:
+            self._begin()
+            self._interval *= 2
+            self._next = considered + self._interval
+
+    def before_the_end(self, considered: int) -> None:
+        """Most likely the end: it is looked at while the last round goes on."""
+        self.settle(considered)
+        if self.identify is not None and self.line.last.fingerprint is None:
+            self._begin()
+
+    def at_the_end(self, considered: int) -> None:
+        self.settle(considered)
+        last = self.line.last.fingerprint
+        if self.identify is not None and (last is None or last.unclear):
+            self._begin()
+            self.settle(considered)
+
+    def settle(self, considered: int) -> None:
+        """Take the fingerprint that is out, if any."""
+        if self._out is None:
+            return
+        step, self._out = self._out, None
+        verdict = self._take(step)
+        if not verdict.known:
+            self.note(f"the full fingerprint could not be taken this time: {verdict.why}")
+        elif not verdict.faults:
+            self._drift(step, verdict, considered)
+
+    def after_cut(self) -> None:
+        """The journal must have the answers of all that was asked, for a replay."""
+        if self._out is not None and self._out not in self.line.steps:
+            self._take(self._out)
+            self._out = None
+
+    def other(self, program: Program) -> str:
+        """Why the program's fault is another one; nothing if it is not known to be."""
+        if self.identify is None:
+            return ""
+        verdict = self.asking.finish(self._ask(program, self.identify))
+        return "" if verdict.faults or not verdict.known else _reason(verdict)
+
+    def vouch(self, candidates: Sequence[Program], answers: list[bool | None], *, same: str) -> None:
+        """No "yes" counts before its fingerprint is the same; see `Guards.vouch`."""
+        if self.identify is None:
+            return
+        doubtful = [
+            (index, self._ask(candidate, self.identify))
+            for index, candidate in enumerate(candidates)
+            if answers[index] and candidate.key != same
+        ]
+        for index, asked in doubtful:
+            verdict = self.asking.finish(asked)
+            if verdict.known:
+                answers[index] = verdict.faults
+                self.refuted |= set() if verdict.faults else {asked.program.key}
+            elif self.line.last.fingerprint is not None and self.line.last.fingerprint.good:
+                answers[index] = None
+
+    def _drift(self, seen: Step, verdict: Verdict, considered: int) -> None:
+        """Back to the last step with the same fingerprint, by bisection. The verdict nearest to it tells best what the
+        everyday test must learn to see."""
+        steps = self.line.steps
+        first_other = unsure = steps.index(seen)
+        good = self.line.latest(_identified, before=first_other)
+        while unsure - good > 1:
+            middle = (good + unsure) // 2
+            said = self._take(steps[middle])
+            if said.faults:
+                good = middle
+                continue
+            unsure = middle
+            if said.known:
+                first_other, verdict = middle, said
+        self.refuted.update(step.program.key for step in steps[first_other:])
+        self.refuted -= {step.program.key for step in steps[: good + 1]}
+        self.drifts.append(_reason(verdict))
+        self._interval, self._next = FIRST, considered + FIRST
+        self.undo(good, "drift", f"the full fingerprint is another: {_reason(verdict)}")
+        self.drifted(verdict)
+        self.forget()
+        if len(self.drifts) == WARY_AFTER:
+            self.note("the everyday test drifts all the same: each candidate's fingerprint is taken from now on")
+
+    def _begin(self) -> None:
+        assert self.identify is not None
+        self._out = self.line.last
+        self._out.fingerprint = self._ask(self._out.program, self.identify)
+
+    def _take(self, step: Step) -> Verdict:
+        assert self.identify is not None
+        if step.fingerprint is None:
+            step.fingerprint = self._ask(step.program, self.identify)
+        return self.asking.finish(step.fingerprint)
+
+    def _ask(self, program: Program, identify: Ask) -> Asked:
+        """Ask, unless an answer is out or known."""
+        known = self._known.get(program.key)
+        if known is None or known.unclear:
+            known = self._known[program.key] = self.asking.start(program, identify)
+        return known
+
+
+def _identified(step: Step) -> bool:
+    return step.fingerprint is not None and step.fingerprint.good
+
+
+def _reason(verdict: Verdict) -> str:
+    return verdict.why or str(verdict.other or "no reason given")
