@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import os
 import tempfile
 import threading
-from collections import Counter, OrderedDict, deque
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from shrinkray_gpu.runner import preamble
-from shrinkray_gpu.runner.lanes import START, Lane, Request, Setup, Worker, cold
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.runner import preamble, sanitizer, twins
+from shrinkray_gpu.runner.lanes import START, Request, Setup, Worker, cold
 from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.stock import Stock, Stocks
+from shrinkray_gpu.runner.ways import PLAIN, Way
 
 COLD = 60.0
 """Seconds more for a cold process than for a lane: it imports what the lane has."""
 WORKERS = 3
 """Fork servers kept at once. Another environment before the imports needs another one."""
+OTHERS = 4
+"""Fork servers kept besides, for ways that concern the whole process: the candidates never lose theirs to these."""
+SPARES = 2
+"""Lanes that such a server has ready: each may hold a context on the GPU, and is asked now and then only."""
+HARMLESS = frozenset({"CUDA_LAUNCH_BLOCKING", "PYTORCH_NO_CUDA_MEMORY_CACHING", "TRITON_INTERPRET"})
+"""Variables that no compiler reads: with them the kernels on disk stay the right ones."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +41,34 @@ class Script:
     cwd: Path = Path(".")
     asserts: bool = True
     wants: tuple[str, ...] = ()
+    twins: tuple[Way, ...] = ()
+    """Ways in which each candidate is run once more, to be compared with the plain run."""
+    sanitizer: str = ""
+    """The compute-sanitizer tool that each candidate runs under; empty: none."""
+    tell: bool = False
+    """Whether a run stopped at its time limit is asked what it hangs in."""
 
-    def request(self, source: str, *, values: bool = False, watch: bool = True, capture: bool = False) -> Request:
-        given = (source, str(self.path), self.argv, str(self.cwd), self.asserts, watch, self.wants, values, capture)
-        return Request(*given)
+    def request(
+        self,
+        source: str,
+        *,
+        values: bool = False,
+        capture: bool = False,
+        way: Way = PLAIN,
+        wants: tuple[str, ...] = (),
+    ) -> Request:
+        return Request(
+            source,
+            str(self.path),
+            self.argv,
+            str(self.cwd),
+            asserts=self.asserts,
+            wants=tuple(dict.fromkeys((*self.wants, *wants))),
+            values=values,
+            capture=capture,
+            knobs=way.knobs,
+            tell=self.tell,
+        )
 
 
 class Pool:
@@ -53,7 +88,8 @@ class Pool:
         devices: tuple[str, ...] = (),
         extra: float = COLD,
     ) -> None:
-        self.script, self.setup, self.mode, self.jobs = script, setup, mode, jobs
+        self.script, self.mode, self.jobs = script, mode, jobs
+        self.setup = twins.settled(setup) if script.twins else setup
         self.seconds = seconds
         self.extra = extra
         self.devices = devices or ("",)
@@ -66,7 +102,8 @@ class Pool:
         self.device_name = ""
         self.free_bytes = 0
         self._turn = 0
-        self._workers: OrderedDict[tuple[object, ...], _Stock] = OrderedDict()
+        self._workers = Stocks(WORKERS * len(self.devices))
+        self._others = Stocks(OTHERS * len(self.devices))
         self._lock = threading.Lock()
         self._free = threading.BoundedSemaphore(jobs)
 
@@ -75,16 +112,39 @@ class Pool:
         stocks = [self._stock(source, device) for device in self.devices]
         return stocks[0].worker.report
 
-    def run(self, source: str, *, values: bool = False, fresh: bool = False, capture: bool = False) -> Run:
-        """Run a candidate; `fresh` insists on a context that nothing ran in before."""
+    def run(
+        self,
+        source: str,
+        *,
+        values: bool = False,
+        fresh: bool = False,
+        capture: bool = False,
+        way: Way = PLAIN,
+        wants: tuple[str, ...] = (),
+    ) -> Run:
+        """Run a candidate; `fresh` insists on a context that nothing ran in before, `way` turns a knob, `wants` are
+        IR stages to deliver beside the script's own."""
+        request = self.script.request(source, values=values, capture=capture, way=way, wants=wants)
         with self._free:
-            return self._run(source, values, fresh, capture)
+            if way == PLAIN and not (values or capture):
+                return self._compared(request, lambda asked, way: self._run(asked, fresh, way))
+            return self._run(request, fresh, way)
 
-    def _run(self, source: str, values: bool, fresh: bool, capture: bool) -> Run:
-        request = self.script.request(source, values=values, capture=capture)
-        if self.mode == "cold":
-            return self.cold(source, values=values, capture=capture)
-        stock = self._stock(source, self._device())
+    def _run(self, request: Request, fresh: bool, way: Way) -> Run:
+        if self.mode == "cold" or self.script.sanitizer:
+            return self._cold(request, way)
+        with contextlib.ExitStack() as held:
+            try:
+                stock = held.enter_context(self._stocked(request.source, self._device(), way))
+            except UsageError as error:
+                if way.cheap:
+                    raise
+                with contextlib.suppress(UsageError, OSError):
+                    return self._cold(request, way)  # no server there: a process of its own tells what is the matter
+                return Run(mode=self.mode, exit=None, trouble=str(error))
+            return self._in_lane(stock, request, fresh, self.seconds + (0.0 if way.cheap else self.extra))
+
+    def _in_lane(self, stock: Stock, request: Request, fresh: bool, seconds: float) -> Run:
         trouble = ""
         for _ in range(3):
             lane = stock.take(fresh)
@@ -97,7 +157,7 @@ class Pool:
                 self.arch, self.device_name = lane.device["arch"], lane.device["name"]
                 self.free_bytes = self.free_bytes or lane.device["free"]
             mode = "warm" if lane.used else self.mode
-            run, over, peak = lane.run(request, mode=mode, seconds=self.seconds)
+            run, over, peak = lane.run(request, mode=mode, seconds=seconds)
             self.peak = max(self.peak, peak)
             self.retired[over] += 1
             stock.give_back(lane, again=not over and self.reuse)
@@ -106,90 +166,106 @@ class Pool:
             trouble = run.trouble
         return Run(mode=self.mode, exit=None, trouble=trouble)
 
-    def cold(self, source: str, *, values: bool = False, capture: bool = False) -> Run:
+    def cold(self, source: str, *, way: Way = PLAIN) -> Run:
         """Run a candidate in a process of its own, nothing imported and no kernel compiled beforehand."""
-        request = self.script.request(source, values=values, capture=capture)
+        request = self.script.request(source, way=way)
+        return self._compared(request, self._cold) if way == PLAIN else self._cold(request, way)
+
+    def _compared(self, request: Request, run: Callable[[Request, Way], Run]) -> Run:
+        """The plain run, and what those in other ways do otherwise, if there are any to be held against it."""
+        if not self.script.twins:
+            return run(request, PLAIN)
+
+        def ask(way: Way, observe: str, against: str) -> Run:
+            return run(replace(request, knobs=way.knobs, observe=observe, against=against), way)
+
+        virtual = self.setup.arch is not None
+        return twins.compared(self.script.twins, ask, scratch=self.setup.scratch, virtual=virtual)
+
+    def _cold(self, request: Request, way: Way) -> Run:
         with tempfile.TemporaryDirectory(dir=self.setup.scratch, ignore_cleanup_errors=True) as cache:
-            environment = {**self._environment((), self._device()), "TRITON_CACHE_DIR": cache}
-            setup = replace(self.setup, warm=False, reuse=False, environment=environment)
+            environment = {**self._environment((), self._device(), way), "TRITON_CACHE_DIR": cache}
+            python = way.python or self.setup.python
+            setup = replace(self.setup, warm=False, reuse=False, environment=environment, python=python)
+            if self.script.sanitizer and not (request.values or request.capture or request.knobs):
+                return self._sanitized(request.source, setup)
             return cold(setup, request, seconds=self.seconds + self.extra)
+
+    def _sanitized(self, source: str, setup: Setup) -> Run:
+        """The plain program under compute-sanitizer: our worker has no place in there."""
+        # Our scratch folder is too long a path for the tool's sockets.
+        temporary = self.setup.environment.get("TMPDIR", tempfile.gettempdir())
+        return sanitizer.run(
+            source,
+            self.script.path,
+            self.script.argv,
+            tool=self.script.sanitizer,
+            python=setup.python,
+            environment={**setup.environment, "TMPDIR": temporary},
+            cwd=self.script.cwd,
+            scratch=Path(setup.scratch),
+            seconds=self.seconds + self.extra,
+            writable=setup.writable if setup.confine else None,
+        )
 
     def limit(self, jobs: int) -> None:
         """Fewer lanes at a time. Only before any candidate runs."""
         self.jobs, self._free = jobs, threading.BoundedSemaphore(jobs)
 
     def close(self) -> None:
-        with self._lock:
-            for stock in self._workers.values():
-                stock.close()
-            self._workers.clear()
+        self._workers.close()
+        self._others.close()
 
     def _device(self) -> str:
         with self._lock:
             self._turn += 1
             return self.devices[self._turn % len(self.devices)]
 
-    def _stock(self, source: str, device: str) -> _Stock:
+    def _stock(self, source: str, device: str) -> Stock:
         """The worker whose environment fits what the candidate sets before its imports."""
-        head = preamble.read(source)
-        key = (head.environment, device)
-        with self._lock:
-            stock = self._workers.get(key)
-            if stock is None:
-                imports = tuple(dict.fromkeys((*head.imports, *self.setup.imports)))
-                setup = replace(self.setup, imports=imports, environment=self._environment(head.environment, device))
-                stock = self._workers[key] = _Stock(Worker(setup), self.jobs // len(self.devices) + 1)
-                if len(self._workers) > WORKERS * len(self.devices):
-                    _, oldest = self._workers.popitem(last=False)
-                    oldest.close()
-            self._workers.move_to_end(key)
+        with self._stocked(source, device, PLAIN) as stock:
             return stock
 
-    def _environment(self, settings: tuple[tuple[str, str], ...], device: str) -> Mapping[str, str]:
+    @contextlib.contextmanager
+    def _stocked(self, source: str, device: str, way: Way) -> Iterator[Stock]:
+        """The same, for a way that may have an environment or an interpreter of its own; kept while it is in use."""
+        head = preamble.read(source)
+        if way.cheap:
+            with self._workers.using((head.environment, device), lambda: self._plain(head, device)) as stock:
+                yield stock
+        else:
+            key = (head.environment, device, tuple(sorted(way.environment.items())), way.python)
+            with self._others.using(key, lambda: self._other(head, device, way)) as stock:
+                yield stock
+
+    def _plain(self, head: preamble.Preamble, device: str) -> Stock:
+        return Stock(Worker(self._setup(head, device, PLAIN)), self.jobs // len(self.devices) + 1)
+
+    def _other(self, head: preamble.Preamble, device: str, way: Way) -> Stock:
+        setup = self._setup(head, device, way)
+        worker = Worker(setup)
+        if setup.warm and setup.prepare and worker.report["spoilt"] and not worker.report["touched"]:
+            worker.close()  # our own warming up started CUDA
+            worker = Worker(replace(setup, prepare=False))
+        if setup.warm and worker.report["touched"]:
+            worker.close()
+            raise UsageError(f"with {way.name} the script's imports start CUDA, and a child forked then cannot use it")
+        return Stock(worker, SPARES)
+
+    def _setup(self, head: preamble.Preamble, device: str, way: Way) -> Setup:
+        return replace(
+            self.setup,
+            imports=tuple(dict.fromkeys((*head.imports, *self.setup.imports))),
+            environment=self._environment(head.environment, device, way),
+            python=way.python or self.setup.python,
+        )
+
+    def _environment(self, settings: tuple[tuple[str, str], ...], device: str, way: Way = PLAIN) -> Mapping[str, str]:
         chosen = {"CUDA_VISIBLE_DEVICES": device} if device else {}
         if self.setup.arch:
             chosen = {"CUDA_VISIBLE_DEVICES": ""}  # the virtual GPU stays clear of a real one
+        if way.python or not HARMLESS.issuperset(way.environment):
+            other = hashlib.sha256(way.name.encode()).hexdigest()[:12]
+            chosen["TRITON_CACHE_DIR"] = os.path.join(self.setup.scratch, f"kernels-{other}")
         # From the start, since tempfile remembers its folder: the parent's warm-up would fix it at /tmp.
-        return {**self.setup.environment, "TMPDIR": self.setup.scratch, **dict(settings), **chosen}
-
-
-class _Stock:
-    """The lanes of one worker: spare ones on the way, and used ones that came out clean."""
-
-    def __init__(self, worker: Worker, spares: int) -> None:
-        self.worker = worker
-        self.lock = threading.Lock()
-        self.most = spares
-        self.clean: deque[Lane] = deque()
-        self.spares: deque[Lane] = deque(worker.spawn() for _ in range(spares))
-        self.closed = False
-
-    def take(self, fresh: bool) -> Lane:
-        with self.lock:
-            if self.clean and not fresh:
-                return self.clean.pop()
-            lane = self.spares.popleft()
-            with contextlib.suppress(OSError):
-                self.spares.append(self.worker.spawn())
-            return lane
-
-    def give_back(self, lane: Lane, *, again: bool) -> None:
-        with self.lock:
-            if again and not self.closed and len(self.clean) < self.most:  # each holds a context of 0.5 GB
-                self.clean.append(lane)
-                return
-        lane.kill()
-
-    def release(self) -> None:
-        """End the idle lanes that were used before: their contexts hold memory that a fresh one may want."""
-        with self.lock:
-            for lane in self.clean:
-                lane.kill()
-            self.clean.clear()
-
-    def close(self) -> None:
-        with self.lock:
-            self.closed = True
-            for lane in (*self.clean, *self.spares):
-                lane.link.close()
-        self.worker.close()
+        return {**self.setup.environment, "TMPDIR": self.setup.scratch, **dict(settings), **way.environment, **chosen}

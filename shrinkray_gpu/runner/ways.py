@@ -1,9 +1,19 @@
-"""A way to run a program: as it is, or with one knob turned. The program's text is the same in all of them."""
+"""A way to run a program: as it is, or with one knob turned. The program's text is the same in all of them.
+
+Two prices. *Knobs* are turned by the worker, at launch or while Triton compiles, in whatever lane is free: cheap.
+A way with an *environment* or another *interpreter* concerns a process from its start, so it needs a worker of its own,
+which the pool starts when the way is first used (seconds, once) and keeps.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.runner.interpreter import check_python, found
 
 
 @dataclass(frozen=True)
@@ -19,5 +29,127 @@ class Way:
     python: str = ""
     """Another interpreter, with another Triton; empty: the same one."""
 
+    @property
+    def cheap(self) -> bool:
+        """Whether any lane will do; else a worker of its own is needed."""
+        return not self.environment and not self.python
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
 
 PLAIN = Way("as it is")
+
+
+@dataclass(frozen=True)
+class Form:
+    """One kind of way that can be typed."""
+
+    usage: str
+    meaning: str
+    make: Callable[[str], Way]
+    """Of what stands after `=`; of the empty text for a word that takes no value. Raises UsageError."""
+    aliases: tuple[str, ...] = ()
+
+
+def _number(name: str, meaning: str, *, least: int = 1, most: int | None = None, power: bool = False) -> Form:
+    def make(value: str) -> Way:
+        wanted = "a power of two" if power else "a whole number"
+        wanted += f" from {least}" + (f" to {most}" if most else " on")
+        number = int(value) if re.fullmatch(r"[0-9]{1,6}", value) else -1
+        if number < least or (most and number > most) or (power and number & (number - 1)):
+            raise UsageError(f"{name}={value} cannot be turned: {name} is {wanted}, for example {name}={max(least, 1)}")
+        return Way(f"{name}={number}", knobs={name: str(number)})
+
+    return Form(f"{name}=N", meaning, make)
+
+
+def _level(name: str, levels: str, meaning: str) -> Form:
+    usage = f"{name}=-O0" + (f" to {name}=-O{levels[-1]}" if len(levels) > 1 else "")
+
+    def make(value: str) -> Way:
+        digit = value[-1:]
+        if value not in (f"-O{digit}", f"O{digit}", digit) or digit not in levels or not digit:
+            raise UsageError(f"{name}={value} is no optimisation level that can be turned: type {usage}")
+        return Way(f"{name}=-O{digit}", knobs={name: digit})
+
+    return Form(usage, meaning, make)
+
+
+def _word(way: Way, meaning: str, *aliases: str) -> Form:
+    def make(value: str) -> Way:
+        if value:
+            raise UsageError(f"{way.name} takes no value: type {way.name} alone, without ={value}")
+        return way
+
+    return Form(way.name, meaning, make, aliases)
+
+
+def _python(value: str) -> Way:
+    path = found(value)
+    check_python(path)
+    return Way(f"python={path}", python=path)
+
+
+KNOWN: Mapping[str, Form] = {
+    "num_stages": _number("num_stages", "pipeline stages, of launches and of tl.range alike", least=0),
+    "num_warps": _number("num_warps", "warps a block", most=64, power=True),
+    "num_ctas": _number("num_ctas", "blocks a cluster (Hopper on)", most=16, power=True),
+    "maxnreg": _number("maxnreg", "registers a thread", most=255),
+    "serial": _word(
+        Way("serial", knobs={"serial": "1"}),
+        "wait for the device before and after each launch of a Triton kernel",
+        "serialised",
+        "serialized",
+    ),
+    "ptxas": _level("ptxas", "0123", "another optimisation level of ptxas"),
+    "llvm": _level("llvm", "0", "LLVM without its optimisation passes"),
+    "interpreter": _word(
+        Way("interpreter", knobs={"interpreter": "1"}, environment={"TRITON_INTERPRET": "1"}),
+        "kernels run by Triton's interpreter on the CPU (in a worker of its own)",
+    ),
+    "exact-allocation": _word(
+        Way("exact-allocation", environment={"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}),
+        "each tensor gets memory of its own from the driver, not a piece of torch's cache (in a worker of its own)",
+        "no-caching",
+    ),
+    "python": Form("python=PATH", "another interpreter, with another Triton (in a worker of its own)", _python),
+}
+"""What can be typed, besides `K=V` with an upper-case K: an environment variable, in a worker of its own."""
+
+_OWN = ("CUDA_VISIBLE_DEVICES", "TMPDIR", "TRITON_CACHE_DIR")
+"""Set by shrink itself, for each worker."""
+
+
+def parse(text: str) -> Way:
+    """The way that `text` names. Raises UsageError for one that there is not, or whose value makes no sense."""
+    text = text.strip()
+    if text == PLAIN.name:
+        return PLAIN
+    name, equals, value = (part.strip() for part in text.partition("="))
+    form = next((f for known, f in KNOWN.items() if name == known or name in f.aliases), None)
+    if form is not None:
+        if not value and "=" in form.usage:
+            raise UsageError(f"{text!r} does not say what to turn {name} to: type {form.usage}")
+        if equals and not value:
+            raise UsageError(f"{text!r} has nothing after the =: type {form.usage}")
+        return form.make(value)
+    if equals and re.fullmatch(r"[A-Z_][A-Z0-9_]*", name) and name.lower() not in KNOWN:
+        return _environment(name, value)
+    names = [x for known, f in KNOWN.items() for x in (known, *f.aliases)]
+    near = difflib.get_close_matches(name.lower().replace("-", "_"), names, 1) or difflib.get_close_matches(
+        name.lower(), names, 1
+    )
+    meant = f": did you mean {near[0]!r}?" if near else "."
+    forms = ", ".join(f.usage for f in KNOWN.values())
+    raise UsageError(f"no knob is called {name!r}{meant} There are {forms}, and K=V for an environment variable")
+
+
+def _environment(name: str, value: str) -> Way:
+    if name in _OWN:
+        raise UsageError(f"{name} cannot be turned: shrink sets it for each process that it starts. Leave it out")
+    for form in KNOWN.values():  # so that one way has one name, and interpreted launches are counted
+        way = form.make("") if "=" not in form.usage else PLAIN
+        if way.environment == {name: value}:
+            return way
+    return Way(f"{name}={value}", environment={name: value})

@@ -9,18 +9,18 @@ from __future__ import annotations
 import importlib.util
 import sys
 import threading
-from typing import Any, Callable, Dict, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
-_awaited: Dict[str, Callable[[], None]] = {}
+_awaited: Dict[str, List[Callable[[], None]]] = {}
 _asking = threading.local()
 
 
 def when_imported(name: str, call: Callable[[], None]) -> None:
-    """Call at once if the top-level module `name` is there already, else once its import is complete."""
+    """Call at once if the module `name` is there already, else once its import is complete, in the order of the calls."""
     if name in sys.modules:
         call()
         return
-    _awaited[name] = call
+    _awaited.setdefault(name, []).append(call)
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
 
@@ -43,8 +43,7 @@ class _Finder:
 
         def exec_module(module: Any) -> None:
             execute(module)
-            call = _awaited.pop(name, None)
-            if call is not None:
+            for call in _awaited.pop(name, ()):
                 call()
 
         loader.exec_module = exec_module  # on this one loader object, which is made for each import

@@ -5,6 +5,8 @@ resolve, of what `tl` is, of a dtype, a class attribute, a constexpr of another 
 helper's parameter: a candidate that lost `import triton.language as tl` found the kernel of the one that had it, and
 "faulted", where a cold process raises NameError. With all of them in the key, a kernel that must fail to compile does.
 What a helper refers to comes in through the helper's own key, which Triton mixes into its callers'.
+
+While knobs are turned (`knobs.py`) they are part of every kernel's key too: one text, but another kernel.
 """
 
 from __future__ import annotations
@@ -13,11 +15,20 @@ import ast
 import builtins
 import enum
 import hashlib
+import threading
 import types
 from typing import Any, Callable, Dict, Iterator, List, Set, Tuple
 
 _MADE = "_key_with_names"
 _NOTHING = object()
+_asked = threading.local()
+_turned = ""
+
+
+def turn(knobs: str) -> None:
+    """From here on all kernels are compiled with these knobs turned; the empty text: as they are."""
+    global _turned
+    _turned = knobs
 
 
 def complete() -> None:
@@ -36,14 +47,21 @@ def _owner() -> Any:
 
 def _completed(plain: Callable[[Any], str]) -> Callable[[Any], str]:
     def cache_key(self: Any) -> str:
-        key = plain(self)
+        depth = _asked.__dict__.setdefault("depth", 0)
+        _asked.depth = depth + 1
+        try:
+            key = plain(self)
+        finally:
+            _asked.depth = depth
         if not isinstance(key, str) or key.startswith("recursion:"):  # Triton's placeholder while it computes the key
             return key
         made = self.__dict__.get(_MADE)
         if made is None or made[0] != key:
             said = "\n".join("%s = %s" % pair for pair in meanings(self))
             made = self.__dict__[_MADE] = (key, hashlib.sha256((key + said).encode()).hexdigest())
-        return made[1]
+        if not _turned or depth:  # a caller keeps what its helpers' keys were, so knobs must not be in those
+            return made[1]
+        return hashlib.sha256((made[1] + _turned).encode()).hexdigest()
 
     cache_key.completed = True  # type: ignore[attr-defined]
     return cache_key

@@ -25,6 +25,8 @@ class Watch:
     def __init__(self, wants: FrozenSet[str]) -> None:
         self.wants = wants
         self.describe: Callable[[Any], str] = arguments.describe
+        self.listeners: List[Any] = []
+        """Told as it happens: `compiled(kernel)`, `failed()`, `launching(kernel)`; see `knobs.Turned`."""
         self.reset()
 
     def reset(self) -> None:
@@ -40,6 +42,7 @@ class Watch:
         may do it before the fork. A script that imports Triton later is watched from then on."""
         global _active
         _active = self
+        kernelline.tell_truth("lines" in self.wants)
         arrival.when_imported("triton", _wrap)
 
     def uninstall(self) -> None:
@@ -74,6 +77,8 @@ class Watch:
                 "ir": ir,
             }
         )
+        for listener in self.listeners:
+            listener.compiled(kernel)
 
     def failed(self, name: str, error: BaseException, options: Record, text: str) -> None:
         failure = stages.failure(error)
@@ -88,6 +93,8 @@ class Watch:
                 "ir": {},
             }
         )
+        for listener in self.listeners:
+            listener.failed()
 
     def launching(self, kernel: Any, grid: Any, args: Any) -> None:
         self.last_kernel = kernel
@@ -102,6 +109,8 @@ class Watch:
                 "fault": "",
             }
         )
+        for listener in self.listeners:
+            listener.launching(kernel)
 
 
 _active: Optional[Watch] = None

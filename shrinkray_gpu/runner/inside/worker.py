@@ -242,6 +242,19 @@ class _Lane:
             from . import capture
 
             camera = capture.begin(log)
+        turned = observer = watchdog = None
+        if log is not None and request["knobs"]:
+            from . import knobs
+
+            turned = knobs.turn(request["knobs"], log)
+        if log is not None and (request["observe"] or request["against"]):
+            from . import observe
+
+            observer = observe.begin(log, request["observe"], request["against"], request["knobs"])
+        if log is not None and request["tell"]:
+            from . import watchdog as guardian
+
+            watchdog = guardian.begin(self.link, log)
         arguments = (request["source"], request["path"], request["argv"])
         if arch:
             from . import vgpu
@@ -252,6 +265,10 @@ class _Lane:
         else:
             status, failure = stage.perform(*arguments, asserts=request["asserts"])
             code = device.sticky()
+        if watchdog is not None:
+            watchdog.end()
+        seen = observer.end() if observer is not None else {}
+        counts = turned.end() if turned is not None else {}
         return {
             "exit": status,
             "failure": failure,
@@ -260,6 +277,9 @@ class _Lane:
             "launches": log.launches if log else [],
             "values": saw.found(),
             "captured": camera.end() if camera else None,
+            "turned": counts,
+            "differences": seen.get("differences", []),
+            "incomparable": seen.get("incomparable", ""),
             "peak": device.peak_bytes(),
         }
 

@@ -1,0 +1,29 @@
+"""Is this a Python interpreter that our worker can run in?"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+from shrinkray_gpu.errors import UsageError
+
+
+def found(python: str) -> str:
+    """The whole path of an interpreter named as in a shell. Links stay: one leads from a venv out of it."""
+    return os.path.abspath(shutil.which(os.path.expanduser(python)) or os.path.expanduser(python))
+
+
+def check_python(python: str) -> None:
+    """Raises UsageError unless `python` is an interpreter that our worker can run in."""
+    command = [python, "-c", "import sys; print(*sys.version_info[:2])"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise UsageError(f"cannot run the interpreter {python}: {error}") from error
+    version = done.stdout.split()
+    if done.returncode or len(version) != 2:
+        said = (done.stdout + done.stderr).strip()[:80]
+        raise UsageError(f"{python} is not a Python interpreter: it answered {said!r}")
+    if (int(version[0]), int(version[1])) < (3, 9):
+        raise UsageError(f"{python} is Python {'.'.join(version)}: the worker needs 3.9 or later")

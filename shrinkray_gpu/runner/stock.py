@@ -1,0 +1,100 @@
+"""Lanes in stock: spare ones of a worker on the way, used ones that came out clean, and which workers are kept."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Hashable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from shrinkray_gpu.runner.lanes import Lane, Worker
+
+
+class Stocks:
+    """Workers with their lanes, by what they were started with. Of those not in use the ones used last are kept.
+
+    They are started in threads of this object's own: a worker dies with the thread that started it, and whoever wants
+    another one meanwhile does not wait for this one.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._made: OrderedDict[Hashable, Future[Stock]] = OrderedDict()
+        self._users: Counter[Hashable] = Counter()
+        self._lock = threading.Lock()
+        self._starters = ThreadPoolExecutor(most, thread_name_prefix="starter")
+
+    @contextlib.contextmanager
+    def using(self, key: Hashable, make: Callable[[], Stock]) -> Iterator[Stock]:
+        """The stock for `key`, made if there is none. What made it impossible is raised each time it is asked for."""
+        with self._lock:
+            if key not in self._made:
+                self._made[key] = self._starters.submit(make)
+            self._made.move_to_end(key)
+            self._users[key] += 1
+            made = self._made[key]
+            idle = [each for each in self._made if not self._users[each]]
+            over = [self._made.pop(each) for each in idle[: max(0, len(self._made) - self.most)]]
+        for each in over:
+            each.add_done_callback(_end)
+        try:
+            yield made.result()
+        finally:
+            with self._lock:
+                self._users[key] -= 1
+
+    def close(self) -> None:
+        with self._lock:
+            made = list(self._made.values())
+            self._made.clear()
+        for each in made:
+            each.add_done_callback(_end)
+        self._starters.shutdown()
+
+
+def _end(made: Future[Stock]) -> None:
+    if made.exception() is None:
+        made.result().close()
+
+
+class Stock:
+    """The lanes of one worker: spare ones on the way, and used ones that came out clean."""
+
+    def __init__(self, worker: Worker, spares: int) -> None:
+        self.worker = worker
+        self.lock = threading.Lock()
+        self.most = spares
+        self.clean: deque[Lane] = deque()
+        self.spares: deque[Lane] = deque(worker.spawn() for _ in range(spares))
+        self.closed = False
+
+    def take(self, fresh: bool) -> Lane:
+        with self.lock:
+            if self.clean and not fresh:
+                return self.clean.pop()
+            lane = self.spares.popleft()
+            with contextlib.suppress(OSError):
+                self.spares.append(self.worker.spawn())
+            return lane
+
+    def give_back(self, lane: Lane, *, again: bool) -> None:
+        with self.lock:
+            if again and not self.closed and len(self.clean) < self.most:  # each holds a context of 0.5 GB
+                self.clean.append(lane)
+                return
+        lane.kill()
+
+    def release(self) -> None:
+        """End the idle lanes that were used before: their contexts hold memory that a fresh one may want."""
+        with self.lock:
+            for lane in self.clean:
+                lane.kill()
+            self.clean.clear()
+
+    def close(self) -> None:
+        with self.lock:
+            self.closed = True
+            for lane in (*self.clean, *self.spares):
+                lane.link.close()
+        self.worker.close()

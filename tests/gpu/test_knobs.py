@@ -1,0 +1,58 @@
+"""One knob turned on a real GPU: the corpus case passes with one stage, and a lane that goes on is as it was."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.pool import Pool, Script
+from shrinkray_gpu.runner.ways import parse
+
+pytestmark = pytest.mark.gpu
+
+CORPUS = (Path(__file__).parents[2] / "corpus/tma_misaligned/repro_tma_misaligned.py").read_text()
+PASSES = CORPUS.replace("num_stages=3", "num_stages=2")
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
+    folder = tmp_path_factory.mktemp("knobs")
+    environment = {**os.environ, "TRITON_CACHE_DIR": str(folder / "cache"), "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
+    scratch, imports = str(folder), ("torch", "triton")
+    setup = Setup(sys.executable, environment, imports, (), scratch, (scratch,), warm=True, reuse=True)
+    made = Pool(Script(folder / "script.py", cwd=folder), setup, mode="fork", jobs=2, seconds=30)
+    yield made
+    made.close()
+
+
+def test_one_stage_makes_the_fault_go_away(pool: Pool) -> None:
+    plain, turned = pool.run(CORPUS), pool.run(CORPUS, way=parse("num_stages=1"))
+    assert plain.driver_error == 716
+    assert (turned.exit, turned.driver_error, turned.turned) == (0, 0, {"num_stages": 1}), turned.stderr
+
+
+@pytest.mark.parametrize("way", ["num_warps=8", "serial", "ptxas=-O0", "llvm=-O0", "exact-allocation"])
+def test_other_ways_leave_this_fault_as_it_is(pool: Pool, way: str) -> None:
+    run = pool.run(CORPUS, way=parse(way))
+    assert run.driver_error == 716, run.stderr
+    assert run.turned == ({} if way == "exact-allocation" else {way.partition("=")[0]: int(way != "serial")})
+
+
+def test_the_interpreter_runs_the_kernel_on_the_cpu(pool: Pool) -> None:
+    run = pool.run(CORPUS, way=parse("interpreter"))
+    assert (run.exit, run.driver_error, run.turned) == (0, 0, {"interpreter": 1}), run.stderr
+
+
+def test_a_lane_goes_on_after_a_turned_run_as_before(pool: Pool) -> None:
+    ways = [parse(text) for text in ("as it is", "num_stages=1", "ptxas=-O0", "serial", "as it is")]
+    runs = [pool.run(PASSES, way=way) for way in ways]
+    assert [run.exit for run in runs] == [0] * 5, runs[0].stderr
+    assert [run.mode for run in runs[1:]] == ["warm"] * 4, pool.retired
+    hashes = [run.launches[0].hash for run in runs]
+    assert len(set(hashes)) == 3 and hashes[0] == hashes[3] == hashes[4]
+    assert pool.run(CORPUS).driver_error == 716
