@@ -1,4 +1,7 @@
-"""Runs a file as its user would: `python FILE ARGS...`, a process of its own and nothing of ours in it."""
+"""Runs a program as its user would: `python FILE ARGS...`, a process of its own and nothing of ours in it.
+
+Or under a tool that takes a command: a sanitizer, a shell that forbids core files.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,15 +17,27 @@ from pathlib import Path
 from shrinkray_gpu.runner.run import Run
 
 KEPT = 128 * 1024
+FENCE = Path(__file__).parent / "inside" / "confine.py"
 
 
 def run_file(
-    python: str, path: Path, argv: Sequence[str], *, environment: Mapping[str, str], cwd: Path, seconds: float
+    python: str,
+    path: Path,
+    argv: Sequence[str],
+    *,
+    environment: Mapping[str, str],
+    cwd: Path,
+    seconds: float,
+    prefix: Sequence[str] = (),
+    kept: int | None = KEPT,
 ) -> Run:
-    """Run the file; its process group is killed after `seconds`."""
+    """Run the file, under the command `prefix` if any; its process group is killed after `seconds`.
+
+    Of each stream the last `kept` bytes are told, None: all.
+    """
     started = time.monotonic()
     process = subprocess.Popen(
-        [python, str(path), *argv],
+        [*prefix, python, str(path), *argv],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -38,12 +54,54 @@ def run_file(
             os.killpg(process.pid, signal.SIGKILL)
         out, err = process.communicate()
     status = process.returncode
+    out, err = (one if kept is None else one[-kept:] for one in (out, err))
     return Run(
         mode="plain",
         exit=None if timed_out or status < 0 else status,
         signal=-status if status < 0 and not timed_out else None,
         timed_out=timed_out,
         seconds=time.monotonic() - started,
-        stdout=out[-KEPT:].decode(errors="replace"),
-        stderr=err[-KEPT:].decode(errors="replace"),
+        stdout=out.decode(errors="replace"),
+        stderr=err.decode(errors="replace"),
     )
+
+
+def run_text(
+    python: str,
+    text: str,
+    path: Path,
+    argv: Sequence[str],
+    *,
+    environment: Mapping[str, str],
+    cwd: Path,
+    scratch: Path,
+    seconds: float,
+    prefix: Sequence[str] = (),
+    kept: int | None = KEPT,
+) -> Run:
+    """Run `text` as if it were the file at `path`: the file itself where that is its text, else a copy elsewhere that
+    still finds the modules beside the original. Nothing is written beside the file, no bytecode either."""
+    with tempfile.TemporaryDirectory(dir=scratch, ignore_cleanup_errors=True) as folder:
+        file = path
+        given = {**environment, "PYTHONDONTWRITEBYTECODE": "1"}
+        if not _is_text_of(path, text):
+            file = Path(folder) / path.name
+            file.write_text(text, encoding="utf-8")
+            given["PYTHONPATH"] = os.pathsep.join(filter(None, [str(path.parent), environment.get("PYTHONPATH", "")]))
+        return run_file(python, file, argv, environment=given, cwd=cwd, seconds=seconds, prefix=prefix, kept=kept)
+
+
+def fence(python: str, writable: Sequence[str]) -> tuple[str, ...]:
+    """A prefix under which a command may write only below these folders, where the kernel has Landlock."""
+    code = (
+        "import os, runpy, sys; folders, command = sys.argv[2].split(os.pathsep), sys.argv[3:]; "
+        "runpy.run_path(sys.argv[1])['confine'](folders); os.execvp(command[0], command)"
+    )
+    return (python, "-B", "-c", code, str(FENCE), os.pathsep.join(writable))
+
+
+def _is_text_of(path: Path, text: str) -> bool:
+    try:
+        return path.read_text(encoding="utf-8") == text
+    except (OSError, UnicodeDecodeError):
+        return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import os
 import re
@@ -42,6 +43,8 @@ def texts(kernel: Any, wants: FrozenSet[str]) -> Dict[str, str]:
             out[name] = kernel.asm[name]
     if "sass" in wants and isinstance(kernel.asm.get("cubin"), bytes):
         out["sass"] = sass(kernel.asm["cubin"])
+    if "cubin" in wants and isinstance(kernel.asm.get("cubin"), bytes):
+        out["cubin"] = base64.b64encode(kernel.asm["cubin"]).decode("ascii")
     return out
 
 

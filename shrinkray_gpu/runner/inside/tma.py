@@ -23,10 +23,12 @@ ALIGNMENT = 128
 
 @dataclass(frozen=True)
 class Finding:
-    """`reason`: why the launch faults, else empty. `unknown`: why that could not be decided, else empty."""
+    """`reason`: why the launch faults, else empty. `unknown`: why that could not be decided, else empty. `copy`: the
+    operation that faults, as the IR has it without its locations."""
 
     reason: str = ""
     unknown: str = ""
+    copy: str = ""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class _Map:
 
 
 class _Found(Exception):
-    """The copy that faults."""
+    """The copy that faults: what is wrong with it, and its text."""
 
 
 def misaligned(ttgir: str, grid: Sequence[int], args: Sequence[Any]) -> str:
@@ -79,7 +81,7 @@ def examine(ttgir: str, grid: Sequence[int], args: Sequence[Any], ttir: str = ""
             run.start(args)
         except _Found as found:
             wrong = memory.harm(ttir, sizes, args) if ttir else ""
-            return Finding(unknown=wrong) if wrong else Finding(reason=str(found))
+            return Finding(unknown=wrong) if wrong else Finding(reason=found.args[0], copy=found.args[1])
         except Endless as found:
             return Finding(unknown=str(found))
         except Tired:
@@ -188,7 +190,8 @@ class _Copies(Program):
             return
         raise _Found(
             "%s: TMA %s of %s, stages %d bytes apart, address in shared memory %d mod %d"
-            % (self.name, "store" if store else "load", tile, target.step, target.offset % ALIGNMENT, ALIGNMENT)
+            % (self.name, "store" if store else "load", tile, target.step, target.offset % ALIGNMENT, ALIGNMENT),
+            op.body,
         )
 
     def make_map(self, op: Op) -> None:

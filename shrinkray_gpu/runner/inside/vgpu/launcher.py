@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Iterator, List, Tuple
 
-from .. import memory, stores, tma
+from .. import locations, memory, stores, tma
 from ..program import Descriptor, Pointer
 from .gpu import Gpu
 
@@ -53,8 +53,10 @@ def _judge(gpu: Gpu, grid: Tuple[int, ...], values: List[Any]) -> None:
     finding = tma.examine(ttgir, grid, values, ttir)
     unknown = gpu.harmed if finding.reason else finding.unknown
     if finding.reason and not unknown:
-        gpu.watch.launches[-1]["fault"] = finding.reason
-        gpu.fault(finding.reason)
+        place = locations.of_operation(ttgir, finding.copy) if "lines" in gpu.watch.wants else ""
+        reason = finding.reason + (", at " + place if place else "")
+        gpu.watch.launches[-1]["fault"] = reason
+        gpu.fault(reason)
     elif unknown:
         gpu.undecided.append("%s: %s" % (kernel.name, unknown))
     # An overrun may go unnoticed, a null pointer never does: then the fault of a later launch is not what is seen.

@@ -1,0 +1,112 @@
+"""The command `shrink explain FILE`: what every instrument says of the fault that FILE shows, as a card or as JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from shrinkray_gpu.errors import ShrinkError, UsageError
+from shrinkray_gpu.evidence.card import card
+from shrinkray_gpu.explaining import explain as explain_file
+from shrinkray_gpu.runner.interpreter import found
+
+
+class _Command(click.Command):
+    """Click's, with every complaint about the arguments in one line."""
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        try:
+            return super().main(*args, **{**extra, "standalone_mode": False})
+        except click.ClickException as error:
+            _fail(f"{error.format_message()} (shrink explain --help lists what there is)", 2)
+        except click.Abort:
+            sys.exit(130)
+        except click.exceptions.Exit as end:
+            sys.exit(end.exit_code)
+
+
+@click.command(cls=_Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.argument("file", type=click.Path(path_type=Path), required=False)
+@click.argument("args", nargs=-1)
+@click.option("--oracle", multiple=True, metavar="SPEC", help="The fault that it must show; repeatable, all must hold.")
+@click.option(
+    "--python",
+    default=sys.executable,
+    metavar="PATH",
+    show_default="this one",
+    help="Interpreter that runs FILE; needs nothing of ours.",
+)
+@click.option("--arch", metavar="sm_90", help="No GPU: compile for this architecture on the virtual GPU.")
+@click.option("--env", multiple=True, metavar="K=V", help="Environment variable for FILE; repeatable.")
+@click.option(
+    "--cwd",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Working directory of FILE. Default: this one.",
+)
+@click.option(
+    "--timeout", type=click.FloatRange(0, min_open=True), metavar="S", help="Seconds that a run may take. Default: 300."
+)
+@click.option(
+    "--intermittent",
+    is_flag=True,
+    help="The fault comes and goes: ask initcheck and racecheck too, whatever one run does.",
+)
+@click.option("--synccheck", is_flag=True, help="Ask synccheck too.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, and nothing else.")
+def explain(file: Path | None, args: tuple[str, ...], **given: Any) -> None:
+    """Run FILE once as `python FILE ARGS...`, and once more for each instrument that its fault calls for, and print
+    what they say: the fault, the kernel, the instruction, the source line, the launch, the memory.
+
+    Exit codes: 0 it shows a fault, 2 usage, 3 it shows none. Nothing is written beside FILE.
+    """
+    if file is None:
+        _fail("which file? Usage: shrink explain FILE [options] [-- ARGS...]", 2)
+    try:
+        seen = explain_file(
+            file,
+            oracle=given["oracle"],
+            python=found(given["python"]),
+            arch=architecture(given["arch"]),
+            argv=args,
+            environment=settings(given["env"]),
+            cwd=given["cwd"],
+            timeout=given["timeout"],
+            intermittent=given["intermittent"],
+            synccheck=given["synccheck"],
+        )
+    except ShrinkError as error:
+        _fail(str(error), error.exit_code)
+    except KeyboardInterrupt:
+        _fail("interrupted; nothing was written", 130)
+    click.echo(json.dumps(seen.to_json(), indent=1) if given["as_json"] else card(seen))
+
+
+def settings(given: tuple[str, ...]) -> dict[str, str]:
+    """`K=V` options as an environment."""
+    environment = {}
+    for setting in given:
+        key, equals, value = setting.partition("=")
+        if not key or not equals:
+            raise UsageError(f"--env {setting}: write it as NAME=VALUE")
+        environment[key] = value
+    return environment
+
+
+def architecture(name: str | None) -> int | None:
+    """`sm_90` as 90."""
+    if name is None:
+        return None
+    match = re.fullmatch(r"(?:sm_?)?(\d{2,3})a?", name)
+    if match is None or not 70 <= int(match[1]) <= 121:
+        raise UsageError(f"--arch {name}: name an NVIDIA architecture such as sm_80, sm_90 or sm_100")
+    return int(match[1])
+
+
+def _fail(text: str, code: int) -> NoReturn:
+    click.echo(f"shrink: {text}", err=True)
+    sys.exit(code)

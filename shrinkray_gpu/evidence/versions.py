@@ -1,0 +1,59 @@
+"""The versions that a fault depends on, asked without importing torch and without starting CUDA."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+_ASK = """
+import importlib.metadata as metadata, json, sys
+found = {"python": sys.version.split()[0]}
+for name in ("torch", "triton", "helion"):
+    try:
+        found[name] = metadata.version(name)
+    except metadata.PackageNotFoundError:
+        pass
+print(json.dumps(found))
+"""
+
+
+def versions(python: str, environment: Mapping[str, str], *, gpu: bool) -> Mapping[str, str]:
+    """Of the interpreter that runs the program, its packages, and with `gpu` those of driver and device."""
+    found: dict[str, str] = {}
+    try:
+        done = subprocess.run([python, "-c", _ASK], capture_output=True, text=True, timeout=60, env=dict(environment))
+        found.update(json.loads(done.stdout))
+    except (OSError, ValueError, subprocess.SubprocessError):
+        pass
+    return {**found, **(_device() if gpu else {})}
+
+
+def _device() -> dict[str, str]:
+    """Driver and first GPU, by NVML."""
+    found: dict[str, str] = {}
+    try:
+        nvml = ctypes.CDLL("libnvidia-ml.so.1")
+    except OSError:
+        return _kernel_module()
+    text, device = ctypes.create_string_buffer(96), ctypes.c_void_p()
+    if nvml.nvmlInit_v2():
+        return _kernel_module()
+    if not nvml.nvmlSystemGetDriverVersion(text, ctypes.c_uint(len(text))):
+        found["driver"] = text.value.decode(errors="replace")
+    if not nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device)):
+        if not nvml.nvmlDeviceGetName(device, text, ctypes.c_uint(len(text))):
+            found["gpu"] = text.value.decode(errors="replace")
+    return found
+
+
+def _kernel_module() -> dict[str, str]:
+    try:
+        said = Path("/proc/driver/nvidia/version").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return {}
+    version = re.search(r"\b(\d{3}\.\d+(?:\.\d+)?)\b", said)
+    return {"driver": version.group(1)} if version else {}

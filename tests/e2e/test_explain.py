@@ -1,0 +1,97 @@
+"""`shrink explain FILE` without a GPU: the card, JSON, exit codes, nothing written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .command import shrink
+
+ROOT = Path(__file__).parents[2]
+FLAGSHIP = ROOT / "corpus" / "tma_misaligned" / "failing.py"
+CRASH = ROOT / "tests" / "programs" / "pass_manager_crash.py"
+
+
+def contents(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+def test_the_flagship_s_card_names_all_that_a_maintainer_asks_for(tmp_path: Path) -> None:
+    before = contents(FLAGSHIP.parent)
+    said = shrink("explain", FLAGSHIP, "--arch", "sm_90", cwd=tmp_path)
+    assert said.code == 0, said.err
+    for fact in (
+        "misaligned address (CUDA error 716)",
+        "kernel       jsd_forward_kernel",
+        "UTMALDG at jsd_forward_kernel+0x",
+        "access       shared memory",
+        "failing.py:87  student_lp = log_softmax_tile(student.load([row_start, col_start])",
+        "construct    descriptor load",
+        ".extern .shared .align 16 .b8 global_smem[];",
+        "address in shared memory 16 mod 128",
+        "grid (132,), num_warps=4",
+        "STAGES = 4",
+        "core dump    missing: needs the real GPU",
+        "Triton ",
+    ):
+        assert fact in said.out, said.out
+    assert len(said.out.splitlines()) < 50
+    assert contents(FLAGSHIP.parent) == before and not list(tmp_path.iterdir())
+
+
+def test_a_compiler_crash_names_the_pass_and_the_assertion(tmp_path: Path) -> None:
+    said = shrink("explain", CRASH, "--arch", "sm_90", "--json", cwd=tmp_path)
+    assert said.code == 0, said.err
+    seen = json.loads(said.out)
+    assert (seen["fault"]["phase"], seen["fault"]["klass"]) == ("compile", "ConvertNVGPUToLLVM")
+    assert "WGMMA type or shape is not supported" in seen["fault"]["text"]
+    assert seen["kernel"] == "chain_kernel"
+    assert seen["place"]["text"].startswith("def chain_kernel(")
+    assert seen["versions"]["triton"]
+
+
+def test_a_python_fault_with_arguments_and_environment(tmp_path: Path) -> None:
+    script = tmp_path / "failing.py"
+    script.write_text("import os, sys\nprint([1][int(sys.argv[1]) + int(os.environ['MORE'])])\n")
+    said = shrink("explain", script, "--env", "MORE=2", "--", "5", cwd=tmp_path)
+    assert said.code == 0, said.err
+    assert said.out.startswith("fault        python fault: IndexError\n")
+    assert "failing.py:2  print([1][int(sys.argv[1])" in said.out
+    assert contents(tmp_path) == {"failing.py"}
+
+
+def test_a_program_without_a_fault_is_told_so(tmp_path: Path) -> None:
+    script = tmp_path / "fine.py"
+    script.write_text("print('fine')\n")
+    said = shrink("explain", script, cwd=tmp_path)
+    assert (said.code, said.out) == (3, "")
+    assert said.message.startswith("shrink: fine.py shows no fault. The program ended well (exit 0)")
+
+
+def test_another_fault_than_the_one_asked_for(tmp_path: Path) -> None:
+    script = tmp_path / "failing.py"
+    script.write_text("raise ValueError('other')\n")
+    said = shrink("explain", script, "--oracle", "exception:KeyError", cwd=tmp_path)
+    assert said.code == 3 and "does not show 'exception:KeyError'" in said.message
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "which file?"),
+        (("missing.py",), "missing.py: cannot be read"),
+        (("failing.py", "--arch", "hopper"), "such as sm_80, sm_90 or sm_100"),
+        (("failing.py", "--env", "nothing"), "write it as NAME=VALUE"),
+        (("failing.py", "--python", "/bin/true"), "not a Python interpreter"),
+        (("failing.py", "--oracle", "sanitizer:nothing"), "names no tool of compute-sanitizer"),
+        (("failing.py", "--unknown"), "No such option"),
+    ],
+)
+def test_bad_input_is_one_line(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+    (tmp_path / "failing.py").write_text("1 / 0\n")
+    said = shrink("explain", *words, cwd=tmp_path)
+    assert (said.code, said.out) == (2, "")
+    assert said.message.startswith("shrink: ") and "\n" not in said.message
+    assert message in said.message

@@ -1,0 +1,205 @@
+"""What instruments say, put together: hand-made runs with the real words of core dumps and the sanitizer."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu.evidence import instruments, source
+from shrinkray_gpu.evidence.examine import Evidence, assembled, examine, fingerprint
+from shrinkray_gpu.evidence.instruments import CODE, DUMP, MISSING, RUN, SKIPPED, STATIC, Said, Subject
+from shrinkray_gpu.runner import coredump, sanitizer
+from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.pool import Script
+from shrinkray_gpu.runner.run import Compile, Failure, Launch, Run
+
+from ..conftest import has_gpu
+
+SAMPLES = Path(__file__).parent / "samples"
+OVERRUN = """\
+import torch, triton, triton.language as tl
+
+@triton.jit
+def scale(x, y, n, BLOCK: tl.constexpr):
+    o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    v = tl.load(x + o); tl.store(y + o * 100000, v * 2.0)
+"""
+TMA = "def kernel(x):\n    acc = 0\n" + "\n" * 8 + "    acc += x.load([0, start])\n"
+
+
+def setup(folder: Path, arch: int | None = None) -> Setup:
+    return Setup(sys.executable, {**os.environ}, imports=(), own=(), scratch=str(folder), arch=arch)
+
+
+def subject(text: str, name: str, folder: Path) -> Subject:
+    return Subject(text, Script(folder / name, cwd=folder), setup(folder), 60.0, folder)
+
+
+def dump(name: str) -> coredump.Dump:
+    return coredump.parse((SAMPLES / f"gdb_{name}.txt").read_text())
+
+
+def records(name: str) -> tuple[sanitizer.Record, ...]:
+    return sanitizer.records((SAMPLES / f"memcheck_{name}.txt").read_text(), "memcheck")
+
+
+def faulting(code: int, words: str, *launches: Launch) -> Run:
+    failure = Failure("torch.AcceleratorError", f"CUDA error: {words}", ("RuntimeError",))
+    return Run("cold", 1, driver_error=code, failure=failure, launches=launches)
+
+
+def overrun(folder: Path, **seen: object) -> Evidence:
+    run = faulting(
+        700,
+        "an illegal memory access was encountered",
+        Launch("first", "a", (1,)),
+        Launch(
+            "scale", "b", (64, 1, 1), ("f32[8192] s(1,) +0 @0%128", "f32[8192] s(1,) +0 @0%128", "i32 8192", "i32 128")
+        ),
+        Launch("after", "c", (1,)),
+    )
+    return assembled(subject(OVERRUN, "oob.py", folder), run, **seen)  # type: ignore[arg-type]
+
+
+def test_a_run_alone_does_not_know_the_kernel(tmp_path: Path) -> None:
+    fault = overrun(tmp_path).fault
+    assert fault is not None
+    assert (fault.kernel, fault.near, fault.instruction, fault.space) == ("", "after", "", "")
+
+
+def test_a_core_dump_names_kernel_instruction_and_access(tmp_path: Path) -> None:
+    seen = overrun(tmp_path, dump=dump("oob"))
+    fault = seen.fault
+    assert fault is not None
+    assert (fault.kernel, fault.near, fault.instruction) == ("scale", "", "STG")
+    assert (fault.space, fault.access, fault.size, fault.construct) == ("global", "write", 4, "tl.store")
+    assert seen.launch is not None and seen.launch.grid == (64, 1, 1)
+    assert seen.parameters == ("x", "y", "n", "BLOCK")
+
+
+def test_the_sanitizer_alone_tells_the_access_but_not_the_instruction(tmp_path: Path) -> None:
+    seen = overrun(tmp_path, records=records("oob"))
+    fault = seen.fault
+    assert fault is not None
+    assert (fault.kernel, fault.instruction) == ("scale", "")
+    assert (fault.space, fault.access, fault.size, fault.construct) == ("global", "write", 4, "tl.store")
+    assert any("after the nearest allocation" in line for line in seen.memory)
+    assert [(finding.record.kind, finding.count) for finding in seen.findings] == [("Invalid __global__ write", 6)]
+
+
+def test_a_record_of_another_place_than_the_dump_s_is_no_evidence_of_this_fault(tmp_path: Path) -> None:
+    seen = overrun(tmp_path, dump=dump("oob"), records=records("tma"))
+    assert seen.fault is not None and seen.fault.kernel == "scale"
+    assert not any("memcheck" in line for line in seen.memory)
+    assert len(seen.findings) == 2  # but kept
+
+
+def test_the_static_rule_is_no_sight_of_another_error(tmp_path: Path) -> None:
+    rule = Run("virtual", 1, launches=(Launch("first", "a", (1,), fault="first: TMA load of 1x4xf32, ..."),))
+    assert overrun(tmp_path, rule=rule).fault == overrun(tmp_path).fault
+
+
+def test_tma_by_core_dump_is_a_write_to_shared_memory(tmp_path: Path) -> None:
+    run = faulting(716, "misaligned address", Launch("kernel", "a", (1, 1, 1)))
+    seen = assembled(subject(TMA, "tma.py", tmp_path), run, dump=dump("tma"), records=records("tma"))
+    fault = seen.fault
+    assert fault is not None
+    assert (fault.instruction, fault.space, fault.access, fault.size) == ("UTMALDG", "shared", "write", 0)
+    assert (fault.construct, seen.place) == (
+        "descriptor load",
+        source.Place(str(tmp_path / "tma.py"), 11, "acc += x.load([0, start])"),
+    )
+
+
+def test_of_several_compilations_the_one_with_the_instruction_is_meant(tmp_path: Path) -> None:
+    """Without SASS the last launch of the kernel is the guess."""
+    run = faulting(
+        716, "misaligned address", Launch("kernel", "a", (1,)), Launch("kernel", "b", (2,)), Launch("z", "c", ())
+    )
+    run = Run(
+        **{**run.__dict__, "compiles": (Compile("kernel", "a"), Compile("kernel", "b", options={"num_warps": 4}))}
+    )
+    seen = assembled(subject(TMA, "tma.py", tmp_path), run, dump=dump("tma"))
+    assert seen.launch is not None and seen.launch.hash == "b"
+    assert seen.options == {"num_warps": 4}
+
+
+def test_an_assertion_on_the_device_has_no_instruction(tmp_path: Path) -> None:
+    run = faulting(710, "device-side assert triggered", Launch("check", "a", (1,)))
+    text = "def check(x):\n\n\n" + '    tl.device_assert(tl.load(x) > 0, "must be positive")\n'
+    fault = assembled(
+        subject(text, "assertion.py", tmp_path), run, dump=dump("assertion"), records=records("assertion")
+    ).fault
+    assert fault is not None
+    assert (fault.kernel, fault.instruction, fault.space) == ("check", "", "")
+    assert fault.construct == "tl.device_assert"
+
+
+# Constructs.
+
+
+@pytest.mark.parametrize(
+    ("line", "access", "expected"),
+    [
+        ("a = helper(x.load([0, 1]), 2)", "write", "descriptor load"),
+        ("y.store([0, 0], a)", "", "descriptor store"),
+        ("tl.store(y + o, tl.load(x + o))", "write", "tl.store"),
+        ("tl.store(y + o, tl.load(x + o))", "read", "tl.load"),
+        ("tl.atomic_add(y + o, 1)", "write", "tl.atomic_add"),
+        ("a = tl.dot(b, c)", "", "tl.dot"),
+        ("a = 1", "", ""),
+    ],
+)
+def test_the_construct_is_what_the_line_calls(line: str, access: str, expected: str) -> None:
+    assert source.construct(f"def kernel(x, y):\n    {line}\n", 2, access) == expected
+
+
+def test_a_call_over_several_lines() -> None:
+    text = "def kernel(x, y):\n    tl.store(\n        y,\n        1,\n    )\n"
+    assert [source.construct(text, line) for line in (2, 4)] == ["tl.store", "tl.store"]
+
+
+# Which instruments were asked, where there is no GPU.
+
+
+def said(evidence: Evidence) -> dict[str, Said]:
+    return {one.instrument: one for one in evidence.said}
+
+
+def test_a_python_fault_needs_no_instrument(tmp_path: Path) -> None:
+    path = tmp_path / "failing.py"
+    text = "rows = [1]\nprint(rows[7])\n"
+    seen = examine(text, Script(path, cwd=tmp_path), setup(tmp_path), seconds=60)
+    assert seen.fault is not None and (seen.fault.phase, seen.fault.klass) == ("python", "IndexError")
+    assert seen.place == source.Place(str(path), 2, "print(rows[7])")
+    assert said(seen)[RUN].state == "present"
+    assert {one.state for one in seen.said if one.instrument != RUN} == {SKIPPED}
+    assert [one.instrument for one in seen.said] == list(instruments.ORDER)
+
+
+@pytest.mark.skipif(has_gpu(), reason="there all instruments are present")
+def test_what_is_missing_says_how_to_get_it(tmp_path: Path) -> None:
+    for found in (instruments.dumped, lambda one: instruments.sanitized(one, "memcheck")):
+        about = found(subject("", "failing.py", tmp_path))[1]
+        assert about.state == MISSING and "real GPU" in about.text
+    _, about = instruments.static(subject("", "failing.py", tmp_path), Run("cold", 1))
+    assert (about.instrument, about.state) == (STATIC, MISSING) and "--arch" in about.text
+
+
+def test_a_program_that_ends_well_has_no_fingerprint(tmp_path: Path) -> None:
+    assert fingerprint("print(1)\n", Script(tmp_path / "a.py", cwd=tmp_path), setup(tmp_path, 90), seconds=60) is None
+
+
+def test_the_fingerprint_on_the_virtual_gpu_has_the_instruction(tmp_path: Path) -> None:
+    path = Path(__file__).parents[2] / "corpus" / "tma_misaligned" / "repro_tma_misaligned.py"
+    fault = fingerprint(path.read_text(), Script(path, cwd=tmp_path), setup(tmp_path, 90), seconds=60)
+    assert fault is not None
+    assert (fault.phase, fault.code, fault.instruction, fault.space) == ("device", 716, "UTMALDG", "shared")
+    assert fault.construct == "descriptor load"
+
+
+def test_names_of_the_instruments_are_told_apart() -> None:
+    assert len({RUN, STATIC, CODE, DUMP, *sanitizer.TOOLS}) == len(instruments.ORDER)

@@ -1,0 +1,114 @@
+"""`shrink explain` on a GPU: core dump and sanitizer name what the static rule and the code say."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu.evidence.examine import fingerprint
+from shrinkray_gpu.explaining import explain
+from shrinkray_gpu.oracle import parse
+from shrinkray_gpu.runner import coredump, sanitizer
+from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.pool import Pool, Script
+
+from ..e2e.command import environment, shrink
+
+pytestmark = [pytest.mark.gpu, pytest.mark.slow]
+
+CASE = Path(__file__).parents[2] / "corpus" / "tma_misaligned" / "failing.py"
+PYTHON = shutil.which("python") or "python"
+OVERRUN = """\
+import torch, triton, triton.language as tl
+
+@triton.jit
+def scale(x, y, BLOCK: tl.constexpr):
+    o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    v = tl.load(x + o)
+    tl.store(y + o * 100000, v * 2.0)
+
+x = torch.ones(8192, device="cuda")
+scale[(64,)](x, torch.empty_like(x), BLOCK=128)
+torch.cuda.synchronize()
+"""
+UNINITIALISED = """\
+import torch, triton, triton.language as tl
+
+@triton.jit
+def add(x, y, BLOCK: tl.constexpr):
+    o = tl.arange(0, BLOCK)
+    tl.store(y + o, tl.load(x + o) + 1.0)
+
+torch.cuda.caching_allocator_enable(False)
+x = torch.empty(1024, device="cuda")
+add[(1,)](x, torch.zeros_like(x), BLOCK=1024)
+torch.cuda.synchronize()
+"""
+
+
+def tools() -> None:
+    for found in (coredump.find, sanitizer.find):
+        if found(PYTHON, environment()) is None:
+            pytest.skip("needs cuda-gdb and compute-sanitizer")
+
+
+def test_the_flagship_is_named_by_every_instrument(tmp_path: Path) -> None:
+    tools()
+    said = shrink("explain", CASE, "--json", cwd=tmp_path)
+    assert said.code == 0, said.err
+    seen = json.loads(said.out)
+    print(shrink("explain", CASE, cwd=tmp_path).out)
+    fault = seen["fault"]
+    assert (fault["code"], fault["kernel"]) == (716, "jsd_forward_kernel")
+    assert (fault["instruction"], fault["space"], fault["construct"]) == ("UTMALDG", "shared", "descriptor load")
+    assert seen["place"]["line"] in (87, 88) and ".load([row_start, col_start])" in seen["place"]["text"]
+    memory = " ".join(seen["memory"])
+    assert ".align 16 .b8 global_smem[]" in memory and "16 mod 128" in memory
+    assert {one["instrument"]: one["state"] for one in seen["said"][:5]} == {
+        "run": "present",
+        "static rule": "present",
+        "IR and SASS": "present",
+        "core dump": "present",
+        "memcheck": "present",
+    }
+    assert seen["findings"][0]["record"]["title"] == "Misaligned shared or local address"
+    assert seen["sass"], "the instruction of the core dump stands in the code that we compiled"
+    assert {"driver", "gpu", "torch", "triton"} <= set(seen["versions"])
+
+
+def test_an_overrun(tmp_path: Path) -> None:
+    tools()
+    script = tmp_path / "oob.py"
+    script.write_text(OVERRUN)
+    fault = explain(script, python=PYTHON).fault
+    assert fault is not None
+    assert (fault.kernel, fault.instruction, fault.space) == ("scale", "STG", "global")
+    assert (fault.access, fault.size, fault.construct) == ("write", 4, "tl.store")
+
+
+def test_a_checkpoint_s_fingerprint(tmp_path: Path) -> None:
+    tools()
+    script = tmp_path / "oob.py"
+    script.write_text("# the original, of another text\n")
+    setup = Setup(PYTHON, environment(), imports=(), own=(), scratch=str(tmp_path))
+    fault = fingerprint(OVERRUN, Script(script, cwd=tmp_path), setup, seconds=120)
+    assert fault is not None
+    assert (fault.kernel, fault.instruction, fault.construct) == ("scale", "STG", "tl.store")
+    assert not list(tmp_path.glob("core*"))
+
+
+def test_a_program_that_ends_well_shows_its_record_to_the_oracle(tmp_path: Path) -> None:
+    tools()
+    oracle = parse("sanitizer:initcheck:Uninitialized __global__", folder=tmp_path)
+    setup = Setup(PYTHON, environment(), imports=(), own=(), scratch=str(tmp_path))
+    script = Script(tmp_path / "uninit.py", cwd=tmp_path, sanitizer=oracle.sanitizer)
+    pool = Pool(script, setup, mode="cold", jobs=1, seconds=120)
+    try:
+        run, clean = pool.run(UNINITIALISED), pool.run(UNINITIALISED.replace("torch.empty(", "torch.zeros("))
+    finally:
+        pool.close()
+    assert oracle.judge(run).faults, run
+    assert not oracle.judge(clean).faults
