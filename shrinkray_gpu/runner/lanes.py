@@ -26,6 +26,8 @@ from shrinkray_gpu.runner.run import Run
 MAIN = Path(__file__).parent / "inside" / "main.py"
 KEPT = 128 * 1024
 """Bytes of output kept at either end of each stream."""
+ANSWER = 3.0
+"""Seconds in which a process that was stopped at its time limit says what it hangs in."""
 START = 180.0
 """Seconds that a worker may take to import what the script imports."""
 
@@ -78,9 +80,17 @@ class Request:
     values: bool = False
     capture: bool = False
     """Write down the launch that may be the one that faults."""
+    knobs: Mapping[str, str] = field(default_factory=dict)
+    """Knobs to turn at launch or in the kernel's tree, by name; see `inside/knobs.py`."""
+    observe: str = ""
+    """File for the outputs of all launches, by which other runs are compared with this one; empty: none."""
+    against: str = ""
+    """File of outputs that this run is compared with; empty: none."""
+    tell: bool = False
+    """Be ready to say, at the time limit, what the process hangs in."""
 
     def message(self) -> dict[str, Any]:
-        return {**self.__dict__, "argv": list(self.argv), "wants": list(self.wants)}
+        return {**self.__dict__, "argv": list(self.argv), "wants": list(self.wants), "knobs": dict(self.knobs)}
 
 
 class Lane:
@@ -127,11 +137,12 @@ class Lane:
             report = streams.until_report(self.link, started + seconds)
             spent = time.monotonic() - started
             if report is _TIMEOUT:
+                told = self._what_hangs() if request.tell else {}
                 self.kill()
                 streams.drain()
                 out, err = streams.texts()
-                fresh = not self.used
-                run = Run(mode, None, timed_out=True, seconds=spent, stdout=out, stderr=err, fresh=fresh)
+                ended = {"exit": None, "timed_out": True, "fresh": not self.used, **told}
+                run = Run.from_json({**ended, "mode": mode, "seconds": spent, "stdout": out, "stderr": err})
                 return run, "timeout", 0
             if report is None:
                 status = self.exits.wait(self.name, 5.0)
@@ -152,6 +163,16 @@ class Lane:
             run = Run.from_json({**report, "mode": mode, "seconds": spent, "stdout": out, "stderr": err})
             run = replace(run, children=faults(run.failure, err))
             return run, over, peak
+
+    def _what_hangs(self) -> dict[str, Any]:
+        """Ask the process what is still at work in it; nothing where it does not answer, or ends just then."""
+        self.link.settimeout(ANSWER)
+        try:
+            wire.send(self.link, {"tell": True})
+            answer, _ = wire.receive(self.link)
+        except (OSError, ValueError):
+            return {}
+        return {name: answer[name] for name in ("hanging", "launches", "compiles") if name in answer}
 
     def kill(self) -> None:
         """End the process and all that it started."""

@@ -103,6 +103,8 @@ class Run:
     """For a run with knobs turned: how often each one changed something. 0: there was nothing to turn."""
     differences: tuple[Difference, ...] = ()
     """For a run that was compared with others of the same program; see `Script.twins`."""
+    compared: tuple[str, ...] = ()
+    """Names of the ways that this run was compared with, and where that says something: no difference is agreement."""
     incomparable: str = ""
     """Why the comparison says nothing (the inputs differ, nothing was launched, the other run failed); else empty."""
     hanging: str = ""
@@ -126,7 +128,7 @@ class Run:
             Launch(**{**x, "grid": tuple(x["grid"]), "args": tuple(x.get("args", ()))}) for x in d.get("launches", ())
         )
         d["values"] = {int(k): v for k, v in d.get("values", {}).items()}
-        for name in ("children", "records"):
+        for name in ("children", "records", "compared"):
             d[name] = tuple(d.get(name, ()))
         d["differences"] = tuple(Difference(**each) for each in d.get("differences", ()))
         return cls(**d)

@@ -1,0 +1,61 @@
+"""Whether a repro is guarded: masks, bounds and initialised inputs in place.
+
+A maintainer asks first whether the program itself is at fault. The places are those that make up the guard level of a
+Program's size, which the search keeps down; here they are told with their lines, beside those of the original.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.reduction.size import Lack, exposures
+
+
+class Unguarded(NamedTuple):
+    """A place where the program may be undefined by itself."""
+
+    line: int
+    lack: Lack
+    module: str = ""
+    """Path of the local module that it is in; empty for the script."""
+
+    @property
+    def what(self) -> str:
+        return self.lack.value
+
+    def __str__(self) -> str:
+        return f"{self.what} at {self.module + ', ' * bool(self.module)}line {self.line}"
+
+
+def unguarded(program: Program) -> tuple[Unguarded, ...]:
+    """Each place that lacks a guard, in the order of the text."""
+    return tuple(
+        Unguarded(place.line, place.lack, region.path if number else "")
+        for number, region in enumerate(program.regions)
+        for place in exposures(region.text)
+    )
+
+
+def report(original: Program, repro: Program) -> str:
+    """One or two sentences for the summary: what is guarded, what is not, and whether the original was."""
+    places = unguarded(repro)
+    if not places:
+        return "guarded: masks, bounds and initialised inputs are all in place"
+    before = Counter(place.lack for place in unguarded(original))
+    now = Counter(place.lack for place in places)
+    told = "; ".join(_told(lack, [place for place in places if place.lack is lack]) for lack in now)
+    same = [lack.value for lack in now if before[lack] >= now[lack]]
+    worse = [f"{lack.value} ({before[lack] or 'none'} there)" for lack in now if before[lack] < now[lack]]
+    if not worse:
+        return f"not guarded: {told}. The original lacks the same"
+    of_which = f" lacks the same except for {', '.join(worse)}" if same else f" is better guarded: {', '.join(worse)}"
+    return f"not guarded: {told}. The original{of_which}; the search found no smaller program that keeps the guard"
+
+
+def _told(lack: Lack, places: list[Unguarded]) -> str:
+    lines = [f"{place.module + ':' * bool(place.module)}{place.line}" for place in places]
+    if len(lines) == 1:
+        return f"{lack.value} at line {lines[0]}"
+    return f"{lack.value} at lines {', '.join(lines[:-1])} and {lines[-1]}"

@@ -1,0 +1,76 @@
+"""`hang[:seconds]`: it does not end, and it hangs where the original does, in a kernel on the GPU or on the host.
+
+`timeout` cannot tell the two apart, so a reducer takes an endless Python loop for the kernel that spins.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ..runner.run import Run
+from . import speech
+from .oracle import Oracle
+from .verdict import Verdict, lacks, shows, unclear
+
+DEVICE, HOST = "device", "host"
+SECONDS = 10.0
+RENAMED = re.compile(r"kernel\d?")
+"""What `passes/names.py` calls a kernel. Any other name that the original did not launch is another kernel's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hang(Oracle):
+    """Stopped at its time limit, with the same party at work as in the original. Asked with nothing beside it."""
+
+    alone: bool = True
+    limit: float | None = SECONDS
+    place: str = ""
+    """Where the original hangs: `device` or `host`; empty before calibration."""
+    kernels: frozenset[str] = frozenset()
+    """For a hang on the device: what the original had launched by then. One of them hangs."""
+
+    def doubt(self, run: Run) -> str:
+        return run.trouble if run.timed_out else super().doubt(run)
+
+    def found(self, run: Run) -> Verdict:
+        if not run.timed_out:
+            return lacks(f"{speech.ending(run)} after {run.seconds:.1f} s")
+        if run.mode == "plain":
+            return unclear("it does not end, and in a plain run nobody asks whether the GPU is at work")
+        if run.hanging not in (DEVICE, HOST):
+            return unclear(f"it did not end within {self._seconds}, and nobody could tell whether the GPU was at work")
+        hangs = self._on_the_device(run) if run.hanging == DEVICE else self._on_the_host(run)
+        if self.place and run.hanging != self.place:
+            where = "in a kernel" if self.place == DEVICE else "on the host"
+            return lacks(f"{hangs}, but the original hangs {where}")
+        if run.hanging == DEVICE and self.kernels and not any(map(self._may_be_the_original_s, _launched(run))):
+            return lacks(f"{hangs}, but that is another kernel than the original's {', '.join(sorted(self.kernels))}")
+        return shows(hangs)
+
+    def calibrated(self, reference: Run) -> Hang:
+        kernels = frozenset(_launched(reference)) if reference.hanging == DEVICE else frozenset()
+        return super().calibrated(reference)._with(place=reference.hanging, kernels=kernels)
+
+    def _may_be_the_original_s(self, kernel: str) -> bool:
+        return kernel in self.kernels or RENAMED.fullmatch(kernel) is not None
+
+    def _on_the_device(self, run: Run) -> str:
+        """Launches return at once and run in order of their streams: with several kernels the last need not be it."""
+        launched = _launched(run)
+        if len(launched) == 1:
+            return f"kernel {launched[0]} does not end within {self._seconds}"
+        last = f", last launch {run.launches[-1].kernel}" if launched else ", none of Triton's kernels was launched"
+        return f"the GPU is still at work after {self._seconds}{last}"
+
+    def _on_the_host(self, run: Run) -> str:
+        last = f", last launch {run.launches[-1].kernel}" if run.launches else ""
+        return f"the host is still at work after {self._seconds}, and the GPU is not{last}"
+
+    @property
+    def _seconds(self) -> str:
+        return f"{self.limit:g} s"
+
+
+def _launched(run: Run) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(launch.kernel for launch in run.launches))

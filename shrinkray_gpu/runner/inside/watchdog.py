@@ -1,0 +1,131 @@
+"""Says at the time limit who is still at work: the GPU, or the host alone.
+
+A thread beside the candidate, which keeps the main thread busy or waiting for the device. It reads the lane's link,
+where the tool asks (`{"tell": true}`) before it ends the process, and answers once. torch, Triton and ctypes release
+the interpreter while they wait for a device; where somebody does not, the tool gets no answer, and nothing is known.
+"""
+
+from __future__ import annotations
+
+import _thread
+import ctypes
+import select
+import socket
+import sys
+from os import close, getpid, pipe, write  # kept from a candidate that replaces them in the module
+from typing import Any, Dict, List, Optional
+
+from . import device, wire
+
+SETTLES = 1.0
+"""Seconds in which a GPU that does not hang finishes what it was given: a full queue of short launches."""
+
+LAST = 200
+"""Launches that an answer holds, the last ones."""
+
+
+def begin(link: socket.socket, log: Any) -> "Watchdog":
+    """Listen on the link, which nobody else may read until `end`. Called by the thread that runs the candidate."""
+    return Watchdog(link, log)
+
+
+class Watchdog:
+    """The thread is none of `threading`'s: a script that joins all threads it can see would wait for it for ever."""
+
+    def __init__(self, link: socket.socket, log: Any) -> None:
+        self.link, self.log = link, log
+        self.main, self.process = _thread.get_ident(), getpid()
+        self.stop, self._stopping = pipe()
+        self.over = _thread.allocate_lock()
+        self.over.acquire()
+        _thread.start_new_thread(self._listen, ())
+
+    def end(self) -> None:
+        """Return when nobody but the caller uses the link: a question that was read has been answered by then, one
+        that was not stays unread (the tool, which asked at the limit, ends this lane in either case)."""
+        if getpid() != self.process:
+            return  # a fork of the candidate's, which has no such thread
+        write(self._stopping, b".")
+        self.over.acquire()
+        close(self.stop)
+        close(self._stopping)
+
+    def _listen(self) -> None:
+        try:
+            listening: List[Any] = [self.link, self.stop]
+            ready, _, _ = select.select(listening, [], [])
+            if self.stop not in ready and wire.receive(self.link)[0].get("tell"):
+                wire.send(self.link, self._answer())
+        except (OSError, ValueError):  # the tool is gone, or the candidate closed what is not its own
+            pass
+        finally:
+            self.over.release()
+
+    def _answer(self) -> Dict[str, Any]:
+        at_work = working()
+        return {
+            "hanging": "" if at_work is None else "device" if at_work else "host",
+            "launches": _few(list(self.log.launches)),
+            "compiles": [{**one, "ir": {}} for one in self.log.compiles],
+            "line": self._line(),
+        }
+
+    def _line(self) -> Optional[int]:
+        """Where the main thread is in the script's own text; None outside of it."""
+        script = getattr(sys.modules.get("__main__"), "__file__", None)
+        frame = sys._current_frames().get(self.main)
+        while frame is not None and frame.f_code.co_filename != script:
+            frame = frame.f_back
+        return None if frame is None else frame.f_lineno
+
+
+def _few(launches: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
+    """The last ones, after one of each kernel launched before: a loop may have launched a million by now."""
+    earlier, last = launches[:-LAST], launches[-LAST:]
+    return [*{launch["kernel"]: launch for launch in earlier}.values(), *last]
+
+
+def working() -> Optional[bool]:
+    """Whether the GPU is still at work, and does not come to an end soon; None where the driver does not say.
+
+    Waiting is the question that covers all streams and copies. `cuStreamQuery` knows of one stream, and says "not
+    ready" of a host that launches short kernels for ever.
+    """
+    if not device.touched():
+        return False
+    said: List[bool] = []
+    over = _thread.allocate_lock()
+    over.acquire()
+
+    def wait() -> None:
+        try:
+            said.append(_wait_for_all_devices())
+        except (OSError, AttributeError):
+            pass
+        finally:
+            over.release()
+
+    _thread.start_new_thread(wait, ())
+    if not over.acquire(timeout=SETTLES):
+        return True
+    return False if said == [True] else None
+
+
+def _wait_for_all_devices() -> bool:
+    """Wait until each device that this process uses is idle; False if the driver does not let us ask.
+
+    A context belongs to a thread, and this one has none: it borrows the primary ones, which torch and Triton use.
+    """
+    cuda = ctypes.CDLL("libcuda.so.1")
+    count = ctypes.c_int()
+    if cuda.cuDeviceGetCount(ctypes.byref(count)):
+        return False
+    for index in range(count.value):
+        gpu, flags, active, context = ctypes.c_int(), ctypes.c_uint(), ctypes.c_int(), ctypes.c_void_p()
+        cuda.cuDeviceGet(ctypes.byref(gpu), index)
+        cuda.cuDevicePrimaryCtxGetState(gpu, ctypes.byref(flags), ctypes.byref(active))
+        if active.value:
+            if cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), gpu) or cuda.cuCtxSetCurrent(context):
+                return False
+            cuda.cuCtxSynchronize()  # an error is an end too
+    return True
