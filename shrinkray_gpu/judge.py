@@ -1,6 +1,7 @@
 """From candidate to verdict, by the cheapest tier that tells: dry run, launches judged before, lane, cold process.
 
-The runner says what happened, the oracle whether that is the fault; here they meet, and tries are counted.
+The runner says what happened, the oracle whether that is the fault; here they meet, and tries are counted. Where the
+fault is flaky, each tier that really runs a candidate does so until `repeating` has its numbers.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 
 from shrinkray_gpu.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.repeating import Ask, Repeated
 from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
 
@@ -33,19 +36,43 @@ class Judge:
     shows the fault itself: then a candidate whose dry run does not is out, be it that the fault is gone or that it
     comes with undefined behaviour of the candidate's own (a null pointer, a descriptor past its tensor), and one whose
     dry run does is believed on credit too.
+
+    `repeats`, where given, says that the fault is flaky: candidates are run again until it decides, and nothing is
+    taken on credit, since the same launches may fault or not.
     """
 
     def __init__(
-        self, oracle: Oracle, pool: Pool, *, dry: Pool | None = None, predicts: bool = False, credit: bool = True
+        self,
+        oracle: Oracle,
+        pool: Pool,
+        *,
+        dry: Pool | None = None,
+        predicts: bool = False,
+        credit: bool = True,
+        repeats: Repeated | None = None,
     ) -> None:
-        self.oracle, self.pool, self.dry, self.predicts, self.credit = oracle, pool, dry, predicts, credit
+        self.oracle, self.pool, self.dry = oracle, pool, dry
+        self.credit = credit and repeats is None
+        self.predicts = predicts and repeats is None
+        self.repeats = repeats
+        self.check: Callable[[str, Run], Verdict | None] | None = None
+        """Asked after a lane or cold run that shows the fault, with the candidate's text and that run (the first that
+        shows it, of a flaky fault). The Verdict that it returns, if any, replaces the "yes"."""
         self.tries: Counter[str] = Counter()
         """By the tier that settled them."""
         self.lane_seconds = 0.0
         self._fresh = False
         self._known: dict[str, Future[Verdict]] = {}
         self._lock = threading.Lock()
+        self._deciding = 0
         self._threads = ThreadPoolExecutor(pool.jobs + (dry.jobs if dry else 0), thread_name_prefix="judge")
+        self._again = ThreadPoolExecutor(pool.jobs, thread_name_prefix="again")  # or a decision would wait for itself
+
+    def forget(self) -> None:
+        """No verdict is taken on credit any more, nor the launches known that were judged before."""
+        with self._lock:
+            self.credit = False
+            self._known.clear()
 
     def insist(self, on: bool) -> None:
         """In the last round, repeat in fresh contexts what a reused one denied."""
@@ -61,8 +88,7 @@ class Judge:
             if not verdict.faults:
                 return verdict
         if self.oracle.needs_text:
-            self.tries[SCRIPT] += 1
-            verdict = self.oracle.judge_text(source, self.pool.script.path.name)
+            verdict = self._settled(source, lambda: (self._in_script(source), None), self._deciding_on(source))
         return verdict
 
     def _run(self, source: str) -> Verdict:
@@ -72,14 +98,16 @@ class Judge:
         if run.trouble or run.timed_out:
             return self._lane(source)
         foreseen = self.oracle.judge(run)
-        if run.failure is not None and not run.driver_error and not foreseen.faults:
-            self.tries[DRY] += 1
-            return Verdict(Answer.PASSES, f"dry run: {run.failure.type}: {run.failure.text[:100]}")
+        certain = self.repeats is None or self.repeats.certain(run)
+        if run.failure is not None and not run.driver_error and not foreseen.faults and certain:
+            self._count(DRY)
+            why = f"dry run: {run.failure.type}: {run.failure.text[:100]}"
+            return Verdict(Answer.PASSES, why, other=foreseen.other, certain=self.repeats is not None)
         if self.predicts and foreseen.answer is Answer.PASSES:
-            self.tries[DRY] += 1
+            self._count(DRY)
             return Verdict(Answer.PASSES, f"dry run: {foreseen.why}")
         if self.predicts and foreseen.faults and self.credit:
-            self.tries[CREDIT] += 1
+            self._count(CREDIT)
             return Verdict(Answer.FAULTS, f"on credit: {foreseen.why}")
         if not self.credit or any(UNKNOWN_CONTENT in arg for launch in run.launches for arg in launch.args):
             return self._lane(source)
@@ -93,8 +121,8 @@ class Judge:
         if known is not mine:
             verdict = known.result()
             if verdict.known and not (self._fresh and verdict.provisional):
-                self.tries[CREDIT] += 1
-                return Verdict(verdict.answer, "on credit: its launches were judged before", verdict.provisional)
+                self._count(CREDIT)
+                return replace(verdict, why="on credit: its launches were judged before")
             return self._lane(source)
         try:
             verdict = self._lane(source)
@@ -108,39 +136,122 @@ class Judge:
         return verdict
 
     def _lane(self, source: str, *, fresh: bool = False) -> Verdict:
+        fresh = fresh or self._fresh
+        return self._settled(source, lambda: self._in_lane(source, fresh), self._deciding_on(source, last=fresh))
+
+    def _deciding_on(self, source: str, *, last: bool = False) -> Callable[[Repeated, Ask], Verdict]:
+        return lambda repeats, ask: repeats.decide(ask, last=last or self._fresh, key=source)
+
+    def _settled(
+        self,
+        source: str,
+        once: Callable[[], tuple[Verdict, Run | None]],
+        decide: Callable[[Repeated, Ask], Verdict],
+    ) -> Verdict:
+        """The verdict of one run, or of as many as chance demands; and then what the check says of a "yes"."""
+        showing: list[Run] = []
+
+        def verdict_of_one(_: int = 0) -> Verdict:
+            verdict, run = once()
+            if run is not None and verdict.faults:
+                showing.append(run)
+            return verdict
+
+        if self.repeats is None:
+            verdict = verdict_of_one()
+        else:
+            with self._lock:
+                self._deciding += 1
+            try:
+                verdict = decide(self.repeats, self._several(verdict_of_one))
+            finally:
+                with self._lock:
+                    self._deciding -= 1
+        if verdict.faults and showing and self.check is not None:
+            return self.check(source, showing[0]) or verdict
+        return verdict
+
+    def _several(self, once: Callable[[int], Verdict]) -> Ask:
+        """Up to so many runs at once as there are lanes for each of the candidates that are being decided on."""
+
+        def ask(useful: int) -> Sequence[Verdict]:
+            count = min(useful, -(-self.pool.jobs // max(1, self._deciding)))
+            return [once(0)] if count == 1 else list(self._again.map(once, range(count)))
+
+        return ask
+
+    def _in_lane(self, source: str, fresh: bool) -> tuple[Verdict, Run]:
         started = time.monotonic()
-        run = self.pool.run(source, fresh=fresh or self._fresh)
-        self.lane_seconds += time.monotonic() - started
-        self.tries[COLD if run.mode == "cold" else LANE] += 1
+        run = self.pool.run(source, fresh=fresh)
+        self._count(COLD if run.mode == "cold" else LANE, time.monotonic() - started)
         verdict = self.oracle.judge(run)
-        provisional = verdict.answer is Answer.PASSES and not run.fresh
-        return Verdict(verdict.answer, verdict.why, provisional)
+        if verdict.answer is not Answer.PASSES:
+            return verdict, run
+        if self.repeats is not None:
+            return replace(verdict, certain=self.repeats.certain(run)), run
+        return replace(verdict, provisional=not run.fresh), run
+
+    def _in_script(self, source: str) -> Verdict:
+        self._count(SCRIPT)
+        return self.oracle.judge_text(source, self.pool.script.path.name)
+
+    def _count(self, tier: str, seconds: float = 0.0) -> None:
+        with self._lock:
+            self.tries[tier] += 1
+            self.lane_seconds += seconds
 
     def values(self, program: Program) -> Mapping[int, str]:
         """The values that a program with watched expressions computes."""
         return self.pool.run(program.text, values=True).values
 
     def capture(self, program: Program) -> Run:
-        """Run the program once more, and write down the launch that faults."""
-        return self.pool.run(program.text, fresh=True, capture=True)
+        """Run the program once more, and write down the launch that faults. A flaky one until it does, if it will."""
+        for _ in range(self.repeats.clean if self.repeats else 1):
+            run = self.pool.run(program.text, fresh=True, capture=True)
+            if self.oracle.judge(run).faults:
+                break
+        return run
 
     def confirm(self, program: Program) -> Future[Verdict]:
-        """Judge the program in a cold process, beside the search."""
-        return self._threads.submit(self.cold, program.text)
+        """Judge the program in a cold process, beside the search. Of a flaky fault the rate is confirmed first."""
+        return self._threads.submit(self._confirmed, program.text)
 
     def probe(self, program: Program) -> Future[Verdict]:
         """Judge the program in a fresh context of a lane, beside the search: quicker than a cold process."""
-        return self._threads.submit(self._lane, program.text, fresh=True)
+        return self._threads.submit(self._rate_confirmed, program.text)
 
     def cold(self, source: str) -> Verdict:
-        return whole(self.oracle, source, self.pool.script.path.name, self._cold_run)
+        """The verdict of a cold process. Of a flaky fault: whether it shows at all in as many as a "no" must rest on,
+        since each takes seconds, and the rate is for the lanes to see to."""
+        return self._settled(source, lambda: self._in_process(source), Repeated.sighted)
 
-    def _cold_run(self, source: str) -> Run:
-        self.tries[COLD] += 1
-        return self.pool.cold(source)
+    def _confirmed(self, source: str) -> Verdict:
+        if self.repeats is None or self.pool.mode != "cold":
+            verdict = self._rate_confirmed(source) if self.repeats is not None else None
+            return self.cold(source) if verdict is None or verdict.faults else verdict
+        return self._settled(source, lambda: self._in_process(source), Repeated.confirm)
+
+    def _rate_confirmed(self, source: str) -> Verdict:
+        if not self.oracle.needs_run:
+            return self._settled(source, lambda: (self._in_script(source), None), Repeated.confirm)
+        return self._settled(source, lambda: self._in_lane(source, True), Repeated.confirm)
+
+    def _in_process(self, source: str) -> tuple[Verdict, Run | None]:
+        runs: list[Run] = []
+
+        def run(text: str) -> Run:
+            self._count(COLD)
+            runs.append(self.pool.cold(text))
+            return runs[-1]
+
+        verdict = whole(self.oracle, source, self.pool.script.path.name, run)
+        if runs and self.repeats is not None and verdict.answer is Answer.PASSES:
+            verdict = replace(verdict, certain=self.repeats.certain(runs[-1]))
+        return verdict, runs[-1] if runs else None
 
     def close(self) -> None:
         self._threads.shutdown(wait=True, cancel_futures=True)
+        self._again.shutdown(wait=True, cancel_futures=True)
 
 
 def whole(oracle: Oracle, source: str, name: str, run: Callable[[str], Run]) -> Verdict:
@@ -159,5 +270,3 @@ def _signature(run: Run) -> str:
     failed = [(c.failure.type, c.failure.text) for c in run.compiles if c.failure]
     ended = (run.exit, run.signal, run.failure.type if run.failure else "", run.driver_error)
     return hashlib.sha256(repr((launches, failed, ended)).encode()).hexdigest()
-
-

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.plan import _refuse_mps, check_python
+from shrinkray_gpu.oracle import parse
+from shrinkray_gpu.oracle.statistics import interval
+from shrinkray_gpu.plan import Plan, _refuse_mps, check_python, make, perturbed
+from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.pool import Script
 
 
 def test_mps_is_refused_since_one_client_s_fault_would_end_all(tmp_path: Path) -> None:
@@ -20,3 +26,46 @@ def test_mps_is_refused_since_one_client_s_fault_would_end_all(tmp_path: Path) -
 def test_an_interpreter_must_be_one() -> None:
     with pytest.raises(UsageError, match="not a Python interpreter"):
         check_python("/bin/echo")
+
+
+def planned(folder: Path, text: str, spec: str, timeout: float | None = None) -> Plan:
+    path = folder / "failing.py"
+    path.write_text(text)
+    setup = Setup(sys.executable, dict(os.environ), (), (str(folder),), str(folder), confine=False)
+    oracle = parse(spec, folder=folder)
+    return make(text, Script(path, cwd=folder), setup, oracle=oracle, jobs=3, timeout=timeout, devices=())
+
+
+def test_where_time_is_the_question_nothing_runs_beside_it(tmp_path: Path) -> None:
+    plan = planned(tmp_path, "import time\ntime.sleep(100)\n", "timeout", timeout=1.0)
+    try:
+        assert (plan.pool.jobs, plan.pool.seconds) == (1, 1)
+        assert plan.rate is None and plan.mode == "fork"
+    finally:
+        plan.close()
+
+
+def test_a_fault_that_always_shows_has_no_rate_to_measure(tmp_path: Path) -> None:
+    plan = planned(tmp_path, "[][7]\n", "exception:IndexError")
+    try:
+        assert (plan.rate, plan.faulted, plan.runs, plan.pool.jobs) == (None, 1, 1, 3)
+    finally:
+        plan.close()
+
+
+FLAKY = "import os\nif os.urandom(1)[0] < 128:\n    [][7]\n"
+
+
+@pytest.mark.parametrize("chance", [128, 230])
+def test_the_rate_of_a_flaky_fault_is_measured_where_candidates_run(tmp_path: Path, chance: int) -> None:
+    plan = planned(tmp_path, FLAKY.replace("128", str(chance)), "exception:IndexError")
+    try:
+        if plan.rate is None:  # at 90 % all seven runs may fault
+            assert chance == 230
+            return
+        low, high = interval(plan.rate.sightings, plan.rate.runs, 0.9999)
+        assert plan.rate.runs >= 40 and low <= chance / 256 <= high
+        assert any(note == f"flaky: {plan.rate} fault" for note in plan.notes)
+        assert perturbed(plan, FLAKY) is plan, "nothing to perturb: no torch"
+    finally:
+        plan.close()

@@ -6,6 +6,7 @@ The everyday fields come from the Run alone. Instruction, memory space and the l
 
 from __future__ import annotations
 
+import builtins
 import re
 from dataclasses import dataclass
 
@@ -147,7 +148,7 @@ def lookalike(wanted: Fault, seen: Fault) -> bool:
     if seen.phase in ("device", "exit"):
         return not (seen.phase == "exit" and seen.klass.startswith("exit status"))
     if seen.phase == "compile":
-        return not _FRONT_END.search(seen.klass)
+        return not (_FRONT_END.search(seen.klass) or hasattr(builtins, seen.klass))
     return seen.phase == wanted.phase == "python" and seen.klass == wanted.klass == "AssertionError"
 
 

@@ -49,6 +49,7 @@ class Journal:
         self._drifts = self._drifts_ahead = 0
         self._watched: dict[str, dict[int, str]] = {}
         self._lifted: tuple[str, ...] | None = None
+        self._perturbed: Mapping[str, Any] | None = None
         self._accepts: list[dict[str, Any]] = []
         self._replay: deque[dict[str, Any]] = deque()
         self._floor: tuple[Any, ...] | None = None
@@ -133,6 +134,8 @@ class Journal:
                 self._watched[key] = {int(k): v for k, v in line["values"].items()}
             elif event == "lifted":
                 self._lifted = tuple(line["texts"])
+            elif event == "perturbed":
+                self._perturbed = line["variant"]
             elif event == "accept":
                 self._accepts.append(line)
             elif event == "start":  # a best.py edited by hand took over: all accepts before belong to another course
@@ -240,6 +243,14 @@ class Journal:
         """Keep the scripts that were made of the original's faulty launch."""
         self._lifted = tuple(texts)
         self._write({"event": "lifted", "texts": list(texts)})
+
+    def recall_perturbed(self) -> Mapping[str, Any] | None:
+        return self._perturbed
+
+    def perturbed(self, variant: Mapping[str, Any]) -> None:
+        """Keep the perturbation of a flaky original: chance chose it, and may choose another one next time."""
+        self._perturbed = dict(variant)
+        self._write({"event": "perturbed", "variant": self._perturbed})
 
     # The best so far
 

@@ -100,6 +100,7 @@ def test_broken_candidates_are_no_finds() -> None:
     wanted = Fault("device", "misaligned address", "jsd", 716)
     assert not lookalike(wanted, Fault("python", "NameError", text="name 'x' is not defined"))
     assert not lookalike(wanted, Fault("compile", "CompilationError", text="x is not defined"))
+    assert not lookalike(wanted, Fault("compile", "ValueError", text="'BLOCK' is not in list"))
     assert not lookalike(wanted, Fault("exit", "exit status 1"))
     assert lookalike(wanted, Fault("device", "an illegal memory access was encountered", "jsd", 700))
     assert lookalike(wanted, Fault("compile", "TritonGPUPipeline", text="op expected matching shapes"))

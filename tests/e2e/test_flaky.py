@@ -1,0 +1,58 @@
+"""A fault that shows in some processes only: measured first, reduced all the same, and no less likely in the end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu.errors import NotReproduced
+from shrinkray_gpu.oracle.statistics import Rate, upper
+from shrinkray_gpu.reducing import Options, check, reduce
+
+from .command import plain
+from .flaky import ORACLE, SHORT, lay_out
+
+SURE = 0.999
+"""Of the whole reduction; so that of a thousand runs of this test one fails by chance."""
+
+
+def reduced(path: Path, **more: float) -> str:
+    return reduce(path, Options(oracle=(ORACLE,), cwd=path.parent, jobs=2, **more)).text  # type: ignore[arg-type]
+
+
+def test_the_same_minimum_as_its_twin_that_always_fails(tmp_path: Path) -> None:
+    sure = reduced(lay_out(tmp_path / "always", 1.0, SHORT))
+    flaky = reduced(lay_out(tmp_path / "flaky", 0.7, SHORT), confidence=SURE)
+    assert flaky == sure
+    repro = tmp_path / "flaky" / "repro_failing.py"
+    seen = sum(plain(repro, cwd=repro.parent).returncode == 1 for _ in range(40))
+    assert upper(seen, 40, 0.0001) >= 0.35, f"{Rate(seen, 40)}, less than half of what it was"
+
+
+def test_the_rate_is_said_with_its_interval(tmp_path: Path) -> None:
+    said: list[str] = []
+    path = lay_out(tmp_path, 0.6, SHORT)
+    assert check(path, Options(oracle=(ORACLE,), cwd=tmp_path, jobs=2), say=said.append) == ORACLE
+    rate = next(line for line in said if line.startswith("flaky: "))
+    assert "95 % interval" in rate and "runs" in rate
+
+
+def test_a_fault_missed_at_first_is_found_and_adopted(tmp_path: Path) -> None:
+    path = lay_out(tmp_path, 0.3, SHORT)  # the first run shows it in 30 % of these tests, one of 21 in 99.94 %
+    spec = check(path, Options(cwd=tmp_path, jobs=2))
+    assert spec == "exception:RuntimeError:CUDA error: misaligned address"
+
+
+def test_a_fault_that_never_comes_is_not_waited_for_long(tmp_path: Path) -> None:
+    path = lay_out(tmp_path, 0.0, SHORT)
+    with pytest.raises(NotReproduced, match="in 21 runs. The program ended well"):
+        check(path, Options(oracle=(ORACLE,), cwd=tmp_path, jobs=2))
+    with pytest.raises(NotReproduced, match="ends without a fault in each of 21 runs"):
+        check(path, Options(cwd=tmp_path, jobs=2))
+
+
+def test_another_fault_each_time_is_no_chance(tmp_path: Path) -> None:
+    path = lay_out(tmp_path, 1.0, SHORT)
+    with pytest.raises(NotReproduced, match="in 3 runs"):
+        check(path, Options(oracle=("exception:ValueError",), cwd=tmp_path, jobs=2))

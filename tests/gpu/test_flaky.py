@@ -1,0 +1,107 @@
+"""On a real GPU: a kernel that faults in 30 % of processes reduces to what its always-failing twin reduces to."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu.oracle.statistics import Rate
+from shrinkray_gpu.reducing import Options, Result, reduce
+
+pytestmark = pytest.mark.gpu
+
+LUCK = """\
+import os
+
+import torch
+
+SHIFT = 2 if int.from_bytes(os.urandom(4), "big") < {chance} * 2**32 else 0
+
+
+def buffer(size):
+    return torch.zeros(size + 16, dtype=torch.uint8, device="cuda")[SHIFT:]
+"""
+"""Beside the script, and out of the reducer's reach: drawn anew in each process. Two bytes off is no place for an
+int32."""
+
+SCRIPT = """\
+import torch
+import triton
+import triton.language as tl
+
+import luck
+
+CONFIGS = {"small": {"BLOCK": 64, "num_warps": 1}, "large": {"BLOCK": 256, "num_warps": 4}}
+
+
+@triton.jit
+def scale(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < n, other=0.0)
+    tl.store(y_ptr + at, 2 * x, mask=at < n)
+
+
+@triton.jit
+def gather(bytes_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    words = bytes_ptr.to(tl.pointer_type(tl.int32))
+    found = tl.load(words + at, mask=at < n, other=0)
+    tl.store(out_ptr + at, found, mask=at < n)
+
+
+def main(size="large"):
+    torch.manual_seed(0)
+    config = CONFIGS[size]
+    n = 512
+    x = torch.randn(n, device="cuda")
+    y = torch.empty_like(x)
+    grid = (triton.cdiv(n, config["BLOCK"]),)
+    scale[grid](x, y, n, **config)
+    print("sum:", y.sum().item())
+    raw = luck.buffer(4 * n)
+    out = torch.empty(n, dtype=torch.int32, device="cuda")
+    gather[grid](raw, out, n, **config)
+    torch.cuda.synchronize()
+    print("found:", out.sum().item())
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def reduced(folder: Path, chance: float) -> Result:
+    folder.mkdir()
+    (folder / "luck.py").write_text(LUCK.format(chance=chance))
+    path = folder / "failing.py"
+    path.write_text(SCRIPT)
+    # The launch lifted out would hold the address of that one run, and luck would be out of play.
+    options = Options(oracle=("misaligned address",), cwd=folder, skip=frozenset({"lift"}))
+    return reduce(path, options, say=lambda line: print(line, flush=True))
+
+
+def plain(script: Path, runs: int) -> Rate:
+    def faults() -> bool:
+        done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, cwd=script.parent)
+        return done.returncode != 0 and "misaligned address" in done.stderr
+
+    return Rate(sum(faults() for _ in range(runs)), runs)
+
+
+def test_the_same_minimum_as_its_twin_that_always_fails(tmp_path: Path) -> None:
+    twin = reduced(tmp_path / "twin", 1.0)
+    flaky = reduced(tmp_path / "flaky", 0.3)
+    after = plain(tmp_path / "flaky" / "repro_failing.py", 30)
+    price = sum(flaky.tries.values()) / sum(twin.tries.values())
+    print(twin.text, flaky.text, sep="\n----\n")
+    print(f"{after}; {sum(flaky.tries.values())} tries, {price:.1f} times the twin's {sum(twin.tries.values())}")
+    if out := os.environ.get("OUT"):
+        results = {"twin": twin.to_json(), "flaky": flaky.to_json(), "after": str(after)}
+        (Path(out) / "flaky.json").write_text(json.dumps(results, indent=1))
+    assert flaky.text == twin.text
+    assert after.interval[1] >= 0.15
