@@ -22,13 +22,21 @@ from shrinkray_gpu.passes import PASSES
 from shrinkray_gpu.progress import Progress
 from shrinkray_gpu.reducing import Options, Result, check, places, reduce
 
+TOLD = 3
+"""Other faults that the summary names; all are in --json."""
+
 
 class _Command(click.Command):
     """Click's, with every complaint about the arguments in one line."""
 
-    def main(self, *args: Any, **extra: Any) -> Any:
+    def main(self, args: Any = None, *others: Any, **extra: Any) -> Any:
+        words = list(sys.argv[1:] if args is None else args)
+        if words[:1] == ["explain"]:  # a script of that name is ./explain
+            from shrinkray_gpu.cli_explain import explain
+
+            return explain.main(words[1:], prog_name="shrink explain")
         try:
-            return super().main(*args, **{**extra, "standalone_mode": False})
+            return super().main(words, *others, **{**extra, "standalone_mode": False})
         except click.ClickException as error:
             _fail(f"{error.format_message()} (shrink --help lists what there is)", 2)
         except click.Abort:
@@ -104,6 +112,30 @@ class _Command(click.Command):
     is_flag=True,
     help="Only tell whether FILE shows the fault: exit code 0 or 3. Writes nothing.",
 )
+@click.option(
+    "--control",
+    multiple=True,
+    metavar="KNOB",
+    help="With this knob turned at launch the fault must vanish, as num_stages=1; repeatable.",
+)
+@click.option(
+    "--control-env", multiple=True, metavar="K=V", help="With this in the environment it must vanish; repeatable."
+)
+@click.option(
+    "--control-patch",
+    multiple=True,
+    metavar="DIFF",
+    type=click.Path(path_type=Path),
+    help="With this change of FILE it must vanish: a unified diff, or the whole changed file; repeatable.",
+)
+@click.option(
+    "--confidence",
+    type=click.FloatRange(0.5, 1, max_open=True),
+    default=0.95,
+    show_default=True,
+    help="Of the whole reduction, for a fault that shows in some runs only.",
+)
+@click.option("--no-guards", is_flag=True, help="The oracle alone decides: no controls, no fingerprints. To compare.")
 @click.option("--mode", type=click.Choice(["fork", "cold"]), help="Force a running mode, for comparison.")
 @click.option("--quiet", is_flag=True, help="No progress bar; only the result.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else.")
@@ -111,6 +143,8 @@ class _Command(click.Command):
 @click.version_option(__version__, prog_name="shrink")
 def main(file: Path | None, args: tuple[str, ...], **given: Any) -> None:
     """Reduce FILE, run as `python FILE ARGS...`, to the smallest standalone script that still shows the same fault.
+
+    `shrink explain FILE` reduces nothing: it runs FILE and tells all that the instruments say of its fault.
 
     Exit codes: 0 reduced, 2 usage, 3 did not reproduce, 4 final check failed (the best verified program is still
     written), 130 interrupted (the best so far is written; --resume goes on).
@@ -201,6 +235,11 @@ def _options(args: tuple[str, ...], given: dict[str, Any]) -> Options:
         restart=given["restart"],
         final_runs=given["final_runs"],
         mode=given["mode"],
+        controls=given["control"],
+        control_environment=given["control_env"],
+        control_patches=given["control_patch"],
+        guards=not given["no_guards"],
+        confidence=given["confidence"],
     )
 
 
@@ -230,6 +269,18 @@ def _tell(result: Result, file: Path) -> None:
         f"start {spent['start']:.0f}, search {spent['search']:.0f}, final check {spent['check']:.0f}{gpu}"
     )
     click.echo(f"  {result.spec!r} in {result.verified} of {result.final_runs} clean runs")
+    if result.fault:
+        click.echo(f"  fault: {result.fault}")
+    if result.same:
+        click.echo(f"  {result.same}")
+    for name, rate in result.rates.items():
+        click.echo(f"  rate of {name}: {rate}")
+    if result.guarded:
+        click.echo(f"  {result.guarded}")
+    for other in result.others[:TOLD]:
+        click.echo(f"  met on the way: {other}")
+    if len(result.others) > TOLD:
+        click.echo(f"  and {len(result.others) - TOLD} more other faults in the same folder")
     click.echo(f"  saved: {result.output}")
     click.echo(f"  shows the fault: {result.command}")
     if result.ended != "done":

@@ -52,7 +52,8 @@ class Judge:
         repeats: Repeated | None = None,
     ) -> None:
         self.oracle, self.pool, self.dry = oracle, pool, dry
-        self.credit = credit and repeats is None
+        # Outputs that are compared depend on seeds and memory, of which a dry run's launches tell nothing.
+        self.credit = credit and repeats is None and not oracle.twins
         self.predicts = predicts and repeats is None
         self.repeats = repeats
         self.check: Callable[[str, Run], Verdict | None] | None = None
@@ -100,14 +101,14 @@ class Judge:
         foreseen = self.oracle.judge(run)
         certain = self.repeats is None or self.repeats.certain(run)
         if run.failure is not None and not run.driver_error and not foreseen.faults and certain:
-            self._count(DRY)
+            self.count(DRY)
             why = f"dry run: {run.failure.type}: {run.failure.text[:100]}"
             return Verdict(Answer.PASSES, why, other=foreseen.other, certain=self.repeats is not None)
         if self.predicts and foreseen.answer is Answer.PASSES:
-            self._count(DRY)
+            self.count(DRY)
             return Verdict(Answer.PASSES, f"dry run: {foreseen.why}")
         if self.predicts and foreseen.faults and self.credit:
-            self._count(CREDIT)
+            self.count(CREDIT)
             return Verdict(Answer.FAULTS, f"on credit: {foreseen.why}")
         if not self.credit or any(UNKNOWN_CONTENT in arg for launch in run.launches for arg in launch.args):
             return self._lane(source)
@@ -121,7 +122,7 @@ class Judge:
         if known is not mine:
             verdict = known.result()
             if verdict.known and not (self._fresh and verdict.provisional):
-                self._count(CREDIT)
+                self.count(CREDIT)
                 return replace(verdict, why="on credit: its launches were judged before")
             return self._lane(source)
         try:
@@ -183,7 +184,7 @@ class Judge:
     def _in_lane(self, source: str, fresh: bool) -> tuple[Verdict, Run]:
         started = time.monotonic()
         run = self.pool.run(source, fresh=fresh)
-        self._count(COLD if run.mode == "cold" else LANE, time.monotonic() - started)
+        self.count(COLD if run.mode == "cold" else LANE, time.monotonic() - started)
         verdict = self.oracle.judge(run)
         if verdict.answer is not Answer.PASSES:
             return verdict, run
@@ -192,10 +193,11 @@ class Judge:
         return replace(verdict, provisional=not run.fresh), run
 
     def _in_script(self, source: str) -> Verdict:
-        self._count(SCRIPT)
+        self.count(SCRIPT)
         return self.oracle.judge_text(source, self.pool.script.path.name)
 
-    def _count(self, tier: str, seconds: float = 0.0) -> None:
+    def count(self, tier: str, seconds: float = 0.0) -> None:
+        """One try more, and the seconds that it held a lane."""
         with self._lock:
             self.tries[tier] += 1
             self.lane_seconds += seconds
@@ -240,7 +242,7 @@ class Judge:
         runs: list[Run] = []
 
         def run(text: str) -> Run:
-            self._count(COLD)
+            self.count(COLD)
             runs.append(self.pool.cold(text))
             return runs[-1]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -116,8 +117,13 @@ def examine(
     `intermittent`: it does not fault in every run, so that instruments are asked though this one ended well.
     """
     asked = frozenset(ask) | (instruments.INTERMITTENT if intermittent else frozenset())
-    with tempfile.TemporaryDirectory(dir=setup.scratch, ignore_cleanup_errors=True) as folder:
+    with (
+        tempfile.TemporaryDirectory(dir=setup.scratch, ignore_cleanup_errors=True) as folder,
+        ThreadPoolExecutor() as threads,
+    ):
         subject = Subject(text, script, setup, seconds, Path(folder))
+        # Beside the first run, which nearly always says that they are called for: each takes seconds of a process.
+        beside = _begun(subject, asked, threads) if subject.gpu else {}
         run, about = instruments.cold(subject, instruments.WANTS if CODE in asked else ())
         fault = Fault.of(run)
         said = {about.instrument: about}
@@ -127,12 +133,15 @@ def examine(
         found: list[Record] = []
         if device or (intermittent and not run.trouble):
             if STATIC in asked:
-                rule, said[STATIC] = instruments.static(subject, run)
+                begun = beside.get(STATIC)
+                rule, said[STATIC] = begun.result() if begun else instruments.static(subject, run)
             if DUMP in asked:
-                dump, said[DUMP] = instruments.dumped(subject)
+                begun = beside.get(DUMP)
+                dump, said[DUMP] = begun.result() if begun else instruments.dumped(subject)
             for tool in sanitizer.TOOLS:
                 if tool in asked:
-                    records, said[tool] = instruments.sanitized(subject, tool)
+                    begun = beside.get(tool)
+                    records, said[tool] = begun.result() if begun else instruments.sanitized(subject, tool)
                     found += records
         evidence = assembled(subject, run, rule=rule, dump=dump, records=found, said=said, code=CODE in asked)
         for name in instruments.ORDER:
@@ -140,6 +149,19 @@ def examine(
         known = versions(setup.python, setup.environment, gpu=subject.gpu) if told_versions else {}
     ordered = tuple(said[name] for name in instruments.ORDER)
     return replace(evidence, said=ordered, versions=known)
+
+
+def _begun(subject: Subject, asked: frozenset[str], threads: ThreadPoolExecutor) -> dict[str, Future[Any]]:
+    """The instruments that run the program by themselves, at work."""
+    begun: dict[str, Future[Any]] = {}
+    if STATIC in asked:
+        begun[STATIC] = threads.submit(instruments.static, subject, None)
+    if DUMP in asked:
+        begun[DUMP] = threads.submit(instruments.dumped, subject)
+    for tool in sanitizer.TOOLS:
+        if tool in asked:
+            begun[tool] = threads.submit(instruments.sanitized, subject, tool)
+    return begun
 
 
 def fingerprint(text: str, script: Script, setup: Setup, *, seconds: float) -> Fault | None:

@@ -80,13 +80,13 @@ def cold(subject: Subject, wants: tuple[str, ...]) -> tuple[Run, Said]:
     return run, Said(RUN, PRESENT, f"{said}; {launched}", seconds)
 
 
-def static(subject: Subject, run: Run) -> tuple[Run | None, Said]:
-    """The static rule: asked of the run itself on the virtual GPU, of a run there beside a real one."""
+def static(subject: Subject, run: Run | None) -> tuple[Run | None, Said]:
+    """The static rule: asked of the run itself on the virtual GPU, of a run there beside a real one (None)."""
     arch = subject.setup.arch or (gpus.capability() if subject.gpu else None)
     if arch is None:
         return None, Said(STATIC, MISSING, "needs to know the GPU: name one by --arch, such as sm_90")
     seconds = 0.0
-    if subject.setup.arch is None:
+    if run is None or subject.setup.arch is None:
         script = replace(subject.script, asserts=False, wants=WANTS, sanitizer="", twins=())
         run, seconds = _watched(subject, script, replace(subject.setup, arch=arch, warm=False, reuse=False))
     broken = next((launch for launch in run.launches if launch.fault), None)

@@ -34,11 +34,30 @@ for the sticky error. A prefix that is not in the table is plain text. REGEX is 
 - **Unknown is not "no".** A run that was stopped for time, lost its lane, was killed from outside, or ran out
   of memory beside others says nothing about the fault, unless that is what was asked for.
 
+## Wrong results
+
+`differs:KNOB` runs each candidate twice on the same inputs, as it is and with one knob turned, and compares what
+each launch wrote. An edit that changes what the program means changes both runs alike, so the disagreement is the
+kernel's. Knobs: those of `--control` (`num_stages=N`, `num_warps=N`, `interpreter`, `ptxas=-O0`, `K=V`,
+`python=PATH` for another Triton, ...). `nondeterministic` compares the program with itself, run again.
+
+- Nothing has to be imported, asserted or printed for it, and a script that fails its own check counts as well.
+- A launch counts only if all that went into it is the same in both runs. Seeds are set before the script starts
+  (`random`, NumPy, torch), and memory that nobody wrote holds NaN, or -1, in every run: a result that depends on
+  the time, on `os.urandom` or on uninitialised memory is not taken for the fault.
+- KIND is `nan` (finite in one run only), `wrong` (apart by more than rounding explains: 0.001 of the largest
+  magnitude for float32, 0.01 for float16, 0.03 for bfloat16, 1e-9 for float64; any difference of integers) or
+  `tolerance` (less than that). The strongest one that the original shows is kept.
+- Launches that an autotuner or `do_bench` makes to measure time are left out. If the autotuner chooses another
+  configuration in the second run, there is nothing to compare: leave it one.
+- It needs launches of Triton kernels, on a GPU or in Triton's interpreter. On the virtual GPU no kernel runs.
+
 ## Weak ones
 
 `exception:AssertionError` and `exit:1` hold for almost any program that is broken enough. Give the message
-(`exception:AssertionError:REGEX`), add a second `--oracle`, or `--reject` what must not happen. `ttgir:!REGEX`
-and its like also need kernels to be compiled, else deleting them would do.
+(`exception:AssertionError:REGEX`), add a second `--oracle`, `--reject` what must not happen, or ask for the
+wrong result itself, by `differs:`. `ttgir:!REGEX` and its like also need kernels to be compiled, else deleting
+them would do.
 
 `script:PATH` runs the file with the candidate as its argument, in a folder of its own where the candidate has
 its own name: exit 0 keeps it, anything else does not; a signal, or 126 and 127 (a command in it cannot be run),

@@ -12,9 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import UsageError
-from . import cuda_errors
+from ..runner import ways
+from ..runner.twins import again, echo
+from . import cuda_errors, sanitizer
 from .compiled import CodeHas, CompileSays, StaticFault
+from .differs import KINDS, Differs, Nondeterministic
 from .endings import Exits, Raised, Signalled, TimesOut
+from .hang import Hang
 from .oracle import Oracle
 from .script import Script
 from .sticky import STATIC_RULES, Sticky
@@ -22,6 +26,8 @@ from .words import WEAK_ASSERTION, Words, plain_pattern
 
 RAISED_ONLY = ("out of resource",)
 """Words of Triton's that tell of a refused launch, as the driver's non-sticky errors do: seen only by exception."""
+REPETITIONS = 3
+"""Runs of `nondeterministic`, in all."""
 CODE_STAGES = ("ttir", "ttgir", "llir", "ptx", "sass")
 
 
@@ -36,6 +42,8 @@ class Form:
     example: str
     build: Callable[[str, str, Path], Oracle]
     """From the whole spec, what follows the prefix, and the folder that paths start at."""
+    bare: bool = False
+    """Whether the prefix alone will do, without its colon and what follows it."""
 
 
 def parse(spec: str, *, folder: Path) -> Oracle:
@@ -48,7 +56,7 @@ def parse(spec: str, *, folder: Path) -> Oracle:
     for form in FORMS:
         if form.prefix.endswith(":") and spec.startswith(form.prefix):
             return form.build(spec, spec[len(form.prefix) :].strip(), folder)
-        if spec == form.prefix:
+        if spec == form.prefix or (form.bare and spec == form.prefix.rstrip(":")):
             return form.build(spec, "", folder)
     return _words(spec, spec, folder)
 
@@ -131,6 +139,43 @@ def _timeout(spec: str, _: str, __: Path) -> Oracle:
     return TimesOut(spec=spec)
 
 
+def _hang(spec: str, argument: str, _: Path) -> Oracle:
+    if not argument:
+        return Hang(spec="hang")
+    if not re.fullmatch(r"\d{1,6}(?:\.\d{1,3})?", argument) or float(argument) == 0:
+        raise UsageError(
+            f"{spec!r} names no time: write hang or hang:SECONDS, for example hang:10; "
+            "to look for these words in an error, write regex: before them."
+        )
+    return Hang(spec=f"hang:{float(argument):g}", limit=float(argument))
+
+
+def _differs(spec: str, argument: str, _: Path) -> Oracle:
+    typed, _colon, kind = argument.rpartition(":")
+    if kind not in KINDS:
+        typed, kind = argument, ""
+    if not typed:
+        raise UsageError(
+            f"{spec!r} names nothing to turn: write differs:KNOB or differs:KNOB:KIND, for example "
+            f"differs:num_stages=1:wrong. A KIND is {', '.join(reversed(KINDS))}."
+        )
+    way = ways.parse(typed)
+    if way == ways.PLAIN:
+        raise UsageError(f"{spec!r} compares a run with itself: write nondeterministic for that.")
+    name = f"differs:{way.name}" + (f":{kind}" if kind else "")
+    return Differs(spec=name, twins=(way, echo(way)), kinds=frozenset({kind} if kind else KINDS))
+
+
+def _nondeterministic(spec: str, argument: str, _: Path) -> Oracle:
+    if argument and not (re.fullmatch(r"\d{1,3}", argument) and 2 <= int(argument) <= 100):
+        raise UsageError(
+            f"{spec!r} names no number of runs: write nondeterministic or nondeterministic:N with N from 2 to 100."
+        )
+    runs = int(argument or REPETITIONS)
+    name = "nondeterministic" + (f":{runs}" if runs != REPETITIONS else "")
+    return Nondeterministic(spec=name, twins=again(runs))
+
+
 def _compile(spec: str, argument: str, _: Path) -> Oracle:
     return CompileSays(spec=spec, pattern=_pattern(spec, argument))
 
@@ -149,6 +194,11 @@ def _static(spec: str, argument: str, _: Path) -> Oracle:
         hint = f"did you mean static:{near}?" if near else f"known: {known}."
         raise UsageError(f"{spec!r} names no static rule: {hint}")
     return StaticFault(spec=f"static:{argument}", rule=argument)
+
+
+def _sanitizer(spec: str, argument: str, _: Path) -> Oracle:
+    tool, colon, regex = argument.partition(":")
+    return sanitizer.build(spec, tool.strip(), _pattern(spec, regex.strip()) if colon else None)
 
 
 def _script(spec: str, argument: str, folder: Path) -> Oracle:
@@ -193,6 +243,30 @@ FORMS: tuple[Form, ...] = (
     Form("signal:", "signal:NAME", "this signal ends the process", "signal:SIGABRT", _signal),
     Form("timeout", "timeout", "the process does not end within --timeout", "timeout", _timeout),
     Form(
+        "hang:",
+        "hang[:SECONDS]",
+        "it does not end within this time (10 s), and where the original hangs: in a kernel on the GPU, or on the host",
+        "hang:5",
+        _hang,
+        bare=True,
+    ),
+    Form(
+        "differs:",
+        "differs:KNOB[:KIND]",
+        "a kernel's outputs differ, on the same inputs, when this knob is turned (num_stages=1, interpreter, K=V ...); "
+        "KIND is nan, wrong or tolerance, by default as in the original",
+        "differs:num_stages=1",
+        _differs,
+    ),
+    Form(
+        "nondeterministic:",
+        "nondeterministic[:N]",
+        "a kernel's outputs differ, on the same inputs, among N runs with the same seeds (3)",
+        "nondeterministic:5",
+        _nondeterministic,
+        bare=True,
+    ),
+    Form(
         "compile:",
         "compile:REGEX",
         "raised or printed while Triton compiles a kernel",
@@ -219,6 +293,14 @@ FORMS: tuple[Form, ...] = (
         "virtual GPU: a TMA copy is executed, its place in shared memory is not 128-byte aligned, and the host waits",
         "static:tma-alignment",
         _static,
+    ),
+    Form(
+        "sanitizer:",
+        "sanitizer:TOOL[:REGEX]",
+        "compute-sanitizer (memcheck, racecheck, initcheck, synccheck) has a record that matches, "
+        "of the kind that the original has",
+        "sanitizer:memcheck:Invalid __global__ write",
+        _sanitizer,
     ),
     Form(
         "script:",
@@ -248,7 +330,8 @@ def _near_miss(spec: str) -> str:
     word, colon, rest = spec.partition(":")
     if not word.isalpha() or not word.islower() or rest.startswith((" ", "/")):
         return ""
-    known = [form.prefix.rstrip(":") for form in FORMS if form.prefix.endswith(":") == bool(colon) and form.prefix]
+    fitting = [form for form in FORMS if form.prefix.endswith(":") == bool(colon) or (form.bare and not colon)]
+    known = [form.prefix.rstrip(":") for form in fitting if form.prefix]
     near = _nearest(word, known)
     if not near or near == word:
         return ""

@@ -12,7 +12,9 @@ from .verdict import Verdict, lacks, shows
 
 PLACES = ("exception", "child", "compiler", "stderr")
 WEAK_ASSERTION = (
-    "a failing assertion alone is a weak oracle: almost any change of meaning keeps it failing, so check what remains"
+    "a failing assertion alone is a weak oracle: almost any change of meaning keeps it failing, so check what remains. "
+    "Where a kernel computes something wrong, ask that instead, by the knob that mends it: --oracle "
+    "differs:num_stages=1, differs:interpreter"
 )
 
 

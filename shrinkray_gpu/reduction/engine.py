@@ -8,6 +8,7 @@ give the same result.
 
 from __future__ import annotations
 
+import contextlib
 import random
 import time
 from collections import Counter
@@ -123,6 +124,7 @@ def reduce_program(
     guard: Ask | None = None,
     guard_lag: int = 0,
     identify: Ask | None = None,
+    identify_first: int | None = None,
     drifted: Callable[[Verdict], None] = lambda verdict: None,
     found: Tell = lambda program, verdict: None,
     layout: Callable[[str], str] | None = None,
@@ -145,7 +147,8 @@ def reduce_program(
     for all of them but the last;
     `guard` starts the controls on an accepted program (faults: it is still good; passes: a control that made the
     original pass does not make this one pass), looked at when the pass has ended and `guard_lag` more candidates came;
-    `identify` starts the full fingerprint (passes: it is another), at growing intervals and at the end, and `drifted`
+    `identify` starts the full fingerprint (passes: it is another), at growing intervals, the first of `identify_first`
+    candidates, and at the end, and `drifted`
     tightens the judge by the verdict that found another. `found` gets each candidate with another fault;
     `watch` runs an instrumented program and gives the values seen; `lifts` makes scripts of the faulty launch;
     `insist` tells the judge that the last round has come (or is over), where a provisional "no" is asked again.
@@ -166,6 +169,7 @@ def reduce_program(
         guard=guard,
         guard_lag=guard_lag,
         identify=identify,
+        identify_first=identify_first,
         drifted=drifted,
         found=found,
         progress=progress,
@@ -201,6 +205,7 @@ class _Engine:
         guard: Ask | None,
         guard_lag: int,
         identify: Ask | None,
+        identify_first: int | None,
         drifted: Callable[[Verdict], None],
         found: Tell,
         progress: Callable[[Event], None],
@@ -254,6 +259,7 @@ class _Engine:
             self.line,
             journal,
             identify=identify,
+            first=identify_first,
             drifted=drifted,
             forget=self._forget,
             undo=self._undo,
@@ -273,6 +279,8 @@ class _Engine:
             self._tell("note", report(self.spent))
         except _Stop as e:
             ended = e.why
+            with contextlib.suppress(KeyboardInterrupt):
+                self._before_leaving()
         except KeyboardInterrupt:
             ended = "interrupted"
         return Reduction(
@@ -628,6 +636,11 @@ class _Engine:
         self.confirmations.accepted(step)
         self.guards.accepted(step)
         self.identity.accepted(step)
+
+    def _before_leaving(self) -> None:
+        """Out of time, or asked to stop: a step that its guard refuses must not be the result."""
+        self.guards.settle()
+        self.identity.settle(self.considered)
 
     # Going back
 

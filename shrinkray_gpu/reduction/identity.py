@@ -16,7 +16,8 @@ from shrinkray_gpu.reduction.lineage import Lineage, Step, Undo
 from shrinkray_gpu.reduction.program import Program
 
 FIRST = 50
-"""Candidates before the first fingerprint; the second comes after twice as many more, and so on."""
+"""Candidates before the first fingerprint, unless the course says otherwise; the second comes after twice as many more,
+and so on."""
 WARY_AFTER = 3
 """After this many drifts the everyday test is evidently beyond tightening: each "yes" is fingerprinted first."""
 
@@ -33,6 +34,7 @@ class Identity:
         journal: Journal,
         *,
         identify: Ask | None,
+        first: int | None,
         drifted: Callable[[Verdict], None],
         forget: Callable[[], None],
         undo: Undo,
@@ -40,13 +42,13 @@ class Identity:
         note: Callable[[str], None],
     ) -> None:
         self.line, self.identify, self.drifted, self.forget = line, identify, drifted, forget
-        self.undo, self.note = undo, note
+        self.first, self.undo, self.note = first or FIRST, undo, note
         self.asking = Asking("identified", journal, tell)
         self.refuted: set[str] = set()
         self.drifts: list[str] = []
         self._known: dict[str, Asked] = {}
         self._out: Step | None = None  # its fingerprint is being taken
-        self._interval = self._next = FIRST
+        self._interval = self._next = self.first
 
     @property
     def wary(self) -> bool:
@@ -148,7 +150,7 @@ class Identity:
         self.refuted.update(step.program.key for step in steps[first_other:])
         self.refuted -= {step.program.key for step in steps[: good + 1]}
         self.drifts.append(_reason(verdict))
-        self._interval, self._next = FIRST, considered + FIRST
+        self._interval, self._next = self.first, considered + self.first
         self.undo(good, "drift", f"the full fingerprint is another: {_reason(verdict)}")
         self.drifted(verdict)
         self.forget()

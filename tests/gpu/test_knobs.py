@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.oracle import parse as parse_oracle
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.ways import parse
@@ -39,7 +40,8 @@ def test_one_stage_makes_the_fault_go_away(pool: Pool) -> None:
 @pytest.mark.parametrize("way", ["num_warps=8", "serial", "ptxas=-O0", "llvm=-O0", "exact-allocation"])
 def test_other_ways_leave_this_fault_as_it_is(pool: Pool, way: str) -> None:
     run = pool.run(CORPUS, way=parse(way))
-    assert run.driver_error == 716, run.stderr
+    # Without a cache, the first destructor of a tensor finds the error and ends the process: nobody can ask the driver.
+    assert parse_oracle("misaligned address", folder=Path()).judge(run).faults, run.stderr
     assert run.turned == ({} if way == "exact-allocation" else {way.partition("=")[0]: int(way != "serial")})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shrinkray_gpu.runner.run import Compile, Failure, Launch, Run
+from shrinkray_gpu.runner.run import Compile, Difference, Failure, Launch, Run
 
 JSD = Launch("jsd", "h1", (8,), ("f32[8, 64]",), synced=True)
 COPY = Launch("copy", "h2", (1,), synced=True)
@@ -94,3 +94,9 @@ module {
 CRASH = Failure("RuntimeError", "PassManager::run failed", RUNTIME)
 BROKEN = Compile("k", "", failure=CRASH, printed=MLIR)
 """What MLIR has to say is only printed; the exception holds three words."""
+
+
+def disagreeing(way: str, *kinds: str, mode: str = "fork") -> Run:
+    """A run that ends well, and whose kernel `jsd` does something else in this way."""
+    found = tuple(Difference(way, 2, "jsd", "out_ptr", kind, 3, 64, 0.5) for kind in kinds)
+    return Run(mode=mode, exit=0, differences=found, compared=(way,))

@@ -16,7 +16,7 @@ _asking = threading.local()
 
 
 def when_imported(name: str, call: Callable[[], None]) -> None:
-    """Call at once if the module `name` is there already, else once its import is complete, in the order of the calls."""
+    """Call at once if the module `name` is there already, else once its import is complete, in order."""
     if name in sys.modules:
         call()
         return

@@ -1,0 +1,257 @@
+"""What keeps a reduction from slipping to another fault, beside the everyday test and beside the search.
+
+Two guards. *Controls*: a knob that made the original pass must make each accepted program pass as well. The *full
+fingerprint*: what a core dump or the sanitizer says of a program must be what they said of the original. When a
+fingerprint has drifted, the everyday test is tightened by the cheapest instrument that tells the two apart.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from shrinkray_gpu.evidence.controls import Control, Controls, Outcome, Tried, refuse
+from shrinkray_gpu.judge import Judge
+from shrinkray_gpu.oracle.fault import Fault, Reference
+from shrinkray_gpu.oracle.verdict import Answer, Verdict, lacks, shows, unclear
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.runner.run import Run
+
+CONTROLLED = "by the controls: "
+WITHOUT_CODE = ", and its kernels do not hold that instruction"
+
+T = TypeVar("T")
+Examine = Callable[[str], Fault | None]
+"""The Fault of a program's text by the instruments there are; None if it shows none in that run."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known at the end about the fault of the original and that of the repro."""
+
+    original: Fault | None
+    repro: Fault | None
+    difference: str
+    """In what they differ; empty if in nothing that is known."""
+    controls: tuple[Tried, ...]
+    """How the controls fared on the original."""
+    held: tuple[Tried, ...]
+    """How those that made the original pass fare on the repro."""
+
+
+class Guards:
+    """The guards of one reduction. All work is done in threads of its own, in lanes and cold processes of the pool."""
+
+    def __init__(
+        self,
+        original: Program,
+        *,
+        judge: Judge,
+        reference: Reference | None,
+        controls: Controls,
+        stepwise: Controls | None = None,
+        chosen: Sequence[Control] = (),
+        standard: Sequence[Control] = (),
+        examine: Examine | None = None,
+    ) -> None:
+        self.judge, self.reference, self.controls = judge, reference, controls
+        self.stepwise = stepwise or controls
+        """The same for accepted steps, with fewer repetitions of a flaky fault: one sighting is enough there."""
+        self.examine = examine
+        self.flaky = judge.repeats is not None
+        self.chosen = tuple(chosen)
+        self.seconds = 0.0
+        """Of work beside the search, all threads together."""
+        self.tightened: list[str] = []
+        self._lock = threading.Lock()
+        self._faults: dict[str, Future[Fault | None]] = {}
+        self._original = original
+        # Guards wait for the first tries, answers for the instruments: none may queue up behind those that wait for it.
+        self._first, self._instruments, self._guards, self._answers = (
+            ThreadPoolExecutor(count, thread_name_prefix=name)
+            for name, count in (
+                ("controls", 4),
+                ("instruments", 2),
+                ("guards", max(2, judge.pool.jobs // 2)),
+                ("answers", 2),
+            )
+        )
+        self._controls = tuple(dict.fromkeys((*chosen, *standard)))
+        self._dear = frozenset(one for one in standard if not one.way.cheap and one not in chosen)
+        """Controls that need a process of their own, some seconds: asked with the fingerprints, not at each step."""
+        self._tried = [self._first.submit(self._attempt, one, original.text) for one in self._controls]
+        if examine is not None:
+            self._fault_of(original.text)
+
+    # What the engine asks
+
+    def guard(self, program: Program) -> Future[Verdict]:
+        """The controls on an accepted step: FAULTS if they hold, PASSES if one that must pass still faults. Those that
+        need a process of their own come with `identify`, unless the user named them."""
+        return self._guards.submit(self._guard, program.text)
+
+    def identify(self, program: Program) -> Future[Verdict]:
+        """The full fingerprint of an accepted step, and the dear controls: FAULTS if it is the original's fault, PASSES
+        if it is another."""
+        return self._answers.submit(self._identify, program.text)
+
+    def drifted(self, verdict: Verdict) -> None:
+        """Tighten the everyday test by the cheapest instrument that tells this verdict's fault from the original's.
+
+        All that decides is in the verdict, so that a resumed reduction, which reads it in the journal, does the same.
+        """
+        self.judge.forget()
+        if verdict.why.startswith(CONTROLLED):
+            self.tightened.append("each candidate that faults is tried under all controls")
+            self.judge.check = self._check_controls
+        elif verdict.why.endswith(WITHOUT_CODE):
+            self.tightened.append("kernels must hold the instruction")
+            self._deliver_code()
+            self.judge.check = self._check_code
+        else:
+            self.tightened.append("each candidate that faults is looked at by the instruments")
+            self.judge.check = self._check_fingerprint
+
+    # The everyday test, tightened
+
+    def _check_code(self, source: str, run: Run) -> Verdict | None:
+        wanted = self.fault
+        if wanted is None or any(_holds(compile.ir.get("sass", ""), wanted.instruction) for compile in run.compiles):
+            return None
+        return lacks(f"another fault: no {wanted.instruction} in its kernels")
+
+    def _check_fingerprint(self, source: str, run: Run) -> Verdict | None:
+        verdict = self._fingerprint(source)
+        return None if verdict.faults else verdict
+
+    def _check_controls(self, source: str, run: Run) -> Verdict | None:
+        verdict = self._held(source, self._active(frozenset(self._controls)))
+        return verdict if verdict.answer is Answer.PASSES else None
+
+    def _deliver_code(self) -> None:
+        pool = self.judge.pool
+        pool.script = replace(pool.script, wants=tuple(sorted({*pool.script.wants, "sass"})))
+
+    def _without_code(self, source: str, instruction: str) -> bool:
+        """Whether the disassembly alone, for a process of nvdisasm, tells this program from the original."""
+        run = self.judge.pool.run(source, wants=("sass",))
+        codes = [compile.ir["sass"] for compile in run.compiles if "sass" in compile.ir]
+        return bool(codes) and not any(_holds(code, instruction) for code in codes)
+
+    # What was found out
+
+    @property
+    def fault(self) -> Fault | None:
+        """The original's Fault, with what the instruments saw. Waits for them."""
+        seen = self._faults.get(self._original.text)
+        found = seen.result() if seen is not None else None
+        return found or (self.reference.fault if self.reference is not None else None)
+
+    @property
+    def tried(self) -> tuple[Tried, ...]:
+        """How the controls fared on the original. Waits for them."""
+        return tuple(future.result() for future in self._tried)
+
+    @property
+    def history(self) -> bool:
+        """Whether the fault needs launches that overlap, or their order in time: then no verdict counts for another
+        run of the same launches. Waits for the one control that tells."""
+        for future, control in zip(self._tried, self._controls):
+            if control.name == "serial":
+                return future.result().outcome is Outcome.PASSES
+        return False
+
+    @property
+    def active(self) -> tuple[Control, ...]:
+        """The controls that make the original pass. Waits for all."""
+        return self._active(frozenset(self._controls))
+
+    def _active(self, among: frozenset[Control]) -> tuple[Control, ...]:
+        asked = zip(self._controls, self._tried, strict=True)
+        return tuple(one for one, tried in asked if one in among and tried.result().outcome is Outcome.PASSES)
+
+    def insist(self) -> None:
+        """Raise UsageError if a control that the user named does not make the original pass."""
+        for future in self._tried[: len(set(self.chosen))]:
+            if (tried := future.result()).outcome is not Outcome.PASSES:
+                refuse(tried)
+
+    @property
+    def identifies(self) -> bool:
+        """Whether `identify` has anything to ask. A fault that shows in one run of three hardly ever does in both of a
+        fingerprint's: of a flaky one only the original and the repro are looked at, as often as it takes."""
+        return not self.flaky and (self.examine is not None or bool(self._dear))
+
+    def evidence(self, repro: str) -> Evidence:
+        """All that is known in the end. Looks at the repro with the instruments, unless that was done before."""
+        original = self.fault
+        fault = self._fault_of(repro).result() if self.examine is not None else None
+        difference = self._difference(fault, repro) if fault is not None else ""
+        held = tuple(self.controls.attempt(control, repro) for control in self.active)
+        return Evidence(original, fault, difference, self.tried, held)
+
+    def close(self) -> None:
+        for threads in (self._answers, self._guards, self._instruments, self._first):
+            threads.shutdown(wait=True, cancel_futures=True)
+
+    def _attempt(self, control: Control, source: str) -> Tried:
+        return self._timed(lambda: self.controls.attempt(control, source))
+
+    def _guard(self, source: str) -> Verdict:
+        return self._held(source, self._active(frozenset(self._controls) - self._dear))
+
+    def _held(self, source: str, controls: tuple[Control, ...]) -> Verdict:
+        if not controls:
+            return shows("no control to check")
+        return self._timed(lambda: self.stepwise.guard(source, controls))
+
+    def _identify(self, source: str) -> Verdict:
+        verdict = self._fingerprint(source) if self.examine is not None else shows("no instrument to ask")
+        if verdict.answer is Answer.PASSES:
+            return verdict
+        held = self._held(source, self._active(self._dear))
+        return replace(held, why=f"{CONTROLLED}{held.why}") if held.answer is Answer.PASSES else verdict
+
+    def _fingerprint(self, source: str) -> Verdict:
+        fault = self._fault_of(source).result()
+        if fault is None:
+            return unclear("the instruments saw no fault in their run")
+        difference = self._difference(fault, source)
+        if difference:
+            wanted = self.fault
+            told = wanted is not None and wanted.instruction and self._without_code(source, wanted.instruction)
+            return Verdict(Answer.PASSES, f"another fault: {difference}{WITHOUT_CODE if told else ''}", other=fault)
+        return shows(f"the same fault: {fault}")
+
+    def _difference(self, fault: Fault, source: str) -> str:
+        wanted = self.fault
+        if wanted is None or self.reference is None:
+            return ""
+        present = frozenset(re.findall(r"\bdef\s+(\w+)", source))
+        return replace(self.reference, fault=wanted).slip(fault, present)
+
+    def _fault_of(self, source: str) -> Future[Fault | None]:
+        assert self.examine is not None
+        examine = self.examine
+        with self._lock:
+            known = self._faults.get(source)
+            if known is None:
+                known = self._instruments.submit(self._timed, lambda: examine(source))
+                self._faults[source] = known
+            return known
+
+    def _timed(self, work: Callable[[], T]) -> T:
+        started = time.monotonic()
+        try:
+            return work()
+        finally:
+            self.seconds += time.monotonic() - started
+
+
+def _holds(sass: str, instruction: str) -> bool:
+    return re.search(rf"\b{re.escape(instruction)}\b", sass) is not None
