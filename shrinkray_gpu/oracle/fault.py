@@ -9,7 +9,9 @@ from __future__ import annotations
 import builtins
 import re
 from dataclasses import dataclass
+from signal import SIGABRT
 
+from ..runner import children
 from ..runner.run import Compile, Failure, Run
 from . import cuda_errors, speech
 from .sticky import OUTSIDE, static_rule, sticky_code
@@ -23,10 +25,30 @@ COMPLAINT = re.compile(r"^.*?\b(?:error|fatal) *:\s*(.+)$", re.MULTILINE | re.IG
 
 MISALIGNED = 716
 
-HEADINGS = ("Failures have been detected", "Internal Triton PTX codegen error", "Pipeline failed while executing")
-"""Complaints that only announce that there is a complaint."""
+HEADINGS = (
+    *("Failures have been detected", "Internal Triton PTX codegen error", "Pipeline failed while executing"),
+    *("Aborted", "Segmentation fault", "Bus error", "Floating-point exception", "Illegal instruction"),
+)
+"""Complaints that only announce that there is a complaint, or (faulthandler) name the signal, which is known."""
+
+LAST_WORDS = re.compile(
+    r"^[^\n]*Assertion [`'].*['`] failed\.?.*$"
+    r"|^(?:[^\n]+\n)?UNREACHABLE executed at .*$"
+    r"|^LLVM ERROR: .*$"
+    r"|^terminate called .*(?:\n +what\(\): .*)?$"
+    r"|^libc\+\+abi: terminating .*$"
+    r"|^[FE]\d{4} .*Check failed: .*$"
+    r"|^(?P<heap>\w+\(\): (?:invalid|corrupt|unaligned|mismatching|unsorted|double free).*"
+    r"|double free or corruption.*|corrupted (?:size|double-linked).*)$",
+    re.MULTILINE,
+)
+"""What native code says just before it calls abort(). LLVM's reason is the line above its UNREACHABLE."""
+HEAP = "the heap is corrupt"
+"""One overrun trips over another of glibc's checks once the program has changed; which one says nothing."""
 
 _FRONT_END = re.compile(r"^(?:CompilationError|CompileTimeAssertionFailure|UnsupportedLanguageConstruct)$")
+_PROGRESS = re.compile(r"\bit/s\b|\bs/it\b|^\[?[IW]\d{3,4} ")
+"""A progress bar, a log line with the time of day: not the reason of anything."""
 _OBSERVED = frozenset({"instruction", "space", "access"})
 """Fields that stay empty where no instrument looked."""
 _WORDS = {"klass": "the class", "text": "the message", "space": "the memory"}
@@ -57,6 +79,8 @@ class Fault:
     """`read` or `write`."""
     construct: str = ""
     """What the source line at the fault calls: `descriptor load`, `tl.store`. Told, not compared."""
+    child: str = ""
+    """What processes of the script died of before it did, normalised, a line each: see `_children`."""
     near: str = ""
     """The last kernel launched, where several were and nobody knows which it was. Told, not compared."""
 
@@ -87,21 +111,30 @@ class Fault:
                 continue
             if field == "klass" and {self.code, other.code} == OUTSIDE:
                 continue
-            if field == "text" and self.phase == "python" and _first_clause(mine) == _first_clause(theirs):
+            if field == "text" and self._loosely_told() and _first_clause(mine) == _first_clause(theirs):
                 continue
             if not theirs:
                 return f"it does not say {speech.clipped(mine)!r}"
             return f"{_WORDS.get(field, field)} is {speech.clipped(theirs)!r} instead of {speech.clipped(mine)!r}"
         if self.code == other.code == MISALIGNED and self.size and other.size and self.size != other.size:
             return f"the access is {other.size} bytes wide instead of {self.size}"
+        mine, theirs = self.child, other.child
+        # Which of several children speak before the end is a matter of luck: one that both have is enough.
+        if (mine or theirs) and not set(mine.splitlines()) & set(theirs.splitlines()):
+            died, instead = speech.clipped(theirs) or "nothing", speech.clipped(mine) or "nothing"
+            return f"a child process died of {died!r} instead of {instead!r}"
         return ""
+
+    def _loosely_told(self) -> bool:
+        return self.phase == "python" or (self.phase == "exit" and self.klass.startswith("exit status"))
 
     def __str__(self) -> str:
         code = f" (CUDA error {self.code})" if self.code and str(self.code) not in self.klass else ""
         kernel = f" in kernel {self.kernel}" if self.kernel else f", last launch {self.near}" if self.near else ""
         at = f" at {self.instruction}" if self.instruction else ""
         text = f": {speech.clipped(self.text)}" if self.text else ""
-        return f"{self.phase} fault: {self.klass}{code}{kernel}{at}{text}"
+        child = f" (child process: {speech.clipped(self.child)})" if self.child else ""
+        return f"{self.phase} fault: {self.klass}{code}{kernel}{at}{text}{child}"
 
 
 @dataclass(frozen=True)
@@ -145,8 +178,11 @@ def lookalike(wanted: Fault, seen: Fault) -> bool:
 
     Most candidates are broken programs: what Python, or the compiler's front end, says of these is nobody's news.
     """
-    if seen.phase in ("device", "exit"):
-        return not (seen.phase == "exit" and seen.klass.startswith("exit status"))
+    if seen.phase == "device":
+        return True
+    if seen.phase == "exit":
+        bare_abort = seen.klass == wanted.klass == "SIGABRT" and not seen.text  # the script's own os.abort()
+        return not (bare_abort or seen.klass.startswith("exit status"))
     if seen.phase == "compile":
         return not (_FRONT_END.search(seen.klass) or hasattr(builtins, seen.klass))
     return seen.phase == wanted.phase == "python" and seen.klass == wanted.klass == "AssertionError"
@@ -198,18 +234,41 @@ def _compiling(run: Run) -> Fault | None:
     if compile is None and not by_type and not by_text:
         return None
     said = speech.diagnostics(compile) if compile else ""
-    raised = speech.spoken(failure) if failure else ""
-    everything = "\n".join([said, raised, speech.without_quotations(speech.LISTING.sub("", run.stderr))])
-    failing_pass = FAILING_PASS.search(everything)
+    own = "\n".join([said, speech.spoken(failure) if failure else ""])
+    # Standard error also has what other compilations said, whose failure the script swallowed. It is asked only where
+    # a compiler died without a word of its own; what Python or the front end raises is complete.
+    if not (complaint(own) or FAILING_PASS.search(own)) and (failure is None or by_text):
+        own += "\n" + (_cleaned(run.stderr) if failure is not None else last_words(run.stderr) or _cleaned(run.stderr))
+    failing_pass = FAILING_PASS.search(own)
     if failing_pass:
         klass = failing_pass.group(1)
     elif failure is not None:
         klass = failure.type.rpartition(".")[2]
     else:
         klass = speech.signal_name(run.signal or 0)
-    own = speech.without_quotations(failure.text) if failure else ""
-    text = own if by_type and "PTXAS" not in klass else complaint(everything) or own
+    text = _complained(failure, own)
     return Fault("compile", klass, compile.kernel if compile else "", text=normalised(speech.clipped(text, 400)))
+
+
+def _complained(failure: Failure | None, everything: str) -> str:
+    """What a failing compilation has to say: the front end's message, else the complaint among all that was said."""
+    message = speech.without_quotations(failure.text) if failure is not None else ""
+    if failure is not None and message and COMPILER_TYPES.search(failure.type) and "PTXAS" not in failure.type:
+        return message
+    return complaint(everything) or message
+
+
+def last_words(stderr: str) -> str:
+    """What native code said when it aborted, normalised; empty if it said nothing. The last such words count:
+    LLVM survives some of its assertions inside Triton."""
+    words = list(LAST_WORDS.finditer(_cleaned(stderr)))
+    if not words:
+        return ""
+    return HEAP if words[-1].group("heap") else normalised(words[-1].group(0))
+
+
+def _cleaned(stderr: str) -> str:
+    return speech.without_quotations(speech.LISTING.sub("", stderr))
 
 
 def _raised(run: Run, last: str) -> Fault | None:
@@ -224,12 +283,43 @@ def _raised(run: Run, last: str) -> Fault | None:
         words = refused.group(1).strip()
         error = cuda_errors.named(words)
         return Fault("launch", error.text if error else words, last)
-    return Fault("python", kind, text=normalised(speech.clipped(said, 400)))
+    return Fault("python", kind, text=normalised(speech.clipped(said, 400)), child=_children(run))
 
 
 def _ended(run: Run) -> Fault:
     if run.signal is not None:
-        assertion = ASSERTION.search(run.stderr)
-        text = normalised(assertion.group(0)) if assertion else ""
+        text = last_words(run.stderr)
+        if not text and run.signal == SIGABRT:
+            text = normalised(complaint(_cleaned(run.stderr)))
         return Fault("exit", speech.signal_name(run.signal), text=text)
-    return Fault("exit", f"exit status {run.exit}")
+    klass, child = f"exit status {run.exit}", _children(run)
+    # A failure that a later compilation made good (a fallback) is not why the script gave up.
+    if run.compiles and (failure := run.compiles[-1].failure) is not None:
+        broken = run.compiles[-1]
+        text = _complained(failure, speech.diagnostics(broken))
+        return Fault("exit", klass, broken.kernel, text=normalised(speech.clipped(text, 400)), child=child)
+    return Fault("exit", klass, text=_parting(run.stderr), child=child)
+
+
+def _parting(stderr: str) -> str:
+    """The last line that a script left on stderr before it gave up, normalised: the message of `sys.exit("...")`."""
+    for line in reversed(_cleaned(stderr).splitlines()):
+        if line.strip() and not _PROGRESS.search(line):
+            return normalised(speech.clipped(line, 400))
+    return ""
+
+
+def _children(run: Run) -> str:
+    """What the script's own processes died of: its exceptions that say so, multiprocessing's headers, native aborts.
+
+    A traceback without a header may be one that the script itself printed of something it survived, so it does not
+    count. Nor does an assertion that LLVM survived: it is among what a compilation in the script's process printed.
+    """
+    died = list(run.children)
+    for told in children.headed(run.stderr):
+        if (failure := speech.exception_in(told)) and failure.type not in children.AFTERMATH:
+            died.append(f"{failure.type}: {speech.clipped(speech.without_quotations(failure.text), 400)}")
+    words = last_words(run.stderr)
+    if words and all(words != last_words(compile.printed) for compile in run.compiles):
+        died.append(words)
+    return "\n".join(sorted({normalised(each) for each in died}))

@@ -8,6 +8,14 @@ from shrinkray_gpu.runner.run import Failure
 
 CARRIERS = ("ProcessRaisedException", "ProcessExitedException", "ChildFailedError", "CalledProcessError")
 """Exceptions that say "a child failed": torch.multiprocessing, torchrun, subprocess."""
+AFTERMATH = ("KeyboardInterrupt", "BrokenPipeError", "EOFError", "ConnectionResetError", "ConnectionAbortedError")
+"""What a child dies of because its parent is gone or gave up: an echo, heard or not as chance has it."""
+_HEADED = re.compile(r"^Process [^\n]+:\n(?=Traceback \(most recent call last\):$|\S*RemoteTraceback:)", re.MULTILINE)
+"""Written by multiprocessing in the child, above the exception that ends it (`BaseProcess._bootstrap`)."""
+_TRACEBACK = re.compile(r"^Traceback \(most recent call last\):$", re.MULTILINE)
+_CHAINED = re.compile(
+    r"^(?:The above exception was the direct cause|During handling of the above exception).*\s*\Z", re.M
+)
 _LAST_WORDS = re.compile(r"^(?:\[rank\d+\]: ?)?((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception): .+)$", re.MULTILINE)
 
 
@@ -17,3 +25,14 @@ def faults(failure: Failure | None, stderr: str) -> tuple[str, ...]:
         return ()
     told = _LAST_WORDS.findall(failure.text) or _LAST_WORDS.findall(stderr)
     return tuple(dict.fromkeys(said for said in told if said.split(":")[0].rpartition(".")[2] not in CARRIERS))
+
+
+def headed(stderr: str) -> tuple[str, ...]:
+    """The tracebacks under multiprocessing's headers, each with its causes, whatever the parent died of."""
+    found = []
+    for part in _HEADED.split(stderr)[1:]:
+        starts = [start.start() for start in _TRACEBACK.finditer(part)]
+        # The next traceback belongs to it only where a sentence between the two says so; else it is the parent's.
+        ends = (start for start in starts[1:] if not _CHAINED.search(part[:start]))
+        found.append(part[: next(ends, len(part))])
+    return tuple(found)

@@ -8,12 +8,14 @@ from __future__ import annotations
 import contextlib
 import os
 import selectors
+import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -96,8 +98,8 @@ class Request:
 class Lane:
     """The tool's end of one process that runs candidates. Used by one thread at a time."""
 
-    def __init__(self, link: socket.socket, name: int, exits: Exits) -> None:
-        self.link, self.name, self.exits = link, name, exits
+    def __init__(self, link: socket.socket, name: int, exits: Exits, scratch: str) -> None:
+        self.link, self.name, self.exits, self.scratch = link, name, exits, scratch
         self.pid = 0
         self.confined = False
         self.device: dict[str, Any] = {}
@@ -127,17 +129,21 @@ class Lane:
     def run(self, request: Request, *, mode: str, seconds: float) -> tuple[Run, str, int]:
         """Run a candidate. Returns what happened, why the lane is over (empty if it can take another), and the most
         device memory in bytes that the candidate held."""
+        with _folder_of_its_own(self.scratch) as temporary:
+            return self._run({**request.message(), "temporary": temporary}, mode, seconds)
+
+    def _run(self, request: dict[str, Any], mode: str, seconds: float) -> tuple[Run, str, int]:
         started = time.monotonic()
         with _Streams() as streams:
             try:
-                wire.send(self.link, request.message(), streams.writers)
+                wire.send(self.link, request, streams.writers)
             except OSError:
                 return Run(mode=mode, exit=None, trouble="the lane was gone before the candidate came"), "gone", 0
             streams.close_writers()
             report = streams.until_report(self.link, started + seconds)
             spent = time.monotonic() - started
             if report is _TIMEOUT:
-                told = self._what_hangs() if request.tell else {}
+                told = self._what_hangs() if request["tell"] else {}
                 self.kill()
                 streams.drain()
                 out, err = streams.texts()
@@ -236,7 +242,7 @@ class Worker:
             self.names += 1
             name = self.names
             wire.send(self.control, {"spawn": name}, (theirs.fileno(),))
-        return Lane(ours, name, self.exits)
+        return Lane(ours, name, self.exits, self.setup.scratch)
 
     def close(self) -> None:
         """End the worker; it takes its lanes along."""
@@ -268,7 +274,7 @@ def cold(setup: Setup, request: Request, *, seconds: float) -> Run:
     exits = Exits()
     reaper = threading.Thread(target=lambda: exits.report(0, process.wait()), daemon=True)
     reaper.start()
-    lane = Lane(link, 0, exits)
+    lane = Lane(link, 0, exits, setup.scratch)
     try:
         wire.send(link, setup.message())
         if not lane.wait_ready(START):
@@ -299,6 +305,19 @@ def _start(setup: Setup, *options: str) -> tuple[subprocess.Popen[bytes], socket
             ours.close()
             raise UsageError(f"cannot run the interpreter {setup.python}: {error.strerror}") from error
     return process, ours
+
+
+@contextlib.contextmanager
+def _folder_of_its_own(scratch: str) -> Iterator[str]:
+    """An empty temporary folder for one run. Removed here, since a process that was killed cannot do it.
+
+    Not by TemporaryDirectory: of a link that cannot be removed, older ones change the target's permissions.
+    """
+    folder = tempfile.mkdtemp(dir=scratch, prefix="t")
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 _TIMEOUT: dict[str, Any] = {}

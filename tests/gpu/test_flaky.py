@@ -6,12 +6,15 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.judge import Judge
 from shrinkray_gpu.oracle.statistics import Rate
 from shrinkray_gpu.reducing import Options, Result, reduce
+from shrinkray_gpu.reduction.engine import Event
 
 pytestmark = pytest.mark.gpu
 
@@ -82,7 +85,15 @@ def reduced(folder: Path, chance: float) -> Result:
     path.write_text(SCRIPT)
     # The launch lifted out would hold the address of that one run, and luck would be out of play.
     options = Options(oracle=("misaligned address",), cwd=folder, skip=frozenset({"lift"}))
-    return reduce(path, options, say=lambda line: print(line, flush=True))
+    started = time.monotonic()
+
+    def show(event: Event, judge: Judge) -> None:
+        if event.kind in ("accepted", "rolled back", "round"):
+            tries = ", ".join(f"{count} {tier}" for tier, count in judge.tries.items())
+            size = event.program.size.tokens
+            print(f"{time.monotonic() - started:5.0f} s {event.kind} {event.pass_name}: {size}; {tries}", flush=True)
+
+    return reduce(path, options, say=lambda line: print(line, flush=True), progress=show)
 
 
 def plain(script: Path, runs: int) -> Rate:

@@ -53,6 +53,23 @@ one[(1,)](torch.zeros(1, device="cuda"))
 """
 
 
+SPAWNS = """
+import multiprocessing
+import tempfile
+
+def answer(queue, place):
+    queue.put("{word}:" + str(__file__.startswith(place) and tempfile.gettempdir() == place))
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context("spawn")
+    queue = context.SimpleQueue()
+    child = context.Process(target=answer, args=(queue, tempfile.gettempdir()))
+    child.start()
+    print(tempfile.gettempdir(), queue.get())
+    child.join()
+"""
+
+
 @pytest.fixture(scope="module")
 def lanes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
     pool = _pool(tmp_path_factory.mktemp("lanes"), None)
@@ -75,6 +92,24 @@ def test_compilations_are_on_record_with_what_ptxas_said(lanes, cold):
     assert "no.such.instruction" in said or "Not a name of any known instruction" in said
     assert run.compiles[0].printed == ""
     assert run.stdout == "one\n" + said  # nothing lost, nothing twice
+
+
+@pytest.mark.parametrize("cold", [False, True])
+def test_triton_has_read_itself_before_the_lanes_are_forked(lanes, cold):
+    """Each of them would hash all of libtriton at its first compile."""
+    source = "import triton\nfrom triton.runtime.cache import triton_key\nprint(triton_key.cache_info().currsize)"
+    assert (lanes.cold if cold else lanes.run)(source).stdout == ("0\n" if cold else "1\n")
+    assert not lanes.start(source)["spoilt"]
+
+
+@pytest.mark.parametrize("arch", [None, 90])
+def test_a_child_that_is_spawned_reads_the_candidate_in_the_folder_of_the_run(tmp_path, arch):
+    pool = _pool(tmp_path, arch)
+    for word in ("one", "two"):
+        run = pool.run(SPAWNS.format(word=word))
+        place, said = run.stdout.split()
+        assert (said, Path(place).parent) == (f"{word}:True", tmp_path), run.stderr
+    pool.close()
 
 
 @pytest.mark.parametrize("cold", [False, True])

@@ -134,6 +134,57 @@ def test_nothing_is_written_outside_the_candidate_s_folder(pool: Pool, tmp_path:
     assert pool.run("import tempfile; f = tempfile.NamedTemporaryFile('w'); f.write('x'); f.flush()").exit == 0
 
 
+LEAVES = "import os, tempfile; open(os.path.join(tempfile.gettempdir(), 'left'), 'w').close()\n"
+FOLDER = "import os, tempfile; print(tempfile.gettempdir(), os.environ['TMPDIR'], os.listdir(os.environ['TMPDIR']))"
+ENDS = {"well": "", "by a signal": "os.kill(os.getpid(), 9)", "at the limit": "while True: pass"}
+
+
+def own_folder(run: Run) -> str:
+    """The temporary folder that a run told by FOLDER: one, and empty."""
+    place, told, held = run.stdout.split(maxsplit=2)
+    assert place == told and held == "[]\n"
+    return place
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("mode", ["fork", "warm", "cold"])
+def test_what_lies_in_the_temporary_folder_is_of_this_run(tmp_path: Path, mode: str, end: str) -> None:
+    pool = make(tmp_path, reuse=mode == "warm")
+    pool.extra = 0.0
+    run = pool.cold if mode == "cold" else pool.run
+    try:
+        places = [own_folder(run(FOLDER))]
+        pool.seconds = 1.5 if end == "at the limit" else 5
+        left = run(LEAVES + ENDS[end])
+        pool.seconds = 5
+        assert left.failure is None and (left.timed_out, left.signal) == (
+            end == "at the limit",
+            9 if "signal" in end else None,
+        )
+        places += [own_folder(run(FOLDER)) for _ in range(2)]
+        assert len(set(places)) == 3 and all(Path(place).parent == tmp_path / "scratch" for place in places)
+        assert list((tmp_path / "scratch").iterdir()) == []
+    finally:
+        pool.close()
+
+
+def test_processes_of_the_script_write_in_its_folder_too(reusing: Pool) -> None:
+    """multiprocessing remembers its folder, which is gone when the process runs its next candidate."""
+    source = "from multiprocessing import util; import tempfile; print(tempfile.gettempdir(), util.get_temp_dir())"
+    reusing.run("import multiprocessing.util")
+    for _ in range(2):
+        place, inner = reusing.run(source).stdout.split()
+        assert os.path.dirname(inner) == place
+
+
+def test_a_path_of_this_reduction_is_no_value_of_the_program(pool: Pool) -> None:
+    shown = (
+        "f'{os.environ[\"TMPDIR\"]}/x', os.path.basename(tempfile.gettempdir()), ('a', tempfile.gettempdir()), 'kept'"
+    )
+    run = pool.run(f"import os, tempfile\nfor i, one in enumerate([{shown}]): __shrink_saw__(i, one)", values=True)
+    assert (run.failure, run.values) == (None, {3: "'kept'"})
+
+
 def test_a_module_of_the_script_hides_none_of_ours_and_ours_none_of_its(pool: Pool, tmp_path: Path) -> None:
     (tmp_path / "device.py").write_text("WHO = 'the user'")
     assert pool.run("import device; print(device.WHO)").stdout == "the user\n"

@@ -13,8 +13,8 @@ import types
 from typing import Any
 
 BUILTINS = dict(vars(builtins))
-_plain: "dict[str, Any]" = {}
-"""What was put aside for good: the candidate before this one may have left its own in the place."""
+_put_aside: "list[tuple[Any, Any]]" = []
+"""The module `multiprocessing.spawn` and the function of it that ours stands in for, while it does."""
 
 
 def perform(source: str, path: str, argv: list[str], *, asserts: bool = True) -> tuple[int, dict[str, Any] | None]:
@@ -34,6 +34,7 @@ def perform(source: str, path: str, argv: list[str], *, asserts: bool = True) ->
     if not sys.path or sys.path[0] != folder:
         sys.path.insert(0, folder)
     status, failure = 0, None
+    _take_from_children()
     if "multiprocessing" in source:
         _give_to_children(source, path)
     try:
@@ -68,7 +69,8 @@ def _give_to_children(source: str, path: str) -> None:
     file = os.path.join(tempfile.mkdtemp(), os.path.basename(path))
     with open(file, "w", encoding="utf-8") as f:
         f.write(source)
-    prepare = _plain.setdefault("prepare", spawn.get_preparation_data)
+    prepare = spawn.get_preparation_data
+    _put_aside.append((spawn, prepare))
 
     def prepared(name: str) -> "dict[str, Any]":
         data: "dict[str, Any]" = prepare(name)
@@ -77,6 +79,13 @@ def _give_to_children(source: str, path: str) -> None:
         return data
 
     spawn.get_preparation_data = prepared
+
+
+def _take_from_children() -> None:
+    """Undo it: the text of the candidate before this one is gone, with its temporary folder."""
+    while _put_aside:
+        spawn, prepare = _put_aside.pop()
+        spawn.get_preparation_data = prepare
 
 
 def _status(code: object) -> int:

@@ -23,7 +23,7 @@ import time
 import traceback
 from typing import Any
 
-from . import confine, device, stage, wire
+from . import confine, device, stage, temporary, wire
 
 DIE_WITH_PARENT = 1
 
@@ -45,6 +45,8 @@ def main() -> None:
 
         # On a real GPU too: each child's first compile would cost 0.6 s more.
         vgpu.prepare(setup["arch"] or _capability(), operations=bool(setup["arch"]))
+    elif setup["prepare"]:
+        _name_triton()
     report["spoilt"] = device.touched()
     report.update(seconds=time.monotonic() - started, **_versions())
     wire.send(control, {"ready": report})
@@ -80,6 +82,19 @@ def _import(setup: dict[str, Any]) -> dict[str, Any]:
     if torch is not None:
         torch.set_num_threads(1)  # after one parallel operation here, a child's first would hang
     return {"missing": missing, "failed": failed}
+
+
+def _name_triton() -> None:
+    """Have Triton compute the name of its build, by which it finds kernels on disk: it reads 100s of MB for that (0.3
+    s) and then remembers it, here for all children. For scripts that compile and have no GPU; asks no driver."""
+    for name in ("triton.runtime.cache", "triton.compiler.compiler"):  # the latter before Triton 3.5
+        key: Any = getattr(sys.modules.get(name), "triton_key", None)
+        if hasattr(key, "cache_info"):
+            try:
+                key()
+            except Exception:  # a build that cannot be read: the first compile will say so
+                pass
+            return
 
 
 def _capability() -> int:
@@ -224,8 +239,11 @@ class _Lane:
 
     def _run(self, request: dict[str, Any]) -> dict[str, Any]:
         os.chdir(request["cwd"])
+        temporary.use(request["temporary"])
         arch, watching = self.setup["arch"], request["watch"]
-        saw = _Saw()
+        places = (self.setup["scratch"], *self.setup["writable"])
+        ours = {*places, *map(os.path.realpath, places), os.path.basename(request["temporary"])}
+        saw = _Saw(frozenset(ours))
         if request["values"]:
             import builtins
 
@@ -285,11 +303,15 @@ class _Lane:
 
 
 class _Saw:
-    """The function behind `__shrink_saw__(i, value)`: remembers the one simple value that each expression took."""
+    """The function behind `__shrink_saw__(i, value)`: remembers the one simple value that each expression took.
+
+    Text with a part of `ours`, folders that are there for this reduction only, is no constant of the program.
+    """
 
     SIMPLE = (bool, int, float, str)
 
-    def __init__(self) -> None:
+    def __init__(self, ours: frozenset[str]) -> None:
+        self.ours = ours
         self.seen: dict[int, str | None] = {}
 
     def __call__(self, index: int, value: Any) -> Any:
@@ -301,6 +323,8 @@ class _Saw:
         return {index: text for index, text in self.seen.items() if text is not None}
 
     def _text(self, value: Any) -> str | None:
+        if type(value) is str and any(place in value for place in self.ours):
+            return None
         if value is None or type(value) in self.SIMPLE:
             text = repr(value)
             return text if len(text) <= 80 and value == value and text not in ("inf", "-inf") else None

@@ -1,0 +1,76 @@
+"""Controls and the guards by the real command, on the virtual GPU: refused, held, told, switched off."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .command import Said, shrink
+
+REPRO = (Path(__file__).parents[2] / "corpus/tma_misaligned/repro_tma_misaligned.py").read_text()
+ASKED = ("failing.py", "--oracle", "misaligned address", "--arch", "sm_90")
+BRIEF = ("--max-time", "2", "--json")
+"""The program is as small as it gets: what is asked here is what is said of it."""
+
+
+@pytest.fixture(autouse=True)
+def _libraries() -> None:
+    pytest.importorskip("triton")
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    (tmp_path / "failing.py").write_text(REPRO)
+    return tmp_path
+
+
+def told(said: Said) -> dict[str, Any]:
+    assert said.code == 0, said
+    answer: dict[str, Any] = json.loads(said.out)
+    return answer
+
+
+def test_a_control_under_which_the_fault_stays_is_none(here: Path) -> None:
+    said = shrink(*ASKED, "--control", "num_warps=2", cwd=here)
+    assert (said.code, said.out) == (2, "")
+    assert said.message.startswith("shrink: under the control num_warps=2 the original still shows the fault")
+    assert "\n" not in said.message
+    assert not (here / "repro_failing.py").exists()
+
+
+@pytest.mark.slow
+def test_the_evidence_is_told(here: Path) -> None:
+    answer = told(shrink(*ASKED, "--control", "num_stages=1", *BRIEF, cwd=here))
+    assert answer["fault"] == "device fault: misaligned address (CUDA error 716) in kernel kernel at UTMALDG"
+    assert answer["same"].startswith("same fault: by the instruments (UTMALDG, shared memory)")
+    assert answer["same"].endswith("under controls: num_stages=1 passes")
+    outcomes = {name: outcome.partition(":")[0] for name, outcome in answer["controls"].items()}
+    assert outcomes == {"num_stages=1": "passes", "num_warps=1": "faults", "ptxas=-O0": "faults"}
+    assert list(answer["held"]) == ["num_stages=1"] and answer["held"]["num_stages=1"].startswith("passes: ")
+    assert answer["guarded"] == "guarded: masks, bounds and initialised inputs are all in place"
+    prints = answer["fingerprint"]
+    assert prints["original"] == prints["repro"]
+    assert (prints["repro"]["code"], prints["repro"]["space"], prints["repro"]["access"]) == (716, "shared", "write")
+    assert answer["tries"]["control"] >= 3 and answer["tries"]["fingerprint"] >= 1 and answer["slips"] == 0
+
+
+@pytest.mark.slow
+def test_a_fix_is_a_control(here: Path) -> None:
+    fixed = REPRO.replace("num_stages=3", "num_stages=1")
+    diff = difflib.unified_diff(REPRO.splitlines(True), fixed.splitlines(True), "a/failing.py", "b/failing.py")
+    (here / "fix.diff").write_text("".join(diff))
+    answer = told(shrink(*ASKED, "--control-patch", "fix.diff", *BRIEF, cwd=here))
+    assert answer["held"]["fix.diff"].startswith("passes: "), answer["held"]
+    assert "fix.diff passes" in answer["same"]
+
+
+@pytest.mark.slow
+def test_guards_that_are_off_are_said_to_be(here: Path) -> None:
+    answer = told(shrink(*ASKED, "--no-guards", *BRIEF, cwd=here))
+    assert answer["same"] == "nobody looked whether this is the same fault: the guards are off"
+    assert not answer["controls"] and not answer["fingerprint"]
+    assert not {"control", "fingerprint"} & set(answer["tries"])

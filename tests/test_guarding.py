@@ -1,0 +1,265 @@
+"""Guards on real runs: the corpus repro on the virtual GPU, against programs that a weak oracle takes for the same."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.evidence import examine
+from shrinkray_gpu.evidence.controls import Control, Controls, Outcome
+from shrinkray_gpu.guarding import CONTROLLED, WITHOUT_CODE, Guards
+from shrinkray_gpu.judge import Judge
+from shrinkray_gpu.oracle import Answer, Fault, Verdict, parse
+from shrinkray_gpu.oracle.fault import Reference
+from shrinkray_gpu.oracle.statistics import Rate
+from shrinkray_gpu.plan import Plan, make
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.repeating import Repeated
+from shrinkray_gpu.runner import ways
+from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.pool import Script
+from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.ways import Way
+from tests.oracle.runs import JSD, MISALIGNED, passing
+
+REPRO = (Path(__file__).parents[1] / "corpus/tma_misaligned/repro_tma_misaligned.py").read_text()
+WEAK = "exception:RuntimeError"
+"""What torch raises for the fault is one, as is nearly anything that a script raises by itself."""
+
+HARMLESS = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x):
+    tl.store(x, 1.0)
+
+
+kernel[(1,)](torch.zeros(1, device="cuda"))
+raise RuntimeError("the rows do not add up")
+"""
+"""An error of the script's own, and a kernel without descriptors."""
+
+ALIGNED = REPRO.replace("num_stages=3", "num_stages=1") + 'raise RuntimeError("the rows do not add up")\n'
+"""The same error, and the instruction of the original's fault in its kernel: only a look at it tells them apart."""
+
+
+def control(name: str) -> Control:
+    return Control(name, ways.parse(name))
+
+
+STAGES, WARPS = control("num_stages=1"), control("num_warps=2")
+SERIAL, CALM = control("serial"), control("CALM=1")
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plan]:
+    pytest.importorskip("triton")
+    folder = tmp_path_factory.mktemp("plan")
+    path = folder / "failing.py"
+    path.write_text(REPRO)
+    environment = {**os.environ, "TRITON_CACHE_DIR": str(folder / "cache")}
+    setup = Setup(sys.executable, environment, (), (str(folder),), str(folder), arch=90, confine=False)
+    script = Script(path, cwd=folder)
+    plan = make(REPRO, script, setup, oracle=parse(WEAK, folder=folder), jobs=2, timeout=None, devices=())
+    yield plan
+    plan.close()
+
+
+@pytest.fixture
+def judge(plan: Plan) -> Iterator[Judge]:
+    script = plan.pool.script
+    judge = Judge(plan.oracle, plan.pool)
+    yield judge
+    judge.close()
+    plan.pool.script = script  # a tightened test asks for more
+
+
+Guarded = Callable[..., Guards]
+Look = Callable[[str], "Fault | None"]
+
+
+@pytest.fixture
+def guarded(plan: Plan, judge: Judge) -> Iterator[Guarded]:
+    """guarded(...): guards of the repro, with real controls; closed at the end."""
+    made: list[Guards] = []
+
+    def run(text: str, way: Way) -> Run:
+        return plan.pool.run(text, way=way)
+
+    def guards(**more: Any) -> Guards:
+        more.setdefault("controls", Controls(run, plan.oracle, reference=plan.reference))
+        made.append(Guards(program(REPRO), judge=judge, reference=Reference.of(plan.reference), **more))
+        return made[-1]
+
+    yield guards
+    for one in made:
+        one.close()
+
+
+@pytest.fixture(scope="module")
+def look(plan: Plan) -> Look:
+    """The instruments; each program is shown to them once, since they take seconds."""
+    return cache(partial(examine.fingerprint, script=plan.pool.script, setup=plan.pool.setup, seconds=60.0))
+
+
+def program(text: str) -> Program:
+    return Program.from_text(text)
+
+
+# Controls on accepted steps
+
+
+def test_the_control_that_mends_the_original_must_mend_each_step(guarded: Guarded) -> None:
+    guards = guarded(standard=(STAGES, WARPS))
+    assert [(one.control.name, one.outcome) for one in guards.tried] == [
+        ("num_stages=1", Outcome.PASSES),
+        ("num_warps=2", Outcome.FAULTS),
+    ]
+    assert guards.active == (STAGES,)
+    held = guards.guard(program(REPRO.replace("tl.exp(student.load([0, 0]))", "student.load([0, 0])"))).result()
+    assert held.faults and "num_stages=1 passes" in held.why
+    slipped = guards.guard(program(HARMLESS)).result()
+    assert slipped.answer is Answer.PASSES and "num_stages=1 still faults: another cause" in slipped.why
+
+
+def test_without_a_control_that_passes_there_is_nothing_to_hold_a_step_against(guarded: Guarded) -> None:
+    guards = guarded(standard=(WARPS,))
+    assert guards.guard(program(HARMLESS)).result().faults and not guards.active
+
+
+def test_a_control_of_the_user_s_must_make_the_original_pass(guarded: Guarded) -> None:
+    guarded(chosen=(STAGES,), standard=(WARPS,)).insist()
+    with pytest.raises(UsageError, match="under the control num_warps=2 the original still shows the fault"):
+        guarded(chosen=(STAGES, WARPS)).insist()
+
+
+# The full fingerprint, and what follows from a drift
+
+
+def test_the_fingerprint_of_the_repro_is_its_own(guarded: Guarded, look: Look) -> None:
+    guards = guarded(standard=(STAGES,), examine=look)
+    verdict = guards.identify(program(REPRO)).result()
+    assert verdict.faults and "UTMALDG" in verdict.why
+    evidence = guards.evidence(REPRO)
+    assert evidence.original == evidence.repro and evidence.original is not None
+    assert (evidence.original.instruction, evidence.original.space) == ("UTMALDG", "shared")
+    assert evidence.difference == "" and [one.outcome for one in evidence.held] == [Outcome.PASSES]
+
+
+def test_where_the_code_tells_them_apart_each_candidate_is_asked_for_its_code(
+    guarded: Guarded, judge: Judge, look: Look
+) -> None:
+    guards = guarded(examine=look)
+    assert judge.judge(HARMLESS).faults, "the oracle is a weak one"
+    drift = guards.identify(program(HARMLESS)).result()
+    assert drift.answer is Answer.PASSES and drift.why.startswith("another fault: phase is 'python'")
+    assert drift.why.endswith(WITHOUT_CODE)
+    assert drift.other is not None and (drift.other.phase, drift.other.klass) == ("python", "RuntimeError")
+    guards.drifted(drift)
+    assert guards.tightened == ["kernels must hold the instruction"]
+    assert judge.judge(HARMLESS) == Verdict(Answer.PASSES, "another fault: no UTMALDG in its kernels")
+    assert judge.judge(REPRO).faults and judge.cold(REPRO).faults
+    assert judge.judge(ALIGNED).faults, "its kernel holds the instruction"
+
+
+def test_where_it_does_not_each_is_looked_at(guarded: Guarded, judge: Judge, look: Look) -> None:
+    guards = guarded(examine=look)
+    drift = guards.identify(program(ALIGNED)).result()
+    assert drift.answer is Answer.PASSES and not drift.why.endswith(WITHOUT_CODE)
+    guards.drifted(drift)
+    assert guards.tightened == ["each candidate that faults is looked at by the instruments"]
+    assert judge.judge(ALIGNED) == drift
+    assert judge.judge(REPRO).faults
+
+
+def test_each_program_is_looked_at_once(guarded: Guarded) -> None:
+    asked: list[str] = []
+    guards = guarded(examine=lambda text: asked.append(text))
+    verdicts = [guards.identify(program(HARMLESS)).result() for _ in range(3)]
+    assert {verdict.answer for verdict in verdicts} == {Answer.UNKNOWN}, "no fault was seen in that run"
+    assert sorted(asked) == sorted([REPRO, HARMLESS])
+
+
+# What is dear, and what is decided by hand-made runs
+
+
+class Plays:
+    """Runs by program and way; a healthy one where nothing else is said."""
+
+    def __init__(self, *faulting: tuple[str, Control]) -> None:
+        self.faulting = {(text, control.name) for text, control in faulting}
+        self.asked: list[tuple[str, str]] = []
+
+    def __call__(self, source: str, way: Way) -> Run:
+        self.asked.append((source, way.name))
+        turned = dict.fromkeys(way.knobs, 1)
+        return MISALIGNED if (source, way.name) in self.faulting else passing(turned=turned, launches=(JSD,))
+
+    @property
+    def controls(self) -> Controls:
+        oracle = parse("misaligned address", folder=Path()).calibrated(MISALIGNED)
+        return Controls(self, oracle, reference=MISALIGNED)
+
+
+def test_a_fault_that_vanishes_when_launches_are_serialised_has_a_history(guarded: Guarded) -> None:
+    assert guarded(standard=(STAGES, SERIAL), controls=Plays().controls).history
+    assert not guarded(standard=(STAGES, SERIAL), controls=Plays((REPRO, SERIAL)).controls).history
+    assert not guarded(standard=(STAGES,), controls=Plays().controls).history
+
+
+def test_a_control_with_a_process_of_its_own_is_asked_with_the_fingerprints(guarded: Guarded, judge: Judge) -> None:
+    plays = Plays(("other = 1\n", CALM))
+    guards = guarded(standard=(STAGES, CALM), controls=plays.controls)
+    assert guards.identifies
+    assert guards.guard(program("other = 1\n")).result().faults, "of the step only what is cheap is asked"
+    drift = guards.identify(program("other = 1\n")).result()
+    assert drift.answer is Answer.PASSES and drift.why.startswith(f"{CONTROLLED}control CALM=1 still faults")
+    assert guards.identify(program("same = 1\n")).result().faults
+    guards.drifted(drift)
+    assert guards.tightened == ["each candidate that faults is tried under all controls"]
+    assert judge.check is not None
+    told = judge.check("other = 1\n", MISALIGNED)
+    assert told is not None and told.answer is Answer.PASSES and judge.check("same = 1\n", MISALIGNED) is None
+
+
+def test_one_that_the_user_named_is_asked_at_each_step(guarded: Guarded) -> None:
+    plays = Plays(("other = 1\n", CALM))
+    guards = guarded(chosen=(CALM,), standard=(STAGES, CALM), controls=plays.controls)
+    assert guards.guard(program("other = 1\n")).result().answer is Answer.PASSES
+    assert plays.asked.count((REPRO, "CALM=1")) == 1, "named twice, tried once"
+
+
+def test_a_flaky_fault_is_not_identified_on_the_way(plan: Plan) -> None:
+    judge = Judge(plan.oracle, plan.pool, repeats=Repeated(Rate(9, 30), MISALIGNED))
+    guards = Guards(
+        program(REPRO), judge=judge, reference=None, controls=Plays().controls, standard=(CALM,), examine=lambda _: None
+    )
+    try:
+        assert guards.flaky and not guards.identifies
+    finally:
+        guards.close()
+        judge.close()
+
+
+def test_nothing_is_left_at_work(guarded: Guarded) -> None:
+    def at_work() -> set[str]:
+        return {thread.name for thread in threading.enumerate()} - before
+
+    before = {thread.name for thread in threading.enumerate()}
+    guards = guarded(standard=(STAGES, CALM), controls=Plays().controls, examine=lambda text: None)
+    guards.guard(program("x = 1")).result()
+    guards.identify(program("x = 1")).result()
+    assert {name.partition("_")[0] for name in at_work()} >= {"controls", "guards", "instruments", "answers"}
+    guards.close()
+    assert not at_work()
