@@ -25,7 +25,7 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -m "not gpu" --timeout 300
+	$(BIN)/python -m pytest -m "not gpu" --timeout 300 -n auto
 
 $(READY): pyproject.toml Makefile
 	$(PYTHON) -m venv $(VENV)

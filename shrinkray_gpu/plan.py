@@ -420,6 +420,8 @@ def _explain(
             f"{script.path.name} was still running after {after}: give a longer --timeout, or look for the hang itself "
             "with --oracle timeout"
         )
+    if run.timed_out and oracle.limit and verdict.known:
+        return NotReproduced(f"{script.path.name} does not show {oracle.spec!r}: {verdict.why}")
     if verdict.answer is Answer.UNKNOWN:
         return NotReproduced(f"the run of {script.path.name} answers nothing: {verdict.why or run.trouble}")
     near = nearest(run, oracle.spec)

@@ -146,13 +146,7 @@ def reduce(
     _check_writable(path, output, folder)
     _check_kept(program, options)
     planning.check_python(options.python)
-    chosen = _oracle(options, Path.cwd())
-    _check_limit(chosen, options)
-    if chosen is not None and chosen.sanitizer:
-        if options.arch is not None:
-            raise UsageError(f"--oracle sanitizer:{chosen.sanitizer} needs a GPU, and --arch launches nothing")
-        sanitizer.required(chosen.sanitizer, options.python, {**os.environ, **options.environment})
-        options = replace(options, mode="cold")
+    chosen, options = _chosen(options)
     named = controls.chosen(options.controls, options.control_environment, options.control_patches, program)
     setup = _setup(path, folder, options)
     jobs = _jobs(options)
@@ -269,8 +263,7 @@ def check(path: Path, options: Options, *, say: Say = lambda text: None) -> str:
     """
     program = read_program(path)
     planning.check_python(options.python)
-    chosen = _oracle(options, Path.cwd())
-    _check_limit(chosen, options)
+    chosen, options = _chosen(options)
     with tempfile.TemporaryDirectory(prefix="shrink-") as folder:
         plan = _plan(path, program, options, chosen, _setup(path, Path(folder), options), say)
         try:
@@ -490,6 +483,18 @@ def _lifts(program: Program, judge: Judge, plan: planning.Plan, say: Say) -> Cal
         return [perturbing.applied(plan.variant, text) for text in texts] if plan.variant else texts
 
     return lifts
+
+
+def _chosen(options: Options) -> tuple[Oracle | None, Options]:
+    """The oracle asked for, and the options that it leaves."""
+    chosen = _oracle(options, Path.cwd())
+    _check_limit(chosen, options)
+    if chosen is not None and chosen.sanitizer:
+        if options.arch is not None:
+            raise UsageError(f"--oracle sanitizer:{chosen.sanitizer} needs a GPU, and --arch launches nothing")
+        sanitizer.required(chosen.sanitizer, options.python, {**os.environ, **options.environment})
+        options = replace(options, mode="cold")
+    return chosen, options
 
 
 def _check_limit(chosen: Oracle | None, options: Options) -> None:

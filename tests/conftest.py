@@ -7,6 +7,11 @@ import os
 from functools import cache
 
 import pytest
+from hypothesis import settings
+
+# Several tests at once on two cores: how long an example took says nothing.
+settings.register_profile("shared", deadline=None)
+settings.load_profile("shared")
 
 
 @cache

@@ -108,7 +108,7 @@ class StaticFault(Oracle):
             return lacks(
                 f"launch of {broken[0].kernel} must fault ({self.rule}), but then nothing waits for the device"
             )
-        if run.mode != "virtual" and run.launches:
+        if run.launches and not run.virtual:
             return unclear(f"static rules are decided on the virtual GPU (--arch), and this was a {run.mode} run")
         launched = f"{len(run.launches)} launches, none breaks the rule" if run.launches else "nothing was launched"
         return lacks(f"{launched}, {speech.ending(run)}")

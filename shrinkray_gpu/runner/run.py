@@ -111,6 +111,8 @@ class Run:
     """For a run stopped at its limit: `device` if the GPU was still at work then, `host` if not; empty: unknown."""
     records: tuple[str, ...] = ()
     """For a run under compute-sanitizer: its records, each whole."""
+    virtual: bool = False
+    """Whether this was on the virtual GPU, whatever the mode."""
     fresh: bool = True
     """Whether nothing ran before in the same process and context."""
     trouble: str = ""

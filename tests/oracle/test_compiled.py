@@ -59,14 +59,14 @@ CASES = {
     "absent since compiling failed": ("ttgir:!async_tma_copy", DIED, NO),
     "not delivered": ("sass:UTMALDG", passing(compiles=(GOOD,)), UNKNOWN),
     "code of a program that then fails": ("ttgir:async_tma_copy", failing("ValueError", "x", compiles=(TMA,)), YES),
-    "static fault": ("static:tma-alignment", passing(mode="virtual", launches=(replace(JSD, fault="16 of 128"),)), YES),
+    "static fault": ("static:tma-alignment", passing(virtual=True, launches=(replace(JSD, fault="16 of 128"),)), YES),
     "static fault nobody waits for": (
         "static:tma-alignment",
-        passing(mode="virtual", launches=(replace(JSD, fault="16 of 128", synced=False),)),
+        passing(virtual=True, launches=(replace(JSD, fault="16 of 128", synced=False),)),
         NO,
     ),
-    "no static fault": ("static:tma-alignment", passing(mode="virtual", launches=(JSD,)), NO),
-    "nothing launched": ("static:tma-alignment", passing(mode="virtual"), NO),
+    "no static fault": ("static:tma-alignment", passing(virtual=True, launches=(JSD,)), NO),
+    "nothing launched": ("static:tma-alignment", passing(virtual=True), NO),
     "a real device does not tell": ("static:tma-alignment", passing(launches=(JSD,)), UNKNOWN),
 }
 

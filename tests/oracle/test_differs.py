@@ -47,7 +47,7 @@ ANSWERS: list[tuple[str, Run, Answer, str]] = [
     ),
     ("nothing to turn", passing(incomparable=f"{UNTURNED} (num_stages=1)"), Answer.PASSES, "nothing to turn"),
     ("other inputs", passing(incomparable="x_ptr holds something else"), Answer.UNKNOWN, "x_ptr holds"),
-    ("the virtual GPU", passing(mode="virtual", incomparable=VIRTUAL), Answer.UNKNOWN, "virtual GPU"),
+    ("the virtual GPU", passing(virtual=True, incomparable=VIRTUAL), Answer.UNKNOWN, "virtual GPU"),
     ("a sticky error", replace(MISALIGNED, incomparable="cannot be read"), Answer.PASSES, "misaligned"),
     ("a crash", Run(mode="fork", exit=None, signal=11, incomparable="it ended"), Answer.PASSES, "SIGSEGV"),
     ("no answer", Run(mode="fork", exit=None, timed_out=True, seconds=9), Answer.UNKNOWN, "stopped after 9 s"),

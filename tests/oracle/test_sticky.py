@@ -91,13 +91,13 @@ CASES = {
     "another sticky error": (replace(MISALIGNED, driver_error=700), NO),
     "another error although the words are right": (replace(SWALLOWED, driver_error=719), NO),
     "a code nobody knows": (passing(driver_error=4242), NO),
-    "on the virtual GPU": (replace(MISALIGNED, mode="virtual"), YES),
+    "on the virtual GPU": (replace(MISALIGNED, virtual=True), YES),
     "a static fault that was waited for": (
-        passing(mode="virtual", launches=(replace(JSD, fault="tma-alignment: 16"),)),
+        passing(virtual=True, launches=(replace(JSD, fault="tma-alignment: 16"),)),
         YES,
     ),
     "a static fault that nobody waited for": (
-        passing(mode="virtual", launches=(replace(JSD, fault="tma-alignment: 16", synced=False),)),
+        passing(virtual=True, launches=(replace(JSD, fault="tma-alignment: 16", synced=False),)),
         NO,
     ),
     "in a child process": (passing(children=("torch.AcceleratorError: " + TORCH_716,)), YES),

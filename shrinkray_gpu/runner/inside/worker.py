@@ -291,6 +291,7 @@ class _Lane:
             "exit": status,
             "failure": failure,
             "driver_error": code,
+            "virtual": bool(arch),
             "compiles": log.compiles if log else [],
             "launches": log.launches if log else [],
             "values": saw.found(),
