@@ -1,0 +1,143 @@
+"""Reads the modules that a script imports, and what these import in turn."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+import libcst as cst
+
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.lift.bundling.dynamic import named_in_strings
+from shrinkray_gpu.lift.bundling.finding import Finder, Found
+from shrinkray_gpu.lift.bundling.imports import Import
+from shrinkray_gpu.lift.bundling.pruning import pruned, public
+from shrinkray_gpu.lift.bundling.stars import library_names, without_stars
+from shrinkray_gpu.lift.bundling.trouble import Unmergeable
+from shrinkray_gpu.lift.bundling.units import Unit
+from shrinkray_gpu.passes.tree import ancestors, docstring, dotted, every
+from shrinkray_gpu.reduction.program import Program, read_program
+
+MAIN = "__main__"
+
+
+class Reader:
+    """`units` holds what was read, by full name; `bad` why a module of ours cannot be merged."""
+
+    def __init__(self, finder: Finder) -> None:
+        self.finder = finder
+        self.units: dict[str, Unit] = {}
+        self.bad: dict[str, str] = {}
+        self._public: dict[str, tuple[str, ...] | None] = {}
+        self._reading: list[str] = []
+
+    def read_all(self, found: Found, program: Program, shown: str) -> Unit:
+        """The script, and all that it leads to."""
+        main = self._unit(found, program, shown)
+        waiting = deque([main])
+        seen = {MAIN}
+        while waiting:
+            unit = waiting.popleft()
+            for each in (each for group in unit.imports.values() for each in group):
+                if self.lost(each) and not _may_fail(unit, each):
+                    self.bad.setdefault(each.module, "it lies nowhere below the folders that are searched")
+                for name in self.executed(unit, each):
+                    if name not in seen:
+                        seen.add(name)
+                        if (found_unit := self.read(name)) is not None:
+                            waiting.append(found_unit)
+        for unit in self.units.values():
+            for name, front in named_in_strings(unit, lambda name: self.finder.find(name) is not None):
+                for inner in [other for other in self.units if other.startswith(name)] if front and name else [name]:
+                    if inner:
+                        self.bad.setdefault(inner, f"{unit.shown} loads or changes it by its name in a string")
+        return main
+
+    def read(self, name: str) -> Unit | None:
+        """The module of this name, if it is one of ours that can be read."""
+        if name in self.units:
+            return self.units[name]
+        found = self.finder.find(name)
+        if found is None or name in self.bad:
+            return None
+        if found.compiled:
+            self.bad[name] = "it is compiled code"
+        elif MAIN in self.units and found.path is not None and found.path == self.units[MAIN].path:
+            self.bad[name] = "it is the script itself, imported a second time"
+        else:
+            shown = self.finder.shown(found.path or found.folders[0])
+            try:
+                program = Program.from_text("") if found.path is None else read_program(found.path)
+                return self._unit(found, program, shown)
+            except UsageError as error:
+                self.bad[name] = str(error)
+        return None
+
+    def executed(self, unit: Unit, each: Import) -> Iterator[str]:
+        """The modules of ours that an import loads, in order."""
+        for name in each.loaded:
+            if self.finder.find(name) is not None:
+                yield name
+        if each.name is not None and (inner := self.submodule(each.module, each.name)) is not None:
+            owner = self.units.get(each.module)
+            bound = owner.globals.get(each.name) if owner is not None else None
+            if bound is None or owner is unit:
+                yield inner
+
+    def lost(self, each: Import) -> bool:
+        """Whether the import names a module of one of our packages that is not there."""
+        first = each.loaded[0]
+        return self.finder.find(first) is not None and self.finder.find(each.module) is None
+
+    def submodule(self, module: str, name: str) -> str | None:
+        """The full name of this module in that package."""
+        full = f"{module}.{name}"
+        return full if module and self.finder.find(full) is not None else None
+
+    def _unit(self, found: Found, program: Program, shown: str) -> Unit:
+        name = found.name
+        first = docstring(program.module)
+        text = getattr(first.value, "evaluated_value", None) if first is not None else None
+        futures = frozenset(
+            dotted(alias.name)
+            for each in every(program, cst.ImportFrom)
+            if dotted(each.module) == "__future__" and not isinstance(each.names, cst.ImportStar)
+            for alias in each.names
+        )
+        self._public[name] = public(program.text)
+        self._reading.append(name)
+        dotted_name = "" if name == MAIN else name
+        plain = pruned(program, main=name == MAIN)
+        try:
+            plain = without_stars(plain, dotted_name, found.package, self._exported)
+        except Unmergeable as trouble:
+            self.bad.setdefault(name, trouble.why)
+        self._reading.pop()
+        unit = self.units[name] = Unit(name, found.path, shown, found.package, plain, futures, text)
+        if "__getattr__" in unit.globals and name != MAIN:
+            self.bad.setdefault(name, "it has a __getattr__ for the names that it does not define")
+        return unit
+
+    def _exported(self, module: str, free: frozenset[str]) -> tuple[str, ...]:
+        """The names that `from module import *` binds; of a library those of `free` that it knows."""
+        if self.finder.find(module) is None:
+            return library_names(module, free)
+        if module in self._reading:
+            raise Unmergeable(module, f"`from {module} import *` in a circle of imports")
+        unit = self.read(module)
+        if unit is None or module in self.bad:
+            raise Unmergeable(module, f"`from {module} import *`, and {module} stays what it is")
+        listed = self._public[module]
+        if listed is not None:
+            return listed
+        names = dict.fromkeys(unit.globals)
+        for each in (each for group in unit.imports.values() for each in group):
+            inner = each.module.removeprefix(f"{module}.")
+            if inner != each.module:  # a submodule becomes an attribute as soon as anything imports it
+                names.setdefault(inner.partition(".")[0])
+        return tuple(name for name in names if not name.startswith("_"))
+
+
+def _may_fail(unit: Unit, each: Import) -> bool:
+    """Whether the program goes on without it."""
+    return any(isinstance(above, (cst.Try, cst.With)) for above in ancestors(unit.program, each.statement))
