@@ -15,6 +15,11 @@ from .sticky import static_rule, sticky_code
 
 LAST_LINES = 5
 MOST_CHARACTERS = 160
+_NO_TEST = ("UsageError", "no test was run")
+"""Raised by the driver of a pytest command (`commands.py`), a type of pytest's that is called so in any module."""
+_PYTEST_SAID = re.compile(
+    r"^(?:\x1b\[[\d;]*m)*(?:ERROR: +(?!usage:)|E +|\S+: error: )(.+?)(?:\x1b\[[\d;]*m)*$", re.MULTILINE
+)
 _MISSING = re.compile(r"No module named '([\w.]+)'")
 _NO_CUDA = re.compile(
     r"not compiled with CUDA|Found no NVIDIA driver|No CUDA GPUs are available|0 active drivers|no CUDA-capable device"
@@ -81,6 +86,9 @@ def obstacle(run: Run) -> str:
     failure = speech.uncaught(run)
     if failure is None:
         return ""
+    if (failure.type.rpartition(".")[2], failure.text) == _NO_TEST:
+        said = " ".join(dict.fromkeys(_PYTEST_SAID.findall(run.stderr))) or "it collected none"
+        return f"pytest ran no test: {said}"
     missing = _MISSING.search(failure.text)
     if missing and failure.type.endswith(("ModuleNotFoundError", "ImportError")):
         module = missing.group(1)

@@ -1,0 +1,158 @@
+"""A command as a Program: `-m MODULE ARGS...` becomes a short driver script that does what `python -m` would.
+
+From there on it is a script like any other, run in the worker and by every oracle. Nothing of it need be on disk: its
+path is a name in the working directory, so that the modules there are found as `python -m` finds them. Once the faulty
+launch is lifted the driver is gone.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from shrinkray_gpu.reduction.program import Program
+
+PYTEST = frozenset({"pytest", "pytest.__main__", "py.test"})
+UNWANTED = {"xdist": ("-p", "xdist", "-n0"), "pytest_cov": ("-p", "pytest_cov", "--no-cov")}
+"""Plugins that run tests in other processes or write beside them, and what keeps them from it. Switched off by `-p no:`
+they would leave pytest without their options, which a project's settings may name; `-p` before makes sure that the
+option is known where plugins are not loaded by themselves."""
+BEFORE = ("-x",)
+"""Before the user's own, who may want another number of failures."""
+AFTER = ("-s", "--assert=plain", "--tb=no", "-rN", "--no-header", "-p", "no:cacheprovider")
+"""Output unhidden, exceptions in Python's own words, and none of them quoted with lines of source around: an oracle
+would find its words there. No cache beside the tests."""
+
+_VALUED = frozenset({"-k", "-m", "-c", "-p", "-o", "-W", "--deselect", "--ignore", "--ignore-glob", "--rootdir"})
+"""Options of pytest whose value may look like a test file and is none to run."""
+
+_MODULE = """\
+import runpy
+import sys
+
+sys.argv[1:] = {args}
+runpy.run_module({module!r}, run_name="__main__", alter_sys=True)
+"""
+
+# Why so: pytest tells of a failure and ends with status 1, but a fault is known by its exception. A collection error
+# has the real one as its cause. pytest's own frames come first in the traceback and say nothing. Its faulthandler would
+# write "Fatal Python error" where the plain program does not. A spawned child imports the main module again, from the
+# file that `__file__` names, unless `__spec__` says that it is pytest's.
+_TESTS = """\
+import faulthandler
+import importlib.util
+import sys
+
+import pytest
+
+__spec__ = importlib.util.find_spec("pytest.__main__")
+sys.dont_write_bytecode = True
+
+
+class FirstFailure:
+    error = None
+
+    def pytest_sessionstart(self):
+        faulthandler.disable()
+
+    def pytest_exception_interact(self, call):
+        if self.error is None:
+            error, trace = call.excinfo.value, call.excinfo.tb
+            if isinstance(error, pytest.Collector.CollectError) and error.__cause__ is not None:
+                error, trace = error.__cause__, error.__cause__.__traceback__
+            while trace.tb_next and trace.tb_frame.f_globals.get("__name__", "").startswith(("_pytest.", "pluggy.")):
+                trace = trace.tb_next
+            self.error = error.with_traceback(trace)
+
+
+first = FirstFailure()
+status = pytest.main(
+    {args},
+    plugins=[first],
+)
+if first.error is not None:
+    raise first.error
+if status in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED):
+    raise pytest.UsageError("no test was run")
+sys.exit(status)
+"""
+
+
+@dataclass(frozen=True)
+class Command:
+    """`python -m MODULE ARGS...` in the folder `cwd`."""
+
+    module: str
+    args: tuple[str, ...]
+    cwd: Path
+    file: Path | None = None
+    """Where the module's source is; of pytest the first test file named."""
+    plugins: frozenset[str] = frozenset()
+    """Those of UNWANTED that the interpreter has."""
+
+    @property
+    def is_pytest(self) -> bool:
+        return self.module in PYTEST
+
+    @property
+    def shown(self) -> str:
+        """As the user wrote it."""
+        return shlex.join(["-m", self.module, *self.args])
+
+    @property
+    def stem(self) -> str:
+        """Names the result and its folder: `pytest_test_attention`, `mypkg_bench`."""
+        if self.is_pytest:
+            named = [file.stem for file, _ in named_tests(self.args)]
+            return f"pytest_{named[0]}" if named else "pytest_tests"
+        name = self.module.removesuffix(".__main__").replace(".", "_")
+        # The driver must not pass for the module itself, whose source is looked up by its path.
+        return name if "." in self.module else f"run_{name}"
+
+    @property
+    def path(self) -> Path:
+        """Where the driver would be if it were a file."""
+        return self.cwd / f"{self.stem}.py"
+
+    @property
+    def text(self) -> str:
+        """The driver."""
+        if self.is_pytest:
+            return _TESTS.format(args=_listed(pytest_arguments(self.args, self.plugins)))
+        return _MODULE.format(args=list(self.args), module=self.module)
+
+    @property
+    def program(self) -> Program:
+        return Program.from_text(self.text, str(self.path))
+
+    @property
+    def imports(self) -> tuple[str, ...]:
+        """What the worker may import beforehand, though the driver does not: installed software that takes seconds and
+        changes nothing. Never the user's own modules, nor what reads the environment that these may set."""
+        return ("torch",)
+
+
+def pytest_arguments(args: Sequence[str], plugins: Collection[str] = ()) -> list[str]:
+    """The user's arguments of pytest, and what is needed besides so that nothing is hidden, eaten or written."""
+    off = [word for plugin, words in UNWANTED.items() if plugin in plugins for word in words]
+    return [*BEFORE, *args, *AFTER, *off]
+
+
+def named_tests(args: Sequence[str]) -> list[tuple[Path, str]]:
+    """The test files among pytest's arguments, each with the node id in it: `Class::test[1-2]`, or nothing."""
+    found = []
+    for before, word in zip(("", *args), args):
+        file, _, node = word.partition("::")
+        if file.endswith(".py") and not word.startswith("-") and before not in _VALUED:
+            found.append((Path(file), node))
+    return found
+
+
+def _listed(words: Sequence[str]) -> str:
+    """On one line where that is short, else each on its own."""
+    line = repr(list(words))
+    if len(line) <= 100:
+        return line
+    return "\n".join(["[", *(f"        {word!r}," for word in words), "    ]"])

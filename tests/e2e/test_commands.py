@@ -1,0 +1,207 @@
+"""`shrink -m MODULE ARGS...`: from a package and its tests to one file that needs neither, by the real command."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu.reduction.size import lines
+
+from .command import Said, shrink
+
+TMA = ("--arch", "sm_90", "--oracle", "misaligned address")
+SOON = ("--max-time", "2", "--no-guards")
+"""Little search and no evidence: this is about what is reduced."""
+INDEX = ("--oracle", "exception:IndexError")
+
+PACKAGE = {
+    "rows/__init__.py": '"""Sums of rows."""\n',
+    "rows/config.py": """\
+from dataclasses import dataclass
+
+@dataclass(frozen=True)
+class Tiles:
+    tile: int
+    stages: int
+
+TILES = {"safe": Tiles(16, 1), "fast": Tiles(4, 4)}
+""",
+    "rows/shapes.py": """\
+def padded(width, tile):
+    return -(-width // tile) * tile
+""",
+    "rows/kernels.py": """\
+import triton
+import triton.language as tl
+
+from .scales import scaled
+
+@triton.jit
+def row_sums(x_ptr, y_ptr, width, TILE: tl.constexpr, STAGES: tl.constexpr):
+    x = tl.make_tensor_descriptor(x_ptr, shape=[8, width], strides=[width, 1], block_shape=[1, TILE])
+    total = tl.zeros([1, TILE], tl.float32)
+    for at in tl.range(0, width, TILE, num_stages=STAGES):
+        total += scaled(x.load([0, at]))
+    tl.store(y_ptr, tl.sum(total))
+""",
+    "rows/scales.py": """\
+import triton
+import triton.language as tl
+
+FACTOR = tl.constexpr(2.0)
+
+@triton.jit
+def scaled(value):
+    return value * FACTOR
+""",
+    "rows/launch.py": """\
+import torch
+import triton
+
+from rows.config import TILES
+from rows.kernels import row_sums
+from rows.shapes import padded
+
+def sums(x, mode):
+    triton.set_allocator(lambda size, align, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
+    tiles = TILES[mode]
+    y = torch.empty(1, device=x.device)
+    row_sums[(1,)](x, y, padded(x.shape[1], tiles.tile), TILE=tiles.tile, STAGES=tiles.stages)
+    torch.cuda.synchronize()
+    return y
+""",
+    "rows/bench.py": """\
+import argparse
+
+import torch
+
+from rows.launch import sums
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--n", type=int, default=1)
+    parser.add_argument("--mode", default="safe")
+    given = parser.parse_args()
+    for _ in range(given.n):
+        sums(torch.ones(8, 64, device="cuda"), given.mode)
+
+if __name__ == "__main__":
+    main()
+""",
+    "tests/conftest.py": """\
+import pytest
+import torch
+
+@pytest.fixture
+def x():
+    return torch.randn(8, 64, device="cuda")
+""",
+    "tests/test_rows.py": """\
+import pytest
+from rows.launch import sums
+
+@pytest.mark.parametrize("mode", ["safe", "fast"])
+def test_sums(x, mode):
+    assert sums(x, mode).item() == pytest.approx(2 * x.sum().item())
+""",
+}
+
+LOOKUP = {
+    "look/__init__.py": "",
+    "look/table.py": "def find(rows, n):\n    return rows[n]\n",
+    "look/bench.py": "import sys\nfrom look.table import find\nprint(find([1, 2, 3], int(sys.argv[2])))\n",
+    "look/env.py": "import os\nfrom look.table import find\nfind([1], int(os.environ['ROW']))\n",
+    "test_look.py": "from look.table import find\n\ndef test_find():\n    assert find([1, 2, 3], 7) == 8\n",
+}
+
+
+def given(folder: Path, files: Mapping[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def well(said: Said) -> Said:
+    assert said.code == 0, said
+    return said
+
+
+def standalone(repro: Path, said: Said, most: int) -> None:
+    """One short file that shows the fault where nothing of the package is, by the command that was told."""
+    text = repro.read_text()
+    assert lines(text) <= most, text
+    assert not any(name in text for name in ("rows.", "import pytest", "runpy", "tests")), text
+    told = next(line for line in said.out.splitlines() if line.startswith("  shows the fault: "))
+    shown = shlex.split(told.partition(": ")[2])
+    assert shown[:2] == ["shrink", repro.name]
+    elsewhere = repro.parent / "elsewhere"
+    elsewhere.mkdir()
+    shutil.copy(repro, elsewhere)
+    well(shrink(*shown[1:], cwd=elsewhere))
+
+
+def test_a_package_under_pytest(tmp_path: Path) -> None:
+    given(tmp_path, PACKAGE)
+    said = well(shrink(*TMA, *SOON, "-m", "pytest", "tests/test_rows.py::test_sums", cwd=tmp_path))
+    assert "-m pytest tests/test_rows.py::test_sums" in said.out
+    standalone(tmp_path / "repro_pytest_test_rows.py", said, 20)
+    assert {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.py")} >= set(PACKAGE)
+    assert not list(tmp_path.rglob("__pycache__")) and not list(tmp_path.rglob(".pytest_cache"))
+
+
+def test_a_module_with_arguments(tmp_path: Path) -> None:
+    given(tmp_path, PACKAGE)
+    said = well(shrink("-o", "small.py", *TMA, *SOON, "-m", "rows.bench", "--n", "7", "--mode", "fast", cwd=tmp_path))
+    standalone(tmp_path / "small.py", said, 20)
+
+
+def test_check_and_options(tmp_path: Path) -> None:
+    work = given(tmp_path / "work", LOOKUP)
+    before = sorted(tmp_path.rglob("*"))
+    there = ("--cwd", work, "--python", sys.executable)
+    said = well(shrink("--check", *INDEX, *there, "-m", "look.bench", "--n", "7", cwd=tmp_path))
+    assert said.out == "-m look.bench --n 7 shows 'exception:IndexError'\n"
+    well(shrink("--check", *INDEX, *there, "--env", "ROW=3", "-mlook.env", cwd=tmp_path))
+    said = shrink("--check", "--oracle", "exception:KeyError", "-m", "pytest", "test_look.py", cwd=work)
+    assert said.code == 3 and "-m pytest test_look.py does not show" in said.message
+    assert "would have matched: --oracle exception:IndexError" in said.message
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_json_and_resume(tmp_path: Path) -> None:
+    given(tmp_path, LOOKUP)
+    words = (*INDEX, "--json", "-m", "look.bench", "--n", "7")
+    first = shrink("--max-time", "0.01", *words, cwd=tmp_path)
+    assert json.loads(first.out)["ended"] == "out of time", first
+    again = json.loads(well(shrink("--resume", *words, cwd=tmp_path)).out)
+    assert again["ended"] == "done" and again["output"] == str(tmp_path / "repro_look_bench.py")
+    assert (tmp_path / "look_bench.shrink" / "best.py").exists()
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        (("-m",), "'-m' requires an argument"),
+        (("-m", "nope", "--n", "7"), "no such module"),
+        (("-m", "look"), "has no __main__"),
+        (("test_look.py", "-m", "look.bench"), "not both: test_look.py"),
+        (("-m", "pytest", "test_none.py::test_find"), "no test file test_none.py"),
+        (("-m", "pytest", "test_look.py::test_none"), "not found:"),
+        (("-m", "pytest", "--nope"), "unrecognized arguments: --nope"),
+        (("--control-patch", "x.diff", "-m", "look.bench"), "names none"),
+        (("--python", "/bin/true", "-m", "pytest"), "not a Python interpreter"),
+    ],
+)
+def test_a_wrong_command(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+    given(tmp_path, LOOKUP)
+    said = shrink(*INDEX, *words, cwd=tmp_path)
+    assert said.code == 2 and said.out == "", said
+    assert message in said.message and "\n" not in said.message
+    assert not list(tmp_path.glob("repro_*"))
