@@ -1,0 +1,1 @@
+"""Traces that tritonparse wrote of `program.py`, and how they were made."""
