@@ -1,8 +1,9 @@
 """A parameter together with its argument at every call.
 
 Taking away the one without the other dies of a TypeError at once, so they go in one edit: parameters that the body does
-not read; those that have one literal argument everywhere (the body then says the literal); those whose default serves;
-and, with the statements that read them, all others. `kernel[grid](...)` and methods count as calls; `*args` stays.
+not read; those that have one literal argument everywhere (the body then says the literal); those that get the same as
+another one; those whose default serves; and, with the statements that read them, all others. `kernel[grid](...)` and
+methods count as calls; `*args` stays.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ def find(program: Program) -> Iterator[Edit]:
             unseen = [call for call, taken in zip(function.calls, arguments) if param not in taken]
             if not any(map(open_ended, unseen)):
                 yield from _edits(program, function, param, variable_of[param], given, losses, stands_for)
+        yield from _same(program, function, arguments, variable_of, stands_for)
 
 
 def _arguments(function: Function) -> list[Mapping[cst.Param, cst.Arg]] | None:
@@ -73,6 +75,41 @@ def _edits(
         rest = [node for node in lost if node is not param]
         everything = (*gone, *map(Remove, rest))
         yield Edit(f"remove parameter {name} and its uses", everything, 1, gain + weight(program, *rest))
+
+
+def _same(
+    program: Program,
+    function: Function,
+    arguments: Sequence[Mapping[cst.Param, cst.Arg]],
+    variable_of: Mapping[cst.Param, Binding],
+    stands_for: Mapping[cst.Name, Binding],
+) -> Iterator[Edit]:
+    """One parameter instead of two, where each call gives both the same, or two tensors made alike: of one shape, so
+    that no access leaves its tensor for it."""
+    before: dict[tuple[str, ...], cst.Param] = {}
+    for param in all_parameters(function.node)[1 if function.bound else 0 :]:
+        variable = variable_of[param]
+        given = [call[param] for call in arguments if param in call]
+        if not given or len(given) < len(function.calls) or len(variable.names) != 1 or variable.declared:
+            continue
+        kind = source(program, param.annotation) if param.annotation is not None else ""
+        key = (kind, *(_made(program, arg.value, stands_for) for arg in given))
+        other = before.setdefault(key, param)
+        if other is not param:
+            gone = (Remove(param), *map(Remove, given), *_gradients(program, function, param))
+            put = tuple(Replace(read, (other.name.value,)) for read in variable.reads)
+            what = f"{other.name.value} for parameter {param.name.value} of {function.node.name.value}"
+            yield Edit(what, (*gone, *put), 1, weight(program, param, *given))
+
+
+def _made(program: Program, value: cst.BaseExpression, stands_for: Mapping[cst.Name, Binding]) -> str:
+    """An argument's text; for a variable that holds a new tensor, the text that makes it."""
+    if isinstance(value, cst.Name) and (variable := stands_for.get(value)) is not None and len(variable.names) == 1:
+        maker = program.parents.get(program.parents.get(variable.names[0], variable.names[0]))
+        if isinstance(maker, cst.Assign) and len(maker.targets) == 1 and isinstance(maker.value, cst.Call):
+            if dotted(maker.value.func).partition(".")[0] == "torch":
+                value = maker.value
+    return "".join(source(program, value).split())
 
 
 def _gradients(program: Program, function: Function, param: cst.Param) -> list[Change]:

@@ -52,6 +52,36 @@ def test_different_arguments_are_no_constant_and_neither_are_those_we_cannot_see
     assert not any("put" in what for what in offers(arguments, "def f(a): return a\nf(1)\nmap(f, xs)\n"))
 
 
+def test_one_parameter_for_two_that_get_the_same() -> None:
+    text = """
+        @triton.jit
+        def kernel(x, y, n, BLOCK: tl.constexpr):
+            tl.store(y, tl.load(x) + n)
+        a = torch.zeros(8, device="cuda")
+        b = torch.zeros(8,  device="cuda")
+        kernel[(1,)](a, b, 8, BLOCK=8)
+    """
+    assert offers(arguments, text)["x for parameter y of kernel"] == lines("""
+        @triton.jit
+        def kernel(x, n, BLOCK: tl.constexpr):
+            tl.store(x, tl.load(x) + n)
+        a = torch.zeros(8, device="cuda")
+        b = torch.zeros(8,  device="cuda")
+        kernel[(1,)](a, 8, BLOCK=8)
+    """)
+    assert "f(a, c)" in offers(arguments, "def f(x, y, z): return x + y * z\nf(a, a, c)\n")["x for parameter y of f"]
+
+
+def test_tensors_of_other_shapes_are_not_the_same() -> None:
+    text = "def f(x, y): return x + y\na = torch.zeros(8)\nb = torch.zeros(9)\nf(a, b)\n"
+    assert not any("for parameter" in what for what in offers(arguments, text))
+
+
+def test_a_parameter_that_changes_is_not_the_other_one() -> None:
+    found = offers(arguments, "def f(x, y):\n y += 1\n return x + y\nf(a, a)\n")
+    assert not any("for parameter" in what for what in found)
+
+
 def test_a_default_that_is_never_overridden() -> None:
     assert offers(arguments, "def f(a=7): return g(a)\nf()\n")["put 7 for parameter a of f"] == (
         "def f(): return g(7)\nf()\n"
