@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import dataclasses
 import inspect
 import math
 import re
@@ -22,6 +23,7 @@ LIBRARIES = frozenset({"torch", "triton", "math", "typing", "functools", "operat
 """What the emitted script may import."""
 COPIED = ("torch._inductor", "torch._dynamo")
 """Private parts of those, whose jit functions are copied: they move from release to release."""
+_GLUON = "triton.experimental.gluon"
 _IMPORTS = {"triton.language": "import triton.language as tl"}
 
 Definition = Dict[str, str]
@@ -41,22 +43,28 @@ class Sources:
         self._names: Dict[Any, str] = {}
         self._taken: Set[str] = {"torch", "triton", "tl"}
         self._held: List[Any] = []  # keys are made of ids: what they name must live
+        self._local: Set[str] = set()  # names bound by the definition at hand, which hide what is defined outside
 
-    def function(self, fn: Any) -> str:
-        """Copy a jit function, an ordinary function or a class, after all that it needs. Returns its name here."""
+    def function(self, fn: Any, specialised: Optional[Dict[str, Any]] = None) -> str:
+        """Copy a jit function, an ordinary function or a class, after all that it needs. Returns its name here.
+
+        `specialised` says how a kernel was compiled otherwise than Triton would infer from its arguments: `types` of
+        parameters, and names for options of `@triton.jit`; see `inductor`."""
         key = ("object", id(fn))
         if key in self._names:
             return self._names[key]
         plain = getattr(fn, "fn", fn)
         name = self._names[key] = self._free(plain.__name__)
         self._held.append(fn)
-        decorator = _decorator(fn)
+        specialised = specialised or {}
+        decorator = _decorator(fn, specialised)
         text = fn.src if decorator and hasattr(fn, "src") else _source(plain)
         if decorator == "@gluon.jit":
             self._import("from triton.experimental import gluon", "gluon")
         if decorator and not text.startswith("def "):
             text = text[text.index("def ") :]
         text = self._standing_alone(text.rstrip(), _scope(plain), name, device=decorator not in ("", _CONSTEXPR))
+        text = _annotated(text, specialised.get("types", {}))
         self.definitions.append(
             {"kind": "function", "name": name, "text": (decorator + "\n" if decorator else "") + text + "\n"}
         )
@@ -81,12 +89,38 @@ class Sources:
             return self.literal(value.item())
         if type(value).__name__ == "dtype" and type(value).__module__ == "torch":
             return str(value)
+        if type(value).__module__.startswith(_GLUON) and dataclasses.is_dataclass(value):
+            return self._layout(value)
         if is_jit(value):
             return self._callable(value, value.__name__)
         named = _in_language(value)
         if named:
             return named
         raise Unliftable("a value of type %s cannot be written down" % type(value).__qualname__)
+
+    def _layout(self, value: Any) -> str:
+        """A Gluon layout as the call that makes it, without what is as by default."""
+        kind = type(value)
+        words: List[str] = []
+        by_name = False
+        for field in dataclasses.fields(value):
+            given = getattr(value, field.name)
+            usual = field.default
+            if field.default_factory is not dataclasses.MISSING:
+                usual = field.default_factory()
+            if not field.init or type(given) is type(usual) and given == usual:
+                by_name = True
+                continue
+            words.append("%s=%s" % (field.name, self.literal(given)) if by_name else self.literal(given))
+        language: Any = sys.modules.get(_GLUON + ".language")
+        if getattr(language, kind.__name__, None) is kind:
+            maker = self._import("from %s import language as gl" % _GLUON, "gl") + "." + kind.__name__
+        else:
+            places = [name for name, module in sorted(sys.modules.items()) if name.startswith(_GLUON + ".language.")]
+            public = [n for n in places if "._" not in n and getattr(sys.modules[n], kind.__name__, None) is kind]
+            home = min(public or [kind.__module__], key=len)
+            maker = self._import("from %s import %s" % (home, kind.__name__), kind.__name__)
+        return "%s(%s)" % (maker, ", ".join(words))
 
     def _standing_alone(self, text: str, scope: Dict[str, Any], name: str, device: bool) -> str:
         """`text`, a definition, with every name that it takes from elsewhere defined here."""
@@ -97,6 +131,7 @@ class Sources:
         local = _bound(definition)
         inner = _Reads(local)
         inner.visit(definition)
+        outside, self._local = self._local, local
         for read, attributes, in_body in inner.reads:
             if read.id == definition.name:  # recursion, or a class that names itself
                 splices.append((_start(starts, read), _end(starts, read), name))
@@ -119,6 +154,7 @@ class Sources:
                 node, new = self._resolve(read, attributes, scope[read.id], False)
                 if new != text[_start(starts, read) : _end(starts, node)]:
                     splices.append((_start(starts, read), _end(starts, node), new))
+        self._local = outside
         if definition.name != name:
             at = re.compile(r"\b(?:def|class)\s+(%s)\b" % definition.name).search(text)
             assert at is not None
@@ -145,6 +181,8 @@ class Sources:
         while True:
             if isinstance(value, types.ModuleType):
                 if _in_library(value.__name__):
+                    if rest and value.__name__ != "triton.language" and _of_language(value, rest[0].attr):
+                        return rest[0], "tl." + rest[0].attr
                     return node, self._module(value, name)
             elif not (rest and _is_namespace(value)):
                 return node, self._value(value, name, wrap)
@@ -179,7 +217,8 @@ class Sources:
             return self._callable(value, name)
         text = self.literal(value)
         # Before 3.7 a kernel could read `N: tl.constexpr = 7` of its module; `tl.constexpr(7)` is the same everywhere.
-        return self._constant(name, "tl.constexpr(%s)" % text if wrap and _simple(value) else text)
+        layout = type(value).__module__.startswith(_GLUON)
+        return self._constant(name, "tl.constexpr(%s)" % text if wrap and (layout or _simple(value)) else text)
 
     def _callable(self, value: Any, name: str) -> str:
         place = _public_place(value, name)
@@ -219,7 +258,8 @@ class Sources:
 
     def _free(self, name: str) -> str:
         found, number = name, 1
-        while found in self._taken:
+        # `prod = triton_helpers.prod(x)`, as Helion writes it, must not become `prod = prod(x)`.
+        while found in self._taken or found in self._local:
             number += 1
             found = "%s_%d" % (name, number)
         self._taken.add(found)
@@ -234,7 +274,7 @@ def is_jit(value: Any) -> bool:
     return any(base.__name__ in ("JITFunction", "JITCallable") for base in type(value).__mro__)
 
 
-def _decorator(fn: Any) -> str:
+def _decorator(fn: Any, specialised: Dict[str, Any]) -> str:
     """The plain decorator that makes `fn` again; autotuning and heuristics are not needed any more."""
     if not is_jit(fn):
         return ""
@@ -244,10 +284,24 @@ def _decorator(fn: Any) -> str:
     options = []
     for option in ("do_not_specialize", "do_not_specialize_on_alignment", "debug", "noinline"):
         value = getattr(fn, option, None)
+        more = specialised.get(option)
+        if more:
+            value = [*(value or ()), *more]
         if value:
             options.append("%s=%r" % (option, list(value) if isinstance(value, (tuple, set)) else value))
     gluon = kind.startswith("Gluon") or getattr(fn, "is_gluon", bool)()
     return ("@gluon.jit" if gluon else "@triton.jit") + ("(%s)" % ", ".join(options) if options else "")
+
+
+def _annotated(text: str, types: Dict[str, str]) -> str:
+    """The function with these types at parameters that have none: Triton takes them instead of inferring."""
+    definition: Any = ast.parse(text).body[0]
+    starts = _line_starts(text)
+    for argument in reversed((*definition.args.posonlyargs, *definition.args.args) if types else ()):
+        if argument.arg in types and argument.annotation is None:
+            at = _end(starts, argument)
+            text = "%s: %s%s" % (text[:at], types[argument.arg], text[at:])
+    return text
 
 
 def _source(value: Any) -> str:
@@ -297,6 +351,13 @@ def _public_place(value: Any, name: str) -> Optional[Tuple[str, str]]:
         if getattr(sys.modules.get(path), leaf, None) is value:
             return path, leaf
     return None
+
+
+def _of_language(module: types.ModuleType, name: str) -> bool:
+    """Whether `module.NAME` of a part of Triton's language, such as `math`, is `tl.NAME` too."""
+    tl = sys.modules.get("triton.language")
+    found = getattr(module, name, None)
+    return module.__name__.startswith("triton.language.") and found is not None and getattr(tl, name, None) is found
 
 
 def _in_language(value: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import builtins
+import contextlib
 import linecache
 import os
 import sys
@@ -11,6 +12,8 @@ import threading
 import traceback
 import types
 from typing import Any
+
+from .asserts import ignored
 
 BUILTINS = dict(vars(builtins))
 _put_aside: "list[tuple[Any, Any]]" = []
@@ -39,7 +42,8 @@ def perform(source: str, path: str, argv: list[str], *, asserts: bool = True) ->
         _give_to_children(source, path)
     try:
         code = compile(source, path, "exec", dont_inherit=True, optimize=-1 if asserts else 1)
-        exec(code, main.__dict__)
+        with contextlib.nullcontext() if asserts else ignored():
+            exec(code, main.__dict__)
     except SystemExit as stop:
         status = _status(stop.code)
     except BaseException as error:

@@ -257,9 +257,11 @@ class _Lane:
             log.install()
         camera = None
         if log is not None and request["capture"]:
-            from . import capture
+            from . import blackbox, capture, offspring
 
-            camera = capture.begin(log)
+            place = os.path.join(request["temporary"], blackbox.FOLDER)
+            camera = capture.begin(log, request["capture"], place)
+            camera.undo.append(offspring.expect(place, request["capture"], arch))
         turned = observer = watchdog = None
         if log is not None and request["knobs"]:
             from . import knobs

@@ -75,7 +75,7 @@ def _drive(patches: Patches, gpu: Gpu) -> None:
 
 
 def _tensors(patches: Patches, gpu: Gpu, stack: contextlib.ExitStack) -> None:
-    from . import content, cuda, host
+    from . import content, cuda, host, inductor
     from .claims import Claims
     from .modes import modes
 
@@ -83,6 +83,7 @@ def _tensors(patches: Patches, gpu: Gpu, stack: contextlib.ExitStack) -> None:
     patches.set(gpu.watch, "describe", lambda value: arguments.describe(value, lambda t: content.word(claims, t)))
     cuda.patch(patches, gpu)
     host.patch(patches, gpu)
+    inductor.patch(patches, gpu)
     _triton_testing(patches, gpu)
     stack.enter_context(modes(gpu))
 

@@ -23,9 +23,12 @@ def patch(patches: Patches, gpu: Gpu) -> None:
             cls.__module__, cls.__qualname__ = "torch.cuda", name
             patches.set(cuda, name, cls)
     stream = made["Stream"]()
-    for name, call in {**_queries(gpu), **_memory(gpu), **_random()}.items():
+    queries = _queries(gpu)
+    for name, call in {**queries, **_memory(gpu), **_random()}.items():
         if hasattr(cuda, name):
             patches.answer(cuda, name, call)
+    # Inductor and Helion kept torch's own get_device_properties; it ends here, in C++ that a build for CPUs lacks.
+    patches.answer(cuda, "_get_device_properties", queries["get_device_properties"])
     for name in ("current_stream", "default_stream"):
         patches.answer(cuda, name, lambda *a, **k: stream)
     patches.answer(cuda, "stream", lambda s=None, *a, **k: made["StreamContext"](s))

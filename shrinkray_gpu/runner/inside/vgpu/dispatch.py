@@ -17,6 +17,8 @@ from . import lazy, unknown
 from .claims import tensors
 from .gpu import Gpu
 
+_FAKE: Any = torch._C._TorchDispatchModeKey.FAKE
+
 # Operations that torch itself lets cross devices.
 _CROSSES = frozenset(
     "copy_ _to_copy index index_put index_put_ _index_put_impl_ set_ resize_ _local_scalar_dense lift_fresh detach "
@@ -53,6 +55,13 @@ class DeviceDispatch(TorchDispatchMode):
         self.want = want
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
+        if torch._C._get_dispatch_mode(_FAKE) is not None:
+            # Shapes alone. That mode comes after this one, whoever began first, and takes no real tensor of ours; its
+            # fakes of claimed tensors are on the CPU, so the others must be, too.
+            kwargs = dict(kwargs or {})
+            if str(kwargs.get("device") or "").startswith("cuda"):
+                kwargs["device"] = torch.device("cpu")
+            return func(*args, **kwargs)
         # Called from C++ (backward) the function mode would still be on, and catch our own calls.
         with torch._C.DisableTorchFunction():
             return self._run(func, args, kwargs or {})

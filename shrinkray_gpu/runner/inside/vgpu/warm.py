@@ -6,6 +6,7 @@ s): after a fork each child would do it again.
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import linecache
 import os
@@ -42,6 +43,9 @@ def up(arch: int, *, operations: bool = True) -> None:
         if importlib.util.find_spec("triton") is not None:
             _compile(has_torch)
     watch.uninstall()
+    # Triton 3.0 leaves its MLIR context, which owns threads, to the garbage collector: a child that collects it waits
+    # for ever for threads that it does not have.
+    gc.collect()
     if has_torch:
         torch.set_rng_state(random)
 
