@@ -10,6 +10,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -17,10 +18,14 @@ from typing import Any, NoReturn
 import click
 
 from shrinkray_gpu import __version__
+from shrinkray_gpu.commands import Command
 from shrinkray_gpu.errors import ShrinkError, UsageError
+from shrinkray_gpu.lift import trace
+from shrinkray_gpu.locating import locate
 from shrinkray_gpu.passes import PASSES
 from shrinkray_gpu.progress import Progress
-from shrinkray_gpu.reducing import Options, Result, check, places, reduce
+from shrinkray_gpu.reducing import Options, Result, called, check, places, reduce
+from shrinkray_gpu.runner.interpreter import check_python
 
 TOLD = 3
 """Other faults that the summary names; all are in --json."""
@@ -44,10 +49,49 @@ class _Command(click.Command):
         except click.exceptions.Exit as end:
             sys.exit(end.exit_code)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As in `python -m`, all after the module's name is the module's own, whatever it looks like."""
+        ours, theirs = self._split(args)
+        rest = super().parse_args(ctx, ours)
+        if ctx.params.get("module") is not None:
+            if ctx.params["file"] is not None:
+                raise click.UsageError(f"give a FILE or -m MODULE, not both: {ctx.params['file']}")
+            ctx.params["args"] = tuple(theirs)
+        return rest
+
+    def _split(self, args: list[str]) -> tuple[list[str], list[str]]:
+        """Our own words, `-m MODULE` the last of them, and those of the module."""
+        valued = {
+            name
+            for option in self.params
+            if isinstance(option, click.Option) and not option.is_flag
+            for name in (*option.opts, *option.secondary_opts)
+        }
+        at = 0
+        while at < len(args) and args[at] != "--":
+            if args[at] == "-m":
+                return args[: at + 2], args[at + 2 :]
+            if args[at].startswith("-m"):  # python takes -mMODULE too
+                return args[: at + 1], args[at + 1 :]
+            at += 2 if args[at] in valued else 1
+        return args, []
+
 
 @click.command(cls=_Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.argument("args", nargs=-1)
+@click.option(
+    "-m",
+    "module",
+    metavar="MODULE ARGS...",
+    help="Instead of FILE: `python -m MODULE ARGS...`. All that follows is the module's; options of ours come before.",
+)
+@click.option(
+    "--launch",
+    type=int,
+    metavar="N",
+    help="FILE is a trace by tritonparse (.ndjson): reduce this launch of it, from 0; -1 is the last.",
+)
 @click.option(
     "--oracle",
     multiple=True,
@@ -141,8 +185,13 @@ class _Command(click.Command):
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else.")
 @click.option("--verbose", is_flag=True, help="Tell each accepted step.")
 @click.version_option(__version__, prog_name="shrink")
-def main(file: Path | None, args: tuple[str, ...], **given: Any) -> None:
+def main(file: Path | None, args: tuple[str, ...], module: str | None, **given: Any) -> None:
     """Reduce FILE, run as `python FILE ARGS...`, to the smallest standalone script that still shows the same fault.
+
+    `shrink [options] -m MODULE ARGS...` does so with `python -m MODULE ARGS...`, for example with one test by
+    `-m pytest tests/test_x.py::test_y`: the result is a script that needs neither the package nor the tests.
+
+    A FILE ending in .ndjson or .ndjson.gz is a trace by tritonparse: its --launch N becomes a script and is reduced.
 
     `shrink explain FILE` reduces nothing: it runs FILE and tells all that the instruments say of its fault.
 
@@ -154,16 +203,21 @@ def main(file: Path | None, args: tuple[str, ...], **given: Any) -> None:
         for one in PASSES:
             click.echo(f"{one.name:16} {one.why}")
         return
-    if file is None:
-        _fail("which file? Usage: shrink FILE [options] [-- ARGS...]", 2)
+    if file is None and module is None:
+        _fail("which file? Usage: shrink FILE [options] [-- ARGS...], or shrink [options] -m MODULE ARGS...", 2)
     quiet = given["quiet"] or given["as_json"]
     say = (lambda text: None) if quiet else (lambda text: click.echo(text, err=True))
     interrupt = _Interrupt(say)
     progress: Progress | None = None
     try:
         options = _options(args, given)
+        if module is not None:
+            options = _command(module, options)
+        file = options.command.path if options.command else file
+        assert file is not None
+        file, options = _traced(file, given["launch"], options)
         if given["only_check"]:
-            click.echo(f"{file} shows {check(file, options, say=say)!r}")
+            click.echo(f"{called(file, options)} shows {check(file, options, say=say)!r}")
             return
         best = places(file, options)[1] / "best.py"
         if not quiet:
@@ -194,7 +248,7 @@ def main(file: Path | None, args: tuple[str, ...], **given: Any) -> None:
     if given["as_json"]:
         click.echo(json.dumps(result.to_json()))
     else:
-        _tell(result, file)
+        _tell(result, file, options.command)
     if result.ended in ("stopped", "interrupted"):
         sys.exit(130)
 
@@ -243,6 +297,24 @@ def _options(args: tuple[str, ...], given: dict[str, Any]) -> Options:
     )
 
 
+def _command(module: str, options: Options) -> Options:
+    """The options with `-m MODULE ARGS...` in place of a file and its arguments."""
+    check_python(options.python)
+    environment = {**os.environ, **options.environment}
+    command = locate(module, options.argv, python=options.python, cwd=options.cwd, environment=environment)
+    return replace(options, command=command, argv=())
+
+
+def _traced(file: Path, launch: int | None, options: Options) -> tuple[Path, Options]:
+    """A trace's launch in place of the trace; other files as they are."""
+    if options.command is None and trace.is_trace(file):
+        output = options.output or file.with_name(f"repro_{trace.stem(file)}.py")
+        return trace.written(file, launch, output.parent), replace(options, output=output)
+    if launch is not None:
+        raise UsageError(f"--launch {launch}: only a trace (.ndjson, .ndjson.gz) has launches to choose from")
+    return file, options
+
+
 def _architecture(name: str | None) -> int | None:
     if name is None:
         return None
@@ -252,7 +324,7 @@ def _architecture(name: str | None) -> int | None:
     return int(match[1])
 
 
-def _tell(result: Result, file: Path) -> None:
+def _tell(result: Result, file: Path, command: Command | None) -> None:
     """The summary, for a person."""
     tries = ", ".join(f"{count} {tier}" for tier, count in sorted(result.tries.items()))
     spent = result.seconds
@@ -260,15 +332,20 @@ def _tell(result: Result, file: Path) -> None:
     head = {"done": "reduced", "out of time": "out of time, the best so far"}.get(
         result.ended, "interrupted, the best so far"
     )
-    click.echo(
-        f"{head}: {file} from {result.before[0]} lines to {result.after[0]}, "
-        f"{result.before[1]} tokens to {result.after[1]}"
-    )
+    if command is None:
+        click.echo(
+            f"{head}: {file} from {result.before[0]} lines to {result.after[0]}, "
+            f"{result.before[1]} tokens to {result.after[1]}"
+        )
+    else:  # nobody counted all that it runs
+        click.echo(f"{head}: {command.shown} to {result.after[0]} lines, {result.after[1]} tokens")
     click.echo(
         f"  {sum(result.tries.values())} tries ({tries}) in {spent['start'] + spent['search'] + spent['check']:.0f} s: "
         f"start {spent['start']:.0f}, search {spent['search']:.0f}, final check {spent['check']:.0f}{gpu}"
     )
     click.echo(f"  {result.spec!r} in {result.verified} of {result.final_runs} clean runs")
+    if result.lifted:
+        click.echo(f"  {result.lifted}")
     if result.fault:
         click.echo(f"  fault: {result.fault}")
     if result.same:

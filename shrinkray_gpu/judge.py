@@ -209,7 +209,7 @@ class Judge:
     def capture(self, program: Program) -> Run:
         """Run the program once more, and write down the launch that faults. A flaky one until it does, if it will."""
         for _ in range(self.repeats.clean if self.repeats else 1):
-            run = self.pool.run(program.text, fresh=True, capture=True)
+            run = self.pool.run(program.text, fresh=True, capture="launch")
             if self.oracle.judge(run).faults:
                 break
         return run

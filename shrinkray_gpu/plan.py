@@ -10,10 +10,11 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from shrinkray_gpu import perturbing
 from shrinkray_gpu.errors import NotReproduced, ShrinkError, UsageError
@@ -88,6 +89,84 @@ class Plan:
         self.starter.shutdown()
 
 
+@dataclass(frozen=True)
+class Lanes:
+    """Where runs may be made: cold processes at once, workers that come up meanwhile. They are for one preamble."""
+
+    cold: Pool
+    starter: ThreadPoolExecutor
+    """Workers die with the thread that started them: these live as long as the plan."""
+    forking: Setup
+    warm: Pool | None = None
+    started: Future[Mapping[str, Any]] | None = None
+    """What the worker of `warm` says of its interpreter."""
+    dry: Pool | None = None
+    dry_started: Future[Mapping[str, Any]] | None = None
+
+    def close(self) -> None:
+        _closed(self.warm, self.dry)
+        self.starter.shutdown()
+
+
+def limits(oracle: Oracle | None, timeout: float | None) -> tuple[float, float]:
+    """Seconds for the original, and how many more of them for a cold process.
+
+    A limit that the user sets is meant for `python FILE`, imports and all; the oracle's own is for the rest."""
+    own = oracle.limit if oracle else None
+    return own or timeout or PATIENCE, IMPORTS if own else 0.0 if timeout else COLD
+
+
+def cold_lanes(
+    script: Script,
+    setup: Setup,
+    *,
+    oracle: Oracle | None,
+    jobs: int,
+    timeout: float | None,
+    devices: tuple[str, ...],
+) -> Pool:
+    """A process of its own for each run. Raises UsageError where none may run at all."""
+    if setup.arch is None and gpus.present():
+        _refuse_mps(setup.environment)
+    seconds, extra = limits(oracle, timeout)
+    return Pool(script, setup, mode="cold", jobs=jobs, seconds=seconds, devices=devices, extra=extra)
+
+
+def open_lanes(
+    source: str,
+    script: Script,
+    setup: Setup,
+    *,
+    oracle: Oracle | None,
+    jobs: int,
+    timeout: float | None,
+    devices: tuple[str, ...],
+    mode: str | None = None,
+) -> Lanes:
+    """Bring up the workers that fit `source`, beside whatever runs cold meanwhile."""
+    gpu = setup.arch is None and gpus.present()
+    jobs = 1 if oracle and oracle.alone else jobs
+    cold = cold_lanes(script, setup, oracle=oracle, jobs=jobs, timeout=timeout, devices=devices)
+    # Triton, too, though the script may not import it by itself: each child would, to watch its launches (0.3 s).
+    imports = (*preamble.read(source).imports, *setup.imports, "triton")
+    forking = replace(setup, imports=imports, warm=gpu, reuse=gpu and mode != "fork")
+    lanes = Lanes(cold, ThreadPoolExecutor(2, thread_name_prefix="starter"), forking)
+    try:
+        if mode != "cold":
+            name = "virtual" if setup.arch else "fork"
+            pool = Pool(script, forking, mode=name, jobs=jobs, seconds=cold.seconds, devices=devices, extra=cold.extra)
+            lanes = replace(lanes, warm=pool, started=lanes.starter.submit(pool.start, source))
+        arch = gpus.capability() if gpu and mode is None else None
+        if arch:
+            virtual = replace(forking, arch=arch, warm=False, reuse=False)
+            dry = Pool(replace(script, asserts=False), virtual, mode="virtual", jobs=jobs, seconds=cold.seconds)
+            lanes = replace(lanes, dry=dry, dry_started=lanes.starter.submit(dry.start, source))
+    except BaseException:
+        lanes.close()
+        raise
+    return lanes
+
+
 def make(
     source: str,
     script: Script,
@@ -98,58 +177,51 @@ def make(
     timeout: float | None,
     devices: tuple[str, ...],
     mode: str | None = None,
+    seen: Sequence[Run] = (),
+    bound: bool = False,
+    lanes: Lanes | None = None,
 ) -> Plan:
-    """Run the original cold, then in the modes that may stand for that. Raises NotReproduced or UsageError."""
+    """Run the original cold, then in the modes that may stand for that. Raises NotReproduced or UsageError.
+
+    `seen` are cold runs of it that were made before; `bound` says that the oracle knows the fault already: then that
+    one is the reference, and not what this program shows. `lanes`: those that are up for it.
+    """
     gpu = setup.arch is None and gpus.present()
-    if gpu:
-        _refuse_mps(setup.environment)
     given = oracle if isinstance(oracle, Oracle) else None
     own = given.limit if given else None
     jobs = 1 if given and given.alone else jobs
-    limit = own or timeout or PATIENCE
-    # A limit that the user sets is meant for `python FILE`, imports and all; the oracle's own is for the rest.
-    extra = IMPORTS if own else 0.0 if timeout else COLD
-    cold_pool = Pool(script, setup, mode="cold", jobs=jobs, seconds=limit, devices=devices, extra=extra)
-    # Triton, too, though the script may not import it by itself: each child would, to watch its launches (0.3 s).
-    imports = (*preamble.read(source).imports, "triton")
-    forking = replace(setup, imports=imports, warm=gpu, reuse=gpu and mode != "fork")
-    # Workers come up while the original runs. They die with the thread that started them: it lives as long as the plan.
-    starter = ThreadPoolExecutor(2, thread_name_prefix="starter")
-    pool = dry = None
+    lanes = lanes or open_lanes(
+        source, script, setup, oracle=given, jobs=jobs, timeout=timeout, devices=devices, mode=mode
+    )
+    cold_pool, starter, forking = lanes.cold, lanes.starter, lanes.forking
+    pool, dry, started, dry_started = lanes.warm, lanes.dry, lanes.started, lanes.dry_started
+    limit, extra = cold_pool.seconds, cold_pool.extra
     try:
-        if mode != "cold":
-            name = "virtual" if setup.arch else "fork"
-            pool = Pool(script, forking, mode=name, jobs=jobs, seconds=limit, devices=devices, extra=extra)
-            started = starter.submit(pool.start, source)
-        arch = gpus.capability() if gpu and mode is None else None
-        if arch:
-            virtual = replace(forking, arch=arch, warm=False, reuse=False)
-            dry = Pool(replace(script, asserts=False), virtual, mode="virtual", jobs=jobs, seconds=limit)
-            dry_started = starter.submit(dry.start, source)
-        colds = _several(cold_pool, source, 3 if gpu else 1)
+        colds = [*seen, *_several(cold_pool, source, (3 if gpu else 1) - len(seen))]
 
-        def lanes() -> Pool:
+        def cheapest() -> Pool:
             """Where further runs are cheapest."""
-            if pool is None or not (given is None or given.needs_run):
+            if pool is None or started is None or not (given is None or given.needs_run):
                 return cold_pool
             report = started.result()
             return cold_pool if gpu and (report["touched"] or report["spoilt"]) else pool
 
         # The fault to look for, and a run that shows it.
-        seen, first = _adopting(colds, source, lanes) if given is None else (colds, colds[0])
+        looked, first = _adopting(colds, source, cheapest) if given is None else (colds, colds[0])
         judged = oracle if isinstance(oracle, Oracle) else oracle(first)
         if judged.alone and jobs > 1:
             jobs = 1
             for one in (cold_pool, pool, dry):
                 if one is not None:
                     one.limit(1)
-        verdicts = [_judged(judged, source, script, run) for run in seen]
+        verdicts = [_judged(judged, source, script, run) for run in looked]
         if not any(verdict.faults for verdict in verdicts):
-            _once_more(seen, verdicts, judged, source, lanes)
-        reference = next((run for run, verdict in zip(seen, verdicts) if verdict.faults), None)
+            _once_more(looked, verdicts, judged, source, cheapest)
+        reference = next((run for run, verdict in zip(looked, verdicts) if verdict.faults), None)
         if reference is None:
-            raise _explain(seen, verdicts[0], judged, setup, script, timeout)
-        judged = judged.calibrated(reference)
+            raise _explain(looked, verdicts[0], judged, setup, script, timeout)
+        if not bound:
+            judged = judged.calibrated(reference)
         faulted = sum(verdict.faults for verdict in verdicts[: len(colds)])
         plan = Plan(
             mode="cold",
@@ -167,7 +239,7 @@ def make(
         if not judged.needs_run:
             pool, dry = _closed(pool, dry)
             return _rated(replace(plan, why="the oracle runs the program itself"), source)
-        if pool is None:
+        if pool is None or started is None:
             return _rated(plan, source)
         report = started.result()
         plan = replace(plan, versions=report["versions"])
@@ -186,7 +258,7 @@ def make(
         if gpu and mode != "fork":
             pool.limit(_lanes(pool, jobs))
             plan = _reusing(plan, source)
-        if dry is not None:
+        if dry is not None and dry_started is not None:
             dry_started.result()
             plan = _with_dry(plan, dry, source)
         return plan
@@ -351,7 +423,7 @@ def _rated(plan: Plan, source: str, *, flaky: bool = False) -> Plan:
     rate = measure(_asking(plan.oracle, plan.pool, source))
     if not rate.sightings and plan.pool.mode == "cold":
         raise NotReproduced(
-            f"{plan.pool.script.path.name} showed the fault at first and in none of {rate.runs} further runs: too rare "
+            f"{plan.pool.script.called} showed the fault at first and in none of {rate.runs} further runs: too rare "
             "to be reduced. Look for what makes it likelier (load beside it, other inputs, a loop around it)"
         )
     note = f"flaky: {rate} fault"
@@ -413,28 +485,28 @@ def _explain(
     """What happened instead, and what to do about it."""
     run = next((run for run in seen if not _ended_well(run)), seen[0])
     if said := obstacle(run):
-        return UsageError(f"{script.path.name} does not run in {setup.python}. {said}")
+        return UsageError(f"{script.called} does not run in {setup.python}. {said}")
     if run.timed_out and not oracle.alone:
         after = f"{timeout:g} s (--timeout)" if timeout else f"{PATIENCE:g} s"
         return NotReproduced(
-            f"{script.path.name} was still running after {after}: give a longer --timeout, or look for the hang itself "
+            f"{script.called} was still running after {after}: give a longer --timeout, or look for the hang itself "
             "with --oracle timeout"
         )
     if run.timed_out and oracle.limit and verdict.known:
-        return NotReproduced(f"{script.path.name} does not show {oracle.spec!r}: {verdict.why}")
+        return NotReproduced(f"{script.called} does not show {oracle.spec!r}: {verdict.why}")
     if verdict.answer is Answer.UNKNOWN:
-        return NotReproduced(f"the run of {script.path.name} answers nothing: {verdict.why or run.trouble}")
+        return NotReproduced(f"the run of {script.called} answers nothing: {verdict.why or run.trouble}")
     near = nearest(run, oracle.spec)
     if run.failure is not None and run.failure.type == "PermissionError":
         return NotReproduced(
-            f"{script.path.name} writes where no candidate may: {run.failure.text}. Candidates are run many times, and "
+            f"{script.called} writes where no candidate may: {run.failure.text}. Candidates are run many times, and "
             "write only below $TMPDIR, which shrink sets: use tempfile there, or take the writing out of the script"
         )
     more = [f"would have matched: --oracle {shlex.quote(spec)}" for spec in near[:1]]
     more += [oracle.hint] * bool(oracle.hint)
     runs = f" in {len(seen)} runs" if len(seen) > 1 else ""
     return NotReproduced(
-        "\n  ".join([f"{script.path.name} does not show {oracle.spec!r}{runs}. {describe(run, oracle.spec)}", *more])
+        "\n  ".join([f"{script.called} does not show {oracle.spec!r}{runs}. {describe(run, oracle.spec)}", *more])
     )
 
 

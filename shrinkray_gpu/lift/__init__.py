@@ -1,27 +1,59 @@
 """Lifting: the launch that faults, written down while the program runs, becomes a script with nothing but that launch.
 
-It is the first trial of every reduction: where the fault lies in one launch and not in its history, hundreds of lines
-are gone at once, and every later try is cheaper. `runner/inside/capture.py` writes the launch down in the user's
-process; `emit` makes scripts of it. Whether they show the fault is for the search to find out.
+It comes before all else: where the fault lies in one launch and not in its history, hundreds of lines are gone at once,
+and every later try is cheaper. `runner/inside/capture.py` writes launches down in the user's process; `emit` makes a
+script of one, `history` of the list of them. Whether those show the fault is for `lifting`, or the search, to find out.
 """
 
 from __future__ import annotations
 
-from shrinkray_gpu.lift.emit import lift, lifts
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from shrinkray_gpu.lift.emit import lift, lifts, obstacle
+from shrinkray_gpu.lift.history import histories
+from shrinkray_gpu.lift.refusals import beyond
 from shrinkray_gpu.runner.run import Run
 
-__all__ = ["candidates", "lift", "lifts", "obstacles"]
+__all__ = ["Offer", "candidates", "histories", "lift", "lifts", "obstacles", "offers"]
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A script that may show the fault, and where it comes from."""
+
+    text: str
+    kernel: str
+    launch: int | None = None
+    """Which launch of the run it is, from 0, if any kernel got that far."""
+
+
+def offers(run: Run) -> tuple[Offer, ...]:
+    """Scripts that may show the fault of a captured run. Where nobody knows which launch it was, each of the suspects
+    comes in its simplest form before any of them comes in another."""
+    found: dict[str, Offer] = {}
+    every = [[Offer(text, str(x["kernel"]), _launched(x)) for text in lifts(x)] for x in _launches(run)]
+    for row in zip_longest(*every):
+        for offer in row:
+            if offer is not None:
+                found.setdefault(offer.text, offer)
+    return tuple(found.values())
 
 
 def candidates(run: Run) -> tuple[str, ...]:
-    """Scripts that may show the fault of a captured run, the likeliest and simplest first."""
-    every = [lifts(launch) for launch in _launches(run)]
-    return tuple(dict.fromkeys(text for texts in every for text in texts))
+    """The texts of these."""
+    return tuple(offer.text for offer in offers(run))
 
 
 def obstacles(run: Run) -> tuple[str, ...]:
     """Why launches could not be lifted, for the user."""
-    return tuple(f"{x['kernel']}: {x['trouble']}" for x in _launches(run) if x["trouble"])
+    found = [f"{x['kernel']}: {why}" for x in _launches(run) if (why := obstacle(x))]
+    return tuple(dict.fromkeys([*found, *filter(None, [beyond(run)])]))
+
+
+def _launched(launch: dict[str, object]) -> int | None:
+    number = launch.get("launch")
+    return number if isinstance(number, int) else None
 
 
 def _launches(run: Run) -> list[dict[str, object]]:

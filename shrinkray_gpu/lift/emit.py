@@ -4,17 +4,35 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shrinkray_gpu.lift.inputs import Inputs, Recipe
+from shrinkray_gpu.lift.inputs import Inputs, more_behind, share_memory, tensors
+from shrinkray_gpu.lift.values import Choice, choices
 
 WIDTH = 110
 ALLOCATOR = 'triton.set_allocator(lambda size, align, stream: torch.empty(size, dtype=torch.int8, device="cuda"))\n'
-DEFAULTS = {"num_warps": "4", "num_stages": "3", "num_ctas": "1", "maxnreg": "None", "debug": "False"}
+DEFAULTS = {
+    "num_warps": "4",
+    "num_stages": "3",
+    "num_ctas": "1",
+    "maxnreg": "None",
+    "debug": "False",
+    "launch_cooperative_grid": "False",
+    "launch_pdl": "False",
+    # What an autotuner's config of Triton 3.2 says, and no other release knows.
+    "num_consumer_groups": "0",
+    "num_buffers_warp_spec": "0",
+    "reg_dec_producer": "0",
+    "reg_inc_consumer": "0",
+}
 """Launch options that say nothing. (num_stages is 3 on every NVIDIA GPU that Triton supports.)"""
-RECIPES: tuple[Recipe, ...] = ("zeros", "randn")
+LIBRARIES = frozenset({"torch", "triton", *sys.stdlib_module_names})
+"""All that a lifted script may import: whoever is to debug the kernel has these, and no generator of kernels."""
+_ORIGIN = re.compile(r"^[ \t]*# src\[[^\]\n]*\]:.*\n", re.MULTILINE)
+"""Helion's comments on where a line comes from: a file that a lifted script knows nothing of."""
 
 Launch = Mapping[str, Any]
 
@@ -25,34 +43,92 @@ def lift(launch: Launch) -> str | None:
 
 
 def lifts(launch: Launch) -> tuple[str, ...]:
-    """One script for each recipe for the inputs, simplest first."""
-    if launch["trouble"] or launch["grid"] is None:
+    """Few scripts of one launch, the likeliest and simplest first; none where it cannot be written down.
+
+    First the ways to fill its tensors. Then, for the first of these, memory that other arguments shared taken apart,
+    and memory that went on after a view: a script without the one may still fault, and one with less of the other
+    may fault for a reason of its own, which the original's fault is compared with.
+    """
+    if obstacle(launch):
         return ()
-    texts = dict.fromkeys(_emit(launch, recipe) for recipe in RECIPES)
-    return tuple(text for text in texts if text is not None)
+    every = [t for argument in launch["arguments"] for t in tensors(argument)]
+    found = choices(every)
+    texts = [_emit(launch, choice) for choice in found]
+    if share_memory(every):
+        texts.append(_emit(launch, found[0], apart=True))
+    if any(map(more_behind, every)):
+        texts.append(_emit(launch, found[0], whole=True))
+    return tuple(dict.fromkeys(text for text in texts if text is not None))
 
 
-def _emit(launch: Launch, recipe: Recipe) -> str | None:
+def obstacle(launch: Launch) -> str:
+    """Why no script can be made of this launch; empty if one can."""
+    if launch["trouble"]:
+        return str(launch["trouble"])
+    if launch["grid"] is None:
+        return "its grid is not known"
+    for option in launch["options"]:
+        if option["name"].startswith("_"):
+            return (
+                f"it is launched with {option['name']}, which a generator of kernels keeps for itself (work across "
+                "GPUs, or state between launches) and Triton knows nothing of"
+            )
+        if option.get("text") is None and option["name"] not in DEFAULTS:
+            return f"its option {option['name']} cannot be written down"
+    for argument in launch["arguments"]:
+        if argument["kind"] == "unknown":
+            return f"its argument {argument['name']} is {argument.get('text', 'of a kind that cannot be written down')}"
+    strange = sorted({name for d in launch["definitions"] for name in _imported(d["text"])} - LIBRARIES)
+    if strange:
+        return f"it needs {', '.join(strange)}, and a lifted script may import torch and triton only"
+    return ""
+
+
+def _imported(text: str) -> list[str]:
+    """The top-level packages that a definition imports."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            found += [alias.name.partition(".")[0] for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.append(node.module.partition(".")[0])
+    return found
+
+
+def _emit(launch: Launch, choice: Choice, *, apart: bool = False, whole: bool = False) -> str | None:
     definitions = launch["definitions"]
-    taken = {"torch", "triton", "tl", "TensorDescriptor", *(d["name"] for d in definitions)}
-    inputs = Inputs(recipe, taken)
+    inputs = Inputs(choice, taken(definitions), apart=apart, whole=whole)
     inputs.plan(launch["arguments"])
     values = {argument["name"]: inputs.text(argument) for argument in launch["arguments"]}
-    options = {o["name"]: o.get("text") for o in launch["options"] if DEFAULTS.get(o["name"]) != o.get("text")}
+    options = spoken_options(launch)
     if None in values.values() or None in options.values():
         return None
-    call = _call(launch, values, options)
+    allocator = ALLOCATOR if launch["allocator"] else ""
+    steps = [allocator, inputs.seed, *inputs.lines, call(launch, values, options), "torch.cuda.synchronize()\n"]
+    return script(definitions, inputs.imports, "".join(steps))
+
+
+def taken(definitions: Sequence[Mapping[str, str]]) -> set[str]:
+    """Names that no tensor may have."""
+    return {"torch", "triton", "tl", "TensorDescriptor", *(d["name"] for d in definitions)}
+
+
+def script(definitions: Sequence[Mapping[str, str]], more: Sequence[str], steps: str) -> str:
+    """Imports (those of the definitions, and `more`), definitions, steps."""
     constants = "".join(d["text"] for d in definitions if d["kind"] == "constant")
-    functions = [d["text"] for d in definitions if d["kind"] == "function"]
-    steps = (ALLOCATOR if launch["allocator"] else "") + "".join(inputs.lines)
-    end = [f"{steps}{call}torch.cuda.synchronize()\n"]
-    code = "\n\n".join([*([constants] if constants else []), *functions, *end])
-    text = f"{_imports(code, definitions, inputs.imports)}\n{'' if constants else chr(10)}{code}"
+    functions = [_ORIGIN.sub("", d["text"]) for d in definitions if d["kind"] == "function"]
+    code = "\n\n".join([*([constants] if constants else []), *functions, steps])
+    text = f"{imports(code, definitions, more)}\n{'' if constants else chr(10)}{code}"
     ast.parse(text)
     return text
 
 
-def _imports(code: str, definitions: Sequence[Mapping[str, str]], more: Sequence[str]) -> str:
+def spoken_options(launch: Launch) -> dict[str, str | None]:
+    """The launch options that say something."""
+    return {o["name"]: o.get("text") for o in launch["options"] if DEFAULTS.get(o["name"]) != o.get("text")}
+
+
+def imports(code: str, definitions: Sequence[Mapping[str, str]], more: Sequence[str]) -> str:
     usual = {"torch": "import torch\n", "triton": "import triton\n", "tl": "import triton.language as tl\n"}
     lines = [line for name, line in usual.items() if re.search(rf"\b{name}\b", code)]
     own = [d["text"] for d in definitions if d["kind"] == "import"]
@@ -60,7 +136,7 @@ def _imports(code: str, definitions: Sequence[Mapping[str, str]], more: Sequence
     return "".join(sorted(every, key=lambda line: (line.startswith("from "), line)))
 
 
-def _call(launch: Launch, values: Mapping[str, str | None], options: Mapping[str, str | None]) -> str:
+def call(launch: Launch, values: Mapping[str, str | None], options: Mapping[str, str | None]) -> str:
     """Leading arguments by position; from the first constexpr (or gap, where a default stands) on, by name."""
     words: list[str] = []
     by_name = False

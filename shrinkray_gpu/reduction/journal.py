@@ -49,6 +49,7 @@ class Journal:
         self._drifts = self._drifts_ahead = 0
         self._watched: dict[str, dict[int, str]] = {}
         self._lifted: tuple[str, ...] | None = None
+        self._lifting: Mapping[str, Any] | None = None
         self._perturbed: Mapping[str, Any] | None = None
         self._accepts: list[dict[str, Any]] = []
         self._replay: deque[dict[str, Any]] = deque()
@@ -98,8 +99,9 @@ class Journal:
         try:
             lines = [] if restart else _whole_lines(log)
             if lines and not resume:
-                # Only a header: the original did not show its fault, or the tool ended before the search.
-                if len(lines) == 1 or any(line.get("event") == "end" for line in lines):
+                # The original did not show its fault, or the tool ended before the search; or it ended well.
+                begun = any(line.get("event", "lifting") != "lifting" for line in lines)
+                if not begun or any(line.get("event") == "end" for line in lines):
                     lines = []
                 else:
                     raise UsageError(
@@ -134,6 +136,8 @@ class Journal:
                 self._watched[key] = {int(k): v for k, v in line["values"].items()}
             elif event == "lifted":
                 self._lifted = tuple(line["texts"])
+            elif event == "lifting":
+                self._lifting = line
             elif event == "perturbed":
                 self._perturbed = line["variant"]
             elif event == "accept":
@@ -243,6 +247,14 @@ class Journal:
         """Keep the scripts that were made of the original's faulty launch."""
         self._lifted = tuple(texts)
         self._write({"event": "lifted", "texts": list(texts)})
+
+    def recall_lifting(self) -> Mapping[str, Any] | None:
+        return self._lifting
+
+    def lifting(self, choice: Mapping[str, Any]) -> None:
+        """Keep what this reduction works on in place of the user's program, and the run that showed the fault."""
+        self._lifting = dict(choice)
+        self._write({"event": "lifting", **choice})
 
     def recall_perturbed(self) -> Mapping[str, Any] | None:
         return self._perturbed

@@ -22,7 +22,7 @@ from typing import Any
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner.children import faults
-from shrinkray_gpu.runner.inside import wire
+from shrinkray_gpu.runner.inside import blackbox, wire
 from shrinkray_gpu.runner.run import Run
 
 MAIN = Path(__file__).parent / "inside" / "main.py"
@@ -80,8 +80,9 @@ class Request:
     watch: bool = True
     wants: tuple[str, ...] = ()
     values: bool = False
-    capture: bool = False
-    """Write down the launch that may be the one that faults."""
+    capture: str = ""
+    """Write down the launches that may be the one that faults: `launch` by shapes and strides, `values` with what the
+    tensors hold, too; empty: nothing."""
     knobs: Mapping[str, str] = field(default_factory=dict)
     """Knobs to turn at launch or in the kernel's tree, by name; see `inside/knobs.py`."""
     observe: str = ""
@@ -130,7 +131,10 @@ class Lane:
         """Run a candidate. Returns what happened, why the lane is over (empty if it can take another), and the most
         device memory in bytes that the candidate held."""
         with _folder_of_its_own(self.scratch) as temporary:
-            return self._run({**request.message(), "temporary": temporary}, mode, seconds)
+            run, over, peak = self._run({**request.message(), "temporary": temporary}, mode, seconds)
+            if request.capture and run.captured is None:  # it did not live to tell
+                run = replace(run, captured=blackbox.recovered(os.path.join(temporary, blackbox.FOLDER)))
+            return run, over, peak
 
     def _run(self, request: dict[str, Any], mode: str, seconds: float) -> tuple[Run, str, int]:
         started = time.monotonic()

@@ -47,13 +47,19 @@ class Script:
     """The compute-sanitizer tool that each candidate runs under; empty: none."""
     tell: bool = False
     """Whether a run stopped at its time limit is asked what it hangs in."""
+    name: str = ""
+    """What the user calls it, where that is not the name of its file."""
+
+    @property
+    def called(self) -> str:
+        return self.name or self.path.name
 
     def request(
         self,
         source: str,
         *,
         values: bool = False,
-        capture: bool = False,
+        capture: str = "",
         way: Way = PLAIN,
         wants: tuple[str, ...] = (),
     ) -> Request:
@@ -118,12 +124,12 @@ class Pool:
         *,
         values: bool = False,
         fresh: bool = False,
-        capture: bool = False,
+        capture: str = "",
         way: Way = PLAIN,
         wants: tuple[str, ...] = (),
     ) -> Run:
         """Run a candidate; `fresh` insists on a context that nothing ran in before, `way` turns a knob, `wants` are
-        IR stages to deliver beside the script's own."""
+        IR stages to deliver beside the script's own, `capture` (`launch` or `values`) writes launches down."""
         request = self.script.request(source, values=values, capture=capture, way=way, wants=wants)
         with self._free:
             if way == PLAIN and not (values or capture):
@@ -166,10 +172,10 @@ class Pool:
             trouble = run.trouble
         return Run(mode=self.mode, exit=None, trouble=trouble)
 
-    def cold(self, source: str, *, way: Way = PLAIN) -> Run:
+    def cold(self, source: str, *, capture: str = "", way: Way = PLAIN) -> Run:
         """Run a candidate in a process of its own, nothing imported and no kernel compiled beforehand."""
-        request = self.script.request(source, way=way)
-        return self._compared(request, self._cold) if way == PLAIN else self._cold(request, way)
+        request = self.script.request(source, capture=capture, way=way)
+        return self._compared(request, self._cold) if way == PLAIN and not capture else self._cold(request, way)
 
     def _compared(self, request: Request, run: Callable[[Request, Way], Run]) -> Run:
         """The plain run, and what those in other ways do otherwise, if there are any to be held against it."""

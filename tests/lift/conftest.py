@@ -53,7 +53,7 @@ def lifted(pool: Pool) -> Lift:
     """lifted(source): the launch of `source` that faults, as a script, and how that script ran."""
 
     def run(source: str) -> Lifted:
-        original = pool.run(source, capture=True)
+        original = pool.run(source, capture="launch")
         texts = lift.candidates(original)
         assert texts, (lift.obstacles(original), original.stderr)
         return Lifted(original, texts, pool.run(texts[0]))

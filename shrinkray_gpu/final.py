@@ -1,0 +1,67 @@
+"""The final check: the result is written, and run in clean processes as the user would run it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from shrinkray_gpu import plan as planning
+from shrinkray_gpu.judge import whole
+from shrinkray_gpu.lift.beside import settled
+from shrinkray_gpu.options import Options
+from shrinkray_gpu.oracle.statistics import Rate, upper
+from shrinkray_gpu.runner.lanes import START
+from shrinkray_gpu.runner.plain import run_file
+
+FLAKY_RUNS = 20
+"""Clean runs of the result of a flaky fault: enough for an interval that says something."""
+
+
+def final_runs(plan: planning.Plan) -> int:
+    if plan.rate is not None:
+        return FLAKY_RUNS
+    return 3 if plan.gpu else 1
+
+
+def sound(verified: int, runs: int, rate: Rate | None) -> bool:
+    """Whether the final runs bear out the result: all of them, or of a flaky fault no fewer than half of the original's
+    rate would show by chance in one of twenty cases."""
+    if rate is None:
+        return verified == runs
+    return upper(verified, runs, 0.05) >= rate.estimate / 2 and verified > 0
+
+
+def verify(text: str, output: Path, plan: planning.Plan, options: Options, runs: int) -> int:
+    """Write the result and run it cold, as the user would, `runs` times. Returns how often the fault showed."""
+    _write(output, settled(text, output)[0])
+    script, setup = plan.pool.script, plan.pool.setup
+    oracle = plan.oracle
+    as_user = options.arch is None and not (oracle.needs_text or oracle.wants or oracle.twins or oracle.sanitizer)
+
+    def once(_: int) -> bool:
+        if as_user:
+            with tempfile.TemporaryDirectory(dir=setup.scratch, ignore_cleanup_errors=True) as cache:
+                run = run_file(
+                    options.python,
+                    output,
+                    options.argv,
+                    environment={**os.environ, **options.environment, "TRITON_CACHE_DIR": cache},
+                    cwd=script.cwd,
+                    seconds=options.timeout or plan.pool.seconds + (planning.IMPORTS if plan.oracle.limit else START),
+                )
+            verdict = plan.oracle.judge(run)
+            if verdict.known:
+                return verdict.faults
+        # What a plain process cannot tell: a static fault, the IR, a sticky error that the script swallows.
+        return whole(plan.oracle, text, script.path.name, plan.pool.cold).faults
+
+    with ThreadPoolExecutor(min(runs, plan.pool.jobs)) as threads:
+        return sum(threads.map(once, range(runs)))
+
+
+def _write(path: Path, text: str) -> None:
+    new = path.with_name(path.name + ".new")
+    new.write_text(text, encoding="utf-8")
+    new.replace(path)

@@ -1,0 +1,200 @@
+"""How to reduce: the options, whether they go together, and the situation that they make for all candidates."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from shrinkray_gpu import plan as planning
+from shrinkray_gpu.commands import Command
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.oracle import Oracle, all_of, parse
+from shrinkray_gpu.oracle.same import same_fault
+from shrinkray_gpu.reduction.program import Program, read_program
+from shrinkray_gpu.runner import sanitizer
+from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.run import Run
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to reduce. Everything has the default that the command has."""
+
+    oracle: tuple[str, ...] = ()
+    reject: tuple[str, ...] = ()
+    output: Path | None = None
+    python: str = sys.executable
+    arch: int | None = None
+    """Compute capability times ten (90): compile for it on the virtual GPU, launch nothing."""
+    argv: tuple[str, ...] = ()
+    command: Command | None = None
+    """`-m MODULE ARGS...` instead of a file; its `path` goes where the file's would."""
+    keep: frozenset[str] = frozenset()
+    skip: frozenset[str] = frozenset()
+    jobs: int | None = None
+    timeout: float | None = None
+    max_time: float | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    cwd: Path | None = None
+    seed: int = 0
+    resume: bool = False
+    restart: bool = False
+    final_runs: int | None = None
+    """Clean runs of the result at the end. Default: 3 on a GPU, 1 without, where a run decides nothing by chance."""
+    mode: str | None = None
+    """Force a running mode (`cold`, `fork`); for comparison."""
+    controls: tuple[str, ...] = ()
+    """Knobs that must make the fault vanish: `num_stages=1`."""
+    control_environment: tuple[str, ...] = ()
+    """Environment settings `K=V` that must make it vanish."""
+    control_patches: tuple[Path, ...] = ()
+    """Changes of the script (a unified diff, or the whole changed file) that must make it vanish."""
+    guards: bool = True
+    """Off: the oracle alone decides, whatever fault it is; for comparison."""
+    confidence: float = 0.95
+    """Of the whole reduction, where the fault is a flaky one."""
+
+
+Say = Callable[[str], None]
+
+
+def places(path: Path, options: Options) -> tuple[Path, Path]:
+    """Where the result goes, and the folder for everything else."""
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder: name the script that fails")
+    output = (options.output or path.with_name(f"repro_{path.stem}.py")).absolute()
+    return output, output.parent / f"{path.stem}.shrink"
+
+
+def called(path: Path, options: Options) -> str:
+    """What the user calls the program."""
+    return options.command.shown if options.command else path.name
+
+
+def program_of(path: Path, options: Options) -> Program:
+    """The script; of a command its driver, which is no file."""
+    if options.command is None:
+        return read_program(path)
+    if options.control_patches:
+        raise UsageError("--control-patch changes FILE, and -m names none: patch a script instead")
+    return options.command.program
+
+
+def chosen_oracle(options: Options) -> tuple[Oracle | None, Options]:
+    """The oracle asked for, and the options that it leaves."""
+    chosen = _oracle(options, Path.cwd())
+    _check_limit(chosen, options)
+    if chosen is not None and chosen.sanitizer:
+        if options.arch is not None:
+            raise UsageError(f"--oracle sanitizer:{chosen.sanitizer} needs a GPU, and --arch launches nothing")
+        sanitizer.required(chosen.sanitizer, options.python, {**os.environ, **options.environment})
+        options = replace(options, mode="cold")
+    return chosen, options
+
+
+def _check_limit(chosen: Oracle | None, options: Options) -> None:
+    if chosen is not None and chosen.alone and options.timeout is None and chosen.limit is None:
+        raise UsageError(
+            "--oracle timeout asks for a program that does not end within --timeout: give that, in seconds"
+        )
+
+
+def check_kept(program: Program, options: Options) -> None:
+    for name in sorted(options.keep):
+        if not re.search(rf"\b{re.escape(name)}\b", program.text):
+            raise UsageError(f"--keep {name}: there is no such name in {program.regions[0].path}")
+
+
+def check_writable(path: Path, output: Path, folder: Path) -> None:
+    """Raises UsageError unless the result can be written. The folder for the rest is there afterwards."""
+    if output.resolve() == path.resolve():
+        raise UsageError(f"--output {output} is the program itself, which is never overwritten: name another file")
+    if output.is_dir():
+        raise UsageError(f"{output} is a folder: name a file with --output")
+    if not output.parent.is_dir():
+        raise UsageError(
+            f"cannot write {output}: {output.parent} is not a folder. Create it, or choose another --output"
+        )
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot write {folder}: {error.strerror}. Choose another place with --output") from error
+    for place in (output.parent, folder):
+        if not os.access(place, os.W_OK):
+            raise UsageError(f"cannot write into {place}: permission denied. Choose another place with --output")
+
+
+def _oracle(options: Options, folder: Path) -> Oracle | None:
+    """The oracle asked for; None where the fault seen is to be adopted."""
+    if not options.oracle:
+        return None
+    asked = all_of(
+        [parse(spec, folder=folder) for spec in options.oracle], [parse(spec, folder=folder) for spec in options.reject]
+    )
+    return same_fault(asked, strict=options.guards)
+
+
+def adopting(run: Run, options: Options, folder: Path, say: Say) -> Oracle:
+    spec = planning.adopted(run)
+    say(f"no --oracle given: adopted the fault seen, --oracle {shlex.quote(spec)}")
+    asked = all_of([parse(spec, folder=folder)], [parse(reject, folder=folder) for reject in options.reject])
+    return same_fault(asked, strict=options.guards)
+
+
+def setup_of(path: Path, folder: Path, options: Options) -> Setup:
+    """The situation that all candidates share. Caches are the reduction's own; the user's are never written."""
+    scratch, caches = folder / "scratch", folder / "cache"
+    for place in (scratch, caches):
+        place.mkdir(parents=True, exist_ok=True)
+    environment = {
+        **os.environ,
+        **options.environment,
+        "TRITON_CACHE_DIR": str(caches / "triton"),
+        "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
+        "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # is_available() in the worker must not start CUDA before the fork
+    }
+    cwd = options.cwd or Path.cwd()
+    return Setup(
+        python=options.python,
+        environment=environment,
+        imports=options.command.imports if options.command else (),
+        own=(str(path.parent.absolute()), str(cwd.absolute())),
+        scratch=str(scratch),
+        writable=(str(caches),),
+        arch=options.arch,
+    )
+
+
+def devices_of(setup: Setup) -> tuple[str, ...]:
+    """The GPUs named in CUDA_VISIBLE_DEVICES, each to get lanes of its own; none named means the first."""
+    named = setup.environment.get("CUDA_VISIBLE_DEVICES", "")
+    devices = tuple(name.strip() for name in named.split(",") if name.strip())
+    return devices if len(devices) > 1 and setup.arch is None else ()
+
+
+def settings_of(options: Options) -> dict[str, Any]:
+    """What must be the same for a resumed reduction to go on with the verdicts of the first."""
+    return {
+        "oracle": options.oracle,
+        "reject": options.reject,
+        "python": options.python,
+        "arch": options.arch,
+        "argv": options.argv,
+        "environment": dict(options.environment),
+        "cwd": options.cwd,
+        "keep": sorted(options.keep),
+        "skip": sorted(options.skip),
+        "controls": [*options.controls, *options.control_environment, *map(str, options.control_patches)],
+        "guards": options.guards,
+        "confidence": options.confidence,
+    }
+
+
+def jobs_of(options: Options) -> int:
+    return options.jobs or os.cpu_count() or 1

@@ -1,0 +1,154 @@
+"""What is told of a reduction: how the original fared, and in the end what came out and why it is the same fault."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from shrinkray_gpu import plan as planning
+from shrinkray_gpu.evidence.finds import Context, Find
+from shrinkray_gpu.guarding import Evidence, Guards
+from shrinkray_gpu.options import Options
+from shrinkray_gpu.oracle.statistics import Rate
+from shrinkray_gpu.reduction.engine import Reduction
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came out."""
+
+    output: Path
+    text: str
+    spec: str
+    before: tuple[int, int]
+    """Non-blank lines and tokens."""
+    after: tuple[int, int]
+    tries: Mapping[str, int]
+    seconds: Mapping[str, float]
+    """Wall time: `start`, of which `lift`, then `search`, `check`; and `gpu`, the time that lanes were busy."""
+    mode: str
+    verified: int
+    """How many of the final cold runs showed the fault, of `final_runs`."""
+    final_runs: int
+    ended: str
+    """`done`, `stopped` (Ctrl-C), `out of time` or `interrupted`."""
+    command: str
+    """Shows the fault."""
+    lifted: str = ""
+    """Whether the faulty launch alone was taken for the program, or why not; empty if that was no question."""
+    fault: str = ""
+    """The original's Fault, in one line."""
+    fingerprint: Mapping[str, Any] = field(default_factory=dict)
+    """The original's Fault and the repro's, all fields, by what the instruments saw: `original` and `repro`."""
+    same: str = ""
+    """Why this is the same fault, or what is not known."""
+    controls: Mapping[str, str] = field(default_factory=dict)
+    """How each control fares on the original."""
+    held: Mapping[str, str] = field(default_factory=dict)
+    """How those that made the original pass fare on the repro."""
+    others: tuple[str, ...] = ()
+    """Other faults that were met, each with the file that shows it."""
+    guarded: str = ""
+    """Whether masks, bounds and initialised inputs are in place."""
+    slips: int = 0
+    """Accepted steps that a control refuted, and drifts that a fingerprint did."""
+    rates: Mapping[str, str] = field(default_factory=dict)
+    """Of a flaky fault: how often the original and the repro show it, with intervals."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self.__dict__, "output": str(self.output), "tries": dict(self.tries), "seconds": dict(self.seconds)}
+
+
+def told(find: Find) -> str:
+    return f"{find.fault} ({find.lines} lines, {os.path.relpath(find.path)})"
+
+
+def rates_of(rate: Rate | None, verified: int, runs: int) -> dict[str, str]:
+    return {} if rate is None else {"the original": str(rate), "the repro": str(Rate(verified, runs))}
+
+
+def evidence_of(evidence: Evidence | None, guards: Guards | None, reduction: Reduction) -> dict[str, Any]:
+    """The fields of a Result that say why this is the same fault."""
+    if evidence is None or guards is None:
+        return {"same": "nobody looked whether this is the same fault: the guards are off"}
+    fault, now = evidence.original, evidence.repro
+    known = [f"{one.control.name} {one.outcome.value}" for one in evidence.held]
+    parts = []
+    if fault is not None:
+        looked = now is not None and now.instruction
+        parts.append(
+            f"by the instruments ({now.instruction}, {now.space} memory)" if now is not None and looked else
+            "by class and message, in each accepted step"
+        )  # fmt: skip
+    if known:
+        parts.append(f"under controls: {', '.join(known)}")
+    slips = [f"{reduction.slips} steps refused by controls"] * bool(reduction.slips)
+    slips += [f"{len(reduction.drifts)} drifts undone"] * bool(reduction.drifts)
+    if evidence.difference:
+        same = f"NOT the same fault: {evidence.difference}"
+    elif fault is None:
+        same = "the original shows no fault of its own to compare: the oracle alone decides"
+    else:
+        same = "same fault: " + "; ".join([*parts, *slips])
+        if not known:
+            same += "; not known: no control makes the original pass"
+    return {
+        "fault": str(fault or ""),
+        "fingerprint": {
+            "original": asdict(fault) if fault else None,
+            "repro": asdict(now) if now else None,
+        },
+        "same": same,
+        "controls": {one.control.name: f"{one.outcome.value}: {one.why}" for one in evidence.controls},
+        "held": {one.control.name: f"{one.outcome.value}: {one.why}" for one in evidence.held},
+    }
+
+
+def findings(plan: planning.Plan) -> list[str]:
+    """What was seen of the original, for the user."""
+    modes = {
+        "virtual": "on the virtual GPU, a fork for each candidate",
+        "warm": "in warm contexts, reused while they stay clean",
+        "fork": "in forked children of a warm process",
+        "cold": "in a new process each",
+    }
+    why = plan.oracle.judge(plan.reference).why if plan.oracle.needs_run else ""
+    lines_ = [
+        f"fault: {why or plan.oracle.spec} ({plan.faulted} of {plan.runs} runs), "
+        f"{plan.cold_seconds:.1f} s in a cold process, {plan.warm_seconds:.2f} s in a lane",
+        f"running candidates {modes[plan.mode]}: {plan.why}",
+    ]
+    warnings = [f"warning: {plan.oracle.warning}"] if plan.oracle.warning else []
+    return [*lines_, *plan.notes, *warnings]
+
+
+def command_of(output: Path, options: Options, plan: planning.Plan) -> str:
+    """The command that shows the fault: plain `python FILE` wherever that can show it."""
+    shown = os.path.relpath(output)
+    settings = [f"{key}={value}" for key, value in options.environment.items()]
+    if options.arch is None and not (plan.oracle.needs_text or plan.oracle.wants or plan.oracle.twins):
+        python = options.python if options.python != sys.executable else "python"
+        plain = shlex.join([*(["env", *settings] if settings else []), python, shown, *options.argv])
+        if options.cwd is None:
+            return plain
+        return f"cd {shlex.quote(str(options.cwd))} && {plain.replace(shown, str(output))}"
+    words = ["shrink", shown, "--check"]
+    words += ["--arch", f"sm_{options.arch}"] if options.arch is not None else []
+    words += [word for spec in options.oracle or (plan.oracle.spec,) for word in ("--oracle", spec)]
+    words += [word for spec in options.reject for word in ("--reject", spec)] if options.oracle else []
+    words += ["--python", options.python] if options.python != sys.executable else []
+    words += ["--cwd", str(options.cwd)] if options.cwd is not None else []
+    words += [word for setting in settings for word in ("--env", setting)]
+    return shlex.join([*words, *(["--", *options.argv] if options.argv else [])])
+
+
+def context_of(path: Path, plan: planning.Plan, options: Options) -> Context:
+    command = shlex.join(["shrink", "{file}", "--check", "--arch", f"sm_{options.arch}"]) if options.arch else ""
+    how = f"in {'a cold process' if plan.mode == 'cold' else f'a run of mode {plan.mode}'}"
+    plain = shlex.join(["python", "{file}", *options.argv])
+    return Context(original=path.name, asked=plan.oracle.spec, mode=how, command=command or plain)

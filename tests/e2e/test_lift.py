@@ -1,0 +1,137 @@
+"""Lift first: by the real command, on the virtual GPU. What the reduction begins with, and what the user is told."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+from shrinkray_gpu.reduction.size import lines
+
+from .command import plain, shrink, shrinking, step
+from .programs import NARROW_TILES
+
+ARCH = ("--arch", "sm_90")
+MISALIGNED = (*ARCH, "--oracle", "misaligned address")
+TWICE = """\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add(x_ptr, y_ptr, n, C: tl.constexpr):
+    i = tl.arange(0, C)
+    tl.store(y_ptr + i, tl.load(x_ptr + i, i < n) + 1, i < n)
+
+
+@triton.jit
+def double(x_ptr, C: tl.constexpr):
+    i = tl.arange(0, C)
+    tl.store(x_ptr + i, tl.load(x_ptr + i) * 2)
+
+
+class Model:
+    def __init__(self, width):
+        self.width = width
+        self.workspace = torch.zeros(width, device="cuda")
+
+    def step(self, x):
+        y = torch.empty_like(x)
+        add[(1,)](x, y, x.numel(), C=triton.next_power_of_2(x.numel()))
+        double[(1,)](self.workspace, C=self.width)
+        return y
+
+
+def main():
+    model = Model(16)
+    for n in (30, 30, 60):
+        print(model.step(torch.randn(n, device="cuda")).shape)
+    torch.cuda.synchronize()
+
+
+main()
+"""
+"""Compiles a kernel for 32, then for 64: an oracle that asks for both needs the list of launches."""
+
+
+def reduced(folder: Path, *words: str, text: str = NARROW_TILES) -> dict[str, Any]:
+    """The result of the command, as its --json says."""
+    (folder / "failing.py").write_text(text)
+    said = shrink("failing.py", *words, "--json", cwd=folder)
+    assert said.code == 0, said
+    told: dict[str, Any] = json.loads(said.out)
+    return told
+
+
+def test_the_faulty_launch_alone_is_what_is_reduced(tmp_path: Path) -> None:
+    told = reduced(tmp_path, *MISALIGNED, "--max-time", "6")
+    assert told["lifted"].startswith("lifted: launch 1 of 1 (row_sums) alone shows the fault, 20 lines to ")
+    assert told["before"][0] == 20
+    assert "main" not in told["text"] and "print" not in told["text"]
+    assert 0 < told["seconds"]["lift"] <= told["seconds"]["start"]
+
+
+def test_a_killed_reduction_goes_on_with_the_lifted_program(tmp_path: Path) -> None:
+    (tmp_path / "failing.py").write_text(NARROW_TILES)
+    with shrinking("failing.py", *MISALIGNED, "--verbose", cwd=tmp_path) as process:
+        assert step(process, 1), "it was done before it could be killed"
+        process.kill()
+        process.wait()
+    journal = tmp_path / "failing.shrink" / "journal.jsonl"
+    [choice] = chosen(journal)
+    assert choice["text"].rstrip().endswith("torch.cuda.synchronize()")
+    assert shrink("failing.py", *MISALIGNED, "--resume", "--max-time", "10", cwd=tmp_path).code == 0
+    assert chosen(journal) == [choice]
+
+
+def chosen(journal: Path) -> list[dict[str, Any]]:
+    lines_ = map(json.loads, journal.read_text().splitlines())
+    return [line for line in lines_ if line.get("event") == "lifting"]
+
+
+def test_where_it_takes_two_launches_the_list_of_all_is_reduced(tmp_path: Path) -> None:
+    asked = ("--oracle", "ttgir:tensor<32xf32", "--oracle", "ttgir:tensor<64xf32")
+    told = reduced(tmp_path, *ARCH, *asked, "--max-time", "25", text=TWICE)
+    assert told["lifted"].startswith("lifted: no launch alone shows the fault, the list of all 6 does, ")
+    assert "double" not in told["text"] and "class" not in told["text"]
+    assert told["text"].count("C=") == 2
+    assert told["after"][0] <= 14
+
+
+def test_what_the_user_wants_kept_is_not_lifted_away(tmp_path: Path) -> None:
+    told = reduced(tmp_path, *MISALIGNED, "--keep", "main", "--max-time", "3")
+    assert told["lifted"] == "" and "def main" in told["text"]
+
+
+def test_without_a_launch_the_modules_of_its_own_are_made_one_file(tmp_path: Path) -> None:
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "__init__.py").write_text("from tables.rows import Table\n")
+    (tmp_path / "tables" / "rows.py").write_text(
+        "class Table:\n    def __init__(self, rows):\n        self.rows = rows\n\n"
+        "    def find(self, key):\n        return self.rows[key]\n"
+    )
+    told = reduced(
+        tmp_path,
+        *("--oracle", "exception:IndexError"),
+        text="import sys\nimport tables\n\nfor key in (1, 2, 7):\n    print(tables.Table([1, 2, 3]).find(key))\n",
+    )
+    assert told["lifted"] == "in one file with 2 modules of its own (tables.rows, tables)"
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    (alone / "repro.py").write_text(told["text"])
+    assert "IndexError" in plain(alone / "repro.py", cwd=alone).stderr
+    assert lines(told["text"]) <= 2
+
+
+def test_a_lifted_script_takes_no_arguments(tmp_path: Path) -> None:
+    text = NARROW_TILES.replace("def main(mode", "import sys\n\n\ndef main(mode").replace(
+        "    main()", "    main(sys.argv[1])"
+    )
+    (tmp_path / "failing.py").write_text(text)
+    said = shrink("failing.py", *MISALIGNED, "--max-time", "3", "--", "fast", cwd=tmp_path)
+    assert said.code == 0, said
+    assert "  lifted: launch 1 of 1 (row_sums) alone shows the fault" in said.out
+    shown = next(line for line in said.out.splitlines() if "  shows the fault: " in line)
+    assert "fast" not in shlex.split(shown)

@@ -1,0 +1,126 @@
+"""What a reduction begins with, decided by real runs; and what it does not lift."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu import lifting
+from shrinkray_gpu.lifting import Given, Start
+from shrinkray_gpu.oracle import all_of, parse
+from shrinkray_gpu.oracle.oracle import Oracle
+from shrinkray_gpu.oracle.same import same_fault
+from shrinkray_gpu.reduction.journal import Journal
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.pool import Script
+from shrinkray_gpu.runner.run import Failure, Run
+
+HELPED = "import helper\n\nhelper.find(7)\n"
+
+
+def never(run: Run) -> Oracle:
+    raise AssertionError("an oracle was given")
+
+
+def given(folder: Path, text: str, *specs: str) -> Given:
+    scratch = folder / "failing.shrink" / "scratch"
+    scratch.mkdir(parents=True, exist_ok=True)
+    oracle = same_fault(all_of([parse(spec, folder=folder) for spec in specs]))
+    setup = Setup(sys.executable, dict(os.environ), (), (str(folder),), str(scratch), confine=False)
+    script = Script(folder / "failing.py", cwd=folder)
+    program = Program.from_text(text, str(folder / "failing.py"))
+    return Given(program, script, setup, oracle, never, jobs=2, timeout=None, devices=(), mode=None)
+
+
+def begun(given: Given, said: list[str], *, resume: bool = False) -> Start:
+    folder = given.script.path.with_suffix(".shrink")
+    with Journal.open(folder, original=given.program, seed=0, width=6, settings={}, resume=resume) as journal:
+        return lifting.begin(given, journal, said.append)
+
+
+def helped(folder: Path) -> Given:
+    (folder / "helper.py").write_text("def find(key):\n    return [1, 2, 3][key]\n")
+    return given(folder, HELPED, "exception:IndexError")
+
+
+def test_local_modules_come_into_the_file(tmp_path: Path) -> None:
+    start = begun(helped(tmp_path), [])
+    assert start.lifted and not start.alone
+    assert "def find" in start.program.text and "import helper" not in start.program.text
+    assert start.tries == {"cold": 2}
+    assert [run.captured for run in start.seen] == [None]
+
+
+def test_a_resumed_reduction_begins_alike_without_a_run(tmp_path: Path) -> None:
+    program = helped(tmp_path)
+    first = begun(program, [])
+    nowhere = replace(program, setup=replace(program.setup, python="/no/such/interpreter"))
+    again = begun(nowhere, [], resume=True)
+    assert (again.program.text, again.lifted, again.alone) == (first.program.text, True, False)
+    assert again.oracle == first.oracle and again.reference == first.reference
+    assert again.tries == {}
+
+
+def test_one_file_that_does_not_show_the_fault_is_not_taken(tmp_path: Path) -> None:
+    body = "import sys\n\n\ndef find(key):\n    if 'helper' in sys.modules:\n        [][key]\n"
+    (tmp_path / "helper.py").write_text(body)
+    said: list[str] = []
+    start = begun(given(tmp_path, HELPED, "exception:IndexError"), said)
+    assert not start.lifted and start.program.text == HELPED and start.oracle is not None
+    assert said == ["in one file with its modules (helper) the program does not show the fault"]
+
+
+def test_a_program_that_shows_no_fault_is_for_calibration_to_explain(tmp_path: Path) -> None:
+    start = begun(given(tmp_path, "print('well')\n", "exception:IndexError"), [])
+    assert (start.oracle, start.lifted, start.seen) == (None, False, ())
+
+
+def test_the_run_that_showed_the_fault_counts_for_calibration(tmp_path: Path) -> None:
+    start = begun(given(tmp_path, "[][7]\n", "exception:IndexError"), [])
+    assert not start.lifted and len(start.seen) == 1 and start.tries == {"cold": 1}
+
+
+@pytest.mark.parametrize("spec", ["differs:num_stages=1", "timeout", "script:./test.sh"])
+def test_what_needs_runs_of_its_own_kind_is_not_lifted(tmp_path: Path, spec: str) -> None:
+    (tmp_path / "test.sh").write_text("#!/bin/sh\nexit 0\n")
+    (tmp_path / "test.sh").chmod(0o755)
+    program = given(tmp_path, "raise SystemExit(1)\n", spec)
+    assert begun(replace(program, setup=replace(program.setup, python="/no/such/interpreter")), []).oracle is None
+
+
+@pytest.mark.parametrize("without", [{"skip": frozenset({"lift"})}, {"keep": frozenset({"f"})}, {"controls": True}])
+def test_the_user_may_forbid_it(tmp_path: Path, without: dict[str, object]) -> None:
+    program = replace(given(tmp_path, "def f():\n    [][7]\nf()\n", "exception:IndexError"), **without)  # type: ignore[arg-type]
+    assert begun(replace(program, setup=replace(program.setup, python="/no/such/interpreter")), []).oracle is None
+
+
+RECORD = {"kernel": "k", "trouble": "", "grid": [1], "arguments": [], "options": [], "definitions": []}
+
+
+@pytest.mark.parametrize(
+    ("run", "lifted"),
+    [
+        (Run("cold", 0, driver_error=716), True),
+        (Run("cold", None, signal=11), True),
+        (
+            Run("cold", 1, failure=Failure("AssertionError", "not close", traceback='  File "/x/test.py", line 1')),
+            False,
+        ),
+        (Run("cold", 1, failure=Failure("ValueError", "no", traceback='  File "/x/triton/runtime/jit.py"')), True),
+    ],
+)
+def test_only_what_a_launch_may_do_is_lifted(run: Run, lifted: bool) -> None:
+    assert lifting._in_a_launch(replace(run, captured={"launches": [RECORD]})) == lifted
+    assert not lifting._in_a_launch(replace(run, captured={"launches": []}))
+    assert not lifting._in_a_launch(run)
+
+
+def test_the_environment_that_the_program_sets_before_its_imports_comes_along() -> None:
+    text = lifting._setting((("TRITON_INTERPRET", "1"),), "import triton\n")
+    assert text == "import os\n\nos.environ['TRITON_INTERPRET'] = '1'\n\nimport triton\n"
+    assert lifting._setting((), "import triton\n") == "import triton\n"
