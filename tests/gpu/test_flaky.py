@@ -74,7 +74,8 @@ def reduced(folder: Path, chance: float) -> Result:
         if event.kind in ("accepted", "rolled back", "round"):
             tries = ", ".join(f"{count} {tier}" for tier, count in judge.tries.items())
             size = event.program.size.tokens
-            print(f"{chance} {time.monotonic() - started:5.0f} s {event.kind} {event.pass_name}: {size}; {tries}", flush=True)
+            at = f"{chance} {time.monotonic() - started:5.0f} s"
+            print(f"{at} {event.kind} {event.pass_name}: {size}; {tries}", flush=True)
 
     return reduce(path, options, say=lambda line: print(chance, line, flush=True), progress=show)
 
