@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 import os
 import re
 import shlex
@@ -148,6 +150,7 @@ def reduce(
     planning.check_python(options.python)
     chosen, options = _chosen(options)
     named = controls.chosen(options.controls, options.control_environment, options.control_patches, program)
+    _check_asked(named, chosen, options)
     setup = _setup(path, folder, options)
     jobs = _jobs(options)
     width = max(6, min(32, 3 * jobs))
@@ -244,7 +247,7 @@ def reduce(
         guarded=guarded.report(program, program.with_text(best)),
         slips=reduction.slips + len(reduction.drifts),
         rates=_rates(plan.rate, verified, runs),
-        **_evidence(evidence, guards, reduction),
+        **_evidence(evidence, reduction, guards=options.guards),
     )
     if not sound:
         raise FinalCheckFailed(
@@ -395,38 +398,19 @@ def _rates(rate: Rate | None, verified: int, runs: int) -> dict[str, str]:
     return {} if rate is None else {"the original": str(rate), "the repro": str(Rate(verified, runs))}
 
 
-def _evidence(evidence: Evidence | None, guards: Guards | None, reduction: Reduction) -> dict[str, Any]:
+def _evidence(evidence: Evidence | None, reduction: Reduction, *, guards: bool) -> dict[str, Any]:
     """The fields of a Result that say why this is the same fault."""
-    if evidence is None or guards is None:
-        return {"same": "nobody looked whether this is the same fault: the guards are off"}
+    if evidence is None:
+        why = "the oracle's script alone decides" if guards else "the guards are off"
+        return {"same": f"nobody looked whether this is the same fault: {why}"}
     fault, now = evidence.original, evidence.repro
-    known = [f"{one.control.name} {one.outcome.value}" for one in evidence.held]
-    parts = []
-    if fault is not None:
-        looked = now is not None and now.instruction
-        parts.append(
-            f"by the instruments ({now.instruction}, {now.space} memory)" if now is not None and looked else
-            "by class and message, in each accepted step"
-        )  # fmt: skip
-    if known:
-        parts.append(f"under controls: {', '.join(known)}")
-    slips = [f"{reduction.slips} steps refused by controls"] * bool(reduction.slips)
-    slips += [f"{len(reduction.drifts)} drifts undone"] * bool(reduction.drifts)
-    if evidence.difference:
-        same = f"NOT the same fault: {evidence.difference}"
-    elif fault is None:
-        same = "the original shows no fault of its own to compare: the oracle alone decides"
-    else:
-        same = "same fault: " + "; ".join([*parts, *slips])
-        if not known:
-            same += "; not known: no control makes the original pass"
     return {
         "fault": str(fault or ""),
         "fingerprint": {
             "original": asdict(fault) if fault else None,
             "repro": asdict(now) if now else None,
         },
-        "same": same,
+        "same": evidence.told(slips=reduction.slips, drifts=len(reduction.drifts)),
         "controls": {one.control.name: f"{one.outcome.value}: {one.why}" for one in evidence.controls},
         "held": {one.control.name: f"{one.outcome.value}: {one.why}" for one in evidence.held},
     }
@@ -460,9 +444,11 @@ def _may_lift(plan: planning.Plan, options: Options) -> bool:
 def _perturbed(plan: planning.Plan, program: Program, journal: Journal) -> planning.Plan:
     """A flaky fault made likelier, if something does so; the same thing in a resumed reduction."""
     known = journal.recall_perturbed()
+    if known == {}:  # nothing did
+        return plan
     plan = planning.perturbed(plan, program.text, perturbing.Variant(**known) if known else None)
-    if plan.variant and not known:
-        journal.perturbed(asdict(plan.variant))
+    if plan.rate and known is None:
+        journal.perturbed(asdict(plan.variant) if plan.variant else {})
     return plan
 
 
@@ -487,11 +473,12 @@ def _lifts(program: Program, judge: Judge, plan: planning.Plan, say: Say) -> Cal
 
 def _chosen(options: Options) -> tuple[Oracle | None, Options]:
     """The oracle asked for, and the options that it leaves."""
+    _check_numbers(options)
     chosen = _oracle(options, Path.cwd())
     _check_limit(chosen, options)
+    if chosen is not None and options.arch is not None and (chosen.sanitizer or chosen.twins):
+        raise UsageError(f"--oracle {chosen.spec} needs a GPU, and --arch launches nothing")
     if chosen is not None and chosen.sanitizer:
-        if options.arch is not None:
-            raise UsageError(f"--oracle sanitizer:{chosen.sanitizer} needs a GPU, and --arch launches nothing")
         sanitizer.required(chosen.sanitizer, options.python, {**os.environ, **options.environment})
         options = replace(options, mode="cold")
     return chosen, options
@@ -502,6 +489,26 @@ def _check_limit(chosen: Oracle | None, options: Options) -> None:
         raise UsageError(
             "--oracle timeout asks for a program that does not end within --timeout: give that, in seconds"
         )
+
+
+def _check_asked(named: Sequence[controls.Control], chosen: Oracle | None, options: Options) -> None:
+    """Raises UsageError where the controls that the user named would not be asked."""
+    if named and not options.guards:
+        raise UsageError(f"--no-guards leaves all controls out, {named[0].name} too: choose one")
+    if named and chosen is not None and not chosen.needs_run:
+        raise UsageError(
+            f"--oracle {chosen.spec} runs the program itself, where no control can be turned: leave {named[0].name} "
+            "out, or name the fault with another --oracle beside it"
+        )
+
+
+def _check_numbers(options: Options) -> None:
+    """Raises UsageError for a number out of its range. "nan" is in all of click's."""
+    for name, value in (("--timeout", options.timeout), ("--max-time", options.max_time)):
+        if value is not None and not 0 < value < math.inf:
+            raise UsageError(f"{name} {value:g}: give a number of seconds above 0")
+    if not 0 < options.confidence < 1:
+        raise UsageError(f"--confidence {options.confidence:g}: give a number from 0.5 to below 1")
 
 
 def _check_kept(program: Program, options: Options) -> None:
@@ -589,10 +596,15 @@ def _settings(options: Options) -> dict[str, Any]:
         "cwd": options.cwd,
         "keep": sorted(options.keep),
         "skip": sorted(options.skip),
-        "controls": [*options.controls, *options.control_environment, *map(str, options.control_patches)],
+        "controls": [*options.controls, *options.control_environment, *map(_with_digest, options.control_patches)],
         "guards": options.guards,
         "confidence": options.confidence,
     }
+
+
+def _with_digest(file: Path) -> str:
+    """A file by its name and its content, which may change until the reduction is resumed."""
+    return f"{file} {hashlib.sha256(file.read_bytes()).hexdigest()[:12]}"
 
 
 def _found(plan: planning.Plan) -> list[str]:
@@ -651,7 +663,8 @@ def _command(output: Path, options: Options, plan: planning.Plan) -> str:
     """The command that shows the fault: plain `python FILE` wherever that can show it."""
     shown = os.path.relpath(output)
     settings = [f"{key}={value}" for key, value in options.environment.items()]
-    if options.arch is None and not (plan.oracle.needs_text or plan.oracle.wants or plan.oracle.twins):
+    oracle = plan.oracle
+    if options.arch is None and not (oracle.needs_text or oracle.wants or oracle.twins or oracle.sanitizer):
         python = options.python if options.python != sys.executable else "python"
         plain = shlex.join([*(["env", *settings] if settings else []), python, shown, *options.argv])
         if options.cwd is None:

@@ -98,8 +98,9 @@ class Journal:
         try:
             lines = [] if restart else _whole_lines(log)
             if lines and not resume:
-                # Only a header: the original did not show its fault, or the tool ended before the search.
-                if len(lines) == 1 or any(line.get("event") == "end" for line in lines):
+                # The original did not show its fault, or the tool ended before the search; or it ended well.
+                begun = any(line.get("event", "perturbed") != "perturbed" for line in lines)
+                if not begun or any(line.get("event") == "end" for line in lines):
                     lines = []
                 else:
                     raise UsageError(
@@ -248,7 +249,8 @@ class Journal:
         return self._perturbed
 
     def perturbed(self, variant: Mapping[str, Any]) -> None:
-        """Keep the perturbation of a flaky original: chance chose it, and may choose another one next time."""
+        """Keep the perturbation of a flaky original: chance chose it, and may choose another one next time. Empty where
+        none helped."""
         self._perturbed = dict(variant)
         self._write({"event": "perturbed", "variant": self._perturbed})
 
