@@ -365,7 +365,7 @@ def _tell(result: Result, file: Path, command: Command | None) -> None:
 
 
 class _Interrupt:
-    """The first Ctrl-C asks the search to stop at the next wave, the second ends it at once.
+    """The first Ctrl-C asks the search to stop at the next wave, the second ends it without a check.
 
     Before the search there is nothing to save, and the original may take minutes: the first one ends all.
     """
@@ -382,7 +382,7 @@ class _Interrupt:
             os._exit(130)  # threads wait for the original to end; the processes of the lanes die with us
         if self.count > 1:
             raise KeyboardInterrupt
-        self.say("stopping after the tries under way, then the result is checked; Ctrl-C again ends at once")
+        self.say("stopping after the tries under way, then the result is checked; Ctrl-C again leaves out the check")
 
     def asked(self) -> bool:
         self.searching = True

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from shrinkray_gpu.evidence.controls import Control, Controls, Outcome, Tried, refuse
 from shrinkray_gpu.judge import Judge
@@ -25,9 +23,10 @@ from shrinkray_gpu.runner.run import Run
 CONTROLLED = "by the controls: "
 WITHOUT_CODE = ", and its kernels do not hold that instruction"
 
-T = TypeVar("T")
 Examine = Callable[[str], Fault | None]
 """The Fault of a program's text by the instruments there are; None if it shows none in that run."""
+Check = Callable[[str, Run], Verdict | None]
+"""See `Judge.check`."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +41,30 @@ class Evidence:
     """How the controls fared on the original."""
     held: tuple[Tried, ...]
     """How those that made the original pass fare on the repro."""
+
+    def told(self, *, slips: int = 0, drifts: int = 0) -> str:
+        """Why this is the same fault, and what is not known of it. `slips` and `drifts` were met and undone."""
+        for one in self.held:
+            if one.outcome is Outcome.FAULTS:
+                return f"NOT the same fault: the control {one.control.name} makes the original pass, not the repro"
+        if self.difference:
+            return f"NOT the same fault: {self.difference}"
+        if self.original is None:
+            return "the original shows no fault of its own to compare: the oracle alone decides"
+        seen = self.repro is not None and self.repro.instruction
+        known, unknown = ["by class and message, in each accepted step"], []
+        if self.repro is not None and seen:
+            known = [f"by the instruments ({self.repro.instruction}, {self.repro.space} memory)"]
+        elif self.original.instruction:
+            unknown = ["the instruments told the instruction of the original's fault, and not that of the repro's"]
+        if passes := [one.control.name for one in self.held if one.outcome is Outcome.PASSES]:
+            known.append(f"under controls: {', '.join(f'{name} passes' for name in passes)}")
+        lame = [one.control.name for one in self.held if one.outcome is Outcome.NOT_APPLICABLE]
+        unknown += [f"{name} is not applicable to the repro" for name in lame]
+        if not self.held:
+            unknown.append("no control makes the original pass")
+        known += [f"{slips} steps refused by controls"] * bool(slips) + [f"{drifts} drifts undone"] * bool(drifts)
+        return "; ".join([f"same fault: {'; '.join(known)}", *(f"not known: {each}" for each in unknown)])
 
 
 class Guards:
@@ -65,9 +88,9 @@ class Guards:
         self.examine = examine
         self.flaky = judge.repeats is not None
         self.chosen = tuple(chosen)
-        self.seconds = 0.0
-        """Of work beside the search, all threads together."""
         self.tightened: list[str] = []
+        """What drifts taught the everyday test, in words."""
+        self._checks: list[Check] = []
         self._lock = threading.Lock()
         self._faults: dict[str, Future[Fault | None]] = {}
         self._original = original
@@ -84,7 +107,7 @@ class Guards:
         self._controls = tuple(dict.fromkeys((*chosen, *standard)))
         self._dear = frozenset(one for one in standard if not one.way.cheap and one not in chosen)
         """Controls that need a process of their own, some seconds: asked with the fingerprints, not at each step."""
-        self._tried = [self._first.submit(self._attempt, one, original.text) for one in self._controls]
+        self._tried = [self._first.submit(controls.attempt, one, original.text) for one in self._controls]
         if examine is not None:
             self._fault_of(original.text)
 
@@ -103,21 +126,29 @@ class Guards:
     def drifted(self, verdict: Verdict) -> None:
         """Tighten the everyday test by the cheapest instrument that tells this verdict's fault from the original's.
 
-        All that decides is in the verdict, so that a resumed reduction, which reads it in the journal, does the same.
+        All that decides is in the verdicts, so that a resumed reduction, which has them in the journal, does the same.
         """
         self.judge.forget()
         if verdict.why.startswith(CONTROLLED):
-            self.tightened.append("each candidate that faults is tried under all controls")
-            self.judge.check = self._check_controls
-        elif verdict.why.endswith(WITHOUT_CODE):
-            self.tightened.append("kernels must hold the instruction")
+            self._tighten("each candidate that faults is tried under all controls", self._check_controls)
+        elif verdict.why.endswith(WITHOUT_CODE) and self._check_code not in self._checks:
             self._deliver_code()
-            self.judge.check = self._check_code
+            self._tighten("kernels must hold the instruction", self._check_code)
         else:
-            self.tightened.append("each candidate that faults is looked at by the instruments")
-            self.judge.check = self._check_fingerprint
+            self._tighten("each candidate that faults is looked at by the instruments", self._check_fingerprint)
 
     # The everyday test, tightened
+
+    def _tighten(self, how: str, check: Check) -> None:
+        """One check more, beside those that earlier drifts brought: what these see, the new one need not."""
+        if check not in self._checks:
+            self._checks.append(check)
+            self.tightened.append(how)
+        self.judge.check = self._check
+
+    def _check(self, source: str, run: Run) -> Verdict | None:
+        verdicts = (check(source, run) for check in self._checks)
+        return next((verdict for verdict in verdicts if verdict is not None), None)
 
     def _check_code(self, source: str, run: Run) -> Verdict | None:
         wanted = self.fault
@@ -199,16 +230,13 @@ class Guards:
         for threads in (self._answers, self._guards, self._instruments, self._first):
             threads.shutdown(wait=True, cancel_futures=True)
 
-    def _attempt(self, control: Control, source: str) -> Tried:
-        return self._timed(lambda: self.controls.attempt(control, source))
-
     def _guard(self, source: str) -> Verdict:
         return self._held(source, self._active(frozenset(self._controls) - self._dear))
 
     def _held(self, source: str, controls: tuple[Control, ...]) -> Verdict:
         if not controls:
             return shows("no control to check")
-        return self._timed(lambda: self.stepwise.guard(source, controls))
+        return self.stepwise.guard(source, controls)
 
     def _identify(self, source: str) -> Verdict:
         verdict = self._fingerprint(source) if self.examine is not None else shows("no instrument to ask")
@@ -241,16 +269,9 @@ class Guards:
         with self._lock:
             known = self._faults.get(source)
             if known is None:
-                known = self._instruments.submit(self._timed, lambda: examine(source))
+                known = self._instruments.submit(examine, source)
                 self._faults[source] = known
             return known
-
-    def _timed(self, work: Callable[[], T]) -> T:
-        started = time.monotonic()
-        try:
-            return work()
-        finally:
-            self.seconds += time.monotonic() - started
 
 
 def _holds(sass: str, instruction: str) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from typing import Any
 from shrinkray_gpu import plan as planning
 from shrinkray_gpu.commands import Command
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.evidence.controls import Control
 from shrinkray_gpu.oracle import Oracle, all_of, parse
 from shrinkray_gpu.oracle.same import same_fault
 from shrinkray_gpu.reduction.program import Program, read_program
@@ -88,11 +91,12 @@ def program_of(path: Path, options: Options) -> Program:
 
 def chosen_oracle(options: Options) -> tuple[Oracle | None, Options]:
     """The oracle asked for, and the options that it leaves."""
+    _check_numbers(options)
     chosen = _oracle(options, Path.cwd())
     _check_limit(chosen, options)
+    if chosen is not None and options.arch is not None and (chosen.sanitizer or chosen.twins):
+        raise UsageError(f"--oracle {chosen.spec} needs a GPU, and --arch launches nothing")
     if chosen is not None and chosen.sanitizer:
-        if options.arch is not None:
-            raise UsageError(f"--oracle sanitizer:{chosen.sanitizer} needs a GPU, and --arch launches nothing")
         sanitizer.required(chosen.sanitizer, options.python, {**os.environ, **options.environment})
         options = replace(options, mode="cold")
     return chosen, options
@@ -103,6 +107,26 @@ def _check_limit(chosen: Oracle | None, options: Options) -> None:
         raise UsageError(
             "--oracle timeout asks for a program that does not end within --timeout: give that, in seconds"
         )
+
+
+def check_asked(named: Sequence[Control], chosen: Oracle | None, options: Options) -> None:
+    """Raises UsageError where the controls that the user named would not be asked."""
+    if named and not options.guards:
+        raise UsageError(f"--no-guards leaves all controls out, {named[0].name} too: choose one")
+    if named and chosen is not None and not chosen.needs_run:
+        raise UsageError(
+            f"--oracle {chosen.spec} runs the program itself, where no control can be turned: leave {named[0].name} "
+            "out, or name the fault with another --oracle beside it"
+        )
+
+
+def _check_numbers(options: Options) -> None:
+    """Raises UsageError for a number out of its range. "nan" is in all of click's."""
+    for name, value in (("--timeout", options.timeout), ("--max-time", options.max_time)):
+        if value is not None and not 0 < value < math.inf:
+            raise UsageError(f"{name} {value:g}: give a number of seconds above 0")
+    if not 0 < options.confidence < 1:
+        raise UsageError(f"--confidence {options.confidence:g}: give a number from 0.5 to below 1")
 
 
 def check_kept(program: Program, options: Options) -> None:
@@ -190,7 +214,7 @@ def settings_of(options: Options) -> dict[str, Any]:
         "cwd": options.cwd,
         "keep": sorted(options.keep),
         "skip": sorted(options.skip),
-        "controls": [*options.controls, *options.control_environment, *map(str, options.control_patches)],
+        "controls": [*options.controls, *options.control_environment, *map(_with_digest, options.control_patches)],
         "guards": options.guards,
         "confidence": options.confidence,
     }
@@ -198,3 +222,8 @@ def settings_of(options: Options) -> dict[str, Any]:
 
 def jobs_of(options: Options) -> int:
     return options.jobs or os.cpu_count() or 1
+
+
+def _with_digest(file: Path) -> str:
+    """A file by its name and its content, which may change until the reduction is resumed."""
+    return f"{file} {hashlib.sha256(file.read_bytes()).hexdigest()[:12]}"

@@ -46,6 +46,8 @@ ALIKE = 3
 """Runs that end in one and the same other fault: that is no chance, and most likely the oracle is wrong."""
 CHECKS = 5
 """Lane runs more of a program that always faulted so far."""
+RARER = 0.1
+"""Reused contexts that show a fault more rarely than fresh ones, beyond what chance does this often, are not used."""
 LESS = 0.01
 """Lanes that show a fault so rarely that chance would do it with no more than this do not stand for cold processes."""
 
@@ -446,7 +448,7 @@ def _reusing(plan: Plan, source: str) -> Plan:
         return replace(plan, mode="warm", why=why)
     if plan.rate is not None and len(reused) >= 20:
         warm = Rate(sum(reused), len(reused))
-        if warm.estimate >= 0.75 * plan.rate.estimate:
+        if by_chance(warm, plan.rate) >= RARER:
             why = f"the fault shows as often in contexts that other programs used before ({warm})"
             return replace(plan, mode="warm", why=why)
     plan.pool.reuse = False

@@ -22,6 +22,7 @@ from shrinkray_gpu.options import Options as Options
 from shrinkray_gpu.options import (
     Say,
     adopting,
+    check_asked,
     check_kept,
     check_writable,
     chosen_oracle,
@@ -76,6 +77,7 @@ def reduce(
     planning.check_python(options.python)
     chosen, options = chosen_oracle(options)
     named = controls.chosen(options.controls, options.control_environment, options.control_patches, program)
+    check_asked(named, chosen, options)
     given = _given(path, program, options, chosen, setup_of(path, folder, options), say)
     width = max(6, min(32, 3 * given.jobs))
     with Journal.open(
@@ -133,7 +135,7 @@ def reduce(
         guarded=guarded.report(program, program.with_text(best)),
         slips=reduction.slips + len(reduction.drifts),
         rates=rates_of(plan.rate, verified, runs),
-        **evidence_of(evidence, guards, reduction),
+        **evidence_of(evidence, reduction, guards=options.guards),
     )
     if not stands:
         raise FinalCheckFailed(
@@ -388,9 +390,11 @@ def _first_fingerprint(plan: planning.Plan) -> int:
 def _perturbed(plan: planning.Plan, program: Program, journal: Journal) -> planning.Plan:
     """A flaky fault made likelier, if something does so; the same thing in a resumed reduction."""
     known = journal.recall_perturbed()
+    if known == {}:  # nothing did
+        return plan
     plan = planning.perturbed(plan, program.text, perturbing.Variant(**known) if known else None)
-    if plan.variant and not known:
-        journal.perturbed(asdict(plan.variant))
+    if plan.rate and known is None:
+        journal.perturbed(asdict(plan.variant) if plan.variant else {})
     return plan
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from shrinkray_gpu import plan as planning
 from shrinkray_gpu.evidence.finds import Context, Find
-from shrinkray_gpu.guarding import Evidence, Guards
+from shrinkray_gpu.guarding import Evidence
 from shrinkray_gpu.options import Options
 from shrinkray_gpu.oracle.statistics import Rate
 from shrinkray_gpu.reduction.engine import Reduction
@@ -72,38 +72,19 @@ def rates_of(rate: Rate | None, verified: int, runs: int) -> dict[str, str]:
     return {} if rate is None else {"the original": str(rate), "the repro": str(Rate(verified, runs))}
 
 
-def evidence_of(evidence: Evidence | None, guards: Guards | None, reduction: Reduction) -> dict[str, Any]:
+def evidence_of(evidence: Evidence | None, reduction: Reduction, *, guards: bool) -> dict[str, Any]:
     """The fields of a Result that say why this is the same fault."""
-    if evidence is None or guards is None:
-        return {"same": "nobody looked whether this is the same fault: the guards are off"}
+    if evidence is None:
+        why = "the oracle's script alone decides" if guards else "the guards are off"
+        return {"same": f"nobody looked whether this is the same fault: {why}"}
     fault, now = evidence.original, evidence.repro
-    known = [f"{one.control.name} {one.outcome.value}" for one in evidence.held]
-    parts = []
-    if fault is not None:
-        looked = now is not None and now.instruction
-        parts.append(
-            f"by the instruments ({now.instruction}, {now.space} memory)" if now is not None and looked else
-            "by class and message, in each accepted step"
-        )  # fmt: skip
-    if known:
-        parts.append(f"under controls: {', '.join(known)}")
-    slips = [f"{reduction.slips} steps refused by controls"] * bool(reduction.slips)
-    slips += [f"{len(reduction.drifts)} drifts undone"] * bool(reduction.drifts)
-    if evidence.difference:
-        same = f"NOT the same fault: {evidence.difference}"
-    elif fault is None:
-        same = "the original shows no fault of its own to compare: the oracle alone decides"
-    else:
-        same = "same fault: " + "; ".join([*parts, *slips])
-        if not known:
-            same += "; not known: no control makes the original pass"
     return {
         "fault": str(fault or ""),
         "fingerprint": {
             "original": asdict(fault) if fault else None,
             "repro": asdict(now) if now else None,
         },
-        "same": same,
+        "same": evidence.told(slips=reduction.slips, drifts=len(reduction.drifts)),
         "controls": {one.control.name: f"{one.outcome.value}: {one.why}" for one in evidence.controls},
         "held": {one.control.name: f"{one.outcome.value}: {one.why}" for one in evidence.held},
     }
@@ -131,9 +112,10 @@ def command_of(output: Path, options: Options, plan: planning.Plan) -> str:
     """The command that shows the fault: plain `python FILE` wherever that can show it."""
     shown = os.path.relpath(output)
     settings = [f"{key}={value}" for key, value in options.environment.items()]
-    if options.arch is None and not (plan.oracle.needs_text or plan.oracle.wants or plan.oracle.twins):
+    oracle, argv = plan.oracle, plan.pool.script.argv
+    if options.arch is None and not (oracle.needs_text or oracle.wants or oracle.twins or oracle.sanitizer):
         python = options.python if options.python != sys.executable else "python"
-        plain = shlex.join([*(["env", *settings] if settings else []), python, shown, *options.argv])
+        plain = shlex.join([*(["env", *settings] if settings else []), python, shown, *argv])
         if options.cwd is None:
             return plain
         return f"cd {shlex.quote(str(options.cwd))} && {plain.replace(shown, str(output))}"
@@ -144,7 +126,7 @@ def command_of(output: Path, options: Options, plan: planning.Plan) -> str:
     words += ["--python", options.python] if options.python != sys.executable else []
     words += ["--cwd", str(options.cwd)] if options.cwd is not None else []
     words += [word for setting in settings for word in ("--env", setting)]
-    return shlex.join([*words, *(["--", *options.argv] if options.argv else [])])
+    return shlex.join([*words, *(["--", *argv] if argv else [])])
 
 
 def context_of(path: Path, plan: planning.Plan, options: Options) -> Context:

@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,13 @@ import pytest
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence import examine
-from shrinkray_gpu.evidence.controls import Control, Controls, Outcome
-from shrinkray_gpu.guarding import CONTROLLED, WITHOUT_CODE, Guards
+from shrinkray_gpu.evidence.controls import Control, Controls, Outcome, Tried
+from shrinkray_gpu.guarding import CONTROLLED, WITHOUT_CODE, Evidence, Guards
 from shrinkray_gpu.judge import Judge
 from shrinkray_gpu.oracle import Answer, Fault, Verdict, parse
 from shrinkray_gpu.oracle.fault import Reference
 from shrinkray_gpu.oracle.statistics import Rate
+from shrinkray_gpu.oracle.verdict import lacks
 from shrinkray_gpu.plan import Plan, make
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.repeating import Repeated
@@ -181,6 +183,59 @@ def test_where_it_does_not_each_is_looked_at(guarded: Guarded, judge: Judge, loo
     assert guards.tightened == ["each candidate that faults is looked at by the instruments"]
     assert judge.judge(ALIGNED) == drift
     assert judge.judge(REPRO).faults
+
+
+def test_a_second_drift_adds_a_check_and_takes_none_away(guarded: Guarded, judge: Judge, look: Look) -> None:
+    plays = Plays(("other = 1\n", CALM))
+    guards = guarded(standard=(CALM,), controls=plays.controls, examine=look)
+    by_code, by_control = lacks(f"another fault{WITHOUT_CODE}"), lacks(f"{CONTROLLED}CALM=1 still faults")
+    guards.drifted(by_code)
+    guards.drifted(by_control)
+    assert judge.check is not None
+    assert judge.check(HARMLESS, passing()) == lacks("another fault: no UTMALDG in its kernels")
+    guards.drifted(by_control)
+    guards.drifted(by_code)
+    assert guards.tightened == [
+        "kernels must hold the instruction",
+        "each candidate that faults is tried under all controls",
+        "each candidate that faults is looked at by the instruments",
+    ], "code that was asked for and did not tell them apart is not asked for again"
+
+
+STICKY = Fault("device", "misaligned address", "kernel", 716)
+SEEN = replace(STICKY, instruction="UTMALDG", space="shared")
+
+
+def held(outcome: Outcome, name: str = "num_stages=1") -> Tried:
+    return Tried(control(name), outcome, "")
+
+
+@pytest.mark.parametrize(
+    ("evidence", "told"),
+    [
+        (
+            Evidence(SEEN, SEEN, "", (), (held(Outcome.PASSES),)),
+            "same fault: by the instruments (UTMALDG, shared memory); under controls: num_stages=1 passes",
+        ),
+        (
+            Evidence(SEEN, SEEN, "", (), (held(Outcome.PASSES, "serial"), held(Outcome.FAULTS))),
+            "NOT the same fault: the control num_stages=1 makes the original pass, not the repro",
+        ),
+        (
+            Evidence(SEEN, None, "", (), (held(Outcome.NOT_APPLICABLE),)),
+            "same fault: by class and message, in each accepted step; not known: the instruments told the instruction "
+            "of the original's fault, and not that of the repro's; not known: num_stages=1 is not applicable to the "
+            "repro",
+        ),
+        (
+            Evidence(STICKY, None, "", (held(Outcome.FAULTS),), ()),
+            "same fault: by class and message, in each accepted step; not known: no control makes the original pass",
+        ),
+        (Evidence(SEEN, STICKY, "the class is another", (), ()), "NOT the same fault: the class is another"),
+    ],
+)
+def test_what_is_told_of_the_evidence(evidence: Evidence, told: str) -> None:
+    assert evidence.told() == told
 
 
 def test_each_program_is_looked_at_once(guarded: Guarded) -> None:

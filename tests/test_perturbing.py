@@ -7,11 +7,17 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from shrinkray_gpu import plan as planning
+from shrinkray_gpu import reducing
 from shrinkray_gpu.oracle.statistics import Rate
 from shrinkray_gpu.perturbing import TITLE, Variant, applied, choose, variants
+from shrinkray_gpu.reduction.journal import Journal
+from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import preamble
 
 ON_GPU = '''\
@@ -151,3 +157,23 @@ def test_one_that_loses_the_fault_is_soon_given_up() -> None:
 def test_a_sure_fault_needs_none() -> None:
     drawn = Drawn({})
     assert choose(ON_GPU, Rate(40, 40), drawn) is None and drawn.runs == 0
+
+
+@pytest.mark.parametrize("chosen", [None, Variant("poison", "text", "free memory is poisoned", "lines")])
+def test_a_resumed_reduction_does_not_choose_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: Variant | None
+) -> None:
+    """Chance chose, and that costs minutes: another choice would be another course."""
+    asked: list[Variant | None] = []
+
+    def perturbed(plan: Any, source: str, known: Variant | None) -> Any:
+        asked.append(known)
+        return SimpleNamespace(rate=plan.rate, variant=known or chosen)
+
+    monkeypatch.setattr(planning, "perturbed", perturbed)
+    plan: Any = SimpleNamespace(rate=Rate(3, 10), variant=None)
+    program = Program.from_text(ON_CPU, "failing.py")
+    for resume in (False, True):
+        with Journal.open(tmp_path, original=program, seed=0, width=1, settings={}, resume=resume) as journal:
+            assert reducing._perturbed(plan, program, journal).variant == chosen
+    assert asked == ([None] if chosen is None else [None, chosen])

@@ -26,7 +26,7 @@ def is_diff(text: str) -> bool:
 
 def hunks(diff: str, file: str) -> tuple[Hunk, ...]:
     """The hunks of a diff of one file. `file` is the diff's own name, for complaints. Raises UsageError."""
-    lines = diff.replace("\r\n", "\n").split("\n")
+    lines = diff.replace("\r\n", "\n").removesuffix("\n").split("\n")
     found: list[Hunk] = []
     targets: list[str] = []
     at = 0

@@ -25,7 +25,7 @@ from shrinkray_gpu.runner import coredump, disassembly, sanitizer, toolkit
 from shrinkray_gpu.runner.coredump import Dump
 from shrinkray_gpu.runner.disassembly import Instruction
 from shrinkray_gpu.runner.lanes import Setup
-from shrinkray_gpu.runner.pool import Script
+from shrinkray_gpu.runner.pool import COLD, Script
 from shrinkray_gpu.runner.run import Compile, Launch, Run
 from shrinkray_gpu.runner.sanitizer import Record
 
@@ -108,20 +108,22 @@ def examine(
     setup: Setup,
     *,
     seconds: float,
+    extra: float = COLD,
     ask: Iterable[str] = instruments.USUAL,
     intermittent: bool = False,
     told_versions: bool = True,
 ) -> Evidence:
     """Run the program once, and once more for each instrument in `ask` that its fault calls for.
 
-    `intermittent`: it does not fault in every run, so that instruments are asked though this one ended well.
+    A plain run may take `seconds`, and `extra` for its imports. `intermittent`: it does not fault in every run, so that
+    instruments are asked though this one ended well.
     """
     asked = frozenset(ask) | (instruments.INTERMITTENT if intermittent else frozenset())
     with (
         tempfile.TemporaryDirectory(dir=setup.scratch, ignore_cleanup_errors=True) as folder,
         ThreadPoolExecutor() as threads,
     ):
-        subject = Subject(text, script, setup, seconds, Path(folder))
+        subject = Subject(text, script, setup, seconds, Path(folder), extra)
         # Beside the first run, which nearly always says that they are called for: each takes seconds of a process.
         beside = _begun(subject, asked, threads) if subject.gpu else {}
         run, about = instruments.cold(subject, instruments.WANTS if CODE in asked else ())

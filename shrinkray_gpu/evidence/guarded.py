@@ -6,11 +6,14 @@ Program's size, which the search keeps down; here they are told with their lines
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import NamedTuple
 
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.size import Lack, exposures
+
+_LIBRARIES = re.compile(r"\b(?:torch|triton)\b")
 
 
 class Unguarded(NamedTuple):
@@ -39,8 +42,11 @@ def unguarded(program: Program) -> tuple[Unguarded, ...]:
 
 
 def report(original: Program, repro: Program) -> str:
-    """One or two sentences for the summary: what is guarded, what is not, and whether the original was."""
+    """One or two sentences for the summary: what is guarded, what is not, and whether the original was. Nothing of a
+    program without tensors or kernels, which has nothing to guard."""
     places = unguarded(repro)
+    if not places and not any(_LIBRARIES.search(region.text) for region in repro.regions):
+        return ""
     if not places:
         return "guarded: masks, bounds and initialised inputs are all in place"
     before = Counter(place.lack for place in unguarded(original))

@@ -32,6 +32,7 @@ WANTS = ("ttgir", "llir", "ptx", "cubin", "lines")
 PRESENT, MISSING, SKIPPED = "present", "missing", "not asked"
 SLOWER = 4.0
 """How much longer than a plain run one under the sanitizer may take."""
+_AT_WORK = {"device": ", and the GPU is still at work", "host": ", and the host is at work, the GPU is not"}
 NO_GPU = "needs the real GPU: run this where there is one, without --arch"
 
 
@@ -57,6 +58,8 @@ class Subject:
     """That a plain run may take."""
     folder: Path
     """For caches and dumps of this examination alone."""
+    extra: float = COLD
+    """Seconds more, for imports."""
 
     @property
     def gpu(self) -> bool:
@@ -77,7 +80,7 @@ def cold(subject: Subject, wants: tuple[str, ...]) -> tuple[Run, Said]:
     count = len(run.launches)
     launched = f"{count} launches, the last of {last}" if count > 1 else f"launch of {last}" if last else "no launch"
     said = f"{who} {cuda_errors.by_code(code)}" if code else run.trouble or speech.ending(run)
-    return run, Said(RUN, PRESENT, f"{said}; {launched}", seconds)
+    return run, Said(RUN, PRESENT, f"{said}{_AT_WORK.get(run.hanging, '')}; {launched}", seconds)
 
 
 def static(subject: Subject, run: Run | None) -> tuple[Run | None, Said]:
@@ -110,7 +113,7 @@ def dumped(subject: Subject) -> tuple[Dump | None, Said]:
         environment={**subject.environment, **coredump.environment(core)},
         cwd=subject.script.cwd,
         scratch=subject.folder,
-        seconds=subject.seconds + COLD,
+        seconds=subject.seconds + subject.extra,
         prefix=coredump.NO_HOST_DUMP,
     )
     tool = coredump.find(subject.setup.python, subject.environment)
@@ -144,7 +147,7 @@ def sanitized(subject: Subject, tool: str) -> tuple[tuple[Record, ...], Said]:
         environment=subject.environment,
         cwd=subject.script.cwd,
         scratch=subject.folder,
-        seconds=SLOWER * subject.seconds + COLD,
+        seconds=SLOWER * subject.seconds + subject.extra,
     )
     if run.trouble:
         return (), Said(tool, MISSING, run.trouble, run.seconds)
@@ -169,7 +172,7 @@ def instructions(compile: Compile, tool: Path | None) -> tuple[Instruction, ...]
 
 def _watched(subject: Subject, script: Script, setup: Setup) -> tuple[Run, float]:
     started = time.monotonic()
-    pool = Pool(script, setup, mode="cold", jobs=1, seconds=subject.seconds)
+    pool = Pool(script, setup, mode="cold", jobs=1, seconds=subject.seconds, extra=subject.extra)
     try:
         return pool.cold(subject.text), time.monotonic() - started
     finally:

@@ -51,8 +51,8 @@ def read(file: Path, original: str, script: str) -> Patch:
     try:
         ast.parse(patched)
     except (SyntaxError, ValueError) as error:
-        line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
-        raise UsageError(f"--control-patch {file}: with it {script} is not Python any more ({error}{line})") from error
+        why = f"{error.msg}, line {error.lineno}" if isinstance(error, SyntaxError) else error
+        raise UsageError(f"--control-patch {file}: with it {script} is not Python any more ({why})") from error
     if words(patched) == words(original):
         raise UsageError(
             f"--control-patch {file}: it changes only comments and spacing in {script}, and no fault vanishes by that"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from signal import SIGKILL
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..errors import UsageError
 from ..runner.run import Run
 from ..runner.ways import Way
 from . import speech
@@ -170,6 +171,9 @@ def all_of(oracles: Iterable[Oracle], rejects: Iterable[Oracle] = ()) -> Oracle:
     if len(required) == 1 and not rejected:
         return required[0]
     both = required + rejected
+    tools = dict.fromkeys(one.sanitizer for one in both if one.sanitizer)
+    if len(tools) > 1:
+        raise UsageError(f"a program runs under one tool of compute-sanitizer at a time: choose {' or '.join(tools)}")
     return All(
         spec=" and ".join([*(one.spec for one in required), *(f"not {one.spec}" for one in rejected)]),
         hint="; ".join(one.hint for one in both if one.hint),
@@ -177,7 +181,7 @@ def all_of(oracles: Iterable[Oracle], rejects: Iterable[Oracle] = ()) -> Oracle:
         wants=frozenset().union(*(one.wants for one in both)),
         static=any(one.static for one in both),
         twins=tuple(dict.fromkeys(way for one in both for way in one.twins)),
-        sanitizer=next((one.sanitizer for one in both if one.sanitizer), ""),
+        sanitizer=next(iter(tools), ""),
         limit=next((one.limit for one in both if one.limit is not None), None),
         alone=any(one.alone for one in both),
         asserts=any(one.asserts for one in both),

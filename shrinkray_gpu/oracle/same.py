@@ -51,12 +51,6 @@ class Same(Oracle):
         bound = shown if shown is not None and inner.binds(shown.fault) else None
         return self._with(inner=inner, reference=bound, short_of_memory=inner.short_of_memory, warning=inner.warning)
 
-    def bound_to(self, fault: Fault) -> Same:
-        """The same, with what the instruments added to the original's Fault."""
-        if self.reference is None:
-            return self
-        return self._with(reference=dataclasses.replace(self.reference, fault=fault))
-
 
 def same_fault(oracle: Oracle, *, strict: bool = True) -> Same:
     """The oracle, to be bound to the original's Fault by calibration."""

@@ -124,7 +124,8 @@ class Confirmations:
         for index, asked in doubtful:
             verdict = self.asking.finish(asked)
             answers[index] = verdict.faults if verdict.known else None
-            (self.trusted if verdict.faults else self.refuted).add(candidates[index].key)
+            if verdict.known:
+                (self.trusted if verdict.faults else self.refuted).add(candidates[index].key)
 
     def _ask_later(self, considered: int, *, quick: bool) -> None:
         self._out = self._start(self.line.last.program, quick=quick), quick

@@ -100,7 +100,7 @@ class Journal:
             lines = [] if restart else _whole_lines(log)
             if lines and not resume:
                 # The original did not show its fault, or the tool ended before the search; or it ended well.
-                begun = any(line.get("event", "lifting") != "lifting" for line in lines)
+                begun = any(line.get("event", "lifting") not in ("lifting", "perturbed") for line in lines)
                 if not begun or any(line.get("event") == "end" for line in lines):
                     lines = []
                 else:

@@ -62,6 +62,15 @@ def test_a_python_fault_with_arguments_and_environment(tmp_path: Path) -> None:
     assert contents(tmp_path) == {"failing.py"}
 
 
+def test_of_a_hang_it_says_who_is_at_work(tmp_path: Path) -> None:
+    script = tmp_path / "failing.py"
+    script.write_text("while True:\n    pass\n")
+    said = shrink("explain", script, "--timeout", "2", cwd=tmp_path)
+    assert said.code == 0, said.err
+    assert said.out.startswith("fault        timeout fault: no end within the time limit\n")
+    assert "the host is at work, the GPU is not" in " ".join(said.out.split())
+
+
 def test_a_program_without_a_fault_is_told_so(tmp_path: Path) -> None:
     script = tmp_path / "fine.py"
     script.write_text("print('fine')\n")
@@ -86,6 +95,11 @@ def test_another_fault_than_the_one_asked_for(tmp_path: Path) -> None:
         (("failing.py", "--env", "nothing"), "write it as NAME=VALUE"),
         (("failing.py", "--python", "/bin/true"), "not a Python interpreter"),
         (("failing.py", "--oracle", "sanitizer:nothing"), "names no tool of compute-sanitizer"),
+        (("failing.py", "--oracle", "sanitizer:memcheck", "--arch", "sm_90"), "needs a GPU"),
+        (("failing.py", "--oracle", "differs:num_stages=1"), "about several runs"),
+        (("failing.py", "--oracle", "script:/bin/true"), "runs the program itself"),
+        (("failing.py", "--oracle", "timeout"), "needs --timeout"),
+        (("failing.py", "--timeout", "nan"), "--timeout nan"),
         (("failing.py", "--unknown"), "No such option"),
     ],
 )

@@ -75,6 +75,10 @@ def test_a_guarded_repro_says_so() -> None:
     )
 
 
+def test_of_a_program_without_tensors_and_kernels_nothing_is_said() -> None:
+    assert report(program("x = [1]\nprint(x[1])\n"), program("print([][1])\n")) == ""
+
+
 def test_what_the_original_lacks_too_is_no_fault_of_the_search() -> None:
     assert report(program(UNMASKED), program(UNMASKED)) == (
         "not guarded: tl.store without a mask at line 7. The original lacks the same"

@@ -311,6 +311,7 @@ REFUSED = {
         r"hunk 2 .* line 16 .*the spacing differs",
     ),
     "cut off": (diff(ORIGINAL, FIXED)[:-120], "announces 7 old and 7 new lines"),
+    "a line short": (diff(ORIGINAL, FIXED).rpartition("\n ")[0] + "\n", "comes 'end of the file'"),
     "several files": (
         diff(ORIGINAL, FIXED) + diff("a\n", "b\n").replace("failing", "other"),
         "several files .*other.py",

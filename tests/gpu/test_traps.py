@@ -17,11 +17,13 @@ pytestmark = pytest.mark.gpu
 TRAPS = {trap.path.stem: trap for trap in traps(Path(__file__).parent / "traps")}
 SECONDS = os.environ.get("TRAP_SECONDS", "60")
 """Of search, each."""
+JOBS = os.environ.get("TRAP_JOBS", "8")
+"""Lanes for each: contexts of several reductions come up one after another."""
 
 
 @pytest.mark.parametrize("name", TRAPS)
 def test_guarded_it_holds(name: str) -> None:
-    outcome = kept(name, "guarded", guarded(TRAPS[name], "--max-time", SECONDS))
+    outcome = kept(name, "guarded", guarded(TRAPS[name], "--max-time", SECONDS, "--jobs", JOBS))
     assert outcome.code == 0 and not outcome.slips, outcome
     assert re.search(TRAPS[name].fault, outcome.told["fault"]), outcome.told["fault"]
     assert "NOT the same" not in outcome.told["same"]
@@ -30,7 +32,7 @@ def test_guarded_it_holds(name: str) -> None:
 
 @pytest.mark.parametrize("name", TRAPS)
 def test_a_naive_test_slips(name: str) -> None:
-    outcome = kept(name, "naive", unguarded(TRAPS[name], "--max-time", SECONDS))
+    outcome = kept(name, "naive", unguarded(TRAPS[name], "--max-time", SECONDS, "--jobs", JOBS))
     assert outcome.slips, outcome
 
 

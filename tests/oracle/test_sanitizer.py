@@ -77,6 +77,11 @@ def test_python_s_frames_in_the_host_s_backtrace_are_no_match() -> None:
     assert not oracle("sanitizer:memcheck:_PyEval_EvalFrameDefault").judge(under("memcheck_oob")).faults
 
 
+def test_one_tool_at_a_time() -> None:
+    with pytest.raises(UsageError, match="choose memcheck or racecheck"):
+        all_of([OVERRUN, oracle("sanitizer:racecheck")])
+
+
 @pytest.mark.parametrize("spec", ["sanitizer:", "sanitizer:leakcheck:x", "sanitizer:memchek"])
 def test_an_unknown_tool_is_refused(spec: str) -> None:
     with pytest.raises(UsageError, match="names no tool of compute-sanitizer.*memcheck, initcheck"):

@@ -16,7 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
+from shrinkray_gpu.reduction.confirmations import Confirmations
 from shrinkray_gpu.reduction.edit import Edit, Replace
+from shrinkray_gpu.reduction.journal import Journal
+from shrinkray_gpu.reduction.lineage import Lineage
 from shrinkray_gpu.reduction.program import Program
 from tests.reduction.course import Bench, Own, blocks, find_statements, numbers, statements, trace, verdict
 
@@ -241,6 +244,24 @@ def test_a_judge_that_errs_too_often_is_doubted(tmp_path: Path) -> None:
     result = Bench(lambda text: True).reduce(LONG, tmp_path, confirm=cold)
     assert result.program.text == "s3 = 3\ns7 = 7\n"
     assert result.rollbacks <= 4
+
+
+def test_a_doubt_that_is_not_cleared_refutes_nothing(tmp_path: Path) -> None:
+    start, candidate = (Program.from_text(text, "failing.py") for text in ("a = 1\nb = 2\n", "a = 1\n"))
+    cold = Cold(lambda text: None)
+    with Journal.open(tmp_path, original=start, seed=0, width=1, settings={}) as journal:
+        doubting = Confirmations(
+            Lineage(start),
+            journal,
+            confirm=cold,
+            probe=cold,
+            checkpoint=1,
+            undo=lambda back, by, why: None,
+            tell=lambda program, verdict: None,
+        )
+        answers: list[bool | None] = [True]
+        doubting.doubt([candidate], answers)
+    assert answers == [None] and not doubting.refuted and not doubting.trusted
 
 
 def test_cold_runs_are_asked_for_seldom(tmp_path: Path) -> None:

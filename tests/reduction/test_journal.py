@@ -197,6 +197,15 @@ def test_restart_wipes_what_is_ours_only(tmp_path: Path) -> None:
     assert (tmp_path / "ISSUE.md").exists()
 
 
+def test_before_the_search_there_is_nothing_to_lose(tmp_path: Path) -> None:
+    with begin(tmp_path) as journal:
+        journal.perturbed({})
+    with begin(tmp_path, resume=True) as journal:
+        assert journal.recall_perturbed() == {}, "chance chose none of the perturbations"
+    with begin(tmp_path) as journal:
+        assert journal.recall_perturbed() is None
+
+
 def test_a_finished_reduction_makes_room(tmp_path: Path) -> None:
     with begin(tmp_path) as journal:
         journal.judged("k", FAULTS)

@@ -1,8 +1,8 @@
 # shrink --oracle exception:RuntimeError
 # lure: a matmul of shapes that do not fit, or any other RuntimeError of torch: cuBLAS only passes the fault on
 # must: tl\.store\(
-# ends: 1 illegal memory access|CUBLAS_STATUS_EXECUTION_FAILED
-# fault: device fault: an illegal memory access
+# ends: 1 illegal memory access|operation not supported on global|CUBLAS_STATUS_EXECUTION_FAILED
+# fault: device fault: (an illegal memory access|operation not supported on global)
 # naive: no guards
 """Gathers rows for a matmul; one index is wrong, and the matmul or what comes after it reports the error."""
 

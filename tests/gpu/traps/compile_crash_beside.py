@@ -3,7 +3,7 @@
 # must: tl\.store\(
 # must not: nosuch
 # ends: 1 illegal memory access|operation not supported on global
-# fault: device fault: an illegal memory access
+# fault: device fault: (an illegal memory access|operation not supported on global)
 # naive: no guards
 """An instruction that this GPU does not have is replaced by a slower kernel, which has a wrong stride."""
 

@@ -3,7 +3,7 @@
 # must: (?s)\w\[[^\n]*\]\(.*\w\[[^\n]*\]\(
 # ends: 1 illegal memory access|operation not supported on global
 # cured by: return page << shift$ => return page & (shift - 1)
-# fault: device fault: an illegal memory access
+# fault: device fault: (an illegal memory access|operation not supported on global)
 # naive: no guards
 """Paged cache in two launches: the first works out the slots, the second writes there."""
 

@@ -3,7 +3,7 @@
 # must: row_start\((?!row: tl)
 # ends: 1 illegal memory access|operation not supported on global
 # cured by: return row \* stride$ => return tl.cast(row, tl.int64) * stride
-# fault: device fault: an illegal memory access
+# fault: device fault: (an illegal memory access|operation not supported on global)
 # naive: no guards
 """Expands a lookup table into a large output; offsets beyond 2**31 bytes overflow 32 bits."""
 

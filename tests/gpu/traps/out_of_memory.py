@@ -3,7 +3,7 @@
 # must: tl\.store\(
 # must not: OutOfMemory
 # ends: 1 illegal memory access|operation not supported on global
-# fault: device fault: an illegal memory access
+# fault: device fault: (an illegal memory access|operation not supported on global)
 # naive: exit 1
 """Partial sums in a workspace that is divided into chunks; the last chunk starts past its end."""
 

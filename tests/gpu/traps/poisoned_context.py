@@ -2,7 +2,7 @@
 # lure: any operation at all: after the first fault each call in the process says the words, the harmless ones too
 # must: tl\.store\(
 # ends: 1 illegal memory access|operation not supported on global
-# fault: device fault: an illegal memory access
+# fault: device fault: (an illegal memory access|operation not supported on global)
 # naive: worker illegal memory access
 """Tries the variants of a scatter; one that fails is skipped, and the next one meets the same error."""
 

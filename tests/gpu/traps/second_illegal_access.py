@@ -3,7 +3,7 @@
 # must: tl\.store\(
 # must not: tl\.load\(
 # ends: 1 illegal memory access|operation not supported on global
-# fault: device fault: an illegal memory access
+# fault: device fault: (an illegal memory access|operation not supported on global)
 # naive: no guards
 """Two passes over a paged cache with one wrong page number: the first clears pages, the second sums them."""
 
