@@ -46,7 +46,7 @@ def verify(text: str, output: Path, plan: planning.Plan, options: Options, runs:
                 run = run_file(
                     options.python,
                     output,
-                    script.argv,
+                    options.argv,
                     environment={**os.environ, **options.environment, "TRITON_CACHE_DIR": cache},
                     cwd=script.cwd,
                     seconds=options.timeout or plan.pool.seconds + (planning.IMPORTS if plan.oracle.limit else START),

@@ -103,7 +103,8 @@ def reduce(
             best, runs = reduction.program.text, options.final_runs or final_runs(plan)
             verified = verify(best, output, plan, options, runs)
             stands = sound(verified, runs, plan.rate)
-            if not stands and reduction.verified not in (start.program, reduction.program):
+            confirmed = not stands and reduction.verified not in (program, reduction.program)
+            if confirmed:  # a larger one
                 best = reduction.verified.text
                 verified = verify(best, output, plan, options, runs)
             evidence = guards.evidence(best) if guards else None
@@ -138,10 +139,16 @@ def reduce(
         **evidence_of(evidence, reduction, guards=options.guards),
     )
     if not stands:
+        shows = f"{verified} of {runs} clean runs show it"
         raise FinalCheckFailed(
-            "the smallest program does not show the fault in every clean run, as the original does. The smallest "
-            f"that a cold run confirmed is in {output} ({verified} of {runs} clean runs show it), the smaller one in "
-            f"{folder / 'best.py'}"
+            "the smallest program does not show the fault in every clean run, as the original does. "
+            + (
+                f"The smallest that a cold run confirmed is in {output} ({shows}), the smaller one in "
+                f"{folder / 'best.py'}"
+                if confirmed
+                else f"It is in {output} ({shows}); no larger one on the way was confirmed by a cold run. Where chance "
+                "has a part in it, --mode cold judges each candidate as the final check does"
+            )
         )
     return result
 

@@ -112,10 +112,10 @@ def command_of(output: Path, options: Options, plan: planning.Plan) -> str:
     """The command that shows the fault: plain `python FILE` wherever that can show it."""
     shown = os.path.relpath(output)
     settings = [f"{key}={value}" for key, value in options.environment.items()]
-    oracle, argv = plan.oracle, plan.pool.script.argv
+    oracle = plan.oracle
     if options.arch is None and not (oracle.needs_text or oracle.wants or oracle.twins or oracle.sanitizer):
         python = options.python if options.python != sys.executable else "python"
-        plain = shlex.join([*(["env", *settings] if settings else []), python, shown, *argv])
+        plain = shlex.join([*(["env", *settings] if settings else []), python, shown, *options.argv])
         if options.cwd is None:
             return plain
         return f"cd {shlex.quote(str(options.cwd))} && {plain.replace(shown, str(output))}"
@@ -126,7 +126,7 @@ def command_of(output: Path, options: Options, plan: planning.Plan) -> str:
     words += ["--python", options.python] if options.python != sys.executable else []
     words += ["--cwd", str(options.cwd)] if options.cwd is not None else []
     words += [word for setting in settings for word in ("--env", setting)]
-    return shlex.join([*words, *(["--", *argv] if argv else [])])
+    return shlex.join([*words, *(["--", *options.argv] if options.argv else [])])
 
 
 def context_of(path: Path, plan: planning.Plan, options: Options) -> Context:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from signal import Signals
@@ -28,7 +28,7 @@ def options(trap: Trap, folder: Path) -> Iterator[list[str]]:
     kind, _, rest = trap.naive.partition(" ")
     python = shlex.quote(sys.executable)
     if kind == "no":
-        yield [*trap.words, "--no-guards"]
+        yield [*_without_controls(trap.words), "--no-guards"]
     elif kind == "oracle":
         yield [*trap.arch, "--no-guards", "--oracle", rest]
     elif kind == "output":
@@ -49,6 +49,11 @@ def options(trap: Trap, folder: Path) -> Iterator[list[str]]:
             worker.communicate()
     else:
         raise ValueError(f"{trap.path.name}: no naive test is called {kind!r}")
+
+
+def _without_controls(words: Sequence[str]) -> list[str]:
+    """Controls are guards."""
+    return [word for word, before in zip(words, ("", *words)) if "--control-patch" not in (word, before)]
 
 
 def _script(folder: Path, line: str) -> list[str]:

@@ -1,7 +1,7 @@
 # shrink --oracle exit:2
 # lure: sys.exit(2) before anything was built: the status is that of a failure until the build is through
 # must: tl\.arange\(
-# ends: 2 power of 2
+# check: compile:power of 2
 # fault: exit status 2
 # naive: exit 2
 """Command that builds one kernel: status 2 tells the build farm that the compiler failed."""

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# What only a GPU shows, in stages, each within a time of its own, its whole log in $OUT:
+#
+#     bash tests/gpu/session.sh flaky=330 held=160          seconds for each stage, in this order
+#     bash tests/gpu/session.sh lifting=400 naive=150
+#
+# Contexts come up one after another on a GPU, so stages do not run beside each other, and those that start several
+# reductions give each a few lanes only.
+set -u
+cd "$(dirname "$0")/../.."
+OUT=${OUT:-build/gpu}
+mkdir -p "$OUT"
+export PYTHONUNBUFFERED=1 PYTHONPATH=${PYTHONPATH:-}:$PWD
+tests() { python3 -m pytest -m gpu -p no:cacheprovider -p no:benchmark --timeout 1000 -rfE -s "$@"; }
+traps() { # in four processes, not by pytest-xdist, which tells nothing of a test before it has ended
+    local names=("bad_cublas or left_setting or second_misaligned" "compile_crash or mask_removed or poisoned"
+        "dropped or earlier_launch or fault_at_exit" "second_illegal or out_of_memory or child")
+    export TRAP_SECONDS=${TRAP_SECONDS:-14} TRAP_JOBS=${TRAP_JOBS:-4}
+    for i in "${!names[@]}"; do
+        OUT=/tmp/traps tests tests/gpu/test_traps.py -k "$1 and (${names[$i]})" >"$OUT/traps_$1_$i.txt" 2>&1 &
+    done
+    wait
+    grep -ah "^[a-z_]* \(guarded\|naive\) \|passed\|failed\|^E  " "$OUT"/traps_"$1"_*.txt | cut -c1-250
+}
+mkdir -p /tmp/traps
+export -f tests traps
+for stage in "$@"; do
+    name=${stage%=*}
+    case $name in
+    flaky) what="tests tests/gpu/test_flaky.py" ;;
+    held) what="traps holds" ;;
+    naive) what="traps slips" ;;
+    lifting) what="tests tests/gpu/test_lifting.py -n 3" ;;
+    instruments) what="tests tests/gpu/test_explain.py tests/gpu/test_hang.py tests/gpu/test_knobs.py" ;;
+    differs) what="tests tests/gpu/test_differs.py -n 2" ;;
+    corpus) what="tests tests/gpu/test_corpus.py" ;;
+    replay) what="python3 -m shrinkray_gpu replay corpus" ;;
+    guards) what="python3 benchmarks/guards.py corpus/tma_misaligned/failing.py --oracle misaligned\ address --json $OUT/guards.json" ;;
+    *) echo "no stage is called $name" >&2 && exit 2 ;;
+    esac
+    echo "== $name"
+    # KILL and not INT: a reduction finishes its result on INT, which takes as long again.
+    timeout -s KILL "${stage#*=}" bash -c "OUT=$OUT; time $what" >"$OUT/$name.txt" 2>&1
+    echo "ended with $?"
+    pkill -KILL -f shrinkray_gpu/runner/inside/main.py # lanes are in sessions of their own
+    grep -av "File \"\|^ *$\|^~~~" "$OUT/$name.txt" | tail -25 | cut -c1-200
+done
