@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,7 @@ def _shown(case: Case) -> str:
     needs = case.needs
     wants = [
         *(["a real GPU"] if needs.gpu else []),
-        *([f"sm_{needs.architecture}"] if needs.architecture else []),
+        *([needs.architecture] if needs.architecture else []),
         *([f"{needs.memory:g} GiB"] if needs.memory else []),
         *map(str, needs.packages),
     ]
@@ -98,10 +99,24 @@ def _shown(case: Case) -> str:
         ("class", case.klass),
         ("mechanism", " ".join(case.mechanism.split())),
         ("oracle", ", ".join(map(repr, case.oracle))),
+        ("reject", ", ".join(map(repr, case.reject))),
         ("fault", str(case.fault or "")),
         ("needs", ", ".join(wants)),
+        ("run", _run(case)),
         *(("upstream", link) for link in case.upstream),
         *(("seen", ", ".join(f"{key} {value}" for key, value in seen.items())) for seen in case.seen),
         *(("expected", f"{what} for triton {range_}") for range_, what in case.expect),
     ]
     return "\n".join(f"{name.ljust(10)}  {text}" for name, text in rows if text)
+
+
+def _run(case: Case) -> str:
+    """How it is run, where that is not just `python FILE`."""
+    parts = [
+        *(f"{key}={value}" for key, value in case.environment.items()),
+        *(["with the arguments " + shlex.join(case.argv)] if case.argv else []),
+        *([f"{case.runs} times"] if case.runs else []),
+        *([f"for {case.timeout:g} s at most"] if case.timeout else []),
+        *(["each run in a process of its own"] if case.cold else []),
+    ]
+    return ", ".join(parts)

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
+from shrinkray_gpu.bisecting import bisect
 from shrinkray_gpu.cases import environments, tables
 from shrinkray_gpu.cases.case import cases
 from shrinkray_gpu.cases.expectation import Outcome
 from shrinkray_gpu.cli_explain import Command, architecture, settings
 from shrinkray_gpu.errors import ShrinkError, UsageError
-from shrinkray_gpu.replay import bisect, replay
+from shrinkray_gpu.replay import replay
 from shrinkray_gpu.runner.interpreter import found
 
 
@@ -28,7 +31,12 @@ class _Command(Command):
 @click.option("--case", "names", multiple=True, metavar="NAME", help="This case only; repeatable.")
 @click.option("--arch", metavar="sm_90", help="No GPU: compile for this architecture on the virtual GPU.")
 @click.option("--python", "pythons", multiple=True, metavar="PATH", help="Interpreter; repeatable, a column each.")
-@click.option("--triton", "tritons", metavar="V,V,...", help="Releases of Triton, installed aside; a column each.")
+@click.option(
+    "--triton",
+    "tritons",
+    metavar="V,V,...",
+    help="Releases of Triton, installed aside; a column each. With --bisect: the releases to search.",
+)
 @click.option("--bisect", "bisected", metavar="CASE", help="Find the release of Triton that fixed or broke this case.")
 @click.option("--runs", type=click.IntRange(1), metavar="N", help="Runs of each case, instead of what it asks for.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Cases at a time. Default: one a core, 8 at most.")
@@ -40,7 +48,7 @@ def replay_command(corpus: Path, **given: Any) -> None:
     """Run every case of CORPUS (default: ./corpus) that can run here, and tell what each does now: still faults, fixed,
     changed fault, flaky, or why it cannot run.
 
-    Exit codes: 0 all is as the cases expect, 1 something changed, 2 usage.
+    Exit codes: 0 all is as the cases expect, 1 something changed, 2 usage, or not one case can run here.
     """
     try:
         sys.exit(_replay(corpus, given))
@@ -59,19 +67,22 @@ def _replay(corpus: Path, given: dict[str, Any]) -> int:
         say(f"  {_line(outcome)}")
 
     arch, environment = architecture(given["arch"]), settings(given["env"])
-    pythons = [found(python) for python in given["pythons"]] or [sys.executable]
     for path in (given["junit"], given["html"]):
         if path is not None and not os.access(path.absolute().parent, os.W_OK):
             raise UsageError(f"cannot write {path}: {path.parent} is no folder that can be written. Choose another")
+    pythons = [found(python) for python in dict.fromkeys(given["pythons"])] or [sys.executable]
+    tritons = _versions(given["tritons"])
+    if len(pythons) > 1 and (tritons or given["bisected"]):
+        raise UsageError("another Triton is installed beside one interpreter: give --python once")
     if given["bisected"]:
         chosen = cases(corpus, [given["bisected"]])[0]
-        steps = bisect(chosen, python=pythons[0], arch=arch, environment=environment, say=say)
-        click.echo(json.dumps([str(step) for step in steps]) if given["as_json"] else "\n".join(map(str, steps)))
+        steps = bisect(chosen, releases=tritons, python=pythons[0], arch=arch, environment=environment, say=say)
+        told = [asdict(step) for step in steps]
+        click.echo(json.dumps(told, indent=1) if given["as_json"] else "\n".join(map(str, steps)))
         return 0
     chosen_cases = cases(corpus, given["names"])
-    if given["tritons"]:
-        wanted = [version.strip() for version in given["tritons"].split(",") if version.strip()]
-        pythons = [environments.with_triton(version, python=pythons[0], say=say) for version in wanted]
+    if tritons:
+        pythons = [environments.with_triton(version, python=pythons[0], say=say) for version in tritons]
     matrix: dict[str, list[Outcome]] = {}
     for python in pythons:
         outcomes = replay(
@@ -80,17 +91,37 @@ def _replay(corpus: Path, given: dict[str, Any]) -> int:
         )  # fmt: skip
         name = outcomes[0].environment
         matrix[name if name not in matrix else f"{name} ({python})"] = outcomes
-    if given["junit"] is not None:
-        given["junit"].write_text(tables.junit(matrix), encoding="utf-8")
-    if given["html"] is not None:
-        given["html"].write_text(tables.html(matrix), encoding="utf-8")
-    changed = tables.changes(matrix)
     if given["as_json"]:
         click.echo(json.dumps(tables.to_json(matrix), indent=1))
     else:
         click.echo(tables.table(matrix))
-        click.echo("\n" + "\n".join(["not as expected:", *changed] if changed else ["all is as expected"]))
+        click.echo(f"\n{tables.summary(matrix)}")
+    _write(given["junit"], tables.junit, matrix)
+    _write(given["html"], tables.html, matrix)
+    if tables.nothing_ran(matrix):
+        raise UsageError("not one case can run here, so nothing was checked; each says above what it lacks")
+    changed = tables.changes(matrix)
+    if not given["as_json"]:
+        click.echo("\n".join(["not as expected:", *changed] if changed else ["all is as expected"]))
     return 1 if changed else 0
+
+
+def _write(path: Path | None, make: Callable[[tables.Matrix], str], matrix: tables.Matrix) -> None:
+    if path is not None:
+        try:
+            path.write_text(make(matrix), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"cannot write {path}: {error.strerror}. Choose another place") from error
+
+
+def _versions(given: str | None) -> list[str]:
+    """`3.4.0,3.6.0` as a list, oldest first."""
+    if given is None:
+        return []
+    wanted = [version.strip() for version in given.split(",") if version.strip()]
+    if not wanted:
+        raise UsageError(f"--triton {given!r} names no version: write 3.6.0, or several as 3.4.0,3.6.0")
+    return environments.in_order(wanted)
 
 
 def _line(outcome: Outcome) -> str:

@@ -14,11 +14,12 @@ from dataclasses import asdict, astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from shrinkray_gpu import __version__, lift, perturbing
+from shrinkray_gpu import __version__, lift, perturbing, resulting
 from shrinkray_gpu import plan as planning
 from shrinkray_gpu.errors import FinalCheckFailed, UsageError
 from shrinkray_gpu.evidence import controls, examine, guarded
 from shrinkray_gpu.evidence.finds import Context, Find, Finds
+from shrinkray_gpu.evidence.versions import versions
 from shrinkray_gpu.guarding import Evidence, Guards
 from shrinkray_gpu.judge import Judge, whole
 from shrinkray_gpu.oracle import Fault, Oracle, all_of, parse
@@ -246,6 +247,7 @@ def reduce(
         rates=_rates(plan.rate, verified, runs),
         **_evidence(evidence, guards, reduction),
     )
+    resulting.write(folder, path, options, result, versions(options.python, setup.environment, gpu=plan.gpu))
     if not sound:
         raise FinalCheckFailed(
             "the smallest program does not show the fault in every clean run, as the original does. The smallest "

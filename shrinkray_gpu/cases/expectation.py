@@ -46,11 +46,22 @@ class Outcome:
 
     @property
     def surprising(self) -> bool:
-        """Whether something changed: what a regression check is for."""
-        if self.status is Status.CANNOT or self.expected is None or self.status is self.expected:
+        """Whether something changed: what a regression check is for.
+
+        Of a Triton that the case says nothing of, neither the fault nor its absence is a surprise; another fault than
+        the one that the case was kept for always is.
+        """
+        if self.status is Status.CANNOT or self.status is self.expected:
             return False
+        if self.expected is None:
+            return self.status is Status.CHANGED
         # A flaky fault that shows in all of a few runs, or the other way round, is no news.
         return {self.status, self.expected} != {Status.FLAKY, Status.FAULTS}
+
+    @property
+    def wanted(self) -> str:
+        """What is expected, in words."""
+        return self.expected.value if self.expected else "nothing in particular"
 
     def __str__(self) -> str:
         count = f" {self.shown} of {self.runs}" if self.status is Status.FLAKY else ""

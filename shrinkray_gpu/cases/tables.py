@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import xml.etree.ElementTree as xml
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from shrinkray_gpu.cases.expectation import Outcome, Status
 
 Matrix = Mapping[str, Sequence[Outcome]]
 """Outcomes by environment, each in the order of the cases."""
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML has no way to say, and compilers colour their messages with."""
 _MARKS = {Status.FAULTS: "faults", Status.FIXED: "fixed", Status.CHANGED: "CHANGED", Status.CANNOT: "-"}
 
 
@@ -28,15 +32,27 @@ def table(matrix: Matrix) -> str:
 
 
 def changes(matrix: Matrix) -> list[str]:
-    """A line for each outcome that is not as expected: what was expected, what is, and the two faults."""
-    return [
-        f"{outcome.case.name}, {name}: expected {_named(outcome.expected)}, and it is {outcome}"
-        + (f"\n    was {outcome.case.fault}\n    is  {outcome.fault}" if outcome.fault and outcome.case.fault else "")
-        + (f"\n    {outcome.why}" if outcome.why else "")
-        for name, outcomes in matrix.items()
-        for outcome in outcomes
-        if outcome.surprising
-    ]
+    """A paragraph for each outcome that is not as expected: what was expected, what is, and the two faults."""
+    return [f"{outcome.case.name}, {name}: {news(outcome)}" for name, outcome in _each(matrix) if outcome.surprising]
+
+
+def news(outcome: Outcome) -> str:
+    """What was expected of a case, what is, and the two faults below each other."""
+    lines = [f"expected {outcome.wanted}, and it is {outcome}"]
+    if outcome.fault is not None:
+        lines += [f"was {outcome.case.fault or 'as the oracle says'}", f"is  {outcome.fault}"]
+    return "\n    ".join([*lines, *([outcome.why] if outcome.why else [])])
+
+
+def summary(matrix: Matrix) -> str:
+    """One line: how many cases did what, over all environments."""
+    counts = Counter(outcome.status for _, outcome in _each(matrix))
+    return ", ".join(f"{counts[status]} {status.value}" for status in Status if counts[status])
+
+
+def nothing_ran(matrix: Matrix) -> bool:
+    """Whether no case at all could run, so that nothing was checked."""
+    return all(outcome.status is Status.CANNOT for _, outcome in _each(matrix))
 
 
 def to_json(matrix: Matrix) -> dict[str, Any]:
@@ -59,6 +75,7 @@ def junit(matrix: Matrix) -> str:
             "testsuite",
             name=name,
             tests=str(len(outcomes)),
+            errors="0",
             failures=str(sum(outcome.surprising for outcome in outcomes)),
             skipped=str(sum(outcome.status is Status.CANNOT for outcome in outcomes)),
             time=f"{sum(outcome.seconds for outcome in outcomes):.3f}",
@@ -68,13 +85,12 @@ def junit(matrix: Matrix) -> str:
                 suite, "testcase", classname=name, name=outcome.case.name, time=f"{outcome.seconds:.3f}"
             )
             if outcome.status is Status.CANNOT:
-                xml.SubElement(test, "skipped", message=outcome.why)
+                xml.SubElement(test, "skipped", message=_printable(outcome.why))
             elif outcome.surprising:
-                said = f"expected {_named(outcome.expected)}, and it is {outcome}"
-                failure = xml.SubElement(test, "failure", message=said)
-                failure.text = f"was {outcome.case.fault}\nis  {outcome.fault}\n{outcome.why}"
+                said = f"expected {outcome.wanted}, and it is {outcome}"
+                xml.SubElement(test, "failure", message=said).text = _printable(news(outcome))
             else:
-                xml.SubElement(test, "system-out").text = f"{outcome}: {outcome.why}"
+                xml.SubElement(test, "system-out").text = _printable(f"{outcome}: {outcome.why}")
     xml.indent(root)
     return xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
@@ -88,8 +104,9 @@ def html(matrix: Matrix) -> str:
     by_name = {name: {o.case.name: o for o in outcomes} for name, outcomes in matrix.items()}
     cases = {o.case.name: o.case for outcomes in matrix.values() for o in outcomes}
     return environment.get_template("replay.html").render(
-        names=names, cases=cases, environments=list(matrix), outcomes=by_name, changes=changes(matrix)
-    )
+        names=names, cases=cases, environments=list(matrix), outcomes=by_name, changes=changes(matrix),
+        summary=summary(matrix),
+    )  # fmt: skip
 
 
 def _cell(outcome: Outcome | None) -> str:
@@ -99,21 +116,25 @@ def _cell(outcome: Outcome | None) -> str:
     return text + "!" * outcome.surprising
 
 
-def _named(status: Status | None) -> str:
-    return status.value if status else "nothing"
+def _each(matrix: Matrix) -> Iterator[tuple[str, Outcome]]:
+    return ((name, outcome) for name, outcomes in matrix.items() for outcome in outcomes)
+
+
+def _printable(text: str) -> str:
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def _remarks(matrix: Matrix) -> list[str]:
-    """Why cases cannot run, each reason once."""
+    """Why cases cannot run, and of which Triton they say nothing: each once."""
     whys: dict[tuple[str, str], list[str]] = {}
-    for name, outcomes in matrix.items():
-        for outcome in outcomes:
-            if outcome.status is Status.CANNOT:
-                whys.setdefault((outcome.case.name, outcome.why), []).append(name)
-    every = len(matrix)
+    for name, outcome in _each(matrix):
+        if outcome.status is Status.CANNOT:
+            whys.setdefault((outcome.case.name, outcome.why), []).append(name)
+        elif outcome.expected is None:
+            whys.setdefault((outcome.case.name, "its [expect] says nothing of this Triton"), []).append(name)
     told = []
     for (case, why), names in whys.items():
-        where = "" if len(names) == every else f" ({', '.join(names)})"
+        where = "" if len(names) == len(matrix) else f" ({', '.join(names)})"
         told.append(f"- {case}{where}: {why}")
     return ["", *told] if told else []
 
