@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import json
 import os
 import re
@@ -30,16 +31,22 @@ from shrinkray_gpu.runner.interpreter import check_python
 TOLD = 3
 """Other faults that the summary names; all are in --json."""
 
+_OTHERS = {
+    "explain": ("shrinkray_gpu.cli_explain", "explain"),
+    "replay": ("shrinkray_gpu.cli_replay", "replay_command"),
+    "corpus": ("shrinkray_gpu.cli_corpus", "corpus"),
+}
+"""Commands beside the main one, and where they are."""
+
 
 class _Command(click.Command):
     """Click's, with every complaint about the arguments in one line."""
 
     def main(self, args: Any = None, *others: Any, **extra: Any) -> Any:
         words = list(sys.argv[1:] if args is None else args)
-        if words[:1] == ["explain"]:  # a script of that name is ./explain
-            from shrinkray_gpu.cli_explain import explain
-
-            return explain.main(words[1:], prog_name="shrink explain")
+        if words and (other := _OTHERS.get(words[0])):  # a script of that name is ./explain
+            module, name = other
+            return getattr(importlib.import_module(module), name).main(words[1:], prog_name=f"shrink {words[0]}")
         try:
             return super().main(words, *others, **{**extra, "standalone_mode": False})
         except click.ClickException as error:

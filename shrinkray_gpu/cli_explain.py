@@ -16,21 +16,28 @@ from shrinkray_gpu.explaining import explain as explain_file
 from shrinkray_gpu.runner.interpreter import found
 
 
-class _Command(click.Command):
-    """Click's, with every complaint about the arguments in one line."""
+class Command(click.Command):
+    """Click's, with every complaint about the arguments in one line. For all commands beside `shrink FILE`."""
+
+    called = "explain"
 
     def main(self, *args: Any, **extra: Any) -> Any:
         try:
             return super().main(*args, **{**extra, "standalone_mode": False})
         except click.ClickException as error:
-            _fail(f"{error.format_message()} (shrink explain --help lists what there is)", 2)
+            self.fail(f"{error.format_message()} (shrink {self.called} --help lists what there is)", 2)
         except click.Abort:
             sys.exit(130)
         except click.exceptions.Exit as end:
             sys.exit(end.exit_code)
 
+    @staticmethod
+    def fail(text: str, code: int) -> NoReturn:
+        click.echo(f"shrink: {text}", err=True)
+        sys.exit(code)
 
-@click.command(cls=_Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+
+@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.argument("args", nargs=-1)
 @click.option("--oracle", multiple=True, metavar="SPEC", help="The fault that it must show; repeatable, all must hold.")
@@ -65,7 +72,7 @@ def explain(file: Path | None, args: tuple[str, ...], **given: Any) -> None:
     Exit codes: 0 it shows a fault, 2 usage, 3 it shows none. Nothing is written beside FILE.
     """
     if file is None:
-        _fail("which file? Usage: shrink explain FILE [options] [-- ARGS...]", 2)
+        Command.fail("which file? Usage: shrink explain FILE [options] [-- ARGS...]", 2)
     try:
         seen = explain_file(
             file,
@@ -80,9 +87,9 @@ def explain(file: Path | None, args: tuple[str, ...], **given: Any) -> None:
             synccheck=given["synccheck"],
         )
     except ShrinkError as error:
-        _fail(str(error), error.exit_code)
+        Command.fail(str(error), error.exit_code)
     except KeyboardInterrupt:
-        _fail("interrupted; nothing was written", 130)
+        Command.fail("interrupted; nothing was written", 130)
     click.echo(json.dumps(seen.to_json(), indent=1) if given["as_json"] else card(seen))
 
 
@@ -105,8 +112,3 @@ def architecture(name: str | None) -> int | None:
     if match is None or not 70 <= int(match[1]) <= 121:
         raise UsageError(f"--arch {name}: name an NVIDIA architecture such as sm_80, sm_90 or sm_100")
     return int(match[1])
-
-
-def _fail(text: str, code: int) -> NoReturn:
-    click.echo(f"shrink: {text}", err=True)
-    sys.exit(code)

@@ -9,11 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 
-from shrinkray_gpu import __version__, lift, lifting, perturbing
+from shrinkray_gpu import __version__, lift, lifting, perturbing, resulting
 from shrinkray_gpu import plan as planning
 from shrinkray_gpu.errors import FinalCheckFailed, UsageError
 from shrinkray_gpu.evidence import controls, examine, guarded
 from shrinkray_gpu.evidence.finds import Finds
+from shrinkray_gpu.evidence.versions import versions
 from shrinkray_gpu.final import final_runs, sound, verify
 from shrinkray_gpu.guarding import Guards
 from shrinkray_gpu.judge import Judge
@@ -138,6 +139,7 @@ def reduce(
         rates=rates_of(plan.rate, verified, runs),
         **evidence_of(evidence, reduction, guards=options.guards),
     )
+    resulting.write(folder, path, options, result, versions(options.python, given.setup.environment, gpu=plan.gpu))
     if not stands:
         shows = f"{verified} of {runs} clean runs show it"
         raise FinalCheckFailed(

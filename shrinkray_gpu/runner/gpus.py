@@ -24,3 +24,15 @@ def capability(index: int = 0) -> int | None:
     if nvml.nvmlDeviceGetCudaComputeCapability(device, ctypes.byref(major), ctypes.byref(minor)):
         return None
     return 10 * major.value + minor.value
+
+
+def memory(index: int = 0) -> float:
+    """Memory of a GPU in GiB; 0 where NVML does not tell."""
+    try:
+        nvml = ctypes.CDLL("libnvidia-ml.so.1")
+    except OSError:
+        return 0.0
+    device, sizes = ctypes.c_void_p(), (ctypes.c_ulonglong * 3)()  # total, free, used, in bytes
+    if nvml.nvmlInit_v2() or nvml.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(device)):
+        return 0.0
+    return 0.0 if nvml.nvmlDeviceGetMemoryInfo(device, ctypes.byref(sizes)) else sizes[0] / (1 << 30)

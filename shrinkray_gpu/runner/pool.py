@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import hashlib
 import os
 import tempfile
@@ -213,6 +214,12 @@ class Pool:
             seconds=self.seconds + self.extra,
             writable=setup.writable if setup.confine else None,
         )
+
+    def serving(self, script: Script, *, seconds: float) -> Pool:
+        """The same lanes for another script. Not to be closed: they are this pool's."""
+        other = copy.copy(self)
+        other.script, other.seconds = script, seconds
+        return other
 
     def limit(self, jobs: int) -> None:
         """Fewer lanes at a time. Only before any candidate runs."""

@@ -1,0 +1,162 @@
+"""A reduction's folder becomes a case of the corpus, if its repro still shows the fault: what does not is refused."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+
+from shrinkray_gpu import resulting
+from shrinkray_gpu.cases.case import FILE, Case, load
+from shrinkray_gpu.cases.expectation import Status
+from shrinkray_gpu.errors import NotReproduced, UsageError
+from shrinkray_gpu.oracle import Fault
+from shrinkray_gpu.oracle.statistics import clean_runs
+from shrinkray_gpu.replay import replay
+
+GONE = 0.001
+"""How seldom a flaky fault that is still there may look gone."""
+MOST_RUNS = 100
+_SEEN = ("gpu", "driver", "triton", "torch", "helion", "python")
+_ASKED = ("original", "output", "oracle", "spec")
+
+Say = Callable[[str], None]
+
+
+def add(
+    folder: Path,
+    corpus: Path,
+    *,
+    name: str = "",
+    title: str = "",
+    klass: str = "",
+    mechanism: str = "",
+    upstream: tuple[str, ...] = (),
+    python: str = "",
+    say: Say = lambda text: None,
+) -> Case:
+    """Make a case of the reduction in `folder` (`<stem>.shrink`). Raises UsageError, NotReproduced.
+
+    What the user does not say is taken from the reduction: the fault's words are title and class.
+    """
+    told = _told(folder)
+    original, repro = Path(told["original"]), Path(told["output"])
+    name = name or repro.stem.removeprefix("repro_")
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        raise UsageError(f"{name!r} is no name for a case: small letters, digits and _; give one with --name")
+    if not corpus.is_dir():
+        raise UsageError(f"{corpus} is not a folder: create it, or name another corpus with --to")
+    place = corpus / name
+    if place.exists():
+        raise UsageError(f"{place} is there already: give another --name, or remove it first")
+    # A command (`-m pytest ...`) has no file of its own: its driver alone would be no original.
+    for path in (repro,) if told.get("command") else (original, repro):
+        if not path.is_file():
+            raise UsageError(
+                f"{path}, of which {folder / resulting.FILE} tells, is not there any more: put it back, or reduce again"
+            )
+    with tempfile.TemporaryDirectory(dir=corpus, prefix=f".{name}-") as aside:
+        made = Path(aside, name)
+        made.mkdir()
+        if not told.get("command"):
+            shutil.copyfile(original, made / "failing.py")
+        shutil.copyfile(repro, made / f"repro_{name}.py")
+        text = document(told, title=title, klass=klass, mechanism=mechanism, upstream=upstream)
+        (made / FILE).write_text(text, encoding="utf-8")
+        case = load(made)
+        interpreter = python or told.get("python") or sys.executable
+        outcome = replay([case], python=interpreter, arch=told.get("arch"), say=say)[0]
+        if outcome.status not in (Status.FAULTS, Status.FLAKY):
+            raise NotReproduced(f"nothing was added: {repro} does not show its fault now. {outcome}: {outcome.why}")
+        made.rename(place)
+    return load(place)
+
+
+def document(
+    told: Mapping[str, Any],
+    *,
+    title: str = "",
+    klass: str = "",
+    mechanism: str = "",
+    upstream: tuple[str, ...] = (),
+) -> str:
+    """The text of `case.toml` for what a reduction told of itself."""
+    given = (told.get("fingerprint") or {}).get("original")
+    fault = Fault(**given) if given else None
+    data = tomlkit.document()
+    data["title"] = title or str(fault or told["spec"])
+    data["class"] = klass or (fault.klass if fault else "as the oracle says")
+    data["mechanism"] = mechanism or "not known yet"
+    data["oracle"] = list(told["oracle"])
+    if upstream:
+        data["upstream"] = list(upstream)
+    for key in ("reject", "argv", "environment", "timeout"):
+        if told.get(key):
+            data[key] = told[key]
+    if told.get("rates"):
+        data["runs"] = _runs(told)
+    if told.get("mode") == "cold":
+        data["cold"] = True
+    if needs := _needs(told, fault):
+        data["needs"] = needs
+    if fault is not None:
+        # What the reduction renames or only tells is no part of what must be the same.
+        plain = {key: value for key, value in asdict(fault).items() if value and key not in ("kernel", "near")}
+        data["fault"] = plain
+    versions, tables = told.get("versions", {}), tomlkit.aot()
+    tables.append(tomlkit.item(_seen(told)))
+    data["seen"] = tables
+    if versions.get("triton"):
+        # Until somebody says otherwise: then a release that mends it is news.
+        data["expect"] = {f">={versions['triton'].split('+')[0]}": "flaky" if told.get("rates") else "faults"}
+    return tomlkit.dumps(data)
+
+
+def _needs(told: Mapping[str, Any], fault: Fault | None) -> dict[str, Any]:
+    versions = told.get("versions", {})
+    if told.get("arch"):
+        return {"architecture": f"sm_{told['arch']}"}
+    on_gpu = "gpu" in versions or "driver" in versions
+    return {"gpu": True} if on_gpu and (fault is None or fault.phase != "compile") else {}
+
+
+def _seen(told: Mapping[str, Any]) -> dict[str, str]:
+    versions = told.get("versions", {})
+    seen = {key: versions[key] for key in _SEEN if versions.get(key)}
+    if told.get("arch"):
+        seen["arch"] = f"sm_{told['arch']}"
+    return {**seen, "date": datetime.date.today().isoformat()}
+
+
+def _runs(told: Mapping[str, Any]) -> int:
+    """Runs that a flaky fault takes to show, by the rate of the repro."""
+    rate = told["verified"] / told["final_runs"]
+    return min(MOST_RUNS, max(3, clean_runs(rate, GONE))) if rate else MOST_RUNS
+
+
+def _told(folder: Path) -> Mapping[str, Any]:
+    path = folder / resulting.FILE
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is not a folder: name the one that a reduction left, <stem>.shrink")
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        missing = [key for key in _ASKED if key not in told] if isinstance(told, dict) else list(_ASKED)
+        if missing:
+            raise ValueError(f"it does not say {missing[0]!r}")
+    except FileNotFoundError as error:
+        raise UsageError(
+            f"{folder} has no {path.name}, which a reduction writes when it ends: go on with the same command and "
+            "--resume"
+        ) from error
+    except ValueError as error:
+        raise UsageError(f"{path} is not what a reduction writes ({error}): reduce again") from error
+    return dict(told)

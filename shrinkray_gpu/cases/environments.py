@@ -1,0 +1,115 @@
+"""Interpreters with another Triton: made once, kept, and shared by all that compares versions.
+
+Such an environment is a folder with a Triton of its own that otherwise looks into the packages of the interpreter it
+was made from, so that torch (gigabytes) is there once. It is a virtual environment without pip, made whole or not at
+all: one that was interrupted is made anew.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from packaging.version import InvalidVersion, Version
+
+from shrinkray_gpu.errors import UsageError
+
+Say = Callable[[str], None]
+_ABOUT = (
+    "import json, os, sys; print(json.dumps([sys.version_info[:2], "
+    "[p for p in sys.path if os.path.basename(p) in ('site-packages', 'dist-packages')]]))"
+)
+
+
+def home() -> Path:
+    """Where environments are kept: `SHRINK_ENVIRONMENTS`, or a folder of the user's cache."""
+    given = os.environ.get("SHRINK_ENVIRONMENTS")
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(given) if given else Path(cache) / "shrinkray_gpu" / "environments"
+
+
+def with_triton(version: str, *, python: str, say: Say = lambda text: None) -> str:
+    """The path of an interpreter like `python`, with this Triton. Installs it where it is not there yet.
+
+    Raises UsageError where there is no such Triton for this Python, or nothing can be installed.
+    """
+    (version,) = in_order([version])
+    (major, minor), packages = _about(python)
+    # Another interpreter has another torch, though the Triton be the same.
+    like = hashlib.sha256("\n".join(packages).encode()).hexdigest()[:8]
+    folder = home() / f"triton-{version}-python{major}.{minor}-{like}"
+    own = folder / "lib" / f"python{major}.{minor}" / "site-packages"
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with open(folder.parent / f"{folder.name}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # two commands at once: one makes it
+            if not (folder / "whole").exists():
+                say(f"installing triton {version} into {folder} ...")
+                _make(folder, own, version, python, packages)
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {folder}: {error.strerror}. Name another place for environments by SHRINK_ENVIRONMENTS"
+        ) from error
+    return str(folder / "bin" / "python")
+
+
+def released(python: str) -> list[str]:
+    """The releases of Triton that this interpreter could install, oldest first. Raises UsageError without an index."""
+    done = _run([python, "-m", "pip", "index", "versions", "triton"], "cannot ask for the releases of Triton")
+    found = re.search(r"Available versions: (.+)", done)
+    if found is None:
+        raise UsageError(f"pip does not say which releases of Triton there are: {done.strip()[:120]!r}")
+    names = in_order(text.strip() for text in found[1].split(","))
+    return [name for name in names if not Version(name).is_prerelease]
+
+
+def in_order(versions: Iterable[str]) -> list[str]:
+    """Versions oldest first, each once, as Triton spells them (3.4 is 3.4.0). Raises UsageError for what is none."""
+    found = set()
+    for version in versions:
+        try:
+            found.add(Version(version))
+        except InvalidVersion as error:
+            raise UsageError(
+                f"--triton {version}: that is no version; write 3.6.0, or several as 3.4.0,3.6.0"
+            ) from error
+    return [f"{version}.0" if re.fullmatch(r"\d+\.\d+", str(version)) else str(version) for version in sorted(found)]
+
+
+def _make(folder: Path, own: Path, version: str, python: str, packages: list[str]) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    _run([python, "-m", "venv", "--without-pip", str(folder)], f"cannot make {folder}")
+    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    _run([*install, "--target", str(own), f"triton=={version}"], f"cannot install triton {version}")
+    # Looked into after its own Triton.
+    (own / "shrink_base.pth").write_text("".join(f"{path}\n" for path in packages))
+    (folder / "whole").touch()
+
+
+def _about(python: str) -> tuple[tuple[int, int], list[str]]:
+    """Version and package folders of an interpreter."""
+    said = _run([python, "-c", _ABOUT], f"cannot run the interpreter {python}")
+    try:
+        version, packages = json.loads(said)
+        return (version[0], version[1]), list(dict.fromkeys(packages))
+    except (ValueError, TypeError, IndexError) as error:
+        raise UsageError(f"{python} is not a Python interpreter: it answered {said.strip()[:80]!r}") from error
+
+
+def _run(command: list[str], failed: str) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True)
+    except OSError as error:
+        raise UsageError(f"{failed}: {error.strerror}") from error
+    if done.returncode:
+        said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+        errors = [line for line in said if line.startswith("ERROR")]
+        raise UsageError(f"{failed}: {(errors or said or ['it says nothing'])[-1]}")
+    return done.stdout

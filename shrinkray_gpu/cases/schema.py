@@ -1,0 +1,109 @@
+"""What may stand in a `case.toml`: every key, and what its value must be. docs/corpus.md says what they mean.
+
+What is not in these tables is refused, with the nearest key that is: a mistyped `expct` would silently expect nothing.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.oracle import Fault
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a value must be, in words, and whether it is."""
+
+    words: str
+    fits: Callable[[Any], bool]
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+TEXT = Kind("a string", _text)
+TEXTS = Kind("a list of strings", lambda value: isinstance(value, list) and all(map(_text, value)))
+SWITCH = Kind("true or false", lambda value: isinstance(value, bool))
+WHOLE = Kind("a whole number", _whole)
+COUNT = Kind("a whole number from 1 on", lambda value: _whole(value) and value >= 1)
+POSITIVE = Kind("a number above 0", lambda value: _number(value) and value > 0)
+TABLE = Kind("a table", lambda value: isinstance(value, dict))
+TABLES = Kind("a list of tables", lambda value: isinstance(value, list) and all(isinstance(one, dict) for one in value))
+
+CASE: Mapping[str, Kind] = {
+    "title": TEXT,
+    "class": TEXT,
+    "mechanism": TEXT,
+    "oracle": TEXTS,
+    "reject": TEXTS,
+    "upstream": TEXTS,
+    "argv": TEXTS,
+    "environment": TABLE,
+    "runs": COUNT,
+    "timeout": POSITIVE,
+    "cold": SWITCH,
+    "needs": TABLE,
+    "fault": TABLE,
+    "seen": TABLES,
+    "expect": TABLE,
+    "artifacts": TABLE,
+}
+REQUIRED = ("title", "class", "mechanism", "oracle")
+NEEDS: Mapping[str, Kind] = {"gpu": SWITCH, "architecture": TEXT, "memory": POSITIVE, "packages": TEXTS}
+SEEN: Mapping[str, Kind] = dict.fromkeys(
+    ("gpu", "driver", "cuda", "triton", "torch", "helion", "python", "arch", "date"), TEXT
+)
+FAULT: Mapping[str, Kind] = {each.name: WHOLE if each.type == "int" else TEXT for each in fields(Fault)}
+EXPECTATIONS = ("faults", "fixed", "changed", "flaky")
+
+
+def check(path: Path, data: Mapping[str, Any]) -> None:
+    """Raises UsageError, with the place, for an unknown key, a value of a wrong kind, or what is missing."""
+    _keys(path, "", data, CASE)
+    for name in REQUIRED:
+        if not data.get(name):
+            raise UsageError(f"{path}: it does not say {name!r}, which every case must")
+    _keys(path, "needs.", data.get("needs", {}), NEEDS)
+    for index, seen in enumerate(data.get("seen", ())):
+        _keys(path, f"seen[{index}].", seen, SEEN)
+    if "fault" in data:
+        _keys(path, "fault.", data["fault"], FAULT)
+        for name in ("phase", "klass"):
+            if not data["fault"].get(name):
+                raise UsageError(f"{path}: fault: it does not say {name!r}, by which faults are compared")
+    for name in ("environment", "artifacts"):
+        table = data.get(name, {})
+        _keys(path, f"{name}.", table, dict.fromkeys(table, TEXT))
+    for given, what in data.get("expect", {}).items():
+        if what not in EXPECTATIONS:
+            raise UsageError(f"{path}: expect.{given!r} is {what!r}{nearest(what, EXPECTATIONS)}")
+
+
+def nearest(word: Any, known: Iterable[str]) -> str:
+    """The end of a complaint about a word: what was meant, or all there is."""
+    names = list(known)
+    near = difflib.get_close_matches(str(word), names, 1)
+    return f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(names)}"
+
+
+def _keys(path: Path, prefix: str, data: Mapping[str, Any], known: Mapping[str, Kind]) -> None:
+    for key, value in data.items():
+        if key not in known:
+            raise UsageError(f"{path}: unknown key {prefix}{key}{nearest(key, known)}")
+        if not known[key].fits(value):
+            shown = value if isinstance(value, (str, int, float, list, dict)) else str(value)  # a date of TOML's own
+            raise UsageError(f"{path}: {prefix}{key} is {shown!r}, and must be {known[key].words}")

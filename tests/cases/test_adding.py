@@ -1,0 +1,172 @@
+"""What a reduction tells of itself becomes a `case.toml`. The replay that decides is tests/e2e/test_corpus_add.py's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomlkit
+
+from shrinkray_gpu.cases import adding
+from shrinkray_gpu.cases.adding import add, document
+from shrinkray_gpu.cases.case import Case, load
+from shrinkray_gpu.cases.expectation import Outcome, Status
+from shrinkray_gpu.errors import NotReproduced, UsageError
+from shrinkray_gpu.oracle import Fault
+
+from .making import LOOKUP, outcome
+
+DEVICE: dict[str, Any] = {
+    "phase": "device", "klass": "misaligned address", "kernel": "jsd", "code": 716, "text": "",
+    "instruction": "UTMALDG", "space": "shared", "size": 0, "access": "", "construct": "descriptor load", "child": "",
+    "near": "copy",
+}  # fmt: skip
+H100 = {"gpu": "NVIDIA H100", "driver": "580.159.04", "triton": "3.6.0+git1", "torch": "2.11.0", "python": "3.12.3"}
+CPU = {"triton": "3.7.1", "torch": "2.13.0", "python": "3.11.7"}
+
+
+def told(**changes: Any) -> dict[str, Any]:
+    usual = {
+        "original": "/x/failing.py",
+        "output": "/x/repro_failing.py",
+        "spec": "misaligned address",
+        "oracle": ["misaligned address"],
+        "fingerprint": {"original": DEVICE, "repro": None},
+        "versions": H100,
+        "arch": None,
+        "mode": "warm",
+        "rates": {},
+        "verified": 3,
+        "final_runs": 3,
+    }
+    return {**usual, **changes}
+
+
+def written(tmp_path: Path, text: str) -> Case:
+    """The case that a `case.toml` with this text is."""
+    folder = tmp_path / "some"
+    folder.mkdir(exist_ok=True)
+    (folder / "case.toml").write_text(text)
+    (folder / "repro_some.py").write_text(LOOKUP)
+    return load(folder)
+
+
+def test_a_fault_of_a_gpu(tmp_path: Path) -> None:
+    case = written(tmp_path, document(told()))
+    assert case.title == "device fault: misaligned address (CUDA error 716) in kernel jsd at UTMALDG"
+    assert (case.klass, case.mechanism) == ("misaligned address", "not known yet")
+    # The kernel is renamed in a reduction, and the last launch is only told.
+    assert case.fault == Fault(
+        "device",
+        "misaligned address",
+        code=716,
+        instruction="UTMALDG",
+        space="shared",
+        construct="descriptor load",
+    )
+    assert case.needs.gpu and not case.needs.architecture
+    assert [(str(range_), what) for range_, what in case.expect] == [(">=3.6.0", "faults")]
+    seen = dict(case.seen[0])
+    assert len(seen.pop("date")) == 10 and seen == H100
+    assert (case.runs, case.cold, case.argv, case.environment, case.reject) == (0, False, (), {}, ())
+
+
+def test_on_the_virtual_gpu_it_needs_the_architecture_alone(tmp_path: Path) -> None:
+    case = written(tmp_path, document(told(arch=90, versions=CPU, mode="virtual")))
+    assert (case.needs.gpu, case.needs.architecture, case.seen[0]["arch"]) == (False, "sm_90", "sm_90")
+
+
+def test_a_compiler_s_fault_needs_no_gpu(tmp_path: Path) -> None:
+    fault = {**DEVICE, "phase": "compile", "klass": "ConvertNVGPUToLLVM", "code": 0}
+    case = written(tmp_path, document(told(fingerprint={"original": fault}, oracle=["compile:WGMMA"])))
+    assert not case.needs.gpu
+
+
+def test_how_it_was_run_is_kept(tmp_path: Path) -> None:
+    how = {"argv": ["--mode", "fast"], "environment": {"DEBUG": "1"}, "reject": ["exit:3"], "timeout": 7.5}
+    case = written(tmp_path, document(told(**how, mode="cold")))
+    assert (case.argv, case.environment, case.reject) == (("--mode", "fast"), {"DEBUG": "1"}, ("exit:3",))
+    assert (case.timeout, case.cold) == (7.5, True)
+
+
+@pytest.mark.parametrize(("shown", "runs"), [(20, 3), (18, 3), (10, 10), (3, 43), (1, 100), (0, 100)])
+def test_a_flaky_one_is_run_as_often_as_it_takes(tmp_path: Path, shown: int, runs: int) -> None:
+    flaky = told(rates={"the original": "9 of 20 runs", "the repro": "..."}, verified=shown, final_runs=20)
+    case = written(tmp_path, document(flaky))
+    assert case.runs == runs and case.expect[0][1] == "flaky"
+
+
+def test_without_a_fault_the_oracle_is_title_and_all(tmp_path: Path) -> None:
+    case = written(tmp_path, document(told(fingerprint={}, spec="sass:UTMALDG", oracle=["sass:UTMALDG"])))
+    assert (case.title, case.klass, case.fault) == ("sass:UTMALDG", "as the oracle says", None)
+
+
+def test_the_user_knows_better(tmp_path: Path) -> None:
+    text = document(told(), title='A "quoted" title', klass="TMA", mechanism="Two\nlines.", upstream=("https://x/1",))
+    case = written(tmp_path, text)
+    assert (case.title, case.klass, case.mechanism) == ('A "quoted" title', "TMA", "Two\nlines.")
+    assert case.upstream == ("https://x/1",)
+    assert tomlkit.parse(text)["title"] == case.title
+
+
+@pytest.fixture
+def reduced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A reduction's folder, and a replay that says what the repro does by its text."""
+
+    def replay(cases: Sequence[Case], **_: Any) -> list[Outcome]:
+        shows = cases[0].repro.read_text() == LOOKUP
+        return [outcome(cases[0], Status.FAULTS if shows else Status.FIXED, why="it ended well")]
+
+    monkeypatch.setattr(adding, "replay", replay)
+    folder = tmp_path / "failing.shrink"
+    for path in (folder, tmp_path / "corpus"):
+        path.mkdir()
+    for name in ("failing.py", "repro_failing.py"):
+        (tmp_path / name).write_text(LOOKUP)
+    paths = {"original": str(tmp_path / "failing.py"), "output": str(tmp_path / "repro_failing.py")}
+    (folder / "result.json").write_text(json.dumps(told(**paths)))
+    return folder
+
+
+def test_a_case_is_a_folder_of_its_own(reduced: Path) -> None:
+    corpus = reduced.parent / "corpus"
+    case = add(reduced, corpus)
+    assert case.folder == corpus / "failing"
+    assert sorted(path.name for path in case.folder.iterdir()) == ["case.toml", "failing.py", "repro_failing.py"]
+    assert [path.name for path in corpus.iterdir()] == ["failing"]
+    assert add(reduced, corpus, name="other").repro.read_text() == LOOKUP
+
+
+def test_one_that_does_not_reproduce_leaves_nothing(reduced: Path) -> None:
+    (reduced.parent / "repro_failing.py").write_text("print('mended')\n")
+    with pytest.raises(NotReproduced, match="nothing was added: .* does not show its fault now. fixed: it ended well"):
+        add(reduced, reduced.parent / "corpus")
+    assert not list((reduced.parent / "corpus").iterdir())
+
+
+def test_what_is_refused(reduced: Path) -> None:
+    corpus = reduced.parent / "corpus"
+    (corpus / "taken").mkdir()
+    result = reduced / "result.json"
+
+    def refused(wanted: str, folder: Path = reduced, to: Path = corpus, name: str = "") -> None:
+        with pytest.raises(UsageError, match=wanted):
+            add(folder, to, name=name)
+
+    refused("is there already: give another --name", name="taken")
+    refused("'No Name' is no name for a case", name="No Name")
+    refused("'../x' is no name for a case", name="../x")
+    refused("is not a folder: create it, or name another corpus with --to", to=corpus / "none")
+    refused("is not a folder: name the one that a reduction left", folder=corpus / "none")
+    refused("has no result.json, which a reduction writes when it ends", folder=corpus)
+    whole = result.read_text()
+    for text, why in (("{", "Expecting"), ("[]", "it does not say 'original'"), ('{"original": ""}', "'output'")):
+        result.write_text(text)
+        refused(f"is not what a reduction writes \\(.*{why}")
+    result.write_text(whole)
+    (reduced.parent / "failing.py").unlink()
+    refused("failing.py, of which .*result.json tells, is not there any more")
+    assert [path.name for path in corpus.iterdir()] == ["taken"]

@@ -1,0 +1,47 @@
+"""How `shrink replay` comes to its end: all well, or Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+from tests.cases.making import write
+
+from .command import shrink, shrinking
+
+SLEEPS = "import time\ntime.sleep(1000)\n"
+
+
+def test_chosen_cases_that_are_as_expected(tmp_path: Path) -> None:
+    write(tmp_path / "corpus", "lookup")
+    write(tmp_path / "corpus", "mended", "print('fine')\n", expect={">=3": "fixed"})
+    write(tmp_path / "corpus", "sleeps", SLEEPS)
+    said = shrink("replay", "--case", "lookup", "--case", "mended", "--arch", "sm_90", cwd=tmp_path)
+    assert (said.code, said.message) == (0, ""), said.err
+    assert "1 still faults, 1 fixed\nall is as expected\n" in said.out and "sleeps" not in said.out + said.err
+
+
+def test_ctrl_c_waits_for_no_case_and_leaves_nothing(tmp_path: Path) -> None:
+    """Six cases sleep longer than the test has patience, three of them not begun."""
+    write(tmp_path / "corpus", "early")
+    for number in range(6):
+        write(tmp_path / "corpus", f"sleeps{number}", SLEEPS, timeout=1000)
+    with shrinking("replay", "--arch", "sm_90", "--jobs", "3", cwd=tmp_path) as process:
+        assert process.stderr is not None
+        assert any("early: still faults" in line for line in process.stderr)
+        process.send_signal(signal.SIGINT)
+        rest = process.communicate(timeout=100)[1]
+    assert process.returncode == 130 and "shrink: interrupted; nothing was written" in rest
+    assert "Traceback" not in rest, rest
+    assert [path.name for path in tmp_path.iterdir()] == ["corpus"]
+
+
+def test_a_case_that_is_stopped_at_its_time_limit(tmp_path: Path) -> None:
+    write(tmp_path / "corpus", "hangs", SLEEPS, oracle=["hang:1"], fault={"phase": "timeout", "klass": "no end within "
+          "the time limit"})  # fmt: skip
+    write(tmp_path / "corpus", "slow", SLEEPS, timeout=1)
+    said = shrink("replay", "--arch", "sm_90", cwd=tmp_path)
+    assert said.code == 1, said.err
+    assert "hangs: still faults: the host is still at work after 1 s" in said.err
+    assert "slow: changed fault: it was stopped after 1 s; if that was too soon, the case may say timeout" in said.err
+    assert said.err.index("slow: ") < said.err.index("hangs: ")
