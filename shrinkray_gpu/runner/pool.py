@@ -18,7 +18,7 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner import preamble, sanitizer, twins
 from shrinkray_gpu.runner.lanes import START, Request, Setup, Worker, cold
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.runner.stock import Stock, Stocks
+from shrinkray_gpu.runner.stock import Stock, Stocks, WorkerGone
 from shrinkray_gpu.runner.ways import PLAIN, Way
 
 COLD = 60.0
@@ -149,7 +149,11 @@ class Pool:
                 with contextlib.suppress(UsageError, OSError):
                     return self._cold(request, way)  # no server there: a process of its own tells what is the matter
                 return Run(mode=self.mode, exit=None, trouble=str(error))
-            return self._in_lane(stock, request, fresh, self.seconds + (0.0 if way.cheap else self.extra))
+            try:
+                return self._in_lane(stock, request, fresh, self.seconds + (0.0 if way.cheap else self.extra))
+            except WorkerGone:
+                (self._workers if way.cheap else self._others).drop(stock)
+                return Run(mode=self.mode, exit=None, trouble="the process that forks the lanes was killed")
 
     def _in_lane(self, stock: Stock, request: Request, fresh: bool, seconds: float) -> Run:
         trouble = ""

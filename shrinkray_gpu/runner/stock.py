@@ -44,6 +44,14 @@ class Stocks:
             with self._lock:
                 self._users[key] -= 1
 
+    def drop(self, stock: Stock) -> None:
+        """Have another one made when it is asked for next."""
+        with self._lock:
+            for key, made in list(self._made.items()):
+                if made.done() and made.exception() is None and made.result() is stock:
+                    del self._made[key]
+        stock.close()
+
     def close(self) -> None:
         with self._lock:
             made = list(self._made.values())
@@ -58,6 +66,10 @@ def _end(made: Future[Stock]) -> None:
         made.result().close()
 
 
+class WorkerGone(Exception):
+    """The process that forks the lanes has ended (out of memory, killed by hand)."""
+
+
 class Stock:
     """The lanes of one worker: spare ones on the way, and used ones that came out clean."""
 
@@ -70,9 +82,12 @@ class Stock:
         self.closed = False
 
     def take(self, fresh: bool) -> Lane:
+        """A lane for one more candidate. Raises WorkerGone where there is none, and none can come."""
         with self.lock:
             if self.clean and not fresh:
                 return self.clean.pop()
+            if not self.spares:
+                raise WorkerGone
             lane = self.spares.popleft()
             with contextlib.suppress(OSError):
                 self.spares.append(self.worker.spawn())

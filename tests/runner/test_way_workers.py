@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -117,3 +118,12 @@ def test_where_each_candidate_has_a_process_ways_have_too(pool: Pool, tmp_path: 
     assert [run.stdout.split()[:2] for run in runs] == [[str(os.getpid()), "red"]] * 2
     assert {run.mode for run in runs} == {"cold"}
     cold.close()
+
+
+def test_another_worker_comes_up_where_one_was_killed(pool: Pool) -> None:
+    first = worker(pool.run(TELL))
+    os.kill(first, signal.SIGKILL)
+    runs = [pool.run(TELL) for _ in range(6)]
+    told = [run for run in runs if run.trouble]
+    assert told and all("killed" in run.trouble or "lane" in run.trouble for run in told)
+    assert worker(runs[-1]) != first
