@@ -275,7 +275,8 @@ class _Lifting:
         program = start.program.with_text(text)
         if not (program.size < start.program.size or self._stands_on_more(start.program)):
             return replace(start, told=f"not lifted: {told}, but is no smaller than the program")
-        sizes = f"{lines(start.program.text)} lines to {lines(text)}"
+        # Of a command nobody counted all that it runs; its driver has a few lines.
+        sizes = f"{lines(text)} lines" if self.given.command else f"{lines(start.program.text)} lines to {lines(text)}"
         return replace(start, program=program, lifted=True, alone=True, seen=seen, told=f"lifted: {told}, {sizes}")
 
     def _bundled(self, start: Start, oracle: Oracle) -> Start:
@@ -302,7 +303,8 @@ class _Lifting:
             return start
         data = f"; it reads {', '.join(map(str, one.data))}" if one.data else ""
         told = f"{start.told}; " if start.told else ""
-        told += f"in one file with {len(one.modules)} modules of its own ({_listed(one.modules)}){data}"
+        many = "1 module" if len(one.modules) == 1 else f"{len(one.modules)} modules"
+        told += f"in one file with {many} of its own ({_listed(one.modules)}){data}"
         return replace(start, program=start.program.with_text(one.text), lifted=True, seen=(run,), told=told)
 
     def _roots(self) -> list[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -91,6 +92,8 @@ def reduce(
         resume=options.resume,
         restart=options.restart,
     ) as journal:
+        for left in Path(given.setup.scratch).iterdir():  # by one that was killed
+            shutil.rmtree(left, ignore_errors=True)
         say(f"running {called(path, options)} as it is ...")
         start = lifting.begin(given, journal, say)
         ready = _made_ready(start, given, named, options, journal, say)

@@ -53,8 +53,6 @@ def add(
     name = name or repro.stem.removeprefix("repro_")
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise UsageError(f"{name!r} is no name for a case: small letters, digits and _; give one with --name")
-    if not corpus.is_dir():
-        raise UsageError(f"{corpus} is not a folder: create it, or name another corpus with --to")
     place = corpus / name
     if place.exists():
         raise UsageError(f"{place} is there already: give another --name, or remove it first")
@@ -64,6 +62,11 @@ def add(
             raise UsageError(
                 f"{path}, of which {folder / resulting.FILE} tells, is not there any more: put it back, or reduce again"
             )
+    if not corpus.is_dir():
+        try:
+            corpus.mkdir()  # the first case of a new corpus
+        except OSError as error:
+            raise UsageError(f"cannot create {corpus}: {error.strerror}. Name another corpus with --to") from error
     with tempfile.TemporaryDirectory(dir=corpus, prefix=f".{name}-") as aside:
         made = Path(aside, name)
         made.mkdir()
@@ -154,8 +157,8 @@ def _told(folder: Path) -> Mapping[str, Any]:
             raise ValueError(f"it does not say {missing[0]!r}")
     except FileNotFoundError as error:
         raise UsageError(
-            f"{folder} has no {path.name}, which a reduction writes when it ends: go on with the same command and "
-            "--resume"
+            f"{folder} has no {path.name}, which a reduction writes when it ends: name the <stem>.shrink of one that "
+            "reached its end. One that was interrupted goes on with --resume"
         ) from error
     except ValueError as error:
         raise UsageError(f"{path} is not what a reduction writes ({error}): reduce again") from error

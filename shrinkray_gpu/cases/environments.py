@@ -52,7 +52,11 @@ def with_triton(version: str, *, python: str, say: Say = lambda text: None) -> s
             fcntl.flock(lock, fcntl.LOCK_EX)  # two commands at once: one makes it
             if not (folder / "whole").exists():
                 say(f"installing triton {version} into {folder} ...")
-                _make(folder, own, version, python, packages)
+                try:
+                    _make(folder, own, version, python, packages)
+                except UsageError:
+                    shutil.rmtree(folder, ignore_errors=True)
+                    raise
     except OSError as error:
         raise UsageError(
             f"cannot write {folder}: {error.strerror}. Name another place for environments by SHRINK_ENVIRONMENTS"

@@ -104,11 +104,12 @@ def test_what_is_no_version_is_refused_before_anything_is_made(python: str, tmp_
     assert not (tmp_path / "environments").exists()
 
 
-def test_a_version_that_is_not_to_be_had_leaves_nothing_that_looks_whole(python: str) -> None:
+def test_a_version_that_is_not_to_be_had_leaves_nothing(python: str, tmp_path: Path) -> None:
     for _ in range(2):
         with pytest.raises(UsageError, match=r"cannot install triton 3\.5\.0: ERROR: Could not find a version"):
             with_triton("3.5.0", python=python)
     assert installs(python) == 2
+    assert not [path for path in (tmp_path / "environments").iterdir() if path.is_dir()]
 
 
 def test_an_interpreter_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

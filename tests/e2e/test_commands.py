@@ -151,6 +151,7 @@ def test_a_package_under_pytest(tmp_path: Path) -> None:
     given(tmp_path, PACKAGE)
     said = well(shrink(*TMA, *SOON, "-m", "pytest", "tests/test_rows.py::test_sums", cwd=tmp_path))
     assert "-m pytest tests/test_rows.py::test_sums" in said.out
+    assert " lines to " not in said.out, "the lines of the driver are not those of the program"
     standalone(tmp_path / "repro_pytest_test_rows.py", said, 20)
     assert {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.py")} >= set(PACKAGE)
     assert not list(tmp_path.rglob("__pycache__")) and not list(tmp_path.rglob(".pytest_cache"))

@@ -92,7 +92,10 @@ def test_kill_and_resume(tmp_path: Path, undisturbed: str, accepted: int) -> Non
         process.kill()
         process.wait()
     assert faulty(tmp_path / "failing.shrink" / "best.py")
+    scratch = tmp_path / "failing.shrink" / "scratch"
+    (scratch / "t_of_the_killed").mkdir()
     well(shrink("failing.py", *INDEX, "--resume", cwd=tmp_path))
+    assert not list(scratch.iterdir())
     assert reduced(tmp_path).read_text() == undisturbed
 
 
