@@ -6,7 +6,6 @@ import errno
 import importlib
 import json
 import os
-import re
 import shutil
 import signal
 import sys
@@ -14,11 +13,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
-from shrinkray_gpu import __version__
+from shrinkray_gpu import __version__, cli_words
+from shrinkray_gpu.cli_words import architecture, fail, settings
 from shrinkray_gpu.commands import Command
 from shrinkray_gpu.errors import ShrinkError, UsageError
 from shrinkray_gpu.lift import trace
@@ -39,22 +39,17 @@ _OTHERS = {
 """Commands beside the main one, and where they are."""
 
 
-class _Command(click.Command):
-    """Click's, with every complaint about the arguments in one line."""
+class _Command(cli_words.Command):
+    """The main command, and the door to the others."""
+
+    called = "shrink"
 
     def main(self, args: Any = None, *others: Any, **extra: Any) -> Any:
         words = list(sys.argv[1:] if args is None else args)
         if words and (other := _OTHERS.get(words[0])):  # a script of that name is ./explain
             module, name = other
             return getattr(importlib.import_module(module), name).main(words[1:], prog_name=f"shrink {words[0]}")
-        try:
-            return super().main(words, *others, **{**extra, "standalone_mode": False})
-        except click.ClickException as error:
-            _fail(f"{error.format_message()} (shrink --help lists what there is)", 2)
-        except click.Abort:
-            sys.exit(130)
-        except click.exceptions.Exit as end:
-            sys.exit(end.exit_code)
+        return super().main(words, *others, **extra)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As in `python -m`, all after the module's name is the module's own, whatever it looks like."""
@@ -211,7 +206,7 @@ def main(file: Path | None, args: tuple[str, ...], module: str | None, **given: 
             click.echo(f"{one.name:16} {one.why}")
         return
     if file is None and module is None:
-        _fail("which file? Usage: shrink FILE [options] [-- ARGS...], or shrink [options] -m MODULE ARGS...", 2)
+        fail("which file? Usage: shrink FILE [options] [-- ARGS...], or shrink [options] -m MODULE ARGS...", 2)
     quiet = given["quiet"] or given["as_json"]
     say = (lambda text: None) if quiet else (lambda text: click.echo(text, err=True))
     interrupt = _Interrupt(say)
@@ -241,17 +236,17 @@ def main(file: Path | None, args: tuple[str, ...], module: str | None, **given: 
             if progress:
                 progress.close()
     except ShrinkError as error:
-        _fail(str(error), error.exit_code)
+        fail(str(error), error.exit_code)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
             raise
-        _fail(
+        fail(
             f"cannot write any more ({error.strerror}); the best so far, if any, is whole in {best}. Make room and go "
             "on with the same command and --resume, or choose another place with --output",
             2,
         )
     except KeyboardInterrupt:
-        _fail(f"interrupted; the best so far is {best}. Go on with the same command and --resume", 130)
+        fail(f"interrupted; the best so far is {best}. Go on with the same command and --resume", 130)
     if given["as_json"]:
         click.echo(json.dumps(result.to_json()))
     else:
@@ -267,12 +262,6 @@ def _options(args: tuple[str, ...], given: dict[str, Any]) -> Options:
             raise UsageError(f"--skip-pass {name}: no such pass. There are {', '.join(known)}")
     if given["resume"] and given["restart"]:
         raise UsageError("--resume goes on with a reduction and --restart forgets it: choose one")
-    environment = {}
-    for setting in given["env"]:
-        key, equals, value = setting.partition("=")
-        if not key or not equals:
-            raise UsageError(f"--env {setting}: write it as NAME=VALUE")
-        environment[key] = value
     python = given["python"]
     found = shutil.which(python)
     if found is None:
@@ -282,14 +271,14 @@ def _options(args: tuple[str, ...], given: dict[str, Any]) -> Options:
         reject=given["reject"],
         output=given["output"],
         python=found,
-        arch=_architecture(given["arch"]),
+        arch=architecture(given["arch"]),
         argv=args,
         keep=frozenset(given["keep"]),
         skip=frozenset(given["skip_pass"]),
         jobs=given["jobs"],
         timeout=given["timeout"],
         max_time=given["max_time"],
-        environment=environment,
+        environment=settings(given["env"]),
         cwd=given["cwd"],
         seed=given["seed"],
         resume=given["resume"],
@@ -320,15 +309,6 @@ def _traced(file: Path, launch: int | None, options: Options) -> tuple[Path, Opt
     if launch is not None:
         raise UsageError(f"--launch {launch}: only a trace (.ndjson, .ndjson.gz) has launches to choose from")
     return file, options
-
-
-def _architecture(name: str | None) -> int | None:
-    if name is None:
-        return None
-    match = re.fullmatch(r"(?:sm_?)?(\d{2,3})a?", name)
-    if match is None or not 70 <= int(match[1]) <= 121:
-        raise UsageError(f"--arch {name}: name an NVIDIA architecture such as sm_80, sm_90 or sm_100")
-    return int(match[1])
 
 
 def _tell(result: Result, file: Path, command: Command | None) -> None:
@@ -394,8 +374,3 @@ class _Interrupt:
     def asked(self) -> bool:
         self.searching = True
         return self.count > 0
-
-
-def _fail(text: str, code: int) -> NoReturn:
-    click.echo(f"shrink: {text}", err=True)
-    sys.exit(code)

@@ -11,7 +11,7 @@ import click
 
 from shrinkray_gpu.cases.adding import add as add_case
 from shrinkray_gpu.cases.case import Case, cases
-from shrinkray_gpu.cli_explain import Command
+from shrinkray_gpu.cli_words import fail
 from shrinkray_gpu.errors import ShrinkError
 from shrinkray_gpu.runner.interpreter import found
 
@@ -25,11 +25,11 @@ class _Group(click.Group):
         try:
             return super().main(*args, **{**extra, "standalone_mode": False})
         except click.ClickException as error:
-            Command.fail(f"{error.format_message()} (shrink corpus --help lists what there is)", 2)
+            fail(f"{error.format_message()} (shrink corpus --help lists what there is)", 2)
         except ShrinkError as error:
-            Command.fail(str(error), error.exit_code)
+            fail(str(error), error.exit_code)
         except (click.Abort, KeyboardInterrupt):
-            Command.fail("interrupted; nothing was written", 130)
+            fail("interrupted; nothing was written", 130)
         except click.exceptions.Exit as end:
             sys.exit(end.exit_code)
 

@@ -3,38 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
-from shrinkray_gpu.errors import ShrinkError, UsageError
+from shrinkray_gpu.cli_words import Command, architecture, fail, settings
+from shrinkray_gpu.errors import ShrinkError
 from shrinkray_gpu.evidence.card import card
 from shrinkray_gpu.explaining import explain as explain_file
 from shrinkray_gpu.runner.interpreter import found
-
-
-class Command(click.Command):
-    """Click's, with every complaint about the arguments in one line. For all commands beside `shrink FILE`."""
-
-    called = "explain"
-
-    def main(self, *args: Any, **extra: Any) -> Any:
-        try:
-            return super().main(*args, **{**extra, "standalone_mode": False})
-        except click.ClickException as error:
-            self.fail(f"{error.format_message()} (shrink {self.called} --help lists what there is)", 2)
-        except click.Abort:
-            sys.exit(130)
-        except click.exceptions.Exit as end:
-            sys.exit(end.exit_code)
-
-    @staticmethod
-    def fail(text: str, code: int) -> NoReturn:
-        click.echo(f"shrink: {text}", err=True)
-        sys.exit(code)
 
 
 @click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -72,7 +51,7 @@ def explain(file: Path | None, args: tuple[str, ...], **given: Any) -> None:
     Exit codes: 0 it shows a fault, 2 usage, 3 it shows none. Nothing is written beside FILE.
     """
     if file is None:
-        Command.fail("which file? Usage: shrink explain FILE [options] [-- ARGS...]", 2)
+        fail("which file? Usage: shrink explain FILE [options] [-- ARGS...]", 2)
     try:
         seen = explain_file(
             file,
@@ -87,28 +66,7 @@ def explain(file: Path | None, args: tuple[str, ...], **given: Any) -> None:
             synccheck=given["synccheck"],
         )
     except ShrinkError as error:
-        Command.fail(str(error), error.exit_code)
+        fail(str(error), error.exit_code)
     except KeyboardInterrupt:
-        Command.fail("interrupted; nothing was written", 130)
+        fail("interrupted; nothing was written", 130)
     click.echo(json.dumps(seen.to_json(), indent=1) if given["as_json"] else card(seen))
-
-
-def settings(given: tuple[str, ...]) -> dict[str, str]:
-    """`K=V` options as an environment."""
-    environment = {}
-    for setting in given:
-        key, equals, value = setting.partition("=")
-        if not key or not equals:
-            raise UsageError(f"--env {setting}: write it as NAME=VALUE")
-        environment[key] = value
-    return environment
-
-
-def architecture(name: str | None) -> int | None:
-    """`sm_90` as 90."""
-    if name is None:
-        return None
-    match = re.fullmatch(r"(?:sm_?)?(\d{2,3})a?", name)
-    if match is None or not 70 <= int(match[1]) <= 121:
-        raise UsageError(f"--arch {name}: name an NVIDIA architecture such as sm_80, sm_90 or sm_100")
-    return int(match[1])

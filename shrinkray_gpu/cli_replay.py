@@ -16,14 +16,14 @@ from shrinkray_gpu.bisecting import bisect
 from shrinkray_gpu.cases import environments, tables
 from shrinkray_gpu.cases.case import cases
 from shrinkray_gpu.cases.expectation import Outcome
-from shrinkray_gpu.cli_explain import Command, architecture, settings
+from shrinkray_gpu.cli_words import Command, architecture, fail, settings
 from shrinkray_gpu.errors import ShrinkError, UsageError
 from shrinkray_gpu.replay import replay
 from shrinkray_gpu.runner.interpreter import found
 
 
 class _Command(Command):
-    called = "replay"
+    called = "shrink replay"
 
 
 @click.command(cls=_Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -53,9 +53,9 @@ def replay_command(corpus: Path, **given: Any) -> None:
     try:
         sys.exit(_replay(corpus, given))
     except ShrinkError as error:
-        _Command.fail(str(error), error.exit_code)
+        fail(str(error), error.exit_code)
     except KeyboardInterrupt:
-        _Command.fail("interrupted; nothing was written", 130)
+        fail("interrupted; nothing was written", 130)
 
 
 def _replay(corpus: Path, given: dict[str, Any]) -> int:

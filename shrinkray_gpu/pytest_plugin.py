@@ -38,7 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if runs is not None and runs < 1:
         raise pytest.UsageError(f"--corpus-runs {runs}: one run at least")
     if name is not None:
-        from shrinkray_gpu.cli_explain import architecture
+        from shrinkray_gpu.cli_words import architecture
         from shrinkray_gpu.errors import UsageError
 
         try:
@@ -159,7 +159,7 @@ class _Session:
         return self.replayer
 
     def _where(self) -> dict[str, Any]:
-        from shrinkray_gpu.cli_explain import architecture
+        from shrinkray_gpu.cli_words import architecture
         from shrinkray_gpu.runner.interpreter import found
 
         python = self.config.getoption("--corpus-python")
