@@ -309,6 +309,15 @@ def _parting(stderr: str) -> str:
     return ""
 
 
+def _until(failure: Failure | None, stderr: str) -> str:
+    """What was said before the script's own traceback: a child that dies after it is not what it died of."""
+    if failure is None:
+        return stderr
+    first = f"{failure.type}: {failure.text}".partition("\n")[0].rstrip(": ")
+    own = [found.start() for found in re.finditer(rf"^{re.escape(first)}", stderr, re.MULTILINE)]
+    return stderr[: own[-1]] if own else stderr
+
+
 def _children(run: Run) -> str:
     """What the script's own processes died of: its exceptions that say so, multiprocessing's headers, native aborts.
 
@@ -316,7 +325,7 @@ def _children(run: Run) -> str:
     count. Nor does an assertion that LLVM survived: it is among what a compilation in the script's process printed.
     """
     died = list(run.children)
-    for told in children.headed(run.stderr):
+    for told in children.headed(_until(speech.uncaught(run), run.stderr)):
         if (failure := speech.exception_in(told)) and failure.type not in children.AFTERMATH:
             died.append(f"{failure.type}: {speech.clipped(speech.without_quotations(failure.text), 400)}")
     words = last_words(run.stderr)

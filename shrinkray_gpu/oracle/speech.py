@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from signal import Signals
 
+from ..runner import children
 from ..runner.run import Compile, Failure, Run
 
 HEADER = re.compile(r"^[ |]*(?:[+-]+ )?(?:Exception Group )?Traceback \(most recent call last\):\s*$", re.MULTILINE)
@@ -126,9 +127,14 @@ def uncaught(run: Run) -> Failure | None:
     """The exception that ended the script. A plain process (`python FILE`) tells it only by the traceback on stderr."""
     if run.failure is not None or run.mode != "plain" or run.exit != 1:
         return run.failure
-    blocks = list(_blocks(run.stderr))
+    if quoting := children.carried(run.stderr):  # the tracebacks after it are its own words
+        return quoting
+    own = run.stderr
+    for told in children.headed(own):
+        own = own.replace(told, "")
+    blocks = list(_blocks(own))
     if not blocks:
-        found = HEADLESS.search(run.stderr)
+        found = HEADLESS.search(own)
         return None if found is None else _failure(found.group(0), run.stderr)
     return _failure(blocks[-1].said, run.stderr)
 
