@@ -124,6 +124,9 @@ def _judged(trap: Trap, program: Path, code: int, said: str, out: str = "") -> O
     if code not in WITH_A_REPRO or not repro.exists():
         raise AssertionError(f"no repro of {program.name}, exit {code}: {said[-2000:]}")
     told = json.loads(out) if out.startswith("{") else {}
+    best = program.with_suffix(".shrink") / "best.py"
+    if code == 4 and best.exists():
+        said += f"\nthe smaller one:\n{best.read_text()}"
     return Outcome(code, said[-2000:], repro.read_text(), tuple(slips(trap, repro)), told)
 
 
