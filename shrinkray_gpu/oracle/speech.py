@@ -83,6 +83,16 @@ def diagnostics(compile: Compile) -> str:
     return raised + without_quotations(LISTING.sub("", compile.printed))
 
 
+def reasons(compile: Compile) -> str:
+    """What the exceptions said that led to a failed compilation's own, nearest first.
+
+    Handled by the compiler, an exception has to do with its failure either way: as a cause, or as what was being
+    handled when the next one came. Of the script's own handlers that is not so: see `_causes`.
+    """
+    blocks = list(_blocks(compile.failure.traceback)) if compile.failure else []
+    return "\n".join(block.said for block in reversed(blocks[:-1]) if block.leads_to)
+
+
 def ending(run: Run) -> str:
     """How it ended, in a few words for a `why`: `it ends in ValueError: ...`."""
     failure = uncaught(run)
