@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 import json
+import os
 import re
 import shutil
 import sys
@@ -11,14 +13,17 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import tomlkit
+from libcst import ParserSyntaxError
 
 from shrinkray_gpu import resulting
 from shrinkray_gpu.cases.case import FILE, Case, load
 from shrinkray_gpu.cases.expectation import Status
 from shrinkray_gpu.errors import NotReproduced, UsageError
+from shrinkray_gpu.lift.bundle import modules
 from shrinkray_gpu.oracle import Fault
 from shrinkray_gpu.oracle.statistics import clean_runs
 from shrinkray_gpu.replay import replay
@@ -72,8 +77,12 @@ def add(
         made.mkdir()
         if not told.get("command"):
             shutil.copyfile(original, made / "failing.py")
+            _take(_own(original), made)
         shutil.copyfile(repro, made / f"repro_{name}.py")
-        text = document(told, title=title, klass=klass, mechanism=mechanism, upstream=upstream)
+        _take(_own(repro), made)
+        values = _values(repro)
+        _take(values, made)
+        text = document(told, title=title, klass=klass, mechanism=mechanism, upstream=upstream, artifacts=values)
         (made / FILE).write_text(text, encoding="utf-8")
         case = load(made)
         interpreter = python or told.get("python") or sys.executable
@@ -91,6 +100,7 @@ def document(
     klass: str = "",
     mechanism: str = "",
     upstream: tuple[str, ...] = (),
+    artifacts: Mapping[str, Path] = MappingProxyType({}),
 ) -> str:
     """The text of `case.toml` for what a reduction told of itself."""
     given = (told.get("fingerprint") or {}).get("original")
@@ -115,6 +125,8 @@ def document(
         # What the reduction renames or only tells is no part of what must be the same.
         plain = {key: value for key, value in asdict(fault).items() if value and key not in ("kernel", "near")}
         data["fault"] = plain
+    if artifacts:
+        data["artifacts"] = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in artifacts.items()}
     versions, tables = told.get("versions", {}), tomlkit.aot()
     tables.append(tomlkit.item(_seen(told)))
     data["seen"] = tables
@@ -122,6 +134,32 @@ def document(
         # Until somebody says otherwise: then a release that mends it is news.
         data["expect"] = {f">={versions['triton'].split('+')[0]}": "flaky" if told.get("rates") else "faults"}
     return tomlkit.dumps(data)
+
+
+def _own(script: Path) -> Mapping[str, Path]:
+    """The modules of its own that a script leads to, by their place beside it."""
+    below = [Path(name).absolute() for name in os.environ.get("PYTHONPATH", "").split(os.pathsep) if name]
+    try:
+        roots = [script.parent, *(root for root in below if root.is_relative_to(Path.cwd()))]
+        return modules(script, script.read_text(encoding="utf-8"), roots=roots)
+    except (UsageError, UnicodeDecodeError, ParserSyntaxError, SyntaxError) as error:
+        raise UsageError(f"{script}: what it imports cannot be told: {str(error).splitlines()[0]}") from error
+
+
+def _values(repro: Path) -> Mapping[str, Path]:
+    """The recorded values that a lifted repro loads from beside it."""
+    text = repro.read_text(encoding="utf-8")
+    return {path.name: path for path in sorted(repro.parent.glob(f"{repro.stem}*.pt")) if f'"{path.name}"' in text}
+
+
+def _take(files: Mapping[str, Path], folder: Path) -> None:
+    """Copy these files below the folder of a case."""
+    for name, path in files.items():
+        place = folder / name
+        if place.exists() and place.read_bytes() != path.read_bytes():
+            raise UsageError(f"{path} cannot be kept under its own name, which {place.name} has in a case: rename it")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, place)
 
 
 def _needs(told: Mapping[str, Any], fault: Fault | None) -> dict[str, Any]:
