@@ -17,6 +17,12 @@ import triton.language as tl
 
 
 @triton.jit
+def page_start(page: tl.tensor, stride: tl.tensor):
+    """Where a page begins."""
+    return page * stride
+
+
+@triton.jit
 def copy_pages_kernel(
     cache_ptr, table_ptr, out_ptr, page_stride, out_stride, tokens, TOKENS: tl.constexpr, WIDTH: tl.constexpr
 ):
@@ -26,7 +32,9 @@ def copy_pages_kernel(
     token = tl.arange(0, TOKENS)
     cols = tl.arange(0, WIDTH)
     inside = (token < tokens)[:, None]
-    x = tl.load(cache_ptr + page * page_stride + token[:, None] * WIDTH + cols[None, :], mask=inside, other=0)
+    x = tl.load(
+        cache_ptr + page_start(page, page_stride) + token[:, None] * WIDTH + cols[None, :], mask=inside, other=0
+    )
     tl.store(out_ptr + slot.to(tl.int64) * out_stride + token[:, None] * WIDTH + cols[None, :], x, mask=inside)
 
 

@@ -102,19 +102,9 @@ def decode(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, block: int = 64) -
         WIDTH=width,
         BLOCK=block,
     )
+    strides = v.stride(1), v.stride(0), v.stride(2)  # shrink: keep
     mix_kernel[(batch * heads,)](
-        scores,
-        v,
-        out,
-        heads,
-        tokens,
-        v.stride(1),
-        v.stride(0),
-        v.stride(2),
-        WIDTH=width,
-        TOKENS=triton.next_power_of_2(tokens),
-        BLOCK=block,
-        num_warps=8,
+        scores, v, out, heads, tokens, *strides, width, triton.next_power_of_2(tokens), block, num_warps=8
     )
     return out
 
