@@ -10,6 +10,7 @@ import re
 import shutil
 import sys
 import tempfile
+import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 
 import tomlkit
 from libcst import ParserSyntaxError
+from tomlkit.items import String
 
 from shrinkray_gpu import resulting
 from shrinkray_gpu.cases.case import FILE, Case, load
@@ -31,6 +33,8 @@ from shrinkray_gpu.replay import replay
 GONE = 0.001
 """How seldom a flaky fault that is still there may look gone."""
 MOST_RUNS = 100
+WIDTH = 104
+"""Characters of a line of prose in `case.toml`: the first one has the key and its quotes before it."""
 _SEEN = ("gpu", "driver", "triton", "torch", "helion", "python")
 _ASKED = ("original", "output", "oracle", "spec")
 
@@ -108,10 +112,10 @@ def document(
     data = tomlkit.document()
     data["title"] = title or str(fault or told["spec"])
     data["class"] = klass or (fault.klass if fault else "as the oracle says")
-    data["mechanism"] = mechanism or "not known yet"
+    data["mechanism"] = _paragraph(mechanism or "not known yet")
     data["oracle"] = list(told["oracle"])
     if upstream:
-        data["upstream"] = list(upstream)
+        data["upstream"] = tomlkit.item(list(upstream)).multiline(len(upstream) > 1)
     for key in ("reject", "argv", "environment", "timeout"):
         if told.get(key):
             data[key] = told[key]
@@ -134,6 +138,12 @@ def document(
         # Until somebody says otherwise: then a release that mends it is news.
         data["expect"] = {f">={versions['triton'].split('+')[0]}": "flaky" if told.get("rates") else "faults"}
     return tomlkit.dumps(data)
+
+
+def _paragraph(text: str) -> String:
+    """As a person would write it: over several lines where one is too long."""
+    lines = textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+    return tomlkit.string(text if len(lines) < 2 else "\n".join(lines), multiline=len(lines) > 1 or "\n" in text)
 
 
 def _own(script: Path) -> Mapping[str, Path]:

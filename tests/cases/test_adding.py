@@ -160,7 +160,7 @@ def test_a_module_with_the_name_of_the_original_is_refused(reduced: Path) -> Non
     (folder / "main.py").write_text(f"import failing\n{LOOKUP}")
     told_of_it = json.loads((reduced / "result.json").read_text())
     (reduced / "result.json").write_text(json.dumps({**told_of_it, "original": str(folder / "main.py")}))
-    with pytest.raises(UsageError, match="failing.py cannot be kept under its own name, which failing.py has in a case"):
+    with pytest.raises(UsageError, match="cannot be kept under its own name, which failing.py has"):
         add(reduced, folder / "corpus")
     assert not list((folder / "corpus").iterdir())
 
