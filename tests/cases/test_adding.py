@@ -15,6 +15,7 @@ from shrinkray_gpu.cases import adding
 from shrinkray_gpu.cases.adding import add, document
 from shrinkray_gpu.cases.case import Case, load
 from shrinkray_gpu.cases.expectation import Outcome, Status
+from shrinkray_gpu.cases.place import Place, lacking
 from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.oracle import Fault
 
@@ -84,6 +85,34 @@ def test_a_compiler_s_fault_needs_no_gpu(tmp_path: Path) -> None:
     fault = {**DEVICE, "phase": "compile", "klass": "ConvertNVGPUToLLVM", "code": 0}
     case = written(tmp_path, document(told(fingerprint={"original": fault}, oracle=["compile:WGMMA"])))
     assert not case.needs.gpu
+
+
+@pytest.mark.parametrize(
+    ("oracle", "klass", "more"),
+    [
+        ("hang:3", "no end within the time limit", {}),
+        ("nondeterministic", "", {}),
+        ("device-side assert", "device-side assert triggered", {}),
+        ("misaligned address", "misaligned address", {"rates": {"the original": "5 of 9"}, "verified": 10,
+                                                      "final_runs": 20}),
+    ],
+)  # fmt: skip
+def test_what_only_a_gpu_shows_is_kept_and_not_run_without_one(
+    tmp_path: Path, oracle: str, klass: str, more: dict[str, Any]
+) -> None:
+    phase = "timeout" if oracle.startswith("hang") else "device"
+    fault = {**dict.fromkeys(DEVICE, ""), "code": 0, "size": 0, "phase": phase, "klass": klass} if klass else None
+    mechanism = "It is a long story. " * 20
+    text = document(
+        told(oracle=[oracle], spec=oracle, fingerprint={"original": fault}, **more),
+        mechanism=mechanism, upstream=("https://x/1", "https://x/2"),
+    )  # fmt: skip
+    case = written(tmp_path, text)
+    assert max(map(len, text.splitlines())) <= 120 and case.mechanism.split() == mechanism.split()
+    assert (case.oracle, case.needs.gpu, case.runs) == ((oracle,), True, 10 if more else 0)
+    assert case.expect[0][1] == ("flaky" if more else "faults")
+    place = Place("python", 90, False, {"triton": "3.6.0"})
+    assert lacking(case, case.question(), place) == "it needs a real GPU, and --arch launches nothing"
 
 
 def test_how_it_was_run_is_kept(tmp_path: Path) -> None:
