@@ -34,8 +34,8 @@ ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "build" / "cases"
 CORPUS = WORK / "corpus"
 SHRINK = (sys.executable, "-m", "shrinkray_gpu")
-MENDING = 90.0
-"""Seconds that start, lift, final check and `corpus add` may take beside the search."""
+MENDING = 150.0
+"""Seconds that all but the search may take: start, lift, rates and perturbations of a flaky fault, the final check."""
 REPLAY = 130.0
 """Seconds that are kept for the replay."""
 TOLD = ("before", "after", "tries", "seconds", "mode", "verified", "final_runs", "rates", "same", "lifted", "ended")

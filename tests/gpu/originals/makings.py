@@ -179,7 +179,7 @@ MAKINGS = (
     Making(
         "hang",
         ORIGINALS / "split_sum.py",
-        "hang:3",
+        "hang:4",
         "The last program waits for the flag of one that had nothing to do",
         "hang",
         "Partial sums are handed on from program to program. Where the rows do not divide evenly the last programs have"
