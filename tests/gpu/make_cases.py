@@ -36,6 +36,8 @@ CORPUS = WORK / "corpus"
 SHRINK = (sys.executable, "-m", "shrinkray_gpu")
 MENDING = 150.0
 """Seconds that all but the search may take: start, lift, rates and perturbations of a flaky fault, the final check."""
+AFTER = 50.0
+"""The same of those that have the GPU to themselves, after all others: it must be there for them."""
 REPLAY = 130.0
 """Seconds that are kept for the replay."""
 TOLD = ("before", "after", "tries", "seconds", "mode", "verified", "final_runs", "rates", "same", "lifted", "ended")
@@ -56,11 +58,12 @@ def main() -> None:
     chosen = [] if args.replay_only else [known[name] for name in args.names] or list(MAKINGS)
     started = time.monotonic()
     until = started + args.limit - (0 if args.no_replay else REPLAY)
+    before = until - sum(one.seconds + AFTER for one in chosen if one.alone)
     shutil.copytree(ROOT / "corpus", CORPUS, dirs_exist_ok=True)
     made: list[dict[str, Any]] = []
     try:
         with ThreadPoolExecutor(args.at_a_time) as threads:
-            beside = [threads.submit(_made, one, args.jobs, until) for one in chosen if not one.alone]
+            beside = [threads.submit(_made, one, args.jobs, before) for one in chosen if not one.alone]
             made += [future.result() for future in beside]
         made += [_made(one, args.jobs, until) for one in chosen if one.alone]
         if not args.no_replay:
