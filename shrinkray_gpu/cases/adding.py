@@ -18,7 +18,6 @@ from types import MappingProxyType
 from typing import Any
 
 import tomlkit
-from libcst import ParserSyntaxError
 from tomlkit.items import String
 
 from shrinkray_gpu import resulting
@@ -81,9 +80,9 @@ def add(
         made.mkdir()
         if not told.get("command"):
             shutil.copyfile(original, made / "failing.py")
-            _take(_own(original), made)
+            _take(_own(original, say), made)
         shutil.copyfile(repro, made / f"repro_{name}.py")
-        _take(_own(repro), made)
+        _take(_own(repro, say), made)
         values = _values(repro)
         _take(values, made)
         text = document(told, title=title, klass=klass, mechanism=mechanism, upstream=upstream, artifacts=values)
@@ -146,14 +145,16 @@ def _paragraph(text: str) -> String:
     return tomlkit.string(text if len(lines) < 2 else "\n".join(lines), multiline=len(lines) > 1 or "\n" in text)
 
 
-def _own(script: Path) -> Mapping[str, Path]:
-    """The modules of its own that a script leads to, by their place beside it."""
+def _own(script: Path, say: Say) -> Mapping[str, Path]:
+    """The modules of its own that a script leads to, by their place beside it. A repro that needs more than are found
+    does not show its fault from the case's folder, and is refused."""
     below = [Path(name).absolute() for name in os.environ.get("PYTHONPATH", "").split(os.pathsep) if name]
     try:
         roots = [script.parent, *(root for root in below if root.is_relative_to(Path.cwd()))]
         return modules(script, script.read_text(encoding="utf-8"), roots=roots)
-    except (UsageError, UnicodeDecodeError, ParserSyntaxError, SyntaxError) as error:
-        raise UsageError(f"{script}: what it imports cannot be told: {str(error).splitlines()[0]}") from error
+    except Exception as error:  # text of any kind: the original is never run, and may do without
+        say(f"the modules that {script} imports are left out: {type(error).__name__}: {error}")
+        return {}
 
 
 def _values(repro: Path) -> Mapping[str, Path]:

@@ -37,7 +37,8 @@ WITHIN = Failure(
     "triton.compiler.errors.CompilationError",
     "at 3:4:\n    y = top(x)\n        ^",
     RUNTIME,
-    traceback=f"{traceback('OSError: nothing led to it')}\n\n{traceback('KeyError: numel')}{CONTEXT}"
+    traceback=f"{traceback('OSError: no memory for the other kernel')}{CONTEXT}"
+    f"{traceback('KeyError: numel', file='/x/triton/compiler/code_generator.py')}{CONTEXT}"
     f"{traceback('AttributeError: dtype has no attribute numel')}{CAUSE}"
     f"{traceback('triton.compiler.errors.CompilationError: at 3:4:')}",
 )
@@ -47,7 +48,7 @@ NESTED = Run("fork", 1, failure=WITHIN, compiles=(Compile("k", "", failure=WITHI
 CASES = {
     "said by the cause": ("compile:has no attribute numel", NESTED, YES),
     "said by what was being handled": ("compile:KeyError: numel", NESTED, YES),
-    "said by an exception before": ("compile:nothing led to it", NESTED, NO),
+    "said by what the script was handling": ("compile:no memory for the other", NESTED, NO),
     "quoted on the way": (r"compile:main\(\)", NESTED, NO),
     "only printed": ("compile:expected matching shapes", DIED, YES),
     "only printed, by ptxas": (r"compile:Unknown modifier '\.instr'", PTX_DIED, YES),
