@@ -21,6 +21,8 @@ COMPILER_TEXT = re.compile(r"PassManager::run failed|Internal Triton PTX codegen
 FAILING_PASS = re.compile(r"Pipeline failed while executing \[?`(\w+)`?")
 REFUSED = re.compile(r"(?:Triton Error \[CUDA\]|CUDA(?: driver)? error): *(.*)")
 ASSERTION = re.compile(r"^.*Assertion [`'].*['`] failed\.?.*$", re.MULTILINE)
+_BEFORE_ASSERTION = re.compile(r"^.*?(?=Assertion [`'])")
+"""Program, file, line and the whole C++ signature: they differ between builds of one and the same compiler."""
 COMPLAINT = re.compile(r"^.*?\b(?:error|fatal) *:\s*(.+)$", re.MULTILINE | re.IGNORECASE)
 
 MISALIGNED = 716
@@ -202,10 +204,10 @@ def _first_clause(text: str) -> str:
 
 
 def complaint(text: str) -> str:
-    """The line of a compiler's output that says what is wrong: a failed assertion, else the first `error:`."""
+    """What is wrong, in a compiler's own words: a failed assertion, else the line of the first `error:`."""
     found = ASSERTION.search(text)
     if found:
-        return found.group(0).strip()
+        return _BEFORE_ASSERTION.sub("", found.group(0)).strip()
     for found in COMPLAINT.finditer(text):
         if not found.group(1).startswith(HEADINGS):
             return found.group(1).strip()
@@ -264,7 +266,7 @@ def last_words(stderr: str) -> str:
     words = list(LAST_WORDS.finditer(_cleaned(stderr)))
     if not words:
         return ""
-    return HEAP if words[-1].group("heap") else normalised(words[-1].group(0))
+    return HEAP if words[-1].group("heap") else normalised(_BEFORE_ASSERTION.sub("", words[-1].group(0)))
 
 
 def _cleaned(stderr: str) -> str:

@@ -17,6 +17,7 @@ from ..runner.run import Compile, Failure, Run
 
 HEADER = re.compile(r"^[ |]*(?:[+-]+ )?(?:Exception Group )?Traceback \(most recent call last\):\s*$", re.MULTILINE)
 FRAME = re.compile(r'^([ |]*)File "[^"\n]*", line \d+(?:,? in .*)?\s*$')
+COMPILER_FILE = re.compile(r'File "[^"\n]*[/\\]triton[/\\]')
 CARETS = re.compile(r"^[ \t|]*[\^~][\^~ \t]*$")
 WARNING = re.compile(r"^\S.*:\d+: (?:\w*Warning|\w*Error): ?.*$")
 TRITON_PLACE = re.compile(r"^(?:[\w.]+: )?at \d+:\d+:\s*$")
@@ -82,6 +83,21 @@ def diagnostics(compile: Compile) -> str:
     """What the compiler raised and printed: its messages, not the module that it dumps below them."""
     raised = spoken(compile.failure) + "\n" if compile.failure else ""
     return raised + without_quotations(LISTING.sub("", compile.printed))
+
+
+def reasons(compile: Compile) -> str:
+    """What the exceptions said that led to a failed compilation's own, nearest first.
+
+    What the compiler was handling when the next exception came has to do with its failure as much as a direct cause.
+    What the script was handling when it called the compiler has not (see `_causes`): that traceback begins elsewhere.
+    """
+    text = compile.failure.traceback if compile.failure else ""
+    said: list[str] = []
+    for block, part in reversed([*zip(_blocks(text), HEADER.split(text)[1:])][:-1]):
+        if not (block.leads_to == "cause" or block.leads_to and COMPILER_FILE.search(part.lstrip("\n").split("\n")[0])):
+            break
+        said.append(block.said)
+    return "\n".join(said)
 
 
 def ending(run: Run) -> str:

@@ -3,6 +3,7 @@
 #
 #     bash tests/gpu/session.sh flaky=330 held=160          seconds for each stage, in this order
 #     bash tests/gpu/session.sh lifting=400 naive=150
+#     CASES="hang missing_mask" bash tests/gpu/session.sh cases=560      names: these only, see make_cases.py
 #
 # Contexts come up one after another on a GPU, so stages do not run beside each other, and those that start several
 # reductions give each a few lanes only.
@@ -35,6 +36,7 @@ for stage in "$@"; do
     differs) what="tests tests/gpu/test_differs.py -n 2" ;;
     corpus) what="tests tests/gpu/test_corpus.py" ;;
     replay) what="python3 -m shrinkray_gpu replay corpus" ;;
+    cases) what="python3 -m tests.gpu.make_cases --limit $((${stage#*=} - 15)) ${CASES:-}" ;;
     guards) what="python3 benchmarks/guards.py corpus/tma_misaligned/failing.py --oracle misaligned\ address --json $OUT/guards.json" ;;
     *) echo "no stage is called $name" >&2 && exit 2 ;;
     esac
