@@ -1,0 +1,262 @@
+"""A study: all tests run with one Triton, counted, and judged together.
+
+Judging is apart from running, and knows only numbers: a test means something only by the controls before it. A positive
+control that fails makes all after it inconclusive, and so does a pattern that finds nothing where it must.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.ir.counting import count
+from shrinkray_gpu.ir.patterns import STAGES, Count
+from shrinkray_gpu.ir.plan import Role, Test
+from shrinkray_gpu.oracle import Fault, obstacle
+from shrinkray_gpu.runner.run import Compile, Run
+from shrinkray_gpu.varying import Lanes
+
+FILES = (*STAGES, "cubin")
+
+
+class Result(enum.Enum):
+    PRESENT = "present"
+    ABSENT = "absent"
+    MIXED = "in some stages only"
+    UNRUN = "did not compile"
+    INCONCLUSIVE = "inconclusive"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One compiled kernel. A stage that was not delivered counts as None."""
+
+    kernel: str
+    counts: tuple[int | None, ...]
+    compile: Compile
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one test showed."""
+
+    test: Test
+    rows: tuple[Row, ...]
+    result: Result
+    why: str = ""
+    held: bool | None = None
+    """Of a control, whether it did what a control must; None of the others."""
+    run: Run | None = field(default=None, repr=False)
+
+    @property
+    def totals(self) -> tuple[int | None, ...]:
+        """Of all kernels together, for each count."""
+        return totals(self.rows)
+
+
+@dataclass(frozen=True)
+class Study:
+    """All tests with one Triton."""
+
+    versions: Mapping[str, str]
+    counts: tuple[Count, ...]
+    answers: tuple[Answer, ...]
+
+    @property
+    def triton(self) -> str:
+        return self.versions.get("triton", "missing")
+
+    @property
+    def holds(self) -> bool:
+        """Whether every control did what it must."""
+        return all(answer.held is not False for answer in self.answers)
+
+    @property
+    def conclusion(self) -> str:
+        return conclusion(self.answers, self.triton)
+
+
+def study(
+    tests: Sequence[Test],
+    counts: tuple[Count, ...],
+    *,
+    python: str,
+    arch: int | None = None,
+    kernels: Sequence[str] = (),
+    jobs: int | None = None,
+    environment: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    seconds: float | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> Study:
+    """Run all tests with this interpreter. `kernels`: count in these only.
+
+    Raises UsageError where the interpreter cannot run the tests at all.
+    """
+    more = {"seconds": seconds} if seconds else {}
+    with Lanes(
+        python=python, arch=arch, jobs=jobs, environment=environment, cwd=cwd, wants=FILES, **more
+    ) as lanes:  # fmt: skip
+        say(f"{len(tests)} tests with triton {lanes.versions.get('triton', 'missing')} ...")
+        lanes.start(tests[0].program)
+        with ThreadPoolExecutor(lanes.jobs) as threads:
+            runs = list(threads.map(lambda test: lanes.run(test.program), tests))
+        versions = lanes.versions
+    # Only a script that says nothing at all is a broken set-up; one that this Triton cannot compile is an answer.
+    if not any(run.compiles for run in runs) and (said := next(filter(None, map(obstacle, runs)), "")):
+        raise UsageError(f"no test runs in {python}. {said}")
+    found = [_counted(test, run, counts, kernels) for test, run in zip(tests, runs, strict=True)]
+    return Study(versions, counts, tuple(judged(found, counts)))
+
+
+def _counted(test: Test, run: Run, counts: tuple[Count, ...], kernels: Sequence[str]) -> Answer:
+    rows, seen = [], set()
+    for one in run.compiles:
+        if one.failure is None and one.hash not in seen and (not kernels or one.kernel in kernels):
+            seen.add(one.hash)
+            texts = [one.ir.get(each.stage) for each in counts]
+            found = [count(each, text, one.kernel) if text else None for each, text in zip(counts, texts, strict=True)]
+            rows.append(Row(one.kernel, tuple(found), one))
+    why = "" if rows else _unrun(run, kernels)
+    return Answer(test, tuple(rows), Result.UNRUN if why else _seen(totals(rows)), why, run=run)
+
+
+def _unrun(run: Run, kernels: Sequence[str]) -> str:
+    if run.trouble:
+        return run.trouble
+    fault = Fault.of(run)
+    if fault is not None:
+        return str(fault)
+    names = ", ".join(dict.fromkeys(one.kernel for one in run.compiles))
+    return f"no kernel is called {' or '.join(kernels)}, but {names}" if names else "it compiles no kernel"
+
+
+def totals(rows: Sequence[Row]) -> tuple[int | None, ...]:
+    return tuple(None if None in column else sum(filter(None, column)) for column in zip(*(row.counts for row in rows)))
+
+
+def _seen(counted: Sequence[int | None]) -> Result:
+    if None in counted:
+        return Result.UNRUN
+    return Result.PRESENT if all(counted) else Result.MIXED if any(counted) else Result.ABSENT
+
+
+def judged(answers: Sequence[Answer], counts: Sequence[Count]) -> list[Answer]:
+    """What each answer is worth, by the controls before it. `answers` in the order of `plan.tests`."""
+    found: list[Answer] = []
+    reason = ""
+    """Why nothing can be concluded any more."""
+    for answer in answers:
+        if any(None in row.counts for row in answer.rows):
+            missing = [each.stage for each, n in zip(counts, answer.totals, strict=True) if n is None]
+            answer = replace(answer, result=Result.UNRUN, why=f"no {' and no '.join(missing)} was delivered")
+        told = _judged(answer, counts, reason)
+        found.append(told)
+        if told.held is False and not reason:
+            reason = {
+                Role.KNOWN: "nothing shows that the patterns fit this Triton",
+                Role.GOOD: "the positive control failed",
+                Role.BAD: "the negative control failed",
+            }[answer.test.role]
+    return found
+
+
+def _judged(answer: Answer, counts: Sequence[Count], reason: str) -> Answer:
+    role, result = answer.test.role, answer.result
+    control = role in (Role.KNOWN, Role.GOOD, Role.BAD)
+    # The known one tells of the patterns, the good one of the compiler: the good one is judged whatever the known says,
+    # but its zero is worth nothing then.
+    if reason and not (role is Role.GOOD and result is Result.PRESENT):
+        said = f"{reason}; {answer.why}" if answer.why else reason
+        return replace(answer, result=Result.INCONCLUSIVE, why=said, held=False if role is Role.GOOD else None)
+    if result is Result.UNRUN:
+        return replace(answer, held=False if control else None)
+    if role is Role.BAD:
+        held = result is Result.ABSENT
+        return replace(answer, held=held, why="as it must be" if held else "it must not be there")
+    if control:
+        return replace(answer, held=result is Result.PRESENT, why=_lacking(answer, counts))
+    return replace(answer, why=_lacking(answer, counts) if result is Result.MIXED else "")
+
+
+def _lacking(answer: Answer, counts: Sequence[Count]) -> str:
+    """Where a pattern finds nothing although another stage of the same kernel has it."""
+    pairs = list(zip(counts, answer.totals, strict=True))
+    there = [f"{n} in {each.stage}" for each, n in pairs if n]
+    lacking = [each.name for each, n in pairs if not n]
+    if answer.result is Result.PRESENT:
+        return ""
+    if not there:
+        return "a pattern that does not fit, or not what it is" if answer.test.role is Role.KNOWN else ""
+    return f"{', '.join(there)}, but none by {', '.join(lacking)}: does that pattern fit this Triton?"
+
+
+def conclusion(answers: Sequence[Answer], triton: str) -> str:
+    """One line for one Triton."""
+    by = {role: [answer for answer in answers if answer.test.role is role] for role in Role}
+    known, good, bad, stress = (by[role] for role in (Role.KNOWN, Role.GOOD, Role.BAD, Role.STRESS))
+    if any(answer.held is False for answer in known):
+        return f"triton {triton}: no answer, since the patterns are not shown to fit ({_told(known)})"
+    failed = [answer for answer in good if answer.held is False]
+    if failed and any(answer.result in (Result.UNRUN, Result.MIXED) for answer in failed):
+        return f"triton {triton}: no answer, the positive control {failed[0].result.value} ({failed[0].why})"
+    if failed and known:
+        return f"triton {triton}: no, it makes none of it for {_told(failed)}; the patterns fit ({_told(known)})"
+    if failed:
+        return (
+            f"triton {triton}: zero for {_told(failed)}, and nothing shows that the patterns fit this Triton: "
+            "name a program that surely has it by --known"
+        )
+    if any(answer.held is False for answer in bad):
+        return f"triton {triton}: no answer, since the negative control has it too ({_told(bad)})"
+    return f"triton {triton}: yes, {_told([*good, *stress])}" + ("" if bad else "; no negative control was asked for")
+
+
+def _told(answers: Sequence[Answer]) -> str:
+    return ", ".join(f"{answer.test.name} {answer.result.value} {cell(answer)}".strip() for answer in answers)
+
+
+def cell(answer: Answer) -> str:
+    """`1/2/2/2`: the count of each stage."""
+    return "/".join("-" if n is None else str(n) for n in answer.totals)
+
+
+@dataclass(frozen=True)
+class Deciding:
+    """What becomes of the counts when one value of the good program is changed."""
+
+    axis: str
+    values: Mapping[str, str]
+    """The counts with each value."""
+    verdict: str
+
+
+def deciding(study: Study) -> list[Deciding]:
+    """For each axis, whether it decides: it is there with some of the values, and not with others."""
+    good = next(answer for answer in study.answers if answer.test.role is Role.GOOD)
+    found = []
+    for axis in dict.fromkeys(answer.test.axis for answer in study.answers if answer.test.axis):
+        ones = [answer for answer in study.answers if answer.test.axis == axis]
+        seen = {_seen(answer.totals) for answer in (good, *ones) if answer.rows}
+        values = {
+            answer.test.name.partition("=")[2]: cell(answer) or Result.UNRUN.value
+            for answer in ones
+        }  # fmt: skip
+        if any(answer.held is False for answer in study.answers if answer.test.role in (Role.KNOWN, Role.BAD)):
+            verdict = "inconclusive"
+        elif len(seen) > 1:
+            verdict = "decides"
+        elif seen == {Result.ABSENT}:
+            verdict = "no value brings it about"
+        elif len({answer.totals for answer in (good, *ones) if answer.rows}) > 1:
+            verdict = "changes the number only"
+        else:
+            verdict = "does not decide"
+        if unrun := [answer for answer in ones if not answer.rows]:
+            verdict += f"; {len(unrun)} did not compile"
+        found.append(Deciding(axis, values, verdict))
+    return found
