@@ -36,7 +36,7 @@ _OTHERS = {
     "replay": ("shrinkray_gpu.cli_replay", "replay_command"),
     "corpus": ("shrinkray_gpu.cli_corpus", "corpus"),
     "ir": ("shrinkray_gpu.cli_ir", "ir"),
-    "sweep": ("shrinkray_gpu.cli_sweep", "sweep"),
+    "sweep": ("shrinkray_gpu.cli_sweep", "sweep_command"),
 }
 """Commands beside the main one, and where they are."""
 

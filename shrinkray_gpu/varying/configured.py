@@ -101,9 +101,10 @@ def _kind(tree: texts.Program, one: Setting, file: str) -> tuple[str, str]:
     near = difflib.get_close_matches(one.name, names, 3, 0.6) or difflib.get_close_matches(
         one.name.upper(), names, 3, 0.6
     )
-    hint = f"did you mean {' or '.join(near)}?" if near else "it gives no such name a value"
+    known = sorted(name for name in names if name and name not in KNOBS)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"it gives values to {', '.join(known[:12]) or 'no name'}."
     raise UsageError(
-        f"{one}: {file} has no {one.name}; {hint} A variable that it does not name itself is env:{one.name}={one.value}"
+        f"{one}: {file} has no {one.name}; {hint} For a variable that it does not name itself write env:{one}"
     )
 
 
