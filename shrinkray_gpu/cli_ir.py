@@ -36,14 +36,14 @@ VARIANT = "'[FILE.py] [NAME=VALUE ...] [-- ARGS]'"
     "counted",
     multiple=True,
     metavar="STAGE:REGEX",
-    help="What is counted in ttir, ttgir, llir, ptx or sass; repeatable. Or a name that knows how it is spelled in each "
-    f"stage: {', '.join(patterns.FAMILIES)}.",
+    help="What is counted in ttir, ttgir, llir, ptx or sass; repeatable. Or a name that knows how it is spelled in "
+    f"each stage: {', '.join(patterns.FAMILIES)}.",
 )
 @click.option(
     "--good",
     multiple=True,
     metavar=VARIANT,
-    help="Positive control: should have it. Another file, values to change, other arguments; repeatable. Default: FILE.",
+    help="Positive control, should have it: another file, changed values, other arguments; repeatable. Default: FILE.",
 )
 @click.option("--bad", multiple=True, metavar=VARIANT, help="Negative control: cannot have it; repeatable.")
 @click.option("--stress", multiple=True, metavar=VARIANT, help="What the question is about; repeatable.")
@@ -67,13 +67,19 @@ VARIANT = "'[FILE.py] [NAME=VALUE ...] [-- ARGS]'"
     help="Working directory of the tests. Default: this one.",
 )
 @click.option(
-    "--timeout", type=click.FloatRange(0, min_open=True), metavar="S", help="Seconds that a test may take. Default: 120."
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    metavar="S",
+    help="Seconds that a test may take. Default: 120.",
 )
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Tests at a time. Default: one a core, 8 at most.")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Default: <stem>.ir beside FILE. Each run "
-    "makes a folder of its own in there: 001, 002, ...",
-)  # fmt: skip
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Default: <stem>.ir beside FILE. Each run makes a folder of its own in there: 001, 002, ...",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, and nothing else.")
 def ir(file: Path | None, args: tuple[str, ...], **given: Any) -> None:
     """Count what the compiler makes of FILE and of its controls, and say what that is worth.
@@ -82,8 +88,8 @@ def ir(file: Path | None, args: tuple[str, ...], **given: Any) -> None:
     shrink ir copy.py --arch sm_90 --count tma --known descriptor.py \\
         --good "" --bad INNER_STRIDE=2 --stress stress.py --over NUM_STAGES=1,4 --triton 3.0.0,3.9.0
 
-    NAME is a constant, an argument of the launch or of a function, an environment variable or a command line option that
-    the program itself names; num_warps, num_stages, num_ctas and maxnreg are turned at launch where it does not.
+    NAME is a constant, an argument of the launch or of a function, an environment variable or a command line option
+    that the program itself names; num_warps, num_stages, num_ctas and maxnreg are turned at launch where it does not.
 
     Exit codes: 0 all controls hold, 1 one does not, and what comes after it is inconclusive, 2 usage.
     """

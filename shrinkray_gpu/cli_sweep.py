@@ -53,17 +53,20 @@ class _Command(Command):
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Runs at a time. Default: one a core, 8 at most.")
 @click.option("--cold", is_flag=True, help="Each run in a process of its own, nothing imported or compiled before.")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Default: <stem>.sweep beside FILE. Each run "
-    "makes a folder of its own in there: 001, 002, ...",
-)  # fmt: skip
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Default: <stem>.sweep beside FILE. Each run makes a folder of its own in there: 001, 002, ...",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, and nothing else.")
 def sweep_command(file: Path | None, args: tuple[str, ...], **given: Any) -> None:
     """Run FILE in every configuration that the axes make, each --runs times in a fresh context, and tell which fault
     always, sometimes, or not once, with the rate and its 95 % interval.
 
-    NAME is a constant, an argument of the launch or of a function, an environment variable or a command line option that
-    FILE itself names; num_warps, num_stages, num_ctas and maxnreg are turned at launch where it does not. `env:NAME` and
-    `--NAME` say which. Commas within brackets belong to a value: ORDER=(1,0),(0,1).
+    NAME is a constant, an argument of the launch or of a function, an environment variable or a command line option
+    that FILE itself names; num_warps, num_stages, num_ctas and maxnreg are turned at launch where it does not.
+    `env:NAME` and `--NAME` say which. Commas within brackets belong to a value: ORDER=(1,0),(0,1).
 
     Exit codes: 0 the matrix is there, 2 usage, 3 no run tells anything.
     """
@@ -107,9 +110,7 @@ def _sweep(file: Path | None, args: tuple[str, ...], given: dict[str, Any]) -> N
         click.echo(f"saved: {keeping.shown(folder)} (matrix.csv, matrix.svg, matrix.md, SHA256SUMS)")
 
 
-def _save(
-    folder: Path, matrix: Matrix, file: Path, python: str, arch: int | None, environment: dict[str, str]
-) -> None:
+def _save(folder: Path, matrix: Matrix, file: Path, python: str, arch: int | None, environment: dict[str, str]) -> None:
     command = shlex.join(["shrink", *sys.argv[1:]])
     keeping.write(folder, "command.txt", command + "\n")
     keeping.write(folder, "matrix.csv", tables.to_csv(matrix))

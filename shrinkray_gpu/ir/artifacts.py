@@ -1,4 +1,4 @@
-"""What a study leaves in its folder: the table, every program, its output, and the code of every kernel, checksummed."""
+"""What a study leaves in its folder: tables, programs, their output, the code of every kernel, and checksums."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def save(
         place = f"triton-{one.triton}"
         about = keeping.environment(python, one.versions, arch=arch, variables=variables)
         keeping.write(folder, f"{place}/env.json", about)
-        for answer in one.answers:
-            _answer(folder, f"{place}/{answer.test.folder}", answer)
+        for number, answer in enumerate(one.answers, 1):
+            _answer(folder, f"{place}/{number:02}-{answer.test.slug}", answer)
     keeping.seal(folder)
 
 

@@ -17,7 +17,7 @@ _BLOCK = re.compile(r"^\s*\.section\b[^{]*\{.*?^\s*\}", re.MULTILINE | re.DOTALL
 
 
 def code(stage: str, text: str, kernel: str) -> str:
-    """The code in the text of a stage, without locations, comments, debug sections, names of values and the kernel's."""
+    """The code in the text of a stage: no locations, comments, debug sections, names of values or of the kernel."""
     if stage in ("ttir", "ttgir"):
         return _unnamed(without_names(without_locations(text)), kernel)
     if stage == "llir":

@@ -40,9 +40,9 @@ class Test:
     axis: str = ""
 
     @property
-    def folder(self) -> str:
-        """A name for its files."""
-        return re.sub(r"[^\w.=-]+", "_", self.name).strip("_") or "test"
+    def slug(self) -> str:
+        """Its name as that of a folder, not unlike all others any more."""
+        return re.sub(r"[^\w.=-]+", "_", self.name).strip("_")
 
 
 def tests(

@@ -97,10 +97,9 @@ def study(
 
     Raises UsageError where the interpreter cannot run the tests at all.
     """
-    more = {"seconds": seconds} if seconds else {}
     with Lanes(
-        python=python, arch=arch, jobs=jobs, environment=environment, cwd=cwd, wants=FILES, **more
-    ) as lanes:  # fmt: skip
+        python=python, arch=arch, jobs=jobs, environment=environment, cwd=cwd, seconds=seconds, wants=FILES
+    ) as lanes:
         say(f"{len(tests)} tests with triton {lanes.versions.get('triton', 'missing')} ...")
         lanes.start(tests[0].program)
         with ThreadPoolExecutor(lanes.jobs) as threads:
@@ -199,25 +198,27 @@ def conclusion(answers: Sequence[Answer], triton: str) -> str:
     """One line for one Triton."""
     by = {role: [answer for answer in answers if answer.test.role is role] for role in Role}
     known, good, bad, stress = (by[role] for role in (Role.KNOWN, Role.GOOD, Role.BAD, Role.STRESS))
-    if any(answer.held is False for answer in known):
-        return f"triton {triton}: no answer, since the patterns are not shown to fit ({_told(known)})"
     failed = [answer for answer in good if answer.held is False]
-    if failed and any(answer.result in (Result.UNRUN, Result.MIXED) for answer in failed):
-        return f"triton {triton}: no answer, the positive control {failed[0].result.value} ({failed[0].why})"
-    if failed and known:
-        return f"triton {triton}: no, it makes none of it for {_told(failed)}; the patterns fit ({_told(known)})"
-    if failed:
-        return (
-            f"triton {triton}: zero for {_told(failed)}, and nothing shows that the patterns fit this Triton: "
+    if any(answer.held is False for answer in known):
+        said = f"no answer: the patterns are not shown to fit ({_told(known)})"
+    elif failed and any(answer.result is not Result.ABSENT for answer in failed):
+        said = f"no answer: of the positive control, {failed[0].result.value} ({failed[0].why})"
+    elif failed and known:
+        said = f"no: none in {_told(failed)}, and the patterns fit: {_told(known)}"
+    elif failed:
+        said = (
+            f"none in {_told(failed)}, but nothing shows that the patterns fit this Triton: "
             "name a program that surely has it by --known"
         )
-    if any(answer.held is False for answer in bad):
-        return f"triton {triton}: no answer, since the negative control has it too ({_told(bad)})"
-    return f"triton {triton}: yes, {_told([*good, *stress])}" + ("" if bad else "; no negative control was asked for")
+    elif any(answer.held is False for answer in bad):
+        said = f"no answer: the negative control has it too ({_told(bad)})"
+    else:
+        said = f"yes: {_told([*good, *stress])}; " + (f"none in {_told(bad)}" if bad else "without a negative control")
+    return f"triton {triton}: {said}"
 
 
 def _told(answers: Sequence[Answer]) -> str:
-    return ", ".join(f"{answer.test.name} {answer.result.value} {cell(answer)}".strip() for answer in answers)
+    return ", ".join(f"{answer.test.name} {cell(answer) or answer.result.value}" for answer in answers)
 
 
 def cell(answer: Answer) -> str:
@@ -242,12 +243,11 @@ def deciding(study: Study) -> list[Deciding]:
     for axis in dict.fromkeys(answer.test.axis for answer in study.answers if answer.test.axis):
         ones = [answer for answer in study.answers if answer.test.axis == axis]
         seen = {_seen(answer.totals) for answer in (good, *ones) if answer.rows}
-        values = {
-            answer.test.name.partition("=")[2]: cell(answer) or Result.UNRUN.value
-            for answer in ones
-        }  # fmt: skip
+        values = {answer.test.name.partition("=")[2]: cell(answer) or Result.UNRUN.value for answer in ones}
         if any(answer.held is False for answer in study.answers if answer.test.role in (Role.KNOWN, Role.BAD)):
             verdict = "inconclusive"
+        elif not seen:
+            verdict = "nothing compiles"
         elif len(seen) > 1:
             verdict = "decides"
         elif seen == {Result.ABSENT}:
@@ -256,7 +256,5 @@ def deciding(study: Study) -> list[Deciding]:
             verdict = "changes the number only"
         else:
             verdict = "does not decide"
-        if unrun := [answer for answer in ones if not answer.rows]:
-            verdict += f"; {len(unrun)} did not compile"
         found.append(Deciding(axis, values, verdict))
     return found

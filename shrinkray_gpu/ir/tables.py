@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from shrinkray_gpu.ir.study import Answer, Result, Study, cell, deciding
+from shrinkray_gpu.oracle import Fault
 
 _MARKS = {Result.INCONCLUSIVE: "?", Result.UNRUN: "-"}
 
@@ -118,9 +119,10 @@ def _remarks(studies: Sequence[Study]) -> list[str]:
     seen: dict[tuple[str, str], list[str]] = {}
     for one in studies:
         for answer in one.answers:
-            if not answer.rows:
-                seen.setdefault((answer.test.name, _short(answer.why)), []).append(one.triton)
-    return [*lines, *(f"   {name}, {', '.join(tritons)}: {why}" for (name, why), tritons in seen.items())]
+            if not answer.rows and answer.run is not None:
+                why = _short(str(Fault.of(answer.run) or answer.why))
+                seen.setdefault((one.triton, why), []).append(answer.test.name)
+    return [*lines, *(f"   {triton}: {', '.join(names)}: {why}" for (triton, why), names in seen.items())]
 
 
 _LEGEND = (("!", "a control that failed"), ("?", "inconclusive, by the control before it"), ("-", "did not compile"))
@@ -128,13 +130,13 @@ _LEGEND = (("!", "a control that failed"), ("?", "inconclusive, by the control b
 
 def _decided(studies: Sequence[Study]) -> list[str]:
     """Which of the values that were changed decides."""
-    lines = []
+    seen: dict[str, list[str]] = {}
     for one in studies:
         for each in deciding(one):
-            values = ", ".join(f"{value} {counts}" for value, counts in each.values.items())
-            at = f" (triton {one.triton})" if len(studies) > 1 else ""
-            lines.append(f"{each.axis}{at}: {each.verdict} ({values})")
-    return ["", *lines] if lines else []
+            values = "; ".join(f"{value}: {counts}" for value, counts in each.values.items())
+            seen.setdefault(f"{each.axis} {each.verdict} ({values})", []).append(one.triton)
+    lines = [line + (f" in triton {', '.join(names)}" if len(studies) > 1 else "") for line, names in seen.items()]
+    return ["", *sorted(lines)] if lines else []
 
 
 def _short(text: str, most: int = 150) -> str:
@@ -153,5 +155,3 @@ def _bars(rows: Sequence[Sequence[str]]) -> str:
     lines = ["| " + " | ".join(word.replace("|", "\\|") for word in row) + " |" for row in rows]
     lines.insert(1, "|" + " --- |" * len(rows[0]))
     return "\n".join(lines)
-
-

@@ -14,8 +14,9 @@ from shrinkray_gpu.sweeping.sweep import Kind, Matrix
 from shrinkray_gpu.sweeping.tables import between, rated
 
 WIDTH, HEIGHT, LINE = 124, 58, 18
-_LETTER = 7.5
-"""Width of a letter at 13 px, about; labels get the room of the longest."""
+_LETTER, _BOLD = 7.5, 9.5
+"""Width of a letter in pixels, about and rather too much; each text gets its room."""
+KEY = "striped: in some runs only; thick edge: in every run; intervals: 95 % (Clopper and Pearson)"
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ def svg(matrix: Matrix) -> str:
     rows = list(dict.fromkeys(cell.settings[:-1] for cell in matrix.cells))
     labels = [" ".join(setting.value for setting in row) for row in rows]
     heading = " ".join(axis.name for axis in down)
-    left = 24 + _LETTER * max(len(heading), *(len(label) for label in labels))
+    left = 24 + max(_BOLD * len(heading), _LETTER * max(map(len, labels)))
     top = 3.6 * LINE + 20
     squares = []
     for number, cell in enumerate(matrix.cells):
@@ -46,15 +47,17 @@ def svg(matrix: Matrix) -> str:
         title = ", ".join([*map(str, cell.settings), cell.kind.value, rated(cell), said])
         x, y = left + column * WIDTH, top + row * HEIGHT
         squares.append(_Square(x, y, cell.kind.name.lower(), _shade(cell.rate.estimate, cell.kind), lines, title))
-    title = f"Faults by {' and '.join(axis.name for axis in matrix.axes)}, {matrix.runs} runs each"
+    each = f"{matrix.runs} runs each" if matrix.runs > 1 else "one run each"
+    title = f"Faults by {', '.join(axis.name for axis in matrix.axes)}: {each}"
     under = f"{matrix.oracle or 'any fault'}; {matrix.place}; triton {matrix.versions.get('triton', 'missing')}"
-    width = max(left + len(columns) * WIDTH + 16, _LETTER * max(len(title), len(under)) + 24, 420)
+    texts = _BOLD * len(title), _LETTER * len(under), _LETTER * len(KEY)
+    width = round(max(left + len(columns) * WIDTH + 16, 24 + max(texts)))
     return _TEMPLATE.render(
         title=title, under=under, across=across.name, heading=heading, left=left, top=top, line=LINE,
         width=width, height=top + len(rows) * HEIGHT + 2.4 * LINE, square=(WIDTH - 6, HEIGHT - 6),
         columns=[(left + (WIDTH - 6) / 2 + number * WIDTH, value) for number, value in enumerate(columns)],
         rows=[(top + (HEIGHT - 6) / 2 + 5 + number * HEIGHT, label) for number, label in enumerate(labels)],
-        squares=squares, key=top + len(rows) * HEIGHT + 1.2 * LINE,
+        squares=squares, key=(top + len(rows) * HEIGHT + 1.2 * LINE, KEY),
     )  # fmt: skip
 
 

@@ -76,14 +76,15 @@ class Matrix:
 
     @property
     def idle(self) -> list[str]:
-        """Axes that changed nothing: with each of their values the same code was launched in the same way."""
+        """Axes that seem to reach nothing: with each of their values the same code was launched in the same way, and
+        the same kind of outcome came of it."""
         found = []
         for at, axis in enumerate(self.axes):
-            groups: dict[tuple[Setting, ...], set[frozenset[str]]] = {}
+            groups: dict[tuple[Setting, ...], set[tuple[frozenset[str], Kind]]] = {}
             for cell in self.cells:
                 rest = cell.settings[:at] + cell.settings[at + 1 :]
-                groups.setdefault(rest, set()).add(cell.code)
-            if len(axis.values) > 1 and all(len(codes) == 1 and next(iter(codes)) for codes in groups.values()):
+                groups.setdefault(rest, set()).add((cell.code, cell.kind))
+            if len(axis.values) > 1 and all(len(seen) == 1 and next(iter(seen))[0] for seen in groups.values()):
                 found.append(axis.name)
         return found
 
@@ -117,7 +118,7 @@ def sweep(
     with Lanes(
         python=python, arch=arch, jobs=1 if oracle and oracle.alone else jobs, environment=environment, cwd=cwd,
         wants=tuple(sorted(oracle.wants)) if oracle else (), cold=cold, asserts=oracle.asserts if oracle else False,
-        tell=oracle.alone if oracle else False, **({"seconds": limit} if limit else {}),
+        tell=oracle.alone if oracle else False, seconds=limit,
     ) as lanes:  # fmt: skip
         place = lanes.versions.get("gpu", "the GPU") if lanes.gpu else f"sm_{arch}, nothing launched"
         say(f"{len(programs)} configurations, {runs} run{'s' * (runs > 1)} each, on {place} ...")

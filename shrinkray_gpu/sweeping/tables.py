@@ -36,7 +36,7 @@ def summary(matrix: Matrix) -> list[str]:
     told = ", ".join(f"{n} {kind.value}" for kind, n in counts if n)
     lines = [f"{len(matrix.cells)} configurations: {told} ({matrix.place}; triton {matrix.versions.get('triton')})"]
     lines += [f"changed {where}" for where in matrix.cells[0].program.where]
-    lines += [f"{name} changes nothing: the same code was launched with each of its values" for name in matrix.idle]
+    lines += [f"{name} changes no kernel and no launch: does it reach them?" for name in matrix.idle]
     passing = [cell for cell in matrix.cells if cell.kind is Kind.PASSES]
     if matrix.runs == 1:
         lines.append("one run each says nothing of faults that come and go; --runs 20 would")

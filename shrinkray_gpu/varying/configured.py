@@ -60,7 +60,9 @@ def program_at(path: Path, argv: Sequence[str] = ()) -> Program:
 def configured(program: Program, settings: Sequence[Setting]) -> Configured:
     """The program with these settings. Raises UsageError for a name that is nowhere in it, naming the nearest."""
     tree = texts.Program.from_text(program.text, str(program.path))
-    argv, environment, knobs, where = list(program.argv), {}, {}, []
+    argv, where = list(program.argv), []
+    environment: dict[str, str] = {}
+    knobs: dict[str, str] = {}
     for one in settings:
         kind, name = _kind(tree, one, program.path.name)
         if kind == "text":

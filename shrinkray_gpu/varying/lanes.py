@@ -37,7 +37,7 @@ class Lanes:
         jobs: int | None = None,
         environment: Mapping[str, str] | None = None,
         cwd: Path | None = None,
-        seconds: float = SECONDS,
+        seconds: float | None = None,
         wants: Sequence[str] = (),
         cold: bool = False,
         asserts: bool = False,
@@ -47,7 +47,7 @@ class Lanes:
         self.gpu = arch is None and gpus.present()
         if not self.gpu and arch is None and (environment or os.environ).get("TRITON_INTERPRET") != "1":
             raise UsageError("there is no GPU here: compile for one by --arch sm_90 (nothing is launched then)")
-        self.python, self.arch, self.seconds, self.cold = python, arch, seconds, cold
+        self.python, self.arch, self.seconds, self.cold = python, arch, seconds or SECONDS, cold
         self.cwd = (cwd or Path.cwd()).absolute()
         self.wants, self.tell = tuple(wants), tell
         self.asserts = arch is None or asserts

@@ -1,9 +1,9 @@
 """Where a program gives a name its value, and the program's text with another value there.
 
-A configuration reaches a kernel in many ways: `BLOCK_M = 64` at the top, in `main` or in a class, a default, an argument
-of the launch by keyword or by position, `triton.Config({"BLOCK_M": 64}, num_warps=4)`. All places that give the name a
-plain value get the new one, so that the parts of a program go on agreeing with each other. Places that hand a value on
-(`BLOCK_M=BLOCK_M`, `BLOCK_M=cfg.block`) are left alone, unless there are no others.
+A configuration reaches a kernel in many ways: `BLOCK_M = 64` at the top, in `main` or in a class, a default, an
+argument of the launch by keyword or by position, `triton.Config({"BLOCK_M": 64}, num_warps=4)`. All places that give
+the name a plain value get the new one, so that the parts of a program go on agreeing with each other. Places that hand
+a value on (`BLOCK_M=BLOCK_M`, `BLOCK_M=cfg.block`) are left alone, unless there are no others.
 """
 
 from __future__ import annotations
@@ -115,9 +115,10 @@ def _all(program: Program, pairs: list[tuple[str, cst.BaseExpression | None]]) -
 
 def _assigned(program: Program) -> Iterator[Place]:
     pairs: list[tuple[str, cst.BaseExpression | None]] = []
-    for node in every(program, cst.Assign, cst.AnnAssign):
-        targets = [each.target for each in node.targets] if isinstance(node, cst.Assign) else [node.target]
-        for target in targets:
+    for annotated in every(program, cst.AnnAssign):
+        pairs.append((last_name(annotated.target), annotated.value))
+    for node in every(program, cst.Assign):
+        for target in (each.target for each in node.targets):
             if isinstance(target, cst.Name):
                 pairs.append((target.value, node.value))
             elif isinstance(target, (cst.Tuple, cst.List)) and isinstance(node.value, (cst.Tuple, cst.List)):

@@ -1,4 +1,4 @@
-"""The study's stress: each round of the loop makes its block pointers anew, some rounds are left out, edges stick out."""
+"""The study's stress: block pointers made anew in each round of the loop, some rounds left out, edges sticking out."""
 
 import torch
 import triton
