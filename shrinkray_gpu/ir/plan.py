@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.varying import Axis, Configured, Program, configured, program_at
+from shrinkray_gpu.varying import Axis, Configured, Program, Setting, configured, program_at
 from shrinkray_gpu.varying.settings import setting
 
 
@@ -28,7 +28,7 @@ class Role(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Test:
+class Trial:
     """One program, and its part in the study."""
 
     role: Role
@@ -54,28 +54,25 @@ def tests(
     bad: Sequence[str] = (),
     stress: Sequence[str] = (),
     over: Sequence[Axis] = (),
-) -> list[Test]:
+) -> list[Trial]:
     """All tests in the order in which they are judged. Without a `good` one that is the file as it is.
 
     Raises UsageError for a variant that names no file, or a name that the file does not have.
     """
     base = program_at(file, argv)
-    found: list[Test] = []
+    found: list[Trial] = []
     for role, texts in ((Role.KNOWN, known), (Role.GOOD, good or [""]), (Role.BAD, bad), (Role.STRESS, stress)):
         for number, text in enumerate(texts, 1):
             name = role.value if len(texts) == 1 else f"{role.value} {number}"
-            found.append(Test(role, name, text or file.name, _variant(base, text, role)))
-    first = next(text for text in (good or [""]))
+            found.append(Trial(role, name, text or file.name, _variant(base, text, role)))
     for axis in over:
         for one in axis.settings:
-            both = f"{first} {shlex.quote(str(one))}" if "--" not in shlex.split(first) else ""
-            if not both:
-                raise UsageError("--over changes values of the first --good: give its arguments at the end, after --")
-            found.append(Test(Role.OVER, str(one), str(one), _variant(base, both, Role.OVER), axis.name))
+            program = _variant(base, (good or [""])[0], Role.GOOD, one)
+            found.append(Trial(Role.OVER, str(one), str(one), program, axis.name))
     return found
 
 
-def _variant(base: Program, text: str, role: Role) -> Configured:
+def _variant(base: Program, text: str, role: Role, *more: Setting) -> Configured:
     """`other.py BLOCK=64 -- --flag`: another file, settings, and after `--` other arguments, each of them optional."""
     option = f"--{role.value}"
     try:
@@ -91,4 +88,4 @@ def _variant(base: Program, text: str, role: Role) -> Configured:
         program = program_at(Path(files[0]), () if after is None else after)
     elif after is not None:
         program = Program(base.path, base.text, tuple(after))
-    return configured(program, [setting(word, option=option) for word in before if word not in files])
+    return configured(program, [*(setting(word, option=option) for word in before if word not in files), *more])

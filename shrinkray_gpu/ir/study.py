@@ -15,7 +15,7 @@ from pathlib import Path
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.ir.counting import count
 from shrinkray_gpu.ir.patterns import STAGES, Count
-from shrinkray_gpu.ir.plan import Role, Test
+from shrinkray_gpu.ir.plan import Role, Trial
 from shrinkray_gpu.oracle import Fault, obstacle
 from shrinkray_gpu.runner.run import Compile, Run
 from shrinkray_gpu.varying import Lanes
@@ -44,7 +44,7 @@ class Row:
 class Answer:
     """What one test showed."""
 
-    test: Test
+    test: Trial
     rows: tuple[Row, ...]
     result: Result
     why: str = ""
@@ -81,7 +81,7 @@ class Study:
 
 
 def study(
-    tests: Sequence[Test],
+    tests: Sequence[Trial],
     counts: tuple[Count, ...],
     *,
     python: str,
@@ -112,7 +112,7 @@ def study(
     return Study(versions, counts, tuple(judged(found, counts)))
 
 
-def _counted(test: Test, run: Run, counts: tuple[Count, ...], kernels: Sequence[str]) -> Answer:
+def _counted(test: Trial, run: Run, counts: tuple[Count, ...], kernels: Sequence[str]) -> Answer:
     rows, seen = [], set()
     for one in run.compiles:
         if one.failure is None and one.hash not in seen and (not kernels or one.kernel in kernels):
