@@ -116,13 +116,17 @@ def _remarks(studies: Sequence[Study]) -> list[str]:
     marks = "".join(_marked(answer)[-1] for one in studies for answer in one.answers)
     told = [(mark, text) for mark, text in _LEGEND if mark in marks]
     lines = ["", *(f"{mark}  {text}" for mark, text in told)] if told else []
-    seen: dict[tuple[str, str], list[str]] = {}
+    # Several tests fail alike in one Triton, and in several Tritons: each reason is told once.
+    tests: dict[tuple[str, str], list[str]] = {}
     for one in studies:
         for answer in one.answers:
             if not answer.rows and answer.run is not None:
                 why = _short(str(Fault.of(answer.run) or answer.why))
-                seen.setdefault((one.triton, why), []).append(answer.test.name)
-    return [*lines, *(f"   {triton}: {', '.join(names)}: {why}" for (triton, why), names in seen.items())]
+                tests.setdefault((why, one.triton), []).append(answer.test.name)
+    tritons: dict[tuple[str, str], list[str]] = {}
+    for (why, triton), names in tests.items():
+        tritons.setdefault((", ".join(names), why), []).append(triton)
+    return [*lines, *(f"   {names} in {', '.join(found)}: {why}" for (names, why), found in tritons.items())]
 
 
 _LEGEND = (("!", "a control that failed"), ("?", "inconclusive, by the control before it"), ("-", "did not compile"))
