@@ -101,9 +101,13 @@ def study(
         python=python, arch=arch, jobs=jobs, environment=environment, cwd=cwd, seconds=seconds, wants=FILES
     ) as lanes:
         say(f"{len(tests)} tests with triton {lanes.versions.get('triton', 'missing')} ...")
-        lanes.start(tests[0].program)
-        with ThreadPoolExecutor(lanes.jobs) as threads:
+        if news := lanes.start([test.program for test in tests]):
+            say(news)
+        threads = ThreadPoolExecutor(lanes.jobs)
+        try:
             runs = list(threads.map(lambda test: lanes.run(test.program), tests))
+        finally:  # on Ctrl-C the runs under way are not waited for: closing the lanes ends them
+            threads.shutdown(wait=False, cancel_futures=True)
         versions = lanes.versions
     # Only a script that says nothing at all is a broken set-up; one that this Triton cannot compile is an answer.
     if not any(run.compiles for run in runs) and (said := next(filter(None, map(obstacle, runs)), "")):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shrinkray_gpu.errors import NotReproduced, UsageError
-from shrinkray_gpu.oracle import Answer, Fault, Oracle, obstacle
+from shrinkray_gpu.oracle import Answer, Fault, Oracle, Verdict, obstacle
 from shrinkray_gpu.oracle.statistics import Rate
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.varying import Axis, Configured, Lanes, Program, Setting, combinations, configured
@@ -122,7 +122,8 @@ def sweep(
     ) as lanes:  # fmt: skip
         place = lanes.versions.get("gpu", "the GPU") if lanes.gpu else f"sm_{arch}, nothing launched"
         say(f"{len(programs)} configurations, {runs} run{'s' * (runs > 1)} each, on {place} ...")
-        lanes.start(programs[0])
+        if news := lanes.start(programs):
+            say(news)
         turns = [number for _ in range(runs) for number in range(len(programs))]
         threads = ThreadPoolExecutor(lanes.jobs)
 
@@ -140,6 +141,8 @@ def sweep(
         tally.cell(settings, each) for tally, settings, each in zip(tallies, all_settings, programs, strict=True)
     )
     if all(cell.kind is Kind.UNKNOWN for cell in cells):
+        if all(tally.obstacle for tally in tallies):
+            raise UsageError(f"{program.path.name} does not run in {python}. {tallies[0].obstacle}")
         raise NotReproduced(f"no run tells anything: {cells[0].doubt}")
     return Matrix(tuple(axes), cells, runs, oracle.spec if oracle else "", versions, place)
 
@@ -160,7 +163,7 @@ class _Tally:
         self.faults: Counter[str] = Counter()
         self.others: Counter[str] = Counter()
         self.passed = self.unknown = 0
-        self.doubt = ""
+        self.doubt = self.obstacle = ""
         self.seconds = 0.0
         self.code: frozenset[str] = frozenset()
 
@@ -171,18 +174,21 @@ class _Tally:
     def add(self, run: Run) -> None:
         self.seconds += run.seconds
         self.code = self.code or _code(run)
-        if said := obstacle(run):
-            raise UsageError(said)
         fault = Fault.of(run)
-        if self.oracle is None:
+        self.obstacle = self.obstacle or obstacle(run)
+        if self.obstacle:  # a module that is missing is no fault of the program
+            self._unknown(self.obstacle)
+        elif self.oracle is None:
             if run.trouble:
                 self._unknown(run.trouble)
             elif fault is not None:
                 self.faults[str(fault)] += 1
             else:
                 self.passed += 1
-            return
-        verdict = self.oracle.judge(run)
+        else:
+            self._judge(self.oracle.judge(run), fault)
+
+    def _judge(self, verdict: Verdict, fault: Fault | None) -> None:
         if verdict.answer is Answer.UNKNOWN:
             self._unknown(verdict.why)
         elif verdict.faults:

@@ -68,13 +68,16 @@ class Lanes:
             self._pool.close()
         self._folder.cleanup()
 
-    def start(self, program: Configured) -> None:
-        """Bring the first worker up, and look whether what the program imports leaves CUDA alone: a child that is
-        forked after CUDA was started cannot use it. Before any `run`."""
-        self._pool = self._opened(program)
+    def start(self, programs: Sequence[Configured]) -> str:
+        """Bring the first worker up, and look whether what the programs import leaves CUDA alone: a child that is
+        forked after CUDA was started cannot use it. Before any `run`. Returns what the user should know, or nothing."""
+        self._pool = self._opened(programs)
         if self.gpu and not self.cold:
-            report = self._serving(program).start(program.text)
-            self.cold = bool(report["touched"] or report["spoilt"])
+            report = self._serving(programs[0]).start(programs[0].text)
+            if report["touched"] or report["spoilt"]:
+                self.cold = True
+                return "an import starts CUDA, so each run is a process of its own, which takes seconds"
+        return ""
 
     def run(self, program: Configured) -> Run:
         """Run it once. Only after `start`."""
@@ -92,7 +95,7 @@ class Lanes:
             program.path, argv=program.argv, cwd=self.cwd, asserts=self.asserts, wants=self.wants, tell=self.tell
         )
 
-    def _opened(self, program: Configured) -> Pool:
+    def _opened(self, programs: Sequence[Configured]) -> Pool:
         scratch, caches = Path(self._folder.name, "scratch"), Path(self._folder.name, "cache")
         for each in (scratch, caches):
             each.mkdir()
@@ -105,11 +108,11 @@ class Lanes:
                 "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
             },
             imports=("torch", "triton"),
-            own=(str(program.path.parent), str(self.cwd)),
+            own=tuple(dict.fromkeys([*(str(one.path.parent) for one in programs), str(self.cwd)])),
             scratch=str(scratch),
             writable=(str(caches),),
             arch=self.arch,
             warm=self.gpu,
         )
         mode = "virtual" if self.arch else "fork"
-        return Pool(self._script(program), setup, mode=mode, jobs=self.jobs, seconds=self.seconds)
+        return Pool(self._script(programs[0]), setup, mode=mode, jobs=self.jobs, seconds=self.seconds)

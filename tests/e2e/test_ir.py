@@ -18,11 +18,11 @@ def test_block_pointers_make_no_tma_and_the_zero_is_a_true_one(tmp_path: Path) -
     said = shrink(
         "ir", STUDY / "block_pointer.py", *HERE, "--count", "ttgir:async_tma_copy", "--count", "sass:UTMALDG",
         "--known", str(STUDY / "descriptor.py"), "--bad", "INNER_STRIDE=2",
-        "--stress", str(STUDY / "block_pointer_stress.py"), "--over", "NUM_STAGES=1,2", "-o", "out", cwd=tmp_path,
+        "--stress", str(STUDY / "block_pointer_stress.py"), "--over", "NUM_STAGES=1", "-o", "out", cwd=tmp_path,
     )  # fmt: skip
     assert said.code == 1, said.err
     assert "no: none in good 0/0, and the patterns fit: known 2/1" in said.out
-    assert "NUM_STAGES no value brings it about (1: 0/0; 2: 0/0)" in said.out
+    assert "NUM_STAGES no value brings it about (1: 0/0)" in said.out
     folder = tmp_path / "out" / "001"
     rows = list(csv.DictReader(open(folder / "summary.tsv"), delimiter="\t"))
     assert [(row["test"], row["kernel"], row["ttgir:async_tma_copy"], row["result"]) for row in rows[:4]] == [
@@ -41,33 +41,23 @@ def test_block_pointers_make_no_tma_and_the_zero_is_a_true_one(tmp_path: Path) -
     assert "INNER_STRIDE = 2" in (place / "03-bad" / "block_pointer.py").read_text()
 
 
-def test_all_controls_hold_for_descriptors_and_a_wrong_pattern_is_caught(tmp_path: Path) -> None:
-    words = (
+def test_all_controls_hold_for_descriptors(tmp_path: Path) -> None:
+    said = shrink(
         "ir", STUDY / "descriptor.py", *HERE, "--bad", str(STUDY / "pointer.py"),
-        "--stress", str(STUDY / "descriptor_stress.py"),
+        "--stress", str(STUDY / "descriptor_stress.py"), "--count", "tma", "--json", "-o", "out", cwd=tmp_path,
     )  # fmt: skip
-    said = shrink(*words, "--count", "tma", "--json", "-o", "out", cwd=tmp_path)
     assert said.code == 0, said.err
     [study] = json.loads(said.out)["studies"]
     assert study["conclusion"].endswith("yes: good 2/2/2/2/2, stress 2/2/2/2/2; none in bad 0/0/0/0/0")
-    # The name of the operation up to Triton 3.3, looked for where it is called otherwise.
-    wrong = shrink(
-        *words, "--count", r"ttir:tt\.experimental_descriptor_load", "--count", "sass:tma", "-o", "out", cwd=tmp_path
-    )
-    assert wrong.code == 1
-    assert r"2 in sass, but none by ttir:tt\.experimental_descriptor_load: does that pattern fit" in wrong.out
-    assert wrong.out.count("inconclusive: the positive control failed") == 2
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["001", "002"]
 
 
 def test_which_of_the_values_decides(tmp_path: Path) -> None:
     said = shrink(
-        "ir", ROOT / "studies" / "matmul.py", *HERE, "--count", "wgmma", "--over", "num_warps=1,2", "--over",
-        "TILE=32,128", "--over", "DTYPE=torch.bfloat16", "-o", "out", cwd=tmp_path,
+        "ir", ROOT / "studies" / "matmul.py", *HERE, "--count", "wgmma", "--over", "num_warps=2", "--over",
+        "DTYPE=torch.bfloat16", "-o", "out", cwd=tmp_path,
     )  # fmt: skip
     assert said.code == 0, said.err
-    assert "num_warps decides (1: 0/0/0; 2: 0/0/0)" in said.out
-    assert "TILE decides (32: 0/0/0; 128: 1/" in said.out
+    assert "num_warps decides (2: 0/0/0)" in said.out
     assert "DTYPE does not decide (torch.bfloat16: 1/4/4)" in said.out
 
 

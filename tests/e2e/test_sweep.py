@@ -69,3 +69,16 @@ def test_a_fault_that_comes_and_goes_beside_one_that_stays(tmp_path: Path) -> No
     assert {path.name for path in folder.iterdir()} == {
         *("command.txt", "env.json", "matrix.csv", "matrix.json", "matrix.md", "matrix.svg", "turns.py", "SHA256SUMS")
     }
+
+
+def test_what_cannot_run_here_is_unknown_and_no_fault(tmp_path: Path) -> None:
+    text = 'BACKEND = "json"\n__import__(BACKEND)\nif BACKEND == "wave":\n    {}["gone"]\n'
+    (tmp_path / "program.py").write_text(text)
+    said = shrink("sweep", "program.py", *HERE, "--over", "BACKEND=json,wave,nowhere", "--json", cwd=tmp_path)
+    assert said.code == 0, said.err
+    cells = json.loads(said.out)["cells"]
+    assert [cell["kind"] for cell in cells] == ["passes", "faults", "unknown"]
+    assert "the module nowhere" in cells[2]["doubt"]
+    none = shrink("sweep", "program.py", *HERE, "--over", "BACKEND=nowhere", "-o", "out", cwd=tmp_path)
+    assert none.code == 2 and "the module nowhere" in none.message
+    assert not (tmp_path / "out").exists()
