@@ -44,7 +44,8 @@ FAMILIES = {
         "sass": r"\bUTMA(?:LDG|STG|REDG)\b",
     },
     "wgmma": {
-        "ttgir": r"\b(?:ttng|triton_nvidia_gpu)\.(?:warp_group_dot|dot_async)\b",
+        # Up to 3.1 an instruction that is waited for at once is a dot of operands in shared memory.
+        "ttgir": r"\b(?:ttng|triton_nvidia_gpu)\.(?:warp_group_dot|dot_async)\b|\btt\.dot\b(?=.*!tt\.memdesc)",
         "ptx": r"\bwgmma\.mma_async\b",
         "sass": r"\b[HIQBD]GMMA\b",
     },

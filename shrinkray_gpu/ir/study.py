@@ -252,6 +252,8 @@ def deciding(study: Study) -> list[Deciding]:
             verdict = "inconclusive"
         elif not seen:
             verdict = "nothing compiles"
+        elif Result.MIXED in seen:
+            verdict = "inconclusive, since stages contradict each other"
         elif len(seen) > 1:
             verdict = "decides"
         elif seen == {Result.ABSENT}:
