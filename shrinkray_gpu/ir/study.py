@@ -27,7 +27,7 @@ class Result(enum.Enum):
     PRESENT = "present"
     ABSENT = "absent"
     MIXED = "in some stages only"
-    UNRUN = "did not compile"
+    UNCOUNTED = "no count"
     INCONCLUSIVE = "inconclusive"
 
 
@@ -112,11 +112,12 @@ def study(
     # Only a script that says nothing at all is a broken set-up; one that this Triton cannot compile is an answer.
     if not any(run.compiles for run in runs) and (said := next(filter(None, map(obstacle, runs)), "")):
         raise UsageError(f"no test runs in {python}. {said}")
-    found = [_counted(test, run, counts, kernels) for test, run in zip(tests, runs, strict=True)]
+    found = [counted(test, run, counts, kernels) for test, run in zip(tests, runs, strict=True)]
     return Study(versions, counts, tuple(judged(found, counts)))
 
 
-def _counted(test: Trial, run: Run, counts: tuple[Count, ...], kernels: Sequence[str]) -> Answer:
+def counted(test: Trial, run: Run, counts: Sequence[Count], kernels: Sequence[str] = ()) -> Answer:
+    """What one run says by itself."""
     rows, seen = [], set()
     for one in run.compiles:
         if one.failure is None and one.hash not in seen and (not kernels or one.kernel in kernels):
@@ -124,16 +125,18 @@ def _counted(test: Trial, run: Run, counts: tuple[Count, ...], kernels: Sequence
             texts = [one.ir.get(each.stage) for each in counts]
             found = [count(each, text, one.kernel) if text else None for each, text in zip(counts, texts, strict=True)]
             rows.append(Row(one.kernel, tuple(found), one))
-    why = "" if rows else _unrun(run, kernels)
-    return Answer(test, tuple(rows), Result.UNRUN if why else _seen(totals(rows)), why, run=run)
+    result = _seen(totals(rows)) if rows else Result.UNCOUNTED
+    why = _interrupted(run, kernels) if not rows else ""
+    if rows and result is not Result.PRESENT and (ended := run.trouble or Fault.of(run)):
+        # What it would have compiled after that, nobody knows: this zero is none.
+        result, why = Result.UNCOUNTED, f"it ended early, in {ended}"
+    return Answer(test, tuple(rows), result, why, run=run)
 
 
-def _unrun(run: Run, kernels: Sequence[str]) -> str:
-    if run.trouble:
-        return run.trouble
-    fault = Fault.of(run)
-    if fault is not None:
-        return str(fault)
+def _interrupted(run: Run, kernels: Sequence[str]) -> str:
+    """Why there is nothing to count in."""
+    if ended := run.trouble or Fault.of(run):
+        return str(ended)
     names = ", ".join(dict.fromkeys(one.kernel for one in run.compiles))
     return f"no kernel is called {' or '.join(kernels)}, but {names}" if names else "it compiles no kernel"
 
@@ -142,10 +145,10 @@ def totals(rows: Sequence[Row]) -> tuple[int | None, ...]:
     return tuple(None if None in column else sum(filter(None, column)) for column in zip(*(row.counts for row in rows)))
 
 
-def _seen(counted: Sequence[int | None]) -> Result:
-    if None in counted:
-        return Result.UNRUN
-    return Result.PRESENT if all(counted) else Result.MIXED if any(counted) else Result.ABSENT
+def _seen(numbers: Sequence[int | None]) -> Result:
+    if None in numbers:
+        return Result.UNCOUNTED
+    return Result.PRESENT if all(numbers) else Result.MIXED if any(numbers) else Result.ABSENT
 
 
 def judged(answers: Sequence[Answer], counts: Sequence[Count]) -> list[Answer]:
@@ -156,7 +159,9 @@ def judged(answers: Sequence[Answer], counts: Sequence[Count]) -> list[Answer]:
     for answer in answers:
         if any(None in row.counts for row in answer.rows):
             missing = [each.stage for each, n in zip(counts, answer.totals, strict=True) if n is None]
-            answer = replace(answer, result=Result.UNRUN, why=f"no {' and no '.join(missing)} was delivered")
+            answer = replace(
+                answer, result=Result.UNCOUNTED, why=answer.why or f"no {' and no '.join(missing)} was delivered"
+            )
         told = _judged(answer, counts, reason)
         found.append(told)
         if told.held is False and not reason:
@@ -176,7 +181,7 @@ def _judged(answer: Answer, counts: Sequence[Count], reason: str) -> Answer:
     if reason and not (role is Role.GOOD and result is Result.PRESENT):
         said = f"{reason}; {answer.why}" if answer.why else reason
         return replace(answer, result=Result.INCONCLUSIVE, why=said, held=False if role is Role.GOOD else None)
-    if result is Result.UNRUN:
+    if result is Result.UNCOUNTED:
         return replace(answer, held=False if control else None)
     if role is Role.BAD:
         held = result is Result.ABSENT
@@ -206,7 +211,8 @@ def conclusion(answers: Sequence[Answer], triton: str) -> str:
     if any(answer.held is False for answer in known):
         said = f"no answer: the patterns are not shown to fit ({_told(known)})"
     elif failed and any(answer.result is not Result.ABSENT for answer in failed):
-        said = f"no answer: of the positive control, {failed[0].result.value} ({failed[0].why})"
+        what = "it in some stages only" if failed[0].result is Result.MIXED else failed[0].result.value
+        said = f"no answer: the positive control has {what} ({failed[0].why})"
     elif failed and known:
         said = f"no: none in {_told(failed)}, and the patterns fit: {_told(known)}"
     elif failed:
@@ -247,7 +253,7 @@ def deciding(study: Study) -> list[Deciding]:
     for axis in dict.fromkeys(answer.test.axis for answer in study.answers if answer.test.axis):
         ones = [answer for answer in study.answers if answer.test.axis == axis]
         seen = {_seen(answer.totals) for answer in (good, *ones) if answer.rows}
-        values = {answer.test.name.partition("=")[2]: cell(answer) or Result.UNRUN.value for answer in ones}
+        values = {answer.test.name.partition("=")[2]: cell(answer) or Result.UNCOUNTED.value for answer in ones}
         if any(answer.held is False for answer in study.answers if answer.test.role in (Role.KNOWN, Role.BAD)):
             verdict = "inconclusive"
         elif not seen:

@@ -8,7 +8,7 @@ from typing import Any
 from shrinkray_gpu.ir.study import Answer, Result, Study, cell, deciding
 from shrinkray_gpu.oracle import Fault
 
-_MARKS = {Result.INCONCLUSIVE: "?", Result.UNRUN: "-"}
+_MARKS = {Result.INCONCLUSIVE: "?", Result.UNCOUNTED: "-"}
 
 
 def table(studies: Sequence[Study]) -> str:
@@ -105,7 +105,7 @@ def _wide(studies: Sequence[Study]) -> list[list[str]]:
 def _marked(answer: Answer) -> str:
     """The counts; `?` inconclusive, `!` a control that failed, `-` not compiled."""
     if not answer.rows:
-        return _MARKS[Result.UNRUN]
+        return _MARKS[Result.UNCOUNTED]
     mark = "!" if answer.held is False else _MARKS.get(answer.result, "")
     return f"{cell(answer)}{mark}"
 
@@ -120,7 +120,7 @@ def _remarks(studies: Sequence[Study]) -> list[str]:
     tests: dict[tuple[str, str], list[str]] = {}
     for one in studies:
         for answer in one.answers:
-            if not answer.rows and answer.run is not None:
+            if answer.run is not None and (not answer.rows or answer.result is Result.UNCOUNTED):
                 why = _short(str(Fault.of(answer.run) or answer.why))
                 tests.setdefault((why, one.triton), []).append(answer.test.name)
     tritons: dict[tuple[str, str], list[str]] = {}
@@ -129,7 +129,11 @@ def _remarks(studies: Sequence[Study]) -> list[str]:
     return [*lines, *(f"   {names} in {', '.join(found)}: {why}" for (names, why), found in tritons.items())]
 
 
-_LEGEND = (("!", "a control that failed"), ("?", "inconclusive, by the control before it"), ("-", "did not compile"))
+_LEGEND = (
+    ("!", "a control that failed"),
+    ("?", "inconclusive, by the control before it"),
+    ("-", "no count, for the reason told below"),
+)
 
 
 def _decided(studies: Sequence[Study]) -> list[str]:

@@ -14,7 +14,7 @@ import pytest
 pytestmark = pytest.mark.gpu
 
 ROOT = Path(__file__).parents[2]
-RUNS = 10
+RUNS = 8
 SCRIPT = """\
 import os
 
@@ -22,7 +22,7 @@ import torch
 import triton
 import triton.language as tl
 
-CHANCE = 0.4
+CHANCE = 0.5
 
 
 @triton.jit
@@ -49,7 +49,7 @@ main()
 def test_always_sometimes_never(tmp_path: Path) -> None:
     script = tmp_path / "gather.py"
     script.write_text(SCRIPT)
-    words = ["sweep", script, "--oracle", "misaligned address", "--over", "CHANCE=0,0.4,1", "--over", "num_warps=4,8"]
+    words = ["sweep", script, "--oracle", "misaligned address", "--over", "CHANCE=0,0.5,1", "--over", "num_warps=4,8"]
     command = [sys.executable, "-m", "shrinkray_gpu", *map(str, words), "--runs", str(RUNS)]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"}
     started = time.monotonic()
@@ -61,11 +61,11 @@ def test_always_sometimes_never(tmp_path: Path) -> None:
         for name in ("matrix.csv", "matrix.svg", "matrix.md"):
             (Path(out) / f"sweep_{name}").write_text((folder / name).read_text())
     matrix = json.loads((folder / "matrix.json").read_text())
-    seen = {chance: [0, 0] for chance in ("0", "0.4", "1")}
+    seen = {chance: [0, 0] for chance in ("0", "0.5", "1")}
     for cell in matrix["cells"]:
         seen[cell["settings"]["CHANCE"]][0] += cell["faults"]
         seen[cell["settings"]["CHANCE"]][1] += cell["runs"]
         assert cell["unknown"] == 0 and not cell["others"], cell
     assert seen["0"] == [0, 2 * RUNS]
     assert seen["1"] == [2 * RUNS, 2 * RUNS]
-    assert 0 < seen["0.4"][0] < 2 * RUNS  # fails for a sound program once in 27,000 times
+    assert 0 < seen["0.5"][0] < 2 * RUNS  # fails for a sound program once in 33,000 times

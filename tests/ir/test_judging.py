@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from shrinkray_gpu.ir.patterns import parse
 from shrinkray_gpu.ir.plan import Role, Trial
-from shrinkray_gpu.ir.study import Answer, Result, Row, Study, conclusion, deciding, judged
-from shrinkray_gpu.runner.run import Compile
+from shrinkray_gpu.ir.study import Answer, Result, Row, Study, conclusion, counted, deciding, judged
+from shrinkray_gpu.runner.run import Compile, Failure, Run
 from shrinkray_gpu.varying import Configured
 
 COUNTS = parse(["ttgir:async_tma", "sass:UTMALDG"])
@@ -19,7 +20,7 @@ PROGRAM = Configured(Path("/x/copy.py"), "", ())
 def answer(role: str, *counted: int | None, name: str = "", axis: str = "") -> Answer:
     """A test whose one kernel has these counts; without any it did not compile."""
     rows = (Row("copy", counted, Compile("copy", "h")),) if counted else ()
-    result = Result.UNRUN
+    result = Result.UNCOUNTED
     if counted and None not in counted:
         result = Result.PRESENT if all(counted) else Result.MIXED if any(counted) else Result.ABSENT
     test = Trial(Role(role), name or role, "", PROGRAM, axis)
@@ -68,10 +69,10 @@ def test_a_negative_control_that_has_it_spoils_what_comes_after() -> None:
 
 
 def test_a_control_that_does_not_compile_or_is_not_delivered_is_none() -> None:
-    assert results(answer("good"), answer("stress", 1, 1)) == ["did not compile", "inconclusive"]
-    assert results(answer("good", 1, None), answer("stress", 1, 1)) == ["did not compile", "inconclusive"]
+    assert results(answer("good"), answer("stress", 1, 1)) == ["no count", "inconclusive"]
+    assert results(answer("good", 1, None), answer("stress", 1, 1)) == ["no count", "inconclusive"]
     assert results(answer("good", 1, 1), answer("bad"), answer("stress", 1, 1))[1:] == [
-        "did not compile",
+        "no count",
         "inconclusive",
     ]
     assert "no sass was delivered" in said(answer("good", 1, None))
@@ -98,3 +99,14 @@ def test_what_decides(good: tuple[int, ...], others: list[tuple[int, ...]], verd
 def test_nothing_decides_where_the_patterns_do_not_fit() -> None:
     tests = answer("known", 0, 0), answer("good", 0, 0), answer("over", 1, 1, name="N=1", axis="N")
     assert [one.verdict for one in deciding(Study({}, COUNTS, tuple(judged(tests, COUNTS))))] == ["inconclusive"]
+
+
+def test_a_zero_of_a_run_that_ended_early_is_none() -> None:
+    """One kernel compiled without it, and nobody knows what the next one would have been."""
+    trial = Trial(Role.BAD, "bad", "", PROGRAM)
+    clean = Compile("copy", "h", ir={"ttgir": "tt.load", "sass": "/*0000*/ LDG ;"})
+    died = Run(mode="virtual", exit=1, failure=Failure("KeyError", "'gone'"), compiles=(clean,))
+    found = counted(trial, died, COUNTS)
+    assert (found.result, found.totals) == (Result.UNCOUNTED, (0, 0))
+    assert found.why == "it ended early, in python fault: KeyError: 'gone'"
+    assert counted(trial, replace(died, exit=0, failure=None), COUNTS).result is Result.ABSENT
