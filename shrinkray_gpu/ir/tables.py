@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -82,8 +83,10 @@ def _outcome(answer: Answer) -> tuple[str, str]:
 
 
 def _long(one: Study) -> list[list[str]]:
-    """The header, and a line for each kernel; of what did not compile, one without a kernel."""
-    rows = [["test", "kernel", *(each.name if each.family else each.stage for each in one.counts), "result"]]
+    """The header, and a line for each kernel; one without a kernel for what did not compile."""
+    stages = Counter(each.stage for each in one.counts)
+    names = [each.name if each.family or stages[each.stage] > 1 else each.stage for each in one.counts]
+    rows = [["test", "kernel", *names, "result"]]
     for answer in one.answers:
         result = answer.result.value + (f": {_short(answer.why)}" if answer.why else "")
         kernels = answer.rows or [None]
