@@ -25,9 +25,6 @@ class _Command(Command):
     called = "shrink ir"
 
 
-VARIANT = "'[FILE.py] [NAME=VALUE ...] [-- ARGS]'"
-
-
 @click.command(cls=_Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.argument("args", nargs=-1)
@@ -42,15 +39,15 @@ VARIANT = "'[FILE.py] [NAME=VALUE ...] [-- ARGS]'"
 @click.option(
     "--good",
     multiple=True,
-    metavar=VARIANT,
-    help="Positive control, should have it: another file, changed values, other arguments; repeatable. Default: FILE.",
+    metavar="TEST",
+    help="Positive control: should have it; repeatable. Default: FILE as it is.",
 )
-@click.option("--bad", multiple=True, metavar=VARIANT, help="Negative control: cannot have it; repeatable.")
-@click.option("--stress", multiple=True, metavar=VARIANT, help="What the question is about; repeatable.")
+@click.option("--bad", multiple=True, metavar="TEST", help="Negative control: cannot have it; repeatable.")
+@click.option("--stress", multiple=True, metavar="TEST", help="What the question is about; repeatable.")
 @click.option(
     "--known",
     multiple=True,
-    metavar=VARIANT,
+    metavar="TEST",
     help="Surely has it, in every Triton asked: tells a true zero from a pattern that does not fit; repeatable.",
 )
 @click.option(
@@ -87,6 +84,8 @@ def ir(file: Path | None, args: tuple[str, ...], **given: Any) -> None:
     \b
     shrink ir copy.py --arch sm_90 --count tma --known descriptor.py \\
         --good "" --bad INNER_STRIDE=2 --stress stress.py --over NUM_STAGES=1,4 --triton 3.0.0,3.9.0
+
+    A TEST is '[FILE.py] [NAME=VALUE ...] [-- ARGS]': another file, changed values, other arguments, all optional.
 
     NAME is a constant, an argument of the launch or of a function, an environment variable or a command line option
     that the program itself names; num_warps, num_stages, num_ctas and maxnreg are turned at launch where it does not.
