@@ -257,7 +257,7 @@ def deciding(study: Study) -> list[Deciding]:
         if any(answer.held is False for answer in study.answers if answer.test.role in (Role.KNOWN, Role.BAD)):
             verdict = "inconclusive"
         elif not seen:
-            verdict = "nothing compiles"
+            verdict = "has no count"
         elif Result.MIXED in seen:
             verdict = "inconclusive, since stages contradict each other"
         elif len(seen) > 1:

@@ -87,7 +87,7 @@ def test_a_control_that_does_not_compile_or_is_not_delivered_is_none() -> None:
         ((0, 0), [(0, 0)], "no value brings it about"),
         ((0, 0), [(1, 1)], "decides"),
         ((2, 2), [(0, 2)], "inconclusive, since stages contradict each other"),
-        ((), [()], "nothing compiles"),
+        ((), [()], "has no count"),
     ],
 )
 def test_what_decides(good: tuple[int, ...], others: list[tuple[int, ...]], verdict: str) -> None:
