@@ -35,6 +35,8 @@ _OTHERS = {
     "explain": ("shrinkray_gpu.cli_explain", "explain"),
     "replay": ("shrinkray_gpu.cli_replay", "replay_command"),
     "corpus": ("shrinkray_gpu.cli_corpus", "corpus"),
+    "ir": ("shrinkray_gpu.cli_ir", "ir"),
+    "sweep": ("shrinkray_gpu.cli_sweep", "sweep_command"),
 }
 """Commands beside the main one, and where they are."""
 

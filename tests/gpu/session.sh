@@ -35,6 +35,8 @@ for stage in "$@"; do
     instruments) what="tests tests/gpu/test_explain.py tests/gpu/test_hang.py tests/gpu/test_knobs.py" ;;
     differs) what="tests tests/gpu/test_differs.py -n 2" ;;
     corpus) what="tests tests/gpu/test_corpus.py" ;;
+    ir) what="tests tests/gpu/test_ir.py" ;;
+    sweep) what="tests tests/gpu/test_sweep.py" ;;
     replay) what="python3 -m shrinkray_gpu replay corpus" ;;
     cases) what="python3 -m tests.gpu.make_cases --limit $((${stage#*=} - 15)) ${CASES:-}" ;;
     guards) what="python3 benchmarks/guards.py corpus/tma_misaligned/failing.py --oracle misaligned\ address --json $OUT/guards.json" ;;
