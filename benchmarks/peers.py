@@ -258,7 +258,7 @@ def _test(folder: Path, target: Path, setting: Setting) -> Path:
             seconds=program.seconds or ONE_RUN,
             python=f"env TRITON_CACHE_DIR={folder}/triton {python}",
             folder=folder,
-            decide="[ $status = 137 ]" if program.seconds else f"grep -qF -- {shlex.quote(program.words)} \"$said\"",
+            decide="[ $status = 137 ]" if program.seconds else f'grep -qF -- {shlex.quote(program.words)} "$said"',
         )
     )
     path.chmod(0o755)
@@ -301,7 +301,8 @@ def _command(tool: Tool, folder: Path, target: Path, test: Path, setting: Settin
 
 
 def _environment(given: argparse.Namespace) -> dict[str, Any]:
-    probe = "import torch,triton;print(torch.__version__,triton.__version__,torch.cuda.get_device_name() if torch.cuda.is_available() else 'no GPU')"
+    name = "torch.cuda.get_device_name() if torch.cuda.is_available() else 'no GPU'"
+    probe = f"import torch, triton; print(torch.__version__, triton.__version__, {name})"
     seen = subprocess.run([given.python, "-c", probe], capture_output=True, text=True).stdout.split(maxsplit=2)
     return {
         "command": shlex.join(["python", *sys.argv]),

@@ -1,4 +1,4 @@
-"""The failing programs under benchmarks/programs/: what each is, its text as one file, and whether a text shows its fault.
+"""The failing programs under benchmarks/programs/: what each is, its text as one file, whether a text shows its fault.
 
 A program is a folder: `failing.py` and the modules that it imports, `smallest.py` (the smallest repro known) and
 `program.toml`:
@@ -98,7 +98,8 @@ class Cold:
             "TRITON_CACHE_DIR": f"{scratch}/triton",
             "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
         }
-        setup = Setup(python, environment, ("torch", "triton"), (), scratch, (scratch,), arch=arch, warm=False, reuse=False)
+        given = (python, environment, ("torch", "triton"), (), scratch, (scratch,))
+        setup = Setup(*given, arch=arch, warm=False, reuse=False)
         script = Script(
             program.path,
             cwd=program.folder,

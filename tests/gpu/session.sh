@@ -3,6 +3,7 @@
 #
 #     bash tests/gpu/session.sh flaky=330 held=160          seconds for each stage, in this order
 #     bash tests/gpu/session.sh lifting=400 naive=150
+#     PEERS="vector_hint --limit 60 --lanes 12 --until 400" bash tests/gpu/session.sh peers=480
 #
 # Contexts come up one after another on a GPU, so stages do not run beside each other, and those that start several
 # reductions give each a few lanes only.
@@ -36,6 +37,7 @@ for stage in "$@"; do
     corpus) what="tests tests/gpu/test_corpus.py" ;;
     replay) what="python3 -m shrinkray_gpu replay corpus" ;;
     guards) what="python3 benchmarks/guards.py corpus/tma_misaligned/failing.py --oracle misaligned\ address --json $OUT/guards.json" ;;
+    peers) what="python3 benchmarks/peers.py $PEERS" ;;
     *) echo "no stage is called $name" >&2 && exit 2 ;;
     esac
     echo "== $name"
