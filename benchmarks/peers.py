@@ -224,7 +224,12 @@ def _peers(folder: Path, epoch: float, setting: Setting) -> Any:
     first = min(float(each[0]) for each in tries)
     course, best, text = [], tokens(setting.text), setting.text
     for _, end, shown, kept in sorted(tries, key=lambda each: float(each[1])):
-        if shown == "0" and (size := tokens(candidate := Path(kept).read_text(errors="replace"))) < best:
+        # A tool that cancels a try may take its file away before it was copied.
+        if (
+            shown == "0"
+            and Path(kept).exists()
+            and (size := tokens(candidate := Path(kept).read_text(errors="replace"))) < best
+        ):
             best, text = size, candidate
             course.append([round(float(end) - first, 1), size])
     return len(tries), course, text, first - epoch
