@@ -4,6 +4,7 @@
 #     bash tests/gpu/session.sh flaky=330 held=160          seconds for each stage, in this order
 #     bash tests/gpu/session.sh lifting=400 naive=150
 #     CASES="hang missing_mask" bash tests/gpu/session.sh cases=560      names: these only, see make_cases.py
+#     PEERS="vector_hint --limit 60 --lanes 12 --until 400" bash tests/gpu/session.sh peers=480
 #
 # Contexts come up one after another on a GPU, so stages do not run beside each other, and those that start several
 # reductions give each a few lanes only.
@@ -40,6 +41,7 @@ for stage in "$@"; do
     replay) what="python3 -m shrinkray_gpu replay corpus" ;;
     cases) what="python3 -m tests.gpu.make_cases --limit $((${stage#*=} - 15)) ${CASES:-}" ;;
     guards) what="python3 benchmarks/guards.py corpus/tma_misaligned/failing.py --oracle misaligned\ address --json $OUT/guards.json" ;;
+    peers) what="python3 benchmarks/peers.py $PEERS" ;;
     *) echo "no stage is called $name" >&2 && exit 2 ;;
     esac
     echo "== $name"
