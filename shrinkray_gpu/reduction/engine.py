@@ -12,8 +12,9 @@ import contextlib
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, Protocol
 
 from shrinkray_gpu.oracle.fault import Fault
@@ -29,7 +30,7 @@ from shrinkray_gpu.reduction.lineage import Lineage
 from shrinkray_gpu.reduction.marks import marks_of
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.render import effective, render
-from shrinkray_gpu.reduction.search import Memory, Subset, search
+from shrinkray_gpu.reduction.search import Memory, Search, Subset
 from shrinkray_gpu.reduction.spending import Spent, report
 
 WORTHWHILE = 0.95
@@ -81,6 +82,8 @@ class Reduction:
     tries: int
     free: Mapping[str, int]
     accepted: int
+    credited: int
+    """Of the accepted steps, those that took no run of their own in a lane."""
     rounds: int
     rollbacks: int
     verified: Program
@@ -130,6 +133,7 @@ def reduce_program(
     layout: Callable[[str], str] | None = None,
     progress: Callable[[Event], None] = lambda event: None,
     insist: Callable[[bool], None] = lambda on: None,
+    foresee: Callable[[Iterable[Program]], None] | None = None,
     seed: int = 0,
     width: int = 8,
     eager: float = 1.0,
@@ -152,6 +156,7 @@ def reduce_program(
     tightens the judge by the verdict that found another. `found` gets each candidate with another fault;
     `watch` runs an instrumented program and gives the values seen; `lifts` makes scripts of the faulty launch;
     `insist` tells the judge that the last round has come (or is over), where a provisional "no" is asked again.
+    `foresee` is told, before each call of `judge`, what will most likely be asked after it.
     `flaky`: a "no" is never final, unless it is a certain one. `deadline` is in terms of `clock`. Ctrl-C in the judge,
     `stop` and `deadline` end the search with the best so far.
     """
@@ -174,6 +179,7 @@ def reduce_program(
         found=found,
         progress=progress,
         insist=insist,
+        foresee=foresee,
         seed=seed,
         width=width,
         eager=eager,
@@ -210,6 +216,7 @@ class _Engine:
         found: Tell,
         progress: Callable[[Event], None],
         insist: Callable[[bool], None],
+        foresee: Callable[[Iterable[Program]], None] | None,
         seed: int,
         width: int,
         eager: float,
@@ -224,20 +231,23 @@ class _Engine:
         self.passes, self.judge, self.journal = passes, judge, journal
         self.lifts = lifts
         self.watch, self.instrument = watch, instrument
-        self.progress, self.insist, self.found = progress, insist, found
+        self.progress, self.insist, self.foresee, self.found = progress, insist, foresee, found
         self.width, self.eager, self.flaky, self.keep = width, eager, flaky, keep
         self.stop, self.deadline, self.clock = stop, deadline, clock
         self.rng = random.Random(seed)
         self.memory = Memory()
         self.failed: set[Hashable] = set()  # marks of edits that failed in the same surroundings
         self.barren: dict[str, tuple[str, bool]] = {}  # pass: program on which it found nothing, with nothing put off
-        self.tries = self.accepted = self.round = 0
+        self.tries = self.accepted = self.credited = self.round = 0
+        self.on_credit: set[str] = set()  # keys of what faults though no lane ran it
         self.undone = 0  # how often the course went back, for whatever reason
         self.free: Counter[str] = Counter()
         self.spent: dict[str, Spent] = {}
         self.bill = Spent()  # of the pass that is running
         self.pass_name = ""
         self.thorough = False
+        self.coming: Sequence[PassLike] = ()  # the passes after the one that is running, in this round
+        self.found_edits: dict[str, tuple[Program, list[Edit]]] = {}  # pass: what it found last, and where
         self.put_off = False  # whether this round left out an edit or believed a provisional "no"
         self.considered = 0  # candidates that needed a verdict, new or recalled: the same number in a replay
         self.budget: int | None = None  # where a trial must end
@@ -289,6 +299,7 @@ class _Engine:
             tries=self.tries,
             free=dict(self.free),
             accepted=self.accepted,
+            credited=self.credited,
             rounds=self.round,
             rollbacks=self.confirmations.rollbacks,
             verified=self.confirmations.proven,
@@ -370,7 +381,8 @@ class _Engine:
         self._tell("round")
         before, undone = self.current, self.undone
         self.put_off = False
-        for each in passes:
+        for at, each in enumerate(passes, start=1):
+            self.coming = passes[at:]
             bill = self.bill = self.spent.setdefault(each.name, Spent())
             begun, tries, free, accepted = self.clock(), self.tries, self.free.total(), self.accepted
             tokens = self.best.size.tokens
@@ -414,6 +426,9 @@ class _Engine:
     def _edits(self, each: PassLike) -> list[Edit]:
         program = self.current
         begun = self.clock()
+        before = self.found_edits.get(each.name)
+        if before is not None and before[0] is program and not each.needs_values:
+            return before[1]
         given: tuple[Any, ...] = ()
         if each.needs_values:
             if self.watch is None or self.instrument is None:
@@ -425,6 +440,7 @@ class _Engine:
             self._tell("note", f"pass {each.name} gave up: {type(e).__name__}: {e}")
             return []
         self.bill.finding += self.clock() - begun
+        self.found_edits[each.name] = program, found
         return found
 
     def _values(self, program: Program, watch: Watch, instrument: Callable[[Program], Program]) -> Mapping[int, str]:
@@ -454,31 +470,76 @@ class _Engine:
                 drawn[subset] = render(program, subset)
             return drawn[subset]
 
-        course = search(
-            offered,
+        course = self._course(each, program, offered, draw, self.rng)
+        base: Subset = ()
+        while wave := course.next():
+            if wave.base != base:
+                base = wave.base
+                self._accept(draw(base))
+                drawn = {base: drawn[base]}
+            candidates = [draw(base + proposal) for proposal in wave.proposals]
+            if self.foresee is not None:
+                self.foresee(self._likely(course, draw))
+            course.tell(self._ask(candidates, smaller_than=self.current))
+        found = course.found
+        if found.accepted != base:
+            self._accept(draw(found.accepted))
+        self.memory.learn(each.name, found)
+        self.failed.update(marks[edit] for edit in found.refused)
+
+    def _course(
+        self,
+        each: PassLike,
+        program: Program,
+        edits: Sequence[Edit],
+        draw: Callable[[Sequence[Edit]], Program],
+        rng: random.Random,
+    ) -> Search:
+        return Search(
+            edits,
             render=draw,
             effective=lambda subset: effective(program, subset),
             width=self.width,
             prior=lambda edit: self.memory.prior(each.name, edit),
             eager=self.eager,
-            rng=self.rng,
+            rng=rng,
         )
-        base: Subset = ()
-        try:
-            wave = next(course)
-            while True:
-                if wave.base != base:
-                    base = wave.base
-                    self._accept(draw(base))
-                    drawn = {base: drawn[base]}
-                candidates = [draw(base + proposal) for proposal in wave.proposals]
-                wave = course.send(self._ask(candidates, smaller_than=self.current))
-        except StopIteration as end:
-            found = end.value
-        if found.accepted != base:
-            self._accept(draw(found.accepted))
-        self.memory.learn(each.name, found)
-        self.failed.update(marks[edit] for edit in found.refused)
+
+    def _likely(self, course: Search, draw: Callable[[Sequence[Edit]], Program]) -> Iterator[Program]:
+        """The candidates that will most likely be asked for next, so that lanes that idle may begin with them: those of
+        this search, and if it finds nothing, what the next passes propose first. Looks, and changes nothing."""
+        program, rng = self.current, random.Random()
+        rng.setstate(self.rng.getstate())
+        for wave in course.likely():
+            yield from filter(self._worth_asking, (draw(wave.base + proposal) for proposal in wave.proposals))
+            if wave.base != course.base:
+                return
+        if course.base or self.budget is not None:
+            return
+        for each in self.coming:
+            if each.needs_values or self.barren.get(each.name, ("", False))[0] == digest(program):
+                continue
+            edits = self._edits(each)
+            marks = marks_of(program, each.name, edits)
+            edits = [edit for edit in edits if self.thorough or marks[edit] not in self.failed]
+            ahead = self._course(each, program, edits, partial(render, program), rng)
+            first = ahead.next()
+            waves = [first] if first is not None else []
+            for wave in (*waves, *ahead.likely()):
+                for proposal in wave.proposals:
+                    candidate = render(program, wave.base + proposal)
+                    if self._worth_asking(candidate):
+                        yield candidate
+
+    def _worth_asking(self, candidate: Program) -> bool:
+        """Whether the judge would be asked, as far as one can tell without taking note of anything."""
+        refuted = (each.refuted for each in (self.confirmations, self.guards, self.identity))
+        return (
+            self._smaller(candidate, self.current)
+            and candidate.parses
+            and not self.journal.knows(candidate.key)
+            and not any(candidate.key in keys for keys in refuted)
+        )
 
     def _trials(self, each: PassLike) -> None:
         """Edits that grow the program first (an inlined function, an unrolled loop): grown, reduced, and kept only if
@@ -559,7 +620,7 @@ class _Engine:
             elif isinstance(settled, bool):
                 answers[index] = settled
             else:
-                answers[index] = self._believe(settled)
+                answers[index] = self._believe(candidate, settled)
                 recalled.add(candidate.key)
         if self.budget is not None and self.considered >= self.budget:
             raise _Enough
@@ -576,7 +637,7 @@ class _Engine:
                 self.journal.judged(candidate.key, verdict, final=final)
                 self._found(candidate, verdict)
                 for index in waiting[candidate.key]:
-                    answers[index] = self._believe(verdict)
+                    answers[index] = self._believe(candidate, verdict)
         if self.confirmations.wary:
             self.confirmations.doubt(candidates, answers)
         if self.guards.strict:
@@ -610,7 +671,9 @@ class _Engine:
             return candidate.size < than.size
         return candidate.size < than.size and candidate.size.tokens < than.size.tokens
 
-    def _believe(self, verdict: Verdict) -> bool | None:
+    def _believe(self, program: Program, verdict: Verdict) -> bool | None:
+        if verdict.credit:
+            self.on_credit.add(program.key)
         if verdict.provisional:
             self.put_off = True
         return verdict.faults if verdict.known else None
@@ -628,6 +691,7 @@ class _Engine:
         self.current = program
         if smaller and not program.size < self.best.size:
             return
+        self.credited += program.key in self.on_credit or program.key == self.best.key
         self.best = program
         self.accepted += 1
         step = self.line.add(program, self.considered)
