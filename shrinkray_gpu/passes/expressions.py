@@ -36,7 +36,7 @@ def find(program: Program) -> Iterator[Edit]:
            if isinstance(binding.places[0], (cst.FunctionDef, cst.ClassDef))}
     docstrings = _docstrings(program)
     for node in every(program, cst.BaseExpression):  # type: ignore[type-abstract]
-        if node in docstrings or not _is_value(program, node, modules):
+        if node in docstrings or not is_value(program, node, modules):
             continue
         level = LAST if isinstance(node, (cst.Name, cst.SimpleString)) else _depth(program, node)
         heavy = weight(program, node)
@@ -204,7 +204,7 @@ def _first_of(iterated: cst.BaseExpression) -> str | cst.BaseExpression | None:
     return None
 
 
-def _is_value(program: Program, node: cst.BaseExpression, modules: set[cst.Name]) -> bool:
+def is_value(program: Program, node: cst.BaseExpression, modules: set[cst.Name]) -> bool:
     """Whether something else may stand here: no target, no callee, no annotation, import, keyword or attribute name."""
     parent = program.parents[node]
     if node in modules or isinstance(parent, (cst.ConcatenatedString, cst.FunctionDef, cst.ClassDef)):
