@@ -266,7 +266,7 @@ def _made_ready(
         for line in findings(plan):
             say(line)
         if options.guards and plan.oracle.needs_run:
-            ready = replace(ready, guards=_guards(program, plan, judge, named, options))
+            ready = replace(ready, guards=guards_of(program, plan, judge, named, options))
             _insist(ready, say)
     except UsageError as error:
         ready.close()
@@ -337,7 +337,7 @@ def _searched(
     )
 
 
-def _guards(
+def guards_of(
     original: Program, plan: planning.Plan, judge: Judge, named: Sequence[controls.Control], options: Options
 ) -> Guards:
     """The guards of this reduction: they begin with the original at once, beside the search."""
