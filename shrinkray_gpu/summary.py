@@ -16,7 +16,7 @@ from shrinkray_gpu.guarding import Evidence
 from shrinkray_gpu.judge import LANE, Judge
 from shrinkray_gpu.options import Options
 from shrinkray_gpu.oracle.statistics import Rate
-from shrinkray_gpu.reduction.engine import Reduction
+from shrinkray_gpu.reduction.outcome import Reduction
 
 
 @dataclass(frozen=True)

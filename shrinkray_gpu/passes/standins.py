@@ -1,7 +1,7 @@
 """Another variable of the kernel in the place of a value: one block of offsets for three, one tile for two operands.
 
-A person who writes a repro needs no `cols = tl.arange(0, 16)` beside `rows = tl.arange(0, 16)`, and multiplies a tile by
-itself. An expression cut down to its own parts never gets there, since the tile that would do stands elsewhere. So a
+A person who writes a repro needs no `cols = tl.arange(0, 16)` beside `rows = tl.arange(0, 16)`, and multiplies a tile
+by itself. An expression cut down to its own parts never gets there, since the tile that would do stands elsewhere. So a
 variable goes for one that was bound before it (all its reads, with its line), and a long expression for one of those
 bound before: the same value first, then the nearest. Host code has passes of its own for that (`constants`,
 `arguments`), and knows no tiles.

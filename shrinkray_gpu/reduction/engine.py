@@ -13,21 +13,22 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
 from shrinkray_gpu.reduction.asking import Ask, Tell
-from shrinkray_gpu.reduction.confirmations import Confirmations
+from shrinkray_gpu.reduction.checks import Checks
 from shrinkray_gpu.reduction.edit import Edit
-from shrinkray_gpu.reduction.guards import Guards
-from shrinkray_gpu.reduction.identity import Identity
+from shrinkray_gpu.reduction.foresight import Draw, likely
 from shrinkray_gpu.reduction.journal import Journal, digest
 from shrinkray_gpu.reduction.keep import allowed, kept_nodes
 from shrinkray_gpu.reduction.lineage import Lineage
 from shrinkray_gpu.reduction.marks import marks_of
+from shrinkray_gpu.reduction.outcome import Event as Event
+from shrinkray_gpu.reduction.outcome import PassLike
+from shrinkray_gpu.reduction.outcome import Reduction as Reduction
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.render import effective, render
 from shrinkray_gpu.reduction.search import Memory, Search, Subset
@@ -40,67 +41,6 @@ TRIAL_TRIES = 60
 
 Judge = Callable[[Sequence[Program]], Sequence[Verdict]]
 Watch = Callable[[Program], Mapping[int, str]]
-
-
-class PassLike(Protocol):
-    """What the engine asks of a pass."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def find(self) -> Callable[..., Any]: ...
-    @property
-    def grows(self) -> bool: ...
-    @property
-    def needs_values(self) -> bool: ...
-    @property
-    def stage(self) -> int: ...
-
-
-@dataclass(frozen=True)
-class Event:
-    """Something that a progress bar may show."""
-
-    kind: Literal["round", "pass", "tried", "accepted", "rolled back", "note"]
-    program: Program
-    """The program as it is now."""
-    round: int = 0
-    pass_name: str = ""
-    tries: int = 0
-    """Candidates handed to the judge so far."""
-    free: Mapping[str, int] = field(default_factory=dict)
-    """Candidates settled without a run so far, by reason."""
-    text: str = ""
-
-
-@dataclass(frozen=True)
-class Reduction:
-    """What is left, and what it took."""
-
-    program: Program
-    ended: Literal["done", "stopped", "out of time", "interrupted"]
-    tries: int
-    free: Mapping[str, int]
-    accepted: int
-    credited: int
-    """Of the accepted steps, those that took no run of their own in a lane."""
-    rounds: int
-    rollbacks: int
-    verified: Program
-    """The last program that a cold run confirmed (the start, if none did)."""
-    spent: Mapping[str, Spent]
-    """By pass."""
-    guarded: int = 0
-    """How often the controls were asked in this course, replayed answers among them."""
-    slips: int = 0
-    """How often they refused a step: taken back, or not taken."""
-    guard: Verdict | None = None
-    """What they said of `program`; None where they were not asked, or the search ended before they answered."""
-    drifts: tuple[str, ...] = ()
-    """Why, for each time that the full fingerprint was another."""
-    identified: Program | None = None
-    """The last program with the fingerprint of the original, which is the start if no other was seen; None where no
-    fingerprints were taken."""
 
 
 class _Enough(Exception):
@@ -253,25 +193,17 @@ class _Engine:
         self.budget: int | None = None  # where a trial must end
         self.finds: set[tuple[str, Fault]] = set()
         self.line = Lineage(program)
-        self.confirmations = Confirmations(
+        self.checks = Checks(
             self.line,
             journal,
             confirm=confirm,
             probe=probe,
             checkpoint=checkpoint,
-            undo=self._undo,
-            tell=self._found,
-        )
-        self.guards = Guards(
-            self.line, journal, guard=guard, lag=guard_lag, undo=self._undo, note=lambda text: self._tell("note", text)
-        )
-        self.identity = Identity(
-            self.line,
-            journal,
+            guard=guard,
+            guard_lag=guard_lag,
             identify=identify,
-            first=identify_first,
+            identify_first=identify_first,
             drifted=drifted,
-            forget=self._forget,
             undo=self._undo,
             tell=self._found,
             note=lambda text: self._tell("note", text),
@@ -290,7 +222,7 @@ class _Engine:
         except _Stop as e:
             ended = e.why
             with contextlib.suppress(KeyboardInterrupt):
-                self._before_leaving()
+                self.checks.before_leaving(self.considered)
         except KeyboardInterrupt:
             ended = "interrupted"
         return Reduction(
@@ -301,14 +233,14 @@ class _Engine:
             accepted=self.accepted,
             credited=self.credited,
             rounds=self.round,
-            rollbacks=self.confirmations.rollbacks,
-            verified=self.confirmations.proven,
+            rollbacks=self.checks.confirmations.rollbacks,
+            verified=self.checks.confirmations.proven,
             spent=self.spent,
-            guarded=self.guards.asking.count,
-            slips=self.guards.slips,
-            guard=self.guards.final,
-            drifts=tuple(self.identity.drifts),
-            identified=self.identity.identified,
+            guarded=self.checks.guards.asking.count,
+            slips=self.checks.guards.slips,
+            guard=self.checks.guards.final,
+            drifts=tuple(self.checks.identity.drifts),
+            identified=self.checks.identity.identified,
         )
 
     # The course
@@ -319,7 +251,7 @@ class _Engine:
         if edited is not None:
             if not edited.parses or not self._ask([edited], smaller_than=None)[0]:
                 self._tell("note", "best.py was edited by hand and does not fault: going on without it")
-            elif why := self.guards.slipped(edited) or self.identity.other(edited):
+            elif why := self.checks.guards.slipped(edited) or self.checks.identity.other(edited):
                 self._tell("note", f"best.py was edited by hand and shows another fault ({why}): going on without it")
             else:
                 self.journal.take_over(edited)
@@ -341,9 +273,9 @@ class _Engine:
             self.journal.lifted(texts)
         candidates = [self.current.with_text(text) for text in texts]
         for candidate, faults in zip(candidates, self._ask(candidates, smaller_than=self.current)):
-            if faults and candidate.key not in self.guards.refuted:
+            if faults and candidate.key not in self.checks.guards.refuted:
                 self._accept(candidate)
-                self.guards.settle()  # all that follows would be built on it
+                self.checks.guards.settle()  # all that follows would be built on it
                 if self.current is candidate:
                     return
 
@@ -365,15 +297,15 @@ class _Engine:
             if progressed or (self.put_off and not self.thorough):
                 self._be_thorough(not progressed)
                 if self.thorough:
-                    self._before_the_end()
+                    self.checks.before_the_end(self.considered)
                 continue
-            if self._sure():
+            if self.checks.stand(self.considered):
                 return
             self._be_thorough(False)
 
     def _others(self) -> int:
         """How often the course went back because a step showed another fault."""
-        return self.undone - self.confirmations.rollbacks
+        return self.undone - self.checks.confirmations.rollbacks
 
     def _round(self, passes: Sequence[PassLike]) -> bool:
         """Whether the passes made the program smaller, or a check beside them made it larger again."""
@@ -392,7 +324,7 @@ class _Engine:
             bill.free += self.free.total() - free
             bill.accepted += self.accepted - accepted
             bill.tokens += tokens - self.best.size.tokens
-            self._point()
+            self.checks.at_point(self.considered)
         return self.current.size.tokens < before.size.tokens or self.undone > undone
 
     def _be_thorough(self, on: bool) -> None:
@@ -479,7 +411,7 @@ class _Engine:
                 drawn = {base: drawn[base]}
             candidates = [draw(base + proposal) for proposal in wave.proposals]
             if self.foresee is not None:
-                self.foresee(self._likely(course, draw))
+                self.foresee(filter(self._worth_asking, likely(course, draw, self._following())))
             course.tell(self._ask(candidates, smaller_than=self.current))
         found = course.found
         if found.accepted != base:
@@ -492,7 +424,7 @@ class _Engine:
         each: PassLike,
         program: Program,
         edits: Sequence[Edit],
-        draw: Callable[[Sequence[Edit]], Program],
+        draw: Draw,
         rng: random.Random,
     ) -> Search:
         return Search(
@@ -505,40 +437,26 @@ class _Engine:
             rng=rng,
         )
 
-    def _likely(self, course: Search, draw: Callable[[Sequence[Edit]], Program]) -> Iterator[Program]:
-        """The candidates that will most likely be asked for next, so that lanes that idle may begin with them: those of
-        this search, and if it finds nothing, what the next passes propose first. Looks, and changes nothing."""
+    def _following(self) -> Iterator[tuple[Search, Draw]]:
+        """The searches that the next passes will begin, if this one finds nothing."""
         program, rng = self.current, random.Random()
         rng.setstate(self.rng.getstate())
-        for wave in course.likely():
-            yield from filter(self._worth_asking, (draw(wave.base + proposal) for proposal in wave.proposals))
-            if wave.base != course.base:
-                return
-        if course.base or self.budget is not None:
-            return
-        for each in self.coming:
+        for each in self.coming if self.budget is None else ():
             if each.needs_values or self.barren.get(each.name, ("", False))[0] == digest(program):
                 continue
             edits = self._edits(each)
             marks = marks_of(program, each.name, edits)
             edits = [edit for edit in edits if self.thorough or marks[edit] not in self.failed]
-            ahead = self._course(each, program, edits, partial(render, program), rng)
-            first = ahead.next()
-            waves = [first] if first is not None else []
-            for wave in (*waves, *ahead.likely()):
-                for proposal in wave.proposals:
-                    candidate = render(program, wave.base + proposal)
-                    if self._worth_asking(candidate):
-                        yield candidate
+            draw = partial(render, program)
+            yield self._course(each, program, edits, draw, rng), draw
 
     def _worth_asking(self, candidate: Program) -> bool:
         """Whether the judge would be asked, as far as one can tell without taking note of anything."""
-        refuted = (each.refuted for each in (self.confirmations, self.guards, self.identity))
         return (
             self._smaller(candidate, self.current)
             and candidate.parses
             and not self.journal.knows(candidate.key)
-            and not any(candidate.key in keys for keys in refuted)
+            and not self.checks.refute(candidate)
         )
 
     def _trials(self, each: PassLike) -> None:
@@ -592,19 +510,19 @@ class _Engine:
         candidate = self.current.with_text(layout(self.current.text))
         if candidate.text == self.current.text or not self._ask([candidate], smaller_than=None)[0]:
             return
-        checked = self.confirmations.confirm is not None
+        checked = self.checks.confirmations.confirm is not None
         if candidate.key != self.current.key:
-            if checked and not self.confirmations.cold(candidate).faults:
+            if checked and not self.checks.confirmations.cold(candidate).faults:
                 return
             answers: list[bool | None] = [True]
-            self.guards.vouch([candidate], answers, same=self.current.key)
-            self.identity.vouch([candidate], answers, same=self.current.key)
+            self.checks.guards.vouch([candidate], answers, same=self.current.key)
+            self.checks.identity.vouch([candidate], answers, same=self.current.key)
             if not answers[0]:
                 return
         self.pass_name = "layout"
         self._accept(candidate, smaller=False)
         if checked:
-            self.confirmations.trust(self.line.last)
+            self.checks.confirmations.trust(self.line.last)
 
     # Verdicts
 
@@ -638,12 +556,7 @@ class _Engine:
                 self._found(candidate, verdict)
                 for index in waiting[candidate.key]:
                     answers[index] = self._believe(candidate, verdict)
-        if self.confirmations.wary:
-            self.confirmations.doubt(candidates, answers)
-        if self.guards.strict:
-            self.guards.vouch(candidates, answers, same=self.current.key)
-        if self.identity.wary:
-            self.identity.vouch(candidates, answers, same=self.current.key)
+        self.checks.doubt(candidates, answers, same=self.current.key)
         self._tell("tried")
         return answers
 
@@ -654,7 +567,7 @@ class _Engine:
         if not candidate.parses:
             self.free["does not parse"] += 1
             return False
-        if any(candidate.key in each.refuted for each in (self.confirmations, self.guards, self.identity)):
+        if self.checks.refute(candidate):
             self.free["refuted"] += 1
             return False
         if candidate.key == self.current.key:
@@ -697,54 +610,18 @@ class _Engine:
         step = self.line.add(program, self.considered)
         self.journal.best(program, size=program.size, by=by or self.pass_name, smaller=smaller)
         self._tell("accepted")
-        self.confirmations.accepted(step)
-        self.guards.accepted(step)
-        self.identity.accepted(step)
-
-    def _before_leaving(self) -> None:
-        """Out of time, or asked to stop: a step that its guard refuses must not be the result."""
-        self.guards.settle()
-        self.identity.settle(self.considered)
+        self.checks.accepted(step)
 
     # Going back
-
-    def _point(self) -> None:
-        """The end of a pass: a fixed point of the course, where verdicts that came beside the search are taken."""
-        self.confirmations.at_point(self.considered)
-        self.guards.at_point(self.considered)
-        self.identity.at_point(self.considered)
-
-    def _before_the_end(self) -> None:
-        self.confirmations.before_the_end(self.considered)
-        self.guards.settle()
-        self.identity.before_the_end(self.considered)
-
-    def _sure(self) -> bool:
-        """Whether the end of the search stands: a cold run, the controls and the full fingerprint agree on the best, or
-        cannot tell."""
-        undone = self.undone
-        self.confirmations.at_the_end(self.considered)
-        if self.undone == undone:
-            self.guards.at_the_end()
-        if self.undone == undone:
-            self.identity.at_the_end(self.considered)
-        return self.undone == undone
 
     def _undo(self, back: int, by: str, why: str) -> None:
         """Take back all that was accepted after step number `back`."""
         gone = self.line.cut(back)
         self.current = self.best = self.line.last.program
         self.undone += 1
-        self.confirmations.after_cut()
-        self.guards.after_cut(gone)
-        self.identity.after_cut()
+        self.checks.after_cut(gone)
         self.journal.best(self.best, size=self.best.size, by=by, smaller=False)
         self._tell("rolled back", why)
-
-    def _forget(self) -> None:
-        """The everyday test was tightened: no "yes" that it gave before counts any more."""
-        self.journal.drifted()
-        self.confirmations.trusted.clear()
 
     def _found(self, program: Program, verdict: Verdict) -> None:
         """Tell of a candidate with another fault, once."""

@@ -25,7 +25,9 @@ def test_a_tile_that_is_there_for_an_operand() -> None:
 
 
 def test_what_comes_later_and_host_code_stand_for_nothing() -> None:
-    later = HEAD + "    tl.store(x, tl.load(y + tl.arange(0, 16)))\n    late = tl.arange(0, 16)\n    tl.store(y, late)\n"
+    later = HEAD + (
+        "    tl.store(x, tl.load(y + tl.arange(0, 16)))\n    late = tl.arange(0, 16)\n    tl.store(y, late)\n"
+    )
     assert not any("x, late" in text for text in results(standins.find, later))
     assert results(standins.find, "a = torch.zeros(4, 4)\nb = torch.zeros(4, 4)\nprint(a + b)\n") == []
 
