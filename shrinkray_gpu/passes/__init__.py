@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import ModuleType
 
 from shrinkray_gpu.passes import (
+    accesses,
     arguments,
     assignments,
     branches,
@@ -91,6 +92,7 @@ PASSES: tuple[Pass, ...] = (
     Pass(inlining, grows=True),  # helpers, wrappers and classes used once; each a trial
     Pass(decorations, stage=FINE),  # what only people read
     Pass(expressions, stage=FINE),  # part of an expression for the whole
+    Pass(accesses, stage=FINE),  # pointer, value and mask of an access go together
     Pass(sinking, stage=FINE),  # what is only carried out of a loop
     Pass(standins, stage=LAST),  # one tile for two: what no part of an expression can replace
     Pass(numbers, stage=LAST),  # what stands in a small program may be small

@@ -15,7 +15,7 @@ from shrinkray_gpu.passes.kernels import in_kernel
 from shrinkray_gpu.passes.literals import code, is_scalar, last_name
 from shrinkray_gpu.passes.loops import is_step
 from shrinkray_gpu.passes.scoping import bindings
-from shrinkray_gpu.passes.tree import ancestors, docstring, dotted, every, weight, within
+from shrinkray_gpu.passes.tree import ancestors, docstring, dotted, every, source, weight, within
 from shrinkray_gpu.reduction.edit import Edit, Remove, Replace, Template
 from shrinkray_gpu.reduction.program import Program
 
@@ -86,7 +86,9 @@ def _constants(program: Program, node: cst.BaseExpression) -> list[Template]:
     if in_kernel(program, node):
         if isinstance(node, (cst.List, cst.Tuple)):
             return []  # a shape
-        return [("0",)] if isinstance(node, _ONLY_ZERO) else [("0",), ("1",)]
+        if isinstance(node, _ONLY_ZERO):  # 0.0 where the value is said to be a floating one
+            return [("0",), ("0.0",)] if "float" in source(program, node) else [("0",)]
+        return [("0",), ("1",)]
     if isinstance(parent, (cst.Element, cst.Index)):
         return [("0",), ("1",), ("None",)]
     return [("0",), ("None",)]
@@ -219,10 +221,19 @@ def is_value(program: Program, node: cst.BaseExpression, modules: set[cst.Name])
             return False
         if isinstance(up, cst.Arg) and up.keyword is not None and up.keyword.value in GUARDS:
             return False
+        if isinstance(up, cst.SubscriptElement) and is_grid(program, up):
+            return False  # `kernel[0](x)` is for a compiler that fails: one that is mended raises a TypeError
         if isinstance(up, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
             return True
         below = up
     return True
+
+
+def is_grid(program: Program, element: cst.SubscriptElement) -> bool:
+    """Whether this is the grid of a launch, `kernel[grid](...)`."""
+    subscript = program.parents[element]
+    call = program.parents[subscript]
+    return isinstance(call, cst.Call) and call.func is subscript
 
 
 def _first(node: cst.BaseExpression) -> cst.BaseExpression:
