@@ -90,6 +90,8 @@ def _constants(program: Program, node: cst.BaseExpression) -> list[Template]:
             return [("0",), ("0.0",)] if "float" in source(program, node) else [("0",)]
         return [("0",), ("1",)]
     if isinstance(parent, (cst.Element, cst.Index)):
+        if any(isinstance(up, cst.SubscriptElement) and is_grid(program, up) for up in ancestors(program, node)):
+            return [("1",)]
         return [("0",), ("1",), ("None",)]
     return [("0",), ("None",)]
 
@@ -209,6 +211,8 @@ def _first_of(iterated: cst.BaseExpression) -> str | cst.BaseExpression | None:
 def is_value(program: Program, node: cst.BaseExpression, modules: set[cst.Name]) -> bool:
     """Whether something else may stand here: no target, no callee, no annotation, import, keyword or attribute name."""
     parent = program.parents[node]
+    if isinstance(parent, cst.Index) and _whole_grid(program, parent):
+        return False  # see `launches`: with `kernel[0](x)` a compiler that is mended ends in a TypeError
     if node in modules or isinstance(parent, (cst.ConcatenatedString, cst.FunctionDef, cst.ClassDef)):
         return False
     if isinstance(parent, cst.Attribute) and _first(parent) in modules:
@@ -221,19 +225,23 @@ def is_value(program: Program, node: cst.BaseExpression, modules: set[cst.Name])
             return False
         if isinstance(up, cst.Arg) and up.keyword is not None and up.keyword.value in GUARDS:
             return False
-        if isinstance(up, cst.SubscriptElement) and is_grid(program, up):
-            return False  # `kernel[0](x)` is for a compiler that fails: one that is mended raises a TypeError
         if isinstance(up, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
             return True
         below = up
     return True
 
 
-def is_grid(program: Program, element: cst.SubscriptElement) -> bool:
-    """Whether this is the grid of a launch, `kernel[grid](...)`."""
+def is_grid(program: Program, element: cst.CSTNode) -> bool:
+    """Whether this element of a subscript is in the grid of a launch, `kernel[grid](...)`."""
     subscript = program.parents[element]
     call = program.parents[subscript]
     return isinstance(call, cst.Call) and call.func is subscript
+
+
+def _whole_grid(program: Program, index: cst.Index) -> bool:
+    element = program.parents[index]
+    subscript = program.parents[element]
+    return isinstance(subscript, cst.Subscript) and len(subscript.slice) == 1 and is_grid(program, element)
 
 
 def _first(node: cst.BaseExpression) -> cst.BaseExpression:
