@@ -17,7 +17,7 @@ import libcst as cst
 from shrinkray_gpu.passes.expressions import GUARDS
 from shrinkray_gpu.passes.kernels import compiled
 from shrinkray_gpu.passes.tree import dotted, every, line_number, weight, within
-from shrinkray_gpu.reduction.edit import Edit, Remove, Replace
+from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
 
 BARE, NAMES = 0, 1
@@ -45,7 +45,9 @@ def _bare(program: Program, call: cst.Call, pointers: set[str]) -> Iterator[Edit
     if pointer is first and not rest:
         return
     what = f"bare {kind} at line {line_number(program, call)}"
-    gone = (*([] if pointer is first else [Replace(first, (pointer,))]), *map(Remove, rest))
+    gone: tuple[Change, ...] = tuple(map(Remove, rest))
+    if pointer is not first:
+        gone = (Replace(first, (pointer,)), *gone)
     gain = weight(program, first, *rest)
     if kind == "load":
         yield Edit(what, gone, BARE, gain)

@@ -23,8 +23,6 @@ def likely(course: Search, draw: Draw, following: Iterable[tuple[Search, Draw]])
     whose wave is out, then those of the searches `following` (lazily: to begin one takes its pass's edits)."""
     for wave in course.likely():
         yield from (draw(wave.base + proposal) for proposal in wave.proposals)
-        if wave.base != course.base:
-            return
     if course.base:
         return
     for search, begin in following:
