@@ -184,6 +184,8 @@ class _Command(cli_words.Command):
     help="Of the whole reduction, for a fault that shows in some runs only.",
 )
 @click.option("--no-guards", is_flag=True, help="The oracle alone decides: no controls, no fingerprints. To compare.")
+@click.option("--no-credit", is_flag=True, hidden=True, help="Each accepted step takes a run of its own. To compare.")
+@click.option("--no-ahead", is_flag=True, hidden=True, help="Lanes idle where nothing is asked. To compare.")
 @click.option("--mode", type=click.Choice(["fork", "cold"]), help="Force a running mode, for comparison.")
 @click.option("--quiet", is_flag=True, help="No progress bar; only the result.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else.")
@@ -291,6 +293,8 @@ def _options(args: tuple[str, ...], given: dict[str, Any]) -> Options:
         control_environment=given["control_env"],
         control_patches=given["control_patch"],
         guards=not given["no_guards"],
+        credit=not given["no_credit"],
+        ahead=not given["no_ahead"],
         confidence=given["confidence"],
     )
 

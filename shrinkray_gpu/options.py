@@ -60,6 +60,10 @@ class Options:
     """Changes of the script (a unified diff, or the whole changed file) that must make it vanish."""
     guards: bool = True
     """Off: the oracle alone decides, whatever fault it is; for comparison."""
+    credit: bool = True
+    """Off: what makes the launches of a program judged before runs all the same; for comparison."""
+    ahead: bool = True
+    """Off: lanes that idle do not begin with what will most likely be asked next; for comparison."""
     confidence: float = 0.95
     """Of the whole reduction, where the fault is a flaky one."""
 

@@ -52,7 +52,7 @@ from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.ways import Way
 from shrinkray_gpu.summary import Result as Result
-from shrinkray_gpu.summary import command_of, context_of, evidence_of, findings, rates_of, told
+from shrinkray_gpu.summary import command_of, context_of, economy_of, evidence_of, findings, rates_of, told
 
 EAGER = 12.0
 """What a faulting try costs on a GPU against a passing one: a context, of which a device makes 2.4 a second."""
@@ -139,6 +139,7 @@ def reduce(
         others=tuple(told(find) for find in finds.found),
         guarded=guarded.report(program, program.with_text(best)),
         slips=reduction.slips + len(reduction.drifts),
+        economy=economy_of(judge, reduction),
         rates=rates_of(plan.rate, verified, runs),
         **evidence_of(evidence, reduction, guards=options.guards),
     )
@@ -247,7 +248,14 @@ def _made_ready(
         return _made_ready(lifting.without(start, given, why, journal), given, named, options, journal, say)
     plan = _perturbed(plan, start.program, journal)
     repeats = Repeated(plan.rate, plan.reference, confidence=options.confidence) if plan.rate else None
-    judge = Judge(plan.oracle, plan.pool, dry=plan.dry, predicts=plan.dry_predicts, repeats=repeats)
+    judge = Judge(
+        plan.oracle,
+        plan.pool,
+        dry=plan.dry,
+        predicts=plan.dry_predicts,
+        credit=options.credit,
+        repeats=repeats,
+    )
     judge.tries.update(start.tries)
     if start.history:
         judge.forget()
@@ -258,7 +266,7 @@ def _made_ready(
         for line in findings(plan):
             say(line)
         if options.guards and plan.oracle.needs_run:
-            ready = replace(ready, guards=_guards(program, plan, judge, named, options))
+            ready = replace(ready, guards=guards_of(program, plan, judge, named, options))
             _insist(ready, say)
     except UsageError as error:
         ready.close()
@@ -317,6 +325,7 @@ def _searched(
         layout=layout,
         progress=lambda event: progress(event, judge),
         insist=judge.insist,
+        foresee=judge.foresee if options.ahead else None,
         seed=journal.header["seed"],
         width=width,
         eager=_eager(plan, repeats),
@@ -328,7 +337,7 @@ def _searched(
     )
 
 
-def _guards(
+def guards_of(
     original: Program, plan: planning.Plan, judge: Judge, named: Sequence[controls.Control], options: Options
 ) -> Guards:
     """The guards of this reduction: they begin with the original at once, beside the search."""

@@ -15,7 +15,7 @@ from shrinkray_gpu.passes.kernels import in_kernel
 from shrinkray_gpu.passes.literals import code, is_scalar, last_name
 from shrinkray_gpu.passes.loops import is_step
 from shrinkray_gpu.passes.scoping import bindings
-from shrinkray_gpu.passes.tree import ancestors, docstring, dotted, every, weight, within
+from shrinkray_gpu.passes.tree import ancestors, docstring, dotted, every, source, weight, within
 from shrinkray_gpu.reduction.edit import Edit, Remove, Replace, Template
 from shrinkray_gpu.reduction.program import Program
 
@@ -36,7 +36,7 @@ def find(program: Program) -> Iterator[Edit]:
            if isinstance(binding.places[0], (cst.FunctionDef, cst.ClassDef))}
     docstrings = _docstrings(program)
     for node in every(program, cst.BaseExpression):  # type: ignore[type-abstract]
-        if node in docstrings or not _is_value(program, node, modules):
+        if node in docstrings or not is_value(program, node, modules):
             continue
         level = LAST if isinstance(node, (cst.Name, cst.SimpleString)) else _depth(program, node)
         heavy = weight(program, node)
@@ -86,8 +86,12 @@ def _constants(program: Program, node: cst.BaseExpression) -> list[Template]:
     if in_kernel(program, node):
         if isinstance(node, (cst.List, cst.Tuple)):
             return []  # a shape
-        return [("0",)] if isinstance(node, _ONLY_ZERO) else [("0",), ("1",)]
+        if isinstance(node, _ONLY_ZERO):  # 0.0 where the value is said to be a floating one
+            return [("0",), ("0.0",)] if "float" in source(program, node) else [("0",)]
+        return [("0",), ("1",)]
     if isinstance(parent, (cst.Element, cst.Index)):
+        if any(isinstance(up, cst.SubscriptElement) and is_grid(program, up) for up in ancestors(program, node)):
+            return [("1",)]
         return [("0",), ("1",), ("None",)]
     return [("0",), ("None",)]
 
@@ -204,9 +208,11 @@ def _first_of(iterated: cst.BaseExpression) -> str | cst.BaseExpression | None:
     return None
 
 
-def _is_value(program: Program, node: cst.BaseExpression, modules: set[cst.Name]) -> bool:
+def is_value(program: Program, node: cst.BaseExpression, modules: set[cst.Name]) -> bool:
     """Whether something else may stand here: no target, no callee, no annotation, import, keyword or attribute name."""
     parent = program.parents[node]
+    if isinstance(parent, cst.Index) and _whole_grid(program, parent):
+        return False  # see `launches`: with `kernel[0](x)` a compiler that is mended ends in a TypeError
     if node in modules or isinstance(parent, (cst.ConcatenatedString, cst.FunctionDef, cst.ClassDef)):
         return False
     if isinstance(parent, cst.Attribute) and _first(parent) in modules:
@@ -223,6 +229,19 @@ def _is_value(program: Program, node: cst.BaseExpression, modules: set[cst.Name]
             return True
         below = up
     return True
+
+
+def is_grid(program: Program, element: cst.CSTNode) -> bool:
+    """Whether this element of a subscript is in the grid of a launch, `kernel[grid](...)`."""
+    subscript = program.parents[element]
+    call = program.parents[subscript]
+    return isinstance(call, cst.Call) and call.func is subscript
+
+
+def _whole_grid(program: Program, index: cst.Index) -> bool:
+    element = program.parents[index]
+    subscript = program.parents[element]
+    return isinstance(subscript, cst.Subscript) and len(subscript.slice) == 1 and is_grid(program, element)
 
 
 def _first(node: cst.BaseExpression) -> cst.BaseExpression:

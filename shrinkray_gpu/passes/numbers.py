@@ -13,6 +13,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from shrinkray_gpu.passes.expressions import is_grid
+from shrinkray_gpu.passes.kernels import in_kernel
+from shrinkray_gpu.passes.literals import last_name
 from shrinkray_gpu.passes.loops import is_step
 from shrinkray_gpu.passes.tree import ancestors, every
 from shrinkray_gpu.reduction.edit import Edit, Replace
@@ -39,7 +42,10 @@ def find(program: Program) -> Iterator[Edit]:
                 yield _set([node], text, ALONE)
         elif isinstance(node, cst.Integer):
             for smaller in offers(node.evaluated_value, option=_option(program, node), floor=floor):
-                if (smaller == 0 and is_step(program, node)) or _leads_near(program, node, smaller):
+                if smaller == 0 and (is_step(program, node) or node.evaluated_value == 1 and _counts(program, node)):
+                    continue
+                if _leads_near(program, node, smaller):
+                    continue
                     continue
                 yield _set([node], str(smaller), ALONE)
 
@@ -74,6 +80,16 @@ def offers(number: int, option: str = "", floor: int = 1) -> list[int]:
 
 def _is_power(number: int) -> bool:
     return number > 0 and number & (number - 1) == 0
+
+
+def _counts(program: Program, one: cst.Integer) -> bool:
+    """Whether 0 in the place of this 1 would be a mistake of another kind: no program in the grid, the best none of a
+    tile (`tl.topk(x, 0)`). What comes out of it has the same words, and no sense."""
+    up = program.parents[one]
+    if isinstance(up, cst.Arg):
+        call = program.parents[up]
+        return up.keyword is None and in_kernel(program, one) and last_name(getattr(call, "func", call)) != "arange"
+    return any(isinstance(above, cst.SubscriptElement) and is_grid(program, above) for above in ancestors(program, one))
 
 
 def _set(nodes: list[cst.CSTNode], text: str, level: int) -> Edit:

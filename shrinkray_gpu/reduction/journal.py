@@ -206,6 +206,10 @@ class Journal:
             return verdict
         return None
 
+    def knows(self, key: str) -> bool:
+        """Whether `recall` may have an answer. Takes none away from a replay."""
+        return key in self._known or bool(self._ahead.get(key))
+
     def judged(self, key: str, verdict: Verdict, *, final: bool = True) -> None:
         """Keep a verdict. Unknown is never final."""
         final = final and verdict.known
@@ -335,6 +339,8 @@ def _told(event: str, key: str, verdict: Verdict) -> dict[str, Any]:
         line["provisional"] = True
     if verdict.certain:
         line["certain"] = True
+    if verdict.credit:
+        line["credit"] = True
     if verdict.other is not None:
         line["other"] = dataclasses.asdict(verdict.other)
     return line
@@ -344,9 +350,10 @@ def _verdict(line: Mapping[str, Any]) -> Verdict:
     return Verdict(
         Answer(line["answer"]),
         line.get("why", ""),
-        line.get("provisional", False),
-        _fault(line["other"]) if line.get("other") else None,
-        line.get("certain", False),
+        provisional=line.get("provisional", False),
+        other=_fault(line["other"]) if line.get("other") else None,
+        credit=line.get("credit", False),
+        certain=line.get("certain", False),
     )
 
 
