@@ -59,6 +59,8 @@ class Result:
     """Accepted steps that a control refuted, and drifts that a fingerprint did."""
     rates: Mapping[str, str] = field(default_factory=dict)
     """Of a flaky fault: how often the original and the repro show it, with intervals."""
+    attachment: str = ""
+    """ISSUE.md with what belongs to it, or the archive of both; empty where none was made."""
 
     def to_json(self) -> dict[str, Any]:
         return {**self.__dict__, "output": str(self.output), "tries": dict(self.tries), "seconds": dict(self.seconds)}

@@ -1,0 +1,5 @@
+from shrinkray_gpu.attachment.dossier import Dossier
+
+
+def text(dossier: Dossier, scrub: object, files: object) -> str:
+    return ""
