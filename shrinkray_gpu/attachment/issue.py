@@ -58,6 +58,7 @@ def facts(dossier: Dossier) -> dict[str, Any]:
         "family": disassembly.family(seen.instruction),
         "address": list(address(dossier)),
         "results": [_result(row) for row in dossier.trials.rows],
+        "widest": max((len(row.experiments) for row in dossier.trials.rows), default=1),
         "experiments": [dossier.trials.control, *_changed(dossier)],
         "untried": sum(one.outcome == NOT_TRIED for one in dossier.trials.experiments),
         "workarounds": list(workarounds(dossier)),
