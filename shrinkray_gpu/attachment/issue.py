@@ -5,6 +5,7 @@ Measured things are told as such. A cause is only ever offered as a hypothesis, 
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import re
 from collections.abc import Iterator
@@ -43,6 +44,12 @@ def _spaced(made: str) -> str:
     return "".join(pieces)
 
 
+def paged() -> bool:
+    """Whether there is a page beside the issue. Without Pygments there is none: a GPU machine without network, to which
+    the tool was copied, should lose no more than that."""
+    return importlib.util.find_spec("pygments") is not None
+
+
 def facts(dossier: Dossier) -> dict[str, Any]:
     """What both the issue and the page say, in words."""
     seen = dossier.evidence
@@ -65,7 +72,7 @@ def facts(dossier: Dossier) -> dict[str, Any]:
         "hypothesis": list(hypothesis(dossier)),
         "reduced": list(reduced(dossier)),
         "environment": list(environment_rows(dossier)),
-        "meaning": MEANING,
+        "paged": paged(),
         "platform": header.platform_of(dossier.told.get("versions", {}), dossier.told.get("arch")),
     }
 

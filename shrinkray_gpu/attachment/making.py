@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu import __version__
-from shrinkray_gpu.attachment import artifacts, course, header, issue, page
+from shrinkray_gpu.attachment import artifacts, course, header, issue
 from shrinkray_gpu.attachment.dossier import Dossier
 from shrinkray_gpu.attachment.measuring import Measured
 from shrinkray_gpu.attachment.scrubbing import Scrubber, scrubber
@@ -84,9 +84,11 @@ def write(
     _replace(folder / ARTIFACTS, files)
     _write(folder / whole.name, repro)
     _write(folder / ISSUE, text)
-    _write(
-        folder / PAGE, page.text(whole, scrub, files={**{whole.name: repro.encode(), ISSUE: text.encode()}, **files})
-    )
+    if issue.paged():
+        from shrinkray_gpu.attachment import page  # half a second of imports, that no other command should wait for
+
+        beside = {whole.name: repro.encode(), ISSUE: text.encode(), **files}
+        _write(folder / PAGE, page.text(whole, scrub, files=beside))
     return _archive(folder, whole.name) if zipped else folder / ISSUE
 
 
@@ -116,7 +118,7 @@ def _archive(folder: Path, repro: str) -> Path:
     """Everything in one file, for an issue's upload field."""
     place = folder / f"{folder.stem}_attachment.zip"
     with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in (repro, ISSUE, PAGE):
+        for name in (repro, ISSUE, *([PAGE] if issue.paged() else [])):
             archive.write(folder / name, f"{folder.stem}/{name}")
         for path in sorted((folder / ARTIFACTS).iterdir()):
             archive.write(path, f"{folder.stem}/{ARTIFACTS}/{path.name}")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from shrinkray_gpu.attachment import highlighting, plotting
+from shrinkray_gpu.attachment import highlighting
 from shrinkray_gpu.attachment.course import by_pass
 from shrinkray_gpu.attachment.dossier import Dossier
 from shrinkray_gpu.attachment.highlighting import Line
@@ -61,11 +61,21 @@ def text(dossier: Dossier, scrub: Scrubber, *, files: Mapping[str, bytes]) -> st
         after=highlighting.lines(dossier.text, "python"),
         source=highlighting.lines(dossier.text, "python", numbers, marked),
         tabs=tabs,
-        picture=plotting.falling(dossier.course, start) if dossier.course else "",
+        picture=_picture(dossier, start),
         taken=by_pass(dossier.course, start),
         passing=highlighting.lines(dossier.passing.diff, "diff") if dossier.passing else [],
     )
     return scrub.text(made).replace(_DOWNLOADS, _downloads(files))
+
+
+def _picture(dossier: Dossier, start: int) -> str:
+    """How the size fell; empty where nobody wrote that down, or matplotlib is not there (a GPU machine without network,
+    to which only the tool was copied): the table below it says the same."""
+    try:
+        from shrinkray_gpu.attachment import plotting
+    except ImportError:
+        return ""
+    return plotting.falling(dossier.course, start) if dossier.course else ""
 
 
 def _tabs(dossier: Dossier) -> Iterator[Tab]:

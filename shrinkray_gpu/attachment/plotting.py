@@ -1,4 +1,4 @@
-"""How the size fell, as SVG text that stands inside a page: by matplotlib, without its state and without fonts to load."""
+"""How the size fell, as SVG text that stands inside a page: by matplotlib, without its state and without fonts."""
 
 from __future__ import annotations
 

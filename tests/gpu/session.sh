@@ -2,7 +2,7 @@
 # What only a GPU shows, in stages, each within a time of its own, its whole log in $OUT:
 #
 #     bash tests/gpu/session.sh flaky=330 held=160          seconds for each stage, in this order
-#     bash tests/gpu/session.sh lifting=400 naive=150
+#     bash tests/gpu/session.sh lifting=400 naive=150 attachment=150
 #
 # Contexts come up one after another on a GPU, so stages do not run beside each other, and those that start several
 # reductions give each a few lanes only.
@@ -34,6 +34,7 @@ for stage in "$@"; do
     instruments) what="tests tests/gpu/test_explain.py tests/gpu/test_hang.py tests/gpu/test_knobs.py" ;;
     differs) what="tests tests/gpu/test_differs.py -n 2" ;;
     corpus) what="tests tests/gpu/test_corpus.py" ;;
+    attachment) what="tests tests/gpu/test_attachment.py" ;;
     replay) what="python3 -m shrinkray_gpu replay corpus" ;;
     guards) what="python3 benchmarks/guards.py corpus/tma_misaligned/failing.py --oracle misaligned\ address --json $OUT/guards.json" ;;
     *) echo "no stage is called $name" >&2 && exit 2 ;;
