@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 import time
@@ -13,7 +12,6 @@ from pathlib import Path
 
 from shrinkray_gpu import __version__, lift, lifting, perturbing, reporting, resulting
 from shrinkray_gpu import plan as planning
-from shrinkray_gpu.attachment import making as attachment
 from shrinkray_gpu.errors import FinalCheckFailed, UsageError
 from shrinkray_gpu.evidence import controls, examine, guarded
 from shrinkray_gpu.evidence.finds import Finds
@@ -158,16 +156,9 @@ def reduce(
     known = versions(options.python, given.setup.environment, gpu=plan.gpu)
     resulting.write(folder, path, options, result, known)
     if measured is not None:
+        facts = resulting.told(path, options, result, known)
         before = start.program.text if options.command else program.text
-        made = attachment.write(
-            folder,
-            resulting.told(path, options, result, known),
-            measured,
-            before=before,
-            price=options.gpu_price,
-            zipped=options.zipped,
-        )
-        result = replace(result, attachment=os.path.relpath(made))
+        result = replace(result, attachment=reporting.written(folder, facts, measured, options, before=before, say=say))
     if not stands:
         shows = f"{verified} of {runs} clean runs show it"
         raise FinalCheckFailed(

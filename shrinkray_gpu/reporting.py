@@ -6,6 +6,7 @@ report(Path("failing.shrink"))
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -118,6 +119,19 @@ def at_the_end(
         return None
     say(f"the attachment took {time.monotonic() - started:.0f} s (--no-report leaves it out)")
     return measured
+
+
+def written(
+    folder: Path, told: Mapping[str, Any], measured: Measured, options: Options, *, before: str, say: Say
+) -> str:
+    """Write the attachment at the end of a reduction. Returns what the user calls its path; empty, and a word to the
+    user, where that fails."""
+    try:
+        made = making.write(folder, told, measured, before=before, price=options.gpu_price, zipped=options.zipped)
+    except Exception as error:  # whatever it is: the repro is there
+        say(f"no attachment was written ({type(error).__name__}: {error}); try shrink report {folder}")
+        return ""
+    return os.path.relpath(made)
 
 
 def named(

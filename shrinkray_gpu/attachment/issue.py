@@ -91,7 +91,7 @@ def title(dossier: Dossier) -> str:
     fault = seen.fault
     what = fault.klass if fault is not None else str(told.get("spec", "fault"))
     if fault is not None and fault.phase == "compile":
-        what = f"{fault.klass}: {speech.clipped(fault.text)}" if fault.text else f"compiler fails in {fault.klass}"
+        what = f"{fault.klass}: {_complaint(fault.text)}" if fault.text else f"compiler fails in {fault.klass}"
     parts = [what[:120]]
     if seen.instruction:
         parts.append(f"at {disassembly.family(seen.instruction)}")
@@ -101,6 +101,12 @@ def title(dossier: Dossier) -> str:
     where = [f"Triton {versions['triton']}"] if versions.get("triton") else []
     where += [str(versions["gpu"])] if versions.get("gpu") else [f"sm_{told['arch']}"] if told.get("arch") else []
     return " ".join(parts) + (f", {', '.join(where)}" if where else "")
+
+
+def _complaint(text: str) -> str:
+    """Of a failed assertion what it says, if it says anything; else what it asserts; else the text."""
+    said = re.search(r'&& "([^"]+)"', text) or re.search(r"Assertion [`'](.+?)['`] failed", text)
+    return said.group(1) if said else speech.clipped(text)
 
 
 def symptom(dossier: Dossier) -> str:
@@ -119,7 +125,7 @@ def symptom(dossier: Dossier) -> str:
                 f"sm_{told['arch']}. It was not run on a GPU."
             )
         return f"The program ends in {said}, in {runs}."
-    return f"`{fault.klass}`{f': `{speech.clipped(fault.text)}`' if fault.text else ''}, in {runs}."
+    return f"`{fault.klass}`{f': `{_complaint(fault.text)}`' if fault.text else ''}, in {runs}."
 
 
 def exact_error(dossier: Dossier) -> str:

@@ -92,7 +92,8 @@ def _trials(text: str, output: Path, plan: Plan, pool: Pool, seconds: float, say
     def run(source: str, way: Way) -> Run:
         return pool.run(source, way=way) if way != PLAIN else pool.run(source, fresh=True)
 
-    controls = Controls(run, plan.oracle, reference=plan.reference, repeats=repeats)
+    reference = pool.run(text, fresh=True)  # the original's kernels may have had other names
+    controls = Controls(run, plan.oracle, reference=reference, repeats=repeats)
     return trying.tried(
         text, output.name, controls, gpu=plan.gpu, jobs=pool.jobs, argv=pool.script.argv, seconds=seconds, say=say
     )
@@ -125,5 +126,6 @@ def _reproducers(text: str, pool: Pool) -> Mapping[str, str]:
     with tempfile.TemporaryDirectory(dir=pool.setup.scratch, ignore_cleanup_errors=True) as folder:
         place = Path(folder, "reproducer.mlir")
         pool.cold(text, way=Way("reproducer", environment={"TRITON_REPRODUCER_PATH": str(place)}))
-        found = sorted(Path(folder).rglob("*"), key=lambda path: path.stat().st_mtime)
-        return {path.name: path.read_text(encoding="utf-8", errors="replace") for path in found if path.is_file()}
+        # One for each stage, each before its first pass; that of the stage that fails is the last.
+        found = sorted(Path(folder).rglob("*.mlir"), key=lambda path: path.stat().st_mtime_ns)
+        return {place.name: path.read_text(encoding="utf-8", errors="replace") for path in found[-1:]}

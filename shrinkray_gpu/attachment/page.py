@@ -75,7 +75,7 @@ def _picture(dossier: Dossier, start: int) -> str:
         from shrinkray_gpu.attachment import plotting
     except ImportError:
         return ""
-    return plotting.falling(dossier.course, start) if dossier.course else ""
+    return plotting.falling(dossier.course, start) if start else ""
 
 
 def _tabs(dossier: Dossier) -> Iterator[Tab]:

@@ -14,10 +14,10 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from shrinkray_gpu.evidence.controls import Control, Controls, Outcome, Tried
-from shrinkray_gpu.evidence.patches import Patch
+from shrinkray_gpu.evidence.controls import Control, Controls, Outcome, outcome
 from shrinkray_gpu.evidence.spots import command
 from shrinkray_gpu.evidence.variants import Knob, Variant, knobs
+from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.runner import ways
 
 SECONDS = 30.0
@@ -177,7 +177,7 @@ def tried(
 
     def variant(one: Variant) -> Experiment:
         how = command(text, one.edits, file) + _words(argv)
-        control = Control(f"{one.knob}={one.value}", patch=Patch(one.knob, text, one.text))
+        control = Control(f"{one.knob}={one.value}")
         return _experiment(one.knob, "", one.value, how, controls, text, control, over, one.text)
 
     def note(experiment: Experiment) -> None:
@@ -208,8 +208,24 @@ def _experiment(
 ) -> Experiment:
     if until is not None and time.monotonic() > until:
         return Experiment(knob, kind, value, how, NOT_TRIED, "the time for experiments was over", changed)
-    said: Tried = controls.attempt(control or Control("as it is"), source)
-    return Experiment(knob, kind, value, how, said.outcome.value, _short(said.why), changed)
+    result, why = _attempt(controls, control or Control("as it is"), changed or source)
+    return Experiment(knob, kind, value, how, result.value, _short(why), changed)
+
+
+def _attempt(controls: Controls, control: Control, text: str) -> tuple[Outcome, str]:
+    """As `Controls.attempt`, for a text that needs no carrying over. Of a compiler's fault a variant that compiles has
+    shown that it passes, whatever becomes of it then: what it needs to run may have been reduced away."""
+    reference = controls.reference
+    fault = Fault.of(reference) if reference is not None else None
+    for _ in range(max(1, controls.repeats)):
+        run = controls.run(text, control.way)
+        result, why = outcome(run, controls.oracle.judge(run), control, reference)
+        compiled = bool(run.compiles) and all(compile.failure is None for compile in run.compiles)
+        if result is Outcome.NOT_APPLICABLE and fault is not None and fault.phase == "compile" and compiled:
+            result, why = Outcome.PASSES, f"it compiles; then {why}"
+        if result is not Outcome.PASSES:
+            break
+    return result, why
 
 
 def _row(knob: Knob, done: dict[tuple[str, str], Experiment], plain: Experiment) -> Row:

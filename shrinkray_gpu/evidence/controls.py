@@ -154,7 +154,7 @@ def _lame(run: Run, verdict: Verdict, control: Control, reference: Run | None) -
             other = f"the driver reports another error, {cuda_errors.by_code(code)}"
         return f"it dies of something else: {speech.clipped(other) or speech.ending(run)}"
     broken = next((compile.kernel for compile in run.compiles if compile.failure is not None), "")
-    if broken and not (reference and any(compile.failure is not None for compile in reference.compiles)):
+    if broken and not _fails_by_design(broken, reference):
         return f"kernel {broken} does not compile under it"
     interpreted = "interpreter" in control.way.knobs
     if reference is not None and reference.launches and not run.launches and not interpreted:
@@ -164,6 +164,15 @@ def _lame(run: Run, verdict: Verdict, control: Control, reference: Run | None) -
     if control.way.knobs and not any(counts) and (counts or not control.way.environment):
         return "nothing there to turn"
     return ""
+
+
+def _fails_by_design(kernel: str, reference: Run | None) -> bool:
+    """Whether the original's plain run fails to compile a kernel as well, and that is not the fault itself: a compiler
+    that fails in another way under a control has shown nothing."""
+    if reference is None or not any(compile.failure is not None for compile in reference.compiles):
+        return False
+    fault = Fault.of(reference)
+    return fault is None or fault.phase != "compile" or kernel not in (fault.kernel, fault.near)
 
 
 def _ends_like(run: Run, reference: Run | None) -> bool:
