@@ -121,7 +121,7 @@ def reduce(
                 shows = str(seen or plan.oracle.spec)
                 size = lines(program.text)
                 measured = reporting.at_the_end(
-                    shown, output, path, plan, options, shows=shows, check=command, lines=size, say=say
+                    shown, output, path, plan, options, shows=shows, check=command, lines=size, say=say, stop=stop
                 )
             attached = time.monotonic()
         finally:

@@ -103,7 +103,17 @@ def report(
 
 
 def at_the_end(
-    text: str, output: Path, path: Path, plan: Plan, options: Options, *, shows: str, check: str, lines: int, say: Say
+    text: str,
+    output: Path,
+    path: Path,
+    plan: Plan,
+    options: Options,
+    *,
+    shows: str,
+    check: str,
+    lines: int,
+    say: Say,
+    stop: Callable[[], bool],
 ) -> Measured | None:
     """What an attachment needs to have run, at the end of a reduction. None, and a word to the user, where that fails:
     the repro is there, and it must not be lost over this."""
@@ -113,7 +123,7 @@ def at_the_end(
         known = versions(options.python, plan.pool.setup.environment, gpu=plan.gpu)
         origin = options.command.shown if options.command else f"{path.name}, {lines} lines"
         text = named(text, output, options, shows=shows, known=known, check=check, origin=origin)
-        measured = measure(text, output, plan, say=_now_and_then(say))
+        measured = measure(text, output, plan, say=_now_and_then(say), stop=stop)
     except Exception as error:  # whatever it is
         say(f"no attachment was made ({type(error).__name__}: {error}); try shrink report on the folder")
         return None

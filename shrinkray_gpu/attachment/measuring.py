@@ -45,9 +45,16 @@ class Measured:
 
 
 def measure(
-    text: str, output: Path, plan: Plan, *, seconds: float = trying.SECONDS, say: Say = lambda text: None
+    text: str,
+    output: Path,
+    plan: Plan,
+    *,
+    seconds: float = trying.SECONDS,
+    say: Say = lambda text: None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Measured:
-    """Run what there is to run of the repro `text`, which stands at `output`, its header included."""
+    """Run what there is to run of the repro `text`, which stands at `output`, its header included. Experiments that
+    have not begun after so many `seconds`, or when `stop` says so, are left out."""
     setup, tool = plan.pool.setup, disassembly.find(plan.pool.setup.python, plan.pool.setup.environment)
     script = replace(plan.pool.script, path=output, name="")
     pool = plan.pool.serving(script, seconds=plan.pool.seconds)
@@ -63,7 +70,7 @@ def measure(
             extra=pool.extra,
             intermittent=plan.rate is not None,
         )
-        trials = _trials(text, output, plan, pool, seconds, say)
+        trials = _trials(text, output, plan, pool, seconds, say, stop)
         nearest = trials.nearest
         again = _once_more(nearest, plan, pool, script) if nearest else None
         seen = looking.result()
@@ -77,7 +84,9 @@ def measure(
     return Measured(text, seen, code, trials, build, passing, reproducers)
 
 
-def _trials(text: str, output: Path, plan: Plan, pool: Pool, seconds: float, say: Say) -> Trials:
+def _trials(
+    text: str, output: Path, plan: Plan, pool: Pool, seconds: float, say: Say, stop: Callable[[], bool]
+) -> Trials:
     """The control experiments, where the oracle can judge them."""
     why = ""
     fault = plan.oracle.needs_run and not plan.oracle.needs_text
@@ -95,7 +104,15 @@ def _trials(text: str, output: Path, plan: Plan, pool: Pool, seconds: float, say
     reference = pool.run(text, fresh=True)  # the original's kernels may have had other names
     controls = Controls(run, plan.oracle, reference=reference, repeats=repeats)
     return trying.tried(
-        text, output.name, controls, gpu=plan.gpu, jobs=pool.jobs, argv=pool.script.argv, seconds=seconds, say=say
+        text,
+        output.name,
+        controls,
+        gpu=plan.gpu,
+        jobs=pool.jobs,
+        argv=pool.script.argv,
+        seconds=seconds,
+        say=say,
+        stop=stop,
     )
 
 
@@ -128,4 +145,4 @@ def _reproducers(text: str, pool: Pool) -> Mapping[str, str]:
         pool.cold(text, way=Way("reproducer", environment={"TRITON_REPRODUCER_PATH": str(place)}))
         # One for each stage, each before its first pass; that of the stage that fails is the last.
         found = sorted(Path(folder).rglob("*.mlir"), key=lambda path: path.stat().st_mtime_ns)
-        return {place.name: path.read_text(encoding="utf-8", errors="replace") for path in found[-1:]}
+        return {place.name: found[-1].read_text(encoding="utf-8", errors="replace")} if found else {}

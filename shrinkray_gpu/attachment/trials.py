@@ -154,8 +154,9 @@ def tried(
     argv: Sequence[str] = (),
     seconds: float = SECONDS,
     say: Say = lambda text: None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Trials:
-    """Try what can be varied in this text, which stands in `file`."""
+    """Try what can be varied in this text, which stands in `file`; nothing more once `stop` says so."""
     started = time.monotonic()
     plain = _experiment(
         "the program as it is", "plain", "", f"python {shlex.quote(file)}{_words(argv)}", controls, text
@@ -169,7 +170,10 @@ def tried(
     # One of each knob after the other: where the time is short, each has its nearest values tried.
     turns = [one for turn in zip_longest(*(knob.variants for knob in found)) for one in turn if one is not None][:MOST]
     done: dict[tuple[str, str], Experiment] = {}
-    total, over = len(turns) + len(names), started + seconds
+    total = len(turns) + len(names)
+
+    def over() -> bool:
+        return stop() or time.monotonic() > started + seconds
 
     def environment(name: str) -> Experiment:
         how = f"{name} python {shlex.quote(file)}{_words(argv)}"
@@ -203,10 +207,10 @@ def _experiment(
     controls: Controls,
     source: str,
     control: Control | None = None,
-    until: float | None = None,
+    over: Callable[[], bool] = lambda: False,
     changed: str = "",
 ) -> Experiment:
-    if until is not None and time.monotonic() > until:
+    if over():
         return Experiment(knob, kind, value, how, NOT_TRIED, "the time for experiments was over", changed)
     result, why = _attempt(controls, control or Control("as it is"), changed or source)
     return Experiment(knob, kind, value, how, result.value, _short(why), changed)
