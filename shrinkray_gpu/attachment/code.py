@@ -60,8 +60,8 @@ def of_run(run: Run | None, kernel: str, tool: Path | None, hash: str = "") -> C
 def difference(mine: Code, other: Code, names: tuple[str, str]) -> Mapping[str, str]:
     """Unified diffs by stage, of what the code says: without locations, register numbers and addresses, which all
     change when one instruction does."""
-    texts = {stage: (_bare(mine.stages[stage]), _bare(other.stages[stage])) for stage in ("ttir", "ttgir")
-             if stage in mine.stages and stage in other.stages}  # fmt: skip
+    both = [stage for stage in ("ttir", "ttgir") if stage in mine.stages and stage in other.stages]
+    texts = {stage: (_bare(mine.stages[stage]), _bare(other.stages[stage])) for stage in both}
     if mine.listing and other.listing:
         texts["sass"] = (_shape(mine.listing), _shape(other.listing))
     found = {}

@@ -74,8 +74,8 @@ def test_what_a_reader_pastes_is_what_was_tried(flagship: Path, tmp_path: Path) 
 def test_the_artifacts_are_whole_and_tell_nobody_where_they_were_made(flagship: Path) -> None:
     folder = flagship / "artifacts"
     names = {path.name for path in folder.iterdir()}
-    code = {f"repro_failing{which}.{kind}" for which in ("", "_passing") for kind in
-            ("ttir", "ttgir", "llir", "ptx", "sass", "cubin")}  # fmt: skip
+    stages = ("ttir", "ttgir", "llir", "ptx", "sass", "cubin")
+    code = {f"repro_failing{which}.{stage}" for which in ("", "_passing") for stage in stages}
     assert code <= names
     assert {"repro_failing_passing.diff", "repro_failing_passing.sass.diff", "repro_failing_passing.py"} <= names
     assert {"env.json", "build.log", "card.txt", "experiments.tsv", "SHA256SUMS"} <= names
