@@ -356,7 +356,8 @@ def _tell(result: Result, file: Path, command: Command | None) -> None:
         click.echo(f"  and {len(result.others) - TOLD} more other faults in the same folder")
     click.echo(f"  saved: {result.output}")
     if result.attachment:
-        click.echo(f"  to attach: {result.attachment}, with artifacts/ and report.html")
+        beside = "" if result.attachment.endswith(".zip") else ", and artifacts/ and report.html beside it"
+        click.echo(f"  to attach: {result.attachment}{beside}")
     click.echo(f"  shows the fault: {result.command}")
     if result.ended != "done":
         click.echo("  go on with: the same command and --resume")
