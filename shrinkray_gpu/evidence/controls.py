@@ -167,12 +167,12 @@ def _lame(run: Run, verdict: Verdict, control: Control, reference: Run | None) -
 
 
 def _fails_by_design(kernel: str, reference: Run | None) -> bool:
-    """Whether the original's plain run fails to compile a kernel as well, and that is not the fault itself: a compiler
-    that fails in another way under a control has shown nothing."""
-    if reference is None or not any(compile.failure is not None for compile in reference.compiles):
-        return False
-    fault = Fault.of(reference)
-    return fault is None or fault.phase != "compile" or kernel not in (fault.kernel, fault.near)
+    """Whether the original's plain run fails to compile a kernel as well, beside the one that the fault is about: of
+    that one a compiler that fails in another way under a control has shown nothing."""
+    broken = {compile.kernel for compile in reference.compiles if compile.failure is not None} if reference else set()
+    fault = Fault.of(reference) if reference is not None else None
+    at_fault = {fault.kernel, fault.near} if fault is not None and fault.phase == "compile" else set()
+    return bool(broken - at_fault) and kernel not in at_fault
 
 
 def _ends_like(run: Run, reference: Run | None) -> bool:

@@ -26,7 +26,7 @@ class Spots:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._lines = text.splitlines(True)
+        self._lines = [f"{line}\n" for line in text.split("\n")]  # a form feed ends no line for the parser
         self._starts = [0]
         for line in self._lines:
             self._starts.append(self._starts[-1] + len(line))

@@ -102,3 +102,8 @@ def test_sed_takes_the_words_as_they_are(line: str, old: str, new: str, tmp_path
     edit = Edit(at, at + len(old), new)
     subprocess.run(["sh", "-c", command(text, [edit], "repro.py").partition(" && ")[0]], cwd=tmp_path, check=True)
     assert (tmp_path / "variant.py").read_text() == text[:at] + new + text[at + len(old) :]
+
+
+def test_a_form_feed_ends_no_line() -> None:
+    text = "import torch\n\f\nx = torch.zeros(4, dtype=torch.int8)\n"
+    assert knobs(text)[0].variants[0].text == text.replace("int8", "int16")
