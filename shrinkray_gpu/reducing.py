@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 
-from shrinkray_gpu import __version__, lift, lifting, perturbing, resulting
+from shrinkray_gpu import __version__, lift, lifting, perturbing, reporting, resulting
 from shrinkray_gpu import plan as planning
 from shrinkray_gpu.errors import FinalCheckFailed, UsageError
 from shrinkray_gpu.evidence import controls, examine, guarded
@@ -113,9 +113,19 @@ def reduce(
                 verified = verify(best, output, plan, options, runs)
             evidence = guards.evidence(best) if guards else None
             ended = time.monotonic()
+            shown, _ = settled(best, output)
+            command = command_of(output, options, plan)
+            measured = None
+            if options.report and stands and reduction.ended in ("done", "out of time") and not stop():
+                seen = (evidence.repro or evidence.original) if evidence else None
+                shows = str(seen or plan.oracle.spec)
+                size = lines(program.text)
+                measured = reporting.at_the_end(
+                    shown, output, path, plan, options, shows=shows, check=command, lines=size, say=say, stop=stop
+                )
+            attached = time.monotonic()
         finally:
             ready.close()
-    shown, _ = settled(best, output)
     result = Result(
         output=output,
         text=shown,
@@ -128,13 +138,14 @@ def reduce(
             "lift": start.seconds,
             "search": searched - begun,
             "check": ended - searched,
+            "report": attached - ended,
             "gpu": judge.lane_seconds if plan.gpu else 0.0,
         },
         mode=plan.mode,
         verified=verified,
         final_runs=runs,
         ended=reduction.ended,
-        command=command_of(output, options, plan),
+        command=command,
         lifted=start.told,
         others=tuple(told(find) for find in finds.found),
         guarded=guarded.report(program, program.with_text(best)),
@@ -143,7 +154,12 @@ def reduce(
         rates=rates_of(plan.rate, verified, runs),
         **evidence_of(evidence, reduction, guards=options.guards),
     )
-    resulting.write(folder, path, options, result, versions(options.python, given.setup.environment, gpu=plan.gpu))
+    known = versions(options.python, given.setup.environment, gpu=plan.gpu)
+    resulting.write(folder, path, options, result, known)
+    if measured is not None:
+        facts = resulting.told(path, options, result, known)
+        before = start.program.text if options.command else program.text
+        result = replace(result, attachment=reporting.written(folder, facts, measured, options, before=before, say=say))
     if not stands:
         shows = f"{verified} of {runs} clean runs show it"
         raise FinalCheckFailed(

@@ -62,6 +62,8 @@ class Result:
     """Where tries were spared and where spent for nothing, see `economy_of`."""
     rates: Mapping[str, str] = field(default_factory=dict)
     """Of a flaky fault: how often the original and the repro show it, with intervals."""
+    attachment: str = ""
+    """ISSUE.md with what belongs to it, or the archive of both; empty where none was made."""
 
     def to_json(self) -> dict[str, Any]:
         return {**self.__dict__, "output": str(self.output), "tries": dict(self.tries), "seconds": dict(self.seconds)}

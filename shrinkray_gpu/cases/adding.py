@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -56,7 +55,7 @@ def add(
 
     What the user does not say is taken from the reduction: the fault's words are title and class.
     """
-    told = _told(folder)
+    told = resulting.read(folder, _ASKED)
     original, repro = Path(told["original"]), Path(told["output"])
     name = name or repro.stem.removeprefix("repro_")
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
@@ -193,22 +192,3 @@ def _runs(told: Mapping[str, Any]) -> int:
     """Runs that a flaky fault takes to show, by the rate of the repro."""
     rate = told["verified"] / told["final_runs"]
     return min(MOST_RUNS, max(3, clean_runs(rate, GONE))) if rate else MOST_RUNS
-
-
-def _told(folder: Path) -> Mapping[str, Any]:
-    path = folder / resulting.FILE
-    if not folder.is_dir():
-        raise UsageError(f"{folder} is not a folder: name the one that a reduction left, <stem>.shrink")
-    try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        missing = [key for key in _ASKED if key not in told] if isinstance(told, dict) else list(_ASKED)
-        if missing:
-            raise ValueError(f"it does not say {missing[0]!r}")
-    except FileNotFoundError as error:
-        raise UsageError(
-            f"{folder} has no {path.name}, which a reduction writes when it ends: name the <stem>.shrink of one that "
-            "reached its end. One that was interrupted goes on with --resume"
-        ) from error
-    except ValueError as error:
-        raise UsageError(f"{path} is not what a reduction writes ({error}): reduce again") from error
-    return dict(told)

@@ -2,9 +2,9 @@
 # What only a GPU shows, in stages, each within a time of its own, its whole log in $OUT:
 #
 #     bash tests/gpu/session.sh flaky=330 held=160          seconds for each stage, in this order
-#     bash tests/gpu/session.sh lifting=400 naive=150
 #     CASES="hang missing_mask" bash tests/gpu/session.sh cases=560      names: these only, see make_cases.py
 #     PEERS="vector_hint --limit 60 --lanes 12 --until 400" bash tests/gpu/session.sh peers=480
+#     bash tests/gpu/session.sh lifting=400 naive=150 attachment=150
 #
 # Contexts come up one after another on a GPU, so stages do not run beside each other, and those that start several
 # reductions give each a few lanes only.
@@ -38,6 +38,7 @@ for stage in "$@"; do
     corpus) what="tests tests/gpu/test_corpus.py" ;;
     ir) what="tests tests/gpu/test_ir.py" ;;
     sweep) what="tests tests/gpu/test_sweep.py" ;;
+    attachment) what="tests tests/gpu/test_attachment.py" ;;
     replay) what="python3 -m shrinkray_gpu replay corpus" ;;
     cases) what="python3 -m tests.gpu.make_cases --limit $((${stage#*=} - 15)) ${CASES:-}" ;;
     guards) what="python3 benchmarks/guards.py corpus/tma_misaligned/failing.py --oracle misaligned\ address --json $OUT/guards.json" ;;
