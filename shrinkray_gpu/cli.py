@@ -356,6 +356,8 @@ def _tell(result: Result, file: Path, command: Command | None) -> None:
         click.echo(f"  rate of {name}: {rate}")
     if result.guarded:
         click.echo(f"  {result.guarded}")
+    if result.passed_over:
+        click.echo(f"  passed over, since it shows the fault in lanes but not in each clean run: {result.passed_over}")
     for other in result.others[:TOLD]:
         click.echo(f"  met on the way: {other}")
     if len(result.others) > TOLD:

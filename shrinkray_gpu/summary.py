@@ -56,6 +56,8 @@ class Result:
     """Other faults that were met, each with the file that shows it."""
     guarded: str = ""
     """Whether masks, bounds and initialised inputs are in place."""
+    passed_over: str = ""
+    """A smaller program that showed the fault in lanes, and not in each clean run: its tokens, and where it is."""
     slips: int = 0
     """Accepted steps that a control refuted, and drifts that a fingerprint did."""
     economy: Mapping[str, int] = field(default_factory=dict)

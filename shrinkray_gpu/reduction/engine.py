@@ -235,6 +235,7 @@ class _Engine:
             rounds=self.round,
             rollbacks=self.checks.confirmations.rollbacks,
             verified=self.checks.confirmations.proven,
+            line=tuple(step.program for step in self.line.steps),
             spent=self.spent,
             guarded=self.checks.guards.asking.count,
             slips=self.checks.guards.slips,

@@ -57,6 +57,8 @@ class Reduction:
     rollbacks: int
     verified: Program
     """The last program that a cold run confirmed (the start, if none did)."""
+    line: tuple[Program, ...]
+    """The start and all that was accepted after it and not taken back, in this order."""
     spent: Mapping[str, Spent]
     """By pass."""
     guarded: int = 0

@@ -12,7 +12,7 @@ from pathlib import Path
 
 SHRINK = [sys.executable, "-m", "shrinkray_gpu"]
 PATIENCE = 300
-COMMANDS = frozenset({"explain", "replay", "corpus", "report"})
+COMMANDS = frozenset({"explain", "replay", "corpus", "report", "ir", "sweep"})
 
 
 @dataclass(frozen=True)
