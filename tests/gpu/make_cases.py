@@ -34,11 +34,11 @@ ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "build" / "cases"
 CORPUS = WORK / "corpus"
 SHRINK = (sys.executable, "-m", "shrinkray_gpu")
-MENDING = 150.0
+MENDING = 200.0
 """Seconds that all but the search may take: start, lift, rates and perturbations of a flaky fault, the final check."""
 AFTER = 50.0
 """The same of those that have the GPU to themselves, after all others: it must be there for them."""
-REPLAY = 130.0
+REPLAY = 110.0
 """Seconds that are kept for the replay."""
 TOLD = ("before", "after", "tries", "seconds", "mode", "verified", "final_runs", "rates", "same", "lifted", "ended")
 
