@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 
 from shrinkray_gpu.evidence.controls import Control, Controls, Outcome, Tried, refuse
 from shrinkray_gpu.judge import Judge
-from shrinkray_gpu.oracle.fault import Fault, Reference
+from shrinkray_gpu.oracle.fault import MISALIGNED, Fault, Reference
 from shrinkray_gpu.oracle.verdict import Answer, Verdict, lacks, shows, unclear
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.runner import disassembly
 from shrinkray_gpu.runner.run import Run
 
 CONTROLLED = "by the controls: "
@@ -152,9 +153,10 @@ class Guards:
 
     def _check_code(self, source: str, run: Run) -> Verdict | None:
         wanted = self.fault
-        if wanted is None or any(_holds(compile.ir.get("sass", ""), wanted.instruction) for compile in run.compiles):
+        if wanted is None or any(_holds(compile.ir.get("sass", ""), wanted) for compile in run.compiles):
             return None
-        return lacks(f"another fault: no {wanted.instruction} in its kernels")
+        wide = f" of {wanted.size} bytes" if _width(wanted) else ""
+        return lacks(f"another fault: no {wanted.instruction}{wide} in its kernels")
 
     def _check_fingerprint(self, source: str, run: Run) -> Verdict | None:
         verdict = self._fingerprint(source)
@@ -168,11 +170,11 @@ class Guards:
         pool = self.judge.pool
         pool.script = replace(pool.script, wants=tuple(sorted({*pool.script.wants, "sass"})))
 
-    def _without_code(self, source: str, instruction: str) -> bool:
+    def _without_code(self, source: str, wanted: Fault) -> bool:
         """Whether the disassembly alone, for a process of nvdisasm, tells this program from the original."""
         run = self.judge.pool.run(source, wants=("sass",))
-        codes = [compile.ir["sass"] for compile in run.compiles if "sass" in compile.ir]
-        return bool(codes) and not any(_holds(code, instruction) for code in codes)
+        codes = [code for compile in run.compiles if (code := compile.ir.get("sass"))]
+        return bool(codes) and not any(_holds(code, wanted) for code in codes)
 
     # What was found out
 
@@ -253,7 +255,7 @@ class Guards:
         difference = self._difference(fault, source)
         if difference:
             wanted = self.fault
-            told = wanted is not None and wanted.instruction and self._without_code(source, wanted.instruction)
+            told = wanted is not None and wanted.instruction and self._without_code(source, wanted)
             return Verdict(Answer.PASSES, f"another fault: {difference}{WITHOUT_CODE if told else ''}", other=fault)
         return shows(f"the same fault: {fault}")
 
@@ -275,5 +277,10 @@ class Guards:
             return known
 
 
-def _holds(sass: str, instruction: str) -> bool:
-    return re.search(rf"\b{re.escape(instruction)}\b", sass) is not None
+def _width(wanted: Fault) -> int:
+    """Bytes that the instruction must have: of a misaligned access they are part of the fault."""
+    return wanted.size if wanted.code == MISALIGNED else 0
+
+
+def _holds(sass: str, wanted: Fault) -> bool:
+    return disassembly.holds(sass, wanted.instruction, _width(wanted))
