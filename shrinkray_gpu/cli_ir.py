@@ -16,7 +16,7 @@ from shrinkray_gpu.cases import environments
 from shrinkray_gpu.cli_words import Command, architecture, fail, releases, settings
 from shrinkray_gpu.errors import ShrinkError, UsageError
 from shrinkray_gpu.ir import artifacts, patterns, plan, tables
-from shrinkray_gpu.ir.study import study
+from shrinkray_gpu.ir.study import check_counted, study
 from shrinkray_gpu.runner.interpreter import found
 from shrinkray_gpu.varying import axis
 
@@ -118,6 +118,7 @@ def _ir(file: Path | None, args: tuple[str, ...], given: dict[str, Any]) -> int:
         )
         for one in pythons
     ]  # fmt: skip
+    check_counted(studies)
     folder = keeping.fresh(given["output"] or file.with_name(f"{file.stem}.ir"))
     command = shlex.join(["shrink", *sys.argv[1:]])
     artifacts.save(folder, studies, pythons, command=command, arch=arch, environment=environment)
