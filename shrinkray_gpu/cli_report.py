@@ -53,7 +53,9 @@ def report_command(folder: Path | None, quiet: bool, python: str, gpu_price: flo
     except ShrinkError as error:
         fail(str(error), error.exit_code)
     except OSError as error:
-        fail(f"cannot write the attachment: {error}. Make room, or make the folder writable, and try again", 2)
+        place, why = error.filename2 or error.filename or folder, error.strerror or error
+        then = "Make room there, or make it writable, and try again; an earlier attachment is as it was"
+        fail(f"cannot write {place}: {why}. {then}", 2)
     except KeyboardInterrupt:
         fail("interrupted; an earlier attachment, if any, is as it was", 130)
     click.echo(f"to attach: {os.path.relpath(made)}")

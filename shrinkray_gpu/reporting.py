@@ -45,12 +45,14 @@ def report(
     ISSUE.md, artifacts/ and report.html, and with `zipped` all of it in one archive. Returns the path of the issue, or
     of the archive.
 
-    Raises UsageError where there is no such reduction, NotReproduced where its repro does not show the fault now.
+    Raises UsageError where there is no such reduction, NotReproduced where its repro does not show the fault now, and
+    OSError where there is no room or nothing may be written; an earlier attachment is as it was then.
     """
     told = dict(resulting.read(folder, _ASKED))
     output = Path(told["output"])
     if not output.is_file():
         raise UsageError(f"{output}, of which {folder / resulting.FILE} tells, is not there any more: put it back")
+    making.check_place(folder)
     options = Options(
         oracle=tuple(told["oracle"]),
         reject=tuple(told.get("reject", ())),

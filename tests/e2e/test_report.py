@@ -176,10 +176,15 @@ def test_bad_input_is_one_line(tmp_path: Path, words: tuple[str, ...], message: 
     assert "\n" not in said.message
 
 
-def test_a_repro_that_is_gone_or_faults_no_more(tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_and_a_repro_that_faults_no_more_or_is_gone(tmp_path: Path) -> None:
     (tmp_path / "failing.py").write_text("raise KeyError('k')\n")
     assert shrink("failing.py", cwd=tmp_path).code == 0
     assert not (tmp_path / "failing.shrink" / "ISSUE.md").exists(), "left out by --no-report"
+    (tmp_path / "failing.shrink" / "artifacts").write_text("no folder")
+    said = shrink("report", "failing.shrink", cwd=tmp_path)
+    assert said.code == 2 and "failing.shrink/artifacts: File exists. Make room there, or" in said.message
+    assert (tmp_path / "failing.shrink" / "artifacts").read_text() == "no folder"
+    (tmp_path / "failing.shrink" / "artifacts").unlink()
     (tmp_path / "repro_failing.py").write_text("print('fine')\n")
     assert shrink("report", "failing.shrink", cwd=tmp_path).code == 3
     (tmp_path / "repro_failing.py").unlink()
