@@ -13,10 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from .command import shrink
+from .command import refused, shrink
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 ARCH = ("--arch", "sm_90")
+
+
+once = pytest.mark.xdist_group("flagship")
+"""All in one process of pytest, so that the reduction is made once."""
 
 
 def attached(case: str, folder: Path, *words: str, report: bool = True) -> Path:
@@ -34,6 +38,7 @@ def flagship(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return attached("tma_misaligned", tmp_path_factory.mktemp("flagship"), *words)
 
 
+@once
 def test_the_issue_of_the_flagship_has_all_that_a_maintainer_asks_for(flagship: Path) -> None:
     issue = (flagship / "ISSUE.md").read_text()
     for fact in (
@@ -59,6 +64,7 @@ def test_the_issue_of_the_flagship_has_all_that_a_maintainer_asks_for(flagship: 
     assert re.search(r"^\| num_warps of the launch .* \| no \|$", issue, re.M), "what does not decide is told too"
 
 
+@once
 def test_what_a_reader_pastes_is_what_was_tried(flagship: Path, tmp_path: Path) -> None:
     issue = (flagship / "ISSUE.md").read_text()
     found = re.search(r"```python\n(.*?)```", issue, re.S)
@@ -71,6 +77,7 @@ def test_what_a_reader_pastes_is_what_was_tried(flagship: Path, tmp_path: Path) 
         assert check.code == code, check.err
 
 
+@once
 def test_the_artifacts_are_whole_and_tell_nobody_where_they_were_made(flagship: Path) -> None:
     folder = flagship / "artifacts"
     names = {path.name for path in folder.iterdir()}
@@ -91,6 +98,7 @@ def test_the_artifacts_are_whole_and_tell_nobody_where_they_were_made(flagship: 
         assert "failing/ISSUE.md" in archive.namelist() and "failing/artifacts/env.json" in archive.namelist()
 
 
+@once
 def test_the_page_in_a_browser(flagship: Path) -> None:
     """Loads it as a file, with no network; clicks and keys through its tabs."""
     playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
@@ -171,7 +179,7 @@ def test_a_compiler_crash_and_the_attachment_made_again(tmp_path: Path) -> None:
     ],
 )
 def test_bad_input_is_one_line(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
-    said = shrink("report", *words, cwd=tmp_path)
+    said = refused("report", *words, cwd=tmp_path)
     assert (said.code, said.out) == (2, "") and message in said.message
     assert "\n" not in said.message
 
