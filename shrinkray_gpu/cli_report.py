@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from shrinkray_gpu.attachment.trials import SECONDS
-from shrinkray_gpu.cli_words import Command, fail
+from shrinkray_gpu.cli_words import Command, fail, releases
 from shrinkray_gpu.errors import ShrinkError
 from shrinkray_gpu.reporting import report
 from shrinkray_gpu.runner.interpreter import found
@@ -24,6 +24,9 @@ class _Command(Command):
 @click.option("--zip", "zipped", is_flag=True, help="Put all of it into one archive too.")
 @click.option("--gpu-price", type=click.FloatRange(0), metavar="P", help="Of an hour of GPU: what the reduction cost.")
 @click.option("--python", default="", metavar="PATH", help="Interpreter. Default: that of the reduction.")
+@click.option(
+    "--triton", "tritons", metavar="V,V,...", help="Releases of Triton, installed aside: what becomes of it there."
+)
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Lanes. Default: one for each core.")
 @click.option(
     "--seconds",
@@ -34,7 +37,9 @@ class _Command(Command):
     help="For the control experiments; what is left then is not tried.",
 )
 @click.option("--quiet", is_flag=True, help="Only the result.")
-def report_command(folder: Path | None, quiet: bool, python: str, gpu_price: float | None, **given: Any) -> None:
+def report_command(
+    folder: Path | None, quiet: bool, python: str, gpu_price: float | None, tritons: str | None, **given: Any
+) -> None:
     """Make ISSUE.md, artifacts/ and report.html of the reduction in FOLDER (<stem>.shrink).
 
     Its repro is run, with the instruments and a few dozen variants; nothing is reduced. Exit codes: 0 made, 2 usage,
@@ -47,6 +52,7 @@ def report_command(folder: Path | None, quiet: bool, python: str, gpu_price: flo
             folder,
             python=found(python) if python else "",
             price=gpu_price,
+            tritons=releases(tritons),
             say=(lambda text: None) if quiet else (lambda text: click.echo(text, err=True)),
             **given,
         )

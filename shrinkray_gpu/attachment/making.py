@@ -83,6 +83,7 @@ def write(
         course=course.read(folder / "journal.jsonl"),
         price=price,
         version=__version__,
+        stem=folder.stem,
     )
     files = artifacts.files(whole, scrub)
     texts = {whole.name: scrub.text(whole.text), ISSUE: scrub.text(issue.text(whole))}

@@ -76,22 +76,37 @@ def add(
             raise UsageError(f"cannot create {corpus}: {error.strerror}. Name another corpus with --to") from error
     with tempfile.TemporaryDirectory(dir=corpus, prefix=f".{name}-") as aside:
         made = Path(aside, name)
-        made.mkdir()
-        if not told.get("command"):
-            shutil.copyfile(original, made / "failing.py")
-            _take(_own(original, say), made)
-        shutil.copyfile(repro, made / f"repro_{name}.py")
-        _take(_own(repro, say), made)
-        values = _values(repro)
-        _take(values, made)
-        text = document(told, title=title, klass=klass, mechanism=mechanism, upstream=upstream, artifacts=values)
-        (made / FILE).write_text(text, encoding="utf-8")
-        case = load(made)
+        case = lay_out(made, told, title=title, klass=klass, mechanism=mechanism, upstream=upstream, say=say)
         interpreter = python or told.get("python") or sys.executable
         outcome = replay([case], python=interpreter, arch=told.get("arch"), say=say)[0]
         if outcome.status not in (Status.FAULTS, Status.FLAKY):
             raise NotReproduced(f"nothing was added: {repro} does not show its fault now. {outcome}: {outcome.why}")
         made.rename(place)
+    return load(place)
+
+
+def lay_out(
+    place: Path,
+    told: Mapping[str, Any],
+    *,
+    title: str = "",
+    klass: str = "",
+    mechanism: str = "",
+    upstream: tuple[str, ...] = (),
+    say: Say = lambda text: None,
+) -> Case:
+    """Make the folder of a case, which is called as `place` is. Raises UsageError."""
+    original, repro = Path(told["original"]), Path(told["output"])
+    place.mkdir()
+    if not told.get("command") and original.is_file():
+        shutil.copyfile(original, place / "failing.py")
+        _take(_own(original, say), place)
+    shutil.copyfile(repro, place / f"repro_{place.name}.py")
+    _take(_own(repro, say), place)
+    values = _values(repro)
+    _take(values, place)
+    text = document(told, title=title, klass=klass, mechanism=mechanism, upstream=upstream, artifacts=values)
+    (place / FILE).write_text(text, encoding="utf-8")
     return load(place)
 
 

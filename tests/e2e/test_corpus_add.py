@@ -37,7 +37,8 @@ def reduced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which a program was reduced."""
     folder = tmp_path_factory.mktemp("reduced")
     (folder / "failing.py").write_text(FAILING)
-    said = shrink("failing.py", "--arch", "sm_90", "--reject", "exit:77", "--quiet", "--", "narrow", cwd=folder)
+    brief = ("--max-time", "2", "--quiet")
+    said = shrink("failing.py", "--arch", "sm_90", "--reject", "exit:77", *brief, "--", "narrow", cwd=folder)
     assert said.code == 0, said.err
     (folder / "corpus").mkdir()
     return folder

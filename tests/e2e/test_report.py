@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import json
 import os
 import re
@@ -19,6 +20,13 @@ CORPUS = Path(__file__).parents[2] / "corpus"
 ARCH = ("--arch", "sm_90")
 
 
+FIX = """\
+--- a/failing.py
++++ b/failing.py
+@@ -10 +10 @@
+-    for start in tl.range(2, num_stages=3):
++    for start in tl.range(2, num_stages=2):
+"""
 once = pytest.mark.xdist_group("flagship")
 """All in one process of pytest, so that the reduction is made once."""
 
@@ -34,8 +42,10 @@ def attached(case: str, folder: Path, *words: str, report: bool = True) -> Path:
 
 @pytest.fixture(scope="module")
 def flagship(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    words = ("--oracle", "misaligned address", "--zip", "--gpu-price", "3")
-    return attached("tma_misaligned", tmp_path_factory.mktemp("flagship"), *words)
+    folder = tmp_path_factory.mktemp("flagship")
+    (folder / "fix.diff").write_text(FIX)
+    words = ("--oracle", "misaligned address", "--control-patch", "fix.diff", "--zip", "--gpu-price", "3")
+    return attached("tma_misaligned", folder, *words)
 
 
 @once
@@ -58,8 +68,13 @@ def test_the_issue_of_the_flagship_has_all_that_a_maintainer_asks_for(flagship: 
         "## Hypothesis, not proven",
         "cost: none, no GPU was used",
         "memcheck | missing: needs the real GPU",
+        "| `fix.diff` | passes: no fault, it ends well (exit 0) | passes: no fault, it ends well (exit 0) |",
+        "| `ptxas=-O0` | faults: ",
+        "No other was tried. Where it was reduced, `shrink report failing.shrink --triton ",
     ):
         assert fact in issue, issue
+    [patch] = re.findall(r"`fix.diff`, as a change of the repro:\n\n```diff\n(.*?)```", issue, re.S)
+    assert "-    for start in tl.range(2, num_stages=3):\n+    for start in tl.range(2, num_stages=2):" in patch
     assert re.search(r"^>> /\*[0-9a-f]{4}\*/ .*UTMALDG", issue, re.M)
     assert re.search(r"^\| num_warps of the launch .* \| no \|$", issue, re.M), "what does not decide is told too"
 
@@ -139,7 +154,8 @@ def test_the_page_in_a_browser(flagship: Path) -> None:
         page.get_by_role("tab", name="TTGIR", exact=True).click()
         assert any("async_tma_copy_global_to_local" in text for text in hot.all_inner_texts())
 
-        grid = page.locator("#experiments table")
+        grid = page.locator("#experiments table").first
+        assert page.locator("#guarding tr", has_text="fix.diff").locator("td.passes").count() == 2
         assert grid.locator("td.passes").count() >= 4 and grid.locator("td.faults").count() >= 4
         assert page.locator("figure[role=img] svg").count() == 1
         assert page.locator("#files a[download]").count() >= 15
@@ -158,11 +174,13 @@ def test_a_compiler_crash_and_the_attachment_made_again(tmp_path: Path) -> None:
     oracle = "compile:WGMMA type or shape is not supported"
     folder = attached("warp_specialized_int8_dot", tmp_path, "--oracle", oracle, report=False)
     assert not (folder / "ISSUE.md").exists()
-    said = shrink("report", folder, "--quiet", cwd=tmp_path)
+    installed = importlib.metadata.version("triton")
+    said = shrink("report", folder, "--quiet", "--triton", installed, cwd=tmp_path)
     assert said.code == 0, said.err
     issue = (folder / "ISSUE.md").read_text()
     assert issue.startswith("# ConvertNVGPUToLLVM: WGMMA type or shape is not supported, Triton ")
     assert "`warp_specialize=False` in tl.range" in issue, "it compiles so, though it then lacks an allocator"
+    assert re.search(rf"^\| {re.escape(installed)} \| still faults: ", issue, re.M), "replayed with the releases asked for"
     assert "fails otherwise" not in issue, "another failure of the compiler is no pass"
     reproducer = (folder / "artifacts" / "reproducer.mlir").read_text()
     assert "mlir_reproducer" in reproducer and "pipeline" in reproducer
