@@ -9,17 +9,17 @@ from typing import Any
 import click
 
 from shrinkray_gpu.attachment.trials import SECONDS
-from shrinkray_gpu.cli_words import Command, fail, releases
-from shrinkray_gpu.errors import ShrinkError
+from shrinkray_gpu.cli_words import CONTEXT, Command, fail, releases
 from shrinkray_gpu.reporting import report
 from shrinkray_gpu.runner.interpreter import found
 
 
 class _Command(Command):
     called = "shrink report"
+    interrupted = "interrupted; an earlier attachment, if any, is as it was"
 
 
-@click.command(cls=_Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.command(cls=_Command, context_settings=CONTEXT)
 @click.argument("folder", type=click.Path(path_type=Path), required=False)
 @click.option("--zip", "zipped", is_flag=True, help="Put all of it into one archive too.")
 @click.option("--gpu-price", type=click.FloatRange(0), metavar="P", help="Of an hour of GPU: what the reduction cost.")
@@ -56,12 +56,8 @@ def report_command(
             say=(lambda text: None) if quiet else (lambda text: click.echo(text, err=True)),
             **given,
         )
-    except ShrinkError as error:
-        fail(str(error), error.exit_code)
     except OSError as error:
         place, why = error.filename2 or error.filename or folder, error.strerror or error
         then = "Make room there, or make it writable, and try again; an earlier attachment is as it was"
         fail(f"cannot write {place}: {why}. {then}", 2)
-    except KeyboardInterrupt:
-        fail("interrupted; an earlier attachment, if any, is as it was", 130)
     click.echo(f"to attach: {os.path.relpath(made)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -51,6 +52,7 @@ def refused(*words: str | Path, cwd: Path) -> Said:
     """The command in this process, which spares a start of the interpreter: where it should come to no more than a
     complaint about its arguments."""
     out, err, before, kept = io.StringIO(), io.StringIO(), Path.cwd(), dict(os.environ)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(environment())
@@ -61,6 +63,8 @@ def refused(*words: str | Path, cwd: Path) -> Said:
         os.chdir(before)
         os.environ.clear()
         os.environ.update(kept)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
     return Said(int(ended.value.code or 0), out.getvalue(), err.getvalue())
 
 

@@ -180,7 +180,7 @@ def test_a_compiler_crash_and_the_attachment_made_again(tmp_path: Path) -> None:
     issue = (folder / "ISSUE.md").read_text()
     assert issue.startswith("# ConvertNVGPUToLLVM: WGMMA type or shape is not supported, Triton ")
     assert "`warp_specialize=False` in tl.range" in issue, "it compiles so, though it then lacks an allocator"
-    assert re.search(rf"^\| {re.escape(installed)} \| still faults: ", issue, re.M), "replayed with the releases asked for"
+    assert re.search(rf"^\| {re.escape(installed)} \| still faults: ", issue, re.M), "replayed as it was asked"
     assert "fails otherwise" not in issue, "another failure of the compiler is no pass"
     reproducer = (folder / "artifacts" / "reproducer.mlir").read_text()
     assert "mlir_reproducer" in reproducer and "pipeline" in reproducer
