@@ -69,6 +69,7 @@ def report(
     )
     planning.check_python(options.python)
     chosen, options = chosen_oracle(options)
+    told["releases"] = _releases(folder, told, tritons, options.python, say)
     setup = setup_of(output, folder.absolute(), options)
     known = versions(options.python, setup.environment, gpu=options.arch is None)
     fault = (told.get("fingerprint") or {}).get("repro")
@@ -104,7 +105,6 @@ def report(
     original = Path(told["original"])
     before = read_program(original).text if not told.get("command") and original.is_file() else ""
     told["versions"] = known
-    told["releases"] = _releases(folder, told, tritons, options.python, say)
     return making.write(folder.absolute(), told, measured, before=before, price=price, zipped=zipped)
 
 

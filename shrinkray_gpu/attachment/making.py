@@ -112,7 +112,8 @@ def check_place(folder: Path) -> None:
 def _scrubber(told: Mapping[str, Any], folder: Path) -> Scrubber:
     places = [Path(told[name]).parent for name in ("output", "original") if told.get(name)]
     scratch = (folder / "scratch", folder / "cache")
-    return scrubber([*places, *scratch, told.get("cwd") or Path.cwd()], python=told.get("python", sys.executable))
+    folders = [*places, *scratch, told.get("cwd") or Path.cwd()]
+    return scrubber(folders, python=told.get("python", sys.executable), environment=told.get("environment", {}))
 
 
 def replace(folder: Path, files: Mapping[str, bytes]) -> None:
