@@ -20,6 +20,7 @@ import tomlkit
 from tomlkit.items import String
 
 from shrinkray_gpu import resulting
+from shrinkray_gpu.attachment.scrubbing import SECRET
 from shrinkray_gpu.cases.case import FILE, Case, load
 from shrinkray_gpu.cases.expectation import Status
 from shrinkray_gpu.errors import NotReproduced, UsageError
@@ -129,9 +130,11 @@ def document(
     data["oracle"] = list(told["oracle"])
     if upstream:
         data["upstream"] = tomlkit.item(list(upstream)).multiline(len(upstream) > 1)
+    # A corpus is published: whoever replays the case has secrets of his own in the environment.
+    environment = {name: value for name, value in told.get("environment", {}).items() if not SECRET.search(name)}
     for key in ("reject", "argv", "environment", "timeout"):
-        if told.get(key):
-            data[key] = told[key]
+        if value := environment if key == "environment" else told.get(key):
+            data[key] = value
     if told.get("rates"):
         data["runs"] = _runs(told)
     if told.get("mode") == "cold":
