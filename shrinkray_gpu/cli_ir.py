@@ -85,20 +85,26 @@ def _ir(file: Path | None, args: tuple[str, ...], given: dict[str, Any]) -> int:
     arch, environment, python = architecture(given["arch"]), settings(given["env"]), found(given["python"])
     say = (lambda text: None) if given["as_json"] else (lambda text: click.echo(text, err=True))
     pythons = [environments.with_triton(one, python=python, say=say) for one in releases(given["tritons"])] or [python]
-    studies = [
-        study(
-            tests, counts, python=one, arch=arch, kernels=given["kernels"], jobs=given["jobs"],
-            environment=environment, cwd=given["cwd"], seconds=given["timeout"], say=say,
+    with keeping.folder_of(given["output"] or file.with_name(f"{file.stem}.ir")) as folder:
+        studies = [
+            study(
+                tests, counts, python=one, arch=arch, kernels=given["kernels"], jobs=given["jobs"],
+                environment=environment, cwd=given["cwd"], seconds=given["timeout"], say=say,
+            )
+            for one in pythons
+        ]  # fmt: skip
+        check_counted(studies)
+        command = shlex.join(["shrink", *sys.argv[1:]])
+        trouble = keeping.filled(
+            folder,
+            lambda: artifacts.save(folder, studies, pythons, command=command, arch=arch, environment=environment),
         )
-        for one in pythons
-    ]  # fmt: skip
-    check_counted(studies)
-    folder = keeping.fresh(given["output"] or file.with_name(f"{file.stem}.ir"))
-    command = shlex.join(["shrink", *sys.argv[1:]])
-    artifacts.save(folder, studies, pythons, command=command, arch=arch, environment=environment)
     if given["as_json"]:
         click.echo(json.dumps({"folder": os.fspath(folder), "studies": tables.to_json(studies)}, indent=1))
     else:
         click.echo(tables.table(studies))
+    if trouble:
+        raise UsageError(trouble)
+    if not given["as_json"]:
         click.echo(f"\nsaved: {keeping.shown(folder)} (summary.tsv, summary.md, programs, code, SHA256SUMS)")
     return 0 if all(one.holds for one in studies) else 1

@@ -63,23 +63,27 @@ def sweep_command(file: Path | None, args: tuple[str, ...], **given: Any) -> Non
     arch, environment, python = architecture(given["arch"]), settings(given["env"]), found(given["python"])
     wanted, rejected = ([parse(spec, folder=Path.cwd()) for spec in given[name]] for name in ("oracle", "reject"))
     say = (lambda text: None) if given["as_json"] else (lambda text: click.echo(text, err=True))
-    with tqdm(disable=given["as_json"] or None, unit="run", leave=False) as bar:
+    with keeping.folder_of(given["output"] or file.with_name(f"{file.stem}.sweep")) as folder:
+        with tqdm(disable=given["as_json"] or None, unit="run", leave=False) as bar:
 
-        def done(so_far: int, all_of_them: int) -> None:
-            bar.total = all_of_them
-            bar.update(so_far - bar.n)
+            def done(so_far: int, all_of_them: int) -> None:
+                bar.total = all_of_them
+                bar.update(so_far - bar.n)
 
-        matrix = sweep(
-            program, axes, runs=given["runs"] or (1 if arch else RUNS), oracle=all_of(wanted, rejected) if wanted else
-            None, python=python, arch=arch, jobs=given["jobs"], environment=environment, cwd=given["cwd"],
-            seconds=given["timeout"], cold=given["cold"], say=say, done=done,
-        )  # fmt: skip
-    folder = keeping.fresh(given["output"] or file.with_name(f"{file.stem}.sweep"))
-    _save(folder, matrix, file, python, arch, environment)
+            matrix = sweep(
+                program, axes, runs=given["runs"] or (1 if arch else RUNS),
+                oracle=all_of(wanted, rejected) if wanted else None, python=python, arch=arch, jobs=given["jobs"],
+                environment=environment, cwd=given["cwd"], seconds=given["timeout"], cold=given["cold"], say=say,
+                done=done,
+            )  # fmt: skip
+        trouble = keeping.filled(folder, lambda: _save(folder, matrix, file, python, arch, environment))
     if given["as_json"]:
         click.echo(json.dumps({"folder": os.fspath(folder), **tables.to_json(matrix)}, indent=1))
     else:
         click.echo(tables.table(matrix))
+    if trouble:
+        raise UsageError(trouble)
+    if not given["as_json"]:
         click.echo(f"saved: {keeping.shown(folder)} (matrix.csv, matrix.svg, matrix.md, SHA256SUMS)")
 
 
