@@ -3,40 +3,22 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from shrinkray_gpu.cli_words import Command, architecture, fail, settings
-from shrinkray_gpu.errors import ShrinkError
+from shrinkray_gpu.cli_words import CONTEXT, Command, architecture, fail, running, settings
 from shrinkray_gpu.evidence.card import card
 from shrinkray_gpu.explaining import explain as explain_file
 from shrinkray_gpu.runner.interpreter import found
 
 
-@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.command(cls=Command, context_settings=CONTEXT)
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.argument("args", nargs=-1)
 @click.option("--oracle", multiple=True, metavar="SPEC", help="The fault that it must show; repeatable, all must hold.")
-@click.option(
-    "--python",
-    default=sys.executable,
-    metavar="PATH",
-    show_default="this one",
-    help="Interpreter that runs FILE; needs nothing of ours.",
-)
-@click.option("--arch", metavar="sm_90", help="No GPU: compile for this architecture on the virtual GPU.")
-@click.option("--env", multiple=True, metavar="K=V", help="Environment variable for FILE; repeatable.")
-@click.option(
-    "--cwd",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Working directory of FILE. Default: this one.",
-)
-@click.option(
-    "--timeout", type=click.FloatRange(0, min_open=True), metavar="S", help="Seconds that a run may take. Default: 300."
-)
+@running("FILE", each="a run", seconds=300)
 @click.option(
     "--intermittent",
     is_flag=True,
@@ -52,21 +34,16 @@ def explain(file: Path | None, args: tuple[str, ...], **given: Any) -> None:
     """
     if file is None:
         fail("which file? Usage: shrink explain FILE [options] [-- ARGS...]", 2)
-    try:
-        seen = explain_file(
-            file,
-            oracle=given["oracle"],
-            python=found(given["python"]),
-            arch=architecture(given["arch"]),
-            argv=args,
-            environment=settings(given["env"]),
-            cwd=given["cwd"],
-            timeout=given["timeout"],
-            intermittent=given["intermittent"],
-            synccheck=given["synccheck"],
-        )
-    except ShrinkError as error:
-        fail(str(error), error.exit_code)
-    except KeyboardInterrupt:
-        fail("interrupted; nothing was written", 130)
+    seen = explain_file(
+        file,
+        oracle=given["oracle"],
+        python=found(given["python"]),
+        arch=architecture(given["arch"]),
+        argv=args,
+        environment=settings(given["env"]),
+        cwd=given["cwd"],
+        timeout=given["timeout"],
+        intermittent=given["intermittent"],
+        synccheck=given["synccheck"],
+    )
     click.echo(json.dumps(seen.to_json(), indent=1) if given["as_json"] else card(seen))

@@ -167,7 +167,7 @@ def reduce(
         slips=reduction.slips + len(reduction.drifts),
         economy=economy_of(judge, reduction),
         rates=rates_of(plan.rate, verified, runs),
-        **evidence_of(evidence, reduction, guards=options.guards),
+        **evidence_of(evidence, reduction, shown, guards=options.guards),
     )
     known = versions(options.python, given.setup.environment, gpu=plan.gpu)
     resulting.write(folder, path, options, result, known)

@@ -46,7 +46,6 @@ def find(program: Program) -> Iterator[Edit]:
                     continue
                 if _leads_near(program, node, smaller):
                     continue
-                    continue
                 yield _set([node], str(smaller), ALONE)
 
 

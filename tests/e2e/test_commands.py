@@ -13,7 +13,7 @@ import pytest
 
 from shrinkray_gpu.reduction.size import lines
 
-from .command import Said, shrink
+from .command import Said, refused, shrink
 
 TMA = ("--arch", "sm_90", "--oracle", "misaligned address")
 SOON = ("--max-time", "2", "--no-guards")
@@ -202,7 +202,7 @@ def test_json_and_resume(tmp_path: Path) -> None:
 )
 def test_a_wrong_command(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
     given(tmp_path, LOOKUP)
-    said = shrink(*INDEX, *words, cwd=tmp_path)
+    said = refused(*INDEX, *words, cwd=tmp_path)
     assert said.code == 2 and said.out == "", said
     assert message in said.message and "\n" not in said.message
     assert not list(tmp_path.glob("repro_*"))
