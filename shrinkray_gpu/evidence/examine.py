@@ -166,15 +166,27 @@ def _begun(subject: Subject, asked: frozenset[str], threads: ThreadPoolExecutor)
     return begun
 
 
-def fingerprint(text: str, script: Script, setup: Setup, *, seconds: float) -> Fault | None:
+def fingerprint(text: str, script: Script, setup: Setup, *, seconds: float, run: Run | None = None) -> Fault | None:
     """The fault as the instruments of a checkpoint see it: a cold run, and on a GPU a core dump, or the sanitizer where
-    nobody can read one. None if the program shows no fault."""
+    nobody can read one. None if the program shows no fault.
+
+    `run`: one that showed it. Then a core dump needs no other: of a program that takes a minute, that is a minute."""
     quick = instruments.QUICK
     if setup.arch is None:
         quick = quick - {STATIC}
         if coredump.find(setup.python, setup.environment) is None:
             quick = (quick - {DUMP}) | {"memcheck"}
+        elif run is not None:
+            return _by_dump(text, script, setup, run, seconds=seconds)
     return examine(text, script, setup, seconds=seconds, ask=quick, told_versions=False).fault
+
+
+def _by_dump(text: str, script: Script, setup: Setup, run: Run, *, seconds: float) -> Fault | None:
+    """What a core dump adds to a run that was made before; None if none was written, or it tells nothing."""
+    with tempfile.TemporaryDirectory(dir=setup.scratch, ignore_cleanup_errors=True) as folder:
+        subject = Subject(text, script, setup, seconds, Path(folder))
+        dump, _ = instruments.dumped(subject)
+        return assembled(subject, run, dump=dump, code=False).fault if dump is not None else None
 
 
 def assembled(
