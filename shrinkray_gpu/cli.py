@@ -282,9 +282,7 @@ def _options(args: tuple[str, ...], given: dict[str, Any]) -> Options:
 
 def _command(module: str, options: Options) -> Options:
     """The options with `-m MODULE ARGS...` in place of a file and its arguments."""
-    command = located(
-        module, options.argv, python=options.python, cwd=options.cwd, environment=options.environment
-    )
+    command = located(module, options.argv, python=options.python, cwd=options.cwd, environment=options.environment)
     return replace(options, command=command, argv=())
 
 

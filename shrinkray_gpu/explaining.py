@@ -91,9 +91,7 @@ def explain(
     if wanted is not None:
         verdict = wanted.judge(_with_records(run, seen, wanted.sanitizer) if wanted.sanitizer else run)
         if not verdict.faults:
-            raise NotReproduced(
-                f"{called} does not show {wanted.spec!r}: {verdict.why}. {describe(run, wanted.spec)}"
-            )
+            raise NotReproduced(f"{called} does not show {wanted.spec!r}: {verdict.why}. {describe(run, wanted.spec)}")
     if seen.fault is None and not seen.findings:
         raise NotReproduced(f"{called} shows no fault. {describe(run)}")
     return seen

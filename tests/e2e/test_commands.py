@@ -228,7 +228,8 @@ def test_explain_tells_the_user_s_own_line_and_not_our_driver_s(tmp_path: Path) 
     given(tmp_path, LOOKUP)
     for words in (("-m", "look.bench", "--n", "7"), ("-m", "pytest", "test_look.py")):
         said = well(shrink("explain", *words, cwd=tmp_path))
-        assert "python fault: IndexError" in said.out and "line         table.py:2  return rows[n]" in said.out, said.out
+        assert "python fault: IndexError" in said.out, said.out
+        assert "line         table.py:2  return rows[n]" in said.out, said.out
     said = shrink("explain", "-m", "look.bench", "--n", "1", cwd=tmp_path)
     assert said.code == 3 and said.message.startswith("shrink: -m look.bench --n 1 shows no fault. "), said
     said = shrink("explain", "file.py", "-m", "look.bench", cwd=tmp_path)
