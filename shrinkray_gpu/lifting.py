@@ -448,10 +448,10 @@ def _imported(text: str) -> set[str]:
 
 def _named(run: Run, offers: Sequence[lift.Offer], text: str) -> str:
     offer = next(each for each in offers if each.text == text)
-    launches = len(run.launches)
+    launches, kernel = len(run.launches), f"{offer.kernel}, of a CUDA graph" if offer.graph else offer.kernel
     if offer.launch is None:
-        return f"the launch of {offer.kernel} alone shows the fault"
-    return f"launch {offer.launch + 1} of {max(launches, offer.launch + 1)} ({offer.kernel}) alone shows the fault"
+        return f"the launch of {kernel} alone shows the fault"
+    return f"launch {offer.launch + 1} of {max(launches, offer.launch + 1)} ({kernel}) alone shows the fault"
 
 
 def _lost(again: bool, offers: bool) -> str:

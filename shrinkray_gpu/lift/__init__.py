@@ -27,6 +27,8 @@ class Offer:
     kernel: str
     launch: int | None = None
     """Which launch of the run it is, from 0, if any kernel got that far."""
+    graph: bool = False
+    """Whether it was recorded in a CUDA graph; in the script it is a plain launch."""
 
 
 def offers(run: Run, kernel: str = "") -> tuple[Offer, ...]:
@@ -37,7 +39,7 @@ def offers(run: Run, kernel: str = "") -> tuple[Offer, ...]:
     found: dict[str, Offer] = {}
     named = [x for x in _launches(run) if kernel and x["kernel"] == kernel]
     suspects = named[:SUSPECTS] or _suspects(run)
-    every = [[Offer(text, str(x["kernel"]), _launched(x)) for text in lifts(x)] for x in suspects]
+    every = [[Offer(text, str(x["kernel"]), _launched(x), bool(x.get("graph"))) for text in lifts(x)] for x in suspects]
     for row in zip_longest(*every):
         for offer in row:
             if offer is not None:

@@ -1,4 +1,4 @@
-"""Lifting on a real GPU: programs of ten kinds, each reduced to one short file that shows the same fault.
+"""Lifting on a real GPU: programs of eleven kinds, each reduced to one short file that shows the same fault.
 
     python -m pytest -m gpu tests/gpu/test_lifting.py -k helion_matmul -s
     LIFTING_OPTIONS="--jobs 5 --max-time 300" python -m pytest -m gpu -n 3 tests/gpu/test_lifting.py
@@ -57,7 +57,7 @@ def needs_helion(case: Case) -> None:
         pytest.skip("needs helion==1.0.0")
 
 
-@pytest.mark.parametrize("name", ["helion_matmul", "jsd_generated", "tma_misaligned", "autotuned"])
+@pytest.mark.parametrize("name", ["helion_matmul", "jsd_generated", "tma_misaligned", "autotuned", "graphed"])
 def test_the_virtual_gpu_sees_the_fault(name: str, tmp_path: Path) -> None:
     [case] = [each for each in CASES if each.name == name]
     needs_helion(case)

@@ -136,6 +136,14 @@ CASES = (
         kernel="mark_kernel",
     ),
     Case(
+        "graphed",
+        "two kernels recorded in a CUDA graph; the second has tiles of 16 bytes and four stages",
+        ("graphed.py",),
+        MISALIGNED,
+        lines=16,
+        kernel="row_sums",
+    ),
+    Case(
         "history_workspace",
         "offsets of an earlier, larger job are left in a workspace, and read beyond those of the later one",
         ("history_workspace.py",),
