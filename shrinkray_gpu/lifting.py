@@ -28,6 +28,7 @@ from shrinkray_gpu.commands import Command
 from shrinkray_gpu.entering import plain_script
 from shrinkray_gpu.identifying import Identity
 from shrinkray_gpu.judge import COLD, whole
+from shrinkray_gpu.lift import losses
 from shrinkray_gpu.lift.beside import files, kept
 from shrinkray_gpu.lift.bundle import bundle
 from shrinkray_gpu.oracle import Fault, Oracle, adopt, speech
@@ -273,7 +274,9 @@ class _Lifting:
                     return replace(self._lifted(as_it_is, text, seen, told), history=True)
         for obstacle in lift.obstacles(again if self._shows(oracle, again) else run):
             self.say(f"a launch could not be lifted out of the program: {obstacle}")
-        return self._bundled(replace(as_it_is, told=_lost(self._shows(oracle, again), bool(offers))), oracle)
+        return self._bundled(
+            replace(as_it_is, told=_lost(again, shows=self._shows(oracle, again), offers=bool(offers))), oracle
+        )
 
     def _identity(self, oracle: Oracle, run: Run) -> Identity | None:
         """The instruments, at work on the program from now on, if its fault is one that they tell more of."""
@@ -454,16 +457,16 @@ def _named(run: Run, offers: Sequence[lift.Offer], text: str) -> str:
     return f"launch {offer.launch + 1} of {max(launches, offer.launch + 1)} ({kernel}) alone shows the fault"
 
 
-def _lost(again: bool, offers: bool) -> str:
-    """Why nothing that was lifted shows the fault, as far as can be told."""
+def _lost(again: Run, *, shows: bool, offers: bool) -> str:
+    """Why nothing that was lifted shows the fault, as far as can be told. `again`: the run with values written down."""
     if not offers:
         return "not lifted: no launch of it can be written down as a script"
-    if not again:
+    if not shows:
         return (
             "not lifted: the faulty launch alone does not show the fault, and with what its tensors hold written down "
             "the program does not show it either: the timing is believed to matter"
         )
-    return (
-        "not lifted: neither a launch alone, with the values it had, nor the list of all launches shows the fault: "
-        "timing, or what the host does between the launches, is believed to matter"
-    )
+    tried = "not lifted: neither a launch alone, with the values it had, nor the list of all launches shows the fault"
+    if properties := losses.lost(again):
+        return f"{tried}; believed lost is {'; '.join(properties)}"
+    return f"{tried}: timing, or what the host does between the launches, is believed to matter"

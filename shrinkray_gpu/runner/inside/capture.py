@@ -19,7 +19,7 @@ import traceback
 from collections import OrderedDict
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from . import arrival, blackbox, contents, graphs, history, inductor, precompiled, tuning
+from . import arrival, blackbox, contents, graphs, history, inductor, overlaps, precompiled, tuning
 from .kernelsource import Sources, Unliftable, is_jit
 
 Record = Dict[str, Any]
@@ -316,6 +316,7 @@ def _tensor(value: Any) -> Record:
         "offset": int(value.storage_offset()),
         "storage": storage._cdata if not storage.data_ptr() else storage.data_ptr(),
         "bytes": int(storage.nbytes()),
+        "address": storage.data_ptr(),
         # An allocation starts at a multiple of 512 on a GPU, of 64 on the CPU; one made of foreign memory may not.
         "residue": storage.data_ptr() % 16,
         "device": value.device.type,
@@ -412,6 +413,7 @@ def _written(record: Record) -> Record:
         sources = Sources()
         storages: Dict[int, int] = {}
         kernel_name = sources.function(kernel, record["specialised"])
+        arguments, overlap = overlaps.merged(record["arguments"])
         return {
             "kernel": kernel_name,
             "trouble": "",
@@ -421,7 +423,8 @@ def _written(record: Record) -> Record:
             "launch": record["launches"][0] if record["launches"] else None,
             "notes": list(record["specialised"].get("notes", ())),
             "grid": record["grid"],
-            "arguments": [_as_text(sources, storages, argument) for argument in record["arguments"]],
+            "arguments": [_as_text(sources, storages, argument) for argument in arguments],
+            "overlap": overlap,
             "options": _options(sources, record),
             "allocator": record["allocator"] and record["scratch"] != 0,
             "definitions": sources.definitions,
@@ -442,6 +445,7 @@ def _options(sources: Sources, record: Record) -> List[Record]:
 def _as_text(sources: Sources, storages: Dict[int, int], argument: Record) -> Record:
     """The argument with its values in words and its storages numbered from 0."""
     out = dict(argument)
+    out.pop("address", None)
     if "value" in out:
         value = out.pop("value")
         if is_jit(value) and out["kind"] == "value":
