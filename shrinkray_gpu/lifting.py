@@ -222,6 +222,8 @@ class _Lifting:
         """All texts so far, each with what it was before it got settings and paths of its own."""
         self.lanes: planning.Lanes | None = None
         self.identity: Identity | None = None
+        self.children = False
+        """Whether processes of the program launch kernels, too: these run files of their own."""
 
     def start(self) -> Start:
         try:
@@ -250,6 +252,7 @@ class _Lifting:
         if not _in_a_launch(run):
             why = "".join(f"not lifted: {obstacle}" for obstacle in lift.obstacles(run)[:1])
             return self._bundled(replace(as_it_is, told=why), oracle)
+        self.children = bool((run.captured or {}).get("children"))
         self.identity = self._identity(oracle, run)
         offers = self._offers(run)
         if found := self._first([each.text for each in offers], oracle, run):
@@ -356,10 +359,12 @@ class _Lifting:
         return [self.given.script.path.parent, *own]
 
     def _stands_on_more(self, program: Program) -> bool:
-        """Whether the program is more than its text: a command, other modules, a compiler that writes its kernels."""
-        if self.given.command or "torch.compile" in program.text:
+        """Whether the program is more than its text: a command, other modules or processes, a compiler that writes its
+        kernels."""
+        text = program.text
+        if self.given.command or "torch.compile" in text or self.children:
             return True
-        return any(name.split(".")[0] not in LIBRARIES for name in _imported(program.text))
+        return any(name.split(".")[0] not in LIBRARIES for name in _imported(text))
 
     def _first(self, texts: Iterable[str], oracle: Oracle, run: Run) -> tuple[str, tuple[Run, ...]] | None:
         """The first text in order that shows the fault, and its runs. As many at a time as there are jobs; the very

@@ -153,3 +153,16 @@ def test_what_is_missing_in_the_scripts_is_believed_lost_and_else_time() -> None
     assert lifting._lost(again, shows=True, offers=True) == f"{tried}; believed lost is {told}"
     told = "timing, or what the host does between the launches, is believed to matter"
     assert lifting._lost(Run("cold", 1), shows=True, offers=True) == f"{tried}: {told}"
+
+
+def test_a_program_that_only_starts_others_is_longer_than_its_text(tmp_path: Path) -> None:
+    """What it starts runs a file of its own, which no edit of the program's text makes shorter."""
+    (tmp_path / "job.py").write_text(TWICE.split("class Model")[0] + "add[(1,)](torch.zeros(0), 0, 0, C=16)\n")
+    text = "import subprocess, sys\n\nsubprocess.run([sys.executable, 'job.py'], check=True)\n"
+    program = given(tmp_path, text, "exception:CalledProcessError")
+    state = lifting._Lifting(program, print)
+    assert not state._stands_on_more(program.program)
+    run = program.cold().cold(text, capture="launch")
+    assert run.captured is not None and [child["command"][-1] for child in run.captured["children"]] == ["job.py"]
+    state.children = True
+    assert state._stands_on_more(program.program)
