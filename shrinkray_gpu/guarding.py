@@ -82,6 +82,7 @@ class Guards:
         chosen: Sequence[Control] = (),
         standard: Sequence[Control] = (),
         examine: Examine | None = None,
+        known: Fault | None = None,
     ) -> None:
         self.judge, self.reference, self.controls = judge, reference, controls
         self.stepwise = stepwise or controls
@@ -95,6 +96,8 @@ class Guards:
         self._lock = threading.Lock()
         self._faults: dict[str, Future[Fault | None]] = {}
         self._original = original
+        self._known = known
+        """The full fingerprint to compare with, where `original` was lifted out of the program that has it."""
         # Guards wait for the first tries, answers for the instruments: none may queue up behind those that wait for it.
         self._first, self._instruments, self._guards, self._answers = (
             ThreadPoolExecutor(count, thread_name_prefix=name)
@@ -109,7 +112,7 @@ class Guards:
         self._dear = frozenset(one for one in standard if not one.way.cheap and one not in chosen)
         """Controls that need a process of their own, some seconds: asked with the fingerprints, not at each step."""
         self._tried = [self._first.submit(controls.attempt, one, original.text) for one in self._controls]
-        if examine is not None:
+        if examine is not None and known is None:
             self._fault_of(original.text)
 
     # What the engine asks
@@ -181,6 +184,8 @@ class Guards:
     @property
     def fault(self) -> Fault | None:
         """The original's Fault, with what the instruments saw. Waits for them."""
+        if self._known is not None:
+            return self._known
         seen = self._faults.get(self._original.text)
         found = seen.result() if seen is not None else None
         return found or (self.reference.fault if self.reference is not None else None)

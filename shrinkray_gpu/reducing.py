@@ -47,6 +47,7 @@ from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.size import lines, tokens
 from shrinkray_gpu.repeating import Repeated
+from shrinkray_gpu.runner import gpus
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Run
@@ -238,8 +239,17 @@ def _given(
         keep=options.keep,
         skip=options.skip,
         controls=bool(options.control_patches),
+        look=_look(setup, options) if options.guards else None,
         command=options.command,
     )
+
+
+def _look(setup: Setup, options: Options) -> Callable[[str, Script, Run], Fault | None] | None:
+    """What the instruments say of a program, before there is a plan; None where there is no GPU to ask, nor --arch."""
+    if setup.arch is None and not gpus.present():
+        return None
+    seconds = options.timeout or planning.PATIENCE
+    return lambda text, script, run: examine.fingerprint(text, script, setup, seconds=seconds, run=run)
 
 
 @dataclass(frozen=True)
@@ -297,7 +307,7 @@ def _made_ready(
         for line in findings(plan):
             say(line)
         if options.guards and plan.oracle.needs_run:
-            ready = replace(ready, guards=guards_of(program, plan, judge, named, options))
+            ready = replace(ready, guards=guards_of(program, plan, judge, named, options, start.fault))
             _insist(ready, say)
     except UsageError as error:
         ready.close()
@@ -369,9 +379,15 @@ def _searched(
 
 
 def guards_of(
-    original: Program, plan: planning.Plan, judge: Judge, named: Sequence[controls.Control], options: Options
+    original: Program,
+    plan: planning.Plan,
+    judge: Judge,
+    named: Sequence[controls.Control],
+    options: Options,
+    known: Fault | None = None,
 ) -> Guards:
-    """The guards of this reduction: they begin with the original at once, beside the search."""
+    """The guards of this reduction: they begin with the original at once, beside the search. `known`: what the
+    instruments said of the user's own program, where that was lifted."""
     repeats, on_steps = _repeats(judge.repeats)
     reference = plan.oracle.reference if isinstance(plan.oracle, Same) else None
     script, setup = plan.pool.script, plan.pool.setup
@@ -402,6 +418,7 @@ def guards_of(
         standard=controls.standard(plan.gpu) if reference is not None and reference.fault.phase != "python" else (),
         # What the instruments add to a compiler's or Python's own words is nothing.
         examine=look if device and (plan.gpu or options.arch) else None,
+        known=known,
     )
 
 
