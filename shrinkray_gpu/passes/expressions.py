@@ -69,7 +69,7 @@ def _constants(program: Program, node: cst.BaseExpression) -> list[Template]:
         node, cst.SimpleString
     ):
         return []
-    if isinstance(parent, cst.Arg) and _says_where(program, parent):
+    if isinstance(parent, cst.Arg) and (parent.star or _says_where(program, parent)):
         return []
     if isinstance(node, (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)):
         return [] if code(node) in ('""', "''") else [('""',)]
@@ -150,7 +150,7 @@ def _parts_of_call(program: Program, node: cst.Call, modules: set[cst.Name]) -> 
 def _no_operand(program: Program, arg: cst.Arg) -> bool:
     """A shape or a type says how to compute, and stands for no result: `tl.zeros([1, 4], tl.float32)`."""
     value = arg.value
-    if isinstance(value, cst.Lambda):
+    if isinstance(value, cst.Lambda) or _says_where(program, arg):
         return True
     if not in_kernel(program, arg):
         return False
@@ -159,8 +159,11 @@ def _no_operand(program: Program, arg: cst.Arg) -> bool:
 
 def _fewer_arguments(program: Program, call: cst.Call, level: int) -> Iterator[Edit]:
     """Calls of library functions, where most arguments may be left out: all at once, then each, the last first."""
-    if isinstance(call.func, cst.Subscript):
-        return  # a launch: arguments go together with the parameters of its kernel
+    if isinstance(call.func, cst.Subscript):  # a launch: arguments go together with the parameters of its kernel
+        for arg in call.args:
+            if arg.star:
+                yield Edit("launch without some arguments", (Remove(arg),), level=level, weight=weight(program, arg))
+        return
     optional = [arg for arg in call.args
                 if not (arg.keyword is not None and arg.keyword.value in GUARDS or _says_where(program, arg))]
     if in_kernel(program, call) and not last_name(call.func).endswith("range"):  # its first argument is its operand
