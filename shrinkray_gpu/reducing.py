@@ -353,6 +353,7 @@ def _searched(
         progress=lambda event: progress(event, judge),
         insist=judge.insist,
         foresee=judge.foresee if options.ahead else None,
+        second=options.second,
         seed=journal.header["seed"],
         width=width,
         eager=_eager(plan, repeats),
