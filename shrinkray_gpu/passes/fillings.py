@@ -28,9 +28,10 @@ def find(program: Program, values: Mapping[int, str]) -> Iterator[Edit]:
     for node, kind in kinds(program, values).items():
         if not isinstance(node, cst.BaseExpression) or not kind.plain or not is_value(program, node, modules):
             continue
+        lost = orphans(program, [node])
+        before = weight(program, node) + weights(program, lost)
         for text in _constants(kind, tl):
-            lost = orphans(program, [node])
-            gain = weight(program, node) + weights(program, lost) - tokens(text)
+            gain = before - tokens(text)
             if gain > 0 and "".join(source(program, node).split()) != "".join(text.split()):
                 yield Edit(f"{text} for a value", (Replace(node, (text,)), *lost), _depth(program, node), gain)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import libcst as cst
 
-from shrinkray_gpu.passes.calls import all_parameters, functions, matches, open_ended
+from shrinkray_gpu.passes.calls import Function, all_parameters, functions, matches, open_ended
 from shrinkray_gpu.passes.scoping import Binding, bindings
 from shrinkray_gpu.passes.tree import ancestors, function, once, statement, weight
 from shrinkray_gpu.reduction.edit import Change, Remove
@@ -95,5 +95,5 @@ def _parameter(program: Program, kernel: cst.FunctionDef, binding: Binding) -> l
 
 
 @once
-def _functions(program: Program) -> list:  # type: ignore[type-arg]
+def _functions(program: Program) -> list[Function]:
     return functions(program, bindings(program))

@@ -327,10 +327,16 @@ class _Saw:
         return value
 
     def in_kernels(self) -> None:
-        """Let Triton take it for one of the builtins of Python that it knows: they get plain numbers for constexprs,
-        and what they return is taken as it is."""
+        """Let Triton take it for one of the builtins of Python that it knows: they get plain numbers for constexprs.
+        What they return is a constexpr again in newer releases only, and would become a tensor in older ones."""
         generator = sys.modules["triton.compiler.code_generator"].CodeGenerator  # type: ignore[attr-defined]
-        generator.builtin_namespace["__shrink_saw__"] = self
+        constexpr = sys.modules["triton.language"].constexpr  # type: ignore[attr-defined]
+
+        def saw(index: int, value: Any) -> Any:
+            self(index, value)
+            return constexpr(value) if value is None or type(value) in self.SIMPLE else value
+
+        generator.builtin_namespace["__shrink_saw__"] = saw
 
     def found(self) -> dict[int, str]:
         return {index: text for index, text in self.seen.items() if text is not None}
