@@ -319,7 +319,7 @@ class _Engine:
         """Another course from the start (`second.py`). If its end is smaller, on from there."""
         self.pass_name = "second course"
         considered, begun = self.considered, self.clock()
-        self._tell("note", f"no step leads on from {self.best.size.tokens} tokens: once more from the start, otherwise")
+        self._tell("note", f"at {self.best.size.tokens} tokens no step leads on: once from the start in another order")
         self._be_thorough(False)
         other: _Engine = again(
             self.begun,
