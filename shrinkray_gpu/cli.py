@@ -159,6 +159,7 @@ class _Command(TakesModule):
 @click.option("--no-guards", is_flag=True, help="The oracle alone decides: no controls, no fingerprints. To compare.")
 @click.option("--no-credit", is_flag=True, hidden=True, help="Each accepted step takes a run of its own. To compare.")
 @click.option("--no-ahead", is_flag=True, hidden=True, help="Lanes idle where nothing is asked. To compare.")
+@click.option("--no-second", is_flag=True, help="At the end, do not try once to do better from the start.")
 @click.option("--no-report", is_flag=True, help="Leave out ISSUE.md, report.html and the runs that they need.")
 @click.option("--zip", "zipped", is_flag=True, help="Put ISSUE.md and all that belongs to it into one archive too.")
 @click.option("--gpu-price", type=float, metavar="P", help="Of an hour of GPU: ISSUE.md says what the reduction cost.")
@@ -273,6 +274,7 @@ def _options(args: tuple[str, ...], given: dict[str, Any]) -> Options:
         guards=not given["no_guards"],
         credit=not given["no_credit"],
         ahead=not given["no_ahead"],
+        second=not given["no_second"],
         confidence=given["confidence"],
         report=not given["no_report"],
         zipped=given["zipped"],

@@ -41,7 +41,8 @@ from shrinkray_gpu.oracle.same import Same
 from shrinkray_gpu.oracle.statistics import clean_runs
 from shrinkray_gpu.passes import PASSES
 from shrinkray_gpu.passes.layout import layout
-from shrinkray_gpu.passes.observed import instrument, watchable
+from shrinkray_gpu.passes.observed import instrument
+from shrinkray_gpu.passes.typed import watchable
 from shrinkray_gpu.reduction.engine import Event, Reduction, reduce_program
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.program import Program
@@ -367,6 +368,7 @@ def _searched(
         progress=lambda event: progress(event, judge),
         insist=judge.insist,
         foresee=judge.foresee if options.ahead else None,
+        second=options.second,
         seed=journal.header["seed"],
         width=width,
         eager=_eager(plan, repeats),

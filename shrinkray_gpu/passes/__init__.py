@@ -14,6 +14,7 @@ from types import ModuleType
 from shrinkray_gpu.passes import (
     accesses,
     arguments,
+    assembly,
     assignments,
     branches,
     configs,
@@ -22,6 +23,7 @@ from shrinkray_gpu.passes import (
     decorations,
     definitions,
     expressions,
+    fillings,
     guards,
     inlining,
     launches,
@@ -30,6 +32,8 @@ from shrinkray_gpu.passes import (
     names,
     numbers,
     observed,
+    operands,
+    outlets,
     repeats,
     sinking,
     standins,
@@ -53,7 +57,7 @@ class Pass:
     grows: bool = False
     """Its edits may grow the program for a moment: they are kept only if it is smaller in the end."""
     needs_values: bool = False
-    """It wants the values that the host's expressions took in a run."""
+    """It wants what a watched run saw: values of the host's expressions, types of those in kernels."""
     stage: int = COARSE
     """It joins in when those of the stages before find little more."""
 
@@ -75,8 +79,8 @@ class Pass:
 
 
 PASSES: tuple[Pass, ...] = (
+    Pass(unreachable),  # most of a long script, in one try: all others are dear on a long one
     Pass(configs),  # a table of twelve configurations compiles twelve kernels a try
-    Pass(unreachable),  # most of a long script, in one try
     Pass(repeats),  # warm-ups and timing loops run the fault ten times over
     Pass(launches),  # a grid of one program runs at once
     Pass(tiles),  # a 32x32x32 tile compiles 25 times as fast as a 256x128x64 one
@@ -94,7 +98,11 @@ PASSES: tuple[Pass, ...] = (
     Pass(expressions, stage=FINE),  # part of an expression for the whole
     Pass(accesses, stage=FINE),  # pointer, value and mask of an access go together
     Pass(sinking, stage=FINE),  # what is only carried out of a loop
+    Pass(assembly, stage=FINE),  # an input of inline assembly, its constraint and its number in the text
     Pass(standins, stage=LAST),  # one tile for two: what no part of an expression can replace
+    Pass(operands, needs_values=True, stage=LAST),  # an operand twice, where both are of one type
+    Pass(fillings, needs_values=True, stage=LAST),  # a constant of its type for a value, and all behind it gone
+    Pass(outlets, stage=LAST),  # a print keeps a value alive without any memory
     Pass(numbers, stage=LAST),  # what stands in a small program may be small
     Pass(masks, stage=LAST),  # what lets less through is shorter
     Pass(guards, stage=LAST),  # a repro without its masks proves less, and the size order says so
