@@ -8,6 +8,7 @@ scripts made of it are tried, and at each script that shows the fault before it 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -26,6 +27,7 @@ class Identity:
         self._look, self._look_at_lifted = look, look_at_lifted
         self._threads = ThreadPoolExecutor(1, thread_name_prefix="identity")
         self._first = self._threads.submit(self._looked)
+        self._lock = threading.Lock()
         self._again = False
         self._found: Fault | None = None
         self.looks = 1
@@ -39,12 +41,13 @@ class Identity:
     def fault(self) -> Fault | None:
         """What the instruments say of the program, None if nothing. Waits for them. A run in which they saw no fault,
         or another one than the plain run, is repeated once: memory may have been short beside other runs."""
-        self._found = self._found or self._first.result()
-        if self._found is None and not self._again:
-            self._again = True
-            self.looks += 1
-            self._found = self._looked()
-        return self._found
+        with self._lock:
+            self._found = self._found or self._first.result()
+            if self._found is None and not self._again:
+                self._again = True
+                self.looks += 1
+                self._found = self._looked()
+            return self._found
 
     @property
     def known(self) -> Fault | None:

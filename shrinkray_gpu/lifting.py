@@ -4,9 +4,8 @@ A program may take a minute to come to its fault, and all that is done with it l
 fingerprints, the search) would take that minute again and again. So it runs once, cold, with its launches written down.
 The scripts made of them are judged, each in a process of its own, by the oracle bound to the Fault of that run, and on
 a device fault by the instruments (`identifying`): the first that shows the same fault is what everything else works on.
-If none does, the program runs a second time, with
-what its tensors hold written down too, and at last the whole list of its launches is tried. What that takes away tells
-which property the fault hangs on: the user is told.
+If none does, the program runs a second time, with what its tensors hold written down too, and at last the whole list of
+its launches is tried. What that takes away tells which property the fault hangs on: the user is told.
 """
 
 from __future__ import annotations
@@ -404,9 +403,11 @@ class _Lifting:
             for wave in waves:
                 self.tries[COLD] += len(wave)
                 answers = list(threads.map(judged, wave))
-                for text, (faults, seen) in zip(wave, answers):
-                    if faults and text not in self.failed and not self._slips(text, seen):
-                        return text, tuple(run for each, (_, run) in zip(wave, answers) if each == text and run)
+                for text in dict.fromkeys(wave):
+                    mine = [answer for each, answer in zip(wave, answers) if each == text]
+                    shown = [run for faults, run in mine if faults]
+                    if shown and not self._slips(text, shown[0]):
+                        return text, tuple(run for _, run in mine if run)
                     self.failed.add(text)
         return None
 

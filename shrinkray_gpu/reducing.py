@@ -420,7 +420,8 @@ def guards_of(
         standard=controls.standard(plan.gpu) if reference is not None and reference.fault.phase != "python" else (),
         # What the instruments add to a compiler's or Python's own words is nothing.
         examine=look if device and (plan.gpu or options.arch) else None,
-        known=known,
+        # Of a flaky fault one look may have seen nothing but the words.
+        known=known if known is not None and (known.instruction or judge.repeats is None) else None,
     )
 
 
