@@ -46,6 +46,8 @@ SERIAL = Way("each launch waits", environment={"CUDA_LAUNCH_BLOCKING": "1"})
 """Each launch waits for its end: then the one that faults is the one that raises."""
 PATIENT = 10.0
 """Seconds that a lifted script may take at least, after its imports, whatever the program took."""
+MORE = 5
+"""Runs more of the program in one file that ends well: of a fault in 70 % of all runs all six miss it once in 1,400."""
 OWN_WORDS = frozenset({"device", "compile", "launch"})
 """Phases of faults that a kernel has; any other is Python's, unless Triton was at work then."""
 LIBRARIES = frozenset({"torch", "triton", "numpy", *sys.stdlib_module_names})
@@ -340,16 +342,26 @@ class _Lifting:
             self.say(f"it needs a module beside it: {obstacle}")
         if not one.modules and self.given.command is None:
             return start
-        self.tries[COLD] += 1
-        run = self.given.cold().run(one.text, fresh=True)
-        if not whole(oracle, one.text, path.name, lambda _: run).faults:
+        runs = self._until_shown(one.text, oracle)
+        if not whole(oracle, one.text, path.name, lambda _: runs[-1]).faults:
             self.say(f"in one file with its modules ({_listed(one.modules)}) the program does not show the fault")
             return start
         data = f"; it reads {', '.join(map(str, one.data))}" if one.data else ""
         told = f"{start.told}; " if start.told else ""
         many = "1 module" if len(one.modules) == 1 else f"{len(one.modules)} modules"
         told += f"in one file with {many} of its own ({_listed(one.modules)}){data}"
-        return replace(start, program=start.program.with_text(one.text), lifted=True, seen=(run,), told=told)
+        return replace(start, program=start.program.with_text(one.text), lifted=True, seen=runs, told=told)
+
+    def _until_shown(self, text: str, oracle: Oracle) -> tuple[Run, ...]:
+        """Cold runs until one shows the fault. That of a flaky one may keep away by chance: one that ends well is
+        repeated."""
+        runs: list[Run] = []
+        while not runs or (len(runs) <= MORE and not runs[-1].trouble and Fault.of(runs[-1]) is None):
+            self.tries[COLD] += 1
+            runs.append(self.given.cold().run(text, fresh=True))
+            if whole(oracle, text, self.given.script.path.name, lambda _: runs[-1]).faults:
+                break
+        return tuple(runs)
 
     def _roots(self) -> list[Path]:
         """Where the modules of its own are: beside it, and what the user put on the path below the working folder."""
