@@ -141,7 +141,8 @@ def _parts_of_call(program: Program, node: cst.Call, modules: set[cst.Name]) -> 
     elif isinstance(node.func, cst.Call):
         yield (node.func,)
     for arg in node.args[:3]:
-        if arg.star != "**" and not (arg.keyword is not None and is_scalar(arg.value)) and not _no_operand(program, arg):
+        named = arg.star == "**" or arg.keyword is not None and is_scalar(arg.value)
+        if not named and not _no_operand(program, arg):
             yield (arg.value,)
     if isinstance(node.func, cst.Lambda):
         yield (node.func.body,)

@@ -4,13 +4,12 @@ import triton.language as tl
 
 
 @triton.jit
-def f(x):
-    d = tl.make_tensor_descriptor(x, [64, 64], [64, 1], [64, 64])
-    a = tl.zeros([64, 64], tl.int32)
-    for i in tl.range(2, warp_specialize=True):
-        a = tl.dot(d.load([0, i]), d.load([i, 0]), a, out_dtype=tl.int32)
-    tl.store(x + tl.arange(0, 64)[:, None] + tl.arange(0, 64), a)
+def kernel(a_ptr):
+    b = tl.make_tensor_descriptor(a_ptr, [1, 1], [1, 1], [64, 16])
+    acc = tl.zeros([64, 16], tl.int32)
+    for start in tl.range(2, warp_specialize=True):
+        acc = tl.dot(tl.zeros([64, 64], tl.int8), b.load([0, 0]), acc, out_dtype=tl.int32)
+    tl.store(a_ptr, tl.sum(acc))
 
 
-triton.set_allocator(lambda size, align, stream: torch.empty(size, device="cuda"))
-f[(1,)](torch.zeros(4096, dtype=torch.int8, device="cuda"))
+kernel[(1,)](torch.zeros(1, dtype=torch.int8, device="cuda"))

@@ -1,18 +1,17 @@
-import torch
 import triton
 import triton.language as tl
 
 
 @triton.jit
-def f(x):
-    a = tl.load(x)
-    b = 0
-    for i in tl.range(2, flatten=True):
-        for j in range(2):
-            a = tl.load(x)
-        a += b
-        b = a
-    tl.store(x, a)
+def kernel(carry):
+    total = carry
+    x = 0
+    for y in tl.range(2, flatten=True):
+        for slot in range(2):
+            total = slot
+        tl.device_print("", x)
+        total += x
+        x = total
 
 
-f[(1,)](torch.zeros(1, dtype=torch.int32, device="cuda"))
+kernel[(1,)](0)

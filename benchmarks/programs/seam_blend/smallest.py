@@ -1,15 +1,14 @@
-import torch
 import triton
 import triton.language as tl
 
 
 @triton.jit
-def f(x):
-    for i in tl.range(2, flatten=True):
-        a = 0
-        for j in range(2):
-            a = j
-        tl.store(x, a)
+def kernel():
+    for tile in tl.range(2, flatten=True):
+        norm = 0
+        for tap in range(2):
+            norm = tap
+        tl.device_print("", norm)
 
 
-f[(1,)](torch.zeros(1, device="cuda"))
+kernel[(1,)]()

@@ -1,12 +1,11 @@
 import triton
-import triton.language as tl
 
 
 @triton.jit
-def f():
+def kernel():
     count = 0
-    for i in range(2):
-        count += 1.0
+    for start in range(1):
+        count = 0.0
 
 
-f[(1,)]()
+kernel[(1,)]()
