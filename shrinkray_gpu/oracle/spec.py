@@ -15,6 +15,7 @@ from ..errors import UsageError
 from ..runner import ways
 from ..runner.twins import again, echo
 from . import cuda_errors, sanitizer
+from .builds import BuildSays
 from .compiled import CodeHas, CompileSays, StaticFault
 from .differs import KINDS, Differs, Nondeterministic
 from .endings import Exits, Raised, Signalled, TimesOut
@@ -28,6 +29,8 @@ RAISED_ONLY = ("out of resource",)
 """Words of Triton's that tell of a refused launch, as the driver's non-sticky errors do: seen only by exception."""
 REPETITIONS = 3
 """Runs of `nondeterministic`, in all."""
+BUILD = "build"
+"""In `Oracle.wants`: what builds say."""
 CODE_STAGES = ("ttir", "ttgir", "llir", "ptx", "sass")
 
 
@@ -180,6 +183,10 @@ def _compile(spec: str, argument: str, _: Path) -> Oracle:
     return CompileSays(spec=spec, pattern=_pattern(spec, argument))
 
 
+def _build(spec: str, argument: str, _: Path) -> Oracle:
+    return BuildSays(spec=spec, pattern=_pattern(spec, argument), wants=frozenset({BUILD}))
+
+
 def _code(spec: str, argument: str, _: Path) -> Oracle:
     stage = spec.partition(":")[0]
     absent = argument.startswith("!")
@@ -272,6 +279,13 @@ FORMS: tuple[Form, ...] = (
         "raised or printed while Triton compiles a kernel",
         "compile:Unknown modifier",
         _compile,
+    ),
+    Form(
+        "build:",
+        "build:REGEX",
+        "said (warnings, too) by nvcc when the program builds CUDA C++; without a GPU (--arch) it is compiled only",
+        "build:cannot perform wmma load or store on local memory",
+        _build,
     ),
     *(
         Form(

@@ -39,6 +39,18 @@ class Compile:
 
 
 @dataclass(frozen=True)
+class Build:
+    """One build of CUDA C++ that the script asked for (or an earlier candidate with the same source had)."""
+
+    name: str
+    printed: str = ""
+    """What the compiler wrote: warnings, errors, statistics of ptxas."""
+    failed: bool = False
+    code: str = ""
+    """Digest of what came out: the same for sources that compile to the same."""
+
+
+@dataclass(frozen=True)
 class Launch:
     """One kernel launch that the host code asked for."""
 
@@ -93,6 +105,7 @@ class Run:
     """Sticky CUDA error that the driver reported when asked after the script (716: misaligned address)."""
     compiles: tuple[Compile, ...] = ()
     launches: tuple[Launch, ...] = ()
+    builds: tuple[Build, ...] = ()
     values: Mapping[int, str] = field(default_factory=dict)
     """For a watched run: source text of the one simple value that a watched expression took."""
     captured: Mapping[str, Any] | None = None
@@ -129,6 +142,7 @@ class Run:
         d["launches"] = tuple(
             Launch(**{**x, "grid": tuple(x["grid"]), "args": tuple(x.get("args", ()))}) for x in d.get("launches", ())
         )
+        d["builds"] = tuple(Build(**each) for each in d.get("builds", ()))
         d["values"] = {int(k): v for k, v in d.get("values", {}).items()}
         for name in ("children", "records", "compared"):
             d[name] = tuple(d.get(name, ()))

@@ -275,6 +275,12 @@ class _Lane:
             from . import watchdog as guardian
 
             watchdog = guardian.begin(self.link, log)
+        built = None
+        if watching and self.setup["writable"]:
+            from . import builds
+
+            built = builds.Builds(self.setup["writable"][0], arch)
+            built.watch()
         arguments = (request["source"], request["path"], request["argv"])
         if arch:
             from . import vgpu
@@ -296,6 +302,7 @@ class _Lane:
             "virtual": bool(arch),
             "compiles": log.compiles if log else [],
             "launches": log.launches if log else [],
+            "builds": built.seen if built else [],
             "values": saw.found(),
             "captured": camera.end() if camera else None,
             "turned": counts,

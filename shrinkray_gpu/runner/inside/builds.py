@@ -1,0 +1,285 @@
+"""Watches a script build CUDA C++: `load_inline`, `load`, `_compile_kernel`, CuPy's raw kernels. Standard library only.
+
+Each source is compiled once, whatever the number of candidates that hold it: the outcome is kept on disk under the
+digest of the source without layout, flags and compiler, so that an edit of the host never builds again. Without a GPU
+`nvcc -cubin` does it, against headers that stand in for torch's (a second instead of half a minute) and, where these
+do not do, against torch's own; what the script gets answers every call, and launches nothing. On a GPU the real builder
+does it, in a folder of that name, with its words kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from typing import Any, Dict, Iterator, List, Optional, Sequence
+
+from . import arrival
+
+HEADERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "headers")
+SECONDS = 240
+IMPLICIT = "#include <torch/types.h>\n#include <cuda.h>\n#include <cuda_runtime.h>\n"
+_NOT_FOR_CUBIN = re.compile(r"(-gencode.*|-arch.*|--generate-code.*|-code.*|-shared|-fPIC|-c|--compile)\Z")
+_SETTLED = re.compile(r"\s+")
+
+
+class Builds:
+    """The builds of one candidate, as plain dicts with the fields of `run.Build`."""
+
+    def __init__(self, folder: str, arch: Optional[int]) -> None:
+        self.folder, self.arch = os.path.join(folder, "builds"), arch
+        self.seen: List[Dict[str, Any]] = []
+
+    def watch(self) -> None:
+        arrival.when_imported("torch.utils.cpp_extension", self._torch_extension)
+        arrival.when_imported("torch.cuda", self._torch_kernel)
+        if self.arch is not None:
+            arrival.when_imported("cupy", self._cupy)
+
+    # What each library calls a build
+
+    def _torch_extension(self) -> None:
+        module: Any = sys.modules["torch.utils.cpp_extension"]
+        load, load_inline = _plain(module.load), _plain(module.load_inline)
+
+        def inline(name: Any, cpp_sources: Any, cuda_sources: Any = None, *rest: Any, **options: Any) -> Any:
+            if rest:  # by name they are the same in every release
+                names = load_inline.__code__.co_varnames[3 : load_inline.__code__.co_argcount]
+                options.update(zip(names, rest))
+            if self.arch is None:
+                kept = (cpp_sources, cuda_sources, options)
+                return self._built(load_inline, name, kept, cpp_sources, cuda_sources, **options)
+            text = "\n".join(_listed(cuda_sources))
+            if text.strip():
+                head = "" if options.get("no_implicit_headers") else IMPLICIT
+                self._compiled(str(name), head + text, options.get("extra_cuda_cflags"), options)
+            return StandIn()
+
+        def files(name: Any, sources: Any, *rest: Any, **options: Any) -> Any:
+            if rest:
+                names = load.__code__.co_varnames[2 : load.__code__.co_argcount]
+                options.update(zip(names, rest))
+            texts = [_read(path) for path in _listed(sources)]
+            if self.arch is None:
+                return self._built(load, name, (texts, options), sources, **options)
+            for path, text in zip(_listed(sources), texts):
+                if path.endswith((".cu", ".cuh")):
+                    folder = os.path.dirname(os.path.abspath(path))
+                    options["extra_include_paths"] = [*_listed(options.get("extra_include_paths")), folder]
+                    self._compiled(str(name), text, options.get("extra_cuda_cflags"), options)
+            return StandIn()
+
+        inline._plain, files._plain = load_inline, load  # type: ignore[attr-defined]
+        module.load_inline, module.load = inline, files
+
+    def _torch_kernel(self) -> None:
+        module: Any = sys.modules["torch.cuda"]
+        if self.arch is None or not hasattr(module, "_compile_kernel"):
+            return
+
+        def kernel(kernel_source: str, kernel_name: str, *rest: Any, **options: Any) -> Any:
+            self._compiled(kernel_name, kernel_source, options.get("nvcc_options"), options)
+            return StandIn()
+
+        module._compile_kernel = kernel
+
+    def _cupy(self) -> None:
+        module: Any = sys.modules["cupy"]
+
+        def raw_kernel(code: str, name: str, options: Sequence[str] = (), **others: Any) -> Any:
+            self._compiled(name, code, options, {})
+            return StandIn()
+
+        def raw_module(*, code: str = "", options: Sequence[str] = (), **others: Any) -> Any:
+            self._compiled("module", code, options, {})
+            return StandIn()
+
+        module.RawKernel, module.RawModule = raw_kernel, raw_module
+
+    # Building
+
+    def _built(self, build: Any, name: Any, what: Any, *args: Any, **options: Any) -> Any:
+        """By the real builder, once for all candidates that ask for the same."""
+        digest = hashlib.sha256(_SETTLED.sub(" ", repr((build.__name__, what))).encode("utf-8", "replace")).hexdigest()
+        own = "shrink_%s" % digest[:16]
+        place = os.path.join(self.folder, own)
+        os.makedirs(place, exist_ok=True)
+        # A kept build is imported as it is; the builder would ask ninja, which costs a second.
+        with _locked(place + ".lock"):
+            known = _recalled(place)
+            library = os.path.join(place, own + ".so")
+            if known is not None and not known["failed"] and os.path.exists(library):
+                self.seen.append(dict(known, name=str(name)))
+                module: Any = sys.modules["torch.utils.cpp_extension"]
+                return module._import_module_from_library(own, place, options.get("is_python_module", True))
+            if known is not None and known["failed"]:
+                self.seen.append(dict(known, name=str(name)))
+                raise RuntimeError("Error building extension %r: %s" % (str(name), known["printed"]))
+            options = dict(options, build_directory=place, verbose=True)
+            failure: Optional[BaseException] = None
+            made = None
+            with _heard() as heard:
+                try:
+                    made = build(own, *args, **options)
+                except BaseException as error:
+                    failure = error
+            printed = heard.text + ("" if failure is None else str(failure))
+            self._keep(place, str(name), printed, failure is not None, hashlib.sha256(printed.encode()).hexdigest())
+            if failure is not None:
+                raise failure
+            return made
+
+    def _compiled(self, name: str, text: str, flags: Any, options: Dict[str, Any]) -> None:
+        """By `nvcc -cubin`; a build that fails raises what torch raises."""
+        arch = "sm_%d%s" % (self.arch or 0, "a" if self.arch in (90, 100, 103, 120) and "_90a" in repr(options) else "")
+        wanted = [flag for flag in map(str, _listed(flags)) if not _NOT_FOR_CUBIN.match(flag)]
+        paths = ["-I%s" % path for path in _listed(options.get("extra_include_paths"))]
+        command = [_nvcc(), "-cubin", "-arch=" + arch, "-std=c++17", "-Xptxas", "-v", *wanted, *paths]
+        digest = hashlib.sha256("\0".join([*command, text]).encode("utf-8", "replace")).hexdigest()
+        place = os.path.join(self.folder, digest[:24])
+        with _locked(place + ".lock"):
+            known = _recalled(place)
+            if known is None:
+                os.makedirs(place, exist_ok=True)
+                known = self._compile(place, name, text, command)
+            else:
+                self.seen.append(dict(known, name=name))
+        if known["failed"]:
+            raise RuntimeError("Error building extension %r: %s" % (name, known["printed"]))
+
+    def _compile(self, place: str, name: str, text: str, command: List[str]) -> Dict[str, Any]:
+        source, target = os.path.join(place, "cuda.cu"), os.path.join(place, "cuda.cubin")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(text)
+        printed, failed = "", True
+        for headers in self._headers(text):
+            done = subprocess.run(
+                [*command, *("-I" + path for path in headers), "-o", target, source],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=SECONDS,
+            )
+            printed, failed = done.stdout.decode("utf-8", "replace"), done.returncode != 0
+            if not failed or "torch" not in text:
+                break
+        code = b""
+        if not failed:
+            with open(target, "rb") as binary:
+                code = binary.read()
+        return self._keep(place, name, printed, failed, hashlib.sha256(code).hexdigest())
+
+    def _headers(self, text: str) -> Iterator[List[str]]:
+        """Those that stand in; torch's own only where the reduction has seen these not to do for its original."""
+        with contextlib.suppress(OSError):
+            os.makedirs(self.folder, exist_ok=True)
+        own = os.path.join(self.folder, "torch-headers")
+        if os.path.exists(own):
+            module: Any = sys.modules.get("torch.utils.cpp_extension")
+            yield list(module.include_paths("cuda")) if module is not None else []
+            return
+        yield [HEADERS]
+
+    def _keep(self, place: str, name: str, printed: str, failed: bool, code: str) -> Dict[str, Any]:
+        known = {"name": name, "printed": printed[-65536:], "failed": failed, "code": code}
+        with open(place + ".new", "w", encoding="utf-8") as file:
+            json.dump(known, file)
+        os.replace(place + ".new", os.path.join(place, "outcome.json"))
+        self.seen.append(dict(known))
+        return known
+
+
+class StandIn:
+    """A built module or kernel where nothing is launched: every call gives its first tensor's like, or nothing."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return StandIn()
+
+    def __getitem__(self, key: Any) -> Any:
+        return StandIn()
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        torch: Any = sys.modules.get("torch")
+        for value in args:
+            if torch is not None and isinstance(value, torch.Tensor):
+                return torch.empty_like(value)
+        return None
+
+
+def _plain(function: Any) -> Any:
+    return getattr(function, "_plain", function)
+
+
+def _listed(value: Any) -> List[Any]:
+    if value is None:
+        return []
+    return [value] if isinstance(value, (str, os.PathLike)) else list(value)
+
+
+def _read(path: Any) -> str:
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def _recalled(place: str) -> Optional[Dict[str, Any]]:
+    try:
+        with open(os.path.join(place, "outcome.json"), encoding="utf-8") as file:
+            known: Dict[str, Any] = json.load(file)
+            return known
+    except (OSError, ValueError):
+        return None
+
+
+def _nvcc() -> str:
+    for home in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"):
+        if home and os.access(os.path.join(home, "bin", "nvcc"), os.X_OK):
+            return os.path.join(home, "bin", "nvcc")
+    found = shutil.which("nvcc")
+    if found is None:
+        raise RuntimeError("CUDA C++ cannot be compiled here: there is no nvcc on PATH, in CUDA_HOME or /usr/local/cuda")
+    return found
+
+
+@contextlib.contextmanager
+def _locked(path: str) -> Iterator[None]:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+class _Heard:
+    text = ""
+
+
+@contextlib.contextmanager
+def _heard() -> Iterator[_Heard]:
+    """What is written to file descriptors 1 and 2 meanwhile; it is passed on afterwards."""
+    heard = _Heard()
+    with tempfile.TemporaryFile() as file:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        kept = [os.dup(1), os.dup(2)]
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+        try:
+            yield heard
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            for number, old in zip((1, 2), kept):
+                os.dup2(old, number)
+                os.close(old)
+            file.seek(0)
+            data = file.read()
+            heard.text = data.decode("utf-8", "replace")
+            os.write(2, data[-65536:])
