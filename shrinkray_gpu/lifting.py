@@ -169,7 +169,12 @@ def _may_be_lifted(given: Given) -> bool:
         return False
     # Outputs that are compared, sanitizers' records and hangs need runs of their own kind, `script:` none of ours.
     return chosen is None or not (
-        chosen.twins or "build" in chosen.wants or chosen.sanitizer or chosen.alone or chosen.limit is not None or not chosen.needs_run
+        chosen.twins
+        or "build" in chosen.wants
+        or chosen.sanitizer
+        or chosen.alone
+        or chosen.limit is not None
+        or not chosen.needs_run
     )
 
 

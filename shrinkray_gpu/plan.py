@@ -31,6 +31,8 @@ from shrinkray_gpu.runner.run import Run
 
 FLOOR = 3.0
 """Seconds that any candidate may take, however fast the original is."""
+BUILDING = 120.0
+"""Seconds more where the original builds CUDA C++: its own lane run found that build made already."""
 PATIENCE = 300.0
 """Seconds that the original may take when no --timeout is given."""
 CONTEXT_BYTES = 600 << 20
@@ -256,7 +258,7 @@ def make(
         except _StepDown as reason:
             pool, dry = _closed(pool, dry)
             return _rated(replace(plan, why=str(reason)), source, flaky=reason.flaky)
-        pool.seconds = own or timeout or max(FLOOR, 4 * plan.warm_seconds)
+        pool.seconds = own or timeout or max(FLOOR, 4 * plan.warm_seconds) + (BUILDING if reference.builds else 0.0)
         if gpu and mode != "fork":
             pool.limit(_lanes(pool, jobs))
             plan = _reusing(plan, source)

@@ -82,8 +82,9 @@ def _clamped(integers: list[cst.Integer]) -> Iterator[Edit]:
     for limit in CLAMPS:
         larger = [node for node in integers if node.evaluated_value > limit]
         if len(larger) > 1:
-            yield Edit(f"numbers above {limit} to it", tuple(Replace(node, (str(limit),)) for node in larger),
-                       level=JOINT)
+            yield Edit(
+                f"numbers above {limit} to it", tuple(Replace(node, (str(limit),)) for node in larger), level=JOINT
+            )
 
 
 def _equal(program: Program, integers: list[cst.Integer], floor: int) -> Iterator[Edit]:

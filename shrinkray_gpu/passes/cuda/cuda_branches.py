@@ -25,8 +25,8 @@ def find(program: Program) -> Iterator[Edit]:
             level = depth(node)
             where = f"at line {source.line(node)}"
             if node.kind == "if_statement":
-                for arm in _arms(node):
-                    yield source.put(f"resolve if {where}", node, arm, level=level)
+                for taken in _arms(node):
+                    yield source.put(f"resolve if {where}", node, taken, level=level)
             elif node.kind in _LOOPS:
                 yield from _once(source, node, level)
             elif node.kind == "switch_statement":
@@ -76,9 +76,7 @@ def _flattened(source: Source, node: Node, level: int) -> Iterator[Edit]:
         return
     inside = tuple(each for each in node.children if each.kind not in ("{", "}"))
     names = {source.of(name) for each in inside for name in declared(source, each)}
-    taken = {
-        source.of(name) for each in statements(parent) if each is not node for name in declared(source, each)
-    }
+    taken = {source.of(name) for each in statements(parent) if each is not node for name in declared(source, each)}
     if not names & taken:
         yield source.put(f"open block at line {source.line(node)}", node, inside, level=level)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from shrinkray_gpu.passes.cuda.source import Source
 from shrinkray_gpu.reduction.edit import Edit
@@ -26,14 +27,17 @@ def find(program: Program) -> Iterator[Edit]:
         tree = _by_lines(literal.source)
         if tree is None:
             continue
-        lines = replace(literal, grammar=lambda _, tree=tree: tree)
-        source = Source(lines)
+        source = Source(replace(literal, grammar=partial(_known, tree)))
         for node in tree.nodes("conditional"):
             level = sum(1 for up in node.above() if up.kind == "conditional")
             where = f"at line {source.line(node)}"
             for branch in [each for each in node.children if each.kind == "branch"]:
                 yield source.put(f"resolve conditional {where}", node, branch, level=level)
             yield source.put(f"remove conditional {where}", node, "", level=level)
+
+
+def _known(tree: Tree, _: str) -> Tree:
+    return tree
 
 
 def _by_lines(text: str) -> Tree | None:
@@ -54,8 +58,8 @@ def _by_lines(text: str) -> Tree | None:
             if here.kind != "branch":
                 return None
             here.last = at
+            assert here.parent is not None
             outer = here.parent
-            assert outer is not None
             if word == "endif":
                 outer.last = end
                 assert outer.parent is not None

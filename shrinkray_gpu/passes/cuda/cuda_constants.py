@@ -93,9 +93,7 @@ def _variable(source: Source, declaration: Node, node: Node) -> Iterator[Edit]:
     if declaration.field == "initializer":
         return
     changes = [Put(use, (value,)) for use in uses]
-    yield source.edit(
-        f"inline variable {source.of(name)}", Drop(node), *changes, level=depth(declaration), weight=4
-    )
+    yield source.edit(f"inline variable {source.of(name)}", Drop(node), *changes, level=depth(declaration), weight=4)
 
 
 def _written(source: Source, use: Node) -> bool:

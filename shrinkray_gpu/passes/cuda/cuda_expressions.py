@@ -24,9 +24,20 @@ _PARTS = {
     "subscript_expression": ("argument",),
 }
 _ZEROED = frozenset({*_PARTS, "call_expression", "conditional_expression", "identifier", "qualified_identifier"})
-_VALUES = frozenset({"argument_list", "init_declarator", "assignment_expression", "binary_expression",
-                     "subscript_argument_list", "return_statement", "condition_clause", "kernel_call_syntax",
-                     "initializer_list", "parenthesized_expression"})
+_VALUES = frozenset(
+    {
+        "argument_list",
+        "init_declarator",
+        "assignment_expression",
+        "binary_expression",
+        "subscript_argument_list",
+        "return_statement",
+        "condition_clause",
+        "kernel_call_syntax",
+        "initializer_list",
+        "parenthesized_expression",
+    }
+)
 """Places where a zero may stand."""
 _KEPT = frozenset({"__global__", "__device__", "__shared__", "__constant__", "extern"})
 
@@ -43,7 +54,8 @@ def find(program: Program) -> Iterator[Edit]:
                 if not any(each.kind == "kernel_call_syntax" for each in node.children):
                     for part in given.members:
                         yield source.put(f"argument of call {where}", node, part, level=level)
-            if node.kind == "parenthesized_expression" and len(node.members) == 1:
+            needed = node.parent is not None and node.parent.kind in ("do_statement", "while_statement", "if_statement")
+            if node.kind == "parenthesized_expression" and len(node.members) == 1 and not needed:
                 yield source.put(f"open parentheses {where}", node, node.members[0], level=level)
             if node.kind in _ZEROED and _stands_for_a_value(source, node):
                 yield source.put(f"zero for {node.kind} {where}", node, "0", level=level)

@@ -60,15 +60,13 @@ def _of(source: Source, node: Node) -> Iterator[Edit]:
     inside = statements(body)
     returns = [each for each in body.walk() if each.kind == "return_statement"]
     if not returns and user.kind == "expression_statement" and user.members == [call]:
-        yield source.edit(
-            what, Drop(item), Put(user, ("{\n", *declarations, body, "\n}")), *puts, weight=weight
-        )
+        yield source.edit(what, Drop(item), Put(user, ("{\n", *declarations, body, "\n}")), *puts, weight=weight)
         if not declarations:
             yield source.edit(what, Drop(item), Put(user, (body,)), *puts, weight=weight)
     elif len(returns) == 1 and inside and inside[-1] is returns[0] and returns[0].members:
         value = returns[0].members[0]
         before = tuple(inside[:-1])
-        changes = [Drop(item), Put(call, (value,)), *puts]
+        changes: list[Drop | Put] = [Drop(item), Put(call, (value,)), *puts]
         if before or declarations:
             changes.append(Put(user, (*declarations, before, "\n", user)))
         yield source.edit(what, *changes, weight=weight)

@@ -32,8 +32,8 @@ def find(program: Program) -> Iterator[Edit]:
             value = number(text)
             if value is None:
                 if _FLOAT.match(text) and text not in ("0.0f", "1.0f", "0.0", "1.0", "0.f", "1.f"):
-                    for smaller in ("1.0f", "0.0f"):
-                        singles.append(source.put(f"number {text} to {smaller}", node, smaller, level=2))
+                    for plain in ("1.0f", "0.0f"):
+                        singles.append(source.put(f"number {text} to {plain}", node, plain, level=2))
                 continue
             places[value].append((source, node))
             for smaller_value in offers(value):

@@ -46,7 +46,6 @@ def _of_function(program: Program, everything: list[Source], source: Source, nod
         return
     called = source.of(name)
     for index, parameter in enumerate(listed.members):
-        inner = declarator_name(parameter)
         if parameter.kind not in ("parameter_declaration", "optional_parameter_declaration"):
             continue
         declared = parameter.child("declarator")
@@ -86,7 +85,6 @@ def _of_function(program: Program, everything: list[Source], source: Source, nod
         users = {user for use in uses if (user := statement_of(use)) is not None}
         dropped = [Within(source.literal, Drop(user)) for user in users]
         yield Edit(f"{what} with its uses", (*changes, *dropped), level=1, weight=weight + source.weight(users))
-        _ = inner
 
 
 def _arguments(use: Node) -> Node | None:

@@ -40,7 +40,9 @@ def _of_block(source: Source, block: Node) -> Iterator[Edit]:
     inside = statements(block)
     level = depth(block)
     if len(inside) > 1:
-        yield source.drop(f"empty the block of {len(inside)} statements at line {source.line(inside[0])}", inside, level)
+        yield source.drop(
+            f"empty the block of {len(inside)} statements at line {source.line(inside[0])}", inside, level
+        )
     scope = _scope(block)
     for node in inside:
         if node.kind == ";":

@@ -140,7 +140,9 @@ def declarator_name(node: Node) -> Node | None:
     while node.kind not in NAMES:
         inner = node.child("declarator")
         if inner is None:
-            inner = next((each for each in node.members if each.kind.endswith("declarator") or each.kind in NAMES), None)
+            inner = next(
+                (each for each in node.members if each.kind.endswith("declarator") or each.kind in NAMES), None
+            )
         if inner is None:
             return None
         node = inner

@@ -18,11 +18,9 @@ from shrinkray_gpu.reduction.layout import Layout
 from shrinkray_gpu.reduction.native.change import NativeChange
 from shrinkray_gpu.reduction.native.code import is_code
 from shrinkray_gpu.reduction.native.tree import Tree, parse
-from shrinkray_gpu.reduction.native.writer import Piece, write
+from shrinkray_gpu.reduction.native.writer import write
 
-_ESCAPE = re.compile(
-    r"\\(?:\n|[0-7]{1,3}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[^}]*\}|.)", re.DOTALL
-)
+_ESCAPE = re.compile(r"\\(?:\n|[0-7]{1,3}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[^}]*\}|.)", re.DOTALL)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +123,8 @@ def _formatted(node: cst.FormattedString, layout: Layout) -> Literal | None:
         return None
     written = layout.text[begin:end]
     quote, raw = node.end, "r" in node.prefix.lower()
-    source, places = "", []
+    source = ""
+    places: list[int] = []
     for number, part in enumerate(node.parts):
         first, last = (place - begin for place in layout.outer[part])
         if isinstance(part, cst.FormattedStringText):

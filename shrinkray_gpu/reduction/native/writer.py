@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from shrinkray_gpu.reduction.native.change import Drop, NativeChange, Part, Put
+from shrinkray_gpu.reduction.native.change import Drop, NativeChange, Part
 from shrinkray_gpu.reduction.native.tree import Node, Tree
 
 Piece: TypeAlias = "str | tuple[int, int]"
@@ -26,7 +26,9 @@ LISTS = frozenset(
     "subscript_argument_list kernel_call_syntax field_initializer_list launch_bounds".split()
 )
 """Nodes whose members have commas between them."""
-BODIES = frozenset({"for_statement", "while_statement", "do_statement", "if_statement", "else_clause", "for_range_loop"})
+BODIES = frozenset(
+    {"for_statement", "while_statement", "do_statement", "if_statement", "else_clause", "for_range_loop"}
+)
 """Nodes with a statement that must stay one: `;` is the least."""
 WITH_PARENT = frozenset({"template_declaration", "linkage_specification", "friend_declaration"})
 """Nodes that go with what they are about."""

@@ -245,7 +245,7 @@ def _nvcc() -> str:
             return os.path.join(home, "bin", "nvcc")
     found = shutil.which("nvcc")
     if found is None:
-        raise RuntimeError("CUDA C++ cannot be compiled here: there is no nvcc on PATH, in CUDA_HOME or /usr/local/cuda")
+        raise RuntimeError("CUDA C++ cannot be compiled here: no nvcc on PATH, in CUDA_HOME or /usr/local/cuda")
     return found
 
 
