@@ -47,7 +47,12 @@ def verify(text: str, output: Path, plan: planning.Plan, options: Options, runs:
                     options.python,
                     output,
                     options.argv,
-                    environment={**os.environ, **options.environment, "TRITON_CACHE_DIR": cache},
+                    environment={
+                        **os.environ,
+                        **options.environment,
+                        "TRITON_CACHE_DIR": cache,
+                        "TORCH_EXTENSIONS_DIR": cache,
+                    },
                     cwd=script.cwd,
                     seconds=options.timeout or plan.pool.seconds + (planning.IMPORTS if plan.oracle.limit else START),
                 )

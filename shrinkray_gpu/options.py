@@ -64,6 +64,9 @@ class Options:
     """Of the whole reduction, where the fault is a flaky one."""
 
 
+SITE = Path(__file__).parent / "runner" / "inside" / "site"
+"""A `sitecustomize` that watches builds in any process of the user's interpreter."""
+
 Say = Callable[[str], None]
 
 
@@ -181,6 +184,7 @@ def setup_of(path: Path, folder: Path, options: Options) -> Setup:
         **options.environment,
         "TRITON_CACHE_DIR": str(caches / "triton"),
         "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
+        "TORCH_EXTENSIONS_DIR": str(caches / "extensions"),
         "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # is_available() in the worker must not start CUDA before the fork
     }
     cwd = options.cwd or Path.cwd()
@@ -193,6 +197,20 @@ def setup_of(path: Path, folder: Path, options: Options) -> Setup:
         writable=(str(caches),),
         arch=options.arch,
     )
+
+
+def building(program: Program, setup: Setup) -> Setup:
+    """The same, with builds of CUDA C++ kept by whatever process makes them: those under an instrument are plain ones,
+    and would build each candidate by torch's headers. On the virtual GPU the worker does this itself."""
+    if setup.arch is not None or "cpp_extension" not in program.text:
+        return setup
+    named = setup.environment.get("PYTHONPATH", "")
+    environment = {
+        **setup.environment,
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(SITE), named])),
+        "SHRINKRAY_GPU_CACHE": setup.writable[0],
+    }
+    return replace(setup, environment=environment)
 
 
 def devices_of(setup: Setup) -> tuple[str, ...]:

@@ -34,6 +34,7 @@ from shrinkray_gpu.options import (
     settings_of,
     setup_of,
 )
+from shrinkray_gpu.options import building as building
 from shrinkray_gpu.options import called as called
 from shrinkray_gpu.options import places as places
 from shrinkray_gpu.oracle import Fault, Oracle
@@ -80,7 +81,7 @@ def reduce(
     chosen, options = chosen_oracle(options)
     named = controls.chosen(options.controls, options.control_environment, options.control_patches, program)
     check_asked(named, chosen, options)
-    given = _given(path, program, options, chosen, setup_of(path, folder, options), say)
+    given = _given(path, program, options, chosen, building(program, setup_of(path, folder, options)), say)
     width = max(6, min(32, 3 * given.jobs))
     with Journal.open(
         folder,

@@ -34,6 +34,7 @@ for stage in "$@"; do
     instruments) what="tests tests/gpu/test_explain.py tests/gpu/test_hang.py tests/gpu/test_knobs.py" ;;
     differs) what="tests tests/gpu/test_differs.py -n 2" ;;
     corpus) what="tests tests/gpu/test_corpus.py" ;;
+    cuda) what="tests tests/gpu/test_cuda.py" ;;
     replay) what="python3 -m shrinkray_gpu replay corpus" ;;
     guards) what="python3 benchmarks/guards.py corpus/tma_misaligned/failing.py --oracle misaligned\ address --json $OUT/guards.json" ;;
     *) echo "no stage is called $name" >&2 && exit 2 ;;

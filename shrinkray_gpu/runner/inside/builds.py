@@ -25,6 +25,8 @@ from . import arrival
 
 HEADERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "headers")
 SECONDS = 240
+SWITCH = "SHRINKRAY_GPU_BUILDS"
+"""In the environment, `torch`: build extensions as torch does, and never against the stand-in."""
 IMPLICIT = "#include <torch/types.h>\n#include <cuda.h>\n#include <cuda_runtime.h>\n"
 _NOT_FOR_CUBIN = re.compile(r"(-gencode.*|-arch.*|--generate-code.*|-code.*|-shared|-fPIC|-c|--compile)\Z")
 _SETTLED = re.compile(r"\s+")
@@ -54,6 +56,9 @@ class Builds:
                 names = load_inline.__code__.co_varnames[3 : load_inline.__code__.co_argcount]
                 options.update(zip(names, rest))
             if self.arch is None:
+                made = self._light(str(name), _listed(cpp_sources), _listed(cuda_sources), options)
+                if made is not None:
+                    return made
                 kept = (cpp_sources, cuda_sources, options)
                 return self._built(load_inline, name, kept, cpp_sources, cuda_sources, **options)
             text = "\n".join(_listed(cuda_sources))
@@ -136,12 +141,52 @@ class Builds:
                 raise failure
             return made
 
+    def _light(self, name: str, cpp: List[str], cuda: List[str], options: Dict[str, Any]) -> Any:
+        """As a plain library, against headers that stand in for torch's; None where these do not do."""
+        if os.environ.get(SWITCH) == "torch" or not options.get("is_python_module", True):
+            return None
+        from . import light
+
+        functions = options.get("functions") or []
+        names = [functions] if isinstance(functions, str) else list(functions)
+        text = "\n".join([IMPLICIT, *cuda, *cpp, light.exports(names)])
+        flags = [str(flag) for flag in _listed(options.get("extra_cuda_cflags"))]
+        if not any(re.match("-gencode|-arch|--generate-code", flag) for flag in flags):
+            torch: Any = sys.modules["torch"]
+            major, minor = torch.cuda.get_device_capability() if torch.cuda.is_available() else (9, 0)
+            flags.append("-arch=sm_%d%d" % (major, minor))
+        paths = ["-I%s" % path for path in _listed(options.get("extra_include_paths"))]
+        shared = ["-shared", "-Xcompiler", "-fPIC", "-std=c++17", "-I" + HEADERS, *_common_flags(), *flags, *paths]
+        command = [_nvcc(), *shared, *map(str, _listed(options.get("extra_ldflags")))]
+        digest = hashlib.sha256("\0".join([*command, text]).encode("utf-8", "replace")).hexdigest()
+        place = os.path.join(self.folder, "l" + digest[:24])
+        library = os.path.join(place, "light.so")
+        with _locked(place + ".lock"):
+            known = _recalled(place)
+            if known is None:
+                os.makedirs(place, exist_ok=True)
+                known = self._compile(place, name, text, command, target=library)
+            else:
+                self.seen.append(dict(known, name=name))
+        if known["failed"]:
+            if not os.path.exists(os.path.join(self.folder, "light")):  # it has never done: the stand-in is to blame
+                self.seen.pop()
+                return None
+            raise RuntimeError("Error building extension %r: %s" % (name, known["printed"]))
+        try:
+            made = light.Module(library)
+        except OSError:
+            self.seen.pop()
+            return None
+        open(os.path.join(self.folder, "light"), "a").close()
+        return made
+
     def _compiled(self, name: str, text: str, flags: Any, options: Dict[str, Any]) -> None:
         """By `nvcc -cubin`; a build that fails raises what torch raises."""
         arch = "sm_%d%s" % (self.arch or 0, "a" if self.arch in (90, 100, 103, 120) and "_90a" in repr(options) else "")
         wanted = [flag for flag in map(str, _listed(flags)) if not _NOT_FOR_CUBIN.match(flag)]
         paths = ["-I%s" % path for path in _listed(options.get("extra_include_paths"))]
-        command = [_nvcc(), "-cubin", "-arch=" + arch, "-std=c++17", "-Xptxas", "-v", *wanted, *paths]
+        command = [_nvcc(), "-cubin", "-arch=" + arch, "-std=c++17", "-Xptxas", "-v", *_common_flags(), *wanted, *paths]
         digest = hashlib.sha256("\0".join([*command, text]).encode("utf-8", "replace")).hexdigest()
         place = os.path.join(self.folder, digest[:24])
         with _locked(place + ".lock"):
@@ -154,8 +199,8 @@ class Builds:
         if known["failed"]:
             raise RuntimeError("Error building extension %r: %s" % (name, known["printed"]))
 
-    def _compile(self, place: str, name: str, text: str, command: List[str]) -> Dict[str, Any]:
-        source, target = os.path.join(place, "cuda.cu"), os.path.join(place, "cuda.cubin")
+    def _compile(self, place: str, name: str, text: str, command: List[str], *, target: str = "") -> Dict[str, Any]:
+        source, target = os.path.join(place, "cuda.cu"), target or os.path.join(place, "cuda.cubin")
         with open(source, "w", encoding="utf-8") as file:
             file.write(text)
         printed, failed = "", True
@@ -213,6 +258,12 @@ class StandIn:
             if torch is not None and isinstance(value, torch.Tensor):
                 return torch.empty_like(value)
         return None
+
+
+def _common_flags() -> List[str]:
+    """What torch gives nvcc for every extension."""
+    module: Any = sys.modules.get("torch.utils.cpp_extension")
+    return list(getattr(module, "COMMON_NVCC_FLAGS", ()))
 
 
 def _plain(function: Any) -> Any:

@@ -1,42 +1,65 @@
-// Stands in for torch's headers where a source is only compiled, so that nvcc needs a second instead of half a minute:
-// what bindings of kernels say, well typed enough to compile, and nothing behind it.
+// Stands in for torch's headers, which cost nvcc half a minute: what bindings of kernels say, in a second. A tensor is
+// what it is on the way to a kernel, a pointer with sizes; new ones are made by Python (shrink::made). What is declared
+// and not defined here does not link on a GPU: then torch's own headers do the work. See light.py.
 #pragma once
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
-struct CUstream_holder {
-  cudaStream_t stream() const;
-  operator cudaStream_t() const;
+namespace shrink {
+struct Raw {
+  void* data;
+  int64_t key, dim, dtype, cuda;
+  int64_t sizes[8], strides[8];
 };
+struct Value {
+  int64_t kind;  // 0 nothing, 1 whole number, 2 number, 3 tensor
+  int64_t whole;
+  double number;
+  Raw tensor;
+};
+using Make = void (*)(Raw*, double fill);  // NaN: leave it as it is
+inline Make& make() {
+  static Make made = nullptr;
+  return made;
+}
+}  // namespace shrink
 
 namespace c10 {
-struct Half {};
-struct BFloat16 {};
-enum class ScalarType { Byte, Char, Short, Int, Long, Half, Float, Double, Bool, BFloat16 };
+struct Half { uint16_t x; };
+struct BFloat16 { uint16_t x; };
+enum class ScalarType : int64_t { Byte, Char, Short, Int, Long, Half, Float, Double, Bool = 11, BFloat16 = 15 };
 enum class DeviceType { CPU, CUDA };
 struct Device {
-  bool is_cuda() const;
-  int index() const;
-  bool operator==(const Device&) const;
-  bool operator!=(const Device&) const;
+  bool cuda;
+  bool is_cuda() const { return cuda; }
+  int index() const { return 0; }
+  bool operator==(const Device& other) const { return cuda == other.cuda; }
+  bool operator!=(const Device& other) const { return cuda != other.cuda; }
 };
 template <class T> struct ArrayRef {
-  ArrayRef(std::initializer_list<T>);
-  template <class U> ArrayRef(const U&);
-  int64_t size() const;
-  T operator[](int64_t) const;
+  std::vector<T> items;
+  ArrayRef(std::initializer_list<T> given) : items(given) {}
+  ArrayRef(const std::vector<T>& given) : items(given) {}
+  size_t size() const { return items.size(); }
+  T operator[](int64_t at) const { return items[at < 0 ? at + items.size() : at]; }
+  auto begin() const { return items.begin(); }
+  auto end() const { return items.end(); }
 };
-template <class T> struct optional_ {
-  bool has_value() const;
-  T value() const;
+struct Stream {
+  cudaStream_t stream() const { return nullptr; }
+  operator cudaStream_t() const { return nullptr; }
 };
 namespace cuda {
-CUstream_holder getCurrentCUDAStream(int = 0);
-struct CUDAGuard { template <class... A> CUDAGuard(A&&...); };
-struct OptionalCUDAGuard { template <class... A> OptionalCUDAGuard(A&&...); };
+inline Stream getCurrentCUDAStream(int = 0) { return {}; }
+struct CUDAGuard { template <class... A> CUDAGuard(A&&...) {} };
+struct OptionalCUDAGuard { template <class... A> OptionalCUDAGuard(A&&...) {} };
 }  // namespace cuda
 }  // namespace c10
 
@@ -45,86 +68,214 @@ using c10::BFloat16;
 using c10::Half;
 using c10::ScalarType;
 using IntArrayRef = c10::ArrayRef<int64_t>;
-struct TensorOptions {
-  template <class... A> TensorOptions dtype(A&&...) const;
-  template <class... A> TensorOptions device(A&&...) const;
-  template <class... A> TensorOptions requires_grad(A&&...) const;
-};
-struct Scalar { template <class T> Scalar(T); };
-struct Tensor {
-  Tensor();
-  template <class T> T* data_ptr() const;
-  template <class T> const T* const_data_ptr() const;
-  template <class T> T* mutable_data_ptr() const;
-  void* data_ptr() const;
-  const void* const_data_ptr() const;
-  void* mutable_data_ptr() const;
-  int64_t size(int64_t) const;
-  int64_t stride(int64_t) const;
-  int64_t dim() const;
-  int64_t numel() const;
-  int64_t element_size() const;
-  IntArrayRef sizes() const;
-  IntArrayRef strides() const;
-  ScalarType scalar_type() const;
-  ScalarType dtype() const;
-  c10::Device device() const;
-  int get_device() const;
-  TensorOptions options() const;
-  bool is_cuda() const;
-  bool is_contiguous() const;
-  bool defined() const;
-  Tensor contiguous() const;
-  Tensor clone() const;
-  template <class T> T item() const;
-  template <class... A> Tensor to(A&&...) const;
-  template <class... A> Tensor view(A&&...) const;
-  Tensor view(IntArrayRef) const;
-  Tensor reshape(IntArrayRef) const;
-  template <class... A> Tensor transpose(A&&...) const;
-  Tensor zero_();
-  template <class T> Tensor fill_(T);
-};
 constexpr ScalarType kHalf = ScalarType::Half, kFloat = ScalarType::Float, kInt = ScalarType::Int;
 constexpr ScalarType kLong = ScalarType::Long, kBFloat16 = ScalarType::BFloat16, kDouble = ScalarType::Double;
 constexpr ScalarType kBool = ScalarType::Bool, kByte = ScalarType::Byte, kChar = ScalarType::Char;
-constexpr ScalarType kFloat16 = ScalarType::Half, kFloat32 = ScalarType::Float, kInt32 = ScalarType::Int;
-constexpr ScalarType kInt64 = ScalarType::Long;
+constexpr ScalarType kFloat16 = kHalf, kFloat32 = kFloat, kInt32 = kInt, kInt64 = kLong, kUInt8 = kByte;
 constexpr c10::DeviceType kCUDA = c10::DeviceType::CUDA, kCPU = c10::DeviceType::CPU;
-template <class... A> Tensor empty_like(A&&...);
-template <class... A> Tensor zeros_like(A&&...);
-template <class... A> Tensor ones_like(A&&...);
-template <class... A> Tensor empty(IntArrayRef, A&&...);
-template <class... A> Tensor zeros(IntArrayRef, A&&...);
-template <class... A> Tensor ones(IntArrayRef, A&&...);
-template <class T, class... A> Tensor full(IntArrayRef, T, A&&...);
-namespace cuda { using c10::cuda::CUDAGuard; using c10::cuda::getCurrentCUDAStream; using c10::cuda::OptionalCUDAGuard; }
+
+struct TensorOptions {
+  int64_t type = int64_t(ScalarType::Float), on = 0;
+  TensorOptions() {}
+  TensorOptions(ScalarType given) : type(int64_t(given)) {}
+  TensorOptions(c10::DeviceType given) : on(given == c10::DeviceType::CUDA) {}
+  TensorOptions dtype(ScalarType given) const { auto made = *this; made.type = int64_t(given); return made; }
+  TensorOptions device(c10::DeviceType given) const {
+    auto made = *this; made.on = given == c10::DeviceType::CUDA; return made;
+  }
+  TensorOptions device(c10::DeviceType given, int) const { return device(given); }
+  TensorOptions device(c10::Device given) const { auto made = *this; made.on = given.cuda; return made; }
+  TensorOptions requires_grad(bool) const { return *this; }
+};
+
+struct Tensor {
+  shrink::Raw raw{};
+  template <class T> T* data_ptr() const { return static_cast<T*>(raw.data); }
+  template <class T> const T* const_data_ptr() const { return static_cast<const T*>(raw.data); }
+  template <class T> T* mutable_data_ptr() const { return static_cast<T*>(raw.data); }
+  void* data_ptr() const { return raw.data; }
+  const void* const_data_ptr() const { return raw.data; }
+  void* mutable_data_ptr() const { return raw.data; }
+  int64_t size(int64_t at) const { return raw.sizes[at < 0 ? at + raw.dim : at]; }
+  int64_t stride(int64_t at) const { return raw.strides[at < 0 ? at + raw.dim : at]; }
+  int64_t dim() const { return raw.dim; }
+  int64_t numel() const {
+    int64_t all = 1;
+    for (int64_t at = 0; at < raw.dim; ++at) all *= raw.sizes[at];
+    return all;
+  }
+  int64_t element_size() const {
+    constexpr int64_t bytes[] = {1, 1, 2, 4, 8, 2, 4, 8, 0, 0, 0, 1, 0, 0, 0, 2};
+    return bytes[raw.dtype & 15];
+  }
+  IntArrayRef sizes() const { return std::vector<int64_t>(raw.sizes, raw.sizes + raw.dim); }
+  IntArrayRef strides() const { return std::vector<int64_t>(raw.strides, raw.strides + raw.dim); }
+  ScalarType scalar_type() const { return ScalarType(raw.dtype); }
+  ScalarType dtype() const { return ScalarType(raw.dtype); }
+  c10::Device device() const { return {raw.cuda != 0}; }
+  int get_device() const { return 0; }
+  bool is_cuda() const { return raw.cuda != 0; }
+  bool defined() const { return raw.data != nullptr; }
+  TensorOptions options() const {
+    TensorOptions made;
+    made.type = raw.dtype, made.on = raw.cuda;
+    return made;
+  }
+  bool is_contiguous() const {
+    int64_t step = 1;
+    for (int64_t at = raw.dim; at-- > 0; step *= raw.sizes[at])
+      if (raw.sizes[at] != 1 && raw.strides[at] != step) return false;
+    return true;
+  }
+  Tensor contiguous() const {
+    if (!is_contiguous()) throw std::runtime_error("the stand-in for torch copies no tensors");
+    return *this;
+  }
+  Tensor clone() const;
+  template <class T> T item() const;
+  template <class... A> Tensor to(A&&...) const;
+  template <class... A> Tensor transpose(A&&...) const;
+  Tensor view(IntArrayRef) const;
+  Tensor reshape(IntArrayRef) const;
+  Tensor zero_() const;
+};
+
+inline Tensor made(const IntArrayRef& sizes, const TensorOptions& options, double fill) {
+  Tensor out;
+  out.raw.dim = sizes.size(), out.raw.dtype = options.type, out.raw.cuda = options.on;
+  for (size_t at = 0; at < sizes.size(); ++at) out.raw.sizes[at] = sizes[at];
+  shrink::make()(&out.raw, fill);
+  return out;
+}
+#define SHRINK_FACTORY(name, fill)                                                                                 \
+  inline Tensor name(IntArrayRef sizes, TensorOptions options = {}) { return made(sizes, options, fill); }          \
+  inline Tensor name##_like(const Tensor& like) { return made(like.sizes(), like.options(), fill); }                \
+  inline Tensor name##_like(const Tensor& like, TensorOptions options) { return made(like.sizes(), options, fill); }
+SHRINK_FACTORY(empty, __builtin_nan(""))
+SHRINK_FACTORY(zeros, 0.0)
+SHRINK_FACTORY(ones, 1.0)
+inline Tensor full(IntArrayRef sizes, double fill, TensorOptions options = {}) { return made(sizes, options, fill); }
+namespace cuda {
+using c10::cuda::CUDAGuard;
+using c10::cuda::getCurrentCUDAStream;
+using c10::cuda::OptionalCUDAGuard;
+}  // namespace cuda
 }  // namespace at
 
 namespace torch {
 using namespace at;
 using c10::Device;
-template <class... A> TensorOptions dtype(A&&...);
-template <class... A> TensorOptions device(A&&...);
+inline TensorOptions dtype(ScalarType given) { return TensorOptions(given); }
+inline TensorOptions device(c10::DeviceType given) { return TensorOptions(given); }
 }  // namespace torch
 
-#define TORCH_CHECK(...) ((void)0)
-#define AT_ASSERTM(...) ((void)0)
-#define AT_CUDA_CHECK(...) ((void)(__VA_ARGS__))
-#define C10_CUDA_CHECK(...) ((void)(__VA_ARGS__))
-#define C10_CUDA_KERNEL_LAUNCH_CHECK() ((void)cudaGetLastError())
+namespace shrink {
+template <class T> T taken(const Value& given) {
+  using Bare = std::decay_t<T>;
+  if constexpr (std::is_same_v<Bare, at::Tensor>) {
+    if (given.kind != 3) throw std::runtime_error("a tensor is wanted");
+    static thread_local std::vector<at::Tensor*> kept;  // a reference parameter must outlive the call
+    kept.push_back(new at::Tensor{given.tensor});
+    return static_cast<T>(*kept.back());
+  } else {
+    static_assert(std::is_arithmetic_v<Bare>, "no such parameter here");
+    if (given.kind != 1 && given.kind != 2) throw std::runtime_error("a number is wanted");
+    return given.kind == 1 ? static_cast<Bare>(given.whole) : static_cast<Bare>(given.number);
+  }
+}
+template <class T> void given(Value* out, const T& value) {
+  if constexpr (std::is_same_v<T, at::Tensor>) {
+    out->kind = 3, out->tensor = value.raw;
+  } else if constexpr (std::is_integral_v<T>) {
+    out->kind = 1, out->whole = value;
+  } else if constexpr (std::is_floating_point_v<T>) {
+    out->kind = 2, out->number = value;
+  }
+}
+template <class R, class... A, size_t... I>
+void call(R (*function)(A...), const Value* values, Value* out, std::index_sequence<I...>) {
+  if constexpr (std::is_void_v<R>) {
+    function(taken<A>(values[I])...);
+  } else {
+    given(out, function(taken<A>(values[I])...));
+  }
+}
+struct Entry {
+  const char* name;
+  void (*function)();
+  void (*run)(void (*)(), const Value*, Value*);
+  size_t parameters;
+  Entry* next;
+  static Entry*& first() {
+    static Entry* entry = nullptr;
+    return entry;
+  }
+  template <class R, class... A>
+  Entry(const char* name_, R (*function_)(A...))
+      : name(name_), function(reinterpret_cast<void (*)()>(function_)), parameters(sizeof...(A)), next(first()) {
+    run = [](void (*plain)(), const Value* values, Value* out) {
+      call(reinterpret_cast<R (*)(A...)>(plain), values, out, std::index_sequence_for<A...>{});
+    };
+    first() = this;
+  }
+};
+}  // namespace shrink
+
+extern "C" inline __attribute__((used, visibility("default"))) void shrink_use(shrink::Make make) {
+  shrink::make() = make;
+}
+extern "C" inline __attribute__((used, visibility("default"))) int shrink_call(
+    const char* name, const shrink::Value* values, int64_t count, shrink::Value* out, char* error, int64_t room) {
+  for (auto* entry = shrink::Entry::first(); entry != nullptr; entry = entry->next) {
+    if (std::strcmp(entry->name, name) != 0) continue;
+    try {
+      if (entry->parameters != size_t(count)) throw std::runtime_error("incompatible function arguments");
+      entry->run(entry->function, values, out);
+      return 0;
+    } catch (const std::exception& failure) {
+      std::strncpy(error, failure.what(), room - 1);
+      return 1;
+    }
+  }
+  return 2;
+}
+#define SHRINK_JOIN_(a, b) a##b
+#define SHRINK_JOIN(a, b) SHRINK_JOIN_(a, b)
+#define SHRINK_EXPORT(name) static shrink::Entry SHRINK_JOIN(shrink_entry_, __COUNTER__)(#name, &name)
+
+#define TORCH_CHECK(condition, ...) \
+  do { if (!(condition)) throw std::runtime_error("check failed: " #condition); } while (0)
+#define AT_ASSERTM TORCH_CHECK
+#define C10_CUDA_CHECK(...)                                                                      \
+  do {                                                                                           \
+    const cudaError_t shrink_error = (__VA_ARGS__);                                              \
+    if (shrink_error != cudaSuccess)                                                             \
+      throw std::runtime_error(std::string("CUDA error: ") + cudaGetErrorString(shrink_error));  \
+  } while (0)
+#define AT_CUDA_CHECK C10_CUDA_CHECK
+#define C10_CUDA_KERNEL_LAUNCH_CHECK() C10_CUDA_CHECK(cudaGetLastError())
 
 namespace pybind11 {
-struct module_ {
-  template <class... A> module_& def(A&&...);
-  const char*& doc();
-};
 struct arg {
-  arg(const char*);
-  template <class T> arg operator=(T&&) const;
+  arg(const char*) {}
+};
+struct module_ {
+  template <class R, class... A, class... Rest> module_& def(const char* name, R (*function)(A...), Rest&&...) {
+    new shrink::Entry(name, function);
+    return *this;
+  }
+  const char*& doc() {
+    static const char* text = "";
+    return text;
+  }
 };
 }  // namespace pybind11
 namespace py = pybind11;
-#define SHRINK_JOIN_(a, b) a##b
-#define SHRINK_JOIN(a, b) SHRINK_JOIN_(a, b)
-#define PYBIND11_MODULE(name, var) static void SHRINK_JOIN(shrink_module_, __LINE__)(pybind11::module_ & var)
+#define PYBIND11_MODULE(name, var)                                                    \
+  static void shrink_module(pybind11::module_& var);                                  \
+  static const bool shrink_module_made = [] {                                         \
+    pybind11::module_ made;                                                           \
+    shrink_module(made);                                                              \
+    return true;                                                                      \
+  }();                                                                                \
+  static void shrink_module([[maybe_unused]] pybind11::module_& var)
