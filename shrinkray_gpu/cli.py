@@ -341,6 +341,8 @@ def _tell(result: Result, file: Path, command: Command | None) -> None:
         click.echo(f"  rate of {name}: {rate}")
     if result.guarded:
         click.echo(f"  {result.guarded}")
+    for name, used in result.ptxas.items():
+        click.echo(f"  ptxas, {name}: {used or 'nothing told'}")
     for other in result.others[:TOLD]:
         click.echo(f"  met on the way: {other}")
     if len(result.others) > TOLD:

@@ -13,7 +13,7 @@ from pathlib import Path
 from shrinkray_gpu import __version__, lift, lifting, perturbing, resulting
 from shrinkray_gpu import plan as planning
 from shrinkray_gpu.errors import FinalCheckFailed, UsageError
-from shrinkray_gpu.evidence import controls, examine, guarded
+from shrinkray_gpu.evidence import controls, examine, guarded, ptxas
 from shrinkray_gpu.evidence.finds import Finds
 from shrinkray_gpu.evidence.versions import versions
 from shrinkray_gpu.final import final_runs, sound, verify
@@ -113,6 +113,9 @@ def reduce(
                 best = reduction.verified.text
                 verified = verify(best, output, plan, options, runs)
             evidence = guards.evidence(best) if guards else None
+            used = {"original": ptxas.told(plan.reference.builds)} if plan.reference.builds else {}
+            if used:
+                used["repro"] = ptxas.told(plan.pool.cold(best).builds)
             ended = time.monotonic()
         finally:
             ready.close()
@@ -140,6 +143,7 @@ def reduce(
         others=tuple(told(find) for find in finds.found),
         guarded=guarded.report(program, program.with_text(best)),
         slips=reduction.slips + len(reduction.drifts),
+        ptxas=used,
         rates=rates_of(plan.rate, verified, runs),
         **evidence_of(evidence, reduction, guards=options.guards),
     )

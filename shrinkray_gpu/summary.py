@@ -57,6 +57,8 @@ class Result:
     """Whether masks, bounds and initialised inputs are in place."""
     slips: int = 0
     """Accepted steps that a control refuted, and drifts that a fingerprint did."""
+    ptxas: Mapping[str, str] = field(default_factory=dict)
+    """What ptxas says of the CUDA C++ kernels: `original` and `repro`; empty where there are none."""
     rates: Mapping[str, str] = field(default_factory=dict)
     """Of a flaky fault: how often the original and the repro show it, with intervals."""
 

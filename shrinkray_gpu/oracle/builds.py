@@ -17,18 +17,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class BuildSays(Oracle):
-    """A build's words match. How the script goes on is no part of the question, but a build that succeeded in the
-    original must succeed: a program that does not compile warns of anything."""
+    """A build's words match. A build that succeeded in the original must succeed, since a program that does not compile
+    warns of anything; and a script that ended well must end well, or the repro is one that dies of a NameError."""
 
     pattern: re.Pattern[str]
     failed: bool | None = None
     """Whether the original's build failed; None before calibration."""
+    well: bool = False
+    """Whether the original's script went to its end."""
 
     def found(self, run: Run) -> Verdict:
         for build in run.builds:
             if self.failed is not None and build.failed != self.failed:
                 continue
             if match := self.pattern.search(build.printed):
+                if self.well and run.failure is not None:
+                    return lacks(f"building {build.name} says it, but then the script dies of {run.failure.type}")
                 begin = build.printed.rfind("\n", 0, match.start()) + 1
                 return shows(f"building {build.name}: {speech.clipped(build.printed[begin:])}")
         broken = next((build for build in run.builds if build.failed), None)
@@ -40,7 +44,11 @@ class BuildSays(Oracle):
 
     def calibrated(self, reference: Run) -> BuildSays:
         fitting = [build.failed for build in reference.builds if self.pattern.search(build.printed)]
-        return super().calibrated(reference)._with(failed=all(fitting) if fitting else None)
+        return (
+            super()
+            .calibrated(reference)
+            ._with(failed=all(fitting) if fitting else None, well=reference.failure is None)
+        )
 
     def binds(self, fault: Fault) -> bool:
         return False  # the script may go on, and die of something else later

@@ -156,7 +156,18 @@ class Builds:
             major, minor = torch.cuda.get_device_capability() if torch.cuda.is_available() else (9, 0)
             flags.append("-arch=sm_%d%d" % (major, minor))
         paths = ["-I%s" % path for path in _listed(options.get("extra_include_paths"))]
-        shared = ["-shared", "-Xcompiler", "-fPIC", "-std=c++17", "-I" + HEADERS, *_common_flags(), *flags, *paths]
+        shared = [
+            "-shared",
+            "-Xptxas",
+            "-v",
+            "-Xcompiler",
+            "-fPIC",
+            "-std=c++17",
+            "-I" + HEADERS,
+            *_common_flags(),
+            *flags,
+            *paths,
+        ]
         command = [_nvcc(), *shared, *map(str, _listed(options.get("extra_ldflags")))]
         digest = hashlib.sha256("\0".join([*command, text]).encode("utf-8", "replace")).hexdigest()
         place = os.path.join(self.folder, "l" + digest[:24])

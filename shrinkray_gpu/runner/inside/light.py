@@ -102,7 +102,7 @@ class Module:
             raw.sizes[at], raw.strides[at] = size, stride
 
     def _made(self, pointer: Any, fill: float) -> None:
-        """A new tensor, as the source asks for it. An exception cannot pass through C++: it is raised after the call."""
+        """A new tensor, as the source asks for it. What is raised here cannot pass through C++: it is raised after."""
         torch: Any = sys.modules["torch"]
         raw = pointer.contents
         try:
