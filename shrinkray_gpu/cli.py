@@ -202,6 +202,7 @@ def main(file: Path | None, args: tuple[str, ...], module: str | None, **given: 
     """
     if given["list_passes"]:
         click.echo(f"{'lift':16} The launch that faults, alone: the first trial, before all passes.")
+        click.echo(f"{'embed':16} Sources in files that torch loads (.cu, .cpp): part of the script from the start.")
         for one in PASSES:
             click.echo(f"{one.name:16} {one.why}")
         return
@@ -256,7 +257,7 @@ def main(file: Path | None, args: tuple[str, ...], module: str | None, **given: 
 
 
 def _options(args: tuple[str, ...], given: dict[str, Any]) -> Options:
-    known = ["lift", *(one.name for one in PASSES)]
+    known = ["lift", "embed", *(one.name for one in PASSES)]
     for name in given["skip_pass"]:
         if name not in known:
             raise UsageError(f"--skip-pass {name}: no such pass. There are {', '.join(known)}")

@@ -17,6 +17,7 @@ from shrinkray_gpu import plan as planning
 from shrinkray_gpu.commands import Command
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.controls import Control
+from shrinkray_gpu.lift.embed import embedded
 from shrinkray_gpu.oracle import Oracle, all_of, parse
 from shrinkray_gpu.oracle.same import same_fault
 from shrinkray_gpu.reduction.program import Program, read_program
@@ -86,7 +87,8 @@ def called(path: Path, options: Options) -> str:
 def program_of(path: Path, options: Options) -> Program:
     """The script; of a command its driver, which is no file."""
     if options.command is None:
-        return read_program(path)
+        program = read_program(path)
+        return program if "embed" in options.skip else embedded(program, path, options.cwd or Path.cwd()).program
     if options.control_patches:
         raise UsageError("--control-patch changes FILE, and -m names none: patch a script instead")
     return options.command.program

@@ -35,7 +35,7 @@ __device__ void multiply(const half* row, const half* tile, float* out) {
 #ifdef USE_WMMA
   wmma::load_matrix_sync(a, row, TILE);
 #endif
-  out[0] = a.x[0];
+  out[0] = __half2float(a.x[0]);
 }
 
 __global__ void product(const half* x, const half* y, float* out, int n) {
