@@ -160,7 +160,9 @@ def open_lanes(
             name = "virtual" if setup.arch else "fork"
             pool = Pool(script, forking, mode=name, jobs=jobs, seconds=cold.seconds, devices=devices, extra=cold.extra)
             lanes = replace(lanes, warm=pool, started=lanes.starter.submit(pool.start, source))
-        arch = gpus.capability() if gpu and mode is None else None
+        # Under compute-sanitizer each try is a process of its own: what does not even compile must not get there.
+        sanitized = oracle is not None and bool(oracle.sanitizer) and "cpp_extension" in source
+        arch = gpus.capability() if gpu and (mode is None or sanitized) else None
         if arch:
             virtual = replace(forking, arch=arch, warm=False, reuse=False)
             dry = Pool(replace(script, asserts=False), virtual, mode="virtual", jobs=jobs, seconds=cold.seconds)
@@ -244,7 +246,11 @@ def make(
             pool, dry = _closed(pool, dry)
             return _rated(replace(plan, why="the oracle runs the program itself"), source)
         if pool is None or started is None:
-            return _rated(plan, source)
+            plan = _rated(plan, source)
+            if dry is not None and dry_started is not None:
+                dry_started.result()
+                plan = _gated(plan, dry, source)
+            return plan
         report = started.result()
         plan = replace(plan, versions=report["versions"])
         touched, spoilt = gpu and bool(report["touched"]), gpu and bool(report["spoilt"])
@@ -463,6 +469,16 @@ def _lanes(pool: Pool, jobs: int) -> int:
     if not free:
         return jobs
     return max(1, min(jobs, int(0.45 * free / (pool.peak + CONTEXT_BYTES))))  # each lane has a spare coming up
+
+
+def _gated(plan: Plan, dry: Pool, source: str) -> Plan:
+    """Builds of CUDA C++ alone, on the virtual GPU, before the real run: for a program that does get through them."""
+    run = dry.run(source)
+    if run.trouble or run.timed_out or run.failure is not None or not run.builds:
+        dry.close()
+        return plan
+    dry.seconds = max(FLOOR, 4 * run.seconds) + BUILDING
+    return replace(plan, dry=dry, notes=(*plan.notes, "candidates that do not compile are not run"))
 
 
 def _with_dry(plan: Plan, dry: Pool, source: str) -> Plan:

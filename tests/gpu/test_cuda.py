@@ -22,7 +22,7 @@ pytestmark = [
 
 ROOT = Path(__file__).parents[2]
 OUT = Path(os.environ.get("OUT", "build/gpu")).absolute()
-SECONDS = {"wmma_local_memory": 200, "fa_intermittent_misaligned": 130}
+SECONDS = {"wmma_local_memory": 240, "fa_intermittent_misaligned": 130}
 
 
 def reduced(name: str, folder: Path, *options: str, argv: tuple[str, ...] = ()) -> None:
