@@ -55,6 +55,7 @@ class Builds:
             if rest:  # by name they are the same in every release
                 names = load_inline.__code__.co_varnames[3 : load_inline.__code__.co_argcount]
                 options.update(zip(names, rest))
+            _check(name, cpp_sources, cuda_sources, options.get("functions"))
             if self.arch is None:
                 made = self._light(str(name), _listed(cpp_sources), _listed(cuda_sources), options)
                 if made is not None:
@@ -275,6 +276,19 @@ def _common_flags() -> List[str]:
     """What torch gives nvcc for every extension."""
     module: Any = sys.modules.get("torch.utils.cpp_extension")
     return list(getattr(module, "COMMON_NVCC_FLAGS", ()))
+
+
+def _check(name: Any, cpp: Any, cuda: Any, functions: Any) -> None:
+    """What torch would stumble over, and a compiler of the kernels alone would not see."""
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ValueError("an extension is a module: %r is no name of one" % (name,))
+    for text in (*_listed(cpp), *_listed(cuda)):
+        if not isinstance(text, str):
+            raise TypeError("sources are texts, not %s" % type(text).__name__)
+    declared = " ".join(_listed(cpp))
+    for function in _listed(functions):
+        if not re.search(r"\b%s\b" % re.escape(function), declared):
+            raise RuntimeError("Error building extension %r: cpp_sources declare no %s" % (name, function))
 
 
 def _plain(function: Any) -> Any:
