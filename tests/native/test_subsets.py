@@ -47,3 +47,11 @@ def test_any_subset_parses(way: str, each: object) -> None:
         assert errors(after) == 0, ([edit.what for edit in subset], text)
         made += text != program.text and bool(effective(program, subset))
     assert made > len(chosen) // 2
+
+
+@pytest.mark.parametrize("way", SCRIPTS)
+def test_layout_is_free(way: str) -> None:
+    program = Program.from_text(SCRIPTS[way].replace("#include <cuda_fp16.h>", "#include <cuda_fp16.h> // a note"))
+    (layout,) = [each for each in PASSES if each.name == "cuda_layout"]
+    after = render(program, list(layout.find(program)))
+    assert after.key == program.key and "a note" not in after.text

@@ -84,7 +84,9 @@ class _Writer:
 
     def pieces(self) -> list[Piece]:
         out: list[Piece] = []
-        for piece in self._inside(self.tree.root, 0, len(self.text)):
+        root = self.tree.root
+        whole = self._emit(root) if root in self.put else self._inside(root, 0, len(self.text))
+        for piece in whole:
             if piece == "" or (isinstance(piece, tuple) and piece[0] >= piece[1]):
                 continue
             if out and _NAME_LIKE.match(self._end(out[-1])) and _NAME_LIKE.match(self._start(piece)):
