@@ -31,7 +31,8 @@ from tests.e2e.flaky import ORACLE, SCRIPT, SHORT, lay_out  # noqa: E402
 def reduced(folder: Path, chance: float, text: str, options: argparse.Namespace, seed: int) -> dict[str, Any]:
     path = lay_out(folder, chance, text)
     started = time.monotonic()
-    chosen = Options(oracle=(ORACLE,), cwd=folder, jobs=options.jobs, seed=seed, confidence=options.confidence)
+    given = {"jobs": options.jobs, "seed": seed, "confidence": options.confidence}
+    chosen = Options(oracle=(ORACLE,), cwd=folder, report=False, **given)
     result = reduce(path, chosen)
     tries, seconds = sum(result.tries.values()), time.monotonic() - started
     return {"text": result.text, "tokens": result.after[1], "tries": tries, "seconds": round(seconds, 1)}

@@ -35,7 +35,12 @@ def main() -> None:
     for name, guards in (("guarded", True), ("unguarded", False)):
         with tempfile.TemporaryDirectory() as folder:
             options = Options(
-                oracle=tuple(given.oracle), arch=arch, jobs=given.jobs, guards=guards, output=Path(folder, "repro.py")
+                oracle=tuple(given.oracle),
+                arch=arch,
+                jobs=given.jobs,
+                guards=guards,
+                output=Path(folder, "repro.py"),
+                report=False,
             )
             result = reduce(given.file, options, say=lambda text: print("   ", text))
         figures[name] = {

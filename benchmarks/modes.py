@@ -164,6 +164,7 @@ def reduction(mode: str, args: argparse.Namespace, folder: Path, seconds: float)
         restart=True,
         final_runs=args.final_runs,
         mode=None if mode in ("all", "virtual") else mode,
+        report=False,
     )
     said: list[str] = []
     started = time.monotonic()

@@ -35,6 +35,9 @@ _OTHERS = {
     "explain": ("shrinkray_gpu.cli_explain", "explain"),
     "replay": ("shrinkray_gpu.cli_replay", "replay_command"),
     "corpus": ("shrinkray_gpu.cli_corpus", "corpus"),
+    "ir": ("shrinkray_gpu.cli_ir", "ir"),
+    "sweep": ("shrinkray_gpu.cli_sweep", "sweep_command"),
+    "report": ("shrinkray_gpu.cli_report", "report_command"),
 }
 """Commands beside the main one, and where they are."""
 
@@ -182,6 +185,11 @@ class _Command(cli_words.Command):
     help="Of the whole reduction, for a fault that shows in some runs only.",
 )
 @click.option("--no-guards", is_flag=True, help="The oracle alone decides: no controls, no fingerprints. To compare.")
+@click.option("--no-credit", is_flag=True, hidden=True, help="Each accepted step takes a run of its own. To compare.")
+@click.option("--no-ahead", is_flag=True, hidden=True, help="Lanes idle where nothing is asked. To compare.")
+@click.option("--no-report", is_flag=True, help="Leave out ISSUE.md, report.html and the runs that they need.")
+@click.option("--zip", "zipped", is_flag=True, help="Put ISSUE.md and all that belongs to it into one archive too.")
+@click.option("--gpu-price", type=float, metavar="P", help="Of an hour of GPU: ISSUE.md says what the reduction cost.")
 @click.option("--mode", type=click.Choice(["fork", "cold"]), help="Force a running mode, for comparison.")
 @click.option("--quiet", is_flag=True, help="No progress bar; only the result.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else.")
@@ -196,6 +204,8 @@ def main(file: Path | None, args: tuple[str, ...], module: str | None, **given: 
     A FILE ending in .ndjson or .ndjson.gz is a trace by tritonparse: its --launch N becomes a script and is reduced.
 
     `shrink explain FILE` reduces nothing: it runs FILE and tells all that the instruments say of its fault.
+
+    `shrink report FOLDER` makes ISSUE.md, artifacts/ and report.html of an earlier reduction anew.
 
     Exit codes: 0 reduced, 2 usage, 3 did not reproduce, 4 final check failed (the best verified program is still
     written), 130 interrupted (the best so far is written; --resume goes on).
@@ -290,7 +300,12 @@ def _options(args: tuple[str, ...], given: dict[str, Any]) -> Options:
         control_environment=given["control_env"],
         control_patches=given["control_patch"],
         guards=not given["no_guards"],
+        credit=not given["no_credit"],
+        ahead=not given["no_ahead"],
         confidence=given["confidence"],
+        report=not given["no_report"],
+        zipped=given["zipped"],
+        gpu_price=given["gpu_price"],
     )
 
 
@@ -344,11 +359,16 @@ def _tell(result: Result, file: Path, command: Command | None) -> None:
         click.echo(f"  {result.guarded}")
     for name, used in result.ptxas.items():
         click.echo(f"  ptxas, {name}: {used or 'nothing told'}")
+    if result.passed_over:
+        click.echo(f"  passed over, since it shows the fault in lanes but not in each clean run: {result.passed_over}")
     for other in result.others[:TOLD]:
         click.echo(f"  met on the way: {other}")
     if len(result.others) > TOLD:
         click.echo(f"  and {len(result.others) - TOLD} more other faults in the same folder")
     click.echo(f"  saved: {result.output}")
+    if result.attachment:
+        beside = "" if result.attachment.endswith(".zip") else ", and artifacts/ and report.html beside it"
+        click.echo(f"  to attach: {result.attachment}{beside}")
     click.echo(f"  shows the fault: {result.command}")
     if result.ended != "done":
         click.echo("  go on with: the same command and --resume")

@@ -9,10 +9,11 @@ from typing import Any
 
 import click
 
+from shrinkray_gpu.cases import matrix as tabulated
 from shrinkray_gpu.cases.adding import add as add_case
 from shrinkray_gpu.cases.case import Case, cases
 from shrinkray_gpu.cli_words import fail
-from shrinkray_gpu.errors import ShrinkError
+from shrinkray_gpu.errors import ShrinkError, UsageError
 from shrinkray_gpu.runner.interpreter import found
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -83,6 +84,23 @@ def show(case: str, corpus: Path) -> None:
     click.echo(_shown(chosen))
     click.echo()
     click.echo(chosen.repro.read_text(encoding="utf-8"), nl=False)
+
+
+@corpus.command(context_settings=_SETTINGS)
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--into", "text", type=click.Path(path_type=Path, dir_okay=False), help=f"Below {tabulated.MARK} there.")
+def matrix(files: tuple[Path, ...], text: Path | None) -> None:
+    """Cases by environments in Markdown, from FILES that shrink replay --json printed."""
+    table = tabulated.markdown(files)
+    if text is None:
+        click.echo(table, nl=False)
+        return
+    try:
+        text.write_text(tabulated.into(text.read_text(encoding="utf-8"), table), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{text}: {error.strerror}") from error
+    except UsageError as error:
+        raise UsageError(f"{text}: {error}") from error
 
 
 def _shown(case: Case) -> str:

@@ -16,7 +16,7 @@ from shrinkray_gpu.bisecting import bisect
 from shrinkray_gpu.cases import environments, tables
 from shrinkray_gpu.cases.case import cases
 from shrinkray_gpu.cases.expectation import Outcome
-from shrinkray_gpu.cli_words import Command, architecture, fail, settings
+from shrinkray_gpu.cli_words import Command, architecture, fail, releases, settings
 from shrinkray_gpu.errors import ShrinkError, UsageError
 from shrinkray_gpu.replay import replay
 from shrinkray_gpu.runner.interpreter import found
@@ -71,7 +71,7 @@ def _replay(corpus: Path, given: dict[str, Any]) -> int:
         if path is not None and not os.access(path.absolute().parent, os.W_OK):
             raise UsageError(f"cannot write {path}: {path.parent} is no folder that can be written. Choose another")
     pythons = [found(python) for python in dict.fromkeys(given["pythons"])] or [sys.executable]
-    tritons = _versions(given["tritons"])
+    tritons = releases(given["tritons"])
     if len(pythons) > 1 and (tritons or given["bisected"]):
         raise UsageError("another Triton is installed beside one interpreter: give --python once")
     if given["bisected"]:
@@ -112,16 +112,6 @@ def _write(path: Path | None, make: Callable[[tables.Matrix], str], matrix: tabl
             path.write_text(make(matrix), encoding="utf-8")
         except OSError as error:
             raise UsageError(f"cannot write {path}: {error.strerror}. Choose another place") from error
-
-
-def _versions(given: str | None) -> list[str]:
-    """`3.4.0,3.6.0` as a list, oldest first."""
-    if given is None:
-        return []
-    wanted = [version.strip() for version in given.split(",") if version.strip()]
-    if not wanted:
-        raise UsageError(f"--triton {given!r} names no version: write 3.6.0, or several as 3.4.0,3.6.0")
-    return environments.in_order(wanted)
 
 
 def _line(outcome: Outcome) -> str:

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import click
 
+from shrinkray_gpu.cases import environments
 from shrinkray_gpu.errors import UsageError
 
 
@@ -47,6 +48,16 @@ def architecture(name: str | None) -> int | None:
     if match is None or not 70 <= int(match[1]) <= 121:
         raise UsageError(f"--arch {name}: name an NVIDIA architecture such as sm_80, sm_90 or sm_100")
     return int(match[1])
+
+
+def releases(given: str | None) -> list[str]:
+    """`3.4.0,3.6.0` as a list, oldest first; empty where nothing is given."""
+    if given is None:
+        return []
+    wanted = [version.strip() for version in given.split(",") if version.strip()]
+    if not wanted:
+        raise UsageError(f"--triton {given!r} names no version: write 3.6.0, or several as 3.4.0,3.6.0")
+    return environments.in_order(wanted)
 
 
 def fail(text: str, code: int) -> NoReturn:

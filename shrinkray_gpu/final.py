@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from shrinkray_gpu.judge import whole
 from shrinkray_gpu.lift.beside import settled
 from shrinkray_gpu.options import Options
 from shrinkray_gpu.oracle.statistics import Rate, upper
+from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner.lanes import START
 from shrinkray_gpu.runner.plain import run_file
 
@@ -64,6 +66,19 @@ def verify(text: str, output: Path, plan: planning.Plan, options: Options, runs:
 
     with ThreadPoolExecutor(min(runs, plan.pool.jobs)) as threads:
         return sum(threads.map(once, range(runs)))
+
+
+def last_standing(line: Sequence[Program], shows: Callable[[Program], bool]) -> Program:
+    """The last of the accepted programs that still shows the fault in a clean run, by bisection: what shows it in lanes
+    only lost it in one step, mostly. The first is taken to show it, and the last not to."""
+    good, bad = 0, len(line) - 1
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        if shows(line[middle]):
+            good = middle
+        else:
+            bad = middle
+    return line[good]
 
 
 def _write(path: Path, text: str) -> None:

@@ -10,11 +10,11 @@ import hashlib
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 
-from shrinkray_gpu.oracle import Oracle
+from shrinkray_gpu.oracle import Fault, Oracle
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.repeating import Ask, Repeated
@@ -62,26 +62,69 @@ class Judge:
         self.tries: Counter[str] = Counter()
         """By the tier that settled them."""
         self.lane_seconds = 0.0
+        self.host_errors = 0
+        """Tries in lanes that an error of the host code ended, which a dry run might have told."""
+        self.ahead = self.foreseen = 0
+        """Tries that were begun before they were asked for, and how many of these were asked for in the end."""
         self._fresh = False
         self._known: dict[str, Future[Verdict]] = {}
         self._lock = threading.Lock()
         self._deciding = 0
         self._threads = ThreadPoolExecutor(pool.jobs + (dry.jobs if dry else 0), thread_name_prefix="judge")
         self._again = ThreadPoolExecutor(pool.jobs, thread_name_prefix="again")  # or a decision would wait for itself
+        self._likely: Iterator[Program] = iter(())
+        self._ahead: dict[str, Future[Verdict]] = {}
 
     def forget(self) -> None:
         """No verdict is taken on credit any more, nor the launches known that were judged before."""
         with self._lock:
             self.credit = False
             self._known.clear()
+        self._drop_ahead()
 
     def insist(self, on: bool) -> None:
         """In the last round, repeat in fresh contexts what a reused one denied."""
         self._fresh = on
+        self._drop_ahead()
+
+    def foresee(self, likely: Iterable[Program]) -> None:
+        """What will most likely be asked after the next call, soonest first: judged beside it where lanes would idle.
+        An answer that was not asked for in the end is thrown away, and a try that has not begun by then is cancelled.
+
+        Chance decides on a flaky fault, and would decide otherwise on another day: there nothing is done ahead."""
+        if self.repeats is None and self.pool.jobs > 1:
+            self._likely = iter(likely)
 
     def __call__(self, programs: Sequence[Program]) -> list[Verdict]:
         """Verdicts in the order of the programs."""
-        return list(self._threads.map(lambda program: self.judge(program.text), programs))
+        stale = [text for text, future in self._ahead.items() if future.cancel()]
+        asked = []
+        for program in programs:
+            known = None if program.text in stale else self._ahead.pop(program.text, None)
+            self.foreseen += known is not None
+            asked.append(known or self._threads.submit(self.judge, program.text))
+        for text in stale:
+            self._ahead.pop(text, None)
+        self._wait(asked)
+        return [future.result() for future in asked]
+
+    def _wait(self, asked: Sequence[Future[Verdict]]) -> None:
+        """Keep the lanes busy with what is likely to be asked next, until all that was asked is answered."""
+        likely, self._likely = self._likely, iter(())
+        lanes = self.pool.jobs + (self.dry.jobs // 2 if self.dry else 0)
+        while waiting := [future for future in asked if not future.done()]:
+            busy = [*waiting, *(future for future in self._ahead.values() if not future.done())]
+            program = next(likely, None) if len(busy) <= lanes else None
+            if program is None:
+                wait(busy if len(busy) > lanes else waiting, return_when=FIRST_COMPLETED)
+            elif program.text not in self._ahead:
+                self.ahead += 1
+                self._ahead[program.text] = self._threads.submit(self.judge, program.text)
+
+    def _drop_ahead(self) -> None:
+        for future in self._ahead.values():
+            future.cancel()
+        self._ahead.clear()
 
     def judge(self, source: str) -> Verdict:
         if self.oracle.needs_run:
@@ -109,7 +152,7 @@ class Judge:
             return Verdict(Answer.PASSES, f"dry run: {foreseen.why}")
         if self.predicts and foreseen.faults and self.credit:
             self.count(CREDIT)
-            return Verdict(Answer.FAULTS, f"on credit: {foreseen.why}")
+            return Verdict(Answer.FAULTS, f"on credit: {foreseen.why}", credit=True)
         # The launches of a CUDA C++ extension are seen by nobody.
         if (
             not self.credit
@@ -128,7 +171,7 @@ class Judge:
             verdict = known.result()
             if verdict.known and not (self._fresh and verdict.provisional):
                 self.count(CREDIT)
-                return replace(verdict, why="on credit: its launches were judged before")
+                return replace(verdict, why="on credit: its launches were judged before", credit=True)
             return self._lane(source)
         try:
             verdict = self._lane(source)
@@ -193,6 +236,9 @@ class Judge:
         verdict = self.oracle.judge(run)
         if verdict.answer is not Answer.PASSES:
             return verdict, run
+        fault = Fault.of(run)
+        with self._lock:
+            self.host_errors += fault is not None and fault.phase == "python"
         if self.repeats is not None:
             return replace(verdict, certain=self.repeats.certain(run)), run
         return replace(verdict, provisional=not run.fresh), run

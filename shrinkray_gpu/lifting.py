@@ -29,6 +29,7 @@ from shrinkray_gpu.judge import COLD, whole
 from shrinkray_gpu.lift.beside import files, kept
 from shrinkray_gpu.lift.bundle import bundle
 from shrinkray_gpu.oracle import Fault, Oracle, adopt
+from shrinkray_gpu.oracle.builds import WANTED
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.keep import kept_nodes
 from shrinkray_gpu.reduction.program import Program
@@ -170,7 +171,7 @@ def _may_be_lifted(given: Given) -> bool:
     # Outputs that are compared, sanitizers' records and hangs need runs of their own kind, `script:` none of ours.
     return chosen is None or not (
         chosen.twins
-        or "build" in chosen.wants
+        or any(want.startswith(WANTED) for want in chosen.wants)
         or chosen.sanitizer
         or chosen.alone
         or chosen.limit is not None

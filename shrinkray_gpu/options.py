@@ -61,8 +61,18 @@ class Options:
     """Changes of the script (a unified diff, or the whole changed file) that must make it vanish."""
     guards: bool = True
     """Off: the oracle alone decides, whatever fault it is; for comparison."""
+    credit: bool = True
+    """Off: what makes the launches of a program judged before runs all the same; for comparison."""
+    ahead: bool = True
+    """Off: lanes that idle do not begin with what will most likely be asked next; for comparison."""
     confidence: float = 0.95
     """Of the whole reduction, where the fault is a flaky one."""
+    report: bool = True
+    """Whether the attachment is made at the end: ISSUE.md, artifacts/, report.html."""
+    zipped: bool = False
+    """Whether all of it goes into one archive too."""
+    gpu_price: float | None = None
+    """Of an hour of GPU, for what the reduction cost."""
 
 
 SITE = Path(__file__).parent / "runner" / "inside" / "site"
@@ -130,6 +140,8 @@ def _check_numbers(options: Options) -> None:
     for name, value in (("--timeout", options.timeout), ("--max-time", options.max_time)):
         if value is not None and not 0 < value < math.inf:
             raise UsageError(f"{name} {value:g}: give a number of seconds above 0")
+    if options.gpu_price is not None and not 0 <= options.gpu_price < math.inf:
+        raise UsageError(f"--gpu-price {options.gpu_price:g}: give what an hour of GPU costs, such as 2.5")
     if not 0 < options.confidence < 1:
         raise UsageError(f"--confidence {options.confidence:g}: give a number from 0.5 to below 1")
 

@@ -400,6 +400,18 @@ def _in_a_fork(seen: Plan, pool: Pool, source: str, *, touched: bool) -> Plan:
     """Whether the fault shows in lanes as in cold processes; and if it is flaky, how often it does."""
     if touched:
         raise _StepDown("an import at the top of the script starts CUDA, and a child forked after that cannot use it")
+    try:
+        return _as_cold(seen, pool, source)
+    except _StepDown:
+        if not pool.narrow:
+            raise
+    pool.narrow = False  # one hardware queue may be what keeps the fault away: work in several streams
+    seen.starter.submit(pool.start, source).result()
+    return _as_cold(seen, pool, source)
+
+
+def _as_cold(seen: Plan, pool: Pool, source: str) -> Plan:
+    """The plan for this pool. Raises _StepDown where its lanes do not show the fault as cold processes do."""
     runs = [pool.run(source, fresh=True)]
     if not seen.oracle.alone:
         runs += _several(pool, source, CHECKS)

@@ -11,7 +11,7 @@ from typing import Any, TextIO
 from tqdm import tqdm
 
 from shrinkray_gpu.judge import Judge
-from shrinkray_gpu.reduction.engine import Event
+from shrinkray_gpu.reduction.outcome import Event
 from shrinkray_gpu.reduction.size import lines
 
 EVERY = 10.0

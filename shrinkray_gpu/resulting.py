@@ -1,12 +1,14 @@
-"""`result.json` in the folder of a reduction: how it was asked for and what came out, for `shrink corpus add`."""
+"""`result.json` in the folder of a reduction: how it was asked for and what came out, for `shrink corpus add`
+and `shrink report`."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import parse
 
 if TYPE_CHECKING:
@@ -20,6 +22,26 @@ def write(folder: Path, path: Path, options: Options, result: Result, versions: 
     new = folder / f"{FILE}.new"
     new.write_text(json.dumps(told(path, options, result, versions), indent=1), encoding="utf-8")
     new.replace(folder / FILE)
+
+
+def read(folder: Path, asked: Iterable[str]) -> Mapping[str, Any]:
+    """What the reduction in this folder told, `asked` at least. Raises UsageError where it did not come to its end."""
+    path = folder / FILE
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is not a folder: name the one that a reduction left, <stem>.shrink")
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        missing = [key for key in asked if key not in told] if isinstance(told, dict) else list(asked)
+        if missing:
+            raise ValueError(f"it does not say {missing[0]!r}")
+    except FileNotFoundError as error:
+        raise UsageError(
+            f"{folder} has no {path.name}, which a reduction writes when it ends: name the <stem>.shrink of one that "
+            "reached its end. One that was interrupted goes on with --resume"
+        ) from error
+    except ValueError as error:
+        raise UsageError(f"{path} is not what a reduction writes ({error}): reduce again") from error
+    return dict(told)
 
 
 def told(path: Path, options: Options, result: Result, versions: Mapping[str, str]) -> dict[str, Any]:
@@ -36,6 +58,8 @@ def told(path: Path, options: Options, result: Result, versions: Mapping[str, st
         "argv": list(options.argv),
         "environment": dict(options.environment),
         "timeout": options.timeout,
+        "cwd": str(options.cwd.absolute()) if options.cwd else "",
+        "check": result.command,
         "versions": dict(versions),
     }
 

@@ -13,9 +13,10 @@ from typing import Any
 from shrinkray_gpu import plan as planning
 from shrinkray_gpu.evidence.finds import Context, Find
 from shrinkray_gpu.guarding import Evidence
+from shrinkray_gpu.judge import LANE, Judge
 from shrinkray_gpu.options import Options
 from shrinkray_gpu.oracle.statistics import Rate
-from shrinkray_gpu.reduction.engine import Reduction
+from shrinkray_gpu.reduction.outcome import Reduction
 
 
 @dataclass(frozen=True)
@@ -55,12 +56,18 @@ class Result:
     """Other faults that were met, each with the file that shows it."""
     guarded: str = ""
     """Whether masks, bounds and initialised inputs are in place."""
+    passed_over: str = ""
+    """A smaller program that showed the fault in lanes, and not in each clean run: its tokens, and where it is."""
     slips: int = 0
     """Accepted steps that a control refuted, and drifts that a fingerprint did."""
     ptxas: Mapping[str, str] = field(default_factory=dict)
     """What ptxas says of the CUDA C++ kernels: `original` and `repro`; empty where there are none."""
+    economy: Mapping[str, int] = field(default_factory=dict)
+    """Where tries were spared and where spent for nothing, see `economy_of`."""
     rates: Mapping[str, str] = field(default_factory=dict)
     """Of a flaky fault: how often the original and the repro show it, with intervals."""
+    attachment: str = ""
+    """ISSUE.md with what belongs to it, or the archive of both; empty where none was made."""
 
     def to_json(self) -> dict[str, Any]:
         return {**self.__dict__, "output": str(self.output), "tries": dict(self.tries), "seconds": dict(self.seconds)}
@@ -68,6 +75,20 @@ class Result:
 
 def told(find: Find) -> str:
     return f"{find.fault} ({find.lines} lines, {os.path.relpath(find.path)})"
+
+
+def economy_of(judge: Judge, reduction: Reduction) -> dict[str, int]:
+    """What `result.json` tells of the tries: those in lanes (of a GPU, or of the virtual one) and how many of them an
+    error of the host code ended; the accepted steps and how many took no lane; tries begun before they were asked for,
+    and how many of these were asked for in the end."""
+    return {
+        "tries in lanes": judge.tries[LANE],
+        "ended by host code": judge.host_errors,
+        "accepted steps": reduction.accepted,
+        "accepted without a lane": reduction.credited,
+        "begun ahead": judge.ahead,
+        "ahead and asked for": judge.foreseen,
+    }
 
 
 def rates_of(rate: Rate | None, verified: int, runs: int) -> dict[str, str]:

@@ -7,5 +7,6 @@ sighting.py      from the runs of a case to its status
 expectation.py   what a case is expected to do, by Triton version
 adding.py        a reduction's folder becomes a case
 environments.py  interpreters with other Tritons
+matrix.py        recorded replays as the table of the README
 tables.py        outcomes as text, JUnit XML and HTML
 """

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import datetime
-import json
+import hashlib
+import os
 import re
 import shutil
 import sys
 import tempfile
+import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import tomlkit
+from tomlkit.items import String
 
 from shrinkray_gpu import resulting
 from shrinkray_gpu.cases.case import FILE, Case, load
 from shrinkray_gpu.cases.expectation import Status
 from shrinkray_gpu.errors import NotReproduced, UsageError
+from shrinkray_gpu.lift.bundle import modules
 from shrinkray_gpu.oracle import Fault
 from shrinkray_gpu.oracle.statistics import clean_runs
 from shrinkray_gpu.replay import replay
@@ -26,6 +31,8 @@ from shrinkray_gpu.replay import replay
 GONE = 0.001
 """How seldom a flaky fault that is still there may look gone."""
 MOST_RUNS = 100
+WIDTH = 104
+"""Characters of a line of prose in `case.toml`: the first one has the key and its quotes before it."""
 _SEEN = ("gpu", "driver", "triton", "torch", "helion", "python")
 _ASKED = ("original", "output", "oracle", "spec")
 
@@ -48,7 +55,7 @@ def add(
 
     What the user does not say is taken from the reduction: the fault's words are title and class.
     """
-    told = _told(folder)
+    told = resulting.read(folder, _ASKED)
     original, repro = Path(told["original"]), Path(told["output"])
     name = name or repro.stem.removeprefix("repro_")
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
@@ -72,8 +79,12 @@ def add(
         made.mkdir()
         if not told.get("command"):
             shutil.copyfile(original, made / "failing.py")
+            _take(_own(original, say), made)
         shutil.copyfile(repro, made / f"repro_{name}.py")
-        text = document(told, title=title, klass=klass, mechanism=mechanism, upstream=upstream)
+        _take(_own(repro, say), made)
+        values = _values(repro)
+        _take(values, made)
+        text = document(told, title=title, klass=klass, mechanism=mechanism, upstream=upstream, artifacts=values)
         (made / FILE).write_text(text, encoding="utf-8")
         case = load(made)
         interpreter = python or told.get("python") or sys.executable
@@ -91,6 +102,7 @@ def document(
     klass: str = "",
     mechanism: str = "",
     upstream: tuple[str, ...] = (),
+    artifacts: Mapping[str, Path] = MappingProxyType({}),
 ) -> str:
     """The text of `case.toml` for what a reduction told of itself."""
     given = (told.get("fingerprint") or {}).get("original")
@@ -98,10 +110,10 @@ def document(
     data = tomlkit.document()
     data["title"] = title or str(fault or told["spec"])
     data["class"] = klass or (fault.klass if fault else "as the oracle says")
-    data["mechanism"] = mechanism or "not known yet"
+    data["mechanism"] = _paragraph(mechanism or "not known yet")
     data["oracle"] = list(told["oracle"])
     if upstream:
-        data["upstream"] = list(upstream)
+        data["upstream"] = tomlkit.item(list(upstream)).multiline(len(upstream) > 1)
     for key in ("reject", "argv", "environment", "timeout"):
         if told.get(key):
             data[key] = told[key]
@@ -115,6 +127,8 @@ def document(
         # What the reduction renames or only tells is no part of what must be the same.
         plain = {key: value for key, value in asdict(fault).items() if value and key not in ("kernel", "near")}
         data["fault"] = plain
+    if artifacts:
+        data["artifacts"] = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in artifacts.items()}
     versions, tables = told.get("versions", {}), tomlkit.aot()
     tables.append(tomlkit.item(_seen(told)))
     data["seen"] = tables
@@ -122,6 +136,40 @@ def document(
         # Until somebody says otherwise: then a release that mends it is news.
         data["expect"] = {f">={versions['triton'].split('+')[0]}": "flaky" if told.get("rates") else "faults"}
     return tomlkit.dumps(data)
+
+
+def _paragraph(text: str) -> String:
+    """As a person would write it: over several lines where one is too long."""
+    lines = textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+    return tomlkit.string(text if len(lines) < 2 else "\n".join(lines), multiline=len(lines) > 1 or "\n" in text)
+
+
+def _own(script: Path, say: Say) -> Mapping[str, Path]:
+    """The modules of its own that a script leads to, by their place beside it. A repro that needs more than are found
+    does not show its fault from the case's folder, and is refused."""
+    below = [Path(name).absolute() for name in os.environ.get("PYTHONPATH", "").split(os.pathsep) if name]
+    try:
+        roots = [script.parent, *(root for root in below if root.is_relative_to(Path.cwd()))]
+        return modules(script, script.read_text(encoding="utf-8"), roots=roots)
+    except Exception as error:  # text of any kind: the original is never run, and may do without
+        say(f"the modules that {script} imports are left out: {type(error).__name__}: {error}")
+        return {}
+
+
+def _values(repro: Path) -> Mapping[str, Path]:
+    """The recorded values that a lifted repro loads from beside it."""
+    text = repro.read_text(encoding="utf-8")
+    return {path.name: path for path in sorted(repro.parent.glob(f"{repro.stem}*.pt")) if f'"{path.name}"' in text}
+
+
+def _take(files: Mapping[str, Path], folder: Path) -> None:
+    """Copy these files below the folder of a case."""
+    for name, path in files.items():
+        place = folder / name
+        if place.exists() and place.read_bytes() != path.read_bytes():
+            raise UsageError(f"{path} cannot be kept under its own name, which {place.name} has in a case: rename it")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, place)
 
 
 def _needs(told: Mapping[str, Any], fault: Fault | None) -> dict[str, Any]:
@@ -144,22 +192,3 @@ def _runs(told: Mapping[str, Any]) -> int:
     """Runs that a flaky fault takes to show, by the rate of the repro."""
     rate = told["verified"] / told["final_runs"]
     return min(MOST_RUNS, max(3, clean_runs(rate, GONE))) if rate else MOST_RUNS
-
-
-def _told(folder: Path) -> Mapping[str, Any]:
-    path = folder / resulting.FILE
-    if not folder.is_dir():
-        raise UsageError(f"{folder} is not a folder: name the one that a reduction left, <stem>.shrink")
-    try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        missing = [key for key in _ASKED if key not in told] if isinstance(told, dict) else list(_ASKED)
-        if missing:
-            raise ValueError(f"it does not say {missing[0]!r}")
-    except FileNotFoundError as error:
-        raise UsageError(
-            f"{folder} has no {path.name}, which a reduction writes when it ends: name the <stem>.shrink of one that "
-            "reached its end. One that was interrupted goes on with --resume"
-        ) from error
-    except ValueError as error:
-        raise UsageError(f"{path} is not what a reduction writes ({error}): reduce again") from error
-    return dict(told)

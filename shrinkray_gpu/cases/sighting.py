@@ -31,6 +31,8 @@ class Sighting:
     """The fault that the run shows, whichever it is."""
     alike: bool = False
     """Of an UNKNOWN: another run would say the same."""
+    compiled: bool = False
+    """Whether all kernels that the run came to were compiled: then this release had what they use."""
 
 
 @dataclass(frozen=True)
@@ -47,14 +49,15 @@ def sighted(case: Case, oracle: Oracle, run: Run) -> Sighting:
     if said := obstacle(run):
         return Sighting(Answer.UNKNOWN, said, alike=True)
     verdict, fault = oracle.judge(run), Fault.of(run)
+    compiled = bool(run.compiles) and all(one.failure is None for one in run.compiles)
     if verdict.faults:
         slip = Reference(case.fault).slip(fault, kernels(run)) if case.fault is not None else ""
-        return Sighting(Answer.PASSES if slip else Answer.FAULTS, slip or verdict.why, fault)
+        return Sighting(Answer.PASSES if slip else Answer.FAULTS, slip or verdict.why, fault, compiled=compiled)
     if run.timed_out and not run.trouble:
         # No answer to the oracle's question, but one to ours: it did end when the case was made.
         why = f"it was stopped after {run.seconds:.0f} s; if that was too soon, the case may say timeout = SECONDS"
-        return Sighting(Answer.PASSES, why, fault)
-    return Sighting(verdict.answer, verdict.why, fault)
+        return Sighting(Answer.PASSES, why, fault, compiled=compiled)
+    return Sighting(verdict.answer, verdict.why, fault, compiled=compiled)
 
 
 def concluded(case: Case, sightings: Sequence[Sighting]) -> Conclusion:
@@ -72,6 +75,6 @@ def concluded(case: Case, sightings: Sequence[Sighting]) -> Conclusion:
     if other is None or other.fault is None:
         return Conclusion(Status.FIXED, known[0].why, None, 0, runs)
     text = other.fault.text
-    if LACKING.search(text) and not (case.fault and LACKING.search(case.fault.text)):
+    if LACKING.search(text) and not other.compiled and not (case.fault and LACKING.search(case.fault.text)):
         return Conclusion(Status.CANNOT, f"this release lacks what it uses: {text}", other.fault)
     return Conclusion(Status.CHANGED, other.why, other.fault, 0, runs)

@@ -154,7 +154,7 @@ def _lame(run: Run, verdict: Verdict, control: Control, reference: Run | None) -
             other = f"the driver reports another error, {cuda_errors.by_code(code)}"
         return f"it dies of something else: {speech.clipped(other) or speech.ending(run)}"
     broken = next((compile.kernel for compile in run.compiles if compile.failure is not None), "")
-    if broken and not (reference and any(compile.failure is not None for compile in reference.compiles)):
+    if broken and not _fails_by_design(broken, reference):
         return f"kernel {broken} does not compile under it"
     interpreted = "interpreter" in control.way.knobs
     if reference is not None and reference.launches and not run.launches and not interpreted:
@@ -164,6 +164,15 @@ def _lame(run: Run, verdict: Verdict, control: Control, reference: Run | None) -
     if control.way.knobs and not any(counts) and (counts or not control.way.environment):
         return "nothing there to turn"
     return ""
+
+
+def _fails_by_design(kernel: str, reference: Run | None) -> bool:
+    """Whether the original's plain run fails to compile a kernel as well, beside the one that the fault is about: of
+    that one a compiler that fails in another way under a control has shown nothing."""
+    broken = {compile.kernel for compile in reference.compiles if compile.failure is not None} if reference else set()
+    fault = Fault.of(reference) if reference is not None else None
+    at_fault = {fault.kernel, fault.near} if fault is not None and fault.phase == "compile" else set()
+    return bool(broken - at_fault) and kernel not in at_fault
 
 
 def _ends_like(run: Run, reference: Run | None) -> bool:

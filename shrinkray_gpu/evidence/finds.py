@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -128,6 +128,15 @@ def labelled(text: str, fault: Fault, context: Context, name: str) -> str:
         f"# run it     {_plain(context.command.replace(FILE, name))}",
         f"# reduce it  shrink {name}",
     ]
+    return _under(rows, text)
+
+
+def commented(text: str, rows: Sequence[str]) -> str:
+    """The program under these lines as a comment."""
+    return _under([f"# {_plain(row)}" for row in rows], text)
+
+
+def _under(rows: Sequence[str], text: str) -> str:
     source = text.split("\n")
     head = _head(source)
     return "\n".join([*source[:head], *rows, "", *source[head:]])

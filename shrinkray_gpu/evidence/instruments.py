@@ -28,7 +28,7 @@ QUICK = frozenset({STATIC, CODE, DUMP})
 USUAL = QUICK | {"memcheck"}
 INTERMITTENT = frozenset({"initcheck", "racecheck"})
 ORDER = (RUN, STATIC, CODE, DUMP, *sanitizer.TOOLS)
-WANTS = ("ttgir", "llir", "ptx", "cubin", "lines")
+WANTS = ("ttir", "ttgir", "llir", "ptx", "cubin", "lines")
 PRESENT, MISSING, SKIPPED = "present", "missing", "not asked"
 SLOWER = 4.0
 """How much longer than a plain run one under the sanitizer may take."""

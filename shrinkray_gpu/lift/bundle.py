@@ -71,6 +71,18 @@ def bundle(entry: Path, text: str, *, roots: Sequence[Path], cwd: Path | None = 
         return Bundle(result, tuple(kept), data, _told(obstacles, _ordinary(reader, obstacles)))
 
 
+def modules(entry: Path, text: str, *, roots: Sequence[Path]) -> dict[str, Path]:
+    """The files of the modules below the roots that the script at `entry` leads to, by where they lie below these,
+    whether they could be merged or not. Raises UsageError and what libcst raises for text that is not Python."""
+    program = Program.from_text(text)
+    finder = Finder(searched(Unit(MAIN, entry.resolve(), entry.name, False, program), roots))
+    reader = Reader(finder)
+    reader.read_all(Found(MAIN, entry.resolve()), program, entry.name)
+    found = [finder.find(name) for name in (*reader.units, *reader.bad) if name != MAIN]
+    paths = [one.path for one in found if one is not None and one.path is not None]
+    return {finder.shown(path): path for path in paths if path != entry.resolve()}
+
+
 def _one_file(reader: Reader, main: Unit, merged: Mapping[str, Unit]) -> tuple[str, list[Unit]]:
     walk = Walk(main, dict(merged), reader.executed)
     order = walk.run()

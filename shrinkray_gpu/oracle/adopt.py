@@ -143,7 +143,7 @@ def _candidates(run: Run) -> Iterator[str]:
         yield f"exception:{kind}"
     assertion = fault.ASSERTION.search(run.stderr)
     if run.signal is not None and assertion:
-        yield "regex:" + general(assertion.group(0))
+        yield "regex:" + general(fault.complaint(assertion.group(0)))
     for child in run.children:
         yield "regex:" + general(child)
     if run.signal is not None:

@@ -30,7 +30,7 @@ class CompileSays(Oracle):
 
     def found(self, run: Run) -> Verdict:
         for compile in run.compiles:
-            text = speech.diagnostics(compile)
+            text = f"{speech.diagnostics(compile)}\n{speech.reasons(compile)}"
             if self.pattern.search(text):
                 line = f"compiling {compile.kernel}: {_matching_line(self.pattern, text)}"
                 if self.shown == "died" and not speech.failed(run):

@@ -21,6 +21,8 @@ COMPILER_TEXT = re.compile(r"PassManager::run failed|Internal Triton PTX codegen
 FAILING_PASS = re.compile(r"Pipeline failed while executing \[?`(\w+)`?")
 REFUSED = re.compile(r"(?:Triton Error \[CUDA\]|CUDA(?: driver)? error): *(.*)")
 ASSERTION = re.compile(r"^.*Assertion [`'].*['`] failed\.?.*$", re.MULTILINE)
+_BEFORE_ASSERTION = re.compile(r"^.*?(?=Assertion [`'])")
+"""Program, file, line and the whole C++ signature: they differ between builds of one and the same compiler."""
 COMPLAINT = re.compile(r"^.*?\b(?:error|fatal) *:\s*(.+)$", re.MULTILINE | re.IGNORECASE)
 
 MISALIGNED = 716
@@ -202,10 +204,10 @@ def _first_clause(text: str) -> str:
 
 
 def complaint(text: str) -> str:
-    """The line of a compiler's output that says what is wrong: a failed assertion, else the first `error:`."""
+    """What is wrong, in a compiler's own words: a failed assertion, else the line of the first `error:`."""
     found = ASSERTION.search(text)
     if found:
-        return found.group(0).strip()
+        return _BEFORE_ASSERTION.sub("", found.group(0)).strip()
     for found in COMPLAINT.finditer(text):
         if not found.group(1).startswith(HEADINGS):
             return found.group(1).strip()
@@ -264,7 +266,7 @@ def last_words(stderr: str) -> str:
     words = list(LAST_WORDS.finditer(_cleaned(stderr)))
     if not words:
         return ""
-    return HEAP if words[-1].group("heap") else normalised(words[-1].group(0))
+    return HEAP if words[-1].group("heap") else normalised(_BEFORE_ASSERTION.sub("", words[-1].group(0)))
 
 
 def _cleaned(stderr: str) -> str:
@@ -309,6 +311,15 @@ def _parting(stderr: str) -> str:
     return ""
 
 
+def _until(failure: Failure | None, stderr: str) -> str:
+    """What was said before the script's own traceback: a child that dies after it is not what it died of."""
+    if failure is None:
+        return stderr
+    first = f"{failure.type}: {failure.text}".partition("\n")[0].rstrip(": ")
+    own = [found.start() for found in re.finditer(rf"^{re.escape(first)}", stderr, re.MULTILINE)]
+    return stderr[: own[-1]] if own else stderr
+
+
 def _children(run: Run) -> str:
     """What the script's own processes died of: its exceptions that say so, multiprocessing's headers, native aborts.
 
@@ -316,7 +327,7 @@ def _children(run: Run) -> str:
     count. Nor does an assertion that LLVM survived: it is among what a compilation in the script's process printed.
     """
     died = list(run.children)
-    for told in children.headed(run.stderr):
+    for told in children.headed(_until(speech.uncaught(run), run.stderr)):
         if (failure := speech.exception_in(told)) and failure.type not in children.AFTERMATH:
             died.append(f"{failure.type}: {speech.clipped(speech.without_quotations(failure.text), 400)}")
     words = last_words(run.stderr)

@@ -15,7 +15,7 @@ from ..errors import UsageError
 from ..runner import ways
 from ..runner.twins import again, echo
 from . import cuda_errors, sanitizer
-from .builds import BuildSays
+from .builds import WANTED, BuildSays
 from .compiled import CodeHas, CompileSays, StaticFault
 from .differs import KINDS, Differs, Nondeterministic
 from .endings import Exits, Raised, Signalled, TimesOut
@@ -29,8 +29,6 @@ RAISED_ONLY = ("out of resource",)
 """Words of Triton's that tell of a refused launch, as the driver's non-sticky errors do: seen only by exception."""
 REPETITIONS = 3
 """Runs of `nondeterministic`, in all."""
-BUILD = "build"
-"""In `Oracle.wants`: what builds say."""
 CODE_STAGES = ("ttir", "ttgir", "llir", "ptx", "sass")
 
 
@@ -184,7 +182,8 @@ def _compile(spec: str, argument: str, _: Path) -> Oracle:
 
 
 def _build(spec: str, argument: str, _: Path) -> Oracle:
-    return BuildSays(spec=spec, pattern=_pattern(spec, argument), wants=frozenset({BUILD}))
+    pattern = _pattern(spec, argument)
+    return BuildSays(spec=spec, pattern=pattern, wants=frozenset({WANTED + pattern.pattern}))
 
 
 def _code(spec: str, argument: str, _: Path) -> Oracle:

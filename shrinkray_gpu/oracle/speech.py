@@ -12,10 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from signal import Signals
 
+from ..runner import children
 from ..runner.run import Compile, Failure, Run
 
 HEADER = re.compile(r"^[ |]*(?:[+-]+ )?(?:Exception Group )?Traceback \(most recent call last\):\s*$", re.MULTILINE)
 FRAME = re.compile(r'^([ |]*)File "[^"\n]*", line \d+(?:,? in .*)?\s*$')
+COMPILER_FILE = re.compile(r'File "[^"\n]*[/\\]triton[/\\]')
 CARETS = re.compile(r"^[ \t|]*[\^~][\^~ \t]*$")
 WARNING = re.compile(r"^\S.*:\d+: (?:\w*Warning|\w*Error): ?.*$")
 TRITON_PLACE = re.compile(r"^(?:[\w.]+: )?at \d+:\d+:\s*$")
@@ -83,6 +85,21 @@ def diagnostics(compile: Compile) -> str:
     return raised + without_quotations(LISTING.sub("", compile.printed))
 
 
+def reasons(compile: Compile) -> str:
+    """What the exceptions said that led to a failed compilation's own, nearest first.
+
+    What the compiler was handling when the next exception came has to do with its failure as much as a direct cause.
+    What the script was handling when it called the compiler has not (see `_causes`): that traceback begins elsewhere.
+    """
+    text = compile.failure.traceback if compile.failure else ""
+    said: list[str] = []
+    for block, part in reversed([*zip(_blocks(text), HEADER.split(text)[1:])][:-1]):
+        if not (block.leads_to == "cause" or block.leads_to and COMPILER_FILE.search(part.lstrip("\n").split("\n")[0])):
+            break
+        said.append(block.said)
+    return "\n".join(said)
+
+
 def ending(run: Run) -> str:
     """How it ended, in a few words for a `why`: `it ends in ValueError: ...`."""
     failure = uncaught(run)
@@ -126,9 +143,14 @@ def uncaught(run: Run) -> Failure | None:
     """The exception that ended the script. A plain process (`python FILE`) tells it only by the traceback on stderr."""
     if run.failure is not None or run.mode != "plain" or run.exit != 1:
         return run.failure
-    blocks = list(_blocks(run.stderr))
+    if quoting := children.carried(run.stderr):  # the tracebacks after it are its own words
+        return quoting
+    own = run.stderr
+    for told in children.headed(own):
+        own = own.replace(told, "")
+    blocks = list(_blocks(own))
     if not blocks:
-        found = HEADLESS.search(run.stderr)
+        found = HEADLESS.search(own)
         return None if found is None else _failure(found.group(0), run.stderr)
     return _failure(blocks[-1].said, run.stderr)
 

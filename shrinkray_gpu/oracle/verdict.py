@@ -29,6 +29,8 @@ class Verdict:
     provisional: bool = False
     other: Fault | None = None
     """For a "no": the other fault that the run shows, if it is one worth telling (see `fault.lookalike`)."""
+    credit: bool = False
+    """No lane ran it: a dry run makes the launches of a program that was judged before, or shows the fault itself."""
     certain: bool = False
     """For a "no" to a flaky fault: chance has no part in it (a typing error, a kernel that does not compile)."""
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import ModuleType
 
 from shrinkray_gpu.passes import (
+    accesses,
     arguments,
     assignments,
     branches,
@@ -25,10 +26,13 @@ from shrinkray_gpu.passes import (
     inlining,
     launches,
     loops,
+    masks,
     names,
     numbers,
     observed,
     repeats,
+    sinking,
+    standins,
     statements,
     tiles,
     unreachable,
@@ -108,9 +112,13 @@ PASSES: tuple[Pass, ...] = (
     Pass(decorations, stage=FINE),  # what only people read
     Pass(expressions, stage=FINE),  # part of an expression for the whole
     Pass(cuda_expressions, stage=FINE),
+    Pass(accesses, stage=FINE),  # pointer, value and mask of an access go together
+    Pass(sinking, stage=FINE),  # what is only carried out of a loop
     Pass(cuda_numbers, stage=FINE),  # tiles in the source and in the script, together
     Pass(cuda_layout, stage=LAST),  # free: the code is the same
+    Pass(standins, stage=LAST),  # one tile for two: what no part of an expression can replace
     Pass(numbers, stage=LAST),  # what stands in a small program may be small
+    Pass(masks, stage=LAST),  # what lets less through is shorter
     Pass(guards, stage=LAST),  # a repro without its masks proves less, and the size order says so
     Pass(names, stage=LAST),  # for the reader: characters only
 )

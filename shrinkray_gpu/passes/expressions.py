@@ -15,23 +15,13 @@ from shrinkray_gpu.passes.kernels import in_kernel
 from shrinkray_gpu.passes.literals import code, is_scalar, last_name
 from shrinkray_gpu.passes.loops import is_step
 from shrinkray_gpu.passes.scoping import bindings
-from shrinkray_gpu.passes.tree import ancestors, docstring, dotted, every, weight, within
+from shrinkray_gpu.passes.tree import ancestors, docstring, dotted, every, source, weight, within
 from shrinkray_gpu.reduction.edit import Edit, Remove, Replace, Template
 from shrinkray_gpu.reduction.program import Program
 
 GUARDS = {"mask", "other", "boundary_check", "padding_option"}
-_CLOSED = (
-    cst.Annotation,
-    cst.Decorator,
-    cst.Del,
-    cst.AssignTarget,
-    cst.ImportFrom,
-    cst.ImportAlias,
-    cst.AsName,
-    cst.NameItem,
-    cst.MatchPattern,
-    cst.FormattedStringExpression,
-)
+_CLOSED = (cst.Annotation, cst.Decorator, cst.Del, cst.AssignTarget, cst.ImportFrom, cst.ImportAlias, cst.AsName,
+           cst.NameItem, cst.MatchPattern, cst.FormattedStringExpression)
 MOST = 6
 """Alternatives for one expression."""
 LAST = 30
@@ -42,24 +32,19 @@ _WHOLE = (cst.Arg, cst.Assign, cst.AnnAssign, cst.Return, cst.Element, cst.Index
 
 def find(program: Program) -> Iterator[Edit]:
     modules = {read for binding in bindings(program) if binding.imported for read in binding.reads}
-    own = {
-        binding.name for binding in bindings(program) if isinstance(binding.places[0], (cst.FunctionDef, cst.ClassDef))
-    }
+    own = {binding.name for binding in bindings(program)
+           if isinstance(binding.places[0], (cst.FunctionDef, cst.ClassDef))}
     docstrings = _docstrings(program)
     for node in every(program, cst.BaseExpression):  # type: ignore[type-abstract]
-        if node in docstrings or not _is_value(program, node, modules):
+        if node in docstrings or not is_value(program, node, modules):
             continue
         level = LAST if isinstance(node, (cst.Name, cst.SimpleString)) else _depth(program, node)
         heavy = weight(program, node)
         for by in list(_simpler(program, node, modules))[:MOST]:
             kept = weight(program, *(part for part in by if not isinstance(part, str)))
             to = "to" if all(isinstance(part, str) for part in by) else "down to"
-            yield Edit(
-                f"{type(node).__name__} {to} {_words(by)}",
-                (Replace(node, by),),
-                level=level,
-                weight=max(1, heavy - kept),
-            )
+            yield Edit(f"{type(node).__name__} {to} {_words(by)}", (Replace(node, by),), level=level,
+                       weight=max(1, heavy - kept))
         if isinstance(node, cst.Call) and not (isinstance(node.func, cst.Name) and node.func.value in own):
             yield from _fewer_arguments(program, node, level)
 
@@ -79,10 +64,8 @@ _ZERO_DIVIDES = (cst.Divide, cst.FloorDivide, cst.Modulo)
 
 def _constants(program: Program, node: cst.BaseExpression) -> list[Template]:
     parent = program.parents[node]
-    if (
-        isinstance(parent, (cst.Expr, cst.Await, cst.Decorator))
-        or is_scalar(node)
-        and not isinstance(node, cst.SimpleString)
+    if isinstance(parent, (cst.Expr, cst.Await, cst.Decorator)) or is_scalar(node) and not isinstance(
+        node, cst.SimpleString
     ):
         return []
     if isinstance(node, (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)):
@@ -103,10 +86,16 @@ def _constants(program: Program, node: cst.BaseExpression) -> list[Template]:
     if in_kernel(program, node):
         if isinstance(node, (cst.List, cst.Tuple)):
             return []  # a shape
-        return [("0",)] if isinstance(node, _ONLY_ZERO) else [("0",), ("1",)]
+        if isinstance(node, _ONLY_ZERO):  # 0.0 where the value is said to be a floating one
+            return [("0",), ("0.0",)] if "float" in source(program, node) else [("0",)]
+        return [("0",), ("1",)]
     if isinstance(parent, (cst.Element, cst.Index)):
+        if any(isinstance(up, cst.SubscriptElement) and is_grid(program, up) for up in ancestors(program, node)):
+            return [("1",)]
         return [("0",), ("1",), ("None",)]
     return [("0",), ("None",)]
+
+
 
 
 def _parts(program: Program, node: cst.BaseExpression, modules: set[cst.Name]) -> Iterator[Template]:
@@ -167,7 +156,8 @@ def _fewer_arguments(program: Program, call: cst.Call, level: int) -> Iterator[E
     """Calls of library functions, where most arguments may be left out: all at once, then each, the last first."""
     if isinstance(call.func, cst.Subscript):
         return  # a launch: arguments go together with the parameters of its kernel
-    optional = [arg for arg in call.args if not (arg.keyword is not None and arg.keyword.value in GUARDS)]
+    optional = [arg for arg in call.args
+                if not (arg.keyword is not None and arg.keyword.value in GUARDS)]
     if in_kernel(program, call) and not last_name(call.func).endswith("range"):  # its first argument is its operand
         optional = [arg for arg in optional[1:] if arg.keyword is not None or arg is call.args[-1]]
     if len(optional) > 1:
@@ -182,11 +172,8 @@ def _one_element(program: Program, comp: cst.BaseSimpleComp) -> Template | None:
     clause = comp.for_in
     if clause.inner_for_in is not None:
         return None
-    uses = [
-        name
-        for name in within(program, comp.elt, cst.Name)
-        if isinstance(clause.target, cst.Name) and name.value == clause.target.value
-    ]
+    uses = [name for name in within(program, comp.elt, cst.Name)
+            if isinstance(clause.target, cst.Name) and name.value == clause.target.value]
     if not isinstance(clause.target, cst.Name):
         return None
     if not uses:
@@ -202,18 +189,14 @@ def _one_element(program: Program, comp: cst.BaseSimpleComp) -> Template | None:
         begin, end = program.spans[use]
         pieces += [text[start:begin], first]
         start = end
-    return (*pieces, text[start : program.spans[comp.elt][1]])
+    return (*pieces, text[start:program.spans[comp.elt][1]])
 
 
 def _variables(program: Program, node: cst.CSTNode, name: str) -> list[cst.Name]:
     """The mentions of a name that are the variable: no attribute and no keyword is called like it."""
-    return [
-        each
-        for each in within(program, node, cst.Name)
-        if each.value == name
-        and getattr(program.parents[each], "attr", None) is not each
-        and getattr(program.parents[each], "keyword", None) is not each
-    ]
+    return [each for each in within(program, node, cst.Name) if each.value == name
+            and getattr(program.parents[each], "attr", None) is not each
+            and getattr(program.parents[each], "keyword", None) is not each]
 
 
 def _first_of(iterated: cst.BaseExpression) -> str | cst.BaseExpression | None:
@@ -225,9 +208,11 @@ def _first_of(iterated: cst.BaseExpression) -> str | cst.BaseExpression | None:
     return None
 
 
-def _is_value(program: Program, node: cst.BaseExpression, modules: set[cst.Name]) -> bool:
+def is_value(program: Program, node: cst.BaseExpression, modules: set[cst.Name]) -> bool:
     """Whether something else may stand here: no target, no callee, no annotation, import, keyword or attribute name."""
     parent = program.parents[node]
+    if isinstance(parent, cst.Index) and _whole_grid(program, parent):
+        return False  # see `launches`: with `kernel[0](x)` a compiler that is mended ends in a TypeError
     if node in modules or isinstance(parent, (cst.ConcatenatedString, cst.FunctionDef, cst.ClassDef)):
         return False
     if isinstance(parent, cst.Attribute) and _first(parent) in modules:
@@ -244,6 +229,19 @@ def _is_value(program: Program, node: cst.BaseExpression, modules: set[cst.Name]
             return True
         below = up
     return True
+
+
+def is_grid(program: Program, element: cst.CSTNode) -> bool:
+    """Whether this element of a subscript is in the grid of a launch, `kernel[grid](...)`."""
+    subscript = program.parents[element]
+    call = program.parents[subscript]
+    return isinstance(call, cst.Call) and call.func is subscript
+
+
+def _whole_grid(program: Program, index: cst.Index) -> bool:
+    element = program.parents[index]
+    subscript = program.parents[element]
+    return isinstance(subscript, cst.Subscript) and len(subscript.slice) == 1 and is_grid(program, element)
 
 
 def _first(node: cst.BaseExpression) -> cst.BaseExpression:

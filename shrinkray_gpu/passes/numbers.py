@@ -13,6 +13,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from shrinkray_gpu.passes.expressions import is_grid
+from shrinkray_gpu.passes.kernels import in_kernel
+from shrinkray_gpu.passes.literals import last_name
 from shrinkray_gpu.passes.loops import is_step
 from shrinkray_gpu.passes.tree import ancestors, every
 from shrinkray_gpu.reduction.edit import Edit, Replace
@@ -24,6 +27,9 @@ COUPLED_FROM = 4
 """Equal numbers below this are mostly equal by chance."""
 MOST_JOINT = 6
 """Values offered for numbers that move together; each alone is offered all of its lattice."""
+FAR, NEAR = 1 << 24, 1 << 16
+"""A number above the first is most likely an offset to where nothing is mapped. One between the two may lead there in
+one process and not in the next (a lane's context maps less than the user's), so it becomes small or stays."""
 JOINT, MULTIPLES, ALONE = 0, 1, 2
 
 
@@ -36,7 +42,10 @@ def find(program: Program) -> Iterator[Edit]:
                 yield _set([node], text, ALONE)
         elif isinstance(node, cst.Integer):
             for smaller in offers(node.evaluated_value, option=_option(program, node), floor=floor):
-                if smaller == 0 and is_step(program, node):
+                if smaller == 0 and (is_step(program, node) or node.evaluated_value == 1 and _counts(program, node)):
+                    continue
+                if _leads_near(program, node, smaller):
+                    continue
                     continue
                 yield _set([node], str(smaller), ALONE)
 
@@ -63,13 +72,24 @@ def offers(number: int, option: str = "", floor: int = 1) -> list[int]:
     if number <= 1:
         return [0] if number == 1 else []
     if _is_power(number):
-        powers = [1 << exponent for exponent in range(number.bit_length() - 1)]
+        powers = [1 << exponent for exponent in range(NEAR.bit_length() if number > FAR else number.bit_length() - 1)]
         return sorted(powers, key=lambda power: (power < floor, power))
-    return [smaller for smaller in dict.fromkeys((1, 2, 0, number // 2, number - 1)) if smaller < number]
+    lower = (1, 2, 0) if number > FAR else (1, 2, 0, number // 2, number - 1)
+    return [smaller for smaller in dict.fromkeys(lower) if smaller < number]
 
 
 def _is_power(number: int) -> bool:
     return number > 0 and number & (number - 1) == 0
+
+
+def _counts(program: Program, one: cst.Integer) -> bool:
+    """Whether 0 in the place of this 1 would be a mistake of another kind: no program in the grid, the best none of a
+    tile (`tl.topk(x, 0)`). What comes out of it has the same words, and no sense."""
+    up = program.parents[one]
+    if isinstance(up, cst.Arg):
+        call = program.parents[up]
+        return up.keyword is None and in_kernel(program, one) and last_name(getattr(call, "func", call)) != "arange"
+    return any(isinstance(above, cst.SubscriptElement) and is_grid(program, above) for above in ancestors(program, one))
 
 
 def _set(nodes: list[cst.CSTNode], text: str, level: int) -> Edit:
@@ -99,11 +119,18 @@ def _multiples(integers: list[cst.Integer], floor: int) -> Iterator[Edit]:
     """`M=512, BLOCK=128` to `M=16, BLOCK=4`: whatever is a multiple of a tile keeps its ratio to it."""
     groups = _by_value(integers)
     for unit in groups:
-        related = [node for node in integers if node.evaluated_value % unit == 0 and node.evaluated_value]
+        related = [node for node in integers if node.evaluated_value % unit == 0 and 0 < node.evaluated_value <= FAR]
         if _is_power(unit) and len({node.evaluated_value for node in related}) > 1:
             for smaller in offers(unit, floor=floor)[:MOST_JOINT]:
                 changes = tuple(Replace(node, (str(node.evaluated_value // unit * smaller),)) for node in related)
                 yield Edit(f"multiples of {unit} to {smaller}", changes, level=MULTIPLES)
+
+
+def _leads_near(program: Program, number: cst.Integer, smaller: int) -> bool:
+    """Whether `x << number` goes from far away to where chance decides what is mapped."""
+    up = program.parents[number]
+    shifts = isinstance(up, cst.BinaryOperation) and isinstance(up.operator, cst.LeftShift) and up.right is number
+    return shifts and FAR < 1 << min(number.evaluated_value, 64) and NEAR < 1 << smaller
 
 
 def _by_value(integers: list[cst.Integer]) -> dict[int, list[cst.Integer]]:

@@ -12,24 +12,26 @@ import contextlib
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Literal
 
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
 from shrinkray_gpu.reduction.asking import Ask, Tell
-from shrinkray_gpu.reduction.confirmations import Confirmations
+from shrinkray_gpu.reduction.checks import Checks
 from shrinkray_gpu.reduction.edit import Edit
-from shrinkray_gpu.reduction.guards import Guards
-from shrinkray_gpu.reduction.identity import Identity
+from shrinkray_gpu.reduction.foresight import Draw, likely
 from shrinkray_gpu.reduction.journal import Journal, digest
 from shrinkray_gpu.reduction.keep import allowed, kept_nodes
 from shrinkray_gpu.reduction.lineage import Lineage
 from shrinkray_gpu.reduction.marks import marks_of
+from shrinkray_gpu.reduction.outcome import Event as Event
+from shrinkray_gpu.reduction.outcome import PassLike
+from shrinkray_gpu.reduction.outcome import Reduction as Reduction
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.render import effective, render
-from shrinkray_gpu.reduction.search import Memory, Subset, search
+from shrinkray_gpu.reduction.search import Memory, Search, Subset
 from shrinkray_gpu.reduction.spending import Spent, report
 
 WORTHWHILE = 0.95
@@ -39,65 +41,6 @@ TRIAL_TRIES = 60
 
 Judge = Callable[[Sequence[Program]], Sequence[Verdict]]
 Watch = Callable[[Program], Mapping[int, str]]
-
-
-class PassLike(Protocol):
-    """What the engine asks of a pass."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def find(self) -> Callable[..., Any]: ...
-    @property
-    def grows(self) -> bool: ...
-    @property
-    def needs_values(self) -> bool: ...
-    @property
-    def stage(self) -> int: ...
-
-
-@dataclass(frozen=True)
-class Event:
-    """Something that a progress bar may show."""
-
-    kind: Literal["round", "pass", "tried", "accepted", "rolled back", "note"]
-    program: Program
-    """The program as it is now."""
-    round: int = 0
-    pass_name: str = ""
-    tries: int = 0
-    """Candidates handed to the judge so far."""
-    free: Mapping[str, int] = field(default_factory=dict)
-    """Candidates settled without a run so far, by reason."""
-    text: str = ""
-
-
-@dataclass(frozen=True)
-class Reduction:
-    """What is left, and what it took."""
-
-    program: Program
-    ended: Literal["done", "stopped", "out of time", "interrupted"]
-    tries: int
-    free: Mapping[str, int]
-    accepted: int
-    rounds: int
-    rollbacks: int
-    verified: Program
-    """The last program that a cold run confirmed (the start, if none did)."""
-    spent: Mapping[str, Spent]
-    """By pass."""
-    guarded: int = 0
-    """How often the controls were asked in this course, replayed answers among them."""
-    slips: int = 0
-    """How often they refused a step: taken back, or not taken."""
-    guard: Verdict | None = None
-    """What they said of `program`; None where they were not asked, or the search ended before they answered."""
-    drifts: tuple[str, ...] = ()
-    """Why, for each time that the full fingerprint was another."""
-    identified: Program | None = None
-    """The last program with the fingerprint of the original, which is the start if no other was seen; None where no
-    fingerprints were taken."""
 
 
 class _Enough(Exception):
@@ -130,6 +73,7 @@ def reduce_program(
     layout: Callable[[str], str] | None = None,
     progress: Callable[[Event], None] = lambda event: None,
     insist: Callable[[bool], None] = lambda on: None,
+    foresee: Callable[[Iterable[Program]], None] | None = None,
     seed: int = 0,
     width: int = 8,
     eager: float = 1.0,
@@ -152,6 +96,7 @@ def reduce_program(
     tightens the judge by the verdict that found another. `found` gets each candidate with another fault;
     `watch` runs an instrumented program and gives the values seen; `lifts` makes scripts of the faulty launch;
     `insist` tells the judge that the last round has come (or is over), where a provisional "no" is asked again.
+    `foresee` is told, before each call of `judge`, what will most likely be asked after it.
     `flaky`: a "no" is never final, unless it is a certain one. `deadline` is in terms of `clock`. Ctrl-C in the judge,
     `stop` and `deadline` end the search with the best so far.
     """
@@ -174,6 +119,7 @@ def reduce_program(
         found=found,
         progress=progress,
         insist=insist,
+        foresee=foresee,
         seed=seed,
         width=width,
         eager=eager,
@@ -210,6 +156,7 @@ class _Engine:
         found: Tell,
         progress: Callable[[Event], None],
         insist: Callable[[bool], None],
+        foresee: Callable[[Iterable[Program]], None] | None,
         seed: int,
         width: int,
         eager: float,
@@ -224,44 +171,39 @@ class _Engine:
         self.passes, self.judge, self.journal = passes, judge, journal
         self.lifts = lifts
         self.watch, self.instrument = watch, instrument
-        self.progress, self.insist, self.found = progress, insist, found
+        self.progress, self.insist, self.foresee, self.found = progress, insist, foresee, found
         self.width, self.eager, self.flaky, self.keep = width, eager, flaky, keep
         self.stop, self.deadline, self.clock = stop, deadline, clock
         self.rng = random.Random(seed)
         self.memory = Memory()
         self.failed: set[Hashable] = set()  # marks of edits that failed in the same surroundings
         self.barren: dict[str, tuple[str, bool]] = {}  # pass: program on which it found nothing, with nothing put off
-        self.tries = self.accepted = self.round = 0
+        self.tries = self.accepted = self.credited = self.round = 0
+        self.on_credit: set[str] = set()  # keys of what faults though no lane ran it
         self.undone = 0  # how often the course went back, for whatever reason
         self.free: Counter[str] = Counter()
         self.spent: dict[str, Spent] = {}
         self.bill = Spent()  # of the pass that is running
         self.pass_name = ""
         self.thorough = False
+        self.coming: Sequence[PassLike] = ()  # the passes after the one that is running, in this round
+        self.found_edits: dict[str, tuple[Program, list[Edit]]] = {}  # pass: what it found last, and where
         self.put_off = False  # whether this round left out an edit or believed a provisional "no"
         self.considered = 0  # candidates that needed a verdict, new or recalled: the same number in a replay
         self.budget: int | None = None  # where a trial must end
         self.finds: set[tuple[str, Fault]] = set()
         self.line = Lineage(program)
-        self.confirmations = Confirmations(
+        self.checks = Checks(
             self.line,
             journal,
             confirm=confirm,
             probe=probe,
             checkpoint=checkpoint,
-            undo=self._undo,
-            tell=self._found,
-        )
-        self.guards = Guards(
-            self.line, journal, guard=guard, lag=guard_lag, undo=self._undo, note=lambda text: self._tell("note", text)
-        )
-        self.identity = Identity(
-            self.line,
-            journal,
+            guard=guard,
+            guard_lag=guard_lag,
             identify=identify,
-            first=identify_first,
+            identify_first=identify_first,
             drifted=drifted,
-            forget=self._forget,
             undo=self._undo,
             tell=self._found,
             note=lambda text: self._tell("note", text),
@@ -280,7 +222,7 @@ class _Engine:
         except _Stop as e:
             ended = e.why
             with contextlib.suppress(KeyboardInterrupt):
-                self._before_leaving()
+                self.checks.before_leaving(self.considered)
         except KeyboardInterrupt:
             ended = "interrupted"
         return Reduction(
@@ -289,15 +231,17 @@ class _Engine:
             tries=self.tries,
             free=dict(self.free),
             accepted=self.accepted,
+            credited=self.credited,
             rounds=self.round,
-            rollbacks=self.confirmations.rollbacks,
-            verified=self.confirmations.proven,
+            rollbacks=self.checks.confirmations.rollbacks,
+            verified=self.checks.confirmations.proven,
+            line=tuple(step.program for step in self.line.steps),
             spent=self.spent,
-            guarded=self.guards.asking.count,
-            slips=self.guards.slips,
-            guard=self.guards.final,
-            drifts=tuple(self.identity.drifts),
-            identified=self.identity.identified,
+            guarded=self.checks.guards.asking.count,
+            slips=self.checks.guards.slips,
+            guard=self.checks.guards.final,
+            drifts=tuple(self.checks.identity.drifts),
+            identified=self.checks.identity.identified,
         )
 
     # The course
@@ -308,7 +252,7 @@ class _Engine:
         if edited is not None:
             if not edited.parses or not self._ask([edited], smaller_than=None)[0]:
                 self._tell("note", "best.py was edited by hand and does not fault: going on without it")
-            elif why := self.guards.slipped(edited) or self.identity.other(edited):
+            elif why := self.checks.guards.slipped(edited) or self.checks.identity.other(edited):
                 self._tell("note", f"best.py was edited by hand and shows another fault ({why}): going on without it")
             else:
                 self.journal.take_over(edited)
@@ -330,9 +274,9 @@ class _Engine:
             self.journal.lifted(texts)
         candidates = [self.current.with_text(text) for text in texts]
         for candidate, faults in zip(candidates, self._ask(candidates, smaller_than=self.current)):
-            if faults and candidate.key not in self.guards.refuted:
+            if faults and candidate.key not in self.checks.guards.refuted:
                 self._accept(candidate)
-                self.guards.settle()  # all that follows would be built on it
+                self.checks.guards.settle()  # all that follows would be built on it
                 if self.current is candidate:
                     return
 
@@ -354,15 +298,15 @@ class _Engine:
             if progressed or (self.put_off and not self.thorough):
                 self._be_thorough(not progressed)
                 if self.thorough:
-                    self._before_the_end()
+                    self.checks.before_the_end(self.considered)
                 continue
-            if self._sure():
+            if self.checks.stand(self.considered):
                 return
             self._be_thorough(False)
 
     def _others(self) -> int:
         """How often the course went back because a step showed another fault."""
-        return self.undone - self.confirmations.rollbacks
+        return self.undone - self.checks.confirmations.rollbacks
 
     def _round(self, passes: Sequence[PassLike]) -> bool:
         """Whether the passes made the program smaller, or a check beside them made it larger again."""
@@ -370,7 +314,8 @@ class _Engine:
         self._tell("round")
         before, undone = self.current, self.undone
         self.put_off = False
-        for each in passes:
+        for at, each in enumerate(passes, start=1):
+            self.coming = passes[at:]
             bill = self.bill = self.spent.setdefault(each.name, Spent())
             begun, tries, free, accepted = self.clock(), self.tries, self.free.total(), self.accepted
             tokens = self.best.size.tokens
@@ -380,7 +325,7 @@ class _Engine:
             bill.free += self.free.total() - free
             bill.accepted += self.accepted - accepted
             bill.tokens += tokens - self.best.size.tokens
-            self._point()
+            self.checks.at_point(self.considered)
         return self.current.size.tokens < before.size.tokens or self.undone > undone
 
     def _be_thorough(self, on: bool) -> None:
@@ -414,6 +359,9 @@ class _Engine:
     def _edits(self, each: PassLike) -> list[Edit]:
         program = self.current
         begun = self.clock()
+        before = self.found_edits.get(each.name)
+        if before is not None and before[0] is program and not each.needs_values:
+            return before[1]
         given: tuple[Any, ...] = ()
         if each.needs_values:
             if self.watch is None or self.instrument is None:
@@ -425,6 +373,7 @@ class _Engine:
             self._tell("note", f"pass {each.name} gave up: {type(e).__name__}: {e}")
             return []
         self.bill.finding += self.clock() - begun
+        self.found_edits[each.name] = program, found
         return found
 
     def _values(self, program: Program, watch: Watch, instrument: Callable[[Program], Program]) -> Mapping[int, str]:
@@ -454,31 +403,62 @@ class _Engine:
                 drawn[subset] = render(program, subset)
             return drawn[subset]
 
-        course = search(
-            offered,
+        course = self._course(each, program, offered, draw, self.rng)
+        base: Subset = ()
+        while wave := course.next():
+            if wave.base != base:
+                base = wave.base
+                self._accept(draw(base))
+                drawn = {base: drawn[base]}
+            candidates = [draw(base + proposal) for proposal in wave.proposals]
+            if self.foresee is not None:
+                self.foresee(filter(self._worth_asking, likely(course, draw, self._following())))
+            course.tell(self._ask(candidates, smaller_than=self.current))
+        found = course.found
+        if found.accepted != base:
+            self._accept(draw(found.accepted))
+        self.memory.learn(each.name, found)
+        self.failed.update(marks[edit] for edit in found.refused)
+
+    def _course(
+        self,
+        each: PassLike,
+        program: Program,
+        edits: Sequence[Edit],
+        draw: Draw,
+        rng: random.Random,
+    ) -> Search:
+        return Search(
+            edits,
             render=draw,
             effective=lambda subset: effective(program, subset),
             width=self.width,
             prior=lambda edit: self.memory.prior(each.name, edit),
             eager=self.eager,
-            rng=self.rng,
+            rng=rng,
         )
-        base: Subset = ()
-        try:
-            wave = next(course)
-            while True:
-                if wave.base != base:
-                    base = wave.base
-                    self._accept(draw(base))
-                    drawn = {base: drawn[base]}
-                candidates = [draw(base + proposal) for proposal in wave.proposals]
-                wave = course.send(self._ask(candidates, smaller_than=self.current))
-        except StopIteration as end:
-            found = end.value
-        if found.accepted != base:
-            self._accept(draw(found.accepted))
-        self.memory.learn(each.name, found)
-        self.failed.update(marks[edit] for edit in found.refused)
+
+    def _following(self) -> Iterator[tuple[Search, Draw]]:
+        """The searches that the next passes will begin, if this one finds nothing."""
+        program, rng = self.current, random.Random()
+        rng.setstate(self.rng.getstate())
+        for each in self.coming if self.budget is None else ():
+            if each.needs_values or self.barren.get(each.name, ("", False))[0] == digest(program):
+                continue
+            edits = self._edits(each)
+            marks = marks_of(program, each.name, edits)
+            edits = [edit for edit in edits if self.thorough or marks[edit] not in self.failed]
+            draw = partial(render, program)
+            yield self._course(each, program, edits, draw, rng), draw
+
+    def _worth_asking(self, candidate: Program) -> bool:
+        """Whether the judge would be asked, as far as one can tell without taking note of anything."""
+        return (
+            self._smaller(candidate, self.current)
+            and candidate.parses
+            and not self.journal.knows(candidate.key)
+            and not self.checks.refute(candidate)
+        )
 
     def _trials(self, each: PassLike) -> None:
         """Edits that grow the program first (an inlined function, an unrolled loop): grown, reduced, and kept only if
@@ -531,19 +511,19 @@ class _Engine:
         candidate = self.current.with_text(layout(self.current.text))
         if candidate.text == self.current.text or not self._ask([candidate], smaller_than=None)[0]:
             return
-        checked = self.confirmations.confirm is not None
+        checked = self.checks.confirmations.confirm is not None
         if candidate.key != self.current.key:
-            if checked and not self.confirmations.cold(candidate).faults:
+            if checked and not self.checks.confirmations.cold(candidate).faults:
                 return
             answers: list[bool | None] = [True]
-            self.guards.vouch([candidate], answers, same=self.current.key)
-            self.identity.vouch([candidate], answers, same=self.current.key)
+            self.checks.guards.vouch([candidate], answers, same=self.current.key)
+            self.checks.identity.vouch([candidate], answers, same=self.current.key)
             if not answers[0]:
                 return
         self.pass_name = "layout"
         self._accept(candidate, smaller=False)
         if checked:
-            self.confirmations.trust(self.line.last)
+            self.checks.confirmations.trust(self.line.last)
 
     # Verdicts
 
@@ -559,7 +539,7 @@ class _Engine:
             elif isinstance(settled, bool):
                 answers[index] = settled
             else:
-                answers[index] = self._believe(settled)
+                answers[index] = self._believe(candidate, settled)
                 recalled.add(candidate.key)
         if self.budget is not None and self.considered >= self.budget:
             raise _Enough
@@ -576,13 +556,8 @@ class _Engine:
                 self.journal.judged(candidate.key, verdict, final=final)
                 self._found(candidate, verdict)
                 for index in waiting[candidate.key]:
-                    answers[index] = self._believe(verdict)
-        if self.confirmations.wary:
-            self.confirmations.doubt(candidates, answers)
-        if self.guards.strict:
-            self.guards.vouch(candidates, answers, same=self.current.key)
-        if self.identity.wary:
-            self.identity.vouch(candidates, answers, same=self.current.key)
+                    answers[index] = self._believe(candidate, verdict)
+        self.checks.doubt(candidates, answers, same=self.current.key)
         self._tell("tried")
         return answers
 
@@ -593,7 +568,7 @@ class _Engine:
         if not candidate.parses:
             self.free["does not parse"] += 1
             return False
-        if any(candidate.key in each.refuted for each in (self.confirmations, self.guards, self.identity)):
+        if self.checks.refute(candidate):
             self.free["refuted"] += 1
             return False
         if candidate.key == self.current.key:
@@ -610,7 +585,9 @@ class _Engine:
             return candidate.size < than.size
         return candidate.size < than.size and candidate.size.tokens < than.size.tokens
 
-    def _believe(self, verdict: Verdict) -> bool | None:
+    def _believe(self, program: Program, verdict: Verdict) -> bool | None:
+        if verdict.credit:
+            self.on_credit.add(program.key)
         if verdict.provisional:
             self.put_off = True
         return verdict.faults if verdict.known else None
@@ -628,59 +605,24 @@ class _Engine:
         self.current = program
         if smaller and not program.size < self.best.size:
             return
+        self.credited += program.key in self.on_credit or program.key == self.best.key
         self.best = program
         self.accepted += 1
         step = self.line.add(program, self.considered)
         self.journal.best(program, size=program.size, by=by or self.pass_name, smaller=smaller)
         self._tell("accepted")
-        self.confirmations.accepted(step)
-        self.guards.accepted(step)
-        self.identity.accepted(step)
-
-    def _before_leaving(self) -> None:
-        """Out of time, or asked to stop: a step that its guard refuses must not be the result."""
-        self.guards.settle()
-        self.identity.settle(self.considered)
+        self.checks.accepted(step)
 
     # Going back
-
-    def _point(self) -> None:
-        """The end of a pass: a fixed point of the course, where verdicts that came beside the search are taken."""
-        self.confirmations.at_point(self.considered)
-        self.guards.at_point(self.considered)
-        self.identity.at_point(self.considered)
-
-    def _before_the_end(self) -> None:
-        self.confirmations.before_the_end(self.considered)
-        self.guards.settle()
-        self.identity.before_the_end(self.considered)
-
-    def _sure(self) -> bool:
-        """Whether the end of the search stands: a cold run, the controls and the full fingerprint agree on the best, or
-        cannot tell."""
-        undone = self.undone
-        self.confirmations.at_the_end(self.considered)
-        if self.undone == undone:
-            self.guards.at_the_end()
-        if self.undone == undone:
-            self.identity.at_the_end(self.considered)
-        return self.undone == undone
 
     def _undo(self, back: int, by: str, why: str) -> None:
         """Take back all that was accepted after step number `back`."""
         gone = self.line.cut(back)
         self.current = self.best = self.line.last.program
         self.undone += 1
-        self.confirmations.after_cut()
-        self.guards.after_cut(gone)
-        self.identity.after_cut()
+        self.checks.after_cut(gone)
         self.journal.best(self.best, size=self.best.size, by=by, smaller=False)
         self._tell("rolled back", why)
-
-    def _forget(self) -> None:
-        """The everyday test was tightened: no "yes" that it gave before counts any more."""
-        self.journal.drifted()
-        self.confirmations.trusted.clear()
 
     def _found(self, program: Program, verdict: Verdict) -> None:
         """Tell of a candidate with another fault, once."""

@@ -4,6 +4,9 @@ Shrinking these is a real accident: with `name = ...` deleted before it, `rmtree
 another `name`, or the empty string. A candidate may lose such a call whole; it may not change what the call works on,
 nor the tests around it that decide whether it is reached. An early `return` before it is not looked at: the second line
 of defence is the runner, which lets candidates write in their own folder only.
+
+Assertions in kernels are the same case for another reason: `tl.static_assert(x.dtype == tl.float32, ...)` made
+`static_assert(0 == tl.float32, ...)` fails in the same words, and of nothing that was wrong. They too go whole or stay.
 """
 
 from __future__ import annotations
@@ -46,6 +49,9 @@ _METHODS: dict[str, str | int] = {
 }
 """Methods dangerous on whatever they are called (`Path.unlink`, `ZipFile.extractall`)."""
 
+_ASSERTIONS = frozenset({"static_assert", "device_assert"})
+"""Triton's, under whatever name its language module goes."""
+
 _OPENERS = frozenset(
     {"open", "io.open", "codecs.open", "gzip.open", "bz2.open", "lzma.open", "zipfile.ZipFile", "tarfile.open"}
 )
@@ -63,10 +69,11 @@ class Hazard:
 def hazards(program: Program) -> list[Hazard]:
     """Every dangerous call of the script."""
     calls = [node for node in program.layout.outer if isinstance(node, cst.Call)]
+    asserted = [Hazard(call, frozenset({call.args[0].value})) for call in calls if _asserts(call)]
     modules = _imported(program)
     found = [(call, parts) for call in calls if (parts := _dangerous_parts(call, modules))]
     if not found:
-        return []
+        return asserted
     index = _Bindings(program, modules)
     out: list[Hazard] = []
     seen: set[tuple[cst.Call, Node]] = set()
@@ -78,7 +85,11 @@ def hazards(program: Program) -> list[Hazard]:
             new = [argument for argument in arguments if (caller, argument) not in seen]
             seen.update((caller, argument) for argument in new)
             found += [(caller, new)] if new else []
-    return out
+    return out + asserted
+
+
+def _asserts(call: cst.Call) -> bool:
+    return bool(call.args) and _dotted(call.func).rpartition(".")[2] in _ASSERTIONS
 
 
 def _imported(program: Program) -> dict[str, str]:

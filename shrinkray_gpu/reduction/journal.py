@@ -17,8 +17,9 @@ import fcntl
 import hashlib
 import json
 import os
+import time
 from collections import defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Literal, NamedTuple, get_args
@@ -37,7 +38,13 @@ Aside = Literal["confirmed", "guarded", "identified"]
 class Journal:
     """One reduction's folder, open and locked until `close`."""
 
-    def __init__(self, folder: Path, header: Mapping[str, Any], log: IO[bytes]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        header: Mapping[str, Any],
+        log: IO[bytes],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.folder = folder
         self.best_path = folder / "best.py"
         self.header = header
@@ -55,6 +62,7 @@ class Journal:
         self._replay: deque[dict[str, Any]] = deque()
         self._floor: tuple[Any, ...] | None = None
         self._start: str | None = None
+        self._clock, self._began, self._before = clock, clock(), 0.0
 
     # Opening
 
@@ -142,6 +150,7 @@ class Journal:
                 self._perturbed = line["variant"]
             elif event == "accept":
                 self._accepts.append(line)
+                self._before = line.get("at", self._before)
             elif event == "start":  # a best.py edited by hand took over: all accepts before belong to another course
                 self._begin_at(line["text"])
         self._replay.extend(self._accepts)
@@ -205,6 +214,10 @@ class Journal:
                 self._known[key] = verdict
             return verdict
         return None
+
+    def knows(self, key: str) -> bool:
+        """Whether `recall` may have an answer. Takes none away from a replay."""
+        return key in self._known or bool(self._ahead.get(key))
 
     def judged(self, key: str, verdict: Verdict, *, final: bool = True) -> None:
         """Keep a verdict. Unknown is never final."""
@@ -282,7 +295,8 @@ class Journal:
             # Another course (say, a newer version of the tool): best.py stays until something smaller is found.
             self._floor = _size(self._replay[-1] if self._replay else expected)
             self._replay.clear()
-        line = {"event": "accept", "key": program.key, "text": text, "size": list(size), "pass": by}
+        at = round(self._before + self._clock() - self._began, 2)  # seconds of work, those before a kill too
+        line = {"event": "accept", "key": program.key, "text": text, "size": list(size), "pass": by, "at": at}
         self._accepts.append(line)
         self._write(line, sync=True)
         if smaller and self._floor is not None and size >= self._floor:
@@ -335,6 +349,8 @@ def _told(event: str, key: str, verdict: Verdict) -> dict[str, Any]:
         line["provisional"] = True
     if verdict.certain:
         line["certain"] = True
+    if verdict.credit:
+        line["credit"] = True
     if verdict.other is not None:
         line["other"] = dataclasses.asdict(verdict.other)
     return line
@@ -344,9 +360,10 @@ def _verdict(line: Mapping[str, Any]) -> Verdict:
     return Verdict(
         Answer(line["answer"]),
         line.get("why", ""),
-        line.get("provisional", False),
-        _fault(line["other"]) if line.get("other") else None,
-        line.get("certain", False),
+        provisional=line.get("provisional", False),
+        other=_fault(line["other"]) if line.get("other") else None,
+        credit=line.get("credit", False),
+        certain=line.get("certain", False),
     )
 
 

@@ -19,7 +19,7 @@ from libcst.metadata import MetadataWrapper, ScopeProvider
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.reduction.layout import Layout, Span, lay_out
-from shrinkray_gpu.reduction.native.code import is_code, normal
+from shrinkray_gpu.reduction.native.code import is_code, may_hold_code, normal
 from shrinkray_gpu.reduction.native.literal import Literal, literals
 from shrinkray_gpu.reduction.size import Size, measure
 
@@ -200,7 +200,7 @@ def _without_form_feeds(text: str) -> str:
 
 def _free_of_layout(tree: ast.Module, text: str) -> ast.Module:
     """The tree, its strings of CUDA C++ without comments and layout."""
-    if ";" in text or "__" in text:
+    if may_hold_code(text):
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and is_code(node.value):
                 node.value = normal(node.value)

@@ -1,4 +1,4 @@
-"""Search: which subset of a pass's Edits to try next. Pure: it yields proposals, is sent answers, and runs nothing.
+"""Search: which subset of a pass's Edits to try next. Pure: it makes proposals, is told answers, and runs nothing.
 
 Probabilistic delta debugging (Wang, Shen, Chen, Xiong, Zhang: "Probabilistic Delta Debugging", ESEC/FSE 2021), made
 parallel. Each edit has a chance of being *needed* by the fault, i.e. that it cannot be applied. The subset with the
@@ -8,12 +8,17 @@ the search, whatever the weights are.
 
 Many subsets are in flight at once, all on top of the same accepted base; those that hold are merged afterwards, in the
 order of proposal. Nothing here depends on time, so the same edits, answers, width and seed give the same course.
+
+Late in a reduction a wave holds two or three proposals, since little is left to propose at once, and most of the lanes
+would idle. So a search can be asked what it will propose next if all that is out is refused (`likely`): a copy of it is
+told so. To go by the chances instead, and foresee successes too, was right half as often.
 """
 
 from __future__ import annotations
 
+import copy
 import random
-from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, prod
 from typing import TypeAlias
@@ -50,55 +55,32 @@ class Found:
     """Only ever unknown."""
 
 
-Search: TypeAlias = Generator[Wave, Sequence["bool | None"], Found]
+class Search:
+    """Finds a large subset of `edits` that may be applied together: `next` gives a Wave of at most `width` proposals,
+    `tell` takes one answer a proposal (True: the test holds, False, None: unknown), until `next` gives None.
 
-
-def search(
-    edits: Iterable[Edit],
-    *,
-    render: Callable[[Sequence[Edit]], Hashable],
-    effective: Callable[[Sequence[Edit]], Sequence[Edit]] = tuple,
-    width: int = 8,
-    prior: Callable[[Edit], float] = lambda edit: UNTRIED,
-    eager: float = 1.0,
-    rng: random.Random | None = None,
-) -> Search:
-    """Find a large subset of `edits` that may be applied together.
-
-    Yields Waves of at most `width` proposals, is sent one answer a proposal (True: the test holds, False, None:
-    unknown), returns Found. `edits` are in text order, alternatives for one node in order of preference.
-
+    `edits` are in text order, alternatives for one node in order of preference.
     `render` tells whether two subsets come to the same thing: an edit that changes nothing (any more) is not tried.
     `effective` drops edits that conflict with an earlier one, so that no proposal holds two alternatives.
     `eager` is the price of a try that holds, in tries that do not. Where each fault spends a GPU context it is about
     20; then subsets are larger and fewer of them hold, so that there is less to merge.
     `rng` shakes the first chances a little, for users who want another course.
     """
-    edits = tuple(edits)
-    shake = rng.uniform(0.8, 1.25) if rng else 1.0
-    chances = {edit: min(0.99, max(0.001, prior(edit) * shake)) for edit in edits}
-    course = _Course(chances, render, effective, max(1, width), eager)
-    while course.pending:
-        merges = course.compose_merges()
-        wave = (*merges, *course.compose_fresh(merges))
-        if wave:
-            answers = yield Wave(course.base, wave)
-            course.digest(wave, answers, merges)
-    return Found(course.base, tuple(course.refused), tuple(course.undecided))
-
-
-class _Course:
-    """What one search knows, and how it composes the next wave from that."""
 
     def __init__(
         self,
-        chances: dict[Edit, float],
+        edits: Iterable[Edit],
+        *,
         render: Callable[[Sequence[Edit]], Hashable],
-        effective: Callable[[Sequence[Edit]], Sequence[Edit]],
-        width: int,
-        eager: float,
+        effective: Callable[[Sequence[Edit]], Sequence[Edit]] = tuple,
+        width: int = 8,
+        prior: Callable[[Edit], float] = lambda edit: UNTRIED,
+        eager: float = 1.0,
+        rng: random.Random | None = None,
     ) -> None:
-        self.render, self.effective, self.width, self.eager = render, effective, width, eager
+        shake = rng.uniform(0.8, 1.25) if rng else 1.0
+        chances = {edit: min(0.99, max(0.001, prior(edit) * shake)) for edit in edits}
+        self.render, self.effective, self.width, self.eager = render, effective, max(1, width), eager
         self.base: Subset = ()
         self.refused: list[Edit] = []
         self.undecided: list[Edit] = []
@@ -108,6 +90,44 @@ class _Course:
         self.failed: set[Hashable] = set()  # renderings that were refused
         self.unmerged: list[list[Subset]] = []  # groups of subsets, each of which held on top of a former base
         self.pruned: int | None = None  # the level whose vanished edits were dropped last
+        self.out: tuple[tuple[Subset, ...], Mapping[Subset, list[Subset]]] = ((), {})  # proposals without answers yet
+
+    @property
+    def found(self) -> Found:
+        """What is known so far; all of it when `next` gave None."""
+        return Found(self.base, tuple(self.refused), tuple(self.undecided))
+
+    def next(self) -> Wave | None:
+        """What to try now; None when nothing is left to try."""
+        while self.pending:
+            merges = self.compose_merges()
+            wave = (*merges, *self.compose_fresh(merges))
+            if wave:
+                self.out = wave, merges
+                return Wave(self.base, wave)
+        return None
+
+    def tell(self, answers: Sequence[bool | None]) -> None:
+        """The answers to the last Wave, in its order."""
+        (wave, merges), self.out = self.out, ((), {})
+        self.digest(wave, answers, merges)
+
+    def likely(self) -> Iterator[Wave]:
+        """The Waves that follow the one that is out if nothing is accepted, up to the end of this search."""
+        ahead = self._copy()
+        while True:
+            ahead.tell([False] * len(ahead.out[0]))
+            wave = ahead.next()
+            if wave is None:
+                return
+            yield wave
+
+    def _copy(self) -> Search:
+        other = copy.copy(self)
+        other.refused, other.undecided, other.unmerged = [*self.refused], [*self.undecided], [*self.unmerged]
+        other.pending, other.limit, other.patience = {**self.pending}, {**self.limit}, {**self.patience}
+        other.failed = {*self.failed}
+        return other
 
     # Composing a wave
 

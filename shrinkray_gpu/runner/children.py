@@ -8,6 +8,7 @@ from shrinkray_gpu.runner.run import Failure
 
 CARRIERS = ("ProcessRaisedException", "ProcessExitedException", "ChildFailedError", "CalledProcessError")
 """Exceptions that say "a child failed": torch.multiprocessing, torchrun, subprocess."""
+_CARRIER = re.compile(rf"^((?:\w+\.)*(?:{'|'.join(CARRIERS)}))(?=:|$):?", re.MULTILINE)
 AFTERMATH = ("KeyboardInterrupt", "BrokenPipeError", "EOFError", "ConnectionResetError", "ConnectionAbortedError")
 """What a child dies of because its parent is gone or gave up: an echo, heard or not as chance has it."""
 _HEADED = re.compile(r"^Process [^\n]+:\n(?=Traceback \(most recent call last\):$|\S*RemoteTraceback:)", re.MULTILINE)
@@ -25,6 +26,12 @@ def faults(failure: Failure | None, stderr: str) -> tuple[str, ...]:
         return ()
     told = _LAST_WORDS.findall(failure.text) or _LAST_WORDS.findall(stderr)
     return tuple(dict.fromkeys(said for said in told if said.split(":")[0].rpartition(".")[2] not in CARRIERS))
+
+
+def carried(stderr: str) -> Failure | None:
+    """The exception of such a kind that ended a plain process, by what it printed at its end; None if another did."""
+    every = list(_CARRIER.finditer(stderr))
+    return Failure(every[-1][1], stderr[every[-1].end() :].strip(), traceback=stderr) if every else None
 
 
 def headed(stderr: str) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from shrinkray_gpu.runner import children
 from shrinkray_gpu.runner.run import Run
 
 KEPT = 128 * 1024
@@ -55,6 +56,7 @@ def run_file(
         out, err = process.communicate()
     status = process.returncode
     out, err = (one if kept is None else one[-kept:] for one in (out, err))
+    said = err.decode(errors="replace")
     return Run(
         mode="plain",
         exit=None if timed_out or status < 0 else status,
@@ -62,7 +64,8 @@ def run_file(
         timed_out=timed_out,
         seconds=time.monotonic() - started,
         stdout=out.decode(errors="replace"),
-        stderr=err.decode(errors="replace"),
+        stderr=said,
+        children=() if timed_out or status != 1 else children.faults(children.carried(said), said),
     )
 
 

@@ -29,6 +29,9 @@ OTHERS = 4
 """Fork servers kept besides, for ways that concern the whole process: the candidates never lose theirs to these."""
 SPARES = 2
 """Lanes that such a server has ready: each may hold a context on the GPU, and is asked now and then only."""
+NARROW = ("CUDA_DEVICE_MAX_CONNECTIONS", "1")
+"""One hardware queue instead of eight: contexts come up 1.6 times (faulting) to 2.3 times (clean) faster on an H100, by
+benchmarks/contexts.py. Streams may wait for one another then, so calibration must have seen the fault so."""
 HARMLESS = frozenset({"CUDA_LAUNCH_BLOCKING", "PYTORCH_NO_CUDA_MEMORY_CACHING", "TRITON_INTERPRET"})
 """Variables that no compiler reads: with them the kernels on disk stay the right ones."""
 
@@ -101,6 +104,8 @@ class Pool:
         self.extra = extra
         self.devices = devices or ("",)
         self.reuse = setup.reuse
+        self.narrow = setup.warm
+        """Whether lanes' contexts have one hardware queue each, see NARROW; what the user or the script sets stays."""
         self.peak = 0
         """The most device memory that a candidate held, in bytes."""
         self.retired: Counter[str] = Counter()
@@ -248,11 +253,12 @@ class Pool:
         """The same, for a way that may have an environment or an interpreter of its own; kept while it is in use."""
         head = preamble.read(source)
         if way.cheap:
-            with self._workers.using((head.environment, device), lambda: self._plain(head, device)) as stock:
+            key = (head.environment, device, self.narrow)
+            with self._workers.using(key, lambda: self._plain(head, device)) as stock:
                 yield stock
         else:
-            key = (head.environment, device, tuple(sorted(way.environment.items())), way.python)
-            with self._others.using(key, lambda: self._other(head, device, way)) as stock:
+            other = (head.environment, device, self.narrow, tuple(sorted(way.environment.items())), way.python)
+            with self._others.using(other, lambda: self._other(head, device, way)) as stock:
                 yield stock
 
     def _plain(self, head: preamble.Preamble, device: str) -> Stock:
@@ -270,10 +276,11 @@ class Pool:
         return Stock(worker, SPARES)
 
     def _setup(self, head: preamble.Preamble, device: str, way: Way) -> Setup:
+        environment = self._environment(head.environment, device, way)
         return replace(
             self.setup,
             imports=tuple(dict.fromkeys((*head.imports, *self.setup.imports))),
-            environment=self._environment(head.environment, device, way),
+            environment=dict([NARROW]) | dict(environment) if self.narrow else environment,
             python=way.python or self.setup.python,
         )
 

@@ -48,6 +48,8 @@ class Build:
     failed: bool = False
     code: str = ""
     """Digest of what came out: the same for sources that compile to the same."""
+    launched: tuple[str, ...] | None = None
+    """On the virtual GPU: its kernels that the host code launches; None where that was not run."""
 
 
 @dataclass(frozen=True)
@@ -142,12 +144,17 @@ class Run:
         d["launches"] = tuple(
             Launch(**{**x, "grid": tuple(x["grid"]), "args": tuple(x.get("args", ()))}) for x in d.get("launches", ())
         )
-        d["builds"] = tuple(Build(**each) for each in d.get("builds", ()))
+        d["builds"] = tuple(_build(each) for each in d.get("builds", ()))
         d["values"] = {int(k): v for k, v in d.get("values", {}).items()}
         for name in ("children", "records", "compared"):
             d[name] = tuple(d.get(name, ()))
         d["differences"] = tuple(Difference(**each) for each in d.get("differences", ()))
         return cls(**d)
+
+
+def _build(d: Mapping[str, Any]) -> Build:
+    launched = d.get("launched")
+    return Build(**{**d, "launched": None if launched is None else tuple(launched)})
 
 
 def _failure(d: Mapping[str, Any] | None) -> Failure | None:

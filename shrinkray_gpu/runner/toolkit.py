@@ -45,7 +45,8 @@ def missing(tool: str) -> str:
 def _folders(tool: str, python: str, environment: Mapping[str, str]) -> Iterator[Path]:
     packages = list(_packages(python, environment.get("PYTHONPATH", "")))
     triton = [place / "backends" / "nvidia" / "bin" for name, place in packages if name == "triton"]
-    if tool == "nvdisasm":  # Triton's own reads what Triton's ptxas made; a toolkit's may be older than that
+    # Triton calls its own ptxas, and its own nvdisasm reads what that made; a toolkit's may be older than that.
+    if tool in ("nvdisasm", "ptxas"):
         yield from triton
     for folder in environment.get("PATH", os.defpath).split(os.pathsep):
         if folder:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from shrinkray_gpu.cases import adding
 from shrinkray_gpu.cases.adding import add, document
 from shrinkray_gpu.cases.case import Case, load
 from shrinkray_gpu.cases.expectation import Outcome, Status
+from shrinkray_gpu.cases.place import Place, lacking
 from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.oracle import Fault
 
@@ -85,6 +87,34 @@ def test_a_compiler_s_fault_needs_no_gpu(tmp_path: Path) -> None:
     assert not case.needs.gpu
 
 
+@pytest.mark.parametrize(
+    ("oracle", "klass", "more"),
+    [
+        ("hang:3", "no end within the time limit", {}),
+        ("nondeterministic", "", {}),
+        ("device-side assert", "device-side assert triggered", {}),
+        ("misaligned address", "misaligned address", {"rates": {"the original": "5 of 9"}, "verified": 10,
+                                                      "final_runs": 20}),
+    ],
+)  # fmt: skip
+def test_what_only_a_gpu_shows_is_kept_and_not_run_without_one(
+    tmp_path: Path, oracle: str, klass: str, more: dict[str, Any]
+) -> None:
+    phase = "timeout" if oracle.startswith("hang") else "device"
+    fault = {**dict.fromkeys(DEVICE, ""), "code": 0, "size": 0, "phase": phase, "klass": klass} if klass else None
+    mechanism = "It is a long story. " * 20
+    text = document(
+        told(oracle=[oracle], spec=oracle, fingerprint={"original": fault}, **more),
+        mechanism=mechanism, upstream=("https://x/1", "https://x/2"),
+    )  # fmt: skip
+    case = written(tmp_path, text)
+    assert max(map(len, text.splitlines())) <= 120 and case.mechanism.split() == mechanism.split()
+    assert (case.oracle, case.needs.gpu, case.runs) == ((oracle,), True, 10 if more else 0)
+    assert case.expect[0][1] == ("flaky" if more else "faults")
+    place = Place("python", 90, False, {"triton": "3.6.0"})
+    assert lacking(case, case.question(), place) == "it needs a real GPU, and --arch launches nothing"
+
+
 def test_how_it_was_run_is_kept(tmp_path: Path) -> None:
     how = {"argv": ["--mode", "fast"], "environment": {"DEBUG": "1"}, "reject": ["exit:3"], "timeout": 7.5}
     case = written(tmp_path, document(told(**how, mode="cold")))
@@ -138,6 +168,42 @@ def test_a_case_is_a_folder_of_its_own(reduced: Path) -> None:
     assert sorted(path.name for path in case.folder.iterdir()) == ["case.toml", "failing.py", "repro_failing.py"]
     assert [path.name for path in corpus.iterdir()] == ["failing"]
     assert add(reduced, corpus, name="other").repro.read_text() == LOOKUP
+
+
+def test_the_modules_of_the_original_come_along(reduced: Path) -> None:
+    folder = reduced.parent
+    (folder / "failing.py").write_text(f"import json\nimport shop.till\nfrom luck import draw\n{LOOKUP}")
+    (folder / "luck.py").write_text("import other\ndraw = 1\n")
+    for name in ("other.py", "unused.py", "shop/__init__.py", "shop/till.py", "shop/unused.py"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("")
+    case = add(reduced, folder / "corpus")
+    taken = {path.relative_to(case.folder).as_posix() for path in case.folder.rglob("*") if path.is_file()}
+    ours = {"case.toml", "failing.py", "repro_failing.py"}
+    assert taken == {*ours, "luck.py", "other.py", "shop/__init__.py", "shop/till.py"}
+    assert (case.folder / "luck.py").read_text() == "import other\ndraw = 1\n"
+
+
+def test_a_module_with_the_name_of_the_original_is_refused(reduced: Path) -> None:
+    folder = reduced.parent
+    (folder / "main.py").write_text(f"import failing\n{LOOKUP}")
+    told_of_it = json.loads((reduced / "result.json").read_text())
+    (reduced / "result.json").write_text(json.dumps({**told_of_it, "original": str(folder / "main.py")}))
+    with pytest.raises(UsageError, match="cannot be kept under its own name, which failing.py has"):
+        add(reduced, folder / "corpus")
+    assert not list((folder / "corpus").iterdir())
+
+
+def test_recorded_values_are_an_artifact(reduced: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = reduced.parent
+    loads = f'torch.load(Path(__file__).with_name("repro_failing.pt"))\n{LOOKUP}'
+    (folder / "repro_failing.py").write_text(loads)
+    for name in ("repro_failing.pt", "repro_failing_2.pt"):
+        (folder / name).write_bytes(b"values")
+    monkeypatch.setattr(adding, "replay", lambda cases, **_: [outcome(cases[0], Status.FAULTS)])
+    case = add(reduced, folder / "corpus")
+    assert case.artifacts == {"repro_failing.pt": hashlib.sha256(b"values").hexdigest()}
+    assert not (case.folder / "repro_failing_2.pt").exists()
 
 
 def test_one_that_does_not_reproduce_leaves_nothing(reduced: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from shrinkray_gpu.cases.case import Case
 from shrinkray_gpu.cases.expectation import Status
 from shrinkray_gpu.cases.sighting import Conclusion, concluded, sighted
-from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.run import Compile, Run
 from tests.oracle.runs import failing, passing
 
 from .making import case
@@ -49,6 +50,21 @@ def status(one: Case, *runs: Run) -> Conclusion:
 def test_statuses(lookup: Case, runs: list[Run], wanted: Status, shown: int) -> None:
     found = status(lookup, *runs)
     assert (found.status, found.shown) == (wanted, shown)
+
+
+LACKS = failing("TypeError", "range() got an unexpected keyword argument 'flatten'")
+BUILT = Compile("k", "h")
+UNBUILT = Compile("k", "", failure=LACKS.failure)
+
+
+@pytest.mark.parametrize(
+    ("compiles", "wanted"),
+    [((), Status.CANNOT), ((UNBUILT,), Status.CANNOT), ((BUILT, UNBUILT), Status.CANNOT), ((BUILT,), Status.CHANGED)],
+    ids=["before a kernel", "in the kernel", "in the second kernel", "after the kernel was compiled"],
+)
+def test_an_interface_that_is_lacking(lookup: Case, compiles: tuple[Compile, ...], wanted: Status) -> None:
+    """What used to end in the compiler and now ends in the script's own mistake behind it is another fault."""
+    assert status(lookup, replace(LACKS, compiles=compiles)).status is wanted
 
 
 def test_the_oracle_s_words_alone_do_not_make_it_the_same_fault(lookup: Case) -> None:

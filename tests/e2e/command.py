@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 SHRINK = [sys.executable, "-m", "shrinkray_gpu"]
 PATIENCE = 300
+COMMANDS = frozenset({"explain", "replay", "corpus", "report", "ir", "sweep"})
 
 
 @dataclass(frozen=True)
@@ -34,11 +35,10 @@ def environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "TRITON_"))}
 
 
-def shrink(*words: str | Path, cwd: Path) -> Said:
-    """The command, from beginning to end."""
-    done = subprocess.run(
-        [*SHRINK, *map(str, words)], cwd=cwd, env=environment(), capture_output=True, text=True, timeout=PATIENCE
-    )
+def shrink(*words: str | Path, cwd: Path, report: bool = False) -> Said:
+    """The command, from beginning to end; a reduction without its attachment, unless the test is about that."""
+    command = [*SHRINK, *_without(words, report), *map(str, words)]
+    done = subprocess.run(command, cwd=cwd, env=environment(), capture_output=True, text=True, timeout=PATIENCE)
     return Said(done.returncode, done.stdout, done.stderr)
 
 
@@ -46,7 +46,7 @@ def shrink(*words: str | Path, cwd: Path) -> Said:
 def shrinking(*words: str | Path, cwd: Path) -> Iterator[subprocess.Popen[str]]:
     """The command at work; killed at the end if it still is."""
     process = subprocess.Popen(
-        [*SHRINK, *map(str, words)],
+        [*SHRINK, *_without(words, False), *map(str, words)],
         cwd=cwd,
         env=environment(),
         stdout=subprocess.PIPE,
@@ -59,6 +59,10 @@ def shrinking(*words: str | Path, cwd: Path) -> Iterator[subprocess.Popen[str]]:
     finally:
         process.kill()
         process.communicate()
+
+
+def _without(words: Sequence[str | Path], report: bool) -> list[str]:
+    return [] if report or not words or words[0] in COMMANDS else ["--no-report"]
 
 
 def step(process: subprocess.Popen[str], count: int) -> bool:

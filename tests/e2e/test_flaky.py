@@ -18,7 +18,7 @@ SURE = 0.999
 
 
 def reduced(path: Path, **more: float) -> str:
-    return reduce(path, Options(oracle=(ORACLE,), cwd=path.parent, jobs=2, **more)).text  # type: ignore[arg-type]
+    return reduce(path, Options(oracle=(ORACLE,), cwd=path.parent, jobs=2, report=False, **more)).text  # type: ignore[arg-type]
 
 
 def test_the_same_minimum_as_its_twin_that_always_fails(tmp_path: Path) -> None:

@@ -71,6 +71,7 @@ def corpus(folder: Path) -> Path:
     write(made, "other_oracle", narrow(8), **{**COMPILING, "oracle": ["compile:too wide"]})
     write(made, "fixed_kernel", narrow(16), **COMPILING)
     write(made, "other_fault", narrow(8, "too wide"), **{**COMPILING, "oracle": ["compile:too"]})
+    write(made, "mistake_behind", narrow(16) + "int.no_such_thing(base=1)\n", **COMPILING)
     write(made, "back_again", expect={">=3": "fixed"})
     write(made, "gone_flaky", FINE, runs=2, expect={">=3": "flaky"})
     # What cannot run here.
@@ -86,9 +87,9 @@ def corpus(folder: Path) -> Path:
 
 
 FAULTS = {"tma_misaligned", "narrow", "lookup", "surroundings", "unspoken", "back_again"}
-CHANGED = {"other_oracle", "other_fault"}
+CHANGED = {"other_oracle", "other_fault", "mistake_behind"}
 FIXED = {"mended", "fixed_kernel", "gone_flaky"}
-SURPRISING = {"other_oracle", "fixed_kernel", "other_fault", "back_again", "gone_flaky"}
+SURPRISING = {"other_oracle", "fixed_kernel", "other_fault", "mistake_behind", "back_again", "gone_flaky"}
 CANNOT = {
     "on_gpu": "it needs a real GPU, and --arch launches nothing",
     "on_blackwell": "it needs sm_100, and this is sm_90",

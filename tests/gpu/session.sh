@@ -1,15 +1,23 @@
 #!/usr/bin/env bash
-# What only a GPU shows, in stages, each within a time of its own, its whole log in $OUT:
+# What only a GPU shows, in stages, each within a time of its own. Logs and what the tests leave are in $OUT/session.tgz,
+# made anew every ten seconds: a lent machine may be gone at any moment, and gives few files back.
 #
 #     bash tests/gpu/session.sh flaky=330 held=160          seconds for each stage, in this order
-#     bash tests/gpu/session.sh lifting=400 naive=150
+#     CASES="hang missing_mask" bash tests/gpu/session.sh cases=560      names: these only, see make_cases.py
+#     PEERS="vector_hint --limit 60 --lanes 12 --until 400" bash tests/gpu/session.sh peers=480
+#     bash tests/gpu/session.sh lifting=400 naive=150 attachment=150
+#     TESTS="tests/gpu/test_traps.py -k fault_at_exit" TRAP_SECONDS=45 bash tests/gpu/session.sh chosen=90
 #
 # Contexts come up one after another on a GPU, so stages do not run beside each other, and those that start several
 # reductions give each a few lanes only.
 set -u
 cd "$(dirname "$0")/../.."
-OUT=${OUT:-build/gpu}
-mkdir -p "$OUT"
+BACK=$(realpath -m "${OUT:-build/gpu}")
+export OUT=/tmp/session
+mkdir -p "$BACK" "$OUT/traps"
+save() { tar czf "$BACK/session.new" -C "$OUT" . 2>/dev/null; mv "$BACK/session.new" "$BACK/session.tgz"; }
+while sleep 10; do save; done &
+trap 'kill %1; save' EXIT
 export PYTHONUNBUFFERED=1 PYTHONPATH=${PYTHONPATH:-}:$PWD
 tests() { python3 -m pytest -m gpu -p no:cacheprovider -p no:benchmark --timeout 1000 -rfE -s "$@"; }
 traps() { # in four processes, not by pytest-xdist, which tells nothing of a test before it has ended
@@ -17,12 +25,11 @@ traps() { # in four processes, not by pytest-xdist, which tells nothing of a tes
         "dropped or earlier_launch or fault_at_exit" "second_illegal or out_of_memory or child")
     export TRAP_SECONDS=${TRAP_SECONDS:-14} TRAP_JOBS=${TRAP_JOBS:-4}
     for i in "${!names[@]}"; do
-        OUT=/tmp/traps tests tests/gpu/test_traps.py -k "$1 and (${names[$i]})" >"$OUT/traps_$1_$i.txt" 2>&1 &
+        OUT=$OUT/traps tests tests/gpu/test_traps.py -k "$1 and (${names[$i]})" >"$OUT/traps_$1_$i.txt" 2>&1 &
     done
     wait
     grep -ah "^[a-z_]* \(guarded\|naive\) \|passed\|failed\|^E  " "$OUT"/traps_"$1"_*.txt | cut -c1-250
 }
-mkdir -p /tmp/traps
 export -f tests traps
 for stage in "$@"; do
     name=${stage%=*}
@@ -32,11 +39,17 @@ for stage in "$@"; do
     naive) what="traps slips" ;;
     lifting) what="tests tests/gpu/test_lifting.py -n 3" ;;
     instruments) what="tests tests/gpu/test_explain.py tests/gpu/test_hang.py tests/gpu/test_knobs.py" ;;
+    chosen) what="tests ${TESTS:-tests/gpu}" ;;
     differs) what="tests tests/gpu/test_differs.py -n 2" ;;
     corpus) what="tests tests/gpu/test_corpus.py" ;;
     cuda) what="tests tests/gpu/test_cuda.py" ;;
+    ir) what="tests tests/gpu/test_ir.py" ;;
+    sweep) what="tests tests/gpu/test_sweep.py" ;;
+    attachment) what="tests tests/gpu/test_attachment.py" ;;
     replay) what="python3 -m shrinkray_gpu replay corpus" ;;
+    cases) what="python3 -m tests.gpu.make_cases --limit $((${stage#*=} - 15)) ${CASES:-}" ;;
     guards) what="python3 benchmarks/guards.py corpus/tma_misaligned/failing.py --oracle misaligned\ address --json $OUT/guards.json" ;;
+    peers) what="python3 benchmarks/peers.py $PEERS" ;;
     *) echo "no stage is called $name" >&2 && exit 2 ;;
     esac
     echo "== $name"

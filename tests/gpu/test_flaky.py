@@ -49,15 +49,10 @@ def gather(bytes_ptr, out_ptr, n, BLOCK: tl.constexpr):
     tl.store(out_ptr + at, found, mask=at < n)
 
 
-def main(n=512):
-    raw = luck.buffer(4 * n)
-    out = torch.empty(n, dtype=torch.int32, device="cuda")
-    gather[(triton.cdiv(n, 256),)](raw, out, n, BLOCK=256, num_warps=4)
-    torch.cuda.synchronize()
-    print("found:", out.sum().item())
-
-
-main()
+n = 512
+out = torch.empty(n, dtype=torch.int32, device="cuda")
+gather[(triton.cdiv(n, 256),)](luck.buffer(4 * n), out, n, BLOCK=256)
+torch.cuda.synchronize()
 """
 
 
@@ -67,7 +62,7 @@ def reduced(folder: Path, chance: float) -> Result:
     path = folder / "failing.py"
     path.write_text(SCRIPT)
     # The launch lifted out would hold the address of that one run, and luck would be out of play.
-    options = Options(oracle=("misaligned address",), cwd=folder, skip=frozenset({"lift"}))
+    options = Options(oracle=("misaligned address",), cwd=folder, skip=frozenset({"lift"}), report=False)
     started = time.monotonic()
 
     def show(event: Event, judge: Judge) -> None:

@@ -102,7 +102,7 @@ def test_a_spinning_kernel_is_reduced_and_named(pool: Pool, tmp_path: Path) -> N
     (tmp_path / "spins.py").write_text(SPINS)
     repro = tmp_path / "repro.py"
     words = (str(tmp_path / "spins.py"), "--oracle", "hang:5", "-o", str(repro), "--final-runs", "2", "--json")
-    command = [sys.executable, "-m", "shrinkray_gpu", *words]
+    command = [sys.executable, "-m", "shrinkray_gpu", *words, "--no-report"]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"}
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment)
     if out := os.environ.get("OUT"):

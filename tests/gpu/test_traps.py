@@ -32,14 +32,16 @@ def test_guarded_it_holds(name: str) -> None:
 
 @pytest.mark.parametrize("name", TRAPS)
 def test_a_naive_test_slips(name: str) -> None:
-    outcome = kept(name, "naive", unguarded(TRAPS[name], "--max-time", SECONDS, "--jobs", JOBS))
+    """Without the lift: one launch by itself is out of the reach of most lures."""
+    words = ("--max-time", SECONDS, "--jobs", JOBS, "--skip-pass", "lift")
+    outcome = kept(name, "naive", unguarded(TRAPS[name], *words))
     assert outcome.slips, outcome
 
 
 def kept(name: str, way: str, outcome: Outcome) -> Outcome:
     """The same, after a word on standard output and a copy in $OUT, where the device machine wants its files."""
     told = {key: value for key, value in outcome.told.items() if key != "text"}
-    print(name, way, outcome.code, *outcome.slips, json.dumps(told), outcome.text, sep="\n")
+    print(name, way, outcome.code, *outcome.slips, json.dumps(told), outcome.text, outcome.said[-3000:], sep="\n")
     if out := os.environ.get("OUT"):
         Path(out, f"trap_{name}_{way}.py").write_text(outcome.text)
         Path(out, f"trap_{name}_{way}.json").write_text(json.dumps({"slips": outcome.slips, **told}, indent=1))

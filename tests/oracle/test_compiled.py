@@ -10,7 +10,21 @@ import pytest
 from shrinkray_gpu.oracle import Answer, parse
 from shrinkray_gpu.runner.run import Compile, Failure, Run
 
-from .runs import BROKEN, CRASH, JSD, MLIR, OUT_OF_MEMORY, PTXAS, RUNTIME, failing, passing, plain, traceback
+from .runs import (
+    BROKEN,
+    CAUSE,
+    CONTEXT,
+    CRASH,
+    JSD,
+    MLIR,
+    OUT_OF_MEMORY,
+    PTXAS,
+    RUNTIME,
+    failing,
+    passing,
+    plain,
+    traceback,
+)
 
 YES, NO, UNKNOWN = Answer.FAULTS, Answer.PASSES, Answer.UNKNOWN
 PTX_ERROR = Failure("triton.runtime.errors.PTXASError", "PTXAS error: Internal Triton PTX codegen error", RUNTIME)
@@ -19,7 +33,23 @@ PTX_DIED = Run("fork", 1, failure=PTX_ERROR, compiles=(Compile("k", "", failure=
 GOOD = Compile("add", "h", ir={"ttgir": "%0 = tt.load\n", "ptx": "ld.global.b32"})
 TMA = Compile("jsd", "i", ir={"ttgir": "%1 = ttng.async_tma_copy_global_to_local %2\n", "ptx": "cp.async.bulk.tensor"})
 
+WITHIN = Failure(
+    "triton.compiler.errors.CompilationError",
+    "at 3:4:\n    y = top(x)\n        ^",
+    RUNTIME,
+    traceback=f"{traceback('OSError: no memory for the other kernel')}{CONTEXT}"
+    f"{traceback('KeyError: numel', file='/x/triton/compiler/code_generator.py')}{CONTEXT}"
+    f"{traceback('AttributeError: dtype has no attribute numel')}{CAUSE}"
+    f"{traceback('triton.compiler.errors.CompilationError: at 3:4:')}",
+)
+"""The compiler's own error says nothing; what led to it does."""
+NESTED = Run("fork", 1, failure=WITHIN, compiles=(Compile("k", "", failure=WITHIN),))
+
 CASES = {
+    "said by the cause": ("compile:has no attribute numel", NESTED, YES),
+    "said by what was being handled": ("compile:KeyError: numel", NESTED, YES),
+    "said by what the script was handling": ("compile:no memory for the other", NESTED, NO),
+    "quoted on the way": (r"compile:main\(\)", NESTED, NO),
     "only printed": ("compile:expected matching shapes", DIED, YES),
     "only printed, by ptxas": (r"compile:Unknown modifier '\.instr'", PTX_DIED, YES),
     "raised": ("compile:PassManager::run failed", DIED, YES),

@@ -104,3 +104,9 @@ def test_nothing_is_divided_by_zero() -> None:
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
 def test_any_subset_parses(sample) -> None:
     assert_subsets_parse(find, sample, rounds=12)
+
+
+def test_a_grid_stays_one() -> None:
+    found = results(find, "kernel[(cdiv(n, 64), 2)](x)\n")
+    assert "kernel[1, 2](x)" in found and "kernel[n, 2](x)" in found
+    assert not any(text.startswith(("kernel[0", "kernel[None")) for text in found)

@@ -19,6 +19,14 @@ def test_other_numbers_go_to_small_ones_to_a_half_and_one_down() -> None:
     assert offers(0) == []
 
 
+def test_an_offset_far_away_becomes_a_small_one_or_stays() -> None:
+    """Half as far something may be mapped in the user's process, and nothing in a lane."""
+    assert max(offers(1 << 33)) == 1 << 16
+    assert offers((1 << 33) + 1) == [1, 2, 0]
+    assert "f(1 << 16)" in results(find, "f(1 << 32)") and not offered(find, "f(1 << 33)", "f(1 << 32)")
+    assert not offered(find, "f(8589934592, 4)", "f(2147483648, 1)")
+
+
 def test_dot_tiles_are_tried_at_their_minimum_first() -> None:
     assert results(find, "tl.dot(a, b)\nBLOCK = 64")[0].endswith("BLOCK = 16")
 

@@ -346,3 +346,14 @@ def test_best_is_normalised_like_any_program(tmp_path: Path) -> None:
     with begin(tmp_path, resume=True) as journal:
         edited = journal.edited(ORIGINAL)
         assert edited is not None and edited.text == "b = 2\n"
+
+
+def test_an_accept_tells_the_seconds_of_work_those_before_a_kill_too(tmp_path: Path) -> None:
+    with begin(tmp_path) as journal:
+        journal._clock = iter([journal._began + 2.5]).__next__
+        accept(journal, SMALLER)
+    with begin(tmp_path, resume=True) as journal:
+        accept(journal, SMALLER)  # replayed
+        journal._clock = iter([journal._began + 1.0]).__next__
+        accept(journal, SMALLEST)
+    assert [line["at"] for line in lines(tmp_path) if line.get("event") == "accept"] == [2.5, 3.5]

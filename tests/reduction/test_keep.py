@@ -139,6 +139,19 @@ HARMLESS = (
 )
 
 
+def test_the_condition_of_a_kernel_s_assertion_stays_as_long_as_it_does() -> None:
+    """`static_assert(0 == tl.float32, ...)` fails in the same words, and of nothing that was wrong."""
+    program = program_of("""
+    @triton.jit
+    def kernel(x_ptr):
+        tl.static_assert(x_ptr.dtype == tl.float32, "rows must be float32")
+    """)
+    assertion = node(program, 'tl.static_assert(x_ptr.dtype == tl.float32, "rows must be float32")', cst.Call)
+    assert not passes(program, Replace(node(program, "x_ptr.dtype"), ("0",)))
+    assert not passes(program, Replace(node(program, "x_ptr.dtype == tl.float32"), ("False",)))
+    assert passes(program, Replace(assertion, ("0",)))
+
+
 class TestDangerousCalls:
     SOURCE = """
     import os, shutil

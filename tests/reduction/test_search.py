@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shrinkray_gpu.reduction.edit import Edit
-from shrinkray_gpu.reduction.search import Found, Memory, Subset, search
+from shrinkray_gpu.reduction.search import Found, Memory, Search, Subset
 
 Test = Callable[[frozenset[str]], "bool | None"]
 
@@ -38,17 +38,13 @@ class Course:
 
 def drive(edits: Sequence[Edit], test: Test, **options: object) -> Course:
     course = Course(Found((), (), ()))
-    steps = search(edits, **{"render": frozenset, **options})  # type: ignore[arg-type]
-    answers: list[bool | None] | None = None
-    while True:
-        try:
-            wave = next(steps) if answers is None else steps.send(answers)
-        except StopIteration as end:
-            course.found = end.value
-            return course
+    search = Search(edits, **{"render": frozenset, **options})  # type: ignore[arg-type]
+    while wave := search.next():
         course.bases.append(names(wave.base))
         course.waves.append([names(subset) for subset in wave.proposals])
-        answers = [test(names(wave.base + subset)) for subset in wave.proposals]
+        search.tell([test(names(wave.base + subset)) for subset in wave.proposals])
+    course.found = search.found
+    return course
 
 
 def spares(*needed: int) -> Test:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.oracle import parse
+from shrinkray_gpu.oracle import Fault, parse
 from shrinkray_gpu.runner.children import faults
+from shrinkray_gpu.runner.plain import run_file
 from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Failure
 
@@ -51,3 +53,34 @@ def test_a_fault_of_a_program_that_the_script_calls(pool: Pool) -> None:
 def test_words_of_the_script_itself_are_no_child_s() -> None:
     assert faults(Failure("RuntimeError", "CUDA error: misaligned address"), "") == ()
     assert faults(None, "RuntimeError: CUDA error: misaligned address") == ()
+
+
+JOINED = """
+import multiprocessing
+
+def work():
+    raise ValueError("no such shard")
+
+worker = multiprocessing.get_context("fork").Process(target=work)
+worker.start()
+worker.join()
+raise RuntimeError("a worker failed")
+"""
+
+
+@pytest.mark.parametrize("script", [SPAWNS, JOINED, JOINED.replace("worker.join()\n", "")])
+def test_a_plain_process_tells_the_same_fault_as_a_lane(script: str, pool: Pool, tmp_path: Path) -> None:
+    """The final check runs `python FILE`, and must know the fault that the lanes saw."""
+    path = tmp_path / "failing.py"
+    path.write_text(script)
+    plain = run_file(sys.executable, path, (), environment=dict(os.environ), cwd=tmp_path, seconds=60)
+    pool.script.path.write_text(script)
+    lane, told = Fault.of(pool.run(script)), Fault.of(plain)
+    assert lane is not None and told is not None
+    assert lane.difference(told) == "" == told.difference(lane)
+
+
+def test_a_child_that_dies_after_the_script_is_not_what_it_died_of(pool: Pool) -> None:
+    before, after = Fault.of(pool.run(JOINED)), Fault.of(pool.run(JOINED.replace("worker.join()\n", "")))
+    assert before is not None and before.child == "ValueError: no such shard"
+    assert after is not None and after.child == ""

@@ -57,7 +57,7 @@ def unguarded(trap: Trap, *words: str) -> Outcome:
         folder = _prepared(trap, Path(place))
         program = folder / trap.path.name
         with naive.options(trap, folder) as chosen:
-            command = [*SHRINK, program.name, *chosen, *words, "--verbose", "--final-runs", "1"]
+            command = [*SHRINK, program.name, *chosen, *words, "--verbose", "--final-runs", "1", "--no-report"]
             with _started(command, program) as process:
                 said = _until_it_slips(process, trap, folder / f"{program.stem}.shrink" / "best.py")
         return _judged(trap, program, process.returncode, said)
@@ -114,7 +114,7 @@ def _prepared(trap: Trap, place: Path) -> Path:
 
 def _outcome(trap: Trap, folder: Path, words: Sequence[str]) -> Outcome:
     program = folder / trap.path.name
-    with _started([*SHRINK, program.name, *words, "--json", "--final-runs", "1"], program) as process:
+    with _started([*SHRINK, program.name, *words, "--json", "--final-runs", "1", "--no-report"], program) as process:
         out, said = process.communicate(timeout=PATIENCE)
     return _judged(trap, program, process.returncode, said, out)
 
@@ -124,6 +124,9 @@ def _judged(trap: Trap, program: Path, code: int, said: str, out: str = "") -> O
     if code not in WITH_A_REPRO or not repro.exists():
         raise AssertionError(f"no repro of {program.name}, exit {code}: {said[-2000:]}")
     told = json.loads(out) if out.startswith("{") else {}
+    best = program.with_suffix(".shrink") / "best.py"
+    if code == 4 and best.exists():
+        said += f"\nthe smaller one:\n{best.read_text()}"
     return Outcome(code, said[-2000:], repro.read_text(), tuple(slips(trap, repro)), told)
 
 

@@ -10,7 +10,7 @@ from shrinkray_gpu.reduction.edit import Edit, Within
 from shrinkray_gpu.reduction.native.change import Drop, NativeChange, Put
 from shrinkray_gpu.reduction.native.code import amount
 from shrinkray_gpu.reduction.native.literal import Literal
-from shrinkray_gpu.reduction.native.tree import Node
+from shrinkray_gpu.reduction.native.tree import Node, can_parse
 from shrinkray_gpu.reduction.native.writer import BLOCKS
 from shrinkray_gpu.reduction.program import Program
 
@@ -59,10 +59,11 @@ class Source:
 
 
 def sources(program: Program) -> list[Source]:
-    """Of all literals; worked out once a program."""
+    """Of all literals; worked out once a program. None where there is no grammar to read them by."""
     found = program.notes.get("cuda sources")
     if found is None:
-        found = program.notes["cuda sources"] = [Source(literal) for literal in program.literals]
+        readable = program.literals if can_parse() else ()
+        found = program.notes["cuda sources"] = [Source(literal) for literal in readable]
     return list(found)
 
 

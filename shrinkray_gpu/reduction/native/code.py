@@ -41,6 +41,11 @@ def is_code(value: str) -> bool:
     return "(" in value and ";" in value and _ENDS.search(value) is not None
 
 
+def may_hold_code(text: str) -> bool:
+    """Whether any string in this Python text may be: cheap, since it is asked of each candidate."""
+    return _SURE.search(text) is not None or "#include" in text
+
+
 def lexemes(source: str) -> Iterator[re.Match[str]]:
     """The tokens, comments and white space left out."""
     return (found for found in _LEXEME.finditer(source) if found.lastgroup != "skip")

@@ -2,22 +2,19 @@
 
 tree-sitter makes its nodes anew each time they are asked for and counts bytes; edits need nodes that are themselves,
 and characters. The grammar is that of CUDA (kernel launches, `__launch_bounds__`); what it does not know it is told in
-other words of the same length.
+words of the same length. Nothing of tree-sitter is imported before a source is to be read: most programs hold none.
+Where it is not installed the passes that need a tree find nothing, and `can_parse` lets the tool say so.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
-
-import tree_sitter_cuda
-from tree_sitter import Language, Parser
-
-_LANGUAGE = Language(tree_sitter_cuda.language())
 
 _ALIASES = (
     (re.compile(r"__align__(?=\s*\()"), "alignas  "),  # the grammar takes it for a function's name
@@ -78,6 +75,20 @@ class Tree:
         return [node for node in self.root.walk() if not kinds or node.kind in kinds]
 
 
+@cache
+def can_parse() -> bool:
+    """Whether the grammar is there: the extra `cuda`."""
+    return all(importlib.util.find_spec(name) is not None for name in ("tree_sitter", "tree_sitter_cuda"))
+
+
+@cache
+def _parser() -> Any:
+    import tree_sitter_cuda
+    from tree_sitter import Language, Parser
+
+    return Parser(Language(tree_sitter_cuda.language()))
+
+
 def parse(text: str) -> Tree:
     """The tree of any text: what is no C++ becomes nodes of the kind ERROR."""
     return _parsed(text)
@@ -93,7 +104,7 @@ def _parsed(text: str) -> Tree:
     if len(data) != len(text):
         places = [number for number, letter in enumerate(known) for _ in letter.encode("utf-8", "replace")]
         places.append(len(text))
-    cursor = Parser(_LANGUAGE).parse(data).walk()
+    cursor = _parser().parse(data).walk()
     errors = 0
 
     def made(parent: Node | None) -> Node:

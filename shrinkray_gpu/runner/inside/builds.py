@@ -3,8 +3,9 @@
 Each source is compiled once, whatever the number of candidates that hold it: the outcome is kept on disk under the
 digest of the source without layout, flags and compiler, so that an edit of the host never builds again. Without a GPU
 `nvcc -cubin` does it, against headers that stand in for torch's (a second instead of half a minute) and, where these
-do not do, against torch's own; what the script gets answers every call, and launches nothing. On a GPU the real builder
-does it, in a folder of that name, with its words kept.
+do not do, against torch's own. Where that says what is looked for, the host code is built and run too, and its launches
+are written down (`hosted`); otherwise what the script gets answers every call. On a GPU the real builder does it, in a
+folder of that name, with its words kept.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from typing import Any, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence
 
 from . import arrival
 
@@ -27,16 +28,22 @@ HEADERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "headers")
 SECONDS = 240
 SWITCH = "SHRINKRAY_GPU_BUILDS"
 """In the environment, `torch`: build extensions as torch does, and never against the stand-in."""
+WANTED = "build:"
+"""In what is wanted of a run: before the regular expression (with `^` at each line) that a build must say."""
 IMPLICIT = "#include <torch/types.h>\n#include <cuda.h>\n#include <cuda_runtime.h>\n"
 _NOT_FOR_CUBIN = re.compile(r"(-gencode.*|-arch.*|--generate-code.*|-code.*|-shared|-fPIC|-c|--compile)\Z")
+_OPTIMISES = re.compile(r"(-O\d|--optimize.*|-lineinfo|--generate-line-info|-G)\Z")
 _SETTLED = re.compile(r"\s+")
 
 
 class Builds:
     """The builds of one candidate, as plain dicts with the fields of `run.Build`."""
 
-    def __init__(self, folder: str, arch: Optional[int]) -> None:
+    def __init__(self, folder: str, arch: Optional[int], wants: Iterable[str] = ()) -> None:
         self.folder, self.arch = os.path.join(folder, "builds"), arch
+        self.looked_for = [want[len(WANTED) :] for want in wants if want.startswith(WANTED)]
+        self.gpu: Any = None
+        """The virtual one, once it is there."""
         self.seen: List[Dict[str, Any]] = []
 
     def watch(self) -> None:
@@ -65,7 +72,9 @@ class Builds:
             text = "\n".join(_listed(cuda_sources))
             if text.strip():
                 head = "" if options.get("no_implicit_headers") else IMPLICIT
-                self._compiled(str(name), head + text, options.get("extra_cuda_cflags"), options)
+                known = self._compiled(str(name), head + text, options.get("extra_cuda_cflags"), options)
+                if any(re.search(each, known["printed"], re.MULTILINE) for each in self.looked_for):
+                    return self._hosted(str(name), _listed(cpp_sources), _listed(cuda_sources), options) or StandIn()
             return StandIn()
 
         def files(name: Any, sources: Any, *rest: Any, **options: Any) -> Any:
@@ -137,7 +146,8 @@ class Builds:
                 except BaseException as error:
                     failure = error
             printed = heard.text + ("" if failure is None else str(failure))
-            self._keep(place, str(name), printed, failure is not None, hashlib.sha256(printed.encode()).hexdigest())
+            code = hashlib.sha256(printed.encode()).hexdigest()
+            self.seen.append(self._keep(place, str(name), printed, failure is not None, code))
             if failure is not None:
                 raise failure
             return made
@@ -146,59 +156,96 @@ class Builds:
         """As a plain library, against headers that stand in for torch's; None where these do not do."""
         if os.environ.get(SWITCH) == "torch" or not options.get("is_python_module", True):
             return None
+        command = [*self._command(options), *map(str, _listed(options.get("extra_ldflags")))]
+        known, library = self._library("l", name, _bound(cpp, cuda, options), command)
+        self.seen.append(known)
+        if known["failed"]:
+            if not self._did("light"):  # it has never done: the stand-in is to blame
+                self.seen.pop()
+                return None
+            raise RuntimeError("Error building extension %r: %s" % (name, known["printed"]))
         from . import light
 
-        functions = options.get("functions") or []
-        names = [functions] if isinstance(functions, str) else list(functions)
-        text = "\n".join([IMPLICIT, *cuda, *cpp, light.exports(names)])
+        try:
+            made = light.Module(library)
+        except OSError:
+            self.seen.pop()
+            return None
+        self._did("light", now=True)
+        return made
+
+    def _hosted(self, name: str, cpp: List[str], cuda: List[str], options: Dict[str, Any]) -> Any:
+        """The host code against a runtime that launches nothing; None where the stand-ins do not do for this source."""
+        if not options.get("is_python_module", True) or os.environ.get(SWITCH) == "torch":
+            return None
+        from . import hosted
+
+        with _locked(os.path.join(self.folder, hosted.LIBRARY + ".lock")):
+            runtime = hosted.runtime(self.folder, _nvcc())
+        if runtime is None:
+            return None
+        optional = dict(options, extra_cuda_cflags=[f for f in self._flags(options) if not _OPTIMISES.match(f)])
+        command = [*self._command(optional), *hosted.FLAGS, runtime]
+        known, library = self._library("h", name, _bound(cpp, cuda, options), command)
+        launched: List[str] = []
+        if known["failed"]:
+            if not self._did("hosted"):
+                return None
+            self.seen[-1] = known
+            raise RuntimeError("Error building extension %r: %s" % (name, known["printed"]))
+        try:
+            made = hosted.Module(library, runtime, launched, self.gpu)
+        except OSError:
+            return None
+        self._did("hosted", now=True)
+        self.seen[-1]["launched"] = launched
+        return made
+
+    def _did(self, what: str, *, now: bool = False) -> bool:
+        """Whether this way of building has ever done in this reduction, which begins with the original."""
+        place = os.path.join(self.folder, what)
+        if now:
+            open(place, "a").close()
+        return now or os.path.exists(place)
+
+    def _flags(self, options: Dict[str, Any]) -> List[str]:
+        """The script's own for nvcc, with the architecture where they say none."""
         flags = [str(flag) for flag in _listed(options.get("extra_cuda_cflags"))]
+        if self.arch is not None:
+            return [self._architecture(options), *(flag for flag in flags if not _NOT_FOR_CUBIN.match(flag))]
         if not any(re.match("-gencode|-arch|--generate-code", flag) for flag in flags):
             torch: Any = sys.modules["torch"]
             major, minor = torch.cuda.get_device_capability() if torch.cuda.is_available() else (9, 0)
             flags.append("-arch=sm_%d%d" % (major, minor))
+        return flags
+
+    def _architecture(self, options: Dict[str, Any]) -> str:
+        specific = self.arch in (90, 100, 103, 120) and "_90a" in repr(options)
+        return "-arch=sm_%d%s" % (self.arch or 0, "a" if specific else "")
+
+    def _command(self, options: Dict[str, Any]) -> List[str]:
+        """nvcc for a plain library."""
         paths = ["-I%s" % path for path in _listed(options.get("extra_include_paths"))]
-        shared = [
-            "-shared",
-            "-Xptxas",
-            "-v",
-            "-Xcompiler",
-            "-fPIC",
-            "-std=c++17",
-            "-I" + HEADERS,
-            *_common_flags(),
-            *flags,
-            *paths,
-        ]
-        command = [_nvcc(), *shared, *map(str, _listed(options.get("extra_ldflags")))]
+        own = ["-shared", "-Xptxas", "-v", "-Xcompiler", "-fPIC", "-std=c++17", "-I" + HEADERS]
+        return [_nvcc(), *own, *_common_flags(), *self._flags(options), *paths]
+
+    def _library(self, kind: str, name: str, text: str, command: List[str]) -> "tuple[Dict[str, Any], str]":
+        """The outcome of that command for this source, and where the library is; made once."""
         digest = hashlib.sha256("\0".join([*command, text]).encode("utf-8", "replace")).hexdigest()
-        place = os.path.join(self.folder, "l" + digest[:24])
+        place = os.path.join(self.folder, kind + digest[:24])
         library = os.path.join(place, "light.so")
         with _locked(place + ".lock"):
             known = _recalled(place)
             if known is None:
                 os.makedirs(place, exist_ok=True)
                 known = self._compile(place, name, text, command, target=library)
-            else:
-                self.seen.append(dict(known, name=name))
-        if known["failed"]:
-            if not os.path.exists(os.path.join(self.folder, "light")):  # it has never done: the stand-in is to blame
-                self.seen.pop()
-                return None
-            raise RuntimeError("Error building extension %r: %s" % (name, known["printed"]))
-        try:
-            made = light.Module(library)
-        except OSError:
-            self.seen.pop()
-            return None
-        open(os.path.join(self.folder, "light"), "a").close()
-        return made
+        return dict(known, name=name), library
 
-    def _compiled(self, name: str, text: str, flags: Any, options: Dict[str, Any]) -> None:
+    def _compiled(self, name: str, text: str, flags: Any, options: Dict[str, Any]) -> Dict[str, Any]:
         """By `nvcc -cubin`; a build that fails raises what torch raises."""
-        arch = "sm_%d%s" % (self.arch or 0, "a" if self.arch in (90, 100, 103, 120) and "_90a" in repr(options) else "")
-        wanted = [flag for flag in map(str, _listed(flags)) if not _NOT_FOR_CUBIN.match(flag)]
+        wanted = self._flags(dict(options, extra_cuda_cflags=flags))
         paths = ["-I%s" % path for path in _listed(options.get("extra_include_paths"))]
-        command = [_nvcc(), "-cubin", "-arch=" + arch, "-std=c++17", "-Xptxas", "-v", *_common_flags(), *wanted, *paths]
+        command = [_nvcc(), "-cubin", "-std=c++17", "-Xptxas", "-v", *_common_flags(), *wanted, *paths]
         digest = hashlib.sha256("\0".join([*command, text]).encode("utf-8", "replace")).hexdigest()
         place = os.path.join(self.folder, digest[:24])
         with _locked(place + ".lock"):
@@ -206,10 +253,10 @@ class Builds:
             if known is None:
                 os.makedirs(place, exist_ok=True)
                 known = self._compile(place, name, text, command)
-            else:
-                self.seen.append(dict(known, name=name))
+        self.seen.append(dict(known, name=name))
         if known["failed"]:
             raise RuntimeError("Error building extension %r: %s" % (name, known["printed"]))
+        return known
 
     def _compile(self, place: str, name: str, text: str, command: List[str], *, target: str = "") -> Dict[str, Any]:
         source, target = os.path.join(place, "cuda.cu"), target or os.path.join(place, "cuda.cubin")
@@ -249,7 +296,6 @@ class Builds:
         with open(place + ".new", "w", encoding="utf-8") as file:
             json.dump(known, file)
         os.replace(place + ".new", os.path.join(place, "outcome.json"))
-        self.seen.append(dict(known))
         return known
 
 
@@ -270,6 +316,15 @@ class StandIn:
             if torch is not None and isinstance(value, torch.Tensor):
                 return torch.empty_like(value)
         return None
+
+
+def _bound(cpp: List[str], cuda: List[str], options: Dict[str, Any]) -> str:
+    """All sources as one, with what makes the functions callable that the script asked for."""
+    from . import light
+
+    functions = options.get("functions") or []
+    names = [functions] if isinstance(functions, str) else list(functions)
+    return "\n".join([IMPLICIT, *cuda, *cpp, light.exports(names)])
 
 
 def _common_flags() -> List[str]:

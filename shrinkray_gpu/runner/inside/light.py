@@ -47,8 +47,8 @@ def exports(names: Sequence[str]) -> str:
 class Module:
     """A built library, as the script uses the extension."""
 
-    def __init__(self, path: str) -> None:
-        self._library = ctypes.CDLL(path)
+    def __init__(self, path: str, mode: int = ctypes.DEFAULT_MODE) -> None:
+        self._library = ctypes.CDLL(path, mode=mode)
         self._tensors: Dict[int, Any] = {}
         self._failed: Optional[BaseException] = None
         self._make = MAKE(self._made)  # as long as the library, which has its address

@@ -279,13 +279,15 @@ class _Lane:
         if watching and self.setup["writable"]:
             from . import builds
 
-            built = builds.Builds(self.setup["writable"][0], arch)
+            built = builds.Builds(self.setup["writable"][0], arch, request["wants"])
             built.watch()
         arguments = (request["source"], request["path"], request["argv"])
         if arch:
             from . import vgpu
 
-            with vgpu.virtual(arch, log):
+            with vgpu.virtual(arch, log) as gpu:
+                if built is not None:
+                    built.gpu = gpu
                 status, failure = stage.perform(*arguments, asserts=request["asserts"])
             code = vgpu.sticky()
         else:

@@ -145,7 +145,8 @@ CASES = (
 def lift(case: Case, folder: Path, *options: str) -> Lifted:
     """`shrink`, as its user calls it; everything that it writes goes to `folder`."""
     repro = folder / f"repro_{case.name}.py"
-    command = [sys.executable, "-m", "shrinkray_gpu", "--oracle", case.oracle, "-o", str(repro), "--json", *options]
+    words = ["--oracle", case.oracle, "-o", str(repro), "--json", "--no-report", *options]
+    command = [sys.executable, "-m", "shrinkray_gpu", *words]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(_before(str(ROOT), os.environ.get("PYTHONPATH")))}
     started = time.monotonic()
     done = subprocess.run([*command, *case.command], capture_output=True, text=True, cwd=case.folder, env=environment)

@@ -14,9 +14,9 @@ import triton.language as tl
 
 @triton.jit
 def copy_kernel(x_ptr, y_ptr, start, BLOCK: tl.constexpr):
-    first = tl.multiple_of(start, 4)
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(y_ptr + at, tl.load(x_ptr + first + at))
+    first = tl.program_id(0) * BLOCK
+    at = tl.arange(0, BLOCK)
+    tl.store(y_ptr + first + at, tl.load(x_ptr + tl.multiple_of(start + first, 4) + at))
 
 
 @triton.jit

@@ -76,6 +76,10 @@ def run(kinds=("rows", "wide")):
     assert all(r.shape == x.shape for r in results), f"{Cfg.TAG} {Cfg.EPS!r}"
     if best > 0 and (speed := x.numel() / best) > 1:
         print("%.2f" % speed, f'{"fast" if speed > 1e9 else "slow":>6}', [k.upper() for k in kinds][-1])
+    widest = 0
+    for kind in kinds:
+        widest = len(kind)
+    print(widest)
     cleanup()
 
 

@@ -1,0 +1,2 @@
+from .codebook import NF4, FP4, codebook
+from .pack import pack, quantize

@@ -1,0 +1,76 @@
+"""The files under `artifacts/`: code of the repro and of its nearest passing variant, logs, environment, checksums.
+
+All of them are scrubbed. No tensor data and no core dump is among them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+from shrinkray_gpu.attachment import surroundings
+from shrinkray_gpu.attachment.code import Code
+from shrinkray_gpu.attachment.dossier import Dossier
+from shrinkray_gpu.attachment.scrubbing import Scrubber
+from shrinkray_gpu.evidence import instruments
+
+SUMS = "SHA256SUMS"
+
+
+def files(dossier: Dossier, scrub: Scrubber) -> dict[str, bytes]:
+    """Name and content of each, the checksums last."""
+    stem = dossier.name.removesuffix(".py")
+    texts: dict[str, str] = {}
+    cubins: dict[str, bytes] = {}
+    _add(dossier.code, stem, texts, cubins)
+    if dossier.passing is not None:
+        passing = f"{stem}_passing"
+        texts[f"{passing}.py"] = dossier.passing.experiment.text
+        texts[f"{passing}.diff"] = dossier.passing.diff
+        _add(dossier.passing.code, passing, texts, cubins)
+        for stage, difference in dossier.passing.differences.items():
+            texts[f"{passing}.{stage}.diff"] = difference
+    texts["build.log"] = dossier.build
+    texts["sanitizer.log"] = sanitizer_log(dossier)
+    texts["card.txt"] = dossier.card + "\n"
+    if dossier.evidence.dump:
+        texts["core_dump.txt"] = dossier.evidence.dump + "\n"  # what cuda-gdb said of it; the dump itself holds memory
+    texts.update(dossier.reproducers)
+    texts["experiments.tsv"] = experiments(dossier)
+    texts["env.json"] = surroundings.text(dossier.environment)
+    found = {name: scrub.text(text).encode("utf-8", "replace") for name, text in texts.items() if text}
+    found.update({name: scrub.data(data) for name, data in cubins.items()})
+    found[SUMS] = _sums(found).encode()
+    return found
+
+
+def _add(code: Code, stem: str, texts: dict[str, str], cubins: dict[str, bytes]) -> None:
+    for stage, text in code.stages.items():
+        texts[f"{stem}.{stage}"] = text
+    if code.cubin:
+        cubins[f"{stem}.cubin"] = code.cubin
+    if code.listing:
+        texts[f"{stem}.sass"] = code.sass
+
+
+def sanitizer_log(dossier: Dossier) -> str:
+    """The first record of each kind and place, without the host's backtrace, or why there is none."""
+    parts = [
+        f"{finding.record.device_text}\n({finding.count} of these)" if finding.count > 1 else finding.record.device_text
+        for finding in dossier.evidence.findings
+    ]
+    for one in dossier.evidence.said:
+        if one.instrument in ("memcheck", "initcheck", "racecheck", "synccheck") and one.state != instruments.SKIPPED:
+            parts.append(f"{one.instrument}: {one.state}{f', {one.text}' if one.text else ''}")
+    return "\n\n".join(parts) + "\n" if parts else ""
+
+
+def experiments(dossier: Dossier) -> str:
+    """The control experiments as a table for programs."""
+    rows = [("knob", "value", "outcome", "command", "why")]
+    rows += [(one.knob, one.value, one.outcome, one.command, one.why) for one in dossier.trials.experiments]
+    return "".join("\t".join(cell.replace("\t", " ") for cell in row) + "\n" for row in rows)
+
+
+def _sums(found: Mapping[str, bytes]) -> str:
+    return "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in sorted(found.items()))

@@ -1,0 +1,53 @@
+"""How the size of the program fell: one step for each accepted change, read from a reduction's journal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Step:
+    """The best program from here on."""
+
+    seconds: float
+    """Of work since the reduction began; -1 in a journal that does not tell."""
+    tries: int
+    tokens: int
+    by: str
+    """The pass that made it."""
+
+
+def read(journal: Path) -> tuple[Step, ...]:
+    """The steps, in order; none where there is no journal that can be read."""
+    try:
+        with journal.open(encoding="utf-8") as file:
+            return _steps(file)
+    except OSError:
+        return ()
+
+
+def _steps(lines: Iterable[str]) -> tuple[Step, ...]:
+    tries, found = 0, []
+    for line in lines:
+        try:
+            event: dict[str, Any] = json.loads(line)
+        except ValueError:  # the last line of a reduction that was killed
+            break
+        tries += event.get("event") == "judged"
+        if event.get("event") == "accept":
+            found.append(Step(event.get("at", -1.0), tries, event["size"][1], event["pass"]))
+    return tuple(found)
+
+
+def by_pass(steps: Iterable[Step], start: int) -> dict[str, int]:
+    """Tokens that each pass took away, the most first. A step back counts for nobody."""
+    taken: dict[str, int] = {}
+    for step in steps:
+        if step.tokens < start:
+            taken[step.by] = taken.get(step.by, 0) + start - step.tokens
+        start = step.tokens
+    return dict(sorted(taken.items(), key=lambda each: -each[1]))

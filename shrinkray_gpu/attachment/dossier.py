@@ -1,0 +1,66 @@
+"""All that an attachment tells, gathered before a word of it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from shrinkray_gpu.attachment.code import Code
+from shrinkray_gpu.attachment.course import Step
+from shrinkray_gpu.attachment.site import Site
+from shrinkray_gpu.attachment.trials import Experiment, Trials
+from shrinkray_gpu.evidence.examine import Evidence
+
+
+@dataclass(frozen=True)
+class Passing:
+    """The nearest passing variant."""
+
+    experiment: Experiment
+    diff: str
+    """Of the repro's text, unified."""
+    code: Code
+    differences: Mapping[str, str]
+    """Of the compiled code, by stage."""
+    confirmed: str = ""
+    """How it fared once more in a process of its own."""
+
+
+@dataclass(frozen=True)
+class Dossier:
+    """Everything, unscrubbed."""
+
+    told: Mapping[str, Any]
+    """`result.json`."""
+    name: str
+    """Of the repro's file."""
+    text: str
+    """The repro under its header."""
+    before: str
+    """The program that was reduced; empty where it is not known any more."""
+    evidence: Evidence
+    card: str
+    code: Code
+    site: Site
+    trials: Trials
+    build: str
+    environment: Mapping[str, Any]
+    passing: Passing | None = None
+    reproducers: Mapping[str, str] = field(default_factory=dict)
+    """Of a compiler crash: MLIR from just before the pass that fails, by file name."""
+    course: tuple[Step, ...] = ()
+    price: float | None = None
+    """Of an hour of GPU."""
+    version: str = ""
+
+    @property
+    def gpu(self) -> bool:
+        """Whether a real GPU showed the fault."""
+        return self.told.get("arch") is None and "gpu" in self.environment
+
+    @property
+    def wall(self) -> float:
+        """Seconds that the reduction took."""
+        spent = self.told.get("seconds", {})
+        return float(sum(spent.get(name, 0.0) for name in ("start", "search", "check")))

@@ -1,0 +1,296 @@
+"""`ISSUE.md`: what is known of the fault, in the order in which a maintainer asks, ready to be pasted upstream.
+
+Measured things are told as such. A cause is only ever offered as a hypothesis, with what speaks for it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from shrinkray_gpu.attachment import header
+from shrinkray_gpu.attachment.dossier import Dossier
+from shrinkray_gpu.attachment.site import TMA_ALIGNMENT
+from shrinkray_gpu.attachment.trials import MEANING, NOT_TRIED, Experiment, Row
+from shrinkray_gpu.evidence.controls import Outcome
+from shrinkray_gpu.oracle import cuda_errors, speech
+from shrinkray_gpu.runner import disassembly
+
+LAST_LINES = 12
+
+
+def text(dossier: Dossier) -> str:
+    """The issue, whole and not scrubbed."""
+    environment = Environment(
+        loader=PackageLoader("shrinkray_gpu.attachment"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made = environment.get_template("ISSUE.md.j2").render(facts(dossier))
+    return _spaced(made)
+
+
+def _spaced(made: str) -> str:
+    """One blank line where the template leaves several, and none added or lost within code: its lines are counted."""
+    pieces = re.split(r"^(```.*?^```$)", made, flags=re.MULTILINE | re.DOTALL)
+    pieces[::2] = [re.sub(r"\n{3,}", "\n\n", piece) for piece in pieces[::2]]
+    return "".join(pieces)
+
+
+def paged() -> bool:
+    """Whether there is a page beside the issue. Without Pygments there is none: a GPU machine without network, to which
+    the tool was copied, should lose no more than that."""
+    return importlib.util.find_spec("pygments") is not None
+
+
+def facts(dossier: Dossier) -> dict[str, Any]:
+    """What both the issue and the page say, in words."""
+    seen = dossier.evidence
+    return {
+        "d": dossier,
+        "seen": seen,
+        "fault": seen.fault,
+        "title": title(dossier),
+        "symptom": symptom(dossier),
+        "error": exact_error(dossier),
+        "record": seen.findings[0].record.device_text if seen.findings else "",
+        "count": seen.findings[0].count if seen.findings else 0,
+        "family": disassembly.family(seen.instruction),
+        "address": list(address(dossier)),
+        "results": [_result(row) for row in dossier.trials.rows],
+        "widest": max((len(row.experiments) for row in dossier.trials.rows), default=1),
+        "experiments": [dossier.trials.control, *_changed(dossier)],
+        "untried": sum(one.outcome == NOT_TRIED for one in dossier.trials.experiments),
+        "workarounds": list(workarounds(dossier)),
+        "hypothesis": list(hypothesis(dossier)),
+        "reduced": list(reduced(dossier)),
+        "environment": list(environment_rows(dossier)),
+        "paged": paged(),
+        "platform": header.platform_of(dossier.told.get("versions", {}), dossier.told.get("arch")),
+    }
+
+
+def _changed(dossier: Dossier) -> Iterator[Experiment]:
+    """What was tried besides the program as it is."""
+    for row in dossier.trials.rows:
+        for one in row.experiments:
+            if one.value != row.current and one.outcome != NOT_TRIED:
+                yield one
+
+
+def title(dossier: Dossier) -> str:
+    """What, where, with which compiler, on what."""
+    seen, told = dossier.evidence, dossier.told
+    fault = seen.fault
+    what = fault.klass if fault is not None else str(told.get("spec", "fault"))
+    if fault is not None and fault.phase == "compile":
+        what = f"{fault.klass}: {_complaint(fault.text)}" if fault.text else f"compiler fails in {fault.klass}"
+    parts = [what[:120]]
+    if seen.instruction:
+        parts.append(f"at {disassembly.family(seen.instruction)}")
+    if fault is not None and fault.construct:
+        parts.append(f"({fault.construct})")
+    versions = {**told.get("versions", {}), **dossier.environment}
+    where = [f"Triton {versions['triton']}"] if versions.get("triton") else []
+    where += [str(versions["gpu"])] if versions.get("gpu") else [f"sm_{told['arch']}"] if told.get("arch") else []
+    return " ".join(parts) + (f", {', '.join(where)}" if where else "")
+
+
+def _complaint(text: str) -> str:
+    """Of a failed assertion what it says, if it says anything; else what it asserts; else the text."""
+    said = re.search(r'&& "([^"]+)"', text) or re.search(r"Assertion [`'](.+?)['`] failed", text)
+    return said.group(1) if said else speech.clipped(text)
+
+
+def symptom(dossier: Dossier) -> str:
+    """One sentence."""
+    fault, told = dossier.evidence.fault, dossier.told
+    runs = f"{told.get('verified')} of {told.get('final_runs')} clean runs of the repro"
+    spec = told.get("spec", "")
+    if fault is None:
+        return f"`{spec}` in {runs}."
+    if fault.code:
+        error = cuda_errors.by_code(fault.code)
+        said = f"`{error.text}` (CUDA error {fault.code})"
+        if told.get("arch"):
+            return (
+                f"By the compiled code this program ends in {said}: so says a static rule, asked of the code for "
+                f"sm_{told['arch']}. It was not run on a GPU."
+            )
+        return f"The program ends in {said}, in {runs}."
+    return f"`{fault.klass}`{f': `{_complaint(fault.text)}`' if fault.text else ''}, in {runs}."
+
+
+def exact_error(dossier: Dossier) -> str:
+    """What the program and the compiler print, to the letter."""
+    seen = dossier.evidence
+    if seen.diagnostics.strip():
+        return seen.diagnostics.strip()
+    run = seen.run
+    if run is None:
+        return ""
+    failure = speech.uncaught(run)
+    if failure is not None:
+        lines = f"{failure.type}: {failure.text}".strip().splitlines()
+    else:
+        lines = [line for line in run.stderr.splitlines() if line.strip()]
+    return "\n".join(lines[-LAST_LINES:] if failure is None else lines[:LAST_LINES])
+
+
+def address(dossier: Dossier) -> Iterator[tuple[str, str, str]]:
+    """What is known of the address: what, its value, what that rests on."""
+    site = dossier.site
+    if site.symbol:
+        declared = f"{site.aligned} bytes" if site.aligned else "none is declared"
+        yield "alignment of shared memory as declared", f"{declared} (`{site.symbol}`)", "PTX"
+    if site.tma is not None:
+        tma = site.tma
+        shape = "x".join(map(str, tma.tile))
+        yield "tile", f"{shape} of {tma.dtype}: {tma.bytes} bytes", "TTGIR"
+        yield "distance of two stages in the buffer", f"{tma.apart} bytes", "TTGIR"
+        yield (
+            "destination" if tma.way == "load" else "source",
+            f"**{tma.residue} modulo {TMA_ALIGNMENT}**, counted from the start of its buffer",
+            "static rule, on TTGIR and the launch's arguments",
+        )
+    if site.requires:
+        yield "required", site.requires, "vendor's manual"
+    for told in dossier.evidence.memory:
+        if not told.startswith(("shared memory as declared", "the access (static rule)")):
+            yield "address", told.partition(": ")[2] or told, told.partition(": ")[0]
+
+
+def _result(row: Row) -> dict[str, Any]:
+    def values(outcome: str) -> str:
+        return ", ".join(one.value for one in row.experiments if one.outcome == outcome) or "-"
+
+    decides = {True: "yes", False: "no", None: "not known"}[row.matters]
+    return {
+        "row": row,
+        "passes": values(Outcome.PASSES.value),
+        "faults": values(Outcome.FAULTS.value),
+        "other": values(Outcome.NOT_APPLICABLE.value),
+        "boundary": row.boundary,
+        "decides": decides,
+        "name": f"`{row.name}`: {MEANING[row.name]}" if row.name in MEANING else row.name,
+    }
+
+
+def workarounds(dossier: Dossier) -> Iterator[str]:
+    """Only what an experiment showed to pass."""
+    for row in dossier.trials.rows:
+        if not row.passing:
+            continue
+        near = min(row.passing, key=lambda one: _steps(row, one))
+        if row.kind == "environment":
+            yield f"`{row.name}` in the environment ({MEANING.get(row.name, 'passes')}): slow, to diagnose with"
+        elif row.kind == "stages":
+            yield f"{_at_most(row)} in {row.name.partition(' of ')[2]}: {row.boundary}"
+        elif row.kind == "tile":
+            width = _bytes(dossier, row, near)
+            yield f"a tile extent of {near.value}{width} in place of {row.current} ({_places(row)}): {row.boundary}"
+        elif row.kind == "flag":
+            yield f"`{row.name.split(' ')[0]}=False` in {row.name.partition(' of ')[2]}"
+        else:
+            name = row.name.partition(" of ")[0]
+            yield f"`{name}={near.value}` ({row.name.partition(' of ')[2]}): {row.boundary}"
+
+
+def _at_most(row: Row) -> str:
+    values = [int(one.value) for one in row.passing]
+    values.sort()
+    if values == list(range(1, values[-1] + 1)):
+        return f"`num_stages={values[0]}`" if len(values) == 1 else f"`num_stages` of at most {values[-1]}"
+    return " or ".join(f"`num_stages={value}`" for value in values)
+
+
+def _bytes(dossier: Dossier, row: Row, one: Experiment) -> str:
+    """What the tile at fault is in bytes then, where it has this extent."""
+    tma = dossier.site.tma
+    extents = [str(extent) for extent in tma.tile] if tma is not None else []
+    if tma is None or row.kind != "tile" or row.current not in extents:
+        return ""
+    at = len(extents) - 1 if row.innermost else extents.index(row.current)
+    if extents[at] != row.current:
+        return ""
+    shape = [int(one.value) if index == at else extent for index, extent in enumerate(tma.tile)]
+    return f" ({'x'.join(map(str, shape))}: {math.prod(shape) * tma.size} bytes)"
+
+
+def _places(row: Row) -> str:
+    found = re.search(r"\((lines? [^)]*)\)", row.name)
+    return found.group(1) if found else row.name
+
+
+def _steps(row: Row, one: Experiment) -> int:
+    values = [each.value for each in row.experiments]
+    return abs(values.index(one.value) - (values.index(row.current) if row.current in values else 0))
+
+
+def hypothesis(dossier: Dossier) -> Iterator[str]:
+    """What would explain the measurements, and how they bear it out. Nothing where nothing is known of the address."""
+    tma = dossier.site.tma
+    if tma is None or tma.residue == 0:
+        return
+    yield (
+        f"The pipelined loop keeps its tiles in one buffer, {tma.apart} bytes apart. {tma.apart} is no multiple of "
+        f"{TMA_ALIGNMENT}, so not every stage begins where TMA wants its destination."
+    )
+    stages = [row for row in dossier.trials.rows if row.kind == "stages" and row.matters]
+    wide = [row for row in dossier.trials.rows if row.kind == "tile" and row.matters]
+    if stages:
+        yield f"It predicts that few stages pass, since they need one buffer only. Seen: {stages[0].boundary}."
+    for row in wide:
+        near = min(row.passing, key=lambda one: _steps(row, one))
+        yield (
+            f"It predicts that tiles of a multiple of {TMA_ALIGNMENT} bytes pass. Seen for the extent {row.current}: "
+            f"{row.boundary}; {near.value} is the first{_bytes(dossier, row, near)}."
+        )
+    idle = [row.name for row in dossier.trials.rows if row.matters is False]
+    if idle:
+        yield f"What it does not speak of does not matter: {', '.join(idle)}."
+
+
+def reduced(dossier: Dossier) -> Iterator[str]:
+    """How the repro was made."""
+    told = dossier.told
+    before, after = told.get("before"), told.get("after")
+    tries = sum(told.get("tries", {}).values())
+    original = str(told.get("command") or "") or str(told.get("original", "")).rpartition("/")[2]
+    if before and after:
+        yield f"`{original}`, {before[0]} lines and {before[1]} tokens, became {after[0]} lines and {after[1]} tokens"
+    tiers = ", ".join(f"{count} {tier}" for tier, count in sorted(told.get("tries", {}).items()))
+    yield f"{tries} tries in {dossier.wall:.0f} s ({tiers})"
+    gpu = told.get("seconds", {}).get("gpu", 0.0)
+    if gpu:
+        yield f"{gpu:.0f} s of lanes on the GPU (several at a time)"
+    if dossier.price is not None:
+        if dossier.gpu:
+            cost = dossier.wall / 3600 * dossier.price
+            yield f"cost: {cost:.2f}, one GPU held for {dossier.wall:.0f} s at {dossier.price:g} an hour"
+        else:
+            yield "cost: none, no GPU was used"
+    if told.get("same"):
+        yield str(told["same"])
+    if told.get("guarded"):
+        yield str(told["guarded"])
+    for name, rate in told.get("rates", {}).items():
+        yield f"rate of {name}: {rate}"
+
+
+def environment_rows(dossier: Dossier) -> Iterator[tuple[str, str]]:
+    names = {"gpu": "GPU", "driver": "driver", "cuda": "CUDA of torch", "torch": "torch", "triton": "Triton"}
+    names |= {"ptxas": "ptxas", "helion": "Helion", "python": "Python", "platform": "platform"}
+    names |= {"architecture": "architecture"}
+    for name, shown in names.items():
+        if dossier.environment.get(name):
+            yield shown, str(dossier.environment[name])
+    for name, value in dossier.environment["variables"].items():
+        yield f"`{name}`", f"`{value}`"

@@ -1,0 +1,124 @@
+"""`report.html`: the attachment as one page that needs no network, on a desk or a phone.
+
+Everything is in the file: styles, script, pictures, and the artifacts themselves as downloads.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from shrinkray_gpu.attachment import highlighting
+from shrinkray_gpu.attachment.course import by_pass
+from shrinkray_gpu.attachment.dossier import Dossier
+from shrinkray_gpu.attachment.highlighting import Line
+from shrinkray_gpu.attachment.issue import facts
+from shrinkray_gpu.attachment.linking import sass_lines, source_lines
+from shrinkray_gpu.attachment.scrubbing import Scrubber
+
+LARGEST = 512 * 1024
+"""Bytes of a file that is in the page too; larger ones are beside it only."""
+_DOWNLOADS = "<!-- downloads -->"
+_SHOWN = {"ttir": "TTIR", "ttgir": "TTGIR", "llir": "LLVM IR", "ptx": "PTX", "sass": "SASS"}
+
+
+@dataclass(frozen=True)
+class Tab:
+    """One text in the row of tabs."""
+
+    key: str
+    name: str
+    lines: list[Line]
+    left_out: int = 0
+    """Lines that the page does not show."""
+
+
+def text(dossier: Dossier, scrub: Scrubber, *, files: Mapping[str, bytes]) -> str:
+    """The page. `files` are scrubbed already, and offered for download."""
+    environment = Environment(
+        loader=PackageLoader("shrinkray_gpu.attachment"),
+        undefined=StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    start = (dossier.told.get("before") or (0, 0))[1]
+    tabs = list(_tabs(dossier))
+    linked = {line.source for tab in tabs for line in tab.lines} - {0}
+    place = dossier.evidence.place
+    own = place is not None and place.file.rpartition("/")[2] == dossier.name
+    marked = frozenset({place.line}) if place is not None and own else frozenset()
+    rows = dossier.text.splitlines()
+    numbers = [number if number in linked else 0 for number in range(1, len(rows) + 1)]
+    made = environment.get_template("report.html.j2").render(
+        **facts(dossier),
+        styles=highlighting.styles(),
+        before=highlighting.lines(dossier.before, "python"),
+        after=highlighting.lines(dossier.text, "python"),
+        source=highlighting.lines(dossier.text, "python", numbers, marked),
+        tabs=tabs,
+        picture=_picture(dossier, start),
+        taken=by_pass(dossier.course, start),
+        passing=highlighting.lines(dossier.passing.diff, "diff") if dossier.passing else [],
+    )
+    return scrub.text(made).replace(_DOWNLOADS, _downloads(files))
+
+
+def _picture(dossier: Dossier, start: int) -> str:
+    """How the size fell; empty where nobody wrote that down, or matplotlib is not there (a GPU machine without network,
+    to which only the tool was copied): the table below it says the same."""
+    try:
+        from shrinkray_gpu.attachment import plotting
+    except ImportError:
+        return ""
+    return plotting.falling(dossier.course, start) if start else ""
+
+
+def _tabs(dossier: Dossier) -> Iterator[Tab]:
+    """The stages of the repro's kernel, then what differs in the passing variant."""
+    code, seen = dossier.code, dossier.evidence
+    operations = set(dossier.site.operations) | set(dossier.site.ptx)
+    for stage, body in code.stages.items():
+        marked = frozenset(
+            at
+            for at, line in enumerate(body.splitlines(), 1)
+            if any(line.strip().startswith(one) for one in operations)
+        )
+        yield _tab(stage, _SHOWN[stage], body, stage, source_lines(stage, body, dossier.name), marked)
+    if code.listing:
+        at = frozenset(i for i, one in enumerate(code.listing, 1) if one.offset == seen.offset)
+        yield _tab("sass", _SHOWN["sass"], code.sass, "sass", sass_lines(code.listing, dossier.name), at)
+    for name, body in dossier.reproducers.items():
+        yield _tab("reproducer", name, body, "mlir", source_lines("mlir", body, dossier.name))
+    if dossier.passing is not None:
+        for stage, difference in dossier.passing.differences.items():
+            yield _tab(f"diff-{stage}", f"{_SHOWN[stage]} against passing", difference, "diff")
+
+
+def _tab(
+    key: str,
+    name: str,
+    body: str,
+    language: str,
+    sources: list[int] | None = None,
+    marked: frozenset[int] = frozenset(),
+) -> Tab:
+    shown = highlighting.lines(body, language, sources or (), marked)
+    return Tab(key, name, shown, len(body.splitlines()) - len(shown))
+
+
+def _downloads(files: Mapping[str, bytes]) -> str:
+    rows = []
+    for name, data in sorted(files.items()):
+        size = f"{len(data):,} bytes"
+        shown = html.escape(name)
+        if len(data) <= LARGEST:
+            link = f"data:application/octet-stream;base64,{base64.b64encode(data).decode()}"
+            rows.append(f'<li><a download="{shown}" href="{link}">{shown}</a> <small>{size}</small></li>')
+        else:
+            rows.append(f"<li>artifacts/{shown} <small>{size}, beside this page</small></li>")
+    return "\n".join(rows)

@@ -1,0 +1,72 @@
+"""Takes out of a text, or of a cubin, what tells who made it and where: paths, the user's name, the host's.
+
+An attachment is published. Compilers write absolute paths into all that they make, so nothing leaves the folder without
+passing here.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import re
+import socket
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+SHORTEST = 3
+"""Names of fewer letters are parts of words, and tell nobody."""
+_COMMON = frozenset({"root", "user", "ubuntu", "admin", "localhost", "runner", "home", "python", "kernel", "main"})
+"""Names that tell nobody either, and stand in texts for other things."""
+_SITE = re.compile(r"(?:/[\w.+@-]+)+/(?:site|dist)-packages(?=/|\b)")
+_HOME = re.compile(r"/(?:home|Users)/[\w.@-]+")
+
+
+@dataclass(frozen=True)
+class Scrubber:
+    """What is put in the place of what. Longer things go first."""
+
+    folders: Mapping[str, str]
+    names: Mapping[str, str]
+
+    def text(self, text: str) -> str:
+        """The text without them."""
+        for folder, shown in self.folders.items():
+            text = re.sub(rf"{re.escape(folder)}(?=/|[^\w.-]|$)", shown, text)
+        text = _HOME.sub("<home>", _SITE.sub("<site-packages>", text))
+        for name, shown in self.names.items():
+            text = re.sub(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", shown, text)
+        return text
+
+    def data(self, data: bytes) -> bytes:
+        """The bytes with each of them blotted out, none moved: a cubin has offsets to what comes after."""
+        for word in (*self.folders, *self.names):
+            old = word.encode()
+            data = data.replace(old, re.sub(rb"[^/]", b"_", old))
+        for pattern in (_SITE, _HOME):
+            data = re.sub(pattern.pattern.encode(), lambda found: re.sub(rb"[^/]", b"_", found.group()), data)
+        return data
+
+
+def scrubber(folders: Iterable[Path | str], *, python: str = sys.executable) -> Scrubber:
+    """For this machine and user; `folders` are those of the program, which shrink to nothing: a file beside it is known
+    by its name."""
+    found: dict[str, str] = {}
+    for folder in folders:
+        for place in {os.path.abspath(folder), os.path.realpath(folder)}:
+            found[place] = "."
+    others = {str(Path.home()): "<home>", tempfile.gettempdir(): "<tmp>", str(Path(python).parent): "<bin>"}
+    found = {**others, **found}
+    plain = {place: shown for place, shown in found.items() if place.count("/") >= 1 and len(place) > 1}
+    names = {_user(): "<user>", socket.gethostname(): "<host>"}
+    told = {name: shown for name, shown in names.items() if len(name) >= SHORTEST and name.lower() not in _COMMON}
+    return Scrubber(dict(sorted(plain.items(), key=lambda each: -len(each[0]))), told)
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return ""

@@ -1,0 +1,68 @@
+"""The environment of a run, as `env.json` has it: versions of all that takes part, and the variables that it reads."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Mapping
+from typing import Any
+
+from shrinkray_gpu.attachment.scrubbing import Scrubber
+from shrinkray_gpu.runner import toolkit
+
+_READ = re.compile(
+    r"^(TRITON_|CUDA_|NVIDIA_|PYTORCH_|TORCH|HELION_|MLIR_|LLVM_|PTXAS|NCCL_|LD_LIBRARY_PATH$|PYTHONHASHSEED$"
+    r"|DISABLE_(PTXAS|LLVM|MMA|FAST)|USE_IR_LOC$|LLVM_IR_ENABLE_DUMP$|ALLOW_LHS_TMEM)"
+)
+_SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|AUTH", re.IGNORECASE)
+_OURS = frozenset({"TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "PYTORCH_NVML_BASED_CUDA_CHECK"})
+_CUDA = """
+import importlib.util, re, os
+found = importlib.util.find_spec("torch")
+for place in (found.submodule_search_locations or ()) if found else ():
+    text = open(os.path.join(place, "version.py")).read()
+    version = re.search(r"^cuda[^=\\n]*= *['\\"]([^'\\"]+)", text, re.M)
+    print(version.group(1) if version else "")
+"""
+
+
+def surroundings(
+    python: str,
+    given: Mapping[str, str],
+    versions: Mapping[str, str],
+    scrub: Scrubber,
+    *,
+    arch: int | None,
+) -> dict[str, Any]:
+    """What `env.json` says. `given` is the environment that the user asked for, beside this process's."""
+    every = {**os.environ, **given}
+    variables = {
+        name: scrub.text(value)
+        for name, value in sorted(every.items())
+        if _READ.match(name) and not _SECRET.search(name) and name not in _OURS
+    }
+    found: dict[str, Any] = {**versions}
+    if cuda := _said([python, "-c", _CUDA], every):
+        found["cuda"] = cuda
+    ptxas = toolkit.find("ptxas", python, every)
+    if ptxas is not None and (version := re.search(r"\bV(\d[\d.]+)", _said([str(ptxas), "--version"], every))):
+        found["ptxas"] = version.group(1)
+    if arch is not None:
+        found["architecture"] = f"sm_{arch}, compiled for, no GPU was used"
+    found["platform"] = f"{platform.system()} {platform.machine()}, {'-'.join(platform.libc_ver()) or 'no glibc'}"
+    return {**found, "variables": {**variables, **{name: scrub.text(value) for name, value in given.items()}}}
+
+
+def text(found: Mapping[str, Any]) -> str:
+    return json.dumps(found, indent=1) + "\n"
+
+
+def _said(words: list[str], environment: Mapping[str, str]) -> str:
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60, env=dict(environment))
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip()

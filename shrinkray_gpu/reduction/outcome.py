@@ -1,0 +1,74 @@
+"""What a reduction is told of a pass, what it tells on its way, and what it ends with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from shrinkray_gpu.oracle.verdict import Verdict
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.reduction.spending import Spent
+
+
+class PassLike(Protocol):
+    """What the engine asks of a pass."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def find(self) -> Callable[..., Any]: ...
+    @property
+    def grows(self) -> bool: ...
+    @property
+    def needs_values(self) -> bool: ...
+    @property
+    def stage(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that a progress bar may show."""
+
+    kind: Literal["round", "pass", "tried", "accepted", "rolled back", "note"]
+    program: Program
+    """The program as it is now."""
+    round: int = 0
+    pass_name: str = ""
+    tries: int = 0
+    """Candidates handed to the judge so far."""
+    free: Mapping[str, int] = field(default_factory=dict)
+    """Candidates settled without a run so far, by reason."""
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """What is left, and what it took."""
+
+    program: Program
+    ended: Literal["done", "stopped", "out of time", "interrupted"]
+    tries: int
+    free: Mapping[str, int]
+    accepted: int
+    credited: int
+    """Of the accepted steps, those that took no run of their own in a lane."""
+    rounds: int
+    rollbacks: int
+    verified: Program
+    """The last program that a cold run confirmed (the start, if none did)."""
+    line: tuple[Program, ...]
+    """The start and all that was accepted after it and not taken back, in this order."""
+    spent: Mapping[str, Spent]
+    """By pass."""
+    guarded: int = 0
+    """How often the controls were asked in this course, replayed answers among them."""
+    slips: int = 0
+    """How often they refused a step: taken back, or not taken."""
+    guard: Verdict | None = None
+    """What they said of `program`; None where they were not asked, or the search ended before they answered."""
+    drifts: tuple[str, ...] = ()
+    """Why, for each time that the full fingerprint was another."""
+    identified: Program | None = None
+    """The last program with the fingerprint of the original, which is the start if no other was seen; None where no
+    fingerprints were taken."""

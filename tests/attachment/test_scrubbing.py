@@ -1,0 +1,37 @@
+"""What leaves the folder tells nobody where it was made, and a cubin stays as long as it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu.attachment import scrubbing
+from shrinkray_gpu.attachment.scrubbing import Scrubber, scrubber
+
+MADE = Scrubber({"/data/ada/kernels": ".", "/data/ada": "<home>"}, {"ada": "<user>", "box17": "<host>"})
+
+
+def test_paths_become_names_and_names_become_words() -> None:
+    assert MADE.text('loc("/data/ada/kernels/repro.py":3:1)') == 'loc("./repro.py":3:1)'
+    assert MADE.text("/data/ada/notes, by ada@box17") == "<home>/notes, by <user>@<host>"
+    assert MADE.text("/opt/venv/lib/python3.11/site-packages/triton/x.py") == "<site-packages>/triton/x.py"
+    assert MADE.text("/home/somebody/x.py and /data/ada/kernels_too") == "<home>/x.py and <home>/kernels_too"
+
+
+def test_a_name_inside_of_a_word_is_no_name() -> None:
+    assert MADE.text("adapter, nevada, box170") == "adapter, nevada, box170"
+
+
+def test_in_a_cubin_nothing_moves() -> None:
+    data = b"\x7fELF\0/data/ada/kernels/repro.py\0ada\0/x/site-packages/y\0"
+    scrubbed = MADE.data(data)
+    assert len(scrubbed) == len(data)
+    assert b"ada" not in scrubbed and b"/repro.py\0" in scrubbed and b"site-packages" not in scrubbed
+
+
+def test_a_common_user_name_is_left_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(scrubbing, "_user", lambda: "root")
+    made = scrubber([tmp_path])
+    assert "root" not in made.names
+    assert made.text(f"{tmp_path}/repro.py") == "./repro.py"

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import pytest
+
+from shrinkray_gpu.passes import masks
+from shrinkray_gpu.reduction.render import render
+from tests.passes.offers import SAMPLES, assert_subsets_parse, program, results
+
+
+def test_nothing_through() -> None:
+    assert results(masks.find, "tl.store(p + i, x, mask=i < n)\n") == ["tl.store(p + i, x, mask=False)"]
+    assert results(masks.find, "tl.store(p + i, x, mask=False)\n") == []
+
+
+def test_the_half_that_is_shut_is_enough_and_the_other_is_not() -> None:
+    source = "tl.store(p, x, mask=(i < 0)[:, None] & (j < n)[None, :])\n"
+    assert "tl.store(p, x, mask=(i < 0)[:, None])" in results(masks.find, source)
+    assert not any(text.endswith("mask=(j < n)[None, :])") for text in results(masks.find, source))
+
+
+def test_no_guard_is_lost() -> None:
+    start = program("x = tl.load(p + i, mask=(i < 0) & (i < n), other=0.0)\n")
+    for edit in masks.find(start):
+        assert render(start, [edit]).size.guards == start.size.guards, edit.what
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
+def test_any_subset_parses(sample) -> None:  # type: ignore[no-untyped-def]
+    assert_subsets_parse(masks.find, sample)

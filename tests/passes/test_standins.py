@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import pytest
+
+from shrinkray_gpu.passes import standins
+from tests.passes.offers import SAMPLES, assert_subsets_parse, offered, results
+
+HEAD = "@triton.jit\ndef kernel(x, y):\n"
+
+
+def test_one_block_of_offsets_for_two() -> None:
+    source = HEAD + (
+        "    rows = tl.arange(0, 16)\n    cols = tl.arange(0, 16)\n    tl.store(x + rows[:, None] + cols, 0)\n"
+    )
+    want = HEAD + "    rows = tl.arange(0, 16)\n    tl.store(x + rows[:, None] + rows, 0)\n"
+    assert offered(standins.find, source, want)
+
+
+def test_a_tile_that_is_there_for_an_operand() -> None:
+    source = HEAD + (
+        "    acc = tl.zeros([16, 16], tl.float32)\n    tl.store(x, tl.dot(tl.load(y + tl.arange(0, 16)), acc))\n"
+    )
+    want = HEAD + "    acc = tl.zeros([16, 16], tl.float32)\n    tl.store(x, tl.dot(acc, acc))\n"
+    assert offered(standins.find, source, want)
+
+
+def test_what_comes_later_and_host_code_stand_for_nothing() -> None:
+    later = HEAD + (
+        "    tl.store(x, tl.load(y + tl.arange(0, 16)))\n    late = tl.arange(0, 16)\n    tl.store(y, late)\n"
+    )
+    assert not any("x, late" in text for text in results(standins.find, later))
+    assert results(standins.find, "a = torch.zeros(4, 4)\nb = torch.zeros(4, 4)\nprint(a + b)\n") == []
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
+def test_any_subset_parses(sample) -> None:  # type: ignore[no-untyped-def]
+    assert_subsets_parse(standins.find, sample)

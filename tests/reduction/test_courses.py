@@ -1,0 +1,63 @@
+"""The whole course of reductions with all passes, pinned: which pass took what, and how small the program was then.
+
+The tests are predicates, so that neither machine nor Triton has a part in it. If a course changes on purpose, look
+whether it got longer or its end larger, and copy the new one over the old: the failing test says where it lies.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu.passes import PASSES
+from tests.reduction.course import Bench
+
+SAMPLES = Path(__file__).parents[1] / "passes" / "samples"
+COURSES = Path(__file__).parent / "courses"
+
+Needle = Callable[[ast.FunctionDef], bool]
+
+
+def launched(text: str, needle: Needle) -> bool:
+    """Whether a decorated function with the needle in it is launched, as `kernel[grid](...)`, in order to be run."""
+    tree = ast.parse(text)
+    launches = {
+        call.func.value.id
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Subscript)
+        and isinstance(call.func.value, ast.Name)
+        and isinstance(call.func.slice, (ast.Tuple, ast.Lambda, ast.Name))
+    }
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.decorator_list]
+    return any(function.name in launches and needle(function) for function in functions)
+
+
+def calls(function: ast.AST, name: str) -> bool:
+    return any(isinstance(node, ast.Call) and ast.unparse(node.func) == name for node in ast.walk(function))
+
+
+def dot_in_a_loop(function: ast.FunctionDef) -> bool:
+    return any(calls(loop, "tl.dot") for loop in ast.walk(function) if isinstance(loop, ast.For))
+
+
+def rsqrt_that_is_stored(function: ast.FunctionDef) -> bool:
+    return calls(function, "libdevice.rsqrt") and calls(function, "tl.store")
+
+
+@pytest.mark.parametrize(("name", "needle"), [("autotuned_matmul", dot_in_a_loop), ("layernorm", rsqrt_that_is_stored)])
+def test_the_course_is_as_it_was(name: str, needle: Needle, tmp_path: Path) -> None:
+    bench = Bench(lambda text: launched(text, needle))
+    result = bench.reduce((SAMPLES / f"{name}.py").read_text(), tmp_path / "folder", passes=PASSES, width=6)
+    steps = [
+        f"round {e.round}, {e.pass_name}, {e.tries} tries: {e.program.size.tokens} tokens"
+        for e in bench.events
+        if e.kind == "accepted"
+    ]
+    course = "\n".join([*steps, f"{result.tries} tries, {result.rounds} rounds", "", result.program.text.strip(), ""])
+    new = tmp_path / f"{name}.txt"
+    new.write_text(course)
+    assert course == (COURSES / f"{name}.txt").read_text(), f"the new course: {new}"

@@ -1,0 +1,54 @@
+"""The programs of the benchmark: told as they are; those of the compiler fail as stated, and their smallest alike."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from shrinkray_gpu.oracle import all_of, parse
+from shrinkray_gpu.reduction.size import tokens
+
+BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
+
+
+def _suite() -> ModuleType:
+    sys.path.insert(0, str(BENCHMARKS))
+    try:
+        return importlib.import_module("suite")
+    finally:
+        sys.path.remove(str(BENCHMARKS))
+
+
+suite = _suite()
+PROGRAMS = suite.programs()
+
+
+def test_enough_of_each() -> None:
+    assert sum(one.where == "compile" for one in PROGRAMS) >= 6
+    assert sum(one.where != "compile" for one in PROGRAMS) >= 6
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_is_what_its_card_says(program: suite.Failing) -> None:
+    merged = program.text()
+    ast.parse(merged)
+    assert 100 <= len(merged.splitlines()) <= 600
+    assert tokens((program.folder / "smallest.py").read_text()) == program.smallest
+    all_of([parse(spec, folder=program.folder) for spec in program.oracle])
+
+
+@pytest.mark.parametrize("program", [one for one in PROGRAMS if one.where == "compile"], ids=lambda one: one.name)
+def test_compiler_fault_and_the_smallest_known_show_the_same(program: suite.Failing) -> None:
+    cold = suite.Cold(program, python=sys.executable, arch=90)
+    try:
+        assert (said := cold.reference(program.path.read_text())).faults, said
+        merged, smallest = cold.judge(program.text()), cold.judge((program.folder / "smallest.py").read_text())
+        assert merged.faults, merged
+        assert smallest.faults, smallest
+    finally:
+        cold.close()

@@ -1,0 +1,156 @@
+"""Verdicts on credit: a host edit that leaves the launches as they were takes no run in a lane.
+
+Here the lanes are on the virtual GPU as well, in another pool: the dry run goes before them as it does on a real one.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu.judge import COLD, CREDIT, DRY, LANE, Judge
+from shrinkray_gpu.oracle import Verdict, parse
+from shrinkray_gpu.oracle.verdict import lacks, shows
+from shrinkray_gpu.passes import PASSES
+from shrinkray_gpu.reduction.engine import Reduction, reduce_program
+from shrinkray_gpu.reduction.journal import Journal
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.pool import Pool, Script
+
+FAILING = """\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x, y, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(y + at, tl.load(x + at, mask=at < 8, other=0.0), mask=at < 8)
+    tl.static_assert(BLOCK < 8, "too wide")
+
+
+def reference(x):
+    return x * 1
+
+
+scale = 2
+x = torch.ones(8, device="cuda")
+y = torch.zeros(8, device="cuda")
+kernel[(1,)](x, y, BLOCK=16)
+"""
+SAME = FAILING.replace("scale = 2\n", "").replace("def reference(x):\n    return x * 1\n\n\n", "")
+WARPS = FAILING.replace("BLOCK=16)", "BLOCK=16, num_warps=2)")
+CONTENT = FAILING.replace("torch.ones(8,", "torch.zeros(8,")
+SHAPE = FAILING.replace("torch.zeros(8,", "torch.zeros(12,")
+TWICE = FAILING + "kernel[(1,)](x, y, BLOCK=16)\n"
+RENAMED = FAILING.replace("at = ", "here = ").replace("+ at", "+ here").replace("at < 8", "here < 8")
+BROKEN = FAILING.replace("scale = 2", "scale = two")
+
+Made = Callable[..., Judge]
+
+
+@pytest.fixture(scope="module")
+def pools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Pool, Pool]]:
+    pytest.importorskip("triton")
+    folder = tmp_path_factory.mktemp("credit")
+    path = folder / "failing.py"
+    path.write_text(FAILING)
+    environment = {**os.environ, "TRITON_CACHE_DIR": str(folder / "cache")}
+    own = (str(folder),)
+    setup = Setup(sys.executable, environment, ("torch", "triton"), own, str(folder), arch=90, confine=False)
+    lanes, dry = (Pool(Script(path, cwd=folder), setup, mode="virtual", jobs=2, seconds=60) for _ in range(2))
+    yield lanes, dry
+    lanes.close()
+    dry.close()
+
+
+@pytest.fixture
+def judging(pools: tuple[Pool, Pool], tmp_path: Path) -> Iterator[Made]:
+    made: list[Judge] = []
+
+    def make(**options: bool) -> Judge:
+        made.append(Judge(parse("too wide", folder=tmp_path), pools[0], dry=pools[1], **options))
+        return made[-1]
+
+    yield make
+    for judge in made:
+        judge.close()
+
+
+def judged(judge: Judge, *texts: str) -> dict[str, int]:
+    """The tries by tier after these programs, one after another."""
+    for text in texts:
+        judge([Program.from_text(text, "failing.py")])
+    return dict(judge.tries)
+
+
+def test_the_same_launches_take_no_second_run(judging: Made) -> None:
+    judge = judging()
+    assert judged(judge, FAILING) == {LANE: 1}
+    (verdict,) = judge([Program.from_text(SAME, "failing.py")])
+    assert verdict.faults and verdict.credit and judge.tries == {LANE: 1, CREDIT: 1}
+
+
+@pytest.mark.parametrize("other", [WARPS, CONTENT, SHAPE], ids=["options", "content", "shape"])
+def test_other_launches_do(judging: Made, other: str) -> None:
+    runs = other.replace("BLOCK < 8", "BLOCK < 64")  # compiles, so that the launch itself is what counts
+    assert judged(judging(), FAILING.replace("BLOCK < 8", "BLOCK < 64"), runs) == {LANE: 2}
+
+
+def test_a_launch_more_is_another_program(judging: Made) -> None:
+    compiles = [text.replace("BLOCK < 8", "BLOCK < 64") for text in (FAILING, TWICE)]
+    assert judged(judging(), *compiles) == {LANE: 2}
+
+
+def test_names_in_the_kernel_are_no_other_kernel(judging: Made) -> None:
+    compiles = [text.replace("BLOCK < 8", "BLOCK < 64") for text in (FAILING, RENAMED)]
+    assert judged(judging(), *compiles) == {LANE: 1, CREDIT: 1}
+
+
+def test_what_never_gets_to_its_launch_ends_in_the_dry_run(judging: Made) -> None:
+    judge = judging()
+    assert judged(judge, FAILING, BROKEN) == {LANE: 1, DRY: 1}
+    assert judge.host_errors == 0
+
+
+def test_switched_off_or_forgotten_each_takes_its_own_run(judging: Made) -> None:
+    assert judged(judging(credit=False), FAILING, SAME) == {LANE: 2}
+    judge = judging()
+    judged(judge, FAILING)
+    judge.forget()  # the fault depends on time or on what ran before: see `Guards.history`
+    assert judged(judge, SAME) == {LANE: 2}
+
+
+def test_most_steps_of_a_reduction_take_no_lane_and_a_wrong_one_is_taken_back(judging: Made, tmp_path: Path) -> None:
+    """The passes that only touch the host take everything on credit; and what cold runs refute is not in the result."""
+    judge = judging()
+    honest = reduced(judge, tmp_path / "honest", confirm=judge.confirm, checkpoint=1)
+    assert honest.credited > honest.accepted / 2 and honest.rollbacks == 0
+    assert judge.host_errors == 0 and judge.tries[LANE] < honest.tries
+
+    # Without `reference` the fault is gone where it counts, and no launch tells.
+    suspicious = judging()
+    suspicious.cold = lambda source: needing_reference(suspicious, source)  # type: ignore[method-assign]
+    wary = reduced(suspicious, tmp_path / "wary", confirm=suspicious.confirm, checkpoint=1)
+    assert "def reference" in wary.program.text and wary.rollbacks
+    assert wary.program.size.tokens < Program.from_text(FAILING, "failing.py").size.tokens
+
+
+def needing_reference(judge: Judge, source: str) -> Verdict:
+    """What a cold process says where the fault needs `reference`, though no launch shows it."""
+    judge.count(COLD)
+    return shows("it faults") if "def reference" in source else lacks("it ends well")
+
+
+def reduced(judge: Judge, folder: Path, **options: object) -> Reduction:
+    program = Program.from_text(FAILING, "failing.py")
+    assert judge([program])[0].faults
+    with Journal.open(folder, original=program, seed=0, width=4, settings={}) as journal:
+        passes = [each for each in PASSES if each.name in ("definitions", "statements", "constants")]
+        return reduce_program(program, passes=passes, judge=judge, journal=journal, width=4, **options)  # type: ignore[arg-type]
