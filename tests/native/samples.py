@@ -1,4 +1,6 @@
-"""CUDA C++ with what kernels are made of, in literals of each sort."""
+"""CUDA C++ with what kernels are made of, in literals of each sort; a whole script with a driver."""
+
+from pathlib import Path
 
 KERNEL = r"""
 #include <cuda_fp16.h>
@@ -62,3 +64,6 @@ SCRIPTS = {
     "one line": f"source = {KERNEL!r}\nuse(source)\n",
     "f-string": f'tile = 16\nsource = rf"""{DOUBLED}"""\nuse(source)\n',
 }
+
+PRODUCT = (Path(__file__).parents[1] / "passes" / "samples" / "cuda_extension.py").read_text()
+"""A driver and its kernel, with a WMMA load from a local array in it."""

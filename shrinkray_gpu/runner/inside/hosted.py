@@ -25,7 +25,7 @@ _PART = re.compile(r"\d+")
 SECONDS = 60
 
 
-class _Launch(ctypes.Structure):
+class Launch(ctypes.Structure):
     _fields_ = [
         ("kernel", ctypes.c_char_p),
         ("grid", ctypes.c_uint * 3),
@@ -78,7 +78,7 @@ class Module(light.Module):
         # DEEPBIND: a CUDA build of torch has put the real runtime's names before all others.
         super().__init__(path, mode=os.RTLD_LOCAL | os.RTLD_LAZY | os.RTLD_DEEPBIND)
         self._runtime = ctypes.CDLL(runtime_path)
-        self._runtime.shrink_launch.restype = ctypes.POINTER(_Launch)
+        self._runtime.shrink_launch.restype = ctypes.POINTER(Launch)
         self._launched, self._gpu = launched, gpu
 
     def _call(self, name: str, args: Sequence[Any]) -> Any:
