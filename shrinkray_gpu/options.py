@@ -77,6 +77,8 @@ class Options:
 
 SITE = Path(__file__).parent / "runner" / "inside" / "site"
 """A `sitecustomize` that watches builds in any process of the user's interpreter."""
+CACHE = "SHRINKRAY_GPU_CACHE"
+"""In its environment: where builds are kept."""
 
 Say = Callable[[str], None]
 
@@ -222,7 +224,7 @@ def building(program: Program, setup: Setup) -> Setup:
     environment = {
         **setup.environment,
         "PYTHONPATH": os.pathsep.join(filter(None, [str(SITE), named])),
-        "SHRINKRAY_GPU_CACHE": setup.writable[0],
+        CACHE: setup.writable[0],
     }
     return replace(setup, environment=environment)
 

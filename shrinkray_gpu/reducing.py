@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import time
@@ -49,6 +50,7 @@ from shrinkray_gpu.reduction.native.tree import can_parse
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.size import lines, tokens
 from shrinkray_gpu.repeating import Repeated
+from shrinkray_gpu.runner.extensions import lacking
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Run
@@ -102,6 +104,9 @@ def reduce(
             shutil.rmtree(left, ignore_errors=True)
         if program.literals and not can_parse():
             say(UNREAD)
+        if options.arch is None and "cpp_extension" in program.text:
+            if without := lacking(options.python, os.environ):
+                say(f"torch cannot build extensions here (no {without}): our own builder does, in the final check too")
         say(f"running {called(path, options)} as it is ...")
         start = lifting.begin(given, journal, say)
         ready = _made_ready(start, given, named, options, journal, say)

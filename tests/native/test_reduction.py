@@ -1,4 +1,4 @@
-"""CUDA C++ and its driver reduced together, by predicates on the syntax tree: neither nvcc nor torch has a part in it."""
+"""CUDA C++ and its driver reduced together, by predicates on the syntax tree, without nvcc and torch."""
 
 from __future__ import annotations
 

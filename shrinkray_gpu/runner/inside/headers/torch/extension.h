@@ -25,7 +25,8 @@ struct Value {
   Raw tensor;
 };
 using Make = void (*)(Raw*, double fill);  // NaN: leave it as it is
-inline Make& make() {
+// Static, not inline: what an inline function keeps is one for all libraries of a process, and lanes load many.
+static Make& make() {
   static Make made = nullptr;
   return made;
 }
@@ -200,23 +201,24 @@ void call(R (*function)(A...), const Value* values, Value* out, std::index_seque
     given(out, function(taken<A>(values[I])...));
   }
 }
+struct Entry;
+static Entry*& first_entry() {
+  static Entry* entry = nullptr;
+  return entry;
+}
 struct Entry {
   const char* name;
   void (*function)();
   void (*run)(void (*)(), const Value*, Value*);
   size_t parameters;
   Entry* next;
-  static Entry*& first() {
-    static Entry* entry = nullptr;
-    return entry;
-  }
   template <class R, class... A>
   Entry(const char* name_, R (*function_)(A...))
-      : name(name_), function(reinterpret_cast<void (*)()>(function_)), parameters(sizeof...(A)), next(first()) {
+      : name(name_), function(reinterpret_cast<void (*)()>(function_)), parameters(sizeof...(A)), next(first_entry()) {
     run = [](void (*plain)(), const Value* values, Value* out) {
       call(reinterpret_cast<R (*)(A...)>(plain), values, out, std::index_sequence_for<A...>{});
     };
-    first() = this;
+    first_entry() = this;
   }
 };
 }  // namespace shrink
@@ -226,7 +228,7 @@ extern "C" inline __attribute__((used, visibility("default"))) void shrink_use(s
 }
 extern "C" inline __attribute__((used, visibility("default"))) int shrink_call(
     const char* name, const shrink::Value* values, int64_t count, shrink::Value* out, char* error, int64_t room) {
-  for (auto* entry = shrink::Entry::first(); entry != nullptr; entry = entry->next) {
+  for (auto* entry = shrink::first_entry(); entry != nullptr; entry = entry->next) {
     if (std::strcmp(entry->name, name) != 0) continue;
     try {
       if (entry->parameters != size_t(count)) throw std::runtime_error("incompatible function arguments");
