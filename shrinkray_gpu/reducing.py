@@ -388,6 +388,8 @@ def guards_of(
     reference = plan.oracle.reference if isinstance(plan.oracle, Same) else None
     script, setup = plan.pool.script, plan.pool.setup
     device = reference is not None and reference.fault.phase == "device"
+    known = reference is not None and reference.fault.phase != "python"
+    standard = controls.standard(plan.gpu) if known else ()
     limit = plan.pool.seconds + plan.pool.extra
 
     def look(text: str) -> Fault | None:
@@ -411,7 +413,7 @@ def guards_of(
         controls=controls.Controls(run, plan.oracle, reference=plan.reference, repeats=repeats),
         stepwise=controls.Controls(run, plan.oracle, reference=plan.reference, repeats=on_steps),
         chosen=named,
-        standard=controls.standard(plan.gpu) if reference is not None and reference.fault.phase != "python" else (),
+        standard=(*controls.flags(original), *standard),
         # What the instruments add to a compiler's or Python's own words is nothing.
         examine=look if device and (plan.gpu or options.arch) else None,
     )

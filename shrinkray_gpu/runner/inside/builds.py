@@ -28,6 +28,8 @@ HEADERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "headers")
 SECONDS = 240
 SWITCH = "SHRINKRAY_GPU_BUILDS"
 """In the environment, `torch`: build extensions as torch does, and never against the stand-in."""
+WITHOUT = "SHRINKRAY_GPU_WITHOUT"
+"""In the environment: a flag that is left out, as a control."""
 WANTED = "build:"
 """In what is wanted of a run: before the regular expression (with `^` at each line) that a build must say."""
 IMPLICIT = "#include <torch/types.h>\n#include <cuda.h>\n#include <cuda_runtime.h>\n"
@@ -63,6 +65,7 @@ class Builds:
                 names = load_inline.__code__.co_varnames[3 : load_inline.__code__.co_argcount]
                 options.update(zip(names, rest))
             _check(name, cpp_sources, cuda_sources, options.get("functions"))
+            _leave_out(options)
             if self.arch is None:
                 made = self._light(str(name), _listed(cpp_sources), _listed(cuda_sources), options)
                 if made is not None:
@@ -81,6 +84,7 @@ class Builds:
             if rest:
                 names = load.__code__.co_varnames[2 : load.__code__.co_argcount]
                 options.update(zip(names, rest))
+            _leave_out(options)
             texts = [_read(path) for path in _listed(sources)]
             if self.arch is None:
                 return self._built(load, name, (texts, options), sources, **options)
@@ -344,6 +348,12 @@ def _check(name: Any, cpp: Any, cuda: Any, functions: Any) -> None:
     for function in _listed(functions):
         if not re.search(r"\b%s\b" % re.escape(function), declared):
             raise RuntimeError("Error building extension %r: cpp_sources declare no %s" % (name, function))
+
+
+def _leave_out(options: Dict[str, Any]) -> None:
+    flag = os.environ.get(WITHOUT)
+    if flag and options.get("extra_cuda_cflags"):
+        options["extra_cuda_cflags"] = [each for each in _listed(options["extra_cuda_cflags"]) if str(each) != flag]
 
 
 def _plain(function: Any) -> Any:
