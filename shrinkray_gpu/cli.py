@@ -187,6 +187,9 @@ class _Command(cli_words.Command):
 @click.option("--no-guards", is_flag=True, help="The oracle alone decides: no controls, no fingerprints. To compare.")
 @click.option("--no-credit", is_flag=True, hidden=True, help="Each accepted step takes a run of its own. To compare.")
 @click.option("--no-ahead", is_flag=True, hidden=True, help="Lanes idle where nothing is asked. To compare.")
+@click.option(
+    "--cu", is_flag=True, help="Where it builds CUDA C++: beside the result a .cu with a main(), for plain nvcc."
+)
 @click.option("--no-report", is_flag=True, help="Leave out ISSUE.md, report.html and the runs that they need.")
 @click.option("--zip", "zipped", is_flag=True, help="Put ISSUE.md and all that belongs to it into one archive too.")
 @click.option("--gpu-price", type=float, metavar="P", help="Of an hour of GPU: ISSUE.md says what the reduction cost.")
@@ -305,6 +308,7 @@ def _options(args: tuple[str, ...], given: dict[str, Any]) -> Options:
         confidence=given["confidence"],
         report=not given["no_report"],
         zipped=given["zipped"],
+        cu=given["cu"],
         gpu_price=given["gpu_price"],
     )
 
@@ -366,6 +370,8 @@ def _tell(result: Result, file: Path, command: Command | None) -> None:
     if len(result.others) > TOLD:
         click.echo(f"  and {len(result.others) - TOLD} more other faults in the same folder")
     click.echo(f"  saved: {result.output}")
+    if result.cu:
+        click.echo(f"  plain CUDA: {result.cu}")
     if result.attachment:
         beside = "" if result.attachment.endswith(".zip") else ", and artifacts/ and report.html beside it"
         click.echo(f"  to attach: {result.attachment}{beside}")

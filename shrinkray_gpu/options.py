@@ -71,6 +71,8 @@ class Options:
     """Whether the attachment is made at the end: ISSUE.md, artifacts/, report.html."""
     zipped: bool = False
     """Whether all of it goes into one archive too."""
+    cu: bool = False
+    """Whether a .cu with a `main()` is made of the result, too."""
     gpu_price: float | None = None
     """Of an hour of GPU, for what the reduction cost."""
 

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 
-from shrinkray_gpu import __version__, lift, lifting, perturbing, reporting, resulting
+from shrinkray_gpu import __version__, cu_output, lift, lifting, perturbing, reporting, resulting
 from shrinkray_gpu import plan as planning
 from shrinkray_gpu.errors import FinalCheckFailed, UsageError
 from shrinkray_gpu.evidence import controls, examine, guarded, ptxas
@@ -137,6 +137,7 @@ def reduce(
             used = {"original": ptxas.told(plan.reference.builds)} if plan.reference.builds else {}
             if used:
                 used["repro"] = ptxas.told(plan.pool.cold(best).builds)
+            plain = cu_output.make(best, output, plan, options) if options.cu else ""
             ended = time.monotonic()
             shown, _ = settled(best, output)
             command = command_of(output, options, plan)
@@ -177,6 +178,7 @@ def reduce(
         guarded=guarded.report(program, program.with_text(best)),
         slips=reduction.slips + len(reduction.drifts),
         ptxas=used,
+        cu=plain,
         economy=economy_of(judge, reduction),
         rates=rates_of(plan.rate, verified, runs),
         **evidence_of(evidence, reduction, guards=options.guards),

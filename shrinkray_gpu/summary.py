@@ -66,6 +66,8 @@ class Result:
     """Where tries were spared and where spent for nothing, see `economy_of`."""
     rates: Mapping[str, str] = field(default_factory=dict)
     """Of a flaky fault: how often the original and the repro show it, with intervals."""
+    cu: str = ""
+    """Where the .cu of the result is and what it shows, or why there is none; empty where none was asked for."""
     attachment: str = ""
     """ISSUE.md with what belongs to it, or the archive of both; empty where none was made."""
 

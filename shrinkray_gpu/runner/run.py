@@ -50,6 +50,10 @@ class Build:
     """Digest of what came out: the same for sources that compile to the same."""
     launched: tuple[str, ...] | None = None
     """On the virtual GPU: its kernels that the host code launches; None where that was not run."""
+    calls: tuple[Mapping[str, Any], ...] = ()
+    """Where wanted: each launch with its arguments, see `runner/inside/hosted.py`."""
+    flags: tuple[str, ...] = ()
+    """Where wanted: what nvcc was given beside the source."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +158,8 @@ class Run:
 
 def _build(d: Mapping[str, Any]) -> Build:
     launched = d.get("launched")
-    return Build(**{**d, "launched": None if launched is None else tuple(launched)})
+    lists = {name: tuple(d.get(name, ())) for name in ("calls", "flags")}
+    return Build(**{**d, **lists, "launched": None if launched is None else tuple(launched)})
 
 
 def _failure(d: Mapping[str, Any] | None) -> Failure | None:

@@ -66,10 +66,14 @@ def test_more_shared_memory_is_asked_for_first(runtime: ctypes.CDLL) -> None:
 @pytest.mark.parametrize(
     ("mangled", "plain"),
     [
-        ("_Z7productPK6__halfS1_Pfi", "product"),
-        ("_ZN2fa17fa_forward_kernelINS_8FATraitsILi16EEEEEvNS_6ParamsE", "fa_forward_kernel"),
-        ("launch", "launch"),
+        (b"_Z7productPK6__halfS1_Pfi", ("product", ["__half const*", "__half const*", "float*", "int"])),
+        (
+            b"_ZN2fa17fa_forward_kernelINS_8FATraitsILi16ELi64EEEEEvNS_6ParamsE",
+            ("fa_forward_kernel", ["fa::Params"]),
+        ),
+        (b"launch", ("launch", [])),
     ],
 )
-def test_names_for_people(mangled: str, plain: str) -> None:
-    assert hosted.plain_name(mangled) == plain
+def test_names_for_people(mangled: bytes, plain: tuple[str, list[str]]) -> None:
+    signature = hosted.demangled(mangled)
+    assert (hosted.plain_name(signature), hosted.parameters(signature)) == plain

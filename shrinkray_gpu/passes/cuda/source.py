@@ -111,8 +111,10 @@ def statements(block: Node) -> list[Node]:
 
 
 def unwrapped(node: Node) -> Node:
-    """A definition without its `template <...>`."""
-    while node.kind == "template_declaration" and node.members:
+    """A definition without its `template <...>`, and without the `extern "C"` of one definition alone."""
+    while node.kind in ("template_declaration", "linkage_specification") and node.members:
+        if node.members[-1].kind == "declaration_list":
+            return node
         node = node.members[-1]
     return node
 

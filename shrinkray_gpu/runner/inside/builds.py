@@ -32,6 +32,8 @@ WITHOUT = "SHRINKRAY_GPU_WITHOUT"
 """In the environment: a flag that is left out, as a control."""
 WANTED = "build:"
 """In what is wanted of a run: before the regular expression (with `^` at each line) that a build must say."""
+CALLS = "calls"
+"""In what is wanted of a run: launches with their arguments, and flags of the build."""
 IMPLICIT = "#include <torch/types.h>\n#include <cuda.h>\n#include <cuda_runtime.h>\n"
 _NOT_FOR_CUBIN = re.compile(r"(-gencode.*|-arch.*|--generate-code.*|-code.*|-shared|-fPIC|-c|--compile)\Z")
 _OPTIMISES = re.compile(r"(-O\d|--optimize.*|-lineinfo|--generate-line-info|-G)\Z")
@@ -43,6 +45,7 @@ class Builds:
 
     def __init__(self, folder: str, arch: Optional[int], wants: Iterable[str] = ()) -> None:
         self.folder, self.arch = os.path.join(folder, "builds"), arch
+        self.writes = CALLS in wants
         self.looked_for = [want[len(WANTED) :] for want in wants if want.startswith(WANTED)]
         self.gpu: Any = None
         """The virtual one, once it is there."""
@@ -198,11 +201,14 @@ class Builds:
             self.seen[-1] = known
             raise RuntimeError("Error building extension %r: %s" % (name, known["printed"]))
         try:
-            made = hosted.Module(library, runtime, launched, self.gpu)
+            calls: Optional[List[Dict[str, Any]]] = [] if self.writes else None
+            made = hosted.Module(library, runtime, launched, self.gpu, calls)
         except OSError:
             return None
         self._did("hosted", now=True)
         self.seen[-1]["launched"] = launched
+        if calls is not None:
+            self.seen[-1].update(calls=calls, flags=self._flags(options))
         return made
 
     def _did(self, what: str, *, now: bool = False) -> bool:

@@ -14,8 +14,21 @@
 #define ATTRIBUTE_SHARED 8
 
 typedef struct { unsigned x, y, z; } Dim;
-typedef struct { const char* kernel; unsigned grid[3], block[3]; uint64_t shared; } Launch;
-typedef struct { const void* function; const char* name; uint64_t shared; } Kernel;
+#define PARAMETERS 64
+
+typedef struct {
+  const char* kernel;
+  unsigned grid[3], block[3];
+  uint64_t shared;
+  uint64_t args[PARAMETERS];  // as many as sizes are known of, each in the low bytes
+} Launch;
+typedef struct {
+  const void* function;
+  const char* name;
+  uint64_t shared;
+  int parameters;
+  int sizes[PARAMETERS];
+} Kernel;
 
 static Launch launches[MOST];
 static Kernel kernels[MOST];
@@ -25,6 +38,12 @@ static int depth;
 
 int shrink_launches(void) { return launched; }
 const Launch* shrink_launch(int at) { return &launches[at]; }
+int shrink_kernels(void) { return known; }
+const char* shrink_kernel(int at) { return kernels[at].name; }
+void shrink_parameters(int at, int count, const int* sizes) {  // bytes each, 8 at most
+  kernels[at].parameters = count;
+  memcpy(kernels[at].sizes, sizes, count * sizeof(int));
+}
 void shrink_forget(void) { launched = 0, last = SUCCESS; }
 
 static Kernel* kernel(const void* function) {
@@ -43,7 +62,7 @@ void __cudaUnregisterFatBinary(void** handle) {}
 char __cudaInitModule(void** handle) { return 1; }
 void __cudaRegisterFunction(void** handle, const char* function, char* device, const char* name, int limit, void* tid,
                             void* bid, void* block, void* grid, int* size) {
-  if (known < MOST) kernels[known++] = (Kernel){function, name, FREE_SHARED};
+  if (known < MOST) kernels[known++] = (Kernel){.function = function, .name = name, .shared = FREE_SHARED};
 }
 void __cudaRegisterVar(void** handle, char* host, char* address, const char* name, int ext, size_t size, int constant,
                        int global) {}
@@ -63,19 +82,21 @@ int __cudaPopCallConfiguration(Dim* grid, Dim* block, size_t* shared, void** str
   *stream = pushed[depth].stream;
   return SUCCESS;
 }
-static int launch(Kernel* found, Dim grid, Dim block, size_t shared) {
+static int launch(Kernel* found, Dim grid, Dim block, size_t shared, void** args) {
   uint64_t threads = (uint64_t)block.x * block.y * block.z;
   if (!found) return told(98);  // invalid device function
   if (!grid.x || !grid.y || !grid.z || grid.x > 2147483647u || grid.y > 65535 || grid.z > 65535 || !threads ||
       threads > 1024 || block.z > 64)
     return told(INVALID_CONFIGURATION);
   if (shared > found->shared) return told(INVALID_VALUE);
-  if (launched < MOST)
-    launches[launched++] = (Launch){found->name, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared};
+  if (launched == MOST) return SUCCESS;
+  Launch* seen = &launches[launched++];
+  *seen = (Launch){found->name, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared};
+  for (int at = 0; at < found->parameters; at++) memcpy(&seen->args[at], args[at], found->sizes[at]);
   return SUCCESS;
 }
 int cudaLaunchKernel(const void* function, Dim grid, Dim block, void** args, size_t shared, void* stream) {
-  return launch(kernel(function), grid, block, shared);
+  return launch(kernel(function), grid, block, shared, args);
 }
 // From CUDA 12.8 on what nvcc writes for <<<>>> asks for a handle first.
 int __cudaGetKernel(Kernel** out, const void* function) {
@@ -83,10 +104,10 @@ int __cudaGetKernel(Kernel** out, const void* function) {
   return *out ? SUCCESS : told(98);
 }
 int __cudaLaunchKernel(Kernel* found, Dim grid, Dim block, void** args, size_t shared, void* stream) {
-  return launch(found, grid, block, shared);
+  return launch(found, grid, block, shared, args);
 }
 int __cudaLaunchKernel_ptsz(Kernel* found, Dim grid, Dim block, void** args, size_t shared, void* stream) {
-  return launch(found, grid, block, shared);
+  return launch(found, grid, block, shared, args);
 }
 int cudaLaunchCooperativeKernel(const void* function, Dim grid, Dim block, void** args, size_t shared, void* stream) {
   return cudaLaunchKernel(function, grid, block, args, shared, stream);
