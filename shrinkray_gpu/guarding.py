@@ -221,9 +221,10 @@ class Guards:
     def evidence(self, repro: str) -> Evidence:
         """All that is known in the end. Looks at the repro with the instruments, unless that was done before."""
         original = self.fault
-        fault = self._fault_of(repro).result() if self.examine is not None else None
+        looked = self._fault_of(repro) if self.examine is not None else None
+        held = tuple(self._first.map(lambda control: self.controls.attempt(control, repro), self.active))
+        fault = looked.result() if looked is not None else None
         difference = self._difference(fault, repro) if fault is not None else ""
-        held = tuple(self.controls.attempt(control, repro) for control in self.active)
         return Evidence(original, fault, difference, self.tried, held)
 
     def close(self) -> None:

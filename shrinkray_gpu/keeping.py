@@ -16,7 +16,7 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner import toolkit
 
 SUMS = "SHA256SUMS"
-_TELLING = ("TRITON_", "CUDA_", "TORCH", "PYTORCH_", "LLVM_", "MLIR_", "DISABLE_", "PTXAS", "NVIDIA_")
+_TELLING = ("TRITON_", "CUDA_", "TORCH", "PYTORCH_", "LLVM_", "MLIR_", "DISABLE_", "PTXAS", "NVIDIA_TF32")
 """Beginnings of the variables that a compiler, torch or the driver reads."""
 
 

@@ -22,7 +22,7 @@ import sys
 import tarfile
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +34,11 @@ ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "build" / "cases"
 CORPUS = WORK / "corpus"
 SHRINK = (sys.executable, "-m", "shrinkray_gpu")
-MENDING = 150.0
+MENDING = 200.0
 """Seconds that all but the search may take: start, lift, rates and perturbations of a flaky fault, the final check."""
 AFTER = 50.0
 """The same of those that have the GPU to themselves, after all others: it must be there for them."""
-REPLAY = 130.0
+REPLAY = 110.0
 """Seconds that are kept for the replay."""
 TOLD = ("before", "after", "tries", "seconds", "mode", "verified", "final_runs", "rates", "same", "lifted", "ended")
 
@@ -47,7 +47,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(one.name for one in MAKINGS))
     parser.add_argument("--limit", type=float, default=560, help="seconds for all, the replay among them (560)")
-    parser.add_argument("--at-a-time", type=int, default=4, help="reductions beside each other (4)")
+    parser.add_argument("--at-a-time", type=int, default=6, help="reductions beside each other (6)")
     parser.add_argument("--jobs", type=int, default=3, help="lanes of each (3)")
     parser.add_argument("--no-replay", action="store_true")
     parser.add_argument("--replay-only", action="store_true")
@@ -64,8 +64,11 @@ def main() -> None:
     try:
         with ThreadPoolExecutor(args.at_a_time) as threads:
             beside = [threads.submit(_made, one, args.jobs, before) for one in chosen if not one.alone]
-            made += [future.result() for future in beside]
+            for future in as_completed(beside):
+                made.append(future.result())
+                _packed(made)  # a lent machine may be gone at any moment
         made += [_made(one, args.jobs, until) for one in chosen if one.alone]
+        _packed(made)
         if not args.no_replay:
             _replay(started + args.limit)
     finally:
@@ -111,7 +114,7 @@ def _reduced_and_added(one: Making, jobs: int, until: float) -> str:
 def _reduction(one: Making, folder: Path, jobs: int) -> list[str]:
     """The command, for a folder in which it may have been begun before."""
     resume = ["--resume"] if (folder / f"{one.name}.shrink" / "journal.jsonl").exists() else []
-    limits = ["--max-time", str(one.seconds), "--jobs", str(jobs)]
+    limits = ["--max-time", str(one.seconds), "--jobs", str(jobs), "--no-report"]
     return [*SHRINK, f"{one.name}.py", "--oracle", one.oracle, *one.options, *limits, "--verbose", *resume]
 
 

@@ -73,7 +73,8 @@ def test_the_controls_and_the_workaround_that_follows(issue: str, folder: Path) 
     assert outcome["num_stages of tl.range", "4"] == "faults"
     assert outcome["tile extent 4", "32"] == "passes"
     assert outcome["tile extent 4", "16"] == "faults"
-    assert "`num_stages` of at most 2" in issue and "a tile extent of 32 (1x32: 128 bytes)" in issue
+    assert "`num_stages` of at most 2" in issue
+    assert re.search(r"a tile extent of 32 \((1x)?32: 128 bytes\)", issue), "TTGIR may drop the dimension of 1"
     assert "Nearest passing variant, confirmed in a process of its own: it does not fault" in issue
 
 

@@ -151,6 +151,23 @@ def test_a_compiled_kernel_that_was_kept_is_launched_as_it_was(pool: Pool) -> No
     assert launched(again) == launched(run)
 
 
+def test_a_kept_kernel_whose_launch_raises_is_still_launched_by_itself(pool: Pool) -> None:
+    """Where launches are serialised the faulty one raises."""
+    _, steps = listed(
+        pool,
+        """\
+        def tired(metadata):
+            raise RuntimeError("Triton Error [CUDA]: misaligned address")
+
+        x = torch.zeros(66, device="cuda")
+        compiled = add[(1,)](x, x, 32, C=64)
+        triton.knobs.runtime.launch_enter_hook = tired
+        compiled[(1, 1, 1)](x[1:], x, 33, 64)
+        """,
+    )
+    assert re.search(r"^compiled\[\(1, 1, 1\)\]\(\w+, x, 33, 64\)$", steps, re.MULTILINE), steps
+
+
 def test_a_plain_capture_keeps_no_history(pool: Pool) -> None:
     run = pool.run(HEAD + 'reset[(1,)](torch.zeros(8, device="cuda"))\n', capture="launch")
     assert lift.histories(run) == ()

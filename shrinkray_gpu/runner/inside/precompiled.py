@@ -58,6 +58,8 @@ def _listening(capture: Any, kernel: Any, grid: Any, launch: Callable[..., Any])
             record["specialised"] = specialised(fn, meta, values)
         except Exception as error:  # a launch that we cannot describe must go on all the same
             record["trouble"] = "%s: %s" % (type(error).__name__, error)
+        if capture.history is not None:
+            capture.history.launched(record, kernel)  # known beforehand, and so where the launch itself raises
         capture.launch(record, go, lambda: record["grid"])
         return result[0]
 

@@ -61,7 +61,7 @@ MAKINGS = (
         " which request comes first is a matter of their random ids: half of all runs fault. The module that draws the"
         " ids stays an import, so that chance stays in play.",
         options=("--skip-pass", "lift"),
-        seconds=110,
+        seconds=70,
         beside=("arrivals.py",),
     ),
     Making(
@@ -77,7 +77,7 @@ MAKINGS = (
         " that showed the same signs; that kernel itself is not public.",
         ("https://github.com/NVIDIA/Megatron-LM/pull/5715",),
         ("--skip-pass", "lift", "--control", "serial"),
-        seconds=110,
+        seconds=70,
     ),
     Making(
         "history_specialised",
@@ -185,7 +185,7 @@ MAKINGS = (
         "Partial sums are handed on from program to program. Where the rows do not divide evenly the last programs have"
         " none, and leave without raising their flag; the last one waits for it for ever.",
         ("https://github.com/flagos-ai/FlagTree/issues/1030",),
-        seconds=60,
+        seconds=35,
         alone=True,
     ),
 )

@@ -22,7 +22,9 @@ def partial_kernel(work_ptr, start, BLOCK: tl.constexpr):
 
 
 def workspace(tokens, hidden, chunks):
-    return torch.empty(tokens * hidden // chunks, device="cuda")
+    size = tokens * hidden
+    size //= chunks
+    return torch.empty(size, device="cuda")
 
 
 def partial(work, starts):
