@@ -20,7 +20,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence
 
 from . import arrival
 
@@ -80,7 +80,10 @@ class Builds:
                 head = "" if options.get("no_implicit_headers") else IMPLICIT
                 known = self._compiled(str(name), head + text, options.get("extra_cuda_cflags"), options)
                 if any(re.search(each, known["printed"], re.MULTILINE) for each in self.looked_for):
-                    return self._hosted(str(name), _listed(cpp_sources), _listed(cuda_sources), options) or StandIn()
+                    build = self.seen[-1] = dict(known, launched=[])
+                    return OnDemand(
+                        lambda: self._hosted(build, _listed(cpp_sources), _listed(cuda_sources), options) or StandIn()
+                    )
             return StandIn()
 
         def files(name: Any, sources: Any, *rest: Any, **options: Any) -> Any:
@@ -181,8 +184,9 @@ class Builds:
         self._did("light", now=True)
         return made
 
-    def _hosted(self, name: str, cpp: List[str], cuda: List[str], options: Dict[str, Any]) -> Any:
-        """The host code against a runtime that launches nothing; None where the stand-ins do not do for this source."""
+    def _hosted(self, build: Dict[str, Any], cpp: List[str], cuda: List[str], options: Dict[str, Any]) -> Any:
+        """The host code of a build against a runtime that launches nothing; None where the stand-ins do not do."""
+        launched, build["launched"] = build["launched"], None
         if not options.get("is_python_module", True) or os.environ.get(SWITCH) == "torch":
             return None
         from . import hosted
@@ -193,22 +197,21 @@ class Builds:
             return None
         optional = dict(options, extra_cuda_cflags=[f for f in self._flags(options) if not _OPTIMISES.match(f)])
         command = [*self._command(optional), *hosted.FLAGS, runtime]
-        known, library = self._library("h", name, _bound(cpp, cuda, options), command)
-        launched: List[str] = []
+        known, library = self._library("h", build["name"], _bound(cpp, cuda, options), command)
         if known["failed"]:
             if not self._did("hosted"):
                 return None
-            self.seen[-1] = known
-            raise RuntimeError("Error building extension %r: %s" % (name, known["printed"]))
+            build.update(known)
+            raise RuntimeError("Error building extension %r: %s" % (build["name"], known["printed"]))
         try:
             calls: Optional[List[Dict[str, Any]]] = [] if self.writes else None
             made = hosted.Module(library, runtime, launched, self.gpu, calls)
         except OSError:
             return None
         self._did("hosted", now=True)
-        self.seen[-1]["launched"] = launched
+        build["launched"] = launched
         if calls is not None:
-            self.seen[-1].update(calls=calls, flags=self._flags(options))
+            build.update(calls=calls, flags=self._flags(options))
         return made
 
     def _did(self, what: str, *, now: bool = False) -> bool:
@@ -307,6 +310,24 @@ class Builds:
             json.dump(known, file)
         os.replace(place + ".new", os.path.join(place, "outcome.json"))
         return known
+
+
+class OnDemand:
+    """A module that is made when one of its functions is called: a script that calls none need not wait for it."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make, self._made = make, None
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+
+        def call(*args: Any, **options: Any) -> Any:
+            if self._made is None:
+                self._made = self._make()
+            return getattr(self._made, name)(*args, **options)
+
+        return call
 
 
 class StandIn:
