@@ -20,6 +20,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import types
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence
 
 from . import arrival
@@ -111,7 +112,7 @@ class Builds:
 
         def kernel(kernel_source: str, kernel_name: str, *rest: Any, **options: Any) -> Any:
             self._compiled(kernel_name, kernel_source, options.get("nvcc_options"), options)
-            return StandIn()
+            return self._kernel(kernel_name, kernel_source)
 
         module._compile_kernel = kernel
 
@@ -120,13 +121,22 @@ class Builds:
 
         def raw_kernel(code: str, name: str, options: Sequence[str] = (), **others: Any) -> Any:
             self._compiled(name, code, options, {})
-            return StandIn()
+            return self._kernel(name, code)
 
         def raw_module(*, code: str = "", options: Sequence[str] = (), **others: Any) -> Any:
             self._compiled("module", code, options, {})
-            return StandIn()
+            build = self.seen[-1]
+            return types.SimpleNamespace(get_function=lambda name: self._kernel(name, code, build), compile=StandIn())
 
         module.RawKernel, module.RawModule = raw_kernel, raw_module
+
+    def _kernel(self, name: str, source: str, build: Optional[Dict[str, Any]] = None) -> Any:
+        """A kernel of the last build, or of this one, as what the script calls. Raises RuntimeError where the source
+        has none of that name, as NVRTC's users are told."""
+        if not re.search(r"__global__[^;{}]*\b%s\s*\(" % re.escape(name.partition("<")[0]), source):
+            raise RuntimeError("named symbol not found: %s" % name)
+        build = self.seen[-1] if build is None else build
+        return Kernel(name, build.setdefault("launched", []), self)
 
     # Building
 
@@ -330,6 +340,29 @@ class OnDemand:
         return call
 
 
+class Kernel:
+    """A kernel that is not launched: each call is written down, and what its tensors hold is unknown from then on."""
+
+    def __init__(self, name: str, launched: List[str], builds: Builds) -> None:
+        self._name, self._launched, self._builds = name, launched, builds
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return StandIn()
+
+    def __call__(self, *args: Any, **options: Any) -> None:
+        if self._name not in self._launched:
+            self._launched.append(self._name)
+        gpu, torch = self._builds.gpu, sys.modules.get("torch")
+        if gpu is None or gpu.claims is None or torch is None:
+            return
+        gpu.launched = True
+        for value in _flat([*args, *options.values()]):
+            if isinstance(value, torch.Tensor):
+                gpu.claims.doubt(value)
+
+
 class StandIn:
     """A built module or kernel where nothing is launched: every call gives its first tensor's like, or nothing."""
 
@@ -381,6 +414,14 @@ def _leave_out(options: Dict[str, Any]) -> None:
     flag = os.environ.get(WITHOUT)
     if flag and options.get("extra_cuda_cflags"):
         options["extra_cuda_cflags"] = [each for each in _listed(options["extra_cuda_cflags"]) if str(each) != flag]
+
+
+def _flat(values: Sequence[Any]) -> Iterator[Any]:
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            yield from _flat(value)
+        else:
+            yield value
 
 
 def _plain(function: Any) -> Any:
