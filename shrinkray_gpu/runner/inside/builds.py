@@ -250,7 +250,9 @@ class Builds:
         """nvcc for a plain library."""
         paths = ["-I%s" % path for path in _listed(options.get("extra_include_paths"))]
         own = ["-shared", "-Xptxas", "-v", "-Xcompiler", "-fPIC", "-std=c++17", "-I" + HEADERS]
-        return [_nvcc(), *own, *_common_flags(), *self._flags(options), *paths]
+        from . import light
+
+        return [_nvcc(), *own, *light.host_flags(self.folder), *_common_flags(), *self._flags(options), *paths]
 
     def _library(self, kind: str, name: str, text: str, command: List[str]) -> "tuple[Dict[str, Any], str]":
         """The outcome of that command for this source, and where the library is; made once."""
