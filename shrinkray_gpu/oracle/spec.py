@@ -282,7 +282,7 @@ FORMS: tuple[Form, ...] = (
     Form(
         "build:",
         "build:REGEX",
-        "said (warnings, too) by nvcc when the program builds CUDA C++; without a GPU (--arch) it is compiled only",
+        "said (warnings, too) by nvcc when the program builds CUDA C++; without a GPU (--arch) no kernel runs",
         "build:cannot perform wmma load or store on local memory",
         _build,
     ),

@@ -79,7 +79,7 @@ def test_a_warning_of_nvcc_is_reduced_in_both_languages(tmp_path: Path) -> None:
     script.write_text(PROGRAM)
     oracle = "build:cannot perform wmma load or store on local memory"
     command = [sys.executable, "-m", "shrinkray_gpu", str(script), "--arch", "sm_90", "--oracle", oracle]
-    command += ["--output", str(output), "--no-report"]
+    command += ["--output", str(output), "--no-report", "--cu"]
     for fine in FINE:  # they find the last tokens, at a build each
         command += ["--skip-pass", fine]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
@@ -88,5 +88,6 @@ def test_a_warning_of_nvcc_is_reduced_in_both_languages(tmp_path: Path) -> None:
     assert re.search(r"half (\w+)\[.*\];.*load_matrix_sync\(\w+, \1, ", text, re.DOTALL), "a local array is loaded"
     assert re.search(r"__global__ void (\w+)\(.*\b\1<<<", text, re.DOTALL), "by a kernel that is launched"
     assert re.search(r"\.run\(", text), "from Python"
+    assert f"{output.with_suffix('.cu')} builds with plain nvcc, and shows the same" in done.stdout
     assert "#ifdef" not in text and "//" not in text and "TILE" not in text
     assert sum(1 for line in text.splitlines() if line.strip()) <= 20, text
