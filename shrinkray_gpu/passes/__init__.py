@@ -46,6 +46,7 @@ from shrinkray_gpu.passes.cuda import (
     cuda_layout,
     cuda_numbers,
     cuda_parameters,
+    cuda_results,
     cuda_statements,
     cuda_unreachable,
 )
@@ -106,6 +107,7 @@ PASSES: tuple[Pass, ...] = (
     Pass(loops),  # once is enough, or twice
     Pass(arguments),  # what a function no longer needs, its callers need not compute
     Pass(cuda_parameters),  # of functions, kernels, templates, with the host's calls
+    Pass(cuda_results),  # what a binding returns
     Pass(cuda_inlining),  # functions called once
     Pass(assignments),  # values that nobody reads under their names
     Pass(inlining, grows=True),  # helpers, wrappers and classes used once; each a trial

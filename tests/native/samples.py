@@ -19,6 +19,10 @@ __device__ __forceinline__ float warp_sum(float v) {
   for (int offset = 16; offset > 0; offset >>= 1) v += __shfl_xor_sync(0xffffffffu, v, offset);
   return v;
 }
+__device__ int above(float v) {
+  if (v < 0.0f) return 0;
+  return 1;
+}
 template <typename T>
 __device__ void fill(half* tile, const half* __restrict__ source, int n) {
   for (int i = threadIdx.x; i < n; i += blockDim.x) {
@@ -36,6 +40,7 @@ __global__ void __launch_bounds__(128, 2) kernel(Params params, float scale) {
   half* tile = reinterpret_cast<half*>(raw);
   float sum = 0.0f, other = 1.0f, *p = nullptr;
   fill<T>(tile, params.q, params.n);
+  above(sum);
   __syncthreads();
   switch (mode()) {
     case 1: sum += 1.0f; break;

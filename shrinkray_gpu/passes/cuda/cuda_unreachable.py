@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import libcst as cst
+
 from shrinkray_gpu.passes.cuda.source import (
     Source,
     declared,
@@ -20,7 +22,8 @@ from shrinkray_gpu.passes.cuda.source import (
     statements,
     unwrapped,
 )
-from shrinkray_gpu.reduction.edit import Edit, Within
+from shrinkray_gpu.passes.tree import every
+from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Within
 from shrinkray_gpu.reduction.native.change import Drop
 from shrinkray_gpu.reduction.native.tree import Node
 from shrinkray_gpu.reduction.program import Program
@@ -88,9 +91,13 @@ def _binds(source: Source, item: Node) -> bool:
 def _with_uses(
     program: Program, everything: list[Source], source: Source, item: Node, names: set[str]
 ) -> Iterator[Edit]:
-    """A definition, and the statements that say one of its names, wherever they are."""
+    """A definition, and the statements that say one of its names, wherever they are; the script's lists of what to
+    bind (`functions=["forward", "backward"]`) among them."""
     what = f"remove {unwrapped(item).kind} {' '.join(sorted(names))}"
-    changes = [Within(source.literal, Drop(item))]
+    changes: list[Change] = [Within(source.literal, Drop(item))]
+    for element in every(program, cst.Element):
+        if isinstance(element.value, cst.SimpleString) and element.value.evaluated_value in names:
+            changes.append(Remove(element))
     weight = source.weight([item])
     for other in everything:
         for name in names:
