@@ -32,7 +32,8 @@ from shrinkray_gpu.runner.run import Run
 FLOOR = 3.0
 """Seconds that any candidate may take, however fast the original is."""
 BUILDING = 120.0
-"""Seconds more where the original builds CUDA C++: its own lane run found that build made already."""
+"""Seconds more, at most, where the original builds CUDA C++: its own lane run found that build made already. No more
+than a few cold runs of it, which build, since a kernel that never ends holds its lane as long."""
 PATIENCE = 300.0
 """Seconds that the original may take when no --timeout is given."""
 CONTEXT_BYTES = 600 << 20
@@ -250,6 +251,7 @@ def make(
             if dry is not None and dry_started is not None:
                 dry_started.result()
                 plan = _gated(plan, dry, source)
+                plan.pool.seconds = own or timeout or max(FLOOR, 4 * max(run.seconds for run in colds))
             return plan
         report = started.result()
         plan = replace(plan, versions=report["versions"])
@@ -264,7 +266,8 @@ def make(
         except _StepDown as reason:
             pool, dry = _closed(pool, dry)
             return _rated(replace(plan, why=str(reason)), source, flaky=reason.flaky)
-        pool.seconds = own or timeout or max(FLOOR, 4 * plan.warm_seconds) + (BUILDING if reference.builds else 0.0)
+        building = min(BUILDING, 3 * plan.cold_seconds) if reference.builds else 0.0
+        pool.seconds = own or timeout or max(FLOOR, 4 * plan.warm_seconds) + building
         if gpu and mode != "fork":
             pool.limit(_lanes(pool, jobs))
             plan = _reusing(plan, source)
