@@ -61,7 +61,7 @@ from shrinkray_gpu.summary import command_of, context_of, economy_of, evidence_o
 EAGER = 12.0
 """What a faulting try costs on a GPU against a passing one: a context, of which a device makes 2.4 a second."""
 UNREAD = (
-    "the CUDA C++ in this script stays as it is, only the Python around it is reduced: its grammar is not installed "
+    "of the CUDA C++ in this script only #if is resolved, and the Python around it is reduced: its grammar is missing "
     "(pip install 'shrinkray-gpu[cuda]')"
 )
 
