@@ -22,10 +22,12 @@ demo: $(READY)
 	@echo "==> $(REPRO)"
 	@cat $(REPRO)
 
+# Compiled first: the tests start hundreds of processes, and under PYTHONDONTWRITEBYTECODE each would compile all anew.
 test: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -m "not gpu" --timeout 300 -n auto
+	$(BIN)/python -m compileall -q shrinkray_gpu
+	$(BIN)/python -m pytest -m "not gpu" --timeout 300 -n auto --dist loadgroup
 
 $(READY): pyproject.toml Makefile
 	$(PYTHON) -m venv $(VENV)

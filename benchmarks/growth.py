@@ -1,12 +1,13 @@
 """How tries and time grow with the size of the program: one is padded with lines that it uses, or does not use.
 
-    python benchmarks/growth.py kv_page_scan --arch sm_90 --lines 250 500 1000 2000 4000
+    python benchmarks/growth.py fp8_pack --arch sm_90 --lines 0 250 500 1000 2000 4000
+    python benchmarks/growth.py fp8_pack --arch sm_90 --lines 0 1000 4000 --no-lift     the search has it all to do
     python benchmarks/growth.py --plot
 
 Padding is what surrounds a kernel in real files: element-wise kernels with their wrappers, tables of settings, data
 classes, functions on the host. Used padding runs before the fault, at the top of the file's main program. `own` is the
 share of the wall in which no candidate was running: the tool's own work. Results are kept in
-benchmarks/results/growth.json as they come; what is there is not run again, unless --again.
+benchmarks/results/growth_cpu.json as they come; what is there is not run again, unless --again.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from shrinkray_gpu import Options, reduce  # noqa: E402
 from shrinkray_gpu.reduction.size import tokens  # noqa: E402
 from shrinkray_gpu.runner.pool import Pool  # noqa: E402
 
-RESULT = Path(__file__).parent / "results" / "growth.json"
+RESULT = Path(__file__).parent / "results" / "growth_cpu.json"
 BLOCK = '''
 
 @triton.jit
@@ -128,6 +129,8 @@ def main() -> None:
     parser.add_argument("--lines", type=int, nargs="*", default=[0, 250, 500, 1000, 2000, 4000])
     parser.add_argument("--jobs", type=int)
     parser.add_argument("--max-time", type=float, default=300)
+    parser.add_argument("--no-lift", action="store_true", help="as where a launch cannot be lifted")
+    parser.add_argument("--no-second", action="store_true", help="one course: half of the time, for the same growth")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--note", default="")
     parser.add_argument("--plot", action="store_true", help="only draw what is there")
@@ -143,7 +146,7 @@ def main() -> None:
     arch = int(given.arch.removeprefix("sm_")) if given.arch else None
     for used in (False, True):
         for more in given.lines:
-            name = f"{program.name} {'used' if used else 'unused'} {more}"
+            name = f"{program.name} {'used' if used else 'unused'} {more}{' no lift' if given.no_lift else ''}"
             if name in kept["runs"] and not given.again:
                 continue
             text = padded(program.text(), more, used=used) if more else program.text()
@@ -158,7 +161,14 @@ def one(text: str, program: suite.Failing, arch: int | None, given: argparse.Nam
         path = Path(folder, "case.py")
         path.write_text(text)
         options = Options(
-            oracle=program.oracle, arch=arch, jobs=given.jobs, output=Path(folder, "repro.py"), max_time=given.max_time
+            oracle=program.oracle,
+            arch=arch,
+            jobs=given.jobs,
+            output=Path(folder, "repro.py"),
+            max_time=given.max_time,
+            skip=frozenset({"lift"} if given.no_lift else ()),
+            second=not given.no_second,
+            report=False,
         )
         began = time.monotonic()
         result = reduce(path, options, say=lambda text: None)
@@ -171,6 +181,7 @@ def one(text: str, program: suite.Failing, arch: int | None, given: argparse.Nam
         "seconds": {key: round(value, 1) for key, value in result.seconds.items()},
         "wall": round(wall, 1),
         "own": round(1 - seconds[0] / wall, 3),
+        "ended": result.ended,
     }
 
 
@@ -183,11 +194,13 @@ def plot() -> None:
 
     runs = json.loads(RESULT.read_text())["runs"]
     figure, axes = plt.subplots(1, 2, figsize=(8.4, 3))
-    for kind, colour in (("unused", "C0"), ("used", "C3")):
-        points = sorted((run["lines before"], run) for name, run in runs.items() if f" {kind} " in name)
+    for kind, colour, no_lift in (("unused", "C0", 0), ("used", "C3", 0), ("unused", "C0", 1), ("used", "C3", 1)):
+        chosen = [run for name, run in runs.items() if f" {kind} " in name and ("no lift" in name) == no_lift]
+        points = sorted((run["lines before"], at) for at, run in enumerate(chosen))
         for axis, what in ((axes[0], "tries"), (axes[1], "seconds")):
-            values = [run["tries"] if what == "tries" else run["seconds"]["search"] for _, run in points]
-            axis.plot([at for at, _ in points], values, "o-", color=colour, label=kind)
+            values = [chosen[at]["tries"] if what == "tries" else chosen[at]["seconds"]["search"] for _, at in points]
+            label = f"{kind}, not lifted" if no_lift else kind
+            axis.plot([at for at, _ in points], values, "o:" if no_lift else "o-", color=colour, label=label)
             axis.set(xlabel="lines of the program", ylabel=what if what == "tries" else "seconds of search")
             axis.set_ylim(bottom=0)
     axes[0].legend()

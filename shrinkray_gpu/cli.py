@@ -17,16 +17,15 @@ from typing import Any
 
 import click
 
-from shrinkray_gpu import __version__, cli_words
+from shrinkray_gpu import __version__
+from shrinkray_gpu.cli_module import TakesModule, located
 from shrinkray_gpu.cli_words import architecture, fail, settings
 from shrinkray_gpu.commands import Command
 from shrinkray_gpu.errors import ShrinkError, UsageError
 from shrinkray_gpu.lift import trace
-from shrinkray_gpu.locating import locate
 from shrinkray_gpu.passes import PASSES
 from shrinkray_gpu.progress import Progress
 from shrinkray_gpu.reducing import Options, Result, called, check, places, reduce
-from shrinkray_gpu.runner.interpreter import check_python
 
 TOLD = 3
 """Other faults that the summary names; all are in --json."""
@@ -42,7 +41,7 @@ _OTHERS = {
 """Commands beside the main one, and where they are."""
 
 
-class _Command(cli_words.Command):
+class _Command(TakesModule):
     """The main command, and the door to the others."""
 
     called = "shrink"
@@ -53,33 +52,6 @@ class _Command(cli_words.Command):
             module, name = other
             return getattr(importlib.import_module(module), name).main(words[1:], prog_name=f"shrink {words[0]}")
         return super().main(words, *others, **extra)
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As in `python -m`, all after the module's name is the module's own, whatever it looks like."""
-        ours, theirs = self._split(args)
-        rest = super().parse_args(ctx, ours)
-        if ctx.params.get("module") is not None:
-            if ctx.params["file"] is not None:
-                raise click.UsageError(f"give a FILE or -m MODULE, not both: {ctx.params['file']}")
-            ctx.params["args"] = tuple(theirs)
-        return rest
-
-    def _split(self, args: list[str]) -> tuple[list[str], list[str]]:
-        """Our own words, `-m MODULE` the last of them, and those of the module."""
-        valued = {
-            name
-            for option in self.params
-            if isinstance(option, click.Option) and not option.is_flag
-            for name in (*option.opts, *option.secondary_opts)
-        }
-        at = 0
-        while at < len(args) and args[at] != "--":
-            if args[at] == "-m":
-                return args[: at + 2], args[at + 2 :]
-            if args[at].startswith("-m"):  # python takes -mMODULE too
-                return args[: at + 1], args[at + 1 :]
-            at += 2 if args[at] in valued else 1
-        return args, []
 
 
 @click.command(cls=_Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -187,6 +159,7 @@ class _Command(cli_words.Command):
 @click.option("--no-guards", is_flag=True, help="The oracle alone decides: no controls, no fingerprints. To compare.")
 @click.option("--no-credit", is_flag=True, hidden=True, help="Each accepted step takes a run of its own. To compare.")
 @click.option("--no-ahead", is_flag=True, hidden=True, help="Lanes idle where nothing is asked. To compare.")
+@click.option("--no-second", is_flag=True, help="At the end, do not try once to do better from the start.")
 @click.option(
     "--cu", is_flag=True, help="Where it builds CUDA C++: beside the result a .cu with a main(), for plain nvcc."
 )
@@ -305,6 +278,7 @@ def _options(args: tuple[str, ...], given: dict[str, Any]) -> Options:
         guards=not given["no_guards"],
         credit=not given["no_credit"],
         ahead=not given["no_ahead"],
+        second=not given["no_second"],
         confidence=given["confidence"],
         report=not given["no_report"],
         zipped=given["zipped"],
@@ -315,9 +289,7 @@ def _options(args: tuple[str, ...], given: dict[str, Any]) -> Options:
 
 def _command(module: str, options: Options) -> Options:
     """The options with `-m MODULE ARGS...` in place of a file and its arguments."""
-    check_python(options.python)
-    environment = {**os.environ, **options.environment}
-    command = locate(module, options.argv, python=options.python, cwd=options.cwd, environment=environment)
+    command = located(module, options.argv, python=options.python, cwd=options.cwd, environment=options.environment)
     return replace(options, command=command, argv=())
 
 

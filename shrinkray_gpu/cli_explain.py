@@ -3,40 +3,29 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from shrinkray_gpu.cli_words import Command, architecture, fail, settings
-from shrinkray_gpu.errors import ShrinkError
+from shrinkray_gpu.cli_module import TakesModule, located
+from shrinkray_gpu.cli_words import CONTEXT, architecture, fail, running, settings
 from shrinkray_gpu.evidence.card import card
 from shrinkray_gpu.explaining import explain as explain_file
 from shrinkray_gpu.runner.interpreter import found
 
 
-@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.command(cls=TakesModule, context_settings=CONTEXT)
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.argument("args", nargs=-1)
+@click.option(
+    "-m",
+    "module",
+    metavar="MODULE ARGS...",
+    help="Instead of FILE: `python -m MODULE ARGS...`. All that follows is the module's; options of ours come before.",
+)
 @click.option("--oracle", multiple=True, metavar="SPEC", help="The fault that it must show; repeatable, all must hold.")
-@click.option(
-    "--python",
-    default=sys.executable,
-    metavar="PATH",
-    show_default="this one",
-    help="Interpreter that runs FILE; needs nothing of ours.",
-)
-@click.option("--arch", metavar="sm_90", help="No GPU: compile for this architecture on the virtual GPU.")
-@click.option("--env", multiple=True, metavar="K=V", help="Environment variable for FILE; repeatable.")
-@click.option(
-    "--cwd",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Working directory of FILE. Default: this one.",
-)
-@click.option(
-    "--timeout", type=click.FloatRange(0, min_open=True), metavar="S", help="Seconds that a run may take. Default: 300."
-)
+@running("FILE", each="a run", seconds=300)
 @click.option(
     "--intermittent",
     is_flag=True,
@@ -44,29 +33,32 @@ from shrinkray_gpu.runner.interpreter import found
 )
 @click.option("--synccheck", is_flag=True, help="Ask synccheck too.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, and nothing else.")
-def explain(file: Path | None, args: tuple[str, ...], **given: Any) -> None:
+def explain(file: Path | None, args: tuple[str, ...], module: str | None, **given: Any) -> None:
     """Run FILE once as `python FILE ARGS...`, and once more for each instrument that its fault calls for, and print
-    what they say: the fault, the kernel, the instruction, the source line, the launch, the memory.
+    what they say: the fault, the kernel, the instruction, the source line, the launch, the memory. `shrink explain
+    [options] -m MODULE ARGS...` does so with `python -m MODULE ARGS...`, for example with one test by `-m pytest`.
 
     Exit codes: 0 it shows a fault, 2 usage, 3 it shows none. Nothing is written beside FILE.
     """
-    if file is None:
-        fail("which file? Usage: shrink explain FILE [options] [-- ARGS...]", 2)
-    try:
-        seen = explain_file(
-            file,
-            oracle=given["oracle"],
-            python=found(given["python"]),
-            arch=architecture(given["arch"]),
-            argv=args,
-            environment=settings(given["env"]),
-            cwd=given["cwd"],
-            timeout=given["timeout"],
-            intermittent=given["intermittent"],
-            synccheck=given["synccheck"],
-        )
-    except ShrinkError as error:
-        fail(str(error), error.exit_code)
-    except KeyboardInterrupt:
-        fail("interrupted; nothing was written", 130)
+    if file is None and module is None:
+        fail("which file? Usage: shrink explain FILE [options] [-- ARGS...], or shrink explain -m MODULE ARGS...", 2)
+    python, environment = found(given["python"]), settings(given["env"])
+    command = None
+    if module is not None:
+        command = located(module, args, python=python, cwd=given["cwd"], environment=environment)
+    file = command.path if command else file
+    assert file is not None
+    seen = explain_file(
+        file,
+        oracle=given["oracle"],
+        python=python,
+        arch=architecture(given["arch"]),
+        argv=() if command else args,
+        command=command,
+        environment=environment,
+        cwd=given["cwd"],
+        timeout=given["timeout"],
+        intermittent=given["intermittent"],
+        synccheck=given["synccheck"],
+    )
     click.echo(json.dumps(seen.to_json(), indent=1) if given["as_json"] else card(seen))

@@ -13,10 +13,10 @@ import click
 
 from shrinkray_gpu import keeping
 from shrinkray_gpu.cases import environments
-from shrinkray_gpu.cli_words import Command, architecture, fail, releases, settings
-from shrinkray_gpu.errors import ShrinkError, UsageError
+from shrinkray_gpu.cli_words import CONTEXT, Command, architecture, kept, releases, running, settings
+from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.ir import artifacts, patterns, plan, tables
-from shrinkray_gpu.ir.study import study
+from shrinkray_gpu.ir.study import check_counted, study
 from shrinkray_gpu.runner.interpreter import found
 from shrinkray_gpu.varying import axis
 
@@ -25,7 +25,7 @@ class _Command(Command):
     called = "shrink ir"
 
 
-@click.command(cls=_Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.command(cls=_Command, context_settings=CONTEXT)
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.argument("args", nargs=-1)
 @click.option(
@@ -54,30 +54,9 @@ class _Command(Command):
     "--over", multiple=True, metavar="NAME=V,V,...", help="Change this one value of the first --good; repeatable."
 )
 @click.option("--kernel", "kernels", multiple=True, metavar="NAME", help="Count in this kernel only; repeatable.")
-@click.option("--arch", metavar="sm_90", help="No GPU: compile for this architecture, launch nothing.")
-@click.option("--python", default=sys.executable, metavar="PATH", show_default="this one", help="Interpreter.")
+@running("all tests", each="a test", seconds=120)
 @click.option("--triton", "tritons", metavar="V,V,...", help="Releases of Triton, installed aside.")
-@click.option("--env", multiple=True, metavar="K=V", help="Environment variable for all tests; repeatable.")
-@click.option(
-    "--cwd",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Working directory of the tests. Default: this one.",
-)
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0, min_open=True),
-    metavar="S",
-    help="Seconds that a test may take. Default: 120.",
-)
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Tests at a time. Default: one a core, 8 at most.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Default: <stem>.ir beside FILE. Each run makes a folder of its own in there: 001, 002, ...",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, and nothing else.")
+@kept("Tests", ending="ir")
 def ir(file: Path | None, args: tuple[str, ...], **given: Any) -> None:
     """Count what the compiler makes of FILE and of its controls, and say what that is worth.
 
@@ -92,12 +71,7 @@ def ir(file: Path | None, args: tuple[str, ...], **given: Any) -> None:
 
     Exit codes: 0 all controls hold, 1 one does not, and what comes after it is inconclusive, 2 usage.
     """
-    try:
-        sys.exit(_ir(file, args, given))
-    except ShrinkError as error:
-        fail(str(error), error.exit_code)
-    except KeyboardInterrupt:
-        fail("interrupted; nothing was written", 130)
+    sys.exit(_ir(file, args, given))
 
 
 def _ir(file: Path | None, args: tuple[str, ...], given: dict[str, Any]) -> int:
@@ -111,19 +85,26 @@ def _ir(file: Path | None, args: tuple[str, ...], given: dict[str, Any]) -> int:
     arch, environment, python = architecture(given["arch"]), settings(given["env"]), found(given["python"])
     say = (lambda text: None) if given["as_json"] else (lambda text: click.echo(text, err=True))
     pythons = [environments.with_triton(one, python=python, say=say) for one in releases(given["tritons"])] or [python]
-    studies = [
-        study(
-            tests, counts, python=one, arch=arch, kernels=given["kernels"], jobs=given["jobs"],
-            environment=environment, cwd=given["cwd"], seconds=given["timeout"], say=say,
+    with keeping.folder_of(given["output"] or file.with_name(f"{file.stem}.ir")) as folder:
+        studies = [
+            study(
+                tests, counts, python=one, arch=arch, kernels=given["kernels"], jobs=given["jobs"],
+                environment=environment, cwd=given["cwd"], seconds=given["timeout"], say=say,
+            )
+            for one in pythons
+        ]  # fmt: skip
+        check_counted(studies)
+        command = shlex.join(["shrink", *sys.argv[1:]])
+        trouble = keeping.filled(
+            folder,
+            lambda: artifacts.save(folder, studies, pythons, command=command, arch=arch, environment=environment),
         )
-        for one in pythons
-    ]  # fmt: skip
-    folder = keeping.fresh(given["output"] or file.with_name(f"{file.stem}.ir"))
-    command = shlex.join(["shrink", *sys.argv[1:]])
-    artifacts.save(folder, studies, pythons, command=command, arch=arch, environment=environment)
     if given["as_json"]:
         click.echo(json.dumps({"folder": os.fspath(folder), "studies": tables.to_json(studies)}, indent=1))
     else:
         click.echo(tables.table(studies))
+    if trouble:
+        raise UsageError(trouble)
+    if not given["as_json"]:
         click.echo(f"\nsaved: {keeping.shown(folder)} (summary.tsv, summary.md, programs, code, SHA256SUMS)")
     return 0 if all(one.holds for one in studies) else 1

@@ -16,8 +16,8 @@ from shrinkray_gpu.bisecting import bisect
 from shrinkray_gpu.cases import environments, tables
 from shrinkray_gpu.cases.case import cases
 from shrinkray_gpu.cases.expectation import Outcome
-from shrinkray_gpu.cli_words import Command, architecture, fail, releases, settings
-from shrinkray_gpu.errors import ShrinkError, UsageError
+from shrinkray_gpu.cli_words import CONTEXT, Command, architecture, releases, settings
+from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.replay import replay
 from shrinkray_gpu.runner.interpreter import found
 
@@ -26,7 +26,7 @@ class _Command(Command):
     called = "shrink replay"
 
 
-@click.command(cls=_Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.command(cls=_Command, context_settings=CONTEXT)
 @click.argument("corpus", type=click.Path(path_type=Path), default=Path("corpus"))
 @click.option("--case", "names", multiple=True, metavar="NAME", help="This case only; repeatable.")
 @click.option("--arch", metavar="sm_90", help="No GPU: compile for this architecture on the virtual GPU.")
@@ -50,12 +50,7 @@ def replay_command(corpus: Path, **given: Any) -> None:
 
     Exit codes: 0 all is as the cases expect, 1 something changed, 2 usage, or not one case can run here.
     """
-    try:
-        sys.exit(_replay(corpus, given))
-    except ShrinkError as error:
-        fail(str(error), error.exit_code)
-    except KeyboardInterrupt:
-        fail("interrupted; nothing was written", 130)
+    sys.exit(_replay(corpus, given))
 
 
 def _replay(corpus: Path, given: dict[str, Any]) -> int:

@@ -13,8 +13,8 @@ import click
 from tqdm import tqdm
 
 from shrinkray_gpu import keeping
-from shrinkray_gpu.cli_words import Command, architecture, fail, settings
-from shrinkray_gpu.errors import ShrinkError, UsageError
+from shrinkray_gpu.cli_words import CONTEXT, Command, architecture, kept, running, settings
+from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import all_of, parse
 from shrinkray_gpu.runner.interpreter import found
 from shrinkray_gpu.sweeping import Matrix, picture, sweep, tables
@@ -28,7 +28,7 @@ class _Command(Command):
     called = "shrink sweep"
 
 
-@click.command(cls=_Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.command(cls=_Command, context_settings=CONTEXT)
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.argument("args", nargs=-1)
 @click.option("--over", multiple=True, metavar="NAME=V,V,...", help="A name and its values; repeatable, all with all.")
@@ -39,27 +39,9 @@ class _Command(Command):
     "--oracle", multiple=True, metavar="SPEC", help="What counts as a fault; repeatable, all must hold. Default: any."
 )
 @click.option("--reject", multiple=True, metavar="SPEC", help="What does not count; repeatable.")
-@click.option("--arch", metavar="sm_90", help="No GPU: compile for this architecture on the virtual GPU.")
-@click.option("--python", default=sys.executable, metavar="PATH", show_default="this one", help="Interpreter.")
-@click.option("--env", multiple=True, metavar="K=V", help="Environment variable for all runs; repeatable.")
-@click.option(
-    "--cwd",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Working directory of the runs. Default: this one.",
-)
-@click.option(
-    "--timeout", type=click.FloatRange(0, min_open=True), metavar="S", help="Seconds that a run may take. Default: 120."
-)
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Runs at a time. Default: one a core, 8 at most.")
+@running("all runs", each="a run", seconds=120)
 @click.option("--cold", is_flag=True, help="Each run in a process of its own, nothing imported or compiled before.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Default: <stem>.sweep beside FILE. Each run makes a folder of its own in there: 001, 002, ...",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, and nothing else.")
+@kept("Runs", ending="sweep")
 def sweep_command(file: Path | None, args: tuple[str, ...], **given: Any) -> None:
     """Run FILE in every configuration that the axes make, each --runs times in a fresh context, and tell which fault
     always, sometimes, or not once, with the rate and its 95 % interval.
@@ -70,15 +52,6 @@ def sweep_command(file: Path | None, args: tuple[str, ...], **given: Any) -> Non
 
     Exit codes: 0 the matrix is there, 2 usage, 3 no run tells anything.
     """
-    try:
-        _sweep(file, args, given)
-    except ShrinkError as error:
-        fail(str(error), error.exit_code)
-    except KeyboardInterrupt:
-        fail("interrupted; nothing was written", 130)
-
-
-def _sweep(file: Path | None, args: tuple[str, ...], given: dict[str, Any]) -> None:
     if file is None:
         raise UsageError("which file? Usage: shrink sweep FILE --over NAME=V,V [options] [-- ARGS...]")
     if not given["over"]:
@@ -90,23 +63,27 @@ def _sweep(file: Path | None, args: tuple[str, ...], given: dict[str, Any]) -> N
     arch, environment, python = architecture(given["arch"]), settings(given["env"]), found(given["python"])
     wanted, rejected = ([parse(spec, folder=Path.cwd()) for spec in given[name]] for name in ("oracle", "reject"))
     say = (lambda text: None) if given["as_json"] else (lambda text: click.echo(text, err=True))
-    with tqdm(disable=given["as_json"] or None, unit="run", leave=False) as bar:
+    with keeping.folder_of(given["output"] or file.with_name(f"{file.stem}.sweep")) as folder:
+        with tqdm(disable=given["as_json"] or None, unit="run", leave=False) as bar:
 
-        def done(so_far: int, all_of_them: int) -> None:
-            bar.total = all_of_them
-            bar.update(so_far - bar.n)
+            def done(so_far: int, all_of_them: int) -> None:
+                bar.total = all_of_them
+                bar.update(so_far - bar.n)
 
-        matrix = sweep(
-            program, axes, runs=given["runs"] or (1 if arch else RUNS), oracle=all_of(wanted, rejected) if wanted else
-            None, python=python, arch=arch, jobs=given["jobs"], environment=environment, cwd=given["cwd"],
-            seconds=given["timeout"], cold=given["cold"], say=say, done=done,
-        )  # fmt: skip
-    folder = keeping.fresh(given["output"] or file.with_name(f"{file.stem}.sweep"))
-    _save(folder, matrix, file, python, arch, environment)
+            matrix = sweep(
+                program, axes, runs=given["runs"] or (1 if arch else RUNS),
+                oracle=all_of(wanted, rejected) if wanted else None, python=python, arch=arch, jobs=given["jobs"],
+                environment=environment, cwd=given["cwd"], seconds=given["timeout"], cold=given["cold"], say=say,
+                done=done,
+            )  # fmt: skip
+        trouble = keeping.filled(folder, lambda: _save(folder, matrix, file, python, arch, environment))
     if given["as_json"]:
         click.echo(json.dumps({"folder": os.fspath(folder), **tables.to_json(matrix)}, indent=1))
     else:
         click.echo(tables.table(matrix))
+    if trouble:
+        raise UsageError(trouble)
+    if not given["as_json"]:
         click.echo(f"saved: {keeping.shown(folder)} (matrix.csv, matrix.svg, matrix.md, SHA256SUMS)")
 
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from shrinkray_gpu.commands import Command
 from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.evidence import instruments
 from shrinkray_gpu.evidence.examine import Evidence, examine
@@ -34,19 +35,21 @@ def explain(
     python: str = sys.executable,
     arch: int | None = None,
     argv: Sequence[str] = (),
+    command: Command | None = None,
     environment: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     timeout: float | None = None,
     intermittent: bool = False,
     synccheck: bool = False,
 ) -> Evidence:
-    """All that the instruments say of the fault that the script at `path` shows; nothing is written beside it.
+    """All that the instruments say of the fault that the script at `path` shows; nothing is written beside it. With a
+    `command`, whose path that is then, of what `python -m MODULE ARGS...` shows.
 
     Raises UsageError for bad input, NotReproduced if it shows no fault, or not the one that `oracle` asks for.
     """
     if path.is_dir():
         raise UsageError(f"{path} is a folder: name the script that fails")
-    text = read_program(path).text
+    text = command.text if command else read_program(path).text
     check_python(python)
     wanted = all_of([parse(spec, folder=Path.cwd()) for spec in oracle]) if oracle else None
     environment = environment or {}
@@ -59,13 +62,16 @@ def explain(
         asserts=arch is None or wanted is None or wanted.asserts,
         wants=tuple(sorted(wanted.wants)) if wanted else (),
         tell=True,
+        name=command.shown if command else "",
     )
+    called = script.called
     asked = instruments.USUAL | ({"synccheck"} if synccheck else set())
     if wanted is not None and wanted.sanitizer:
         asked |= {wanted.sanitizer}
         intermittent = True  # most programs that it has a record of end well
     with tempfile.TemporaryDirectory(prefix="shrink-", ignore_cleanup_errors=True) as folder:
         setup = _setup(script, Path(folder), python=python, arch=arch, environment=environment)
+        setup = replace(setup, imports=command.imports) if command else setup
         own = wanted.limit if wanted is not None else None
         seen = examine(
             text,
@@ -79,17 +85,15 @@ def explain(
     run = seen.run
     assert run is not None
     if said := obstacle(run):
-        raise UsageError(f"{path.name} does not run in {python}. {said}")
+        raise UsageError(f"{called} does not run in {python}. {said}")
     if run.trouble:
-        raise NotReproduced(f"the run of {path.name} tells nothing: {run.trouble}")
+        raise NotReproduced(f"the run of {called} tells nothing: {run.trouble}")
     if wanted is not None:
         verdict = wanted.judge(_with_records(run, seen, wanted.sanitizer) if wanted.sanitizer else run)
         if not verdict.faults:
-            raise NotReproduced(
-                f"{path.name} does not show {wanted.spec!r}: {verdict.why}. {describe(run, wanted.spec)}"
-            )
+            raise NotReproduced(f"{called} does not show {wanted.spec!r}: {verdict.why}. {describe(run, wanted.spec)}")
     if seen.fault is None and not seen.findings:
-        raise NotReproduced(f"{path.name} shows no fault. {describe(run)}")
+        raise NotReproduced(f"{called} shows no fault. {describe(run)}")
     return seen
 
 

@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 
 from shrinkray_gpu.evidence.controls import Control, Controls, Outcome, Tried, refuse
 from shrinkray_gpu.judge import Judge
-from shrinkray_gpu.oracle.fault import Fault, Reference
+from shrinkray_gpu.oracle.fault import MISALIGNED, Fault, Reference
 from shrinkray_gpu.oracle.verdict import Answer, Verdict, lacks, shows, unclear
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.runner import disassembly
 from shrinkray_gpu.runner.run import Run
 
 CONTROLLED = "by the controls: "
@@ -83,6 +84,7 @@ class Guards:
         chosen: Sequence[Control] = (),
         standard: Sequence[Control] = (),
         examine: Examine | None = None,
+        known: Fault | None = None,
     ) -> None:
         self.judge, self.reference, self.controls = judge, reference, controls
         self.stepwise = stepwise or controls
@@ -96,6 +98,8 @@ class Guards:
         self._lock = threading.Lock()
         self._faults: dict[str, Future[Fault | None]] = {}
         self._original = original
+        self._known = known
+        """The full fingerprint to compare with, where `original` was lifted out of the program that has it."""
         # Guards wait for the first tries, answers for the instruments: none may queue up behind those that wait for it.
         self._first, self._instruments, self._guards, self._answers = (
             ThreadPoolExecutor(count, thread_name_prefix=name)
@@ -110,7 +114,7 @@ class Guards:
         self._dear = frozenset(one for one in standard if not one.way.cheap and one not in chosen)
         """Controls that need a process of their own, some seconds: asked with the fingerprints, not at each step."""
         self._tried = [self._first.submit(controls.attempt, one, original.text) for one in self._controls]
-        if examine is not None:
+        if examine is not None and known is None:
             self._fault_of(original.text)
 
     # What the engine asks
@@ -154,9 +158,10 @@ class Guards:
 
     def _check_code(self, source: str, run: Run) -> Verdict | None:
         wanted = self.fault
-        if wanted is None or any(_holds(compile.ir.get("sass", ""), wanted.instruction) for compile in run.compiles):
+        if wanted is None or any(_holds(compile.ir.get("sass", ""), wanted) for compile in run.compiles):
             return None
-        return lacks(f"another fault: no {wanted.instruction} in its kernels")
+        wide = f" of {wanted.size} bytes" if _width(wanted) else ""
+        return lacks(f"another fault: no {wanted.instruction}{wide} in its kernels")
 
     def _check_fingerprint(self, source: str, run: Run) -> Verdict | None:
         verdict = self._fingerprint(source)
@@ -170,17 +175,19 @@ class Guards:
         pool = self.judge.pool
         pool.script = replace(pool.script, wants=tuple(sorted({*pool.script.wants, "sass"})))
 
-    def _without_code(self, source: str, instruction: str) -> bool:
+    def _without_code(self, source: str, wanted: Fault) -> bool:
         """Whether the disassembly alone, for a process of nvdisasm, tells this program from the original."""
         run = self.judge.pool.run(source, wants=("sass",))
-        codes = [compile.ir["sass"] for compile in run.compiles if "sass" in compile.ir]
-        return bool(codes) and not any(_holds(code, instruction) for code in codes)
+        codes = [code for compile in run.compiles if (code := compile.ir.get("sass"))]
+        return bool(codes) and not any(_holds(code, wanted) for code in codes)
 
     # What was found out
 
     @property
     def fault(self) -> Fault | None:
         """The original's Fault, with what the instruments saw. Waits for them."""
+        if self._known is not None:
+            return self._known
         seen = self._faults.get(self._original.text)
         found = seen.result() if seen is not None else None
         return found or (self.reference.fault if self.reference is not None else None)
@@ -255,7 +262,7 @@ class Guards:
         difference = self._difference(fault, source)
         if difference:
             wanted = self.fault
-            told = wanted is not None and wanted.instruction and self._without_code(source, wanted.instruction)
+            told = wanted is not None and wanted.instruction and self._without_code(source, wanted)
             return Verdict(Answer.PASSES, f"another fault: {difference}{WITHOUT_CODE if told else ''}", other=fault)
         return shows(f"the same fault: {fault}")
 
@@ -277,5 +284,10 @@ class Guards:
             return known
 
 
-def _holds(sass: str, instruction: str) -> bool:
-    return re.search(rf"\b{re.escape(instruction)}\b", sass) is not None
+def _width(wanted: Fault) -> int:
+    """Bytes that the instruction must have: of a misaligned access they are part of the fault."""
+    return wanted.size if wanted.code == MISALIGNED else 0
+
+
+def _holds(sass: str, wanted: Fault) -> bool:
+    return disassembly.holds(sass, wanted.instruction, _width(wanted))

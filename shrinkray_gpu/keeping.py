@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,33 @@ def fresh(parent: Path) -> Path:
                 number += 1
     except OSError as error:
         raise UsageError(f"cannot write {parent}: {error.strerror}. Choose another place by --output") from error
+
+
+@contextmanager
+def folder_of(parent: Path) -> Iterator[Path]:
+    """A fresh folder for what comes of the work in this context, which may take hours: a place that cannot be written
+    is told before it. Where the work comes to nothing, there is no folder either."""
+    there = parent.exists()
+    folder = fresh(parent)
+    try:
+        yield folder
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        if not there:
+            with suppress(OSError):
+                parent.rmdir()
+        raise
+
+
+def filled(folder: Path, save: Callable[[], None]) -> str:
+    """Write what was found, by `save`. Returns why that failed, else nothing: what was found can still be printed."""
+    try:
+        save()
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        why = error.strerror or error
+        return f"cannot write {folder}: {why}. Make room there, or choose another place by --output"
+    return ""
 
 
 def environment(

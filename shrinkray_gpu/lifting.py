@@ -2,8 +2,9 @@
 
 A program may take a minute to come to its fault, and all that is done with it later (calibration, controls,
 fingerprints, the search) would take that minute again and again. So it runs once, cold, with its launches written down.
-The scripts made of them are judged, each in a process of its own, by the oracle bound to the Fault of that run: the
-first that shows the same fault is what everything else works on. If none does, the program runs a second time, with
+The scripts made of them are judged, each in a process of its own, by the oracle bound to the Fault of that run, and on
+a device fault by the instruments (`identifying`): the first that shows the same fault is what everything else works on.
+If none does, the program runs a second time, with
 what its tensors hold written down too, and at last the whole list of its launches is tried. What that takes away tells
 which property the fault hangs on: the user is told.
 """
@@ -17,7 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,14 @@ from shrinkray_gpu import lift
 from shrinkray_gpu import plan as planning
 from shrinkray_gpu.commands import Command
 from shrinkray_gpu.entering import plain_script
+from shrinkray_gpu.identifying import Identity
 from shrinkray_gpu.judge import COLD, whole
+from shrinkray_gpu.lift import losses
 from shrinkray_gpu.lift.beside import files, kept
 from shrinkray_gpu.lift.bundle import bundle
-from shrinkray_gpu.oracle import Fault, Oracle, adopt
+from shrinkray_gpu.oracle import Fault, Oracle, adopt, speech
 from shrinkray_gpu.oracle.builds import WANTED
+from shrinkray_gpu.oracle.same import Same
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.keep import kept_nodes
 from shrinkray_gpu.reduction.program import Program
@@ -68,6 +72,8 @@ class Start:
     history: bool = False
     """Whether the fault needs more than one launch, as far as is known: candidates must not run one after another in
     one process, and the same launches do not mean the same fault."""
+    fault: Fault | None = None
+    """What the instruments say of the user's own program; None where nobody asked them, or they saw nothing."""
     told: str = ""
     """How it went, in a line."""
     seen: tuple[Run, ...] = ()
@@ -96,6 +102,9 @@ class Given:
     skip: frozenset[str] = frozenset()
     controls: bool = False
     """Whether the user named controls that only fit the program as it is."""
+    look: Callable[[str, Script, Run], Fault | None] | None = None
+    """The fault of a text, run as this script, by the instruments, with a run that showed it; None: they are not
+    asked."""
     command: Command | None = None
     """Where it is `-m MODULE`, that: its text is a driver of ours, and says nothing of its size."""
 
@@ -189,6 +198,7 @@ def _keep(journal: Journal, start: Start) -> None:
                 "alone": start.alone,
                 "history": start.history,
                 "run": _plain(start.reference).to_json(),
+                "fault": asdict(start.fault) if start.fault is not None else None,
             }
         )
 
@@ -197,7 +207,8 @@ def _recalled(given: Given, known: Mapping[str, Any]) -> Start:
     """What a killed reduction chose, without a run."""
     run = Run.from_json(known["run"])
     oracle = (given.chosen or given.adopting(run)).calibrated(run)
-    start = Start(given.program, oracle, run, told=known["told"], seen=(run,))
+    fault = Fault(**known["fault"]) if known.get("fault") else None
+    start = Start(given.program, oracle, run, fault=fault, told=known["told"], seen=(run,))
     if known["text"] is None:
         return start
     program = given.program.with_text(known["text"])
@@ -216,6 +227,9 @@ class _Lifting:
         self.made: dict[str, str] = {}
         """All texts so far, each with what it was before it got settings and paths of its own."""
         self.lanes: planning.Lanes | None = None
+        self.identity: Identity | None = None
+        self.children = False
+        """Whether processes of the program launch kernels, too: these run files of their own."""
 
     def start(self) -> Start:
         try:
@@ -224,8 +238,14 @@ class _Lifting:
             if self.lanes is not None:
                 self.lanes.close()
             raise
+        finally:
+            if self.identity is not None:
+                self.identity.close()
         if self.lanes is not None and not start.alone:
             self.lanes.close()
+        if self.identity is not None:
+            self.tries["fingerprint"] += self.identity.looks
+            start = replace(start, fault=self.identity.fault if start.alone else self.identity.known)
         return replace(start, tries=self.tries, lanes=self.lanes if start.alone else None)
 
     def _start(self) -> Start:
@@ -238,7 +258,9 @@ class _Lifting:
         if not _in_a_launch(run):
             why = "".join(f"not lifted: {obstacle}" for obstacle in lift.obstacles(run)[:1])
             return self._bundled(replace(as_it_is, told=why), oracle)
-        offers = lift.offers(run)
+        self.children = bool((run.captured or {}).get("children"))
+        self.identity = self._identity(oracle, run)
+        offers = self._offers(run)
         if found := self._first([each.text for each in offers], oracle, run):
             text, seen = found
             return self._lifted(as_it_is, text, seen, _named(run, offers, self.made[text]))
@@ -246,7 +268,7 @@ class _Lifting:
         if self.gpu and not again.timed_out and not self._shows(oracle, again):  # waiting may hide it
             again = self._captured("values")
         if self._shows(oracle, again):
-            offers = lift.offers(again)
+            offers = self._offers(again)
             lists = lift.histories(again)
             # What needs no file beside it is worth more than one launch that needs a file.
             for beside in (False, True):
@@ -261,7 +283,30 @@ class _Lifting:
                     return replace(self._lifted(as_it_is, text, seen, told), history=True)
         for obstacle in lift.obstacles(again if self._shows(oracle, again) else run):
             self.say(f"a launch could not be lifted out of the program: {obstacle}")
-        return self._bundled(replace(as_it_is, told=_lost(self._shows(oracle, again), bool(offers))), oracle)
+        return self._bundled(
+            replace(as_it_is, told=_lost(again, shows=self._shows(oracle, again), offers=bool(offers))), oracle
+        )
+
+    def _identity(self, oracle: Oracle, run: Run) -> Identity | None:
+        """The instruments, at work on the program from now on, if its fault is one that they tell more of."""
+        look, bound = self.given.look, oracle.reference if isinstance(oracle, Same) else None
+        if look is None or bound is None or bound.fault.phase != "device":
+            return None
+        own, alone = self.given.script, self.given.alone.script
+        return Identity(
+            bound,
+            self.given.program.text,
+            _plain(run),
+            look=lambda text, run: look(text, own, run),
+            look_at_lifted=lambda text, run: look(text, alone, run),
+        )
+
+    def _offers(self, run: Run) -> tuple[lift.Offer, ...]:
+        """The scripts to try, in order. Where several kernels are suspects, the instruments are waited for: they name
+        the one."""
+        several = self.identity is not None and len(lift.suspected(run)) > 1
+        fault = self.identity.fault if self.identity is not None and several else None
+        return lift.offers(run, fault.kernel if fault is not None else "")
 
     def _captured(self, mode: str, way: Way = PLAIN) -> Run:
         self.tries[COLD] += 1
@@ -320,10 +365,12 @@ class _Lifting:
         return [self.given.script.path.parent, *own]
 
     def _stands_on_more(self, program: Program) -> bool:
-        """Whether the program is more than its text: a command, other modules, a compiler that writes its kernels."""
-        if self.given.command or "torch.compile" in program.text:
+        """Whether the program is more than its text: a command, other modules or processes, a compiler that writes its
+        kernels."""
+        text = program.text
+        if self.given.command or "torch.compile" in text or self.children:
             return True
-        return any(name.split(".")[0] not in LIBRARIES for name in _imported(program.text))
+        return any(name.split(".")[0] not in LIBRARIES for name in _imported(text))
 
     def _first(self, texts: Iterable[str], oracle: Oracle, run: Run) -> tuple[str, tuple[Run, ...]] | None:
         """The first text in order that shows the fault, and its runs. As many at a time as there are jobs; the very
@@ -345,8 +392,13 @@ class _Lifting:
             seen: list[Run] = []
 
             def once(source: str) -> Run:
-                seen.append(pool.run(source, fresh=True))
-                return seen[-1]
+                beside = self.identity is not None and self.identity.pending
+                run = pool.run(source, fresh=True)
+                if beside and self.identity is not None and speech.shortage(run):
+                    self.identity.fault  # noqa: B018  it is the program that holds the memory: wait for its end
+                    run = pool.run(source, fresh=True)
+                seen.append(run)
+                return run
 
             return whole(oracle, text, name, once).faults, seen[0] if seen else None
 
@@ -358,11 +410,20 @@ class _Lifting:
             for wave in waves:
                 self.tries[COLD] += len(wave)
                 answers = list(threads.map(judged, wave))
-                for text, (faults, _) in zip(wave, answers):
-                    if faults:
+                for text, (faults, seen) in zip(wave, answers):
+                    if faults and text not in self.failed and not self._slips(text, seen):
                         return text, tuple(run for each, (_, run) in zip(wave, answers) if each == text and run)
-                self.failed.update(wave)
+                    self.failed.add(text)
         return None
+
+    def _slips(self, text: str, run: Run | None) -> bool:
+        """Whether the instruments see another fault in a lifted script that shows, in words, the program's."""
+        if self.identity is None or run is None:
+            return False
+        slip = self.identity.slip(text, run)
+        if slip:
+            self.say(f"a lifted launch was not taken, since its fault is another one: {slip}")
+        return bool(slip)
 
 
 def _plain(run: Run) -> Run:
@@ -401,22 +462,22 @@ def _imported(text: str) -> set[str]:
 
 def _named(run: Run, offers: Sequence[lift.Offer], text: str) -> str:
     offer = next(each for each in offers if each.text == text)
-    launches = len(run.launches)
+    launches, kernel = len(run.launches), f"{offer.kernel}, of a CUDA graph" if offer.graph else offer.kernel
     if offer.launch is None:
-        return f"the launch of {offer.kernel} alone shows the fault"
-    return f"launch {offer.launch + 1} of {max(launches, offer.launch + 1)} ({offer.kernel}) alone shows the fault"
+        return f"the launch of {kernel} alone shows the fault"
+    return f"launch {offer.launch + 1} of {max(launches, offer.launch + 1)} ({kernel}) alone shows the fault"
 
 
-def _lost(again: bool, offers: bool) -> str:
-    """Why nothing that was lifted shows the fault, as far as can be told."""
+def _lost(again: Run, *, shows: bool, offers: bool) -> str:
+    """Why nothing that was lifted shows the fault, as far as can be told. `again`: the run with values written down."""
     if not offers:
         return "not lifted: no launch of it can be written down as a script"
-    if not again:
+    if not shows:
         return (
             "not lifted: the faulty launch alone does not show the fault, and with what its tensors hold written down "
             "the program does not show it either: the timing is believed to matter"
         )
-    return (
-        "not lifted: neither a launch alone, with the values it had, nor the list of all launches shows the fault: "
-        "timing, or what the host does between the launches, is believed to matter"
-    )
+    tried = "not lifted: neither a launch alone, with the values it had, nor the list of all launches shows the fault"
+    if properties := losses.lost(again):
+        return f"{tried}; believed lost is {'; '.join(properties)}"
+    return f"{tried}: timing, or what the host does between the launches, is believed to matter"

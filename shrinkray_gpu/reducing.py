@@ -43,13 +43,15 @@ from shrinkray_gpu.oracle.same import Same
 from shrinkray_gpu.oracle.statistics import clean_runs
 from shrinkray_gpu.passes import PASSES
 from shrinkray_gpu.passes.layout import layout
-from shrinkray_gpu.passes.observed import instrument, watchable
+from shrinkray_gpu.passes.observed import instrument
+from shrinkray_gpu.passes.typed import watchable
 from shrinkray_gpu.reduction.engine import Event, Reduction, reduce_program
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.native.tree import can_parse
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.size import lines, tokens
 from shrinkray_gpu.repeating import Repeated
+from shrinkray_gpu.runner import gpus
 from shrinkray_gpu.runner.extensions import lacking
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Script
@@ -186,7 +188,7 @@ def reduce(
         cu=plain,
         economy=economy_of(judge, reduction),
         rates=rates_of(plan.rate, verified, runs),
-        **evidence_of(evidence, reduction, guards=options.guards),
+        **evidence_of(evidence, reduction, shown, guards=options.guards),
     )
     known = versions(options.python, given.setup.environment, gpu=plan.gpu)
     resulting.write(folder, path, options, result, known)
@@ -257,8 +259,17 @@ def _given(
         keep=options.keep,
         skip=options.skip,
         controls=bool(options.control_patches),
+        look=_look(setup, options) if options.guards else None,
         command=options.command,
     )
+
+
+def _look(setup: Setup, options: Options) -> Callable[[str, Script, Run], Fault | None] | None:
+    """What the instruments say of a program, before there is a plan; None where there is no GPU to ask, nor --arch."""
+    if setup.arch is None and not gpus.present():
+        return None
+    seconds = options.timeout or planning.PATIENCE
+    return lambda text, script, run: examine.fingerprint(text, script, setup, seconds=seconds, run=run)
 
 
 @dataclass(frozen=True)
@@ -316,7 +327,7 @@ def _made_ready(
         for line in findings(plan):
             say(line)
         if options.guards and plan.oracle.needs_run:
-            ready = replace(ready, guards=guards_of(program, plan, judge, named, options))
+            ready = replace(ready, guards=guards_of(program, plan, judge, named, options, start.fault))
             _insist(ready, say)
     except UsageError as error:
         ready.close()
@@ -376,6 +387,7 @@ def _searched(
         progress=lambda event: progress(event, judge),
         insist=judge.insist,
         foresee=judge.foresee if options.ahead else None,
+        second=options.second,
         seed=journal.header["seed"],
         width=width,
         eager=_eager(plan, repeats),
@@ -388,15 +400,21 @@ def _searched(
 
 
 def guards_of(
-    original: Program, plan: planning.Plan, judge: Judge, named: Sequence[controls.Control], options: Options
+    original: Program,
+    plan: planning.Plan,
+    judge: Judge,
+    named: Sequence[controls.Control],
+    options: Options,
+    known: Fault | None = None,
 ) -> Guards:
-    """The guards of this reduction: they begin with the original at once, beside the search."""
+    """The guards of this reduction: they begin with the original at once, beside the search. `known`: what the
+    instruments said of the user's own program, where that was lifted."""
     repeats, on_steps = _repeats(judge.repeats)
     reference = plan.oracle.reference if isinstance(plan.oracle, Same) else None
     script, setup = plan.pool.script, plan.pool.setup
     device = reference is not None and reference.fault.phase == "device"
-    known = reference is not None and reference.fault.phase != "python"
-    standard = controls.standard(plan.gpu) if known else ()
+    own = reference is not None and reference.fault.phase != "python"
+    standard = controls.standard(plan.gpu) if own else ()
     limit = plan.pool.seconds + plan.pool.extra
 
     def look(text: str) -> Fault | None:
@@ -423,6 +441,7 @@ def guards_of(
         standard=(*controls.flags(original), *standard),
         # What the instruments add to a compiler's or Python's own words is nothing.
         examine=look if device and (plan.gpu or options.arch) else None,
+        known=known,
     )
 
 

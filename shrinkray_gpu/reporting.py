@@ -6,16 +6,18 @@ report(Path("failing.shrink"))
 
 from __future__ import annotations
 
+import json
 import os
+import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu import plan as planning
 from shrinkray_gpu import resulting
-from shrinkray_gpu.attachment import making
+from shrinkray_gpu.attachment import artifacts, making
 from shrinkray_gpu.attachment.measuring import Measured, measure
 from shrinkray_gpu.attachment.trials import SECONDS
 from shrinkray_gpu.errors import UsageError
@@ -39,18 +41,21 @@ def report(
     seconds: float = SECONDS,
     price: float | None = None,
     zipped: bool = False,
+    tritons: Sequence[str] = (),
     say: Say = lambda text: None,
 ) -> Path:
     """Make the attachment of the reduction that ended in `folder` (`<stem>.shrink`), without reducing again: the repro,
-    ISSUE.md, artifacts/ and report.html, and with `zipped` all of it in one archive. Returns the path of the issue, or
-    of the archive.
+    ISSUE.md, artifacts/ and report.html, and with `zipped` all of it in one archive. `tritons`: releases with which the
+    repro is run, too; those of earlier reports are told again. Returns the path of the issue, or of the archive.
 
-    Raises UsageError where there is no such reduction, NotReproduced where its repro does not show the fault now.
+    Raises UsageError where there is no such reduction, NotReproduced where its repro does not show the fault now, and
+    OSError where there is no room or nothing may be written; an earlier attachment is as it was then.
     """
     told = dict(resulting.read(folder, _ASKED))
     output = Path(told["output"])
     if not output.is_file():
         raise UsageError(f"{output}, of which {folder / resulting.FILE} tells, is not there any more: put it back")
+    making.check_place(folder)
     options = Options(
         oracle=tuple(told["oracle"]),
         reject=tuple(told.get("reject", ())),
@@ -64,6 +69,7 @@ def report(
     )
     planning.check_python(options.python)
     chosen, options = chosen_oracle(options)
+    told["releases"] = _releases(folder, told, tritons, options.python, say)
     setup = setup_of(output, folder.absolute(), options)
     known = versions(options.python, setup.environment, gpu=options.arch is None)
     fault = (told.get("fingerprint") or {}).get("repro")
@@ -100,6 +106,26 @@ def report(
     before = read_program(original).text if not told.get("command") and original.is_file() else ""
     told["versions"] = known
     return making.write(folder.absolute(), told, measured, before=before, price=price, zipped=zipped)
+
+
+def _releases(folder: Path, told: Mapping[str, Any], tritons: Sequence[str], python: str, say: Say) -> dict[str, str]:
+    """What the repro does with these releases of Triton, and with those that an earlier report asked of this repro."""
+    earlier = folder / making.ARTIFACTS / artifacts.RELEASES
+    found: dict[str, str] = {}
+    if earlier.is_file() and earlier.stat().st_mtime > (folder / resulting.FILE).stat().st_mtime:
+        found = json.loads(earlier.read_text(encoding="utf-8"))
+    if not tritons:
+        return found
+    from shrinkray_gpu.cases import adding, environments  # what no other command should wait for
+    from shrinkray_gpu.replay import replay
+
+    pythons = {version: environments.with_triton(version, python=python, say=say) for version in tritons}
+    with tempfile.TemporaryDirectory(prefix="shrink-") as aside:
+        case = adding.lay_out(Path(aside, "case"), told)
+        for version, interpreter in pythons.items():
+            outcome = replay([case], python=interpreter, arch=told.get("arch"), say=say)[0]
+            found[version] = f"{outcome}: {outcome.why}" if outcome.why else str(outcome)
+    return found
 
 
 def at_the_end(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,8 @@ class Result:
     """How each control fares on the original."""
     held: Mapping[str, str] = field(default_factory=dict)
     """How those that made the original pass fare on the repro."""
+    patches: Mapping[str, str] = field(default_factory=dict)
+    """Of each `--control-patch` that fits the repro, the change of the repro that it is, as a unified diff."""
     others: tuple[str, ...] = ()
     """Other faults that were met, each with the file that shows it."""
     guarded: str = ""
@@ -97,8 +100,8 @@ def rates_of(rate: Rate | None, verified: int, runs: int) -> dict[str, str]:
     return {} if rate is None else {"the original": str(rate), "the repro": str(Rate(verified, runs))}
 
 
-def evidence_of(evidence: Evidence | None, reduction: Reduction, *, guards: bool) -> dict[str, Any]:
-    """The fields of a Result that say why this is the same fault."""
+def evidence_of(evidence: Evidence | None, reduction: Reduction, repro: str, *, guards: bool) -> dict[str, Any]:
+    """The fields of a Result that say why this is the same fault. `repro`: its text."""
     if evidence is None:
         why = "the oracle's script alone decides" if guards else "the guards are off"
         return {"same": f"nobody looked whether this is the same fault: {why}"}
@@ -112,7 +115,17 @@ def evidence_of(evidence: Evidence | None, reduction: Reduction, *, guards: bool
         "same": evidence.told(slips=reduction.slips, drifts=len(reduction.drifts)),
         "controls": {one.control.name: f"{one.outcome.value}: {one.why}" for one in evidence.controls},
         "held": {one.control.name: f"{one.outcome.value}: {one.why}" for one in evidence.held},
+        "patches": dict(_patches(evidence, repro)),
     }
+
+
+def _patches(evidence: Evidence, repro: str) -> Iterator[tuple[str, str]]:
+    for control in (one.control for one in evidence.held):
+        patched = control.patch.carry(repro).text if control.patch is not None else None
+        if patched is not None:
+            before, after = repro.splitlines(), patched.splitlines()
+            changed = difflib.unified_diff(before, after, "repro", control.name, n=1, lineterm="")
+            yield control.name, "\n".join(changed)
 
 
 def findings(plan: planning.Plan) -> list[str]:

@@ -175,6 +175,20 @@ def test_where_the_code_tells_them_apart_each_candidate_is_asked_for_its_code(
     assert judge.judge(ALIGNED).faults, "its kernel holds the instruction"
 
 
+def test_the_width_of_a_misaligned_access_is_in_the_code_too(guarded: Guarded, judge: Judge) -> None:
+    """Nothing sees such a fault without a GPU: what the instruments say is made up here, the code is not."""
+    narrow = REPRO.replace("tl.exp(", "tl.abs(").replace(
+        '"cuda"), torch.zeros(1,', '"cuda"), torch.zeros(1, dtype=torch.int8,'
+    )
+    seen = Fault("device", "misaligned address", "kernel", 716, instruction="STG", space="global", access="write")
+    guards = guarded(examine=lambda text: replace(seen, size=1 if text == narrow else 4))
+    drift = guards.identify(program(narrow)).result()
+    assert drift.why == f"another fault: the access is 1 byte wide instead of 4{WITHOUT_CODE}"
+    guards.drifted(drift)
+    assert judge.judge(narrow) == Verdict(Answer.PASSES, "another fault: no STG of 4 bytes in its kernels")
+    assert judge.judge(REPRO).faults
+
+
 def test_where_it_does_not_each_is_looked_at(guarded: Guarded, judge: Judge, look: Look) -> None:
     guards = guarded(examine=look)
     drift = guards.identify(program(ALIGNED)).result()

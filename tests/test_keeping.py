@@ -30,6 +30,19 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
         keeping.fresh(tmp_path / "file" / "runs")
 
 
+def test_where_the_work_comes_to_nothing_there_is_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), keeping.folder_of(tmp_path / "runs") as folder:
+        keeping.write(folder, "half.txt", "half")
+        raise KeyboardInterrupt
+    assert not (tmp_path / "runs").exists()
+    with keeping.folder_of(tmp_path / "runs") as folder:
+        assert keeping.filled(folder, lambda: keeping.write(folder, "whole.txt", "whole")) == ""
+    with keeping.folder_of(tmp_path / "runs") as folder:
+        trouble = keeping.filled(folder, lambda: keeping.write(folder, ".", "no file"))
+    assert trouble.startswith(f"cannot write {folder}: Is a directory. Make room there")
+    assert [path.name for path in (tmp_path / "runs").rglob("*")] == ["001", "whole.txt"]
+
+
 def test_checksums(tmp_path: Path) -> None:
     keeping.write(tmp_path, "a/code.cubin", b"\0\1")
     keeping.write(tmp_path, "summary.tsv", "test\tcount\n")

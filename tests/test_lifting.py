@@ -19,6 +19,7 @@ from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Failure, Run
+from tests.e2e.test_lift import TWICE
 
 HELPED = "import helper\n\nhelper.find(7)\n"
 
@@ -124,3 +125,44 @@ def test_the_environment_that_the_program_sets_before_its_imports_comes_along() 
     text = lifting._setting((("TRITON_INTERPRET", "1"),), "import triton\n")
     assert text == "import os\n\nos.environ['TRITON_INTERPRET'] = '1'\n\nimport triton\n"
     assert lifting._setting((), "import triton\n") == "import triton\n"
+
+
+def on_the_virtual_gpu(folder: Path, text: str) -> tuple[Start, list[str]]:
+    """Asked for two kernels of different widths, which one launch alone cannot show."""
+    program = given(folder, text, "ttgir:tensor<32xf32", "ttgir:tensor<64xf32")
+    script = replace(program.script, asserts=False, wants=("ttgir",))
+    said: list[str] = []
+    start = begun(replace(program, setup=replace(program.setup, arch=90), script=script), said)
+    if start.lanes is not None:
+        start.lanes.close()
+    return start, said
+
+
+def test_where_only_the_run_with_values_ends_well_timing_is_believed_lost(tmp_path: Path) -> None:
+    marker = tmp_path / "seen"
+    once = f"import os\nif os.path.exists({str(marker)!r}):\n    raise SystemExit(0)\nopen({str(marker)!r}, 'w')\n"
+    start, _ = on_the_virtual_gpu(tmp_path, once + TWICE)
+    assert not start.lifted and start.told.endswith("the timing is believed to matter")
+
+
+def test_what_is_missing_in_the_scripts_is_believed_lost_and_else_time() -> None:
+    history = {"left_out": 7, "events": [{}] * 2000, "trouble": []}
+    again = Run("cold", 1, captured={"launches": [], "history": history})
+    tried = "not lifted: neither a launch alone, with the values it had, nor the list of all launches shows the fault"
+    told = "history: the list of launches has the latest 2,000 events, 7 came before"
+    assert lifting._lost(again, shows=True, offers=True) == f"{tried}; believed lost is {told}"
+    told = "timing, or what the host does between the launches, is believed to matter"
+    assert lifting._lost(Run("cold", 1), shows=True, offers=True) == f"{tried}: {told}"
+
+
+def test_a_program_that_only_starts_others_is_longer_than_its_text(tmp_path: Path) -> None:
+    """What it starts runs a file of its own, which no edit of the program's text makes shorter."""
+    (tmp_path / "job.py").write_text(TWICE.split("class Model")[0] + "add[(1,)](torch.zeros(0), 0, 0, C=16)\n")
+    text = "import subprocess, sys\n\nsubprocess.run([sys.executable, 'job.py'], check=True)\n"
+    program = given(tmp_path, text, "exception:CalledProcessError")
+    state = lifting._Lifting(program, print)
+    assert not state._stands_on_more(program.program)
+    run = program.cold().cold(text, capture="launch")
+    assert run.captured is not None and [child["command"][-1] for child in run.captured["children"]] == ["job.py"]
+    state.children = True
+    assert state._stands_on_more(program.program)

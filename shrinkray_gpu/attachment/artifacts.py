@@ -6,6 +6,7 @@ All of them are scrubbed. No tensor data and no core dump is among them.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 
 from shrinkray_gpu.attachment import surroundings
@@ -15,6 +16,8 @@ from shrinkray_gpu.attachment.scrubbing import Scrubber
 from shrinkray_gpu.evidence import instruments
 
 SUMS = "SHA256SUMS"
+RELEASES = "releases.json"
+"""What the repro does with releases of Triton that `shrink report --triton` asked."""
 
 
 def files(dossier: Dossier, scrub: Scrubber) -> dict[str, bytes]:
@@ -37,6 +40,8 @@ def files(dossier: Dossier, scrub: Scrubber) -> dict[str, bytes]:
         texts["core_dump.txt"] = dossier.evidence.dump + "\n"  # what cuda-gdb said of it; the dump itself holds memory
     texts.update(dossier.reproducers)
     texts["experiments.tsv"] = experiments(dossier)
+    if dossier.told.get("releases"):
+        texts[RELEASES] = json.dumps(dossier.told["releases"], indent=1) + "\n"
     texts["env.json"] = surroundings.text(dossier.environment)
     found = {name: scrub.text(text).encode("utf-8", "replace") for name, text in texts.items() if text}
     found.update({name: scrub.data(data) for name, data in cubins.items()})

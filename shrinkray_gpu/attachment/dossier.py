@@ -53,6 +53,8 @@ class Dossier:
     price: float | None = None
     """Of an hour of GPU."""
     version: str = ""
+    stem: str = ""
+    """Of the folder, `<stem>.shrink`."""
 
     @property
     def gpu(self) -> bool:

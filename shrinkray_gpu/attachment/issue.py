@@ -68,10 +68,12 @@ def facts(dossier: Dossier) -> dict[str, Any]:
         "widest": max((len(row.experiments) for row in dossier.trials.rows), default=1),
         "experiments": [dossier.trials.control, *_changed(dossier)],
         "untried": sum(one.outcome == NOT_TRIED for one in dossier.trials.experiments),
+        "guarding": list(guarding(dossier)),
         "workarounds": list(workarounds(dossier)),
         "hypothesis": list(hypothesis(dossier)),
         "reduced": list(reduced(dossier)),
         "environment": list(environment_rows(dossier)),
+        "releases": releases(dossier),
         "paged": paged(),
         "platform": header.platform_of(dossier.told.get("versions", {}), dossier.told.get("arch")),
     }
@@ -183,6 +185,15 @@ def _result(row: Row) -> dict[str, Any]:
     }
 
 
+def guarding(dossier: Dossier) -> Iterator[tuple[str, str, str, str]]:
+    """The controls of the reduction, those that the user named and those of the tool: name, what the original does
+    under it, what the repro does, and of a patch the change of the repro that it is."""
+    told = dossier.told
+    held, patches = told.get("held") or {}, told.get("patches") or {}
+    for name, original in (told.get("controls") or {}).items():
+        yield name, original, held.get(name, "not asked: it does not make the original pass"), patches.get(name, "")
+
+
 def workarounds(dossier: Dossier) -> Iterator[str]:
     """Only what an experiment showed to pass."""
     for row in dossier.trials.rows:
@@ -283,6 +294,17 @@ def reduced(dossier: Dossier) -> Iterator[str]:
         yield str(told["guarded"])
     for name, rate in told.get("rates", {}).items():
         yield f"rate of {name}: {rate}"
+
+
+def releases(dossier: Dossier) -> dict[str, str]:
+    """What the repro does with each release of Triton that it was run with, oldest first."""
+    own = dossier.environment.get("triton")
+    found = {**({str(own): "faults"} if own else {}), **dossier.told.get("releases", {})}
+    return {name: found[name] for name in sorted(found, key=_by_number)}
+
+
+def _by_number(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)]
 
 
 def environment_rows(dossier: Dossier) -> Iterator[tuple[str, str]]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
+import shutil
 import sys
+import tempfile
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +22,8 @@ from shrinkray_gpu.attachment.site import site
 from shrinkray_gpu.attachment.surroundings import surroundings
 from shrinkray_gpu.evidence.card import card
 
-Say = Callable[[str], None]
+ROOM = 16 << 20
+"""Bytes that must be free: kernels of the repro and of some dozen variants are compiled in the folder, too."""
 ISSUE, PAGE, ARTIFACTS = "ISSUE.md", "report.html", "artifacts"
 
 
@@ -51,7 +56,8 @@ def write(
     zipped: bool = False,
 ) -> Path:
     """Write the attachment of the reduction in `folder`, in place of an earlier one. Returns the issue's path, or the
-    archive's."""
+    archive's. Raises OSError where there is no room, or something may not be written; then an earlier one is as it was.
+    """
     output = Path(told["output"])
     scrub = _scrubber(told, folder)
     seen = measured.evidence
@@ -77,49 +83,59 @@ def write(
         course=course.read(folder / "journal.jsonl"),
         price=price,
         version=__version__,
+        stem=folder.stem,
     )
     files = artifacts.files(whole, scrub)
-    text = scrub.text(issue.text(whole))
-    repro = scrub.text(whole.text)
-    _replace(folder / ARTIFACTS, files)
-    _write(folder / whole.name, repro)
-    _write(folder / ISSUE, text)
+    texts = {whole.name: scrub.text(whole.text), ISSUE: scrub.text(issue.text(whole))}
+    beside = {name: text.encode() for name, text in texts.items()}
+    made = {**{f"{ARTIFACTS}/{name}": data for name, data in files.items()}, **beside}
     if issue.paged():
         from shrinkray_gpu.attachment import page  # half a second of imports, that no other command should wait for
 
-        beside = {whole.name: repro.encode(), ISSUE: text.encode(), **files}
-        _write(folder / PAGE, page.text(whole, scrub, files=beside))
-    return _archive(folder, whole.name) if zipped else folder / ISSUE
+        made[PAGE] = page.text(whole, scrub, files={**beside, **files}).encode()
+    archive = f"{folder.stem}_attachment.zip"
+    replace(folder, {**made, archive: _zipped(folder.stem, made)} if zipped else made)
+    return folder / (archive if zipped else ISSUE)
+
+
+def check_place(folder: Path) -> None:
+    """Raises OSError where an attachment of this reduction cannot be written, before much time went into making it."""
+    place = folder / ARTIFACTS
+    place.mkdir(exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder), tempfile.TemporaryFile(dir=place):
+        pass
+    if (free := shutil.disk_usage(folder).free) < ROOM:
+        said = f"only {free >> 10} KiB are free on its disk, of {ROOM >> 10} that it may take"
+        raise OSError(errno.ENOSPC, said, folder)
 
 
 def _scrubber(told: Mapping[str, Any], folder: Path) -> Scrubber:
     places = [Path(told[name]).parent for name in ("output", "original") if told.get(name)]
     scratch = (folder / "scratch", folder / "cache")
-    return scrubber([*places, *scratch, told.get("cwd") or Path.cwd()], python=told.get("python", sys.executable))
+    folders = [*places, *scratch, told.get("cwd") or Path.cwd()]
+    return scrubber(folders, python=told.get("python", sys.executable), environment=told.get("environment", {}))
 
 
-def _replace(folder: Path, files: Mapping[str, bytes]) -> None:
-    """A folder with these files and no other; what an earlier attachment left there goes."""
-    folder.mkdir(exist_ok=True)
-    for old in folder.iterdir():
-        if old.is_file() and old.name not in files:
+def replace(folder: Path, files: Mapping[str, bytes]) -> None:
+    """These files in the folder, by their names in it, and no others in its artifacts/. All are written aside before
+    one of them takes its place, so that an earlier attachment stays whole where there is no room for this one."""
+    place = folder / ARTIFACTS
+    place.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".attachment-") as aside:
+        (Path(aside) / ARTIFACTS).mkdir()
+        for name, data in files.items():
+            (Path(aside) / name).write_bytes(data)
+        for name in files:
+            os.replace(Path(aside) / name, folder / name)
+    for old in place.iterdir():
+        if old.is_file() and f"{ARTIFACTS}/{old.name}" not in files:
             old.unlink()
-    for name, data in files.items():
-        (folder / name).write_bytes(data)
 
 
-def _write(path: Path, text: str) -> None:
-    new = path.with_name(path.name + ".new")
-    new.write_text(text, encoding="utf-8")
-    os.replace(new, path)
-
-
-def _archive(folder: Path, repro: str) -> Path:
+def _zipped(stem: str, files: Mapping[str, bytes]) -> bytes:
     """Everything in one file, for an issue's upload field."""
-    place = folder / f"{folder.stem}_attachment.zip"
-    with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in (repro, ISSUE, *([PAGE] if issue.paged() else [])):
-            archive.write(folder / name, f"{folder.stem}/{name}")
-        for path in sorted((folder / ARTIFACTS).iterdir()):
-            archive.write(path, f"{folder.stem}/{ARTIFACTS}/{path.name}")
-    return place
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(f"{stem}/{name}", data)
+    return made.getvalue()

@@ -4,6 +4,8 @@ passing variant once more. All of it on the lanes of a plan that stands for the 
 from __future__ import annotations
 
 import difflib
+import errno
+import os
 import tempfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +29,7 @@ from shrinkray_gpu.runner.ways import PLAIN, Way
 
 CHANCE = 0.01
 """How seldom a variant of a flaky repro may look as if it passed."""
+_FULL = os.strerror(errno.ENOSPC)
 Say = Callable[[str], None]
 
 
@@ -54,7 +57,10 @@ def measure(
     stop: Callable[[], bool] = lambda: False,
 ) -> Measured:
     """Run what there is to run of the repro `text`, which stands at `output`, its header included. Experiments that
-    have not begun after so many `seconds`, or when `stop` says so, are left out."""
+    have not begun after so many `seconds`, or when `stop` says so, are left out.
+
+    Raises OSError where the disk filled up meanwhile: what a compiler says that cannot write its files is no evidence.
+    """
     setup, tool = plan.pool.setup, disassembly.find(plan.pool.setup.python, plan.pool.setup.environment)
     script = replace(plan.pool.script, path=output, name="")
     pool = plan.pool.serving(script, seconds=plan.pool.seconds)
@@ -74,6 +80,8 @@ def measure(
         nearest = trials.nearest
         again = _once_more(nearest, plan, pool, script) if nearest else None
         seen = looking.result()
+    if _full(seen, trials):
+        raise OSError(errno.ENOSPC, f"{_FULL} (compiled kernels go there, too)", setup.scratch)
     code = coding.of_run(seen.run, seen.kernel, tool, seen.launch.hash if seen.launch else "")
     build = coding.build_log(seen.run, python=setup.python, environment=setup.environment)
     passing = None
@@ -82,6 +90,14 @@ def measure(
     crashed = seen.fault is not None and seen.fault.phase == "compile"
     reproducers = _reproducers(text, pool) if crashed else {}
     return Measured(text, seen, code, trials, build, passing, reproducers)
+
+
+def _full(seen: Evidence, trials: Trials) -> bool:
+    """Whether a run met a full disk."""
+    run = seen.run
+    said = [run.stderr, run.failure.text if run.failure else ""] if run else []
+    said += [trials.left_out, *(one.why for one in (trials.control, *trials.experiments))]
+    return any(_FULL in text for text in said)
 
 
 def _trials(

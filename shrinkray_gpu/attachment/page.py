@@ -64,6 +64,7 @@ def text(dossier: Dossier, scrub: Scrubber, *, files: Mapping[str, bytes]) -> st
         picture=_picture(dossier, start),
         taken=by_pass(dossier.course, start),
         passing=highlighting.lines(dossier.passing.diff, "diff") if dossier.passing else [],
+        patches={name: highlighting.lines(diff, "diff") for name, diff in (dossier.told.get("patches") or {}).items()},
     )
     return scrub.text(made).replace(_DOWNLOADS, _downloads(files))
 

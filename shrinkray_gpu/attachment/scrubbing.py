@@ -15,11 +15,14 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 SHORTEST = 3
 """Names of fewer letters are parts of words, and tell nobody."""
 _COMMON = frozenset({"root", "user", "ubuntu", "admin", "localhost", "runner", "home", "python", "kernel", "main"})
 """Names that tell nobody either, and stand in texts for other things."""
+SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|AUTH", re.IGNORECASE)
+"""Names of environment variables whose value is told to nobody."""
 _SITE = re.compile(r"(?:/[\w.+@-]+)+/(?:site|dist)-packages(?=/|\b)")
 _HOME = re.compile(r"/(?:home|Users)/[\w.@-]+")
 
@@ -50,9 +53,14 @@ class Scrubber:
         return data
 
 
-def scrubber(folders: Iterable[Path | str], *, python: str = sys.executable) -> Scrubber:
+def scrubber(
+    folders: Iterable[Path | str],
+    *,
+    python: str = sys.executable,
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> Scrubber:
     """For this machine and user; `folders` are those of the program, which shrink to nothing: a file beside it is known
-    by its name."""
+    by its name. Of the variables that the user set for it, secrets become their names."""
     found: dict[str, str] = {}
     for folder in folders:
         for place in {os.path.abspath(folder), os.path.realpath(folder)}:
@@ -61,6 +69,7 @@ def scrubber(folders: Iterable[Path | str], *, python: str = sys.executable) -> 
     found = {**others, **found}
     plain = {place: shown for place, shown in found.items() if place.count("/") >= 1 and len(place) > 1}
     names = {_user(): "<user>", socket.gethostname(): "<host>"}
+    names |= {value: f"<{name}>" for name, value in environment.items() if SECRET.search(name)}
     told = {name: shown for name, shown in names.items() if len(name) >= SHORTEST and name.lower() not in _COMMON}
     return Scrubber(dict(sorted(plain.items(), key=lambda each: -len(each[0]))), told)
 

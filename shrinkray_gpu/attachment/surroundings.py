@@ -10,14 +10,13 @@ import subprocess
 from collections.abc import Mapping
 from typing import Any
 
-from shrinkray_gpu.attachment.scrubbing import Scrubber
+from shrinkray_gpu.attachment.scrubbing import SECRET, Scrubber
 from shrinkray_gpu.runner import toolkit
 
 _READ = re.compile(
     r"^(TRITON_|CUDA_|NVIDIA_TF32_OVERRIDE$|PYTORCH_|TORCH|HELION_|MLIR_|LLVM_|PTXAS|NCCL_|LD_LIBRARY_PATH$|PYTHONHASHSEED$"
     r"|DISABLE_(PTXAS|LLVM|MMA|FAST)|USE_IR_LOC$|LLVM_IR_ENABLE_DUMP$|ALLOW_LHS_TMEM)"
 )
-_SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|AUTH", re.IGNORECASE)
 _OURS = frozenset({"TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "PYTORCH_NVML_BASED_CUDA_CHECK"})
 _CUDA = """
 import importlib.util, re, os
@@ -42,7 +41,7 @@ def surroundings(
     variables = {
         name: scrub.text(value)
         for name, value in sorted(every.items())
-        if _READ.match(name) and not _SECRET.search(name) and name not in _OURS
+        if _READ.match(name) and not SECRET.search(name) and name not in _OURS
     }
     found: dict[str, Any] = {**versions}
     if cuda := _said([python, "-c", _CUDA], every):

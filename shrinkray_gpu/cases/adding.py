@@ -20,6 +20,7 @@ import tomlkit
 from tomlkit.items import String
 
 from shrinkray_gpu import resulting
+from shrinkray_gpu.attachment.scrubbing import SECRET
 from shrinkray_gpu.cases.case import FILE, Case, load
 from shrinkray_gpu.cases.expectation import Status
 from shrinkray_gpu.errors import NotReproduced, UsageError
@@ -76,22 +77,37 @@ def add(
             raise UsageError(f"cannot create {corpus}: {error.strerror}. Name another corpus with --to") from error
     with tempfile.TemporaryDirectory(dir=corpus, prefix=f".{name}-") as aside:
         made = Path(aside, name)
-        made.mkdir()
-        if not told.get("command"):
-            shutil.copyfile(original, made / "failing.py")
-            _take(_own(original, say), made)
-        shutil.copyfile(repro, made / f"repro_{name}.py")
-        _take(_own(repro, say), made)
-        values = _values(repro)
-        _take(values, made)
-        text = document(told, title=title, klass=klass, mechanism=mechanism, upstream=upstream, artifacts=values)
-        (made / FILE).write_text(text, encoding="utf-8")
-        case = load(made)
+        case = lay_out(made, told, title=title, klass=klass, mechanism=mechanism, upstream=upstream, say=say)
         interpreter = python or told.get("python") or sys.executable
         outcome = replay([case], python=interpreter, arch=told.get("arch"), say=say)[0]
         if outcome.status not in (Status.FAULTS, Status.FLAKY):
             raise NotReproduced(f"nothing was added: {repro} does not show its fault now. {outcome}: {outcome.why}")
         made.rename(place)
+    return load(place)
+
+
+def lay_out(
+    place: Path,
+    told: Mapping[str, Any],
+    *,
+    title: str = "",
+    klass: str = "",
+    mechanism: str = "",
+    upstream: tuple[str, ...] = (),
+    say: Say = lambda text: None,
+) -> Case:
+    """Make the folder of a case, which is called as `place` is. Raises UsageError."""
+    original, repro = Path(told["original"]), Path(told["output"])
+    place.mkdir()
+    if not told.get("command") and original.is_file():
+        shutil.copyfile(original, place / "failing.py")
+        _take(_own(original, say), place)
+    shutil.copyfile(repro, place / f"repro_{place.name}.py")
+    _take(_own(repro, say), place)
+    values = _values(repro)
+    _take(values, place)
+    text = document(told, title=title, klass=klass, mechanism=mechanism, upstream=upstream, artifacts=values)
+    (place / FILE).write_text(text, encoding="utf-8")
     return load(place)
 
 
@@ -114,9 +130,11 @@ def document(
     data["oracle"] = list(told["oracle"])
     if upstream:
         data["upstream"] = tomlkit.item(list(upstream)).multiline(len(upstream) > 1)
+    # A corpus is published: whoever replays the case has secrets of his own in the environment.
+    environment = {name: value for name, value in told.get("environment", {}).items() if not SECRET.search(name)}
     for key in ("reject", "argv", "environment", "timeout"):
-        if told.get(key):
-            data[key] = told[key]
+        if value := environment if key == "environment" else told.get(key):
+            data[key] = value
     if told.get("rates"):
         data["runs"] = _runs(told)
     if told.get("mode") == "cold":

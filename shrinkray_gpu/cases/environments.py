@@ -22,10 +22,15 @@ from packaging.version import InvalidVersion, Version
 from shrinkray_gpu.errors import UsageError
 
 Say = Callable[[str], None]
-_ABOUT = (
-    "import json, os, sys; print(json.dumps([sys.version_info[:2], "
-    "[p for p in sys.path if os.path.basename(p) in ('site-packages', 'dist-packages')]]))"
-)
+_ABOUT = """
+import importlib.metadata, json, os, sys
+packages = [p for p in sys.path if os.path.basename(p) in ('site-packages', 'dist-packages')]
+try:
+    triton = importlib.metadata.version('triton')
+except importlib.metadata.PackageNotFoundError:
+    triton = ''
+print(json.dumps([sys.version_info[:2], packages, triton]))
+"""
 
 
 def home() -> Path:
@@ -36,12 +41,15 @@ def home() -> Path:
 
 
 def with_triton(version: str, *, python: str, say: Say = lambda text: None) -> str:
-    """The path of an interpreter like `python`, with this Triton. Installs it where it is not there yet.
+    """The path of an interpreter like `python`, with this Triton: `python` itself if it has that one, else one beside
+    it, into which it is installed where that was not done before.
 
     Raises UsageError where there is no such Triton for this Python, or nothing can be installed.
     """
     (version,) = in_order([version])
-    (major, minor), packages = _about(python)
+    (major, minor), packages, own_triton = _about(python)
+    if own_triton == version:
+        return python
     # Another interpreter has another torch, though the Triton be the same.
     like = hashlib.sha256("\n".join(packages).encode()).hexdigest()[:8]
     folder = home() / f"triton-{version}-python{major}.{minor}-{like}"
@@ -97,12 +105,12 @@ def _make(folder: Path, own: Path, version: str, python: str, packages: list[str
     (folder / "whole").touch()
 
 
-def _about(python: str) -> tuple[tuple[int, int], list[str]]:
-    """Version and package folders of an interpreter."""
+def _about(python: str) -> tuple[tuple[int, int], list[str], str]:
+    """Version and package folders of an interpreter, and its Triton, if it has one."""
     said = _run([python, "-c", _ABOUT], f"cannot run the interpreter {python}")
     try:
-        version, packages = json.loads(said)
-        return (version[0], version[1]), list(dict.fromkeys(packages))
+        version, packages, triton = json.loads(said)
+        return (version[0], version[1]), list(dict.fromkeys(packages)), triton
     except (ValueError, TypeError, IndexError) as error:
         raise UsageError(f"{python} is not a Python interpreter: it answered {said.strip()[:80]!r}") from error
 

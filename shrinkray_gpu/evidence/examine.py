@@ -36,6 +36,7 @@ _STATIC_PLACE = re.compile(r", at (.+?):(\d+):(\d+)$")
 _TMA = {"load": "UTMALDG", "store": "UTMASTG"}
 _DECLARED = re.compile(r"^.*\.extern \.shared\b.*$|^@global_smem = .*$", re.MULTILINE)
 _DIAGNOSED = re.compile(r"^(\S+?\.py):(\d+):(\d+): (?:error|remark|note)", re.MULTILINE)
+_FRAME = re.compile(r'^  File "([^"]+)", line (\d+), in ', re.MULTILINE)
 _FRONT_END = re.compile(r"\bat (\d+):(\d+):[ \t]*\n(?:def (\w+))?")
 """Counted from the `def` of the function that is being compiled, a helper or the kernel."""
 
@@ -166,15 +167,27 @@ def _begun(subject: Subject, asked: frozenset[str], threads: ThreadPoolExecutor)
     return begun
 
 
-def fingerprint(text: str, script: Script, setup: Setup, *, seconds: float) -> Fault | None:
+def fingerprint(text: str, script: Script, setup: Setup, *, seconds: float, run: Run | None = None) -> Fault | None:
     """The fault as the instruments of a checkpoint see it: a cold run, and on a GPU a core dump, or the sanitizer where
-    nobody can read one. None if the program shows no fault."""
+    nobody can read one. None if the program shows no fault.
+
+    `run`: one that showed it. Then a core dump needs no other: of a program that takes a minute, that is a minute."""
     quick = instruments.QUICK
     if setup.arch is None:
         quick = quick - {STATIC}
         if coredump.find(setup.python, setup.environment) is None:
             quick = (quick - {DUMP}) | {"memcheck"}
+        elif run is not None:
+            return _by_dump(text, script, setup, run, seconds=seconds)
     return examine(text, script, setup, seconds=seconds, ask=quick, told_versions=False).fault
+
+
+def _by_dump(text: str, script: Script, setup: Setup, run: Run, *, seconds: float) -> Fault | None:
+    """What a core dump adds to a run that was made before; None if none was written, or it tells nothing."""
+    with tempfile.TemporaryDirectory(dir=setup.scratch, ignore_cleanup_errors=True) as folder:
+        subject = Subject(text, script, setup, seconds, Path(folder))
+        dump, _ = instruments.dumped(subject)
+        return assembled(subject, run, dump=dump, code=False).fault if dump is not None else None
 
 
 def assembled(
@@ -190,7 +203,7 @@ def assembled(
     """What a cold run, a virtual one, a core dump and a sanitizer's records say together. Notes in `said` what the
     kernel's code had to say."""
     name, fault = subject.script.path.name, Fault.of(run)
-    seen = Evidence(str(subject.script.path), fault, speech.ending(run), run=run)
+    seen = Evidence(subject.script.name or str(subject.script.path), fault, speech.ending(run), run=run)
     findings = tuple(Finding(*one) for one in sanitizer.collapsed(records))
     seen = replace(seen, findings=findings, dump=dump.text if dump else "")
     if fault is not None and fault.phase == "compile":
@@ -215,12 +228,12 @@ def assembled(
         alike = len(same)
         if same:
             sight, text = replace(sight, offset=same[0].offset), same[0].text
-    place = _place(subject, sight, name)
+    place = _place(subject, replace(sight, file=_whole(sight.file, compile)), name)
     seen = replace(
         seen,
         kernel=kernel,
         launch=launch,
-        parameters=source.parameters(subject.text, kernel),
+        parameters=source.parameters(_text_at(subject, place), kernel),
         options=_options(compile),
         place=place,
         instruction=text,
@@ -242,7 +255,6 @@ def _filled(
     does = disassembly.meaning(seen.instruction)
     access = (record.access if record else "") or does.access
     place = seen.place
-    ours = place is not None and place.line and Path(place.file).name == subject.script.path.name
     return replace(
         fault,
         kernel=seen.kernel if certain else fault.kernel,
@@ -251,7 +263,7 @@ def _filled(
         space=(record.space if record else "") or does.space,
         size=(record.size if record else 0) or does.size,
         access=access,
-        construct=source.construct(subject.text, place.line, access) if place is not None and ours else "",
+        construct=source.construct(_text_at(subject, place), place.line, access) if place and place.line else "",
     )
 
 
@@ -363,15 +375,28 @@ def _place(subject: Subject, sight: _Sight, name: str) -> Place | None:
     """The source line. A candidate's text is run as a copy elsewhere, so files are known by their names."""
     if not sight.line:
         return None
-    if Path(sight.file).name == name:
-        text, file = source.line_of(subject.text, sight.line), str(subject.script.path)
-    else:
-        text, file = "", sight.file
-        try:
-            text = source.line_of(Path(file).read_text(encoding="utf-8"), sight.line)
-        except (OSError, UnicodeDecodeError):
-            pass
-    return Place(file, sight.line, text, sight.column)
+    file = str(subject.script.path) if Path(sight.file).name == name else sight.file
+    place = Place(file, sight.line, column=sight.column)
+    return replace(place, text=source.line_of(_text_at(subject, place), sight.line))
+
+
+def _whole(file: str, compile: Compile | None) -> str:
+    """The path of a file of which only the name is told, as the kernel's IR has it."""
+    if not file or "/" in file or compile is None:
+        return file
+    found = re.search(rf'"(/[^"]*/{re.escape(file)})"', compile.ir.get("ttgir", ""))
+    return found.group(1) if found else file
+
+
+def _text_at(subject: Subject, place: Place | None) -> str:
+    """The text of the file that the place is in: the program's own, or that of a module of its. Empty if that cannot be
+    read."""
+    if place is None or place.file == str(subject.script.path):
+        return subject.text
+    try:
+        return Path(place.file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def _memory(compile: Compile | None, broken: Launch | None, record: Record | None) -> Iterable[str]:
@@ -416,9 +441,7 @@ def _of_compilation(seen: Evidence, subject: Subject, run: Run, fault: Fault) ->
         place = _place(
             subject, _Sight(compile.kernel, file=subject.script.path.name, line=line), subject.script.path.name
         )
-    construct = ""
-    if place is not None and Path(place.file).name == subject.script.path.name:
-        construct = source.construct(subject.text, place.line)
+    construct = source.construct(_text_at(subject, place), place.line) if place is not None else ""
     return replace(
         seen,
         fault=replace(fault, construct=construct),
@@ -450,11 +473,24 @@ def _causes(run: Run) -> list[str]:
 
 
 def _host_line(subject: Subject, run: Run) -> Place | None:
-    """The script's own last line in the traceback."""
-    line = run.failure.line if run.failure is not None else None
+    """The script's own last line in the traceback; of a command, whose script is a driver of ours, that of the last
+    file in its folder."""
+    if run.failure is None:
+        return None
+    file, line = str(subject.script.path), run.failure.line
+    if subject.script.name:
+        frames = [(file, int(at)) for file, at in _FRAME.findall(run.failure.traceback) if _is_own(subject, file)]
+        file, line = frames[-1] if frames else (file, None)
     if not line:
         return None
-    return Place(str(subject.script.path), line, source.line_of(subject.text, line))
+    place = Place(file, line)
+    return replace(place, text=source.line_of(_text_at(subject, place), line))
+
+
+def _is_own(subject: Subject, file: str) -> bool:
+    """Whether a file lies in the command's folder, and is not software installed there."""
+    path, script = Path(file), subject.script
+    return path != script.path and path.is_relative_to(script.cwd) and "site-packages" not in path.parts
 
 
 def _why_not(name: str, fault: Fault | None, asked: frozenset[str]) -> str:

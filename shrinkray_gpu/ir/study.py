@@ -116,6 +116,28 @@ def study(
     return Study(versions, counts, tuple(judged(found, counts)))
 
 
+def check_counted(studies: Sequence[Study]) -> None:
+    """Raises UsageError where the fault is the command's: a test that has nothing to count in, whatever the Triton.
+
+    A kernel that this Triton does not compile, or a call that it lacks, is an answer of one Triton, as long as there is
+    a kernel in another test, or with another Triton.
+    """
+    for answers in zip(*(one.answers for one in studies), strict=True):
+        runs = [answer.run for answer in answers if answer.run is not None]
+        if not any(run.compiles or _ended(run) for run in runs):
+            test = answers[0].test
+            raise UsageError(
+                f"{test.name} ({test.program.path.name}) ends well and compiles no kernel, so nothing is there to "
+                "count in: name a program that launches one, or the arguments (after --) with which it does"
+            )
+    every = [answer for one in studies for answer in one.answers]
+    compiles = [compile for answer in every if answer.run is not None for compile in answer.run.compiles]
+    if any(answer.rows for answer in every) or (compiles and all(one.failure is not None for one in compiles)):
+        return
+    test = every[0].test
+    raise UsageError(f"there is nothing to count in: of {test.name} ({test.program.path.name}), {every[0].why}")
+
+
 def counted(test: Trial, run: Run, counts: Sequence[Count], kernels: Sequence[str] = ()) -> Answer:
     """What one run says by itself."""
     rows, seen = [], set()
@@ -127,7 +149,7 @@ def counted(test: Trial, run: Run, counts: Sequence[Count], kernels: Sequence[st
             rows.append(Row(one.kernel, tuple(found), one))
     result = _seen(totals(rows)) if rows else Result.UNCOUNTED
     why = _interrupted(run, kernels) if not rows else ""
-    if rows and result is not Result.PRESENT and (ended := run.trouble or Fault.of(run)):
+    if rows and result is not Result.PRESENT and (ended := _ended(run)):
         # What it would have compiled after that, nobody knows: this zero is none.
         result, why = Result.UNCOUNTED, f"it ended early, in {ended}"
     return Answer(test, tuple(rows), result, why, run=run)
@@ -135,10 +157,15 @@ def counted(test: Trial, run: Run, counts: Sequence[Count], kernels: Sequence[st
 
 def _interrupted(run: Run, kernels: Sequence[str]) -> str:
     """Why there is nothing to count in."""
-    if ended := run.trouble or Fault.of(run):
-        return str(ended)
+    if ended := _ended(run):
+        return ended
     names = ", ".join(dict.fromkeys(one.kernel for one in run.compiles))
     return f"no kernel is called {' or '.join(kernels)}, but {names}" if names else "it compiles no kernel"
+
+
+def _ended(run: Run) -> str:
+    """In what the run ended early; empty if it came to its end."""
+    return str(run.trouble or Fault.of(run) or "")
 
 
 def totals(rows: Sequence[Row]) -> tuple[int | None, ...]:

@@ -13,9 +13,10 @@ from itertools import zip_longest
 from shrinkray_gpu.lift.emit import lift, lifts, obstacle
 from shrinkray_gpu.lift.history import histories
 from shrinkray_gpu.lift.refusals import beyond
+from shrinkray_gpu.runner.inside.blackbox import SUSPECTS
 from shrinkray_gpu.runner.run import Run
 
-__all__ = ["Offer", "candidates", "histories", "lift", "lifts", "obstacles", "offers"]
+__all__ = ["Offer", "candidates", "histories", "lift", "lifts", "obstacles", "offers", "suspected"]
 
 
 @dataclass(frozen=True)
@@ -26,13 +27,19 @@ class Offer:
     kernel: str
     launch: int | None = None
     """Which launch of the run it is, from 0, if any kernel got that far."""
+    graph: bool = False
+    """Whether it was recorded in a CUDA graph; in the script it is a plain launch."""
 
 
-def offers(run: Run) -> tuple[Offer, ...]:
+def offers(run: Run, kernel: str = "") -> tuple[Offer, ...]:
     """Scripts that may show the fault of a captured run. Where nobody knows which launch it was, each of the suspects
-    comes in its simplest form before any of them comes in another."""
+    comes in its simplest form before any of them comes in another.
+
+    `kernel`: what is known to fault. Its launches come first, however long before the last one they were."""
     found: dict[str, Offer] = {}
-    every = [[Offer(text, str(x["kernel"]), _launched(x)) for text in lifts(x)] for x in _launches(run)]
+    named = [x for x in _launches(run) if kernel and x["kernel"] == kernel]
+    suspects = named[:SUSPECTS] or _suspects(run)
+    every = [[Offer(text, str(x["kernel"]), _launched(x), bool(x.get("graph"))) for text in lifts(x)] for x in suspects]
     for row in zip_longest(*every):
         for offer in row:
             if offer is not None:
@@ -47,13 +54,22 @@ def candidates(run: Run) -> tuple[str, ...]:
 
 def obstacles(run: Run) -> tuple[str, ...]:
     """Why launches could not be lifted, for the user."""
-    found = [f"{x['kernel']}: {why}" for x in _launches(run) if (why := obstacle(x))]
+    found = [f"{x['kernel']}: {why}" for x in _suspects(run) if (why := obstacle(x))]
     return tuple(dict.fromkeys([*found, *filter(None, [beyond(run)])]))
 
 
 def _launched(launch: dict[str, object]) -> int | None:
     number = launch.get("launch")
     return number if isinstance(number, int) else None
+
+
+def suspected(run: Run) -> frozenset[str]:
+    """The kernels whose launches may be the one that faults."""
+    return frozenset(str(x["kernel"]) for x in _launches(run))
+
+
+def _suspects(run: Run) -> list[dict[str, object]]:
+    return _launches(run)[:SUSPECTS]
 
 
 def _launches(run: Run) -> list[dict[str, object]]:

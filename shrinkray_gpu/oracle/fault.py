@@ -119,7 +119,7 @@ class Fault:
                 return f"it does not say {speech.clipped(mine)!r}"
             return f"{_WORDS.get(field, field)} is {speech.clipped(theirs)!r} instead of {speech.clipped(mine)!r}"
         if self.code == other.code == MISALIGNED and self.size and other.size and self.size != other.size:
-            return f"the access is {other.size} bytes wide instead of {self.size}"
+            return f"the access is {other.size} {'byte' if other.size == 1 else 'bytes'} wide instead of {self.size}"
         mine, theirs = self.child, other.child
         # Which of several children speak before the end is a matter of luck: one that both have is enough.
         if (mine or theirs) and not set(mine.splitlines()) & set(theirs.splitlines()):

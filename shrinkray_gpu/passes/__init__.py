@@ -14,6 +14,7 @@ from types import ModuleType
 from shrinkray_gpu.passes import (
     accesses,
     arguments,
+    assembly,
     assignments,
     branches,
     configs,
@@ -22,6 +23,7 @@ from shrinkray_gpu.passes import (
     decorations,
     definitions,
     expressions,
+    fillings,
     guards,
     inlining,
     launches,
@@ -30,6 +32,8 @@ from shrinkray_gpu.passes import (
     names,
     numbers,
     observed,
+    operands,
+    outlets,
     repeats,
     sinking,
     standins,
@@ -66,7 +70,7 @@ class Pass:
     grows: bool = False
     """Its edits may grow the program for a moment: they are kept only if it is smaller in the end."""
     needs_values: bool = False
-    """It wants the values that the host's expressions took in a run."""
+    """It wants what a watched run saw: values of the host's expressions, types of those in kernels."""
     stage: int = COARSE
     """It joins in when those of the stages before find little more."""
 
@@ -88,8 +92,8 @@ class Pass:
 
 
 PASSES: tuple[Pass, ...] = (
+    Pass(unreachable),  # most of a long script, in one try: all others are dear on a long one
     Pass(configs),  # a table of twelve configurations compiles twelve kernels a try
-    Pass(unreachable),  # most of a long script, in one try
     Pass(cuda_conditionals),  # of CUDA C++ in string literals: `#if` resolved, so that what follows can read it
     Pass(cuda_unreachable),  # what no launch needs
     Pass(repeats),  # warm-ups and timing loops run the fault ten times over
@@ -117,8 +121,12 @@ PASSES: tuple[Pass, ...] = (
     Pass(accesses, stage=FINE),  # pointer, value and mask of an access go together
     Pass(sinking, stage=FINE),  # what is only carried out of a loop
     Pass(cuda_numbers, stage=FINE),  # tiles in the source and in the script, together
+    Pass(assembly, stage=FINE),  # an input of inline assembly, its constraint and its number in the text
     Pass(cuda_layout, stage=LAST),  # free: the code is the same
     Pass(standins, stage=LAST),  # one tile for two: what no part of an expression can replace
+    Pass(operands, needs_values=True, stage=LAST),  # an operand twice, where both are of one type
+    Pass(fillings, needs_values=True, stage=LAST),  # a constant of its type for a value, and all behind it gone
+    Pass(outlets, stage=LAST),  # a print keeps a value alive without any memory
     Pass(numbers, stage=LAST),  # what stands in a small program may be small
     Pass(masks, stage=LAST),  # what lets less through is shorter
     Pass(guards, stage=LAST),  # a repro without its masks proves less, and the size order says so

@@ -9,6 +9,7 @@ methods count as calls; `*args` stays.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 
 import libcst as cst
 
@@ -18,6 +19,8 @@ from shrinkray_gpu.passes.scoping import Binding, bindings, readers
 from shrinkray_gpu.passes.tree import ancestors, dotted, source, statements, weight, within
 from shrinkray_gpu.reduction.edit import Change, Edit, Insert, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
+
+_FILLED_BY_SHAPE = frozenset({"zeros", "ones", "rand", "randn", "empty"})
 
 
 def find(program: Program) -> Iterator[Edit]:
@@ -35,6 +38,8 @@ def find(program: Program) -> Iterator[Edit]:
             if not any(map(open_ended, unseen)):
                 yield from _edits(program, function, param, variable_of[param], given, losses, stands_for)
         yield from _same(program, function, arguments, variable_of, stands_for)
+        if function.is_kernel:
+            yield from _roomier(program, function, arguments, variable_of, stands_for)
 
 
 def _arguments(function: Function) -> list[Mapping[cst.Param, cst.Arg]] | None:
@@ -102,14 +107,61 @@ def _same(
             yield Edit(what, (*gone, *put), 1, weight(program, param, *given))
 
 
+def _roomier(
+    program: Program,
+    function: Function,
+    arguments: Sequence[Mapping[cst.Param, cst.Arg]],
+    variable_of: Mapping[cst.Param, Binding],
+    stands_for: Mapping[cst.Name, Binding],
+) -> Iterator[Edit]:
+    """One pointer instead of two of a kernel, where the tensor behind it has as many elements at each launch: it may be
+    of another type, but no access leaves it for that."""
+    rooms = {}
+    for param in all_parameters(function.node):
+        given = [call[param] for call in arguments if param in call]
+        if given and len(given) == len(function.calls) and len(variable_of[param].names) == 1:
+            room = [_elements(program, arg.value, stands_for) for arg in given]
+            if None not in room:
+                rooms[param] = [each or 0 for each in room], given
+    for param, (needed, given) in rooms.items():
+        fits = [
+            other for other, (room, _) in rooms.items() if other is not param and all(map(int.__ge__, room, needed))
+        ]
+        if fits:
+            gone = (Remove(param), *map(Remove, given))
+            put = tuple(Replace(read, (fits[0].name.value,)) for read in variable_of[param].reads)
+            what = f"{fits[0].name.value} serves for parameter {param.name.value} of {function.node.name.value}"
+            yield Edit(what, (*gone, *put), 1, weight(program, param, *given))
+
+
+def _elements(program: Program, value: cst.BaseExpression, stands_for: Mapping[cst.Name, Binding]) -> int | None:
+    """The elements of a tensor that torch makes here, of a shape written out."""
+    call = _maker(program, value, stands_for)
+    if not isinstance(call, cst.Call) or dotted(call.func).rpartition(".")[2] not in _FILLED_BY_SHAPE:
+        return None
+    shape: list[cst.BaseExpression] = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
+    if shape and isinstance(shape[0], (cst.Tuple, cst.List)):
+        shape = [element.value for element in shape[0].elements]
+    if not shape or not all(isinstance(extent, cst.Integer) for extent in shape):
+        return None
+    return prod(extent.evaluated_value for extent in shape if isinstance(extent, cst.Integer))
+
+
 def _made(program: Program, value: cst.BaseExpression, stands_for: Mapping[cst.Name, Binding]) -> str:
     """An argument's text; for a variable that holds a new tensor, the text that makes it."""
+    return "".join(source(program, _maker(program, value, stands_for)).split())
+
+
+def _maker(
+    program: Program, value: cst.BaseExpression, stands_for: Mapping[cst.Name, Binding]
+) -> cst.BaseExpression:
+    """The call of torch that makes the tensor which an argument is, or the argument itself."""
     if isinstance(value, cst.Name) and (variable := stands_for.get(value)) is not None and len(variable.names) == 1:
         maker = program.parents.get(program.parents.get(variable.names[0], variable.names[0]))
         if isinstance(maker, cst.Assign) and len(maker.targets) == 1 and isinstance(maker.value, cst.Call):
             if dotted(maker.value.func).partition(".")[0] == "torch":
-                value = maker.value
-    return "".join(source(program, value).split())
+                return maker.value
+    return value
 
 
 def _gradients(program: Program, function: Function, param: cst.Param) -> list[Change]:

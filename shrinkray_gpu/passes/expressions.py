@@ -15,7 +15,7 @@ from shrinkray_gpu.passes.kernels import in_kernel
 from shrinkray_gpu.passes.literals import code, is_scalar, last_name
 from shrinkray_gpu.passes.loops import is_step
 from shrinkray_gpu.passes.scoping import bindings
-from shrinkray_gpu.passes.tree import ancestors, docstring, dotted, every, source, weight, within
+from shrinkray_gpu.passes.tree import ancestors, docstring, dotted, every, function, source, weight, within
 from shrinkray_gpu.reduction.edit import Edit, Remove, Replace, Template
 from shrinkray_gpu.reduction.program import Program
 
@@ -26,6 +26,7 @@ MOST = 6
 """Alternatives for one expression."""
 LAST = 30
 """Single names and strings come after all that is larger: they only make a program shorter by characters."""
+_AT_OFFSETS = ("load", "store", "gather", "scatter", "atomic", "async_copy", "prefetch", "advance")
 _WHOLE = (cst.Arg, cst.Assign, cst.AnnAssign, cst.Return, cst.Element, cst.Index, cst.DictElement)
 """Where a lone name may become 0; as an operand it goes with its operator."""
 
@@ -68,13 +69,16 @@ def _constants(program: Program, node: cst.BaseExpression) -> list[Template]:
         node, cst.SimpleString
     ):
         return []
+    if isinstance(parent, cst.Arg) and (parent.star or _says_where(program, parent)):
+        return []
     if isinstance(node, (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)):
-        device = isinstance(parent, cst.Arg) and parent.keyword is not None and parent.keyword.value == "device"
-        return [] if device or code(node) in ('""', "''") else [('""',)]
+        return [] if code(node) in ('""', "''") else [('""',)]
     if isinstance(parent, (cst.If, cst.While, cst.IfExp, cst.Assert)) and getattr(parent, "test", None) is node:
         return [("True",), ("False",)]
     if isinstance(node, (cst.List, cst.Tuple)) and not node.elements:
         return []
+    if in_kernel(program, node) and (is_extent(program, node) or _is_settled(program, node)):
+        return [("1",)] if not isinstance(node, cst.Name) else []
     if isinstance(node, cst.Name):  # a name and 0 are one token each; 1 would count as larger
         return [("0",)] if len(node.value) > 1 and isinstance(parent, _WHOLE) else []
     if is_step(program, node) or (
@@ -132,11 +136,12 @@ def _parts(program: Program, node: cst.BaseExpression, modules: set[cst.Name]) -
 def _parts_of_call(program: Program, node: cst.Call, modules: set[cst.Name]) -> Iterator[Template]:
     """`x.float().sum(1)` to `x.float()`; `foo(a, b)` to `a`, `b`; `f(a)(b)` to `f(a)`."""
     if isinstance(node.func, cst.Attribute) and _first(node.func) not in modules:
-        yield (node.func.value,)
+        if node.func.attr.value != "cuda" and not any(_says_where(program, arg) for arg in node.args):
+            yield (node.func.value,)
     elif isinstance(node.func, cst.Call):
         yield (node.func,)
     for arg in node.args[:3]:
-        if not arg.star and not (arg.keyword is not None and is_scalar(arg.value)) and not _no_operand(program, arg):
+        if arg.star != "**" and not (arg.keyword is not None and is_scalar(arg.value)) and not _no_operand(program, arg):
             yield (arg.value,)
     if isinstance(node.func, cst.Lambda):
         yield (node.func.body,)
@@ -145,7 +150,7 @@ def _parts_of_call(program: Program, node: cst.Call, modules: set[cst.Name]) -> 
 def _no_operand(program: Program, arg: cst.Arg) -> bool:
     """A shape or a type says how to compute, and stands for no result: `tl.zeros([1, 4], tl.float32)`."""
     value = arg.value
-    if isinstance(value, cst.Lambda):
+    if isinstance(value, cst.Lambda) or _says_where(program, arg):
         return True
     if not in_kernel(program, arg):
         return False
@@ -154,10 +159,13 @@ def _no_operand(program: Program, arg: cst.Arg) -> bool:
 
 def _fewer_arguments(program: Program, call: cst.Call, level: int) -> Iterator[Edit]:
     """Calls of library functions, where most arguments may be left out: all at once, then each, the last first."""
-    if isinstance(call.func, cst.Subscript):
-        return  # a launch: arguments go together with the parameters of its kernel
+    if isinstance(call.func, cst.Subscript):  # a launch: arguments go together with the parameters of its kernel
+        for arg in call.args:
+            if arg.star:
+                yield Edit("launch without some arguments", (Remove(arg),), level=level, weight=weight(program, arg))
+        return
     optional = [arg for arg in call.args
-                if not (arg.keyword is not None and arg.keyword.value in GUARDS)]
+                if not (arg.keyword is not None and arg.keyword.value in GUARDS or _says_where(program, arg))]
     if in_kernel(program, call) and not last_name(call.func).endswith("range"):  # its first argument is its operand
         optional = [arg for arg in optional[1:] if arg.keyword is not None or arg is call.args[-1]]
     if len(optional) > 1:
@@ -229,6 +237,43 @@ def is_value(program: Program, node: cst.BaseExpression, modules: set[cst.Name])
             return True
         below = up
     return True
+
+
+def is_extent(program: Program, node: cst.CSTNode) -> bool:
+    """Whether this is an element of a shape or of strides in a kernel: not of the offsets of a load or a store."""
+    element = program.parents[node]
+    outer = program.parents.get(program.parents.get(element, element))
+    if not isinstance(element, cst.Element) or not isinstance(outer, cst.Arg) or not in_kernel(program, node):
+        return False
+    call = program.parents[outer]
+    called = last_name(call.func) if isinstance(call, cst.Call) else ""
+    named = outer.keyword.value if outer.keyword is not None else ""
+    return named != "offsets" and not called.startswith(_AT_OFFSETS)
+
+
+def _says_where(program: Program, arg: cst.Arg) -> bool:
+    """Whether an argument of the host names the device: a tensor stays where the original had it. For a compiler's
+    fault it would not matter, but a reader who runs the repro would stumble over a tensor in the wrong memory."""
+    if in_kernel(program, arg):
+        return False
+    if arg.keyword is not None:
+        return arg.keyword.value == "device"
+    call = program.parents[arg]
+    if not isinstance(call, cst.Call) or last_name(call.func) not in ("to", "device", "set_default_device"):
+        return False
+    value = arg.value
+    return isinstance(value, (cst.SimpleString, cst.FormattedString)) or "dev" in last_name(value).lower()
+
+
+def _is_settled(program: Program, node: cst.CSTNode) -> bool:
+    """Whether the value is made of nothing but the kernel's `tl.constexpr` parameters: a size, a count or a switch."""
+    names = within(program, node, cst.Name)
+    kernel = function(program, node)
+    if kernel is None or not names:
+        return False
+    settled = {param.name.value for param in within(program, kernel.params, cst.Param) if param.annotation is not None
+               and last_name(param.annotation.annotation) == "constexpr"}
+    return all(name.value in settled for name in names)
 
 
 def is_grid(program: Program, element: cst.CSTNode) -> bool:

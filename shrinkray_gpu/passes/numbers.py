@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from shrinkray_gpu.passes.expressions import is_grid
+from shrinkray_gpu.passes.expressions import is_extent, is_grid
 from shrinkray_gpu.passes.kernels import in_kernel
 from shrinkray_gpu.passes.literals import last_name
 from shrinkray_gpu.passes.loops import is_step
@@ -42,10 +42,9 @@ def find(program: Program) -> Iterator[Edit]:
                 yield _set([node], text, ALONE)
         elif isinstance(node, cst.Integer):
             for smaller in offers(node.evaluated_value, option=_option(program, node), floor=floor):
-                if smaller == 0 and (is_step(program, node) or node.evaluated_value == 1 and _counts(program, node)):
+                if smaller == 0 and (is_step(program, node) or _counts(program, node)):
                     continue
                 if _leads_near(program, node, smaller):
-                    continue
                     continue
                 yield _set([node], str(smaller), ALONE)
 
@@ -82,14 +81,17 @@ def _is_power(number: int) -> bool:
     return number > 0 and number & (number - 1) == 0
 
 
-def _counts(program: Program, one: cst.Integer) -> bool:
-    """Whether 0 in the place of this 1 would be a mistake of another kind: no program in the grid, the best none of a
-    tile (`tl.topk(x, 0)`). What comes out of it has the same words, and no sense."""
-    up = program.parents[one]
+def _counts(program: Program, number: cst.Integer) -> bool:
+    """Whether 0 in the place of this number would be a mistake of another kind: no program in the grid, the best none
+    of a tile (`tl.topk(x, 0)`), a descriptor of nothing. What comes out of it has the same words, and no sense."""
+    up = program.parents[number]
     if isinstance(up, cst.Arg):
         call = program.parents[up]
-        return up.keyword is None and in_kernel(program, one) and last_name(getattr(call, "func", call)) != "arange"
-    return any(isinstance(above, cst.SubscriptElement) and is_grid(program, above) for above in ancestors(program, one))
+        return up.keyword is None and in_kernel(program, number) and last_name(getattr(call, "func", call)) != "arange"
+    if is_extent(program, number):
+        return True
+    around = ancestors(program, number)
+    return any(isinstance(above, cst.SubscriptElement) and is_grid(program, above) for above in around)
 
 
 def _set(nodes: list[cst.CSTNode], text: str, level: int) -> Edit:
@@ -111,7 +113,7 @@ def _equal(program: Program, integers: list[cst.Integer], floor: int) -> Iterato
     for number, nodes in _by_value(integers).items():
         if len(nodes) > 1:
             for smaller in offers(number, floor=floor)[:MOST_JOINT]:
-                if smaller or not any(is_step(program, node) for node in nodes):
+                if smaller or not any(is_step(program, node) or _counts(program, node) for node in nodes):
                     yield _set(list(nodes), str(smaller), JOINT)
 
 

@@ -53,14 +53,14 @@ def instrument(program: Program, nodes: Sequence[cst.CSTNode]) -> Program:
 
 def find(program: Program, values: Mapping[cst.CSTNode, str] | Mapping[int, str]) -> Iterable[Edit]:
     """Expressions and variables whose one value is known, replaced by it; the biggest first. Values belong to nodes,
-    or to their numbers in `watchable(program)`, as a watched run tells them.
+    or to their numbers in `watchable(program)`, as a watched run tells them; higher numbers are expressions of kernels.
 
     A variable goes with its binding, a parameter with its arguments: a number in the place of a name alone makes the
     program no smaller.
     """
     nodes = watchable(program)
-    usable = {nodes[key] if isinstance(key, int) else key: text
-              for key, text in values.items() if _is_simple(program, text)}
+    usable = {nodes[key] if isinstance(key, int) else key: text for key, text in values.items()
+              if (not isinstance(key, int) or key < len(nodes)) and _is_simple(program, text)}
     known = bindings(program)
     yield from _variables(program, usable, known)
     yield from _parameters(program, usable, known)

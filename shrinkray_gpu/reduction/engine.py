@@ -32,6 +32,7 @@ from shrinkray_gpu.reduction.outcome import Reduction as Reduction
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.render import effective, render
 from shrinkray_gpu.reduction.search import Memory, Search, Subset
+from shrinkray_gpu.reduction.second import IN_TIME, SHARE, Aside, by_gain
 from shrinkray_gpu.reduction.spending import Spent, report
 
 WORTHWHILE = 0.95
@@ -74,6 +75,7 @@ def reduce_program(
     progress: Callable[[Event], None] = lambda event: None,
     insist: Callable[[bool], None] = lambda on: None,
     foresee: Callable[[Iterable[Program]], None] | None = None,
+    second: bool = False,
     seed: int = 0,
     width: int = 8,
     eager: float = 1.0,
@@ -97,37 +99,42 @@ def reduce_program(
     `watch` runs an instrumented program and gives the values seen; `lifts` makes scripts of the faulty launch;
     `insist` tells the judge that the last round has come (or is over), where a provisional "no" is asked again.
     `foresee` is told, before each call of `judge`, what will most likely be asked after it.
+    `second`: at the fixpoint, try once to do better from the start, see `second.py`. Not where the fault is flaky.
     `flaky`: a "no" is never final, unless it is a certain one. `deadline` is in terms of `clock`. Ctrl-C in the judge,
     `stop` and `deadline` end the search with the best so far.
     """
-    engine = _Engine(
-        program,
-        passes=[each for each in passes if each.name not in skip],
+    given: dict[str, Any] = dict(
         judge=judge,
-        journal=journal,
         watch=watch,
-        lifts=lifts,
         instrument=instrument,
-        confirm=confirm,
-        probe=probe or confirm,
-        checkpoint=checkpoint,
         guard=guard,
         guard_lag=guard_lag,
-        identify=identify,
-        identify_first=identify_first,
-        drifted=drifted,
         found=found,
-        progress=progress,
         insist=insist,
         foresee=foresee,
-        seed=seed,
         width=width,
         eager=eager,
         flaky=flaky,
         keep=keep,
+        clock=clock,
+    )
+    engine = _Engine(
+        program,
+        passes=[each for each in passes if each.name not in skip],
+        journal=journal,
+        lifts=lifts,
+        confirm=confirm,
+        probe=probe or confirm,
+        checkpoint=checkpoint,
+        identify=identify,
+        identify_first=identify_first,
+        drifted=drifted,
+        progress=progress,
+        seed=seed,
         stop=stop,
         deadline=deadline,
-        clock=clock,
+        again=partial(_Engine, **given) if second and not flaky else None,
+        **given,
     )
     return engine.reduce(layout)
 
@@ -143,16 +150,9 @@ class _Engine:
         judge: Judge,
         journal: Journal,
         watch: Watch | None,
-        lifts: Callable[[], Sequence[str]] | None,
         instrument: Callable[[Program], Program] | None,
-        confirm: Ask | None,
-        probe: Ask | None,
-        checkpoint: int,
         guard: Ask | None,
         guard_lag: int,
-        identify: Ask | None,
-        identify_first: int | None,
-        drifted: Callable[[Verdict], None],
         found: Tell,
         progress: Callable[[Event], None],
         insist: Callable[[bool], None],
@@ -165,15 +165,23 @@ class _Engine:
         stop: Callable[[], bool],
         deadline: float | None,
         clock: Callable[[], float],
+        lifts: Callable[[], Sequence[str]] | None = None,
+        confirm: Ask | None = None,
+        probe: Ask | None = None,
+        checkpoint: int = 1 << 30,
+        identify: Ask | None = None,
+        identify_first: int | None = None,
+        drifted: Callable[[Verdict], None] = lambda verdict: None,
+        again: Callable[..., _Engine] | None = None,
     ) -> None:
         self.original = program
-        self.current = self.best = program
+        self.current = self.best = self.begun = program
         self.passes, self.judge, self.journal = passes, judge, journal
         self.lifts = lifts
         self.watch, self.instrument = watch, instrument
         self.progress, self.insist, self.foresee, self.found = progress, insist, foresee, found
         self.width, self.eager, self.flaky, self.keep = width, eager, flaky, keep
-        self.stop, self.deadline, self.clock = stop, deadline, clock
+        self.stop, self.deadline, self.clock, self.again = stop, deadline, clock, again
         self.rng = random.Random(seed)
         self.memory = Memory()
         self.failed: set[Hashable] = set()  # marks of edits that failed in the same surroundings
@@ -214,7 +222,10 @@ class _Engine:
         try:
             self._begin()
             self._lift()
+            self.begun = self.current
             self._fixpoint()
+            if self.again is not None:
+                self._second(self.again)
             if layout is not None:
                 self._lay_out(layout)
             self.journal.end()
@@ -303,6 +314,40 @@ class _Engine:
             if self.checks.stand(self.considered):
                 return
             self._be_thorough(False)
+
+    def _second(self, again: Callable[..., _Engine]) -> None:
+        """Another course from the start (`second.py`). If its end is smaller, on from there."""
+        self.pass_name = "second course"
+        considered, begun = self.considered, self.clock()
+        self._tell("note", f"at {self.best.size.tokens} tokens no step leads on: once from the start in another order")
+        self._be_thorough(False)
+        other: _Engine = again(
+            self.begun,
+            passes=by_gain(self.passes, self.spent),
+            journal=Aside(self.journal),
+            progress=lambda event: self._tell("tried") if event.kind == "tried" else None,
+            seed=self.rng.randrange(1 << 30),
+            stop=lambda: self.stop() or other.considered >= SHARE * considered,
+            deadline=None if self.deadline is None else begun + IN_TIME * (self.deadline - begun),
+        )
+        other.memory, other.checks.guards.strict = self.memory, self.checks.guards.strict
+        other.checks.guards.refuted |= self.checks.guards.refuted
+        found = other.reduce(None)
+        self.insist(False)
+        self.tries += found.tries
+        self.considered += other.considered
+        self.free.update(found.free)
+        self.on_credit |= other.on_credit
+        bill = self.spent["second course"] = Spent(found.tries, sum(found.free.values()))
+        bill.seconds = self.clock() - begun
+        bill.finding = sum(each.finding for each in found.spent.values())
+        bill.judging = sum(each.judging for each in found.spent.values())
+        if found.ended == "interrupted":
+            raise KeyboardInterrupt
+        if found.program.size.tokens < self.best.size.tokens and found.program.size < self.best.size:
+            bill.accepted, bill.tokens = 1, self.best.size.tokens - found.program.size.tokens
+            self._accept(found.program)
+            self._fixpoint()
 
     def _others(self) -> int:
         """How often the course went back because a step showed another fault."""

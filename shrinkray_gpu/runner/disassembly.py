@@ -127,6 +127,13 @@ def meaning(text: str) -> Meaning:
     return Meaning()
 
 
+def holds(listing: str, name: str, size: int = 0) -> bool:
+    """Whether an instruction of this family is in the listing, of any tool; with `size`, one of so many bytes a thread
+    (a bulk copy, whose size no opcode tells, is of any)."""
+    code = (found.group(2) for found in map(_CODE.match, listing.splitlines()) if found)
+    return any(family(text) == name and (not size or meaning(text).size in (0, size)) for text in code)
+
+
 def at(instructions: Sequence[Instruction], offset: int) -> Instruction | None:
     """The instruction at this offset."""
     return next((one for one in instructions if one.offset == offset), None)

@@ -111,7 +111,6 @@ class Pool:
         self.retired: Counter[str] = Counter()
         """Why lanes came to their end."""
         self.arch: int | None = None
-        self.device_name = ""
         self.free_bytes = 0
         self._turn = 0
         self._workers = Stocks(WORKERS * len(self.devices))
@@ -170,7 +169,7 @@ class Pool:
                 stock.release()
                 continue
             if lane.device:
-                self.arch, self.device_name = lane.device["arch"], lane.device["name"]
+                self.arch = lane.device["arch"]
                 self.free_bytes = self.free_bytes or lane.device["free"]
             mode = "warm" if lane.used else self.mode
             run, over, peak = lane.run(request, mode=mode, seconds=seconds)

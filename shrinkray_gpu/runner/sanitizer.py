@@ -20,7 +20,6 @@ TOOLS = ("memcheck", "initcheck", "racecheck", "synccheck")
 FOUND = 86
 """Its exit status when it has found something."""
 MARK = "========="
-SPACES = ("global", "shared", "local")
 
 
 @dataclass(frozen=True)

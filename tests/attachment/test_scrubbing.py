@@ -30,6 +30,13 @@ def test_in_a_cubin_nothing_moves() -> None:
     assert b"ada" not in scrubbed and b"/repro.py\0" in scrubbed and b"site-packages" not in scrubbed
 
 
+def test_secrets_that_the_user_set_for_the_program_are_told_to_nobody(tmp_path: Path) -> None:
+    made = scrubber([tmp_path], environment={"HF_TOKEN": "hf_Xy12", "SIZE": "4096", "API_KEY": ""})
+    said = "shrink repro.py --check --env HF_TOKEN=hf_Xy12 --env SIZE=4096"
+    assert made.text(said) == "shrink repro.py --check --env HF_TOKEN=<HF_TOKEN> --env SIZE=4096"
+    assert made.data(b"key hf_Xy12\0") == b"key _______\0"
+
+
 def test_a_common_user_name_is_left_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(scrubbing, "_user", lambda: "root")
     made = scrubber([tmp_path])

@@ -122,6 +122,11 @@ def test_how_it_was_run_is_kept(tmp_path: Path) -> None:
     assert (case.timeout, case.cold) == (7.5, True)
 
 
+def test_secrets_of_its_environment_are_not(tmp_path: Path) -> None:
+    text = document(told(environment={"HF_TOKEN": "hf_Xy12", "DEBUG": "1"}))
+    assert "hf_Xy12" not in text and written(tmp_path, text).environment == {"DEBUG": "1"}
+
+
 @pytest.mark.parametrize(("shown", "runs"), [(20, 3), (18, 3), (10, 10), (3, 43), (1, 100), (0, 100)])
 def test_a_flaky_one_is_run_as_often_as_it_takes(tmp_path: Path, shown: int, runs: int) -> None:
     flaky = told(rates={"the original": "9 of 20 runs", "the repro": "..."}, verified=shown, final_runs=20)

@@ -70,6 +70,12 @@ def test_it_is_made_once_and_spelled_as_one_likes(python: str) -> None:
     assert installs(python) == 1
 
 
+def test_one_that_has_it_already_is_taken_as_it_is(python: str) -> None:
+    interpreter = with_triton("3.4.0", python=python)
+    assert with_triton("3.4.0", python=interpreter) == interpreter
+    assert installs(python) == 1
+
+
 def test_two_at_once_make_one(python: str) -> None:
     with ThreadPoolExecutor(2) as threads:
         made = list(threads.map(lambda _: with_triton("3.6.0", python=python), range(2)))
@@ -89,9 +95,9 @@ def test_another_base_has_environments_of_its_own(python: str, monkeypatch: pyte
     first = with_triton("3.4.0", python=python)
     about = environments._about
 
-    def elsewhere(python: str) -> tuple[tuple[int, int], list[str]]:
-        version, packages = about(python)
-        return version, ["/elsewhere/site-packages", *packages]
+    def elsewhere(python: str) -> tuple[tuple[int, int], list[str], str]:
+        version, packages, triton = about(python)
+        return version, ["/elsewhere/site-packages", *packages], triton
 
     monkeypatch.setattr(environments, "_about", elsewhere)
     assert with_triton("3.4.0", python=python) != first

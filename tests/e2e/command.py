@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu.cli import main
 
 SHRINK = [sys.executable, "-m", "shrinkray_gpu"]
 PATIENCE = 300
@@ -40,6 +46,26 @@ def shrink(*words: str | Path, cwd: Path, report: bool = False) -> Said:
     command = [*SHRINK, *_without(words, report), *map(str, words)]
     done = subprocess.run(command, cwd=cwd, env=environment(), capture_output=True, text=True, timeout=PATIENCE)
     return Said(done.returncode, done.stdout, done.stderr)
+
+
+def refused(*words: str | Path, cwd: Path) -> Said:
+    """The command in this process, which spares a start of the interpreter: where it should come to no more than a
+    complaint about its arguments."""
+    out, err, before, kept = io.StringIO(), io.StringIO(), Path.cwd(), dict(os.environ)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(environment())
+    try:
+        with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
+            main([str(word) for word in words])
+    finally:
+        os.chdir(before)
+        os.environ.clear()
+        os.environ.update(kept)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    return Said(int(ended.value.code or 0), out.getvalue(), err.getvalue())
 
 
 @contextmanager

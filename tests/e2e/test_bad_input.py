@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ..conftest import has_gpu
-from .command import Said, shrink, shrinking, step
+from .command import Said, refused, shrink, shrinking, step
 
 FAULTS = "rows = [1, 2, 3]\nprint('looking')\nprint(rows[7])\n"
 CUDA = "import torch\nx = torch.zeros(4, device='cuda')\ntorch.cuda.synchronize()\nraise IndexError('late')\n"
@@ -75,7 +75,7 @@ def test_a_wrong_command_line(script: Path, words: tuple[str, ...], message: str
     folder = script.parent
     (folder / "folder").mkdir()
     (folder / "latin.py").write_text("def f(:\n")
-    check(shrink(*words, cwd=folder), 2, message, folder=folder)
+    check(refused(*words, cwd=folder), 2, message, folder=folder)
     assert script.read_text() == FAULTS
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from shrinkray_gpu.reduction.size import lines
 
-from .command import Said, shrink
+from .command import Said, refused, shrink
 
 TMA = ("--arch", "sm_90", "--oracle", "misaligned address")
 SOON = ("--max-time", "2", "--no-guards")
@@ -202,7 +202,35 @@ def test_json_and_resume(tmp_path: Path) -> None:
 )
 def test_a_wrong_command(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
     given(tmp_path, LOOKUP)
-    said = shrink(*INDEX, *words, cwd=tmp_path)
+    said = refused(*INDEX, *words, cwd=tmp_path)
     assert said.code == 2 and said.out == "", said
     assert message in said.message and "\n" not in said.message
     assert not list(tmp_path.glob("repro_*"))
+
+
+def test_explain_tells_the_line_in_the_package(tmp_path: Path) -> None:
+    given(tmp_path, PACKAGE)
+    before = sorted(tmp_path.rglob("*"))
+    words = ("--arch", "sm_90", "--oracle", "misaligned address", "-m", "rows.bench", "--mode", "fast")
+    said = well(shrink("explain", *words, cwd=tmp_path))
+    for fact in (
+        "kernel       row_sums",
+        "line         kernels.py:11  total += scaled(x.load([0, at]))",
+        "construct    descriptor load",
+        "UTMALDG at row_sums+0x",
+        "width = 64",
+    ):
+        assert fact in said.out, said.out
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_explain_tells_the_user_s_own_line_and_not_our_driver_s(tmp_path: Path) -> None:
+    given(tmp_path, LOOKUP)
+    for words in (("-m", "look.bench", "--n", "7"), ("-m", "pytest", "test_look.py")):
+        said = well(shrink("explain", *words, cwd=tmp_path))
+        assert "python fault: IndexError" in said.out, said.out
+        assert "line         table.py:2  return rows[n]" in said.out, said.out
+    said = shrink("explain", "-m", "look.bench", "--n", "1", cwd=tmp_path)
+    assert said.code == 3 and said.message.startswith("shrink: -m look.bench --n 1 shows no fault. "), said
+    said = shrink("explain", "file.py", "-m", "look.bench", cwd=tmp_path)
+    assert said.code == 2 and "give a FILE or -m MODULE, not both: file.py" in said.message

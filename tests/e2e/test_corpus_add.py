@@ -29,8 +29,7 @@ scale[(1,)](torch.zeros(64, device="cuda"), WIDTH={"narrow": 8}[sys.argv[1]])
 print("done")
 """
 
-
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("corpus_add")]  # in one process of pytest: reduced once
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +37,8 @@ def reduced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which a program was reduced."""
     folder = tmp_path_factory.mktemp("reduced")
     (folder / "failing.py").write_text(FAILING)
-    said = shrink("failing.py", "--arch", "sm_90", "--reject", "exit:77", "--quiet", "--", "narrow", cwd=folder)
+    brief = ("--max-time", "2", "--quiet")
+    said = shrink("failing.py", "--arch", "sm_90", "--reject", "exit:77", *brief, "--", "narrow", cwd=folder)
     assert said.code == 0, said.err
     (folder / "corpus").mkdir()
     return folder

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .command import shrink
+from .command import refused, shrink
 
 ROOT = Path(__file__).parents[2]
 FLAGSHIP = ROOT / "corpus" / "tma_misaligned" / "failing.py"
@@ -105,7 +105,7 @@ def test_another_fault_than_the_one_asked_for(tmp_path: Path) -> None:
 )
 def test_bad_input_is_one_line(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
     (tmp_path / "failing.py").write_text("1 / 0\n")
-    said = shrink("explain", *words, cwd=tmp_path)
+    said = refused("explain", *words, cwd=tmp_path)
     assert (said.code, said.out) == (2, "")
     assert said.message.startswith("shrink: ") and "\n" not in said.message
     assert message in said.message

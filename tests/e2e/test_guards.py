@@ -43,29 +43,23 @@ def test_a_control_under_which_the_fault_stays_is_none(here: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_evidence_is_told(here: Path) -> None:
-    answer = told(shrink(*ASKED, "--control", "num_stages=1", *BRIEF, cwd=here))
+def test_the_evidence_is_told_and_a_fix_is_a_control(here: Path) -> None:
+    fixed = REPRO.replace("num_stages=3", "num_stages=1")
+    diff = difflib.unified_diff(REPRO.splitlines(True), fixed.splitlines(True), "a/failing.py", "b/failing.py")
+    (here / "fix.diff").write_text("".join(diff))
+    answer = told(shrink(*ASKED, "--control", "num_stages=1", "--control-patch", "fix.diff", *BRIEF, cwd=here))
     assert answer["fault"] == "device fault: misaligned address (CUDA error 716) in kernel kernel at UTMALDG"
     assert answer["same"].startswith("same fault: by the instruments (UTMALDG, shared memory)")
-    assert answer["same"].endswith("under controls: num_stages=1 passes")
+    assert answer["same"].endswith("under controls: num_stages=1 passes, fix.diff passes")
     outcomes = {name: outcome.partition(":")[0] for name, outcome in answer["controls"].items()}
-    assert outcomes == {"num_stages=1": "passes", "num_warps=1": "faults", "ptxas=-O0": "faults"}
-    assert list(answer["held"]) == ["num_stages=1"] and answer["held"]["num_stages=1"].startswith("passes: ")
+    assert outcomes == {"num_stages=1": "passes", "fix.diff": "passes", "num_warps=1": "faults", "ptxas=-O0": "faults"}
+    assert list(answer["held"]) == ["num_stages=1", "fix.diff"]
+    assert all(outcome.startswith("passes: ") for outcome in answer["held"].values()), answer["held"]
     assert answer["guarded"] == "guarded: masks, bounds and initialised inputs are all in place"
     prints = answer["fingerprint"]
     assert prints["original"] == prints["repro"]
     assert (prints["repro"]["code"], prints["repro"]["space"], prints["repro"]["access"]) == (716, "shared", "write")
     assert answer["tries"]["control"] >= 3 and answer["tries"]["fingerprint"] >= 1 and answer["slips"] == 0
-
-
-@pytest.mark.slow
-def test_a_fix_is_a_control(here: Path) -> None:
-    fixed = REPRO.replace("num_stages=3", "num_stages=1")
-    diff = difflib.unified_diff(REPRO.splitlines(True), fixed.splitlines(True), "a/failing.py", "b/failing.py")
-    (here / "fix.diff").write_text("".join(diff))
-    answer = told(shrink(*ASKED, "--control-patch", "fix.diff", *BRIEF, cwd=here))
-    assert answer["held"]["fix.diff"].startswith("passes: "), answer["held"]
-    assert "fix.diff passes" in answer["same"]
 
 
 @pytest.mark.slow

@@ -7,6 +7,8 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from .command import shrink
 
 ROOT = Path(__file__).parents[2]
@@ -61,9 +63,18 @@ def test_which_of_the_values_decides(tmp_path: Path) -> None:
     assert "DTYPE does not decide (torch.bfloat16: 1/4/4)" in said.out
 
 
-def test_a_program_that_does_not_run_here_is_a_usage_error(tmp_path: Path) -> None:
-    (tmp_path / "program.py").write_text("import nowhere\n")
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        ("import nowhere\n", "the module nowhere"),
+        ("", "good (program.py) ends well and compiles no kernel"),
+        ("raise ValueError('early')\n", "nothing to count in: of good (program.py), python fault: ValueError: early"),
+    ],
+    ids=["missing module", "empty", "early end"],
+)
+def test_a_program_in_which_nothing_is_compiled_is_a_usage_error(tmp_path: Path, program: str, message: str) -> None:
+    (tmp_path / "program.py").write_text(program)
     found = shrink("ir", "program.py", *HERE, "--count", "tma", cwd=tmp_path)
-    assert found.code == 2 and "the module nowhere" in found.message, found.err
+    assert found.code == 2 and message in found.message, found.err
     assert "\n" not in found.message
     assert [path.name for path in tmp_path.iterdir()] == ["program.py"]

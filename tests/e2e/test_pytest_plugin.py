@@ -63,13 +63,10 @@ def results(path: Path) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize(
-    "processes", [pytest.param((), id="alone"), pytest.param(("-n", "2"), id="spread", marks=pytest.mark.slow)]
-)
-def test_what_becomes_of_each_case(tmp_path: Path, processes: tuple[str, ...]) -> None:
+def test_what_becomes_of_each_case(tmp_path: Path) -> None:
     corpus(tmp_path)
     (tmp_path / "test_other.py").write_text("def test_other():\n    pass\n")
-    done = run(".", "--corpus-arch", "sm_90", "--strict-markers", "--junit-xml", "it.xml", *processes, cwd=tmp_path)
+    done = run(".", "--corpus-arch", "sm_90", "--strict-markers", "--junit-xml", "it.xml", cwd=tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
     assert results(tmp_path / "it.xml") == {**WANTED, "test_other": "passed"}
     # What happened, and both faults; no traceback of ours.
@@ -83,6 +80,16 @@ def test_what_becomes_of_each_case(tmp_path: Path, processes: tuple[str, ...]) -
     ):
         assert line in done.stdout, done.stdout
     assert "pytest_plugin.py" not in done.stdout and "Traceback" not in done.stdout
+
+
+@pytest.mark.slow
+def test_spread_over_processes_each_case_is_told_alike(tmp_path: Path) -> None:
+    write(tmp_path / "corpus", "known")
+    write(tmp_path / "corpus", "gone", FINE)
+    done = run("corpus", "--corpus-arch", "sm_90", "--junit-xml", "it.xml", "-n", "2", cwd=tmp_path)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert results(tmp_path / "it.xml") == {"known": "xfail", "gone": "failure"}
+    assert "expected still faults, and it is fixed" in done.stdout and "Traceback" not in done.stdout
 
 
 def test_a_session_where_all_is_well(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from tests.cases.making import LOOKUP, write
 
 from .command import Said, shrink
 
+pytestmark = pytest.mark.xdist_group("replayed")  # in one process of pytest: the corpus is replayed once
+
 ROOT = Path(__file__).parents[2]
 NARROW = """\
 import torch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import json
 import os
 import re
@@ -13,10 +14,21 @@ from pathlib import Path
 
 import pytest
 
-from .command import shrink
+from .command import refused, shrink
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 ARCH = ("--arch", "sm_90")
+
+
+FIX = """\
+--- a/failing.py
++++ b/failing.py
+@@ -10 +10 @@
+-    for start in tl.range(2, num_stages=3):
++    for start in tl.range(2, num_stages=2):
+"""
+once = pytest.mark.xdist_group("flagship")
+"""All in one process of pytest, so that the reduction is made once."""
 
 
 def attached(case: str, folder: Path, *words: str, report: bool = True) -> Path:
@@ -30,10 +42,13 @@ def attached(case: str, folder: Path, *words: str, report: bool = True) -> Path:
 
 @pytest.fixture(scope="module")
 def flagship(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    words = ("--oracle", "misaligned address", "--zip", "--gpu-price", "3")
-    return attached("tma_misaligned", tmp_path_factory.mktemp("flagship"), *words)
+    folder = tmp_path_factory.mktemp("flagship")
+    (folder / "fix.diff").write_text(FIX)
+    words = ("--oracle", "misaligned address", "--control-patch", "fix.diff", "--zip", "--gpu-price", "3")
+    return attached("tma_misaligned", folder, *words)
 
 
+@once
 def test_the_issue_of_the_flagship_has_all_that_a_maintainer_asks_for(flagship: Path) -> None:
     issue = (flagship / "ISSUE.md").read_text()
     for fact in (
@@ -53,12 +68,18 @@ def test_the_issue_of_the_flagship_has_all_that_a_maintainer_asks_for(flagship: 
         "## Hypothesis, not proven",
         "cost: none, no GPU was used",
         "memcheck | missing: needs the real GPU",
+        "| `fix.diff` | passes: no fault, it ends well (exit 0) | passes: no fault, it ends well (exit 0) |",
+        "| `ptxas=-O0` | faults: ",
+        "No other was tried. Where it was reduced, `shrink report failing.shrink --triton ",
     ):
         assert fact in issue, issue
+    [patch] = re.findall(r"`fix.diff`, as a change of the repro:\n\n```diff\n(.*?)```", issue, re.S)
+    assert "-    for start in tl.range(2, num_stages=3):\n+    for start in tl.range(2, num_stages=2):" in patch
     assert re.search(r"^>> /\*[0-9a-f]{4}\*/ .*UTMALDG", issue, re.M)
     assert re.search(r"^\| num_warps of the launch .* \| no \|$", issue, re.M), "what does not decide is told too"
 
 
+@once
 def test_what_a_reader_pastes_is_what_was_tried(flagship: Path, tmp_path: Path) -> None:
     issue = (flagship / "ISSUE.md").read_text()
     found = re.search(r"```python\n(.*?)```", issue, re.S)
@@ -71,6 +92,7 @@ def test_what_a_reader_pastes_is_what_was_tried(flagship: Path, tmp_path: Path) 
         assert check.code == code, check.err
 
 
+@once
 def test_the_artifacts_are_whole_and_tell_nobody_where_they_were_made(flagship: Path) -> None:
     folder = flagship / "artifacts"
     names = {path.name for path in folder.iterdir()}
@@ -91,6 +113,7 @@ def test_the_artifacts_are_whole_and_tell_nobody_where_they_were_made(flagship: 
         assert "failing/ISSUE.md" in archive.namelist() and "failing/artifacts/env.json" in archive.namelist()
 
 
+@once
 def test_the_page_in_a_browser(flagship: Path) -> None:
     """Loads it as a file, with no network; clicks and keys through its tabs."""
     playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
@@ -131,7 +154,8 @@ def test_the_page_in_a_browser(flagship: Path) -> None:
         page.get_by_role("tab", name="TTGIR", exact=True).click()
         assert any("async_tma_copy_global_to_local" in text for text in hot.all_inner_texts())
 
-        grid = page.locator("#experiments table")
+        grid = page.locator("#experiments table").first
+        assert page.locator("#guarding tr", has_text="fix.diff").locator("td.passes").count() == 2
         assert grid.locator("td.passes").count() >= 4 and grid.locator("td.faults").count() >= 4
         assert page.locator("figure[role=img] svg").count() == 1
         assert page.locator("#files a[download]").count() >= 15
@@ -150,11 +174,13 @@ def test_a_compiler_crash_and_the_attachment_made_again(tmp_path: Path) -> None:
     oracle = "compile:WGMMA type or shape is not supported"
     folder = attached("warp_specialized_int8_dot", tmp_path, "--oracle", oracle, report=False)
     assert not (folder / "ISSUE.md").exists()
-    said = shrink("report", folder, "--quiet", cwd=tmp_path)
+    installed = importlib.metadata.version("triton")
+    said = shrink("report", folder, "--quiet", "--triton", installed, cwd=tmp_path)
     assert said.code == 0, said.err
     issue = (folder / "ISSUE.md").read_text()
     assert issue.startswith("# ConvertNVGPUToLLVM: WGMMA type or shape is not supported, Triton ")
     assert "`warp_specialize=False` in tl.range" in issue, "it compiles so, though it then lacks an allocator"
+    assert re.search(rf"^\| {re.escape(installed)} \| still faults: ", issue, re.M), "replayed as it was asked"
     assert "fails otherwise" not in issue, "another failure of the compiler is no pass"
     reproducer = (folder / "artifacts" / "reproducer.mlir").read_text()
     assert "mlir_reproducer" in reproducer and "pipeline" in reproducer
@@ -171,15 +197,20 @@ def test_a_compiler_crash_and_the_attachment_made_again(tmp_path: Path) -> None:
     ],
 )
 def test_bad_input_is_one_line(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
-    said = shrink("report", *words, cwd=tmp_path)
+    said = refused("report", *words, cwd=tmp_path)
     assert (said.code, said.out) == (2, "") and message in said.message
     assert "\n" not in said.message
 
 
-def test_a_repro_that_is_gone_or_faults_no_more(tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_and_a_repro_that_faults_no_more_or_is_gone(tmp_path: Path) -> None:
     (tmp_path / "failing.py").write_text("raise KeyError('k')\n")
     assert shrink("failing.py", cwd=tmp_path).code == 0
     assert not (tmp_path / "failing.shrink" / "ISSUE.md").exists(), "left out by --no-report"
+    (tmp_path / "failing.shrink" / "artifacts").write_text("no folder")
+    said = shrink("report", "failing.shrink", cwd=tmp_path)
+    assert said.code == 2 and "failing.shrink/artifacts: File exists. Make room there, or" in said.message
+    assert (tmp_path / "failing.shrink" / "artifacts").read_text() == "no folder"
+    (tmp_path / "failing.shrink" / "artifacts").unlink()
     (tmp_path / "repro_failing.py").write_text("print('fine')\n")
     assert shrink("report", "failing.shrink", cwd=tmp_path).code == 3
     (tmp_path / "repro_failing.py").unlink()

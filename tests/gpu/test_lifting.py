@@ -1,4 +1,4 @@
-"""Lifting on a real GPU: programs of nine kinds, each reduced to one short file that shows the same fault.
+"""Lifting on a real GPU: programs of eleven kinds, each reduced to one short file that shows the same fault.
 
     python -m pytest -m gpu tests/gpu/test_lifting.py -k helion_matmul -s
     LIFTING_OPTIONS="--jobs 5 --max-time 300" python -m pytest -m gpu -n 3 tests/gpu/test_lifting.py
@@ -35,6 +35,7 @@ def test_it_becomes_one_short_file(case: Case, tmp_path: Path) -> None:
     assert lifted.code == 0, lifted.errors
     assert lifted.lines <= case.lines
     assert "NOT the same" not in lifted.told["same"]
+    assert case.kernel in lifted.told["fault"] + lifted.told["lifted"]
     assert cases.imports(lifted.told["text"]) <= {"torch", "triton"}
     done = cases.plain(lifted, tmp_path)
     assert cases.faults(case, done), done.stderr[-3000:]
@@ -56,7 +57,7 @@ def needs_helion(case: Case) -> None:
         pytest.skip("needs helion==1.0.0")
 
 
-@pytest.mark.parametrize("name", ["helion_matmul", "jsd_generated", "tma_misaligned", "autotuned"])
+@pytest.mark.parametrize("name", ["helion_matmul", "jsd_generated", "tma_misaligned", "autotuned", "graphed"])
 def test_the_virtual_gpu_sees_the_fault(name: str, tmp_path: Path) -> None:
     [case] = [each for each in CASES if each.name == name]
     needs_helion(case)
@@ -69,6 +70,7 @@ def test_the_virtual_gpu_sees_the_fault(name: str, tmp_path: Path) -> None:
     ("name", "args", "launched"),
     [
         ("heavy_setup", "--seconds 0 --gigabytes 0.01", ["norms_kernel", "rescore_kernel"]),
+        ("guessed_rows", "", ["mark_kernel", "gather_kernel"]),
         ("history_workspace", "", ["plan_kernel", "gather_kernel"] * 2),
         ("history_specialised", "--repeats 2", ["gain_kernel"] * 4),
     ],

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from shrinkray_gpu.runner.inside.blackbox import BlackBox, read, recovered, suspects
+from shrinkray_gpu.runner.inside.blackbox import NAMED, SUSPECTS, BlackBox, read, recovered, suspects
 
 
 def told(kernel: str, *words: str) -> dict[str, Any]:
@@ -21,7 +21,12 @@ def state(grid: int = 1, *values: tuple[int, str], tuning: bool = False) -> dict
 
 
 def entry(kernel: str, time: int, *marks: str) -> dict[str, Any]:
-    return {"time": time, "record": kernel, **{name: name in marks for name in ("tuning", "raised", "fault")}}
+    known = {name: name in marks for name in ("tuning", "raised", "fault")}
+    return {"time": time, "record": {"kernel": kernel}, **known}
+
+
+def names(entries: list[dict[str, Any]]) -> list[str]:
+    return [record["kernel"] for record in suspects(entries)]
 
 
 def test_each_kind_is_told_once_and_has_the_latest_scalars(tmp_path: Path) -> None:
@@ -48,7 +53,7 @@ def test_more_kinds_than_slots_leave_the_latest(tmp_path: Path) -> None:
         box.before(n, lambda n=n: told(f"k{n}"), state())  # type: ignore[misc]
     found = recovered(str(tmp_path))
     assert found is not None
-    assert [launch["kernel"] for launch in found["launches"]] == [f"k{n}" for n in range(699, 693, -1)]
+    assert [launch["kernel"] for launch in found["launches"]] == [f"k{n}" for n in range(699, 699 - NAMED, -1)]
 
 
 def test_a_line_cut_off_and_a_state_too_long_for_its_slot_do_no_harm(tmp_path: Path) -> None:
@@ -107,16 +112,21 @@ def test_a_folder_that_is_gone_stops_nobody(tmp_path: Path) -> None:
 def test_order_of_suspects() -> None:
     real = [entry("first", 1), entry("second", 2)]
     trials = [entry("trial", 3, "tuning"), entry("another", 4, "tuning")]
-    assert suspects(real) == ["second", "first"]
+    assert names(real) == ["second", "first"]
     # The autotuner did not live to choose: its last trial is it. It did: the real launches come first.
-    assert suspects([*real, *trials]) == ["another", "trial", "second", "first"]
-    assert suspects([*trials, entry("chosen", 5)]) == ["chosen", "another", "trial"]
-    assert suspects([*trials, *real, entry("chosen", 5)]) == ["chosen", "second", "first", "another", "trial"]
+    assert names([*real, *trials]) == ["another", "trial", "second", "first"]
+    assert names([*trials, entry("chosen", 5)]) == ["chosen", "another", "trial"]
+    assert names([*trials, *real, entry("chosen", 5)]) == ["chosen", "second", "first", "another", "trial"]
     # One that raised is known, but not if others came after it.
-    assert suspects([*real, entry("bad", 9, "raised", "tuning")]) == ["bad"]
-    assert suspects([entry("survived", 1, "raised"), entry("later", 2)]) == ["later", "survived"]
+    assert names([*real, entry("bad", 9, "raised", "tuning")]) == ["bad"]
+    assert names([entry("survived", 1, "raised"), entry("later", 2)]) == ["later", "survived"]
     # Of several that fault the host learns of the first.
-    assert suspects([entry("one", 1, "fault"), entry("two", 2, "fault"), entry("three", 3, "raised")]) == ["one"]
+    assert names([entry("one", 1, "fault"), entry("two", 2, "fault"), entry("three", 3, "raised")]) == ["one"]
+
+
+def test_after_the_suspects_come_kernels_that_an_instrument_might_name() -> None:
+    many = [entry("early", 0), *(entry("late", time) for time in range(1, 2 * SUSPECTS))]
+    assert names(many) == ["late"] * SUSPECTS + ["early"]
 
 
 def test_the_record_is_plain_json(tmp_path: Path) -> None:

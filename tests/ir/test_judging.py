@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.ir.patterns import parse
 from shrinkray_gpu.ir.plan import Role, Trial
-from shrinkray_gpu.ir.study import Answer, Result, Row, Study, conclusion, counted, deciding, judged
+from shrinkray_gpu.ir.study import Answer, Result, Row, Study, check_counted, conclusion, counted, deciding, judged
 from shrinkray_gpu.runner.run import Compile, Failure, Run
 from shrinkray_gpu.varying import Configured
 
@@ -110,3 +111,19 @@ def test_a_zero_of_a_run_that_ended_early_is_none() -> None:
     assert (found.result, found.totals) == (Result.UNCOUNTED, (0, 0))
     assert found.why == "it ended early, in python fault: KeyError: 'gone'"
     assert counted(trial, replace(died, exit=0, failure=None), COUNTS).result is Result.ABSENT
+
+
+def test_a_kernel_of_no_test_is_a_mistake_in_the_command_and_one_that_does_not_compile_is_an_answer() -> None:
+    ran = Run(
+        mode="virtual", exit=0, compiles=(Compile("copy", "h", ir={"ttgir": "tt.load", "sass": "/*0000*/ LDG ;"}),)
+    )
+    broken = replace(ran, compiles=(Compile("copy", "h", failure=Failure("CompilationError", "no")),))
+    trial = Trial(Role.GOOD, "good", "", PROGRAM)
+    with pytest.raises(UsageError, match=r"of good \(copy.py\), no kernel is called copi, but copy$"):
+        check_counted([Study({}, COUNTS, (counted(trial, ran, COUNTS, ["copi"]),))])
+    check_counted([Study({}, COUNTS, (counted(trial, ran, COUNTS),))])
+    check_counted([Study({}, COUNTS, (counted(trial, broken, COUNTS),))])
+    idle = counted(trial, replace(ran, compiles=()), COUNTS)
+    check_counted([Study({}, COUNTS, (idle,)), Study({}, COUNTS, (counted(trial, ran, COUNTS),))])
+    with pytest.raises(UsageError, match="ends well and compiles no kernel"):
+        check_counted([Study({}, COUNTS, (counted(trial, ran, COUNTS), idle))])

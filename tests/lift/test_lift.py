@@ -328,3 +328,15 @@ def test_capture_changes_nothing_that_is_seen(pool: Pool) -> None:
     source = f"{HEAD}{TILES}add_tiles[(8,)](*[torch.ones(8, 64, device='cuda')] * 2, 8, 64, R=1, C=4, S=4)\n"
     plain, captured = pool.run(source), pool.run(source, capture="launch")
     assert (plain.launches, plain.driver_error) == (captured.launches, captured.driver_error)
+
+
+def test_a_number_in_memory_is_an_argument_as_any_other(lifted: Lift) -> None:
+    """A tensor without dimensions: the virtual GPU could not put its content in a word."""
+    found = lifted(
+        HEAD
+        + TILES.replace("dst + tl.arange(0, R)", "dst").replace("tl.sum(total, axis=1)", "tl.sum(total)")
+        + 'add_tiles[(1,)](torch.ones(1, 64, device="cuda"), torch.empty((), device="cuda"), 1, 64, R=1, C=4, S=4)\n'
+        + "torch.cuda.synchronize()\n"
+    )
+    sole(found)
+    assert 'torch.zeros((), device="cuda")' in found.text

@@ -151,3 +151,22 @@ def test_a_parameter_goes_with_the_statements_that_read_it() -> None:
             return y
         f(x)
     """)
+
+
+def test_one_pointer_for_two_where_its_tensor_has_as_many_elements() -> None:
+    text = """
+        @triton.jit
+        def kernel(a, b):
+            tl.store(b, tl.load(a))
+        a = torch.zeros(64, 64, dtype=torch.int8)
+        kernel[(1,)](a, torch.zeros((16, 16)))
+    """
+    found = offers(arguments, text)
+    assert found["a serves for parameter b of kernel"] == lines("""
+        @triton.jit
+        def kernel(a):
+            tl.store(a, tl.load(a))
+        a = torch.zeros(64, 64, dtype=torch.int8)
+        kernel[(1,)](a)
+    """)
+    assert "b serves for parameter a of kernel" not in found

@@ -6,7 +6,7 @@ import pytest
 
 from shrinkray_gpu.passes.expressions import MOST, find
 from shrinkray_gpu.reduction.edit import Replace
-from tests.passes.offers import SAMPLES, assert_subsets_parse, offered, program, results
+from tests.passes.offers import SAMPLES, assert_subsets_parse, offered, program, results, tidy
 
 
 @pytest.mark.parametrize(
@@ -16,6 +16,7 @@ from tests.passes.offers import SAMPLES, assert_subsets_parse, offered, program,
         ("y = p if c else q", ["y = p", "y = q", "y = p if True else q"]),
         ("y = x.float().sum(1)", ["y = x.float()", "y = x.sum(1)", "y = x.float().sum()"]),
         ("y = foo(bar(1), z)", ["y = bar(1)", "y = z", "y = foo()", "y = foo(bar(1))", "y = foo(z)", "y = foo(1, z)"]),
+        ("cast.undo(*cast(), **options)", ["cast()"]),
         ("y = xs[i + 1]", ["y = xs", "y = xs[i]", "y = xs[1]"]),
         ("y = -x", ["y = x"]),
         ("y = x.T", ["y = x"]),
@@ -110,3 +111,33 @@ def test_a_grid_stays_one() -> None:
     found = results(find, "kernel[(cdiv(n, 64), 2)](x)\n")
     assert "kernel[1, 2](x)" in found and "kernel[n, 2](x)" in found
     assert not any(text.startswith(("kernel[0", "kernel[None")) for text in found)
+
+
+def test_a_shape_has_no_extent_of_zero() -> None:
+    kernel = (
+        "@triton.jit\ndef k(x, M, N: tl.constexpr):\n    d = tl.make_tensor_descriptor(x, [{0}, 1], [1, 1], [16, 16])\n"
+    )
+    assert not offered(find, kernel.format("MM"), kernel.format("0"))
+    assert offered(find, kernel.format("MM * 2"), kernel.format("1"))
+    load = "@triton.jit\ndef k(d):\n    d.load([{0}, 0])\n"
+    assert offered(find, load.format("begin"), load.format("0"))
+
+
+def test_a_constant_of_the_compiler_is_no_zero() -> None:
+    kernel = "@triton.jit\ndef k(x, KK: tl.constexpr):\n    y = tl.topk(x, {0})\n"
+    assert not any("topk(x, 0)" in after for after in results(find, kernel.format("KK")))
+    assert offered(find, kernel.format("KK // 2"), kernel.format("1"))
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    ['torch.zeros(4, device="cuda")', "torch.zeros(4, device=device)", 'xs.to("cuda")', "xs.to(device)", "xs.cuda()"],
+)
+def test_a_tensor_stays_where_it_is(tensor: str) -> None:
+    for moved in ("torch.zeros(4)", "torch.zeros(4, device=0)", "xs", "xs.to()", "device"):
+        assert not offered(find, f"k[(1,)]({tensor})", f"k[(1,)]({moved})")
+    assert offered(find, f"k[(1,)]({tensor})", "k[(1,)](0)")
+
+
+def test_options_of_a_launch_go_as_a_whole() -> None:
+    assert results(find, "k[(1,)](**options)") == [tidy("k[(1,)]()")]

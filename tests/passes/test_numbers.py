@@ -66,3 +66,27 @@ def test_no_loop_gets_a_step_of_zero() -> None:
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
 def test_any_subset_parses(sample) -> None:
     assert_subsets_parse(find, sample)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        "y = tl.topk(x, {})",
+        "d = tl.make_tensor_descriptor(p, [{}, 64], [64, 1], [16, 16])",
+        "d = tl.make_tensor_descriptor(p, shape=[{}, 64], strides=[64, 1], block_shape=[16, 16])",
+    ],
+)
+@pytest.mark.parametrize("number", [1, 3, 64])
+def test_a_count_of_a_kernel_stays_one_at_least(kernel: str, number: int) -> None:
+    text = f"@triton.jit\ndef k(p, x):\n    {kernel}\n"
+    assert not offered(find, text.format(number), text.format(0))
+
+
+def test_an_offset_may_be_zero() -> None:
+    text = "@triton.jit\ndef k(d):\n    d.load([{}, 0])\n"
+    assert offered(find, text.format(3), text.format(0))
+
+
+def test_a_grid_has_one_program_at_least() -> None:
+    for number in (1, 3, 8):
+        assert not any("k[0," in after or "k[(0," in after for after in results(find, f"k[({number},)](x)"))

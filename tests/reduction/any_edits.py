@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import libcst as cst
 
+from shrinkray_gpu.passes.tree import once
 from shrinkray_gpu.reduction.edit import Change, Edit, Insert, Remove, Replace, Template, Unwrap
 from shrinkray_gpu.reduction.program import Program
 
@@ -56,7 +57,7 @@ def all_changes(program: Program, rng: random.Random) -> list[Change]:
             out.append(Insert(node, _statements(statements, rng)))
             out.append(Replace(node, _statements(statements, rng)[0]))
         elif isinstance(node, cst.BaseSmallStatement | cst.SimpleStatementLine):
-            inside = [n for n in _below(node, program) if isinstance(n, cst.BaseExpression)]
+            inside = _inside(program)[node]
             hoisted: Template = (rng.choice(inside),) if inside and rng.random() < 0.7 else (rng.choice(STATEMENTS),)
             out.append(Replace(node, hoisted))
             out.append(Insert(node, _statements(statements, rng)))
@@ -78,7 +79,7 @@ def random_edits(program: Program, rng: random.Random, most: int = 10_000) -> li
 def _template(
     node: cst.BaseExpression, program: Program, expressions: Sequence[cst.BaseExpression], rng: random.Random
 ) -> Template:
-    inside = [n for n in _below(node, program) if isinstance(n, cst.BaseExpression)]
+    inside = _inside(program)[node]
     anywhere = rng.choice(expressions)
     draw = rng.random()
     if inside and draw < 0.6:
@@ -118,8 +119,17 @@ def _suites(node: cst.CSTNode, program: Program) -> list[cst.BaseSuite]:
     return out
 
 
-def _below(node: cst.CSTNode, program: Program) -> list[cst.CSTNode]:
-    out: list[cst.CSTNode] = []
-    for child in program.layout.children[node]:
-        out += [child, *_below(child, program)]
-    return out
+@once
+def _inside(program: Program) -> Mapping[cst.CSTNode, list[cst.BaseExpression]]:
+    """The expressions below each node, in the order of the text."""
+    found: dict[cst.CSTNode, list[cst.BaseExpression]] = {}
+
+    def below(node: cst.CSTNode) -> list[cst.BaseExpression]:
+        inside: list[cst.BaseExpression] = []
+        for child in program.layout.children[node]:
+            inside += [child, *below(child)] if isinstance(child, cst.BaseExpression) else below(child)
+        found[node] = inside
+        return inside
+
+    below(program.module)
+    return found

@@ -48,7 +48,25 @@ def rsqrt_that_is_stored(function: ast.FunctionDef) -> bool:
     return calls(function, "libdevice.rsqrt") and calls(function, "tl.store")
 
 
-@pytest.mark.parametrize(("name", "needle"), [("autotuned_matmul", dot_in_a_loop), ("layernorm", rsqrt_that_is_stored)])
+def maximum_that_a_loop_carries(function: ast.FunctionDef) -> bool:
+    """Of a softmax that goes page by page: a variable of the loop is the maximum of itself and something new, and an
+    exponential is taken of it."""
+    loops = [loop for loop in ast.walk(function) if isinstance(loop, ast.For) and calls(loop, "tl.exp2")]
+    return any(
+        isinstance(line, ast.Assign) and calls(line, "tl.maximum") and line.lineno > function.body[0].lineno
+        for loop in loops
+        for line in loop.body
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "needle"),
+    [
+        ("autotuned_matmul", dot_in_a_loop),
+        ("layernorm", rsqrt_that_is_stored),
+        ("attention", maximum_that_a_loop_carries),
+    ],
+)
 def test_the_course_is_as_it_was(name: str, needle: Needle, tmp_path: Path) -> None:
     bench = Bench(lambda text: launched(text, needle))
     result = bench.reduce((SAMPLES / f"{name}.py").read_text(), tmp_path / "folder", passes=PASSES, width=6)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +14,11 @@ from shrinkray_gpu.runner.pool import Pool, Script
 from tests.versions import environments
 
 With = Callable[[str], Pool]
+
+
+def each(versions: Iterable[str]) -> list[object]:
+    """As values of a parameter, each in one process of pytest, so that its lanes come up once."""
+    return [pytest.param(version, id=version, marks=pytest.mark.xdist_group(version)) for version in versions]
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ from shrinkray_gpu.ir.patterns import parse
 from shrinkray_gpu.ir.plan import tests as planned
 from shrinkray_gpu.ir.study import Result, study
 from tests.versions import environments
+from tests.versions.conftest import each
 
 pytestmark = [pytest.mark.versions, pytest.mark.timeout(900)]  # the first to ask for a release fetches it
 
@@ -23,7 +24,7 @@ FALSE_ZEROS = {
 """For each release a pattern that is right in another one. It would answer every question with no."""
 
 
-@pytest.mark.parametrize("version", FALSE_ZEROS)
+@pytest.mark.parametrize("version", each(FALSE_ZEROS))
 def test_tma_comes_of_descriptors_and_a_false_zero_is_caught(version: str) -> None:
     asked = planned(STUDY / "block_pointer.py", known=[str(STUDY / "descriptor.py")], bad=["INNER_STRIDE=2"])
     counts = parse(["tma", FALSE_ZEROS[version]])

@@ -6,7 +6,7 @@ import pytest
 
 from shrinkray_gpu import lift
 from tests.lift.conftest import same_launch
-from tests.versions.conftest import With
+from tests.versions.conftest import With, each
 
 pytestmark = [pytest.mark.versions, pytest.mark.timeout(900)]  # the first to ask for a release fetches it
 
@@ -148,7 +148,7 @@ torch.cuda.synchronize()
 """
 
 
-@pytest.mark.parametrize("version", ALL)
+@pytest.mark.parametrize("version", each(ALL))
 def test_a_launch_deep_in_a_program(with_triton: With, version: str) -> None:
     pool = with_triton(version)
     original = pool.run(HEAD + LIBDEVICE + PLAIN, capture="launch")
@@ -161,7 +161,7 @@ def test_a_launch_deep_in_a_program(with_triton: With, version: str) -> None:
 
 
 @pytest.mark.parametrize(("program", "lifted"), [(TILES, LIFTED_TILES), (HOST, LIFTED_HOST)], ids=["device", "host"])
-@pytest.mark.parametrize("version", WITH_DESCRIPTORS)
+@pytest.mark.parametrize("version", each(WITH_DESCRIPTORS))
 def test_the_launch_that_faults(with_triton: With, version: str, program: str, lifted: str) -> None:
     pool = with_triton(version)
     original = pool.run(HEAD + program, capture="launch")
@@ -172,7 +172,7 @@ def test_the_launch_that_faults(with_triton: With, version: str, program: str, l
     assert original.driver_error == again.driver_error == (716 if version in FAULTY else 0)
 
 
-@pytest.mark.parametrize("version", ALL)
+@pytest.mark.parametrize("version", each(ALL))
 def test_a_kernel_that_does_not_compile(with_triton: With, version: str) -> None:
     pool = with_triton(version)
     kernel = "\n@triton.jit\ndef odd(x, N: tl.constexpr):\n    tl.store(x + tl.arange(0, N), 1.0)\n\n"

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 _SURE = re.compile(r"\b__(?:global|device|host|shared)__\b|^[ \t]*#[ \t]*include\b", re.MULTILINE)
+_CALL = re.compile(r"\w\(")
 _ENDS = re.compile(r"[;}]\s*\Z")
 _LEXEME = re.compile(
     r"""
@@ -38,7 +39,7 @@ def is_code(value: str) -> bool:
     """Whether a string is C++ source: a marker of CUDA's, an include, or text that ends as declarations do."""
     if _SURE.search(value):
         return True
-    return "(" in value and ";" in value and _ENDS.search(value) is not None
+    return ";" in value and _ENDS.search(value) is not None and _CALL.search(value) is not None
 
 
 def may_hold_code(text: str) -> bool:

@@ -25,7 +25,9 @@ FOLDER = ".captured"
 """Where the boxes are, in the run's temporary folder."""
 TROUBLE = "trouble."
 SUSPECTS = 6
-"""Kinds of launches told where nobody knows which one faulted: the latest first."""
+"""Kinds of launches that are tried where nobody knows which one faulted: the latest first."""
+NAMED = 24
+"""Kinds told at most: after those the latest of each other kernel, should an instrument name it."""
 
 _SLOT = 1024
 _KINDS = 256
@@ -148,7 +150,20 @@ def suspects(entries: List[Record]) -> List[Record]:
     raised = [entry for entry in latest[:1] if entry["raised"]]
     if not raised and latest and not latest[0]["tuning"]:
         latest.sort(key=lambda entry: bool(entry["tuning"]))  # stable
-    return [entry["record"] for entry in raised or latest[:SUSPECTS]]
+    return [entry["record"] for entry in raised or [*latest[:SUSPECTS], *_of_other_kernels(latest)]]
+
+
+def _of_other_kernels(latest: List[Record]) -> List[Record]:
+    """The latest entry of each kernel that is not among the first ones."""
+    names = [_name(entry["record"]) for entry in latest]
+    others = [entry for at, entry in enumerate(latest) if at >= SUSPECTS and names[at] not in names[:at]]
+    return others[: NAMED - SUSPECTS]
+
+
+def _name(record: Record) -> str:
+    """Of the kernel, which is an object in a record that is not in words yet."""
+    kernel = record["kernel"]
+    return kernel if isinstance(kernel, str) else str(getattr(kernel, "__name__", "?"))
 
 
 def read(folder: str) -> List[Record]:

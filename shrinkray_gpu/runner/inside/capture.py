@@ -19,7 +19,7 @@ import traceback
 from collections import OrderedDict
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from . import arrival, blackbox, contents, history, inductor, precompiled, tuning
+from . import arrival, blackbox, contents, graphs, history, inductor, overlaps, precompiled, tuning
 from .kernelsource import Sources, Unliftable, is_jit
 
 Record = Dict[str, Any]
@@ -36,6 +36,9 @@ class Capture:
         self.records: "OrderedDict[Any, Record]" = OrderedDict()
         self.undo: List[Callable[[], None]] = []
         self.history = history.History(self) if mode == "values" else None
+        self.graphs = graphs.Graphs(self)
+        self.contents: Optional[contents.Contents] = None
+        """Where what tensors hold is written down, too."""
         self.at_work = False
         self._claimed = 0
         self._kernels: Dict[int, Any] = {}  # kinds name kernels by their ids, so what they name must live
@@ -51,6 +54,7 @@ class Capture:
         inductor.install(self)
         if self.history is not None:
             self.history.install()
+        self.graphs.install()
 
     def _wrap(self) -> None:
         """Wrap `JITFunction.run`, the door by which launches go in every Triton since 3.0, autotuned ones too."""
@@ -161,12 +165,13 @@ class Capture:
         for: its kernel does not compile. `watched`: the watch has seen it already."""
         before = len(self.watch.launches) - watched
         record["kind"] = _kind(record)
+        into_graph = self.graphs.recording(record)
         self._kernels.setdefault(id(record["kernel"]), record["kernel"])
         if self.box is not None:
             if record["grid"] is None and not self.box.knows(record["kind"]):
                 record["grid"] = guessed()
             self.box.before(record["kind"], lambda: _written(record), _state(record))
-        if self.history is not None:
+        if self.history is not None and not into_graph:
             self.history.launching(record)
         try:
             compiled = go()
@@ -181,7 +186,21 @@ class Capture:
             self.history.launched(record, compiled)
         record["scratch"] = getattr(getattr(compiled, "metadata", None), "global_scratch_size", None)
         self._keep(record, before)
+        if into_graph:
+            self.graphs.keep(record)
         return compiled
+
+    def replayed(self, record: Record) -> None:
+        """A launch that was recorded in a CUDA graph runs now."""
+        if self.box is not None:
+            self.box.again(record["kind"], _state(record))
+        if self.history is not None:
+            self.history.launching(record)
+        key = (record["kind"], record["faulted"])
+        kept = record if not record["faulted"] else self.records.get(key, record)
+        kept["time"] = time.monotonic_ns()
+        self.records[key] = kept
+        self.records.move_to_end(key)
 
     def compile(self, record: Record, go: Callable[[], Any]) -> Any:
         """Let a kernel compile that is launched later, and then described anew: its record stays if it fails."""
@@ -219,7 +238,7 @@ class Capture:
         """One record of each kind; launches that differ in scalars alone are of one kind, unless one faults."""
         now = range(before, len(self.watch.launches))
         self._claimed = len(self.watch.launches)
-        fault = any(self.watch.launches[i]["fault"] for i in now)
+        fault = record["faulted"] = any(self.watch.launches[i]["fault"] for i in now)
         if self.box is not None and (fault or record["raised"]):
             self.box.again(record["kind"], {**_state(record), "fault": fault})
         kind = (record["kind"], fault)
@@ -297,6 +316,7 @@ def _tensor(value: Any) -> Record:
         "offset": int(value.storage_offset()),
         "storage": storage._cdata if not storage.data_ptr() else storage.data_ptr(),
         "bytes": int(storage.nbytes()),
+        "address": storage.data_ptr(),
         # An allocation starts at a multiple of 512 on a GPU, of 64 on the CPU; one made of foreign memory may not.
         "residue": storage.data_ptr() % 16,
         "device": value.device.type,
@@ -393,15 +413,18 @@ def _written(record: Record) -> Record:
         sources = Sources()
         storages: Dict[int, int] = {}
         kernel_name = sources.function(kernel, record["specialised"])
+        arguments, overlap = overlaps.merged(record["arguments"])
         return {
             "kernel": kernel_name,
             "trouble": "",
             "how": record["how"],
             "tuning": record["tuning"],
+            "graph": record.get("graph", False),
             "launch": record["launches"][0] if record["launches"] else None,
             "notes": list(record["specialised"].get("notes", ())),
             "grid": record["grid"],
-            "arguments": [_as_text(sources, storages, argument) for argument in record["arguments"]],
+            "arguments": [_as_text(sources, storages, argument) for argument in arguments],
+            "overlap": overlap,
             "options": _options(sources, record),
             "allocator": record["allocator"] and record["scratch"] != 0,
             "definitions": sources.definitions,
@@ -422,6 +445,7 @@ def _options(sources: Sources, record: Record) -> List[Record]:
 def _as_text(sources: Sources, storages: Dict[int, int], argument: Record) -> Record:
     """The argument with its values in words and its storages numbered from 0."""
     out = dict(argument)
+    out.pop("address", None)
     if "value" in out:
         value = out.pop("value")
         if is_jit(value) and out["kind"] == "value":
@@ -445,7 +469,8 @@ def begin(watch: Any, mode: str = "launch", folder: str = "", *, first: bool = T
     script's own process."""
     capture = Capture(watch, mode, blackbox.BlackBox(folder, first=first) if folder else None)
     if mode == "values":
-        note = contents.Contents(contents.beside(folder), lambda tensor: str(watch.describe(tensor))).note
+        capture.contents = contents.Contents(contents.beside(folder), lambda tensor: str(watch.describe(tensor)))
+        note = capture.contents.note
         NOTES.append(note)
         capture.undo.append(lambda: NOTES.remove(note))
     capture.install()

@@ -247,7 +247,11 @@ class _Lane:
         if request["values"]:
             import builtins
 
+            from . import arrival
+
             builtins.__shrink_saw__ = saw  # type: ignore[attr-defined]
+            os.environ["TRITON_ALWAYS_COMPILE"] = "1"  # what comes from a cache shows no types
+            arrival.when_imported("triton.compiler.code_generator", saw.in_kernels)
         log = None
         if watching:
             from . import printed, watch
@@ -331,6 +335,18 @@ class _Saw:
         self.seen[index] = text if self.seen.get(index, text) == text else None
         return value
 
+    def in_kernels(self) -> None:
+        """Let Triton take it for one of the builtins of Python that it knows: they get plain numbers for constexprs.
+        What they return is a constexpr again in newer releases only, and would become a tensor in older ones."""
+        generator = sys.modules["triton.compiler.code_generator"].CodeGenerator  # type: ignore[attr-defined]
+        constexpr = sys.modules["triton.language"].constexpr  # type: ignore[attr-defined]
+
+        def saw(index: int, value: Any) -> Any:
+            self(index, value)
+            return constexpr(value) if value is None or type(value) in self.SIMPLE else value
+
+        generator.builtin_namespace["__shrink_saw__"] = saw
+
     def found(self) -> dict[int, str]:
         return {index: text for index, text in self.seen.items() if text is not None}
 
@@ -348,6 +364,18 @@ class _Saw:
             if type(value) is list:
                 return f"[{inner}]"
             return f"({inner},)" if len(value) == 1 else f"({inner})"
+        if type(value).__module__.startswith("triton.language") and hasattr(value, "dtype"):
+            return _type_of(value)
         if type(value).__module__ == "torch" and type(value).__name__ == "dtype":
             return str(value)
         return None
+
+
+def _type_of(value: Any) -> str | None:
+    """`<fp32 [2, 32]>` of a value in a kernel."""
+    kind = value.type
+    scalar = getattr(kind, "scalar", None)
+    if scalar is None:
+        return None
+    shape = [int(getattr(extent, "value", extent)) for extent in getattr(kind, "shape", None) or ()]
+    return f"<{scalar} {shape}>"

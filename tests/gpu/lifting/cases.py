@@ -44,6 +44,8 @@ class Case:
     helion: bool = False
     folder: Path = HERE
     """Where the command is given."""
+    kernel: str = ""
+    """The one that faults, where another one could be taken for it."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,22 @@ CASES = (
         ("heavy_setup.py", "--", "--seconds", "20"),
         ILLEGAL,
         lines=30,
+    ),
+    Case(
+        "guessed_rows",
+        "the first of two kernels writes by a bad slot; the second, lifted with guessed rows, faults as well",
+        ("guessed_rows.py",),
+        ILLEGAL,
+        lines=30,
+        kernel="mark_kernel",
+    ),
+    Case(
+        "graphed",
+        "two kernels recorded in a CUDA graph; the second has tiles of 16 bytes and four stages",
+        ("graphed.py",),
+        MISALIGNED,
+        lines=16,
+        kernel="row_sums",
     ),
     Case(
         "history_workspace",

@@ -18,7 +18,7 @@ def word(claims: Claims, tensor: Any) -> str:
         return "#?"
     with torch.no_grad(), torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch():
         flat = torch.as_strided(tensor.detach(), *_sample(tensor))
-        data = flat.contiguous().view(torch.uint8).numpy().tobytes()
+        data = flat.reshape(-1).contiguous().view(torch.uint8).numpy().tobytes()
     return "#" + hashlib.sha256(data).hexdigest()[:8]
 
 

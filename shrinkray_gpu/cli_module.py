@@ -1,0 +1,53 @@
+"""`-m MODULE ARGS...` in place of FILE, as python takes it: all after the module's name is the module's own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from shrinkray_gpu import cli_words
+from shrinkray_gpu.commands import Command
+from shrinkray_gpu.locating import locate
+from shrinkray_gpu.runner.interpreter import check_python
+
+
+class TakesModule(cli_words.Command):
+    """A command with the parameters `file`, `args` and `module`, of which `-m` is the last word of its own."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As in `python -m`, all after the module's name is the module's own, whatever it looks like."""
+        ours, theirs = self._split(args)
+        rest = super().parse_args(ctx, ours)
+        if ctx.params.get("module") is not None:
+            if ctx.params["file"] is not None:
+                raise click.UsageError(f"give a FILE or -m MODULE, not both: {ctx.params['file']}")
+            ctx.params["args"] = tuple(theirs)
+        return rest
+
+    def _split(self, args: list[str]) -> tuple[list[str], list[str]]:
+        """Our own words, `-m MODULE` the last of them, and those of the module."""
+        valued = {
+            name
+            for option in self.params
+            if isinstance(option, click.Option) and not option.is_flag
+            for name in (*option.opts, *option.secondary_opts)
+        }
+        at = 0
+        while at < len(args) and args[at] != "--":
+            if args[at] == "-m":
+                return args[: at + 2], args[at + 2 :]
+            if args[at].startswith("-m"):  # python takes -mMODULE too
+                return args[: at + 1], args[at + 1 :]
+            at += 2 if args[at] in valued else 1
+        return args, []
+
+
+def located(
+    module: str, args: tuple[str, ...], *, python: str, cwd: Path | None, environment: Mapping[str, str]
+) -> Command:
+    """The command, found as the user's interpreter finds it; `environment` goes on top of ours. Raises UsageError."""
+    check_python(python)
+    return locate(module, args, python=python, cwd=cwd, environment={**os.environ, **environment})

@@ -1,0 +1,68 @@
+"""A second course from the start, once the first has come to its end: with what was learnt, and in another order.
+
+A course ends where no single step leads on, and which end that is hangs on the order of the steps: with `tl.zeros` in
+the place of one operand of a product there is no way back to using the other one twice. So the passes go once more over
+the start: those that took most for a try go first, fine ones among them, and the chances of the edits are those of the
+first course. Verdicts are remembered, so that it costs about half of the tries; what it ends with counts only if it has
+fewer tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shrinkray_gpu.reduction.journal import Journal
+from shrinkray_gpu.reduction.outcome import PassLike
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.reduction.spending import Spent
+
+SHARE = 0.75
+"""Of the candidates that the first course considered, as many as the second may."""
+IN_TIME = 0.9
+"""Of the time that is left until the deadline; the layout and the last checks want the rest."""
+
+
+@dataclass(frozen=True)
+class AtOnce:
+    """A pass that joins in from the beginning, whatever its stage was."""
+
+    of: PassLike
+    stage: int = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.of, name)
+
+
+class Aside:
+    """The journal for a second course: it shares all verdicts, but has no say in what the best is."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self.resumed = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._journal, name)
+
+    def start(self, original: Program) -> Program:
+        return original
+
+    def edited(self, original: Program) -> None:
+        return None
+
+    def best(self, program: Program, **told: Any) -> None:
+        pass
+
+    def end(self) -> None:
+        pass
+
+
+def by_gain(passes: Sequence[PassLike], spent: Mapping[str, Spent]) -> list[AtOnce]:
+    """The passes, those first that took most tokens for a try in the first course."""
+
+    def gain(each: PassLike) -> float:
+        bill = spent.get(each.name, Spent())
+        return bill.tokens / (1 + bill.tries)
+
+    return [AtOnce(each) for each in sorted(passes, key=gain, reverse=True)]

@@ -1,0 +1,95 @@
+"""CUDA graphs: launches that are recorded first, and run when the host replays them.
+
+What is captured does not run, so to write it down as a launch at that moment would be wrong in two ways: in the order
+of launches (the last one replayed is the suspect, however early it was recorded) and in what its tensors hold. Both are
+made good at `replay`, by the host's part of it alone. Only Triton's kernels are seen in a graph; copies and torch's
+own kernels in it are not.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import weakref
+from typing import Any, Callable, Dict, List, Tuple
+
+Record = Dict[str, Any]
+
+
+class Graphs:
+    """The graphs of one candidate. `capture` describes the launches; its `NOTES` bring each tensor by."""
+
+    def __init__(self, capture: Any) -> None:
+        self.capture = capture
+        self._listening = False
+        self._recorded: List[Record] = []
+        self._tensors: List[Tuple[Any, Record]] = []
+        self._known: "weakref.WeakKeyDictionary[Any, Tuple[List[Record], List[Tuple[Any, Record]]]]"
+        self._known = weakref.WeakKeyDictionary()
+
+    def install(self) -> None:
+        from . import capture
+
+        capture.NOTES.append(self.note)
+        self.capture.undo.append(lambda: capture.NOTES.remove(self.note))
+
+    def note(self, value: Any, about: Record) -> None:
+        """A tensor is described for a launch. What it holds is known when the launch runs."""
+        if "content" in about and _capturing():
+            self._tensors.append((weakref.ref(value), about))
+
+    def recording(self, record: Record) -> bool:
+        """Whether a launch that is about to be described goes into a graph, and not to the device."""
+        if not _capturing():
+            return False
+        if not self._listening:
+            self._listening = True
+            graph: Any = sys.modules["torch"].cuda.CUDAGraph
+            self._wrap(graph, "capture_end", self._ended, first=False)
+            self._wrap(graph, "replay", self._replayed, first=True)
+        record["graph"] = True
+        return True
+
+    def keep(self, record: Record) -> None:
+        """This launch is in the graph now."""
+        self._recorded.append(record)
+
+    def _wrap(self, owner: Any, name: str, tell: Callable[[Any], None], *, first: bool) -> None:
+        own, original = name in vars(owner), getattr(owner, name)
+
+        @functools.wraps(original)
+        def heard(graph: Any, *args: Any, **kwargs: Any) -> Any:
+            if first and self.capture.at_work:
+                tell(graph)
+            result = original(graph, *args, **kwargs)
+            if not first and self.capture.at_work:
+                tell(graph)
+            return result
+
+        setattr(owner, name, heard)
+        self.capture.undo.append(lambda: setattr(owner, name, original) if own else delattr(owner, name))
+
+    def _ended(self, graph: Any) -> None:
+        self._known[graph] = (self._recorded, self._tensors)
+        self._recorded, self._tensors = [], []
+
+    def _replayed(self, graph: Any) -> None:
+        records, tensors = self._known.get(graph, ([], []))
+        while tensors:  # the first replay tells what they hold: later it is the kernels' own work
+            reference, about = tensors.pop(0)
+            value = reference()
+            if value is not None:
+                now: Record = {}
+                self.capture.contents.note(value, now)
+                about["content"].clear()  # in place: the record has a copy of `about`, but this very object
+                about["content"].update(now["content"])
+        for record in records:
+            self.capture.replayed(record)
+
+
+def _capturing() -> bool:
+    torch: Any = sys.modules.get("torch")
+    try:
+        return bool(torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing())
+    except Exception:  # a torch without CUDA, or none
+        return False

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from shrinkray_gpu.passes import assembly, outlets
+from tests.passes.offers import offered, results
+
+HEAD = "@triton.jit\ndef k(out, x):\n"
+
+
+def call(asm: str, constraints: str, inputs: str, rest: str = "tl.int32, True, 1") -> str:
+    return f'tl.inline_asm_elementwise("{asm}", "{constraints}", [{inputs}], {rest})'
+
+
+def test_an_input_goes_with_its_constraint_and_its_number() -> None:
+    text = HEAD + f"    y = {call('add $0, $2, $1; add $0, $0, $3;', '=r,r,f,r', 'a, b, c')}\n"
+    want = HEAD + f"    y = {call('add $0, $0, $1; add $0, $0, $2;', '=r,r,r', 'a, c')}\n"
+    assert offered(assembly.find, text, want)
+
+
+def test_all_inputs_at_once_and_what_only_they_used() -> None:
+    text = HEAD + f"    a = tl.load(x)\n    y = {call('cvt $0, $1, ${2:x};', '=r,r,f', 'a, 0.0')}\nk[(1,)](s, t)\n"
+    want = f"@triton.jit\ndef k(out):\n    y = {call('cvt $0, $0, ${0:x};', '=r', '')}\nk[(1,)](s)\n"
+    assert offered(assembly.find, text, want)
+
+
+def test_several_registers_of_one_input() -> None:
+    text = HEAD + f"    y = {call('m $0, $1, $2, $3, $4;', '=r,r,r,f,f', 'a, b')}\n"
+    want = HEAD + f"    y = {call('m $0, $0, $0, $1, $2;', '=r,f,f', 'b')}\n"
+    assert offered(assembly.find, text, want)
+
+
+def test_a_call_whose_inputs_cannot_be_told_apart_keeps_them() -> None:
+    for constraints in ("=r,r", "r,r,r"):
+        text = HEAD + f"    y = {call('m $0, $1;', constraints, 'a, b')}\n"
+        assert not results(assembly.find, text)
+
+
+def test_the_call_alone_says_that_it_does_something() -> None:
+    text = HEAD + f"    tl.store(out, {call('m $0;', '=r', '')})\nk[(1,)](s, t)\n"
+    want = "@triton.jit\ndef k(x):\n    " + call("m $0;", "=r", "", "tl.int32, False, 1") + "\nk[(1,)](t)\n"
+    assert offered(assembly.find, text, want)
+    named = HEAD + f"    tl.store(out, {call('m $0;', '=r', '', 'dtype=tl.int32, is_pure=True, pack=1')})\n"
+    assert any("is_pure=False" in after and "store" not in after for after in results(assembly.find, named))
+
+
+def test_one_instruction_alone_and_one_less() -> None:
+    text = HEAD + f"    y = {call('{ .reg .b16 t; cvt t, $1; mov $0, {t, t}; }', '=r,r', 'a')}\n"
+    for asm in ("cvt t, $1;", "{ .reg .b16 t; cvt t, $1; }"):
+        assert offered(assembly.find, text, HEAD + f"    y = {call(asm, '=r,r', 'a')}\n")
+
+
+def test_a_print_for_a_store_and_what_only_the_store_used() -> None:
+    text = HEAD + "    rows = tl.arange(0, 4)\n    tl.store(out + rows, f(x), mask=rows < 3)\nk[(1,)](s, t)\n"
+    want = '@triton.jit\ndef k(x):\n    tl.device_print("", f(x))\nk[(1,)](t)\n'
+    assert offered(outlets.find, text, want)
+
+
+def test_a_store_that_leaves_something_behind_is_no_longer_than_a_print() -> None:
+    assert not results(outlets.find, HEAD + "    tl.store(x, tl.load(x))\n")

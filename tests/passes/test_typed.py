@@ -1,0 +1,101 @@
+"""Which expressions of a kernel are watched; what becomes of a value whose type a run has seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from shrinkray_gpu.passes import fillings, observed, operands
+from shrinkray_gpu.passes.tree import source
+from shrinkray_gpu.passes.typed import Kind, kinds, watchable
+from shrinkray_gpu.reduction.edit import Edit
+from shrinkray_gpu.reduction.program import Program
+from tests.passes.offers import SAMPLES, assert_subsets_parse, offered, program
+
+HEAD = "import triton.language as tl\n@triton.jit\n"
+
+
+def seen(start: Program, types: Mapping[str, str]) -> dict[int, str]:
+    """As a run tells them: texts of types by number."""
+    nodes = watchable(start)
+    return {number: types[source(start, node)] for number, node in enumerate(nodes) if source(start, node) in types}
+
+
+def knowing(find, types: Mapping[str, str]):  # type: ignore[no-untyped-def]
+    return lambda start: find(start, seen(start, types))
+
+
+def test_what_is_no_value_is_not_watched() -> None:
+    start = program(
+        HEAD + "def k(x, B: tl.constexpr):\n    for i in range(B // 2):\n        tl.store(x + i, -i)\n    return [B]\n"
+    )
+    assert [source(start, node) for node in watchable(start)] == ["B // 2", "x + i", "-i"]
+
+
+def test_the_host_is_numbered_as_before() -> None:
+    start = program(HEAD + "def k(x):\n    tl.store(x, x + 1)\nn = m * 2\nk[(1,)](n)\n")
+    host = observed.watchable(start)
+    assert [source(start, node) for node in host] == ["m * 2", "m", "n"]
+    assert watchable(start)[: len(host)] == host
+    kernel_values = {len(host): "<int32 []>"}
+    assert list(observed.find(start, kernel_values)) == []
+
+
+def test_kinds_in_the_words_of_tritons_language() -> None:
+    start = program(HEAD + "def k(x):\n    a = f(x)\n    b = g(a)\n    c = h(a)\n")
+    found = kinds(start, seen(start, {"f(x)": "<fp8e4nv [2, 32]>", "g(a)": "<bf16 []>", "h(a)": "<pointer<fp32> []>"}))
+    assert {source(start, node): kind for node, kind in found.items()} == {
+        "f(x)": Kind("float8e4nv", (2, 32)),
+        "g(a)": Kind("bfloat16", ()),
+        "h(a)": Kind("pointer<fp32>", ()),
+    }
+    assert [kind.plain for kind in found.values()] == [True, True, False]
+
+
+def test_a_block_of_zeros_with_all_that_only_the_value_used() -> None:
+    text = HEAD + (
+        "def k(x, y, n):\n    offs = tl.arange(0, 16)\n    inside = offs < n\n"
+        "    v = tl.load(x + offs, mask=inside)\n    tl.store(y, tl.gather(v, v, 0))\n"
+        "k[(1,)](torch.zeros(16), out, 16)\n"
+    )
+    want = HEAD + ("def k(y):\n    v = tl.zeros([16], tl.float32)\n    tl.store(y, tl.gather(v, v, 0))\nk[(1,)](out)\n")
+    assert offered(knowing(fillings.find, {"tl.load(x + offs, mask=inside)": "<fp32 [16]>"}), text, want)
+
+
+def test_a_number_of_its_type() -> None:
+    text = HEAD + "def k():\n    count = 0\n    for i in range(2):\n        count += tl.sum(tl.arange(0, 2) * 1.5)\n"
+    want = HEAD + "def k():\n    count = 0\n    for i in range(2):\n        count += 1.0\n"
+    assert offered(knowing(fillings.find, {"tl.sum(tl.arange(0, 2) * 1.5)": "<fp32 []>"}), text, want)
+
+
+def test_what_something_else_uses_stays() -> None:
+    text = HEAD + "def k(x, y):\n    p = x + tl.arange(0, 16)\n    tl.store(y, tl.load(p) + tl.load(p + 1))\n"
+    assert not list(knowing(fillings.find, {"tl.load(p)": "<int8 [16]>"})(program(text))), "zeros are longer than that"
+
+
+def test_a_pointer_has_no_constant() -> None:
+    text = HEAD + "def k(x, y):\n    p = x + tl.arange(0, 16) * 4 + tl.arange(0, 16)\n    tl.store(p, 0)\n"
+    types = {"x + tl.arange(0, 16) * 4 + tl.arange(0, 16)": "<pointer<fp32> [16]>"}
+    assert not list(knowing(fillings.find, types)(program(text)))
+
+
+def test_one_operand_twice() -> None:
+    text = HEAD + (
+        "def k(x, y):\n    d = tl.make_tensor_descriptor(y, [16, 16], [16, 1], [16, 16])\n"
+        "    a = tl.load(x)\n    tl.store(x, tl.dot(a, d.load([0, 0])))\nk[(1,)](t, t)\n"
+    )
+    want = HEAD + "def k(x):\n    a = tl.load(x)\n    tl.store(x, tl.dot(a, a))\nk[(1,)](t)\n"
+    types = {"a": "<fp16 [16, 16]>", "d.load([0, 0])": "<fp16 [16, 16]>"}
+    assert offered(knowing(operands.find, types), text, want)
+    other = {**types, "a": "<fp16 [16, 32]>"}
+    assert not list(knowing(operands.find, other)(program(text)))
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("find", [fillings.find, operands.find])
+def test_any_subset_parses(find, sample) -> None:  # type: ignore[no-untyped-def]
+    def everything_is_a_block(start: Program) -> Iterator[Edit]:
+        yield from find(start, {number: "<fp32 [16]>" for number, _ in enumerate(watchable(start))})
+
+    assert_subsets_parse(everything_is_a_block, sample, rounds=10)

@@ -1,0 +1,109 @@
+"""A second course from the start: passes that took most go first, and it counts only if its end is smaller."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import libcst as cst
+import pytest
+
+from shrinkray_gpu.reduction.edit import Edit, Remove, Replace
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.reduction.second import SHARE, by_gain
+from shrinkray_gpu.reduction.spending import Spent
+from tests.reduction.course import Bench, Own, statements
+
+JUNK = "".join(f"junk({i}, {i}, {i})\n" for i in range(12))
+PROGRAM = JUNK + "begin(middle(1, 2, 3))\n"
+
+
+def _calls(program: Program, name: str) -> list[cst.Call]:
+    return [node for node in program.parents if isinstance(node, cst.Call) and node.func.value == name]  # type: ignore[attr-defined]
+
+
+def find_trap(program: Program) -> Iterable[Edit]:
+    """Smaller at once, and no way on."""
+    for call in _calls(program, "begin"):
+        yield Edit("trap", (Replace(call, ("trap(1, 2)",)),))
+
+
+def find_way(program: Program) -> Iterable[Edit]:
+    for call in _calls(program, "begin"):
+        yield Edit("way", (Replace(call, ("end()",)),))
+    for call in _calls(program, "junk"):
+        yield Edit("no junk", (Remove(program.parents[call]),), weight=9)
+
+
+trap, way = Own("trap", find_trap), Own("way", find_way, stage=1)
+
+
+def faults(text: str) -> bool:
+    return "begin(middle(1" in text or "trap(1" in text or "end()" in text
+
+
+def test_another_order_leads_round_what_the_first_one_ran_into(tmp_path: Path) -> None:
+    first = Bench(faults).reduce(PROGRAM, tmp_path / "first", passes=(trap, way))
+    assert first.program.text == "trap(1, 2)\n"
+    bench = Bench(faults)
+    both = bench.reduce(PROGRAM, tmp_path / "both", passes=(trap, way), second=True)
+    assert (both.program.text, both.ended) == ("end()\n", "done")
+    assert (tmp_path / "both" / "best.py").read_text() == "end()\n"
+    assert both.line[-1].text == "end()\n" and both.spent["second course"].tokens == 3
+    assert both.tries == len(bench.asked) == len(set(bench.keys)), "verdicts of the first course are remembered"
+
+
+def test_what_ends_no_smaller_changes_nothing(tmp_path: Path) -> None:
+    bench = Bench(lambda text: "begin" in text)
+    both = bench.reduce(PROGRAM, tmp_path / "folder", passes=(statements,), second=True)
+    alone = Bench(lambda text: "begin" in text).reduce(PROGRAM, tmp_path / "alone", passes=(statements,))
+    assert both.program == alone.program and both.line == alone.line
+    assert both.spent["second course"].accepted == 0
+
+
+def test_it_takes_no_more_than_its_share(tmp_path: Path) -> None:
+    def both_or_none(text: str) -> bool:
+        return text.count("junk") in (0, 12) and "begin" in text
+
+    alone = Bench(both_or_none).reduce(PROGRAM, tmp_path / "alone", passes=(way, trap, statements))
+    result = Bench(both_or_none).reduce(PROGRAM, tmp_path / "both", passes=(way, trap, statements), second=True)
+    assert result.tries - alone.tries <= SHARE * alone.tries + 8
+
+
+def test_no_time_no_second_course(tmp_path: Path) -> None:
+    bench = Bench(faults)
+    result = bench.reduce(PROGRAM, tmp_path, passes=(trap, way), second=True, stop=lambda: len(bench.asked) > 1)
+    assert result.ended == "stopped" and "second course" not in result.spent
+
+
+def test_ctrl_c_in_it_leaves_the_best_of_the_first(tmp_path: Path) -> None:
+    alone = Bench(faults).reduce(PROGRAM, tmp_path / "alone", passes=(trap, way))
+
+    def until_the_second(text: str) -> bool:
+        if len(bench.asked) > alone.tries:
+            raise KeyboardInterrupt
+        return faults(text)
+
+    bench = Bench(until_the_second)
+    result = bench.reduce(PROGRAM, tmp_path / "both", passes=(trap, way), second=True)
+    assert (result.program.text, result.ended) == ("trap(1, 2)\n", "interrupted")
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.8, 0.95])
+def test_a_course_that_was_killed_ends_in_the_same_result(tmp_path: Path, share: float) -> None:
+    Bench(faults).reduce(PROGRAM, tmp_path, passes=(trap, way), second=True)
+    journal = tmp_path / "journal.jsonl"
+    lines = [line for line in journal.read_bytes().splitlines(keepends=True) if b'"event":"end"' not in line]
+    journal.write_bytes(b"".join(lines[: int(share * len(lines))]))
+    bench = Bench(faults)
+    result = bench.reduce(PROGRAM, tmp_path, passes=(trap, way), second=True, resume=True)
+    assert result.program.text == "end()\n"
+
+
+def test_passes_by_what_they_took_for_a_try() -> None:
+    spent = {"trap": Spent(tries=9, tokens=5), "way": Spent(tries=9, tokens=50)}
+    assert [(each.name, each.stage) for each in by_gain([statements, trap, way], spent)] == [
+        ("way", 0),
+        ("trap", 0),
+        ("statements", 0),
+    ]
