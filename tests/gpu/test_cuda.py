@@ -35,7 +35,17 @@ def reduced(name: str, folder: Path, *options: str, argv: tuple[str, ...] = ()) 
     target.mkdir(parents=True, exist_ok=True)
     output = folder / "repro.py"
     command = [sys.executable, "-m", "shrinkray_gpu", str(CORPUS / name / "failing.py"), *options]
-    command += ["--output", str(output), "--max-time", str(SECONDS), "--jobs", str(JOBS), "--no-report", "--restart"]
+    command += [
+        "--output",
+        str(output),
+        "--max-time",
+        str(SECONDS),
+        "--jobs",
+        str(JOBS),
+        "--no-report",
+        "--no-second",
+        "--restart",
+    ]
     until = time.monotonic() + SECONDS + AFTER
     with (target / "said.txt").open("w") as said:
         job = subprocess.Popen([*command, "--", *argv], stdout=said, stderr=subprocess.STDOUT, cwd=folder)
