@@ -1,7 +1,7 @@
 """A failing GPU program goes in, the same fault comes out of the smallest standalone script.
 
-    from shrinkray_gpu import Options, reduce
-    result = reduce(Path("failing.py"), Options(oracle=("misaligned address",)))
+from shrinkray_gpu import Options, reduce
+result = reduce(Path("failing.py"), Options(oracle=("misaligned address",)))
 """
 
 from __future__ import annotations

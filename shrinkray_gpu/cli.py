@@ -161,6 +161,9 @@ class _Command(TakesModule):
 @click.option("--no-credit", is_flag=True, hidden=True, help="Each accepted step takes a run of its own. To compare.")
 @click.option("--no-ahead", is_flag=True, hidden=True, help="Lanes idle where nothing is asked. To compare.")
 @click.option("--no-second", is_flag=True, help="At the end, do not try once to do better from the start.")
+@click.option(
+    "--cu", is_flag=True, help="Where it builds CUDA C++: beside the result a .cu with a main(), for plain nvcc."
+)
 @click.option("--no-report", is_flag=True, help="Leave out ISSUE.md, report.html and the runs that they need.")
 @click.option("--zip", "zipped", is_flag=True, help="Put ISSUE.md and all that belongs to it into one archive too.")
 @click.option("--gpu-price", type=float, metavar="P", help="Of an hour of GPU: ISSUE.md says what the reduction cost.")
@@ -186,6 +189,7 @@ def main(file: Path | None, args: tuple[str, ...], module: str | None, **given: 
     """
     if given["list_passes"]:
         click.echo(f"{'lift':16} The launch that faults, alone: the first trial, before all passes.")
+        click.echo(f"{'embed':16} Sources in files that torch loads (.cu, .cpp): part of the script from the start.")
         for one in PASSES:
             click.echo(f"{one.name:16} {one.why}")
         return
@@ -241,7 +245,7 @@ def main(file: Path | None, args: tuple[str, ...], module: str | None, **given: 
 
 
 def _options(args: tuple[str, ...], given: dict[str, Any]) -> Options:
-    known = ["lift", *(one.name for one in PASSES)]
+    known = ["lift", "embed", *(one.name for one in PASSES)]
     for name in given["skip_pass"]:
         if name not in known:
             raise UsageError(f"--skip-pass {name}: no such pass. There are {', '.join(known)}")
@@ -280,6 +284,7 @@ def _options(args: tuple[str, ...], given: dict[str, Any]) -> Options:
         confidence=given["confidence"],
         report=not given["no_report"],
         zipped=given["zipped"],
+        cu=given["cu"],
         gpu_price=given["gpu_price"],
     )
 
@@ -330,6 +335,8 @@ def _tell(result: Result, file: Path, command: Command | None) -> None:
         click.echo(f"  rate of {name}: {rate}")
     if result.guarded:
         click.echo(f"  {result.guarded}")
+    for name, used in result.ptxas.items():
+        click.echo(f"  ptxas, {name}: {used or 'nothing told'}")
     if result.passed_over:
         click.echo(f"  passed over, since it shows the fault in lanes but not in each clean run: {result.passed_over}")
     for other in result.others[:TOLD]:
@@ -337,6 +344,8 @@ def _tell(result: Result, file: Path, command: Command | None) -> None:
     if len(result.others) > TOLD:
         click.echo(f"  and {len(result.others) - TOLD} more other faults in the same folder")
     click.echo(f"  saved: {result.output}")
+    if result.cu:
+        click.echo(f"  plain CUDA: {result.cu}")
     if result.attachment:
         beside = "" if result.attachment.endswith(".zip") else ", and artifacts/ and report.html beside it"
         click.echo(f"  to attach: {result.attachment}{beside}")

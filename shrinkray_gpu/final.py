@@ -11,10 +11,11 @@ from pathlib import Path
 from shrinkray_gpu import plan as planning
 from shrinkray_gpu.judge import whole
 from shrinkray_gpu.lift.beside import settled
-from shrinkray_gpu.options import Options
+from shrinkray_gpu.options import CACHE, Options
 from shrinkray_gpu.oracle.statistics import Rate, upper
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.runner.lanes import START
+from shrinkray_gpu.runner.extensions import lacking
+from shrinkray_gpu.runner.lanes import START, Setup
 from shrinkray_gpu.runner.plain import run_file
 
 FLAKY_RUNS = 20
@@ -41,6 +42,8 @@ def verify(text: str, output: Path, plan: planning.Plan, options: Options, runs:
     script, setup = plan.pool.script, plan.pool.setup
     oracle = plan.oracle
     as_user = options.arch is None and not (oracle.needs_text or oracle.wants or oracle.twins or oracle.sanitizer)
+    builds = tempfile.TemporaryDirectory(dir=setup.scratch, ignore_cleanup_errors=True)
+    extensions = {"TORCH_EXTENSIONS_DIR": builds.name, **builders(text, options, setup)}
 
     def once(_: int) -> bool:
         if as_user:
@@ -49,7 +52,12 @@ def verify(text: str, output: Path, plan: planning.Plan, options: Options, runs:
                     options.python,
                     output,
                     options.argv,
-                    environment={**os.environ, **options.environment, "TRITON_CACHE_DIR": cache},
+                    environment={
+                        **os.environ,
+                        **options.environment,
+                        "TRITON_CACHE_DIR": cache,
+                        **extensions,
+                    },
                     cwd=script.cwd,
                     seconds=options.timeout or plan.pool.seconds + (planning.IMPORTS if plan.oracle.limit else START),
                 )
@@ -59,8 +67,16 @@ def verify(text: str, output: Path, plan: planning.Plan, options: Options, runs:
         # What a plain process cannot tell: a static fault, the IR, a sticky error that the script swallows.
         return whole(plan.oracle, text, script.path.name, plan.pool.cold).faults
 
-    with ThreadPoolExecutor(min(runs, plan.pool.jobs)) as threads:
+    with builds, ThreadPoolExecutor(min(runs, plan.pool.jobs)) as threads:
         return sum(threads.map(once, range(runs)))
+
+
+def builders(text: str, options: Options, setup: Setup) -> dict[str, str]:
+    """What must be in the environment of a clean run for its extensions to be built: nothing, where torch can do it;
+    else our own builder, which needs neither ninja nor Python's headers."""
+    if "cpp_extension" not in text or not lacking(options.python, os.environ):
+        return {}
+    return {name: setup.environment[name] for name in ("PYTHONPATH", CACHE) if name in setup.environment}
 
 
 def last_standing(line: Sequence[Program], shows: Callable[[Program], bool]) -> Program:

@@ -50,16 +50,18 @@ class Evidence:
                 return f"NOT the same fault: the control {one.control.name} makes the original pass, not the repro"
         if self.difference:
             return f"NOT the same fault: {self.difference}"
+        passes = ", ".join(f"{one.control.name} passes" for one in self.held if one.outcome is Outcome.PASSES)
         if self.original is None:
-            return "the original shows no fault of its own to compare: the oracle alone decides"
+            why = f"the oracle decides, under controls: {passes}" if passes else "the oracle alone decides"
+            return f"the original shows no fault of its own to compare: {why}"
         seen = self.repro is not None and self.repro.instruction
         known, unknown = ["by class and message, in each accepted step"], []
         if self.repro is not None and seen:
             known = [f"by the instruments ({self.repro.instruction}, {self.repro.space} memory)"]
         elif self.original.instruction:
             unknown = ["the instruments told the instruction of the original's fault, and not that of the repro's"]
-        if passes := [one.control.name for one in self.held if one.outcome is Outcome.PASSES]:
-            known.append(f"under controls: {', '.join(f'{name} passes' for name in passes)}")
+        if passes:
+            known.append(f"under controls: {passes}")
         lame = [one.control.name for one in self.held if one.outcome is Outcome.NOT_APPLICABLE]
         unknown += [f"{name} is not applicable to the repro" for name in lame]
         if not self.held:

@@ -153,7 +153,12 @@ class Judge:
         if self.predicts and foreseen.faults and self.credit:
             self.count(CREDIT)
             return Verdict(Answer.FAULTS, f"on credit: {foreseen.why}", credit=True)
-        if not self.credit or any(UNKNOWN_CONTENT in arg for launch in run.launches for arg in launch.args):
+        # The launches of a CUDA C++ extension are seen by nobody.
+        if (
+            not self.credit
+            or run.builds
+            or any(UNKNOWN_CONTENT in arg for launch in run.launches for arg in launch.args)
+        ):
             return self._lane(source)
         return self._once(_signature(run), source)
 

@@ -31,6 +31,7 @@ from shrinkray_gpu.lift import losses
 from shrinkray_gpu.lift.beside import files, kept
 from shrinkray_gpu.lift.bundle import bundle
 from shrinkray_gpu.oracle import Fault, Oracle, adopt, speech
+from shrinkray_gpu.oracle.builds import WANTED
 from shrinkray_gpu.oracle.same import Same
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.keep import kept_nodes
@@ -179,7 +180,12 @@ def _may_be_lifted(given: Given) -> bool:
         return False
     # Outputs that are compared, sanitizers' records and hangs need runs of their own kind, `script:` none of ours.
     return chosen is None or not (
-        chosen.twins or chosen.sanitizer or chosen.alone or chosen.limit is not None or not chosen.needs_run
+        chosen.twins
+        or any(want.startswith(WANTED) for want in chosen.wants)
+        or chosen.sanitizer
+        or chosen.alone
+        or chosen.limit is not None
+        or not chosen.needs_run
     )
 
 

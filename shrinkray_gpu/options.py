@@ -17,6 +17,7 @@ from shrinkray_gpu import plan as planning
 from shrinkray_gpu.commands import Command
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.controls import Control
+from shrinkray_gpu.lift.embed import embedded
 from shrinkray_gpu.oracle import Oracle, all_of, parse
 from shrinkray_gpu.oracle.same import same_fault
 from shrinkray_gpu.reduction.program import Program, read_program
@@ -72,9 +73,16 @@ class Options:
     """Whether the attachment is made at the end: ISSUE.md, artifacts/, report.html."""
     zipped: bool = False
     """Whether all of it goes into one archive too."""
+    cu: bool = False
+    """Whether a .cu with a `main()` is made of the result, too."""
     gpu_price: float | None = None
     """Of an hour of GPU, for what the reduction cost."""
 
+
+SITE = Path(__file__).parent / "runner" / "inside" / "site"
+"""A `sitecustomize` that watches builds in any process of the user's interpreter."""
+CACHE = "SHRINKRAY_GPU_CACHE"
+"""In its environment: where builds are kept."""
 
 Say = Callable[[str], None]
 
@@ -95,7 +103,8 @@ def called(path: Path, options: Options) -> str:
 def program_of(path: Path, options: Options) -> Program:
     """The script; of a command its driver, which is no file."""
     if options.command is None:
-        return read_program(path)
+        program = read_program(path)
+        return program if "embed" in options.skip else embedded(program, path, options.cwd or Path.cwd()).program
     if options.control_patches:
         raise UsageError("--control-patch changes FILE, and -m names none: patch a script instead")
     return options.command.program
@@ -195,6 +204,7 @@ def setup_of(path: Path, folder: Path, options: Options) -> Setup:
         **options.environment,
         "TRITON_CACHE_DIR": str(caches / "triton"),
         "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
+        "TORCH_EXTENSIONS_DIR": str(caches / "extensions"),
         "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # is_available() in the worker must not start CUDA before the fork
     }
     cwd = options.cwd or Path.cwd()
@@ -207,6 +217,20 @@ def setup_of(path: Path, folder: Path, options: Options) -> Setup:
         writable=(str(caches),),
         arch=options.arch,
     )
+
+
+def building(program: Program, setup: Setup) -> Setup:
+    """The same, with builds of CUDA C++ kept by whatever process makes them: those under an instrument are plain ones,
+    and would build each candidate by torch's headers. On the virtual GPU the worker does this itself."""
+    if setup.arch is not None or "cpp_extension" not in program.text:
+        return setup
+    named = setup.environment.get("PYTHONPATH", "")
+    environment = {
+        **setup.environment,
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(SITE), named])),
+        CACHE: setup.writable[0],
+    }
+    return replace(setup, environment=environment)
 
 
 def devices_of(setup: Setup) -> tuple[str, ...]:

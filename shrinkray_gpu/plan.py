@@ -31,6 +31,9 @@ from shrinkray_gpu.runner.run import Run
 
 FLOOR = 3.0
 """Seconds that any candidate may take, however fast the original is."""
+BUILDING = 120.0
+"""Seconds more, at most, where the original builds CUDA C++: its own lane run found that build made already. No more
+than a few cold runs of it, which build, since a kernel that never ends holds its lane as long."""
 PATIENCE = 300.0
 """Seconds that the original may take when no --timeout is given."""
 CONTEXT_BYTES = 600 << 20
@@ -158,7 +161,9 @@ def open_lanes(
             name = "virtual" if setup.arch else "fork"
             pool = Pool(script, forking, mode=name, jobs=jobs, seconds=cold.seconds, devices=devices, extra=cold.extra)
             lanes = replace(lanes, warm=pool, started=lanes.starter.submit(pool.start, source))
-        arch = gpus.capability() if gpu and mode is None else None
+        # Under compute-sanitizer each try is a process of its own: what does not even compile must not get there.
+        sanitized = oracle is not None and bool(oracle.sanitizer) and "cpp_extension" in source
+        arch = gpus.capability() if gpu and (mode is None or sanitized) else None
         if arch:
             virtual = replace(forking, arch=arch, warm=False, reuse=False)
             dry = Pool(replace(script, asserts=False), virtual, mode="virtual", jobs=jobs, seconds=cold.seconds)
@@ -242,7 +247,12 @@ def make(
             pool, dry = _closed(pool, dry)
             return _rated(replace(plan, why="the oracle runs the program itself"), source)
         if pool is None or started is None:
-            return _rated(plan, source)
+            plan = _rated(plan, source)
+            if dry is not None and dry_started is not None:
+                dry_started.result()
+                plan = _gated(plan, dry, source)
+                plan.pool.seconds = own or timeout or max(FLOOR, 4 * max(run.seconds for run in colds))
+            return plan
         report = started.result()
         plan = replace(plan, versions=report["versions"])
         touched, spoilt = gpu and bool(report["touched"]), gpu and bool(report["spoilt"])
@@ -256,7 +266,8 @@ def make(
         except _StepDown as reason:
             pool, dry = _closed(pool, dry)
             return _rated(replace(plan, why=str(reason)), source, flaky=reason.flaky)
-        pool.seconds = own or timeout or max(FLOOR, 4 * plan.warm_seconds)
+        building = min(BUILDING, 3 * plan.cold_seconds) if reference.builds else 0.0
+        pool.seconds = own or timeout or max(FLOOR, 4 * plan.warm_seconds) + building
         if gpu and mode != "fork":
             pool.limit(_lanes(pool, jobs))
             plan = _reusing(plan, source)
@@ -473,6 +484,16 @@ def _lanes(pool: Pool, jobs: int) -> int:
     if not free:
         return jobs
     return max(1, min(jobs, int(0.45 * free / (pool.peak + CONTEXT_BYTES))))  # each lane has a spare coming up
+
+
+def _gated(plan: Plan, dry: Pool, source: str) -> Plan:
+    """Builds of CUDA C++ alone, on the virtual GPU, before the real run: for a program that does get through them."""
+    run = dry.run(source)
+    if run.trouble or run.timed_out or run.failure is not None or not run.builds:
+        dry.close()
+        return plan
+    dry.seconds = max(FLOOR, 4 * run.seconds) + BUILDING
+    return replace(plan, dry=dry, notes=(*plan.notes, "candidates that do not compile are not run"))
 
 
 def _with_dry(plan: Plan, dry: Pool, source: str) -> Plan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import time
@@ -10,10 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 
-from shrinkray_gpu import __version__, lift, lifting, perturbing, reporting, resulting
+from shrinkray_gpu import __version__, cu_output, lift, lifting, perturbing, reporting, resulting
 from shrinkray_gpu import plan as planning
 from shrinkray_gpu.errors import FinalCheckFailed, UsageError
-from shrinkray_gpu.evidence import controls, examine, guarded
+from shrinkray_gpu.evidence import controls, examine, guarded, ptxas
 from shrinkray_gpu.evidence.finds import Finds
 from shrinkray_gpu.evidence.versions import versions
 from shrinkray_gpu.final import final_runs, last_standing, sound, verify
@@ -34,6 +35,7 @@ from shrinkray_gpu.options import (
     settings_of,
     setup_of,
 )
+from shrinkray_gpu.options import building as building
 from shrinkray_gpu.options import called as called
 from shrinkray_gpu.options import places as places
 from shrinkray_gpu.oracle import Fault, Oracle
@@ -45,10 +47,12 @@ from shrinkray_gpu.passes.observed import instrument
 from shrinkray_gpu.passes.typed import watchable
 from shrinkray_gpu.reduction.engine import Event, Reduction, reduce_program
 from shrinkray_gpu.reduction.journal import Journal
+from shrinkray_gpu.reduction.native.tree import can_parse
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.size import lines, tokens
 from shrinkray_gpu.repeating import Repeated
 from shrinkray_gpu.runner import gpus
+from shrinkray_gpu.runner.extensions import lacking
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Run
@@ -58,6 +62,10 @@ from shrinkray_gpu.summary import command_of, context_of, economy_of, evidence_o
 
 EAGER = 12.0
 """What a faulting try costs on a GPU against a passing one: a context, of which a device makes 2.4 a second."""
+UNREAD = (
+    "of the CUDA C++ in this script only #if is resolved, and the Python around it is reduced: its grammar is missing "
+    "(pip install 'shrinkray-gpu[cuda]')"
+)
 
 
 def reduce(
@@ -82,7 +90,7 @@ def reduce(
     chosen, options = chosen_oracle(options)
     named = controls.chosen(options.controls, options.control_environment, options.control_patches, program)
     check_asked(named, chosen, options)
-    given = _given(path, program, options, chosen, setup_of(path, folder, options), say)
+    given = _given(path, program, options, chosen, building(program, setup_of(path, folder, options)), say)
     width = max(6, min(32, 3 * given.jobs))
     with Journal.open(
         folder,
@@ -96,6 +104,11 @@ def reduce(
     ) as journal:
         for left in Path(given.setup.scratch).iterdir():  # by one that was killed
             shutil.rmtree(left, ignore_errors=True)
+        if program.literals and not can_parse():
+            say(UNREAD)
+        if options.arch is None and "cpp_extension" in program.text:
+            if without := lacking(options.python, os.environ):
+                say(f"torch cannot build extensions here (no {without}): our own builder does, in the final check too")
         say(f"running {called(path, options)} as it is ...")
         start = lifting.begin(given, journal, say)
         ready = _made_ready(start, given, named, options, journal, say)
@@ -128,6 +141,10 @@ def reduce(
             evidence = looked.result() if looked else None
             if guards and (evidence is None or best != reduction.program.text):
                 evidence = guards.evidence(best)
+            used = {"original": ptxas.told(plan.reference.builds)} if plan.reference.builds else {}
+            if used:
+                used["repro"] = ptxas.told(plan.pool.cold(best).builds)
+            plain = cu_output.make(best, output, plan, options) if options.cu else ""
             ended = time.monotonic()
             shown, _ = settled(best, output)
             command = command_of(output, options, plan)
@@ -167,6 +184,8 @@ def reduce(
         passed_over=passed_over,
         guarded=guarded.report(program, program.with_text(best)),
         slips=reduction.slips + len(reduction.drifts),
+        ptxas=used,
+        cu=plain,
         economy=economy_of(judge, reduction),
         rates=rates_of(plan.rate, verified, runs),
         **evidence_of(evidence, reduction, shown, guards=options.guards),
@@ -394,6 +413,8 @@ def guards_of(
     reference = plan.oracle.reference if isinstance(plan.oracle, Same) else None
     script, setup = plan.pool.script, plan.pool.setup
     device = reference is not None and reference.fault.phase == "device"
+    own = reference is not None and reference.fault.phase != "python"
+    standard = controls.standard(plan.gpu) if own else ()
     limit = plan.pool.seconds + plan.pool.extra
 
     def look(text: str) -> Fault | None:
@@ -417,7 +438,7 @@ def guards_of(
         controls=controls.Controls(run, plan.oracle, reference=plan.reference, repeats=repeats),
         stepwise=controls.Controls(run, plan.oracle, reference=plan.reference, repeats=on_steps),
         chosen=named,
-        standard=controls.standard(plan.gpu) if reference is not None and reference.fault.phase != "python" else (),
+        standard=(*controls.flags(original), *standard),
         # What the instruments add to a compiler's or Python's own words is nothing.
         examine=look if device and (plan.gpu or options.arch) else None,
         # Of a flaky fault one look may have seen nothing but the words.

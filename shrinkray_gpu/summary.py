@@ -63,10 +63,14 @@ class Result:
     """A smaller program that showed the fault in lanes, and not in each clean run: its tokens, and where it is."""
     slips: int = 0
     """Accepted steps that a control refuted, and drifts that a fingerprint did."""
+    ptxas: Mapping[str, str] = field(default_factory=dict)
+    """What ptxas says of the CUDA C++ kernels: `original` and `repro`; empty where there are none."""
     economy: Mapping[str, int] = field(default_factory=dict)
     """Where tries were spared and where spent for nothing, see `economy_of`."""
     rates: Mapping[str, str] = field(default_factory=dict)
     """Of a flaky fault: how often the original and the repro show it, with intervals."""
+    cu: str = ""
+    """Where the .cu of the result is and what it shows, or why there is none; empty where none was asked for."""
     attachment: str = ""
     """ISSUE.md with what belongs to it, or the archive of both; empty where none was made."""
 

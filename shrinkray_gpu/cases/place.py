@@ -15,7 +15,8 @@ from shrinkray_gpu.cases.case import Case
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.versions import versions
 from shrinkray_gpu.oracle import Oracle
-from shrinkray_gpu.runner import gpus, sanitizer
+from shrinkray_gpu.oracle.builds import WANTED
+from shrinkray_gpu.runner import gpus, sanitizer, toolkit
 
 _ASK = (
     "import importlib.metadata as m, json, sys\n"
@@ -93,6 +94,8 @@ def _device(case: Case, oracle: Oracle, place: Place) -> str:
             sanitizer.required(oracle.sanitizer, place.python, os.environ)
         except UsageError as error:
             return str(error)
+    if any(want.startswith(WANTED) for want in oracle.wants) and toolkit.find("nvcc", place.python, os.environ) is None:
+        return f"it builds CUDA C++: {toolkit.missing('nvcc')}"
     if here and not needs.runs_on(here):
         return f"it needs {needs.architecture}, and this is sm_{here}"
     if place.gpu and needs.memory and 0 < gpus.memory() < needs.memory:

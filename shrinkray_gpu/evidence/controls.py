@@ -31,6 +31,8 @@ from shrinkray_gpu.runner import ways
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.ways import PLAIN, Way
 
+_FLAG = re.compile(r"""(?P<quote>['"])(?P<flag>-D\w+(?:=\w+)?|--?use_fast_math|-{1,2}maxrregcount=\d+)(?P=quote)""")
+
 
 class Outcome(enum.Enum):
     PASSES = "passes"
@@ -77,6 +79,20 @@ def standard(gpu: bool) -> tuple[Control, ...]:
     if gpu:
         names += ["serial", "exact-allocation", "interpreter"]
     return tuple(_by_way(ways.parse(name)) for name in names)
+
+
+def flags(original: Program) -> tuple[Control, ...]:
+    """Each flag of nvcc that changes what its kernels are, left out: macros (`-DUSE_WMMA`), arithmetic, registers."""
+    if not original.literals:
+        return ()
+    named = [found["flag"] for found in _FLAG.finditer(original.text)]
+    return tuple(_by_way(ways.parse(f"without={flag}")) for flag in dict.fromkeys(named))
+
+
+def _asked_for(flag: str, source: str) -> bool:
+    """Whether leaving a flag out may change anything: it is given, and a macro is asked for by what is built."""
+    macro = re.match(r"-D(\w+)", flag)
+    return flag in source and (macro is None or len(re.findall(rf"\b{macro[1]}\b", source)) > 0)
 
 
 def chosen(
@@ -210,6 +226,9 @@ class Controls:
             if carried.text is None:
                 return Tried(control, Outcome.NOT_APPLICABLE, carried.why)
             source, part = carried.text, "" if carried.whole else carried.why
+        flag = control.way.environment.get(ways.WITHOUT, "")
+        if flag and not _asked_for(flag, source):
+            return Tried(control, Outcome.NOT_APPLICABLE, f"nothing asks for {flag} any more")
         if not self.oracle.needs_run:
             return Tried(control, Outcome.NOT_APPLICABLE, f"{self.oracle.spec} runs the program itself")
         for _ in range(max(1, self.repeats)):

@@ -15,6 +15,7 @@ from ..errors import UsageError
 from ..runner import ways
 from ..runner.twins import again, echo
 from . import cuda_errors, sanitizer
+from .builds import WANTED, BuildSays
 from .compiled import CodeHas, CompileSays, StaticFault
 from .differs import KINDS, Differs, Nondeterministic
 from .endings import Exits, Raised, Signalled, TimesOut
@@ -180,6 +181,11 @@ def _compile(spec: str, argument: str, _: Path) -> Oracle:
     return CompileSays(spec=spec, pattern=_pattern(spec, argument))
 
 
+def _build(spec: str, argument: str, _: Path) -> Oracle:
+    pattern = _pattern(spec, argument)
+    return BuildSays(spec=spec, pattern=pattern, wants=frozenset({WANTED + pattern.pattern}))
+
+
 def _code(spec: str, argument: str, _: Path) -> Oracle:
     stage = spec.partition(":")[0]
     absent = argument.startswith("!")
@@ -272,6 +278,13 @@ FORMS: tuple[Form, ...] = (
         "raised or printed while Triton compiles a kernel",
         "compile:Unknown modifier",
         _compile,
+    ),
+    Form(
+        "build:",
+        "build:REGEX",
+        "said (warnings, too) by nvcc when the program builds CUDA C++; without a GPU (--arch) no kernel runs",
+        "build:cannot perform wmma load or store on local memory",
+        _build,
     ),
     *(
         Form(

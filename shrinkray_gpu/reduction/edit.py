@@ -11,6 +11,9 @@ from typing import TypeAlias
 
 import libcst as cst
 
+from shrinkray_gpu.reduction.native.change import NativeChange
+from shrinkray_gpu.reduction.native.literal import Literal
+
 Template: TypeAlias = tuple["str | cst.CSTNode", ...]
 """Text and kept nodes in order. A kept node is rendered with the changes inside it, and gets parentheses if its new
 place needs them. A bare string is Python source of an expression (or of a statement, where it replaces one)."""
@@ -58,7 +61,19 @@ class Insert:
     statements: tuple[Template, ...]
 
 
-Change: TypeAlias = Remove | Replace | Unwrap | Insert
+@dataclass(frozen=True, eq=False)
+class Within:
+    """Change the CUDA C++ source that a string literal holds. Any number of these go together in one literal."""
+
+    literal: Literal
+    change: NativeChange
+
+    @property
+    def node(self) -> cst.CSTNode:
+        return self.literal.node
+
+
+Change: TypeAlias = Remove | Replace | Unwrap | Insert | Within
 
 
 @dataclass(frozen=True, eq=False)

@@ -95,6 +95,8 @@ class Phrases(Splicer):
         if node not in self._dirty:
             return Rendered(self._verbatim(node), level(node))
         own = Rendered("", level(node))
+        if node in self._within:
+            return replace(own, text=self._source(node))
         if isinstance(node, cst.Tuple | cst.Set) and all(e in self._removed for e in node.elements) and node.elements:
             for element in node.elements:
                 self._gone(element)
@@ -106,6 +108,15 @@ class Phrases(Splicer):
         if isinstance(node, cst.Lambda):
             return replace(own, text=self._lambda(node))
         return replace(own, text=self._splice(node, cuts=self._cuts(node)))
+
+    def _source(self, node: cst.BaseExpression) -> str:
+        """A string literal with the changes of the CUDA C++ in it."""
+        asked = self._within[node]
+        text, misfits = asked[0][1].literal.rewritten([(owner, each.change) for owner, each in asked])
+        self.misfits |= misfits
+        first, last = self.layout.outer[node]
+        begin, end = self.layout.inner[node]
+        return self.layout.text[first:begin] + text + self.layout.text[end:last]
 
     def _kept(self, node: Node, replaced: Node) -> Rendered:
         """A node that a template keeps, with what its new place asks about it."""

@@ -19,12 +19,15 @@ from libcst.metadata import MetadataWrapper, ScopeProvider
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.reduction.layout import Layout, Span, lay_out
+from shrinkray_gpu.reduction.native.code import is_code, may_hold_code, normal
+from shrinkray_gpu.reduction.native.literal import Literal, literals
 from shrinkray_gpu.reduction.size import Size, measure
 
 
 @dataclass(frozen=True)
 class Region:
-    """A stretch of text in one language: the script, a local module, later the CUDA C++ inside a string literal."""
+    """A file in one language: the script, a local module. CUDA C++ has no region of its own: it stands in string
+    literals of the script (see `Program.literals`), .cu files too once they are part of a reduction."""
 
     path: str
     text: str
@@ -68,7 +71,7 @@ class Program:
         for region in self.regions:
             tree = _tree(region.text) if region.language == "python" else None
             parses = parses and (tree is not None or region.language != "python")
-            meaning = region.text if tree is None else ast.dump(tree)
+            meaning = region.text if tree is None else ast.dump(_free_of_layout(tree, region.text))
             digest.update(repr((region.path, region.language, meaning)).encode("utf-8", "surrogatepass"))
         return digest.hexdigest(), parses
 
@@ -86,6 +89,11 @@ class Program:
     def module(self) -> cst.Module:
         """The syntax tree of the script. Edits name its nodes, so it is made once."""
         return cst.parse_module(self.text)
+
+    @cached_property
+    def literals(self) -> tuple[Literal, ...]:
+        """The string literals that hold CUDA C++."""
+        return tuple(literals(self.layout.outer, self.layout))
 
     @cached_property
     def wrapper(self) -> MetadataWrapper:
@@ -188,6 +196,15 @@ def _without_form_feeds(text: str) -> str:
         return "" if match["margin"] else match.group().replace("\f", " ")
 
     return _STRETCH.sub(put, text)
+
+
+def _free_of_layout(tree: ast.Module, text: str) -> ast.Module:
+    """The tree, its strings of CUDA C++ without comments and layout."""
+    if may_hold_code(text):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and is_code(node.value):
+                node.value = normal(node.value)
+    return tree
 
 
 def _tree(text: str) -> ast.Module | None:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import libcst as cst
-
-from shrinkray_gpu.reduction.edit import Change, Edit, Replace, Unwrap
+from shrinkray_gpu.reduction.edit import Change, Edit, Replace, Unwrap, Within
+from shrinkray_gpu.reduction.native.change import Put
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.writer import Writer
 
@@ -44,15 +43,23 @@ def _owned(edits: Iterable[Edit]) -> Iterable[tuple[int, Change]]:
 
 def _agreeing(edits: Iterable[Edit]) -> list[Edit]:
     """Two changes may not put different things in the place of one node; the same thing twice is fine."""
-    taken: dict[cst.CSTNode, tuple[object, ...]] = {}
+    taken: dict[object, tuple[object, ...]] = {}
     left: list[Edit] = []
     for edit in edits:
-        wants = [(change.node, _content(change)) for change in edit.changes if isinstance(change, Replace | Unwrap)]
+        wants = [want for change in edit.changes if (want := _want(change)) is not None]
         if all(taken.get(node, content) == content for node, content in wants):
             taken.update(wants)
             left.append(edit)
     return left
 
 
-def _content(change: Replace | Unwrap) -> tuple[object, ...]:
-    return (change.by,) if isinstance(change, Replace) else (change.keep, change.before)
+def _want(change: Change) -> tuple[object, tuple[object, ...]] | None:
+    """The node that a change puts something else in the place of, and what that is."""
+    match change:
+        case Replace(node, by):
+            return node, (by,)
+        case Unwrap(node, keep, before):
+            return node, (keep, before)
+        case Within(change=Put(native, parts)):
+            return native, (parts,)
+    return None

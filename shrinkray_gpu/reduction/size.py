@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
+from shrinkray_gpu.reduction.native.code import amount, is_code
+
 
 class Size(NamedTuple):
     """Compared from left to right. `literals` is in thousandths of a bit: whole numbers add up alike in any order."""
@@ -44,9 +46,14 @@ not parse. Brackets inside the fields of an f-string are counted with the rest o
 _FIELD = re.compile(r"\{\{|\}\}|\{([^{}]*)")
 
 
+_STRINGS = frozenset({"string", "fstring"})
+_QUOTED = re.compile(r"(?P<prefix>\w*)(?P<quote>'{3}|\"{3}|['\"])(?P<body>.*)(?P=quote)", re.DOTALL)
+
+
 def tokens(text: str) -> int:
-    """Tokens of Python source; comments, newlines and indentation are none. Inside an f-string each token counts."""
-    return sum(map(_weight, _lex(text)))
+    """Tokens of Python source; comments, newlines and indentation are none. Inside an f-string each token counts, and
+    in a string that is CUDA C++ each token of that."""
+    return measure(text).tokens
 
 
 def lines(text: str) -> int:
@@ -61,7 +68,10 @@ def measure(text: str) -> Size:
     for lexeme in lexed:
         count += _weight(lexeme)
         kind, word = lexeme
-        if kind == "number":
+        if kind in _STRINGS and (source := _source(word)):
+            more = amount(source)
+            count, loops, literals = count + more.tokens, loops + more.loops, literals + more.literals
+        elif kind == "number":
             literals += _bits(word)
         elif word == "for" or word == "while":
             loops += 1
@@ -70,6 +80,19 @@ def measure(text: str) -> Size:
 
 def _lex(text: str) -> Iterator[Lexeme]:
     return ((m.lastgroup or "", m.group()) for m in _LEXEME.finditer(text) if m.lastgroup != "skip")
+
+
+def _source(word: str) -> str:
+    """The C++ that a string literal holds, near enough to count it; empty where it holds something else."""
+    if ";" not in word and "__" not in word and "#" not in word:
+        return ""
+    found = _QUOTED.match(word)
+    if found is None:
+        return ""
+    body = found["body"]
+    if "r" not in found["prefix"].lower():
+        body = body.replace("\\n", "\n").replace('\\"', '"')
+    return body if is_code(body) else ""
 
 
 def _weight(lexeme: Lexeme) -> int:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import libcst as cst
 
-from shrinkray_gpu.reduction.edit import Change, Insert, Remove, Replace, Template, Unwrap
+from shrinkray_gpu.reduction.edit import Change, Insert, Remove, Replace, Template, Unwrap, Within
 from shrinkray_gpu.reduction.joining import join
 from shrinkray_gpu.reduction.layout import Layout
 
@@ -71,6 +71,7 @@ class Splicer(ABC):
         self._replaced: dict[Node, tuple[int, Template]] = {}
         self._unwrapped: dict[Node, tuple[int, Unwrap]] = {}
         self._inserted: dict[Node, list[tuple[int, Insert]]] = {}
+        self._within: dict[Node, list[tuple[int, Within]]] = {}
         self._dirty: set[Node] = set()  # nodes with a change in them
         self._changed_in: dict[Node, list[Node]] = {}  # their dirty children
         self._trace: list[int] = []  # the owners of the changes applied so far
@@ -92,6 +93,9 @@ class Splicer(ABC):
                 self._unwrapped.setdefault(node, (owner, change))
             case Insert(node):
                 self._inserted.setdefault(node, []).append((owner, change))
+            case Within():
+                node = change.node
+                self._within.setdefault(node, []).append((owner, change))
         up, parents = node, self.layout.parents
         while up not in self._dirty:
             self._dirty.add(up)

@@ -39,6 +39,24 @@ class Compile:
 
 
 @dataclass(frozen=True)
+class Build:
+    """One build of CUDA C++ that the script asked for (or an earlier candidate with the same source had)."""
+
+    name: str
+    printed: str = ""
+    """What the compiler wrote: warnings, errors, statistics of ptxas."""
+    failed: bool = False
+    code: str = ""
+    """Digest of what came out: the same for sources that compile to the same."""
+    launched: tuple[str, ...] | None = None
+    """On the virtual GPU: its kernels that the host code launches; None where that was not run."""
+    calls: tuple[Mapping[str, Any], ...] = ()
+    """Where wanted: each launch with its arguments, see `runner/inside/hosted.py`."""
+    flags: tuple[str, ...] = ()
+    """Where wanted: what nvcc was given beside the source."""
+
+
+@dataclass(frozen=True)
 class Launch:
     """One kernel launch that the host code asked for."""
 
@@ -93,6 +111,7 @@ class Run:
     """Sticky CUDA error that the driver reported when asked after the script (716: misaligned address)."""
     compiles: tuple[Compile, ...] = ()
     launches: tuple[Launch, ...] = ()
+    builds: tuple[Build, ...] = ()
     values: Mapping[int, str] = field(default_factory=dict)
     """For a watched run: source text of the one simple value that a watched expression took."""
     captured: Mapping[str, Any] | None = None
@@ -129,11 +148,18 @@ class Run:
         d["launches"] = tuple(
             Launch(**{**x, "grid": tuple(x["grid"]), "args": tuple(x.get("args", ()))}) for x in d.get("launches", ())
         )
+        d["builds"] = tuple(_build(each) for each in d.get("builds", ()))
         d["values"] = {int(k): v for k, v in d.get("values", {}).items()}
         for name in ("children", "records", "compared"):
             d[name] = tuple(d.get(name, ()))
         d["differences"] = tuple(Difference(**each) for each in d.get("differences", ()))
         return cls(**d)
+
+
+def _build(d: Mapping[str, Any]) -> Build:
+    launched = d.get("launched")
+    lists = {name: tuple(d.get(name, ())) for name in ("calls", "flags")}
+    return Build(**{**d, **lists, "launched": None if launched is None else tuple(launched)})
 
 
 def _failure(d: Mapping[str, Any] | None) -> Failure | None:

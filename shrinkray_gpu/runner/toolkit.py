@@ -13,6 +13,7 @@ TOOLKIT = Path("/usr/local/cuda")
 HOW = {
     "compute-sanitizer": "install the CUDA toolkit's compute-sanitizer and put its folder on PATH, or set CUDA_HOME",
     "cuda-gdb": "install the CUDA toolkit's cuda-gdb and put its folder on PATH, or set CUDA_HOME",
+    "nvcc": "install the CUDA toolkit and put its bin folder on PATH, or set CUDA_HOME",
     "nvdisasm": "it comes with the Triton wheel and with the CUDA toolkit (PATH, CUDA_HOME)",
 }
 """How to get what is missing."""

@@ -91,6 +91,16 @@ def _python(value: str) -> Way:
     return Way(f"python={path}", python=path)
 
 
+WITHOUT = "SHRINKRAY_GPU_WITHOUT"
+"""In the environment: a flag that builds of CUDA C++ leave out."""
+
+
+def _without(value: str) -> Way:
+    if not value.startswith("-") or len(value) < 2:
+        raise UsageError(f"without={value} names no flag of nvcc: type it as the script does, without=-DUSE_WMMA")
+    return Way(f"without={value}", environment={WITHOUT: value})
+
+
 KNOWN: Mapping[str, Form] = {
     "num_stages": _number("num_stages", "pipeline stages, of launches and of tl.range alike", least=0),
     "num_warps": _number("num_warps", "warps a block", most=64, power=True),
@@ -113,6 +123,7 @@ KNOWN: Mapping[str, Form] = {
         "each tensor gets memory of its own from the driver, not a piece of torch's cache (in a worker of its own)",
         "no-caching",
     ),
+    "without": Form("without=FLAG", "builds of CUDA C++ leave out this flag (in a worker of its own)", _without),
     "python": Form("python=PATH", "another interpreter, with another Triton (in a worker of its own)", _python),
 }
 """What can be typed, besides `K=V` with an upper-case K: an environment variable, in a worker of its own."""

@@ -6,6 +6,7 @@
 #     CASES="hang missing_mask" bash tests/gpu/session.sh cases=560      names: these only, see make_cases.py
 #     PEERS="vector_hint --limit 60 --lanes 12 --until 400" bash tests/gpu/session.sh peers=480
 #     bash tests/gpu/session.sh lifting=400 naive=150 attachment=150
+#     bash tests/gpu/session.sh cuda=330
 #     TESTS="tests/gpu/test_traps.py -k fault_at_exit" TRAP_SECONDS=45 bash tests/gpu/session.sh chosen=90
 #
 # Contexts come up one after another on a GPU, so stages do not run beside each other, and those that start several
@@ -42,6 +43,7 @@ for stage in "$@"; do
     chosen) what="tests ${TESTS:-tests/gpu}" ;;
     differs) what="tests tests/gpu/test_differs.py -n 2" ;;
     corpus) what="tests tests/gpu/test_corpus.py" ;;
+    cuda) what="tests tests/gpu/test_cuda.py -n 2" ;;
     ir) what="tests tests/gpu/test_ir.py" ;;
     sweep) what="tests tests/gpu/test_sweep.py" ;;
     attachment) what="tests tests/gpu/test_attachment.py" ;;

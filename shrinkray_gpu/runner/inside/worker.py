@@ -279,11 +279,19 @@ class _Lane:
             from . import watchdog as guardian
 
             watchdog = guardian.begin(self.link, log)
+        built = None
+        if watching and self.setup["writable"]:
+            from . import builds
+
+            built = builds.Builds(self.setup["writable"][0], arch, request["wants"])
+            built.watch()
         arguments = (request["source"], request["path"], request["argv"])
         if arch:
             from . import vgpu
 
-            with vgpu.virtual(arch, log):
+            with vgpu.virtual(arch, log) as gpu:
+                if built is not None:
+                    built.gpu = gpu
                 status, failure = stage.perform(*arguments, asserts=request["asserts"])
             code = vgpu.sticky()
         else:
@@ -300,6 +308,7 @@ class _Lane:
             "virtual": bool(arch),
             "compiles": log.compiles if log else [],
             "launches": log.launches if log else [],
+            "builds": built.seen if built else [],
             "values": saw.found(),
             "captured": camera.end() if camera else None,
             "turned": counts,

@@ -1,0 +1,56 @@
+"""What ptxas says of the kernels of a build (`-Xptxas -v`): registers, stack, spills, shared memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from shrinkray_gpu.runner.run import Build
+
+_ENTRY = re.compile(r"Compiling entry function '(?P<name>[^']+)'")
+_FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_USED = re.compile(r"Used (\d+) registers")
+_SHARED = re.compile(r"(\d+) bytes smem")
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Of one kernel; sizes in bytes. Shared memory is what is declared with its size."""
+
+    kernel: str
+    registers: int = 0
+    stack: int = 0
+    spills: int = 0
+    shared: int = 0
+
+
+def usages(printed: str) -> list[Usage]:
+    """One for each kernel in what nvcc printed. A frame told of another function (one not inlined) is not counted."""
+    found: list[Usage] = []
+    parts = _ENTRY.split(printed)
+    for name, text in zip(parts[1::2], parts[2::2]):
+        frame, used, shared = _FRAME.search(text), _USED.search(text), _SHARED.search(text)
+        found.append(
+            Usage(
+                name,
+                registers=int(used[1]) if used else 0,
+                stack=int(frame[1]) if frame else 0,
+                spills=int(frame[2]) + int(frame[3]) if frame else 0,
+                shared=int(shared[1]) if shared else 0,
+            )
+        )
+    return found
+
+
+def told(builds: Iterable[Build]) -> str:
+    """In one line, the most that any kernel uses; empty where no build tells."""
+    found = {usage.kernel: usage for build in builds for usage in usages(build.printed)}.values()
+    if not found:
+        return ""
+    kernels = "1 kernel" if len(found) == 1 else f"{len(found)} kernels, at most"
+    most = {name: max(getattr(each, name) for each in found) for name in ("registers", "stack", "spills", "shared")}
+    return (
+        f"{kernels} {most['registers']} registers, {most['stack']} bytes of stack, {most['spills']} of spills, "
+        f"{most['shared']} of shared memory"
+    )

@@ -1,0 +1,100 @@
+"""CUDA: branches, loops and bare blocks give way to what is in them.
+
+`if` becomes one of its arms, a loop its body run once, `switch` what is in one of its cases, a block its statements,
+a namespace its definitions. An arm keeps its braces, and with them its names, until it is seen to need none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from shrinkray_gpu.passes.cuda.source import Source, declared, depth, sources, statements
+from shrinkray_gpu.reduction.edit import Edit
+from shrinkray_gpu.reduction.native.change import Put
+from shrinkray_gpu.reduction.native.tree import Node
+from shrinkray_gpu.reduction.program import Program
+
+_JUMPS = frozenset({"break_statement", "continue_statement"})
+_LOOPS = frozenset({"for_statement", "while_statement", "do_statement", "for_range_loop"})
+
+
+def find(program: Program) -> Iterator[Edit]:
+    for source in sources(program):
+        for node in source.tree.root.walk():
+            level = depth(node)
+            where = f"at line {source.line(node)}"
+            if node.kind == "if_statement":
+                for taken in _arms(node):
+                    yield source.put(f"resolve if {where}", node, taken, level=level)
+            elif node.kind in _LOOPS:
+                yield from _once(source, node, level)
+            elif node.kind == "switch_statement":
+                yield from _cases(source, node, level)
+            elif node.kind == "compound_statement":
+                yield from _flattened(source, node, level)
+            elif node.kind in ("namespace_definition", "linkage_specification"):
+                yield from _opened(source, node, level)
+            elif node.kind == "conditional_expression":
+                for name in ("consequence", "alternative"):
+                    if (arm := node.child(name)) is not None:
+                        yield source.put(f"resolve ?: {where}", node, arm, level=level)
+
+
+def _arms(node: Node) -> list[Node]:
+    arms = [node.child("consequence")]
+    other = node.child("alternative")
+    if other is not None:
+        arms.append(next(iter(other.members), None) if other.kind == "else_clause" else other)
+    return [arm for arm in arms if arm is not None]
+
+
+def _once(source: Source, node: Node, level: int) -> Iterator[Edit]:
+    body = node.child("body")
+    if body is None or any(each.kind in _JUMPS for each in body.walk()):
+        return
+    first = node.child("initializer")
+    what = f"run loop once at line {source.line(node)}"
+    if first is not None:
+        end = "" if source.of(first).endswith(";") else ";"
+        yield source.put(what, node, "{ ", first, f"{end}\n", body, "\n}", level=level)
+    yield source.put(what, node, body, level=level)
+
+
+def _cases(source: Source, node: Node, level: int) -> Iterator[Edit]:
+    body = node.child("body")
+    for case in body.members if body is not None else ():
+        inside = tuple(each for each in statements(case) if each.kind != "break_statement")
+        if inside:
+            yield source.put(f"resolve switch at line {source.line(node)}", node, "{ ", inside, " }", level=level)
+
+
+def _flattened(source: Source, node: Node, level: int) -> Iterator[Edit]:
+    """A block within a block."""
+    parent = node.parent
+    if parent is None or parent.kind != "compound_statement":
+        return
+    inside = tuple(each for each in node.children if each.kind not in ("{", "}"))
+    names = {source.of(name) for each in inside for name in declared(source, each)}
+    taken = {source.of(name) for each in statements(parent) if each is not node for name in declared(source, each)}
+    if not names & taken:
+        yield source.put(f"open block at line {source.line(node)}", node, inside, level=level)
+
+
+def _opened(source: Source, node: Node, level: int) -> Iterator[Edit]:
+    body = next((each for each in node.children if each.kind == "declaration_list"), None)
+    if body is None:
+        return
+    inside = tuple(each for each in body.children if each.kind not in ("{", "}"))
+    changes = [Put(node, (inside,))]
+    name = node.child("name")
+    if name is not None:
+        if not re.fullmatch(r"\w+", source.of(name)):
+            return
+        for place in source.names.get(source.of(name), ()):
+            up = place.parent
+            if up is not None and up.kind == "qualified_identifier" and place.field == "scope":
+                inner = up.child("name")
+                if inner is not None:
+                    changes.append(Put(up, (inner,)))
+    yield source.edit(f"open namespace at line {source.line(node)}", *changes, level=level, weight=6)

@@ -1,0 +1,127 @@
+"""CUDA: macros, aliases, constants and variables give way to what they stand for, wherever they are read.
+
+What is written to, or whose address is taken, stays. Whether the program gets smaller by it is no concern here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from shrinkray_gpu.passes.cuda.source import Source, declarator_name, depth, is_inside, sources
+from shrinkray_gpu.reduction.edit import Edit
+from shrinkray_gpu.reduction.native.change import Drop, Part, Put
+from shrinkray_gpu.reduction.native.tree import Node
+from shrinkray_gpu.reduction.program import Program
+
+_STRUCTS = frozenset({"struct_specifier", "class_specifier"})
+_SCOPES = frozenset({"compound_statement", "translation_unit", "declaration_list", "for_statement"})
+
+
+def find(program: Program) -> Iterator[Edit]:
+    for source in sources(program):
+        for node in source.tree.root.walk():
+            if node.kind == "preproc_def":
+                yield from _macro(source, node)
+            elif node.kind == "preproc_function_def":
+                yield from _call_like_macro(source, node)
+            elif node.kind == "alias_declaration":
+                yield from _alias(source, node)
+            elif node.kind == "init_declarator" and node.parent is not None and node.parent.kind == "declaration":
+                yield from _variable(source, node.parent, node)
+            elif node.kind == "field_declaration":
+                yield from _member(source, node)
+
+
+def _macro(source: Source, node: Node) -> Iterator[Edit]:
+    name, value = node.child("name"), node.child("value")
+    if name is None or value is None:
+        return
+    text = re.sub(r"//.*|/\*.*?\*/", "", source.of(value)).strip()
+    uses = [use for use in source.names[source.of(name)] if use is not name]
+    if text and uses and all(use.kind != "preproc_arg" for use in uses):
+        changes = [Put(use, (text,)) for use in uses]
+        yield source.edit(f"inline macro {source.of(name)}", Drop(node), *changes, weight=4)
+
+
+def _call_like_macro(source: Source, node: Node) -> Iterator[Edit]:
+    name, value, parameters = node.child("name"), node.child("value"), node.child("parameters")
+    if name is None or value is None or parameters is None:
+        return
+    names = [source.of(each) for each in parameters.members]
+    text = source.of(value).replace("\\\n", " ").strip()
+    if "#" in text or "..." in source.of(parameters):
+        return
+    changes: list[Drop | Put] = [Drop(node)]
+    for use in source.names[source.of(name)]:
+        call = use.parent
+        if use is name:
+            continue
+        given = call.child("arguments") if call is not None and call.kind == "call_expression" else None
+        if call is None or given is None or call.child("function") is not use or len(given.members) != len(names):
+            return
+        by: list[Part] = []
+        for part in re.split(r"\b(\w+)\b", text):
+            by.append(given.members[names.index(part)] if part in names else part)
+        changes.append(Put(call, ("(", *by, ")")))
+    if len(changes) > 1:
+        yield source.edit(f"inline macro {source.of(name)}", *changes, weight=8)
+
+
+def _alias(source: Source, node: Node) -> Iterator[Edit]:
+    name, kind = node.child("name"), node.child("type")
+    if name is None or kind is None or (node.parent is not None and node.parent.kind == "template_declaration"):
+        return
+    uses = [use for use in source.names[source.of(name)] if use is not name]
+    if uses:
+        changes = [Put(use, (kind,)) for use in uses]
+        yield source.edit(f"inline alias {source.of(name)}", Drop(node), *changes, weight=5)
+
+
+def _variable(source: Source, declaration: Node, node: Node) -> Iterator[Edit]:
+    declarator, value = node.child("declarator"), node.child("value")
+    name = declarator_name(declarator) if declarator is not None else None
+    if declarator is None or name is None or value is None or value.kind in ("initializer_list", "argument_list"):
+        return
+    if any(each.kind in ("array_declarator", "function_declarator") for each in declarator.walk()):
+        return
+    scope = next((up for up in declaration.above() if up.kind in _SCOPES), None)
+    places = [use for use in source.names[source.of(name)] if use is not name]
+    uses = [use for use in places if scope is not None and is_inside(use, scope) and use.kind == "identifier"]
+    if not uses or any(_written(source, use) for use in uses):
+        return
+    if declaration.field == "initializer":
+        return
+    changes = [Put(use, (value,)) for use in uses]
+    yield source.edit(f"inline variable {source.of(name)}", Drop(node), *changes, level=depth(declaration), weight=4)
+
+
+def _written(source: Source, use: Node) -> bool:
+    up = use.parent
+    if up is None:
+        return True
+    if up.kind == "assignment_expression":
+        return up.child("left") is use
+    return up.kind == "update_expression" or (up.kind == "pointer_expression" and source.of(up).startswith("&"))
+
+
+def _member(source: Source, node: Node) -> Iterator[Edit]:
+    """`static constexpr int N = 4;` of a struct: `S<...>::N` and, within the struct, `N`."""
+    name, value = node.child("declarator"), node.child("default_value")
+    if name is None or value is None or name.kind != "field_identifier" or "static" not in source.of(node):
+        return
+    owner = next((up for up in node.above() if up.kind in _STRUCTS), None)
+    if owner is None:
+        return
+    changes = []
+    for use in source.names[source.of(name)]:
+        if use is name:
+            continue
+        up = use.parent
+        if up is not None and up.kind == "qualified_identifier" and up.child("name") is use:
+            while up.parent is not None and up.parent.kind == "qualified_identifier":
+                up = up.parent
+            changes.append(Put(up, (value,)))
+        elif is_inside(use, owner) or use.kind == "identifier":
+            changes.append(Put(use, (value,)))
+    yield source.edit(f"inline member {source.of(name)}", Drop(node), *changes, weight=6)

@@ -1,0 +1,55 @@
+"""CUDA: numbers to smaller ones, alone and with their equals, those of the Python text among them.
+
+A tile of 64 stands in a template argument, in an array's extent and in the script's table: these move together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+
+import libcst as cst
+
+from shrinkray_gpu.passes.cuda.source import Source, sources
+from shrinkray_gpu.passes.numbers import COUPLED_FROM, MOST_JOINT, offers
+from shrinkray_gpu.passes.tree import every
+from shrinkray_gpu.reduction.edit import Change, Edit, Replace, Within
+from shrinkray_gpu.reduction.native.change import Put
+from shrinkray_gpu.reduction.native.code import number
+from shrinkray_gpu.reduction.native.tree import Node
+from shrinkray_gpu.reduction.program import Program
+
+_FLOAT = re.compile(r"[\d.]+(?:[eE][-+]?\d+)?[fF]?\Z")
+
+
+def find(program: Program) -> Iterator[Edit]:
+    places: dict[int, list[tuple[Source, Node]]] = defaultdict(list)
+    singles: list[Edit] = []
+    for source in sources(program):
+        for node in source.tree.nodes("number_literal"):
+            text = source.of(node)
+            value = number(text)
+            if value is None:
+                if _FLOAT.match(text) and text not in ("0.0f", "1.0f", "0.0", "1.0", "0.f", "1.f"):
+                    for plain in ("1.0f", "0.0f"):
+                        singles.append(source.put(f"number {text} to {plain}", node, plain, level=2))
+                continue
+            places[value].append((source, node))
+            for smaller_value in offers(value):
+                singles.append(source.put(f"number {text} to {smaller_value}", node, str(smaller_value), level=2))
+    python: dict[int, list[cst.Integer]] = defaultdict(list)
+    if places:
+        for integer in every(program, cst.Integer):
+            python[integer.evaluated_value].append(integer)
+    for value, found in places.items():
+        if value < COUPLED_FROM:
+            continue
+        for smaller in offers(value)[:MOST_JOINT]:
+            changes: list[Change] = [Within(source.literal, Put(node, (str(smaller),))) for source, node in found]
+            beside: list[Change] = [Replace(node, (str(smaller),)) for node in python[value]]
+            if beside:
+                yield Edit(f"number {value} to {smaller}, both languages", (*changes, *beside))
+            if len(changes) > 1:
+                yield Edit(f"number {value} to {smaller}, {len(changes)} places", tuple(changes), level=1)
+    yield from singles

@@ -1,0 +1,149 @@
+"""CUDA: parameters of functions, kernels and templates go, with what is given for them everywhere.
+
+A parameter that the body reads becomes the argument itself, where that says the same at each call. What Python calls is
+called without it too, and declared without it in the other sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from shrinkray_gpu.passes.cuda.source import (
+    NAMES,
+    Source,
+    declarator_name,
+    function_of,
+    is_inside,
+    sources,
+    statement_of,
+    unwrapped,
+)
+from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Within
+from shrinkray_gpu.reduction.native.change import Drop, Put
+from shrinkray_gpu.reduction.native.tree import Node
+from shrinkray_gpu.reduction.program import Program
+
+_MOST = 6
+"""Values offered for one template parameter."""
+
+
+def find(program: Program) -> Iterator[Edit]:
+    everything = sources(program)
+    for source in everything:
+        for node in source.tree.nodes("function_definition"):
+            yield from _of_function(program, everything, source, node)
+        for node in source.tree.nodes("template_declaration"):
+            yield from _of_template(source, node)
+
+
+def _of_function(program: Program, everything: list[Source], source: Source, node: Node) -> Iterator[Edit]:
+    declarator = function_of(node)
+    name = declarator_name(declarator) if declarator is not None else None
+    listed = declarator.child("parameters") if declarator is not None else None
+    if name is None or listed is None or source.of(name) == "PYBIND11_MODULE":
+        return
+    called = source.of(name)
+    for index, parameter in enumerate(listed.members):
+        if parameter.kind not in ("parameter_declaration", "optional_parameter_declaration"):
+            continue
+        declared = parameter.child("declarator")
+        own = declarator_name(declared) if declared is not None else None
+        uses = [
+            use
+            for use in (source.names[source.of(own)] if own is not None else ())
+            if use is not own and is_inside(use, node) and use.kind == "identifier"
+        ]
+        changes: list[Change] = [Within(source.literal, Drop(parameter))]
+        given: list[tuple[Source, Node]] = []
+        fits = True
+        for other in everything:
+            for use in other.names.get(called, ()):
+                place = _arguments(use)
+                if place is None or place is listed:
+                    continue
+                if index < len(place.members):
+                    changes.append(Within(other.literal, Drop(place.members[index])))
+                    if place.kind == "argument_list":
+                        given.append((other, place.members[index]))
+                elif parameter.kind == "parameter_declaration":
+                    fits = False
+        if not fits:
+            continue
+        changes += _python_arguments(program, called, index)
+        what = f"remove parameter {index} of {called}"
+        weight = 2 * len(changes)
+        if not uses:
+            yield Edit(what, tuple(changes), weight=weight)
+            continue
+        texts = {other.of(each) for other, each in given}
+        if len(texts) == 1:
+            text = texts.pop()
+            kept = [Within(source.literal, Put(use, (text,))) for use in uses]
+            yield Edit(f"fix parameter {index} of {called}", (*changes, *kept), weight=weight)
+        users = {user for use in uses if (user := statement_of(use)) is not None}
+        dropped = [Within(source.literal, Drop(user)) for user in users]
+        yield Edit(f"{what} with its uses", (*changes, *dropped), level=1, weight=weight + source.weight(users))
+
+
+def _arguments(use: Node) -> Node | None:
+    """The list of arguments or parameters that belongs to this mention of a function."""
+    node = use
+    while node.parent is not None and node.parent.kind in ("template_function", "qualified_identifier"):
+        node = node.parent
+    up = node.parent
+    if up is None:
+        return None
+    if up.kind == "call_expression" and up.child("function") is node:
+        return up.child("arguments")
+    return up.child("parameters") if up.kind == "function_declarator" else None
+
+
+def _python_arguments(program: Program, called: str, index: int) -> Iterator[Change]:
+    for node in program.layout.outer:
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == called:
+            if len(node.args) > index and not any(arg.star or arg.keyword for arg in node.args[: index + 1]):
+                yield Remove(node.args[index])
+
+
+def _of_template(source: Source, node: Node) -> Iterator[Edit]:
+    listed = node.child("parameters")
+    inner = unwrapped(node)
+    name = inner.child("name")
+    if inner.kind == "function_definition":
+        declarator = function_of(inner)
+        name = declarator_name(declarator) if declarator is not None else None
+        kind = inner.child("type")
+        if kind is not None and kind.kind in ("struct_specifier", "class_specifier"):
+            name = kind.child("name")
+    elif name is None:
+        name = next((each.child("name") for each in inner.walk() if each.kind.endswith("_specifier")), None)
+    if name is None or listed is None:
+        return
+    called = source.of(name)
+    lists = []
+    for use in source.names[called]:
+        up = use.parent
+        if up is not None and up.kind in ("template_function", "template_type", "template_method"):
+            if (given := up.child("arguments")) is not None:
+                lists.append(given)
+    for index, parameter in enumerate(listed.members):
+        own = declarator_name(parameter) if parameter.kind != "type_parameter_declaration" else None
+        own = own or next((each for each in reversed(parameter.members) if each.kind in NAMES), None)
+        if own is None:
+            continue
+        uses = [use for use in source.names[source.of(own)] if use is not own and is_inside(use, node)]
+        gone = [given.members[index] for given in lists if index < len(given.members)]
+        drops = [Drop(parameter), *map(Drop, gone)]
+        if not uses:
+            yield source.edit(f"remove template parameter {source.of(own)} of {called}", *drops, weight=4)
+            continue
+        values = list(dict.fromkeys(source.of(each) for each in gone if not is_inside(each, node)))
+        default = parameter.child("default_value") or parameter.child("default_type")
+        if default is not None and not values:
+            values = [source.of(default)]
+        for value in values[:_MOST]:
+            fixed = [Put(use, (value,)) for use in uses]
+            what = f"fix template parameter {source.of(own)} of {called} to {value}"
+            yield source.edit(what, *drops, *fixed, weight=6)

@@ -1,0 +1,59 @@
+"""CUDA: a function whose result nobody reads returns nothing, here and where it is declared.
+
+Bindings return a tensor that the script prints the shape of; without the print that tensor, and all that it was made
+of, may go. Whether the script reads the result is for the oracle to say; a call in the source that does keeps it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from shrinkray_gpu.passes.cuda.source import Source, declarator_name, function_of, is_inside, sources
+from shrinkray_gpu.reduction.edit import Change, Edit, Within
+from shrinkray_gpu.reduction.native.change import Drop, Put
+from shrinkray_gpu.reduction.native.tree import Node
+from shrinkray_gpu.reduction.program import Program
+
+
+def find(program: Program) -> Iterator[Edit]:
+    everything = sources(program)
+    for source in everything:
+        for node in source.tree.nodes("function_definition"):
+            kind, declarator, body = node.child("type"), function_of(node), node.child("body")
+            name = declarator_name(declarator) if declarator is not None else None
+            if kind is None or declarator is None or name is None or body is None:
+                continue
+            if re.search(r"\bvoid\b", source.text[node.first : declarator.first]):
+                continue
+            if node.child("declarator") is not declarator:  # a pointer or a reference
+                continue
+            elsewhere = _elsewhere(everything, source, source.of(name), node)
+            if elsewhere is None:
+                continue
+            changes: list[Change] = [Within(source.literal, Put(kind, ("void",))), *elsewhere]
+            weight = 1
+            for given in body.walk():
+                if given.kind == "return_statement" and given.members:
+                    last = given.parent is body and body.members[-1] is given
+                    change = Drop(given) if last else Put(given, ("return;",))
+                    changes.append(Within(source.literal, change))
+                    weight += source.weight([given])
+            yield Edit(f"{source.of(name)} returns nothing", tuple(changes), weight=weight)
+
+
+def _elsewhere(everything: list[Source], own: Source, name: str, node: Node) -> list[Change] | None:
+    """The same change for its declarations; None where a call reads the result."""
+    changes: list[Change] = []
+    for source in everything:
+        for use in source.names.get(name, ()):
+            if source is own and is_inside(use, node):
+                continue
+            call = next((up for up in use.above() if up.kind == "call_expression"), None)
+            if call is not None and call.parent is not None and call.parent.kind != "expression_statement":
+                return None
+            for up in use.above():
+                kind = up.child("type")
+                if up.kind == "declaration" and kind is not None and up.child("declarator") is use.parent:
+                    changes.append(Within(source.literal, Put(kind, ("void",))))
+    return changes

@@ -1,0 +1,24 @@
+"""Whether torch can build extensions in the user's interpreter: it needs ninja on PATH and Python's own headers."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+
+_ASK = (
+    "import os, shutil, sysconfig; head = os.path.join(sysconfig.get_paths()['include'], 'Python.h'); "
+    "print(', '.join(word for word, there in (('ninja', shutil.which('ninja')), ('Python.h', os.path.exists(head))) "
+    "if not there))"
+)
+SECONDS = 20
+
+
+def lacking(python: str, environment: Mapping[str, str]) -> str:
+    """What it would need and is not there: `ninja, Python.h`; empty where nothing is missing, or it cannot be told."""
+    try:
+        done = subprocess.run(
+            [python, "-c", _ASK], env=dict(environment), capture_output=True, text=True, timeout=SECONDS
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""

@@ -1,0 +1,53 @@
+"""Flags of nvcc as controls: which of a script's are any, and when one has nothing to turn any more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.evidence.controls import Controls, Outcome, flags
+from shrinkray_gpu.oracle import parse
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.runner import ways
+from shrinkray_gpu.runner.run import Build, Run
+from shrinkray_gpu.runner.ways import WITHOUT, Way
+from tests.native.samples import PRODUCT
+from tests.oracle.runs import passing
+
+SAID = "cannot perform wmma load or store on local memory"
+
+
+def test_macros_and_arithmetic_are_controls_and_the_rest_is_none() -> None:
+    text = PRODUCT.replace('"-O3"', '"-O3", "-lineinfo", "--use_fast_math", "-DTILE=16"')
+    assert [one.name for one in flags(Program.from_text(text))] == [
+        "without=--use_fast_math",
+        "without=-DTILE=16",
+        "without=-DUSE_WMMA",
+    ]
+
+
+def test_a_script_without_cuda_has_none() -> None:
+    assert flags(Program.from_text("options = ['-DUSE_WMMA']\n")) == ()
+
+
+def test_what_is_typed_is_what_is_left_out() -> None:
+    assert ways.parse("without=-DN=4").environment == {WITHOUT: "-DN=4"}
+    with pytest.raises(UsageError, match="no flag of nvcc"):
+        ways.parse("without=USE_WMMA")
+
+
+def test_a_flag_that_nothing_asks_for_any_more_guards_nothing() -> None:
+    asked: list[Way] = []
+
+    def run(text: str, way: Way) -> Run:
+        asked.append(way)
+        return passing(builds=(Build("product", "" if "#ifdef" in text else SAID),))
+
+    (control,) = flags(Program.from_text(PRODUCT))
+    controls = Controls(run, parse(f"build:{SAID}", folder=Path()))
+    assert controls.attempt(control, PRODUCT).outcome is Outcome.PASSES
+    resolved = PRODUCT.replace("#ifdef USE_WMMA\n", "").replace("#endif\n", "")
+    assert controls.attempt(control, resolved).outcome is Outcome.NOT_APPLICABLE
+    assert [way.name for way in asked] == ["without=-DUSE_WMMA"]

@@ -1,0 +1,88 @@
+"""CUDA C++ extensions on a real GPU: the same record from 40 lines, a flaky fault with its rate.
+
+Two reductions beside each other (`-n 2`), each searching for SECONDS; with what comes before and after the stage takes
+330 s on 16 cores. What there is of each lies in $OUT/cuda at any moment.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(
+        shutil.which("nvcc") is None and not Path("/usr/local/cuda/bin/nvcc").exists(), reason="no nvcc here"
+    ),
+]
+
+CORPUS = Path(__file__).parents[2] / "corpus"
+OUT = Path(os.environ.get("OUT", "build/gpu")).absolute() / "cuda"
+SECONDS = 190
+AFTER = 120
+"""Seconds that all but the search may take; then the reduction is stopped, and what it has is looked at."""
+JOBS = 8
+
+
+def reduced(name: str, folder: Path, *options: str, argv: tuple[str, ...] = ()) -> Path:
+    target = OUT / name
+    target.mkdir(parents=True, exist_ok=True)
+    output = folder / "repro.py"
+    command = [sys.executable, "-m", "shrinkray_gpu", str(CORPUS / name / "failing.py"), *options]
+    command += [
+        "--output",
+        str(output),
+        "--max-time",
+        str(SECONDS),
+        "--jobs",
+        str(JOBS),
+        "--no-report",
+        "--no-second",
+        "--restart",
+    ]
+    until = time.monotonic() + SECONDS + AFTER
+    with (target / "said.txt").open("w") as said:
+        job = subprocess.Popen([*command, "--", *argv], stdout=said, stderr=subprocess.STDOUT, cwd=folder)
+        while job.poll() is None and time.monotonic() < until:
+            try:
+                job.wait(10)
+            except subprocess.TimeoutExpired:
+                leave(folder, target)
+        if job.poll() is None:
+            job.kill()
+    leave(folder, target)
+    print((target / "said.txt").read_text()[-3000:])
+    best = output if output.exists() else folder / "failing.shrink" / "best.py"
+    print(best.read_text())
+    assert job.wait() == 0
+    return output
+
+
+def leave(folder: Path, target: Path) -> None:
+    made = folder / "failing.shrink"
+    for path in (folder / "repro.py", *(made / name for name in ("best.py", "journal.jsonl", "result.json"))):
+        if path.exists():
+            shutil.copy(path, target)
+
+
+def test_a_wmma_load_of_local_memory(tmp_path: Path) -> None:
+    oracle = "sanitizer:memcheck:Invalid __local__ read"
+    repro = reduced("wmma_local_memory", tmp_path, "--oracle", oracle, "--final-runs", "2", argv=("--profile",))
+    assert "load_matrix_sync" in repro.read_text()
+    assert lines(repro) <= 40
+
+
+def test_a_misaligned_load_now_and_then(tmp_path: Path) -> None:
+    repro = reduced("fa_intermittent_misaligned", tmp_path, "--oracle", "misaligned address", "--final-runs", "10")
+    assert "<<<" in repro.read_text()
+    assert lines(repro) <= 60
+
+
+def lines(path: Path) -> int:
+    return sum(1 for line in path.read_text().splitlines() if line.strip())

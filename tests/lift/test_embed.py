@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from shrinkray_gpu.lift.embed import embedded
+from shrinkray_gpu.reduction.program import Program
+
+SCRIPT = """
+import os
+from torch.utils.cpp_extension import load
+
+here = os.path.dirname(__file__)
+ext = load(name="k", sources=[os.path.join(here, "k.cu"), "bind.cpp"], extra_cuda_cflags=["-O3"])
+ext.run()
+"""
+
+
+def files(folder: Path) -> None:
+    (folder / "k.cu").write_text('#include <cuda.h>\n#include "helper.cuh"\n__global__ void k() { help(); }\n')
+    (folder / "helper.cuh").write_text("#pragma once\n__device__ void help() {}\n")
+    (folder / "bind.cpp").write_text("#include <torch/extension.h>\nvoid run() {}\n")
+
+
+def test_sources_in_files_become_part_of_the_script(tmp_path: Path) -> None:
+    files(tmp_path)
+    made = embedded(Program.from_text(SCRIPT), tmp_path / "script.py", tmp_path)
+    assert [file.name for file in made.files] == ["k.cu", "helper.cuh", "bind.cpp"]
+    text = made.program.text
+    ast.parse(text)
+    assert "import load_inline" in text and "load_inline(name=" in text and 'extra_cuda_cflags=["-O3"]' in text
+    assert "__device__ void help() {}\n" in text and "helper.cuh" not in text and "#include <cuda.h>" in text
+    assert len(made.program.literals) == 2
+
+
+def test_a_source_that_is_not_there_leaves_the_call_alone(tmp_path: Path) -> None:
+    program = Program.from_text(SCRIPT)
+    assert embedded(program, tmp_path / "script.py", tmp_path).program is program
