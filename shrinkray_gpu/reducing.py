@@ -387,7 +387,8 @@ def _searched(
         progress=lambda event: progress(event, judge),
         insist=judge.insist,
         foresee=judge.foresee if options.ahead else None,
-        second=options.second,
+        # Where only the GPU can tell, each try costs a context, and it seldom ends in less: it does not pay there.
+        second=options.second and (plan.dry_predicts or not plan.gpu),
         seed=journal.header["seed"],
         width=width,
         eager=_eager(plan, repeats),
