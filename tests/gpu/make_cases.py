@@ -47,7 +47,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(one.name for one in MAKINGS))
     parser.add_argument("--limit", type=float, default=560, help="seconds for all, the replay among them (560)")
-    parser.add_argument("--at-a-time", type=int, default=3, help="reductions beside each other (3); ten at once came to nothing on an H100 with 16 cores")
+    # Ten at once came to nothing on an H100 with 16 cores: a cold process took half a minute.
+    parser.add_argument("--at-a-time", type=int, default=3, help="reductions beside each other (3)")
     parser.add_argument("--jobs", type=int, default=3, help="lanes of each (3)")
     parser.add_argument("--no-replay", action="store_true")
     parser.add_argument("--replay-only", action="store_true")
