@@ -22,7 +22,7 @@ pytestmark = [
     ),
 ]
 
-CORPUS = Path(__file__).parents[2] / "corpus"
+ORIGINALS = Path(__file__).parent / "originals"
 OUT = Path(os.environ.get("OUT", "build/gpu")).absolute() / "cuda"
 SECONDS = 190
 AFTER = 120
@@ -34,7 +34,7 @@ def reduced(name: str, folder: Path, *options: str, argv: tuple[str, ...] = ()) 
     target = OUT / name
     target.mkdir(parents=True, exist_ok=True)
     output = folder / "repro.py"
-    command = [sys.executable, "-m", "shrinkray_gpu", str(CORPUS / name / "failing.py"), *options]
+    command = [sys.executable, "-m", "shrinkray_gpu", str(ORIGINALS / f"{name}.py"), *options]
     command += [
         "--output",
         str(output),
