@@ -58,14 +58,14 @@ def reduced(name: str, folder: Path, *options: str, argv: tuple[str, ...] = ()) 
             job.kill()
     leave(folder, target)
     print((target / "said.txt").read_text()[-3000:])
-    best = output if output.exists() else folder / "failing.shrink" / "best.py"
+    best = output if output.exists() else folder / f"{name}.shrink" / "best.py"
     print(best.read_text())
     assert job.wait() == 0
     return output
 
 
 def leave(folder: Path, target: Path) -> None:
-    made = folder / "failing.shrink"
+    made = folder / f"{target.name}.shrink"
     for path in (folder / "repro.py", *(made / name for name in ("best.py", "journal.jsonl", "result.json"))):
         if path.exists():
             shutil.copy(path, target)
