@@ -68,7 +68,15 @@ raise RuntimeError("a worker failed")
 """
 
 
-@pytest.mark.parametrize("script", [SPAWNS, JOINED, JOINED.replace("worker.join()\n", "")])
+AFTERWARDS = (
+    JOINED.replace("worker.join()", "atexit.register(over.set)")
+    .replace("import multiprocessing\n", "import atexit, multiprocessing\n\nover = multiprocessing.Event()\n")
+    .replace("    raise", "    over.wait()\n    raise")
+)
+"""The child dies when the script has said its last word: two processes that speak at once may mix their lines."""
+
+
+@pytest.mark.parametrize("script", [SPAWNS, JOINED, AFTERWARDS])
 def test_a_plain_process_tells_the_same_fault_as_a_lane(script: str, pool: Pool, tmp_path: Path) -> None:
     """The final check runs `python FILE`, and must know the fault that the lanes saw."""
     path = tmp_path / "failing.py"
@@ -81,6 +89,6 @@ def test_a_plain_process_tells_the_same_fault_as_a_lane(script: str, pool: Pool,
 
 
 def test_a_child_that_dies_after_the_script_is_not_what_it_died_of(pool: Pool) -> None:
-    before, after = Fault.of(pool.run(JOINED)), Fault.of(pool.run(JOINED.replace("worker.join()\n", "")))
+    before, after = Fault.of(pool.run(JOINED)), Fault.of(pool.run(AFTERWARDS))
     assert before is not None and before.child == "ValueError: no such shard"
     assert after is not None and after.child == ""
