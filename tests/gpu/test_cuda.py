@@ -22,7 +22,7 @@ pytestmark = [
     ),
 ]
 
-ORIGINALS = Path(__file__).parent / "originals"
+ORIGINALS = Path(__file__).parent / "cuda"
 OUT = Path(os.environ.get("OUT", "build/gpu")).absolute() / "cuda"
 SECONDS = 190
 AFTER = 120
