@@ -21,8 +21,10 @@ SHORTEST = 3
 """Names of fewer letters are parts of words, and tell nobody."""
 _COMMON = frozenset({"root", "user", "ubuntu", "admin", "localhost", "runner", "home", "python", "kernel", "main"})
 """Names that tell nobody either, and stand in texts for other things."""
-SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|AUTH", re.IGNORECASE)
-"""Names of environment variables whose value is told to nobody."""
+SECRET = re.compile(r"TOKEN(?!IZ)|SECRET|PASSW|CREDENTIAL|API_?KEY|AUTH(?!OR)", re.IGNORECASE)
+"""Names of environment variables whose value is told to nobody; `TOKENIZERS_PARALLELISM=false` is no such."""
+SECRETS = 6
+"""A secret of fewer letters is a switch or a number, and a repro has such words of its own."""
 _SITE = re.compile(r"(?:/[\w.+@-]+)+/(?:site|dist)-packages(?=/|\b)")
 _HOME = re.compile(r"/(?:home|Users)/[\w.@-]+")
 
@@ -69,9 +71,13 @@ def scrubber(
     found = {**others, **found}
     plain = {place: shown for place, shown in found.items() if place.count("/") >= 1 and len(place) > 1}
     names = {_user(): "<user>", socket.gethostname(): "<host>"}
-    names |= {value: f"<{name}>" for name, value in environment.items() if SECRET.search(name)}
+    names |= {value: f"<{name}>" for name, value in environment.items() if _secret(name, value)}
     told = {name: shown for name, shown in names.items() if len(name) >= SHORTEST and name.lower() not in _COMMON}
     return Scrubber(dict(sorted(plain.items(), key=lambda each: -len(each[0]))), told)
+
+
+def _secret(name: str, value: str) -> bool:
+    return len(value) >= SECRETS and SECRET.search(name) is not None
 
 
 def _user() -> str:

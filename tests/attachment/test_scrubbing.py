@@ -37,6 +37,13 @@ def test_secrets_that_the_user_set_for_the_program_are_told_to_nobody(tmp_path: 
     assert made.data(b"key hf_Xy12\0") == b"key _______\0"
 
 
+@pytest.mark.parametrize("setting", [("TOKENIZERS_PARALLELISM", "false"), ("AUTHOR", "tl.float32"), ("NEW_TOKENS", "4")])
+def test_a_switch_or_a_number_is_no_secret(setting: tuple[str, str], tmp_path: Path) -> None:
+    code = "%0 = arith.constant false\ntl.zeros([4], tl.float32)"
+    made = scrubber([tmp_path], environment=dict([setting]))
+    assert made.text(code) == code and made.data(code.encode()) == code.encode()
+
+
 def test_a_common_user_name_is_left_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(scrubbing, "_user", lambda: "root")
     made = scrubber([tmp_path])
