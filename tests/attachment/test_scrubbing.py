@@ -37,7 +37,9 @@ def test_secrets_that_the_user_set_for_the_program_are_told_to_nobody(tmp_path: 
     assert made.data(b"key hf_Xy12\0") == b"key _______\0"
 
 
-@pytest.mark.parametrize("setting", [("TOKENIZERS_PARALLELISM", "false"), ("AUTHOR", "tl.float32"), ("NEW_TOKENS", "4")])
+@pytest.mark.parametrize(
+    "setting", [("TOKENIZERS_PARALLELISM", "false"), ("AUTHOR", "tl.float32"), ("NEW_TOKENS", "4")]
+)
 def test_a_switch_or_a_number_is_no_secret(setting: tuple[str, str], tmp_path: Path) -> None:
     code = "%0 = arith.constant false\ntl.zeros([4], tl.float32)"
     made = scrubber([tmp_path], environment=dict([setting]))
