@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import os
+import tempfile
+from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -31,3 +34,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("gpu") and not has_gpu():
             item.add_marker(pytest.mark.skip(reason="needs an NVIDIA GPU"))
+
+
+@pytest.fixture
+def draws() -> Iterator[Path]:
+    """For `chance.EVEN`: a file that candidates may write to, whose fence lets them write to devices."""
+    with tempfile.NamedTemporaryFile(dir="/dev/shm") as file:
+        yield Path(file.name)

@@ -2,17 +2,23 @@
 
 The chance must not lie in the script itself, or the first thing that a reducer takes away is the chance. Here, as with
 a kernel on a GPU, the same text faults in some processes only: at `CHANCE`, drawn anew in each process.
+With `draws` the chance is `tests.chance`'s, which no test fails by.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-DEVICE = """\
+from ..chance import EVEN
+
+DRAWN = """\
 import os
 
-CHANCE = {chance}
 LUCK = int.from_bytes(os.urandom(4), "big") / 2**32
+"""
+
+DEVICE = """\
+CHANCE = {chance}
 
 
 def launch(kernel, grid, *tensors, tile, stages):
@@ -76,10 +82,11 @@ main()
 ORACLE = "exception:RuntimeError:misaligned address"
 
 
-def lay_out(folder: Path, chance: float, text: str = SCRIPT) -> Path:
+def lay_out(folder: Path, chance: float, text: str = SCRIPT, *, draws: Path | None = None) -> Path:
     """The script, and a device that faults in this part of all processes."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "device.py").write_text(DEVICE.format(chance=chance))
+    luck = EVEN.format(draws=str(draws)) if draws else DRAWN
+    (folder / "device.py").write_text(luck + DEVICE.format(chance=chance))
     path = folder / "failing.py"
     path.write_text(text)
     return path
