@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# Several tests at once on two cores: how long an example took says nothing.
-settings.register_profile("shared", deadline=None)
+# Several tests at once on two cores: how long an example took says nothing. And the same examples each time: what fails
+# is then what a change broke. `--hypothesis-profile search` draws new ones.
+settings.register_profile("shared", deadline=None, derandomize=True)
+settings.register_profile("search", deadline=None)
 settings.load_profile("shared")
 
 

@@ -503,7 +503,7 @@ builtins.show = show
 """
 
 
-@settings(max_examples=40, deadline=None, derandomize=True, phases=[Phase.generate])  # each one is two processes
+@settings(max_examples=40, deadline=None, phases=[Phase.generate])  # each one is two processes
 @given(st.integers(0, 10**9))
 def test_any_program(seed: int) -> None:
     files = Writing(Random(seed)).files()

@@ -182,7 +182,7 @@ def programs(draw: st.DrawFn) -> str:
     return Maker(draw).program()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs(), st.integers(0, 1000))
 def test_generated_programs_print_the_same(text: str, seed: int) -> None:
     assume("Error" not in output(text))
