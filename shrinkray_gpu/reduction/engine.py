@@ -237,7 +237,7 @@ class _Engine:
         except KeyboardInterrupt:
             ended = "interrupted"
         return Reduction(
-            program=self.best,
+            program=self.best if ended == "done" or layout is None else self._laid_out(layout),
             ended=ended,
             tries=self.tries,
             free=dict(self.free),
@@ -569,6 +569,11 @@ class _Engine:
         self._accept(candidate, smaller=False)
         if checked:
             self.checks.confirmations.trust(self.line.last)
+
+    def _laid_out(self, layout: Callable[[str], str]) -> Program:
+        """The best so far as its reader wants it, as far as that is the same code and so needs no try."""
+        candidate = self.best.with_text(layout(self.best.text))
+        return candidate if candidate.key == self.best.key else self.best
 
     # Verdicts
 

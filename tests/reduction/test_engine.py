@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
+from shrinkray_gpu.passes.layout import layout
 from shrinkray_gpu.reduction.confirmations import Confirmations
 from shrinkray_gpu.reduction.edit import Edit, Replace
 from shrinkray_gpu.reduction.journal import Journal
@@ -358,6 +359,20 @@ def test_stop_and_deadline(tmp_path: Path) -> None:
     assert late.ended == "out of time"
     assert 10 <= len(slow.asked) < 10 + 8
     assert (tmp_path / "b" / "best.py").read_text() == late.program.text
+
+
+@pytest.mark.parametrize(
+    "left, laid_out",
+    [
+        ("import os\nprint(\n    os,\n)\n", "import os\n\nprint(os)\n"),
+        # An import that moves is other code, which nobody tried.
+        ("x = 7\nimport os\nprint(\n    x,\n)\n", "x = 7\nimport os\nprint(\n    x,\n)\n"),
+    ],
+)
+def test_what_time_leaves_is_laid_out_where_that_needs_no_try(tmp_path: Path, left: str, laid_out: str) -> None:
+    bench = Bench(has("print"))
+    result = bench.reduce(left, tmp_path, deadline=0.0, clock=lambda: 1.0, layout=layout)
+    assert (result.ended, result.program.text, bench.asked) == ("out of time", laid_out, [])
 
 
 def test_fine_passes_wait_for_the_coarse_ones(tmp_path: Path) -> None:
