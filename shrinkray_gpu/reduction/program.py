@@ -124,9 +124,19 @@ class Program:
         return self.layout.inner
 
 
+_CPP = "CUDA C++ without a Python driver: name the script that builds and launches it (torch.utils.cpp_extension.load)"
+_NO_SCRIPT = {
+    ".ipynb": "a notebook: save it as a script first (jupyter nbconvert --to script)",
+    **dict.fromkeys((".cu", ".cuh", ".cpp", ".cc"), _CPP),
+}
+"""What people have instead of a script, by its suffix. A notebook would pass: its JSON is a Python expression."""
+
+
 def read_program(path: str | Path) -> Program:
     """Read a script as Python itself would (PEP 263), in a normal form that can be written back as UTF-8."""
     path = Path(path)
+    if path.suffix in _NO_SCRIPT:
+        raise UsageError(f"{path}: {_NO_SCRIPT[path.suffix]}")
     try:
         data = path.read_bytes()
     except OSError as error:
