@@ -25,7 +25,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from shrinkray_gpu import plan as planning  # noqa: E402
+from shrinkray_gpu import planning  # noqa: E402
 from shrinkray_gpu.judge import Judge  # noqa: E402
 from shrinkray_gpu.options import Options, chosen_oracle, devices_of, jobs_of, program_of, setup_of  # noqa: E402
 from shrinkray_gpu.oracle.verdict import Verdict  # noqa: E402

@@ -19,7 +19,7 @@ from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.evidence import instruments
 from shrinkray_gpu.evidence.examine import Evidence, examine
 from shrinkray_gpu.oracle import Oracle, all_of, describe, obstacle, parse
-from shrinkray_gpu.plan import IMPORTS, PATIENCE
+from shrinkray_gpu.planning import IMPORTS, PATIENCE
 from shrinkray_gpu.reduction.program import read_program
 from shrinkray_gpu.runner import sanitizer
 from shrinkray_gpu.runner.interpreter import check_python

@@ -21,8 +21,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from shrinkray_gpu import lift
-from shrinkray_gpu import plan as planning
+from shrinkray_gpu import lift, planning
 from shrinkray_gpu.commands import Command
 from shrinkray_gpu.entering import plain_script
 from shrinkray_gpu.identifying import Identity

@@ -11,8 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 
-from shrinkray_gpu import __version__, cu_output, lift, lifting, perturbing, reporting, resulting
-from shrinkray_gpu import plan as planning
+from shrinkray_gpu import __version__, cu_output, lift, lifting, perturbing, planning, reporting, resulting
 from shrinkray_gpu.errors import FinalCheckFailed, UsageError
 from shrinkray_gpu.evidence import controls, examine, guarded, ptxas
 from shrinkray_gpu.evidence.finds import Finds
@@ -53,6 +52,7 @@ from shrinkray_gpu.reduction.size import lines, tokens
 from shrinkray_gpu.repeating import Repeated
 from shrinkray_gpu.runner import gpus
 from shrinkray_gpu.runner.extensions import lacking
+from shrinkray_gpu.runner.interpreter import check_python
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Run
@@ -86,7 +86,7 @@ def reduce(
     output, folder = places(path, options)
     check_writable(path, output, folder)
     check_kept(program, options)
-    planning.check_python(options.python)
+    check_python(options.python)
     chosen, options = chosen_oracle(options)
     named = controls.chosen(options.controls, options.control_environment, options.control_patches, program)
     check_asked(named, chosen, options)
@@ -218,7 +218,7 @@ def check(path: Path, options: Options, *, say: Say = lambda text: None) -> str:
     a GPU.
     """
     program = program_of(path, options)
-    planning.check_python(options.python)
+    check_python(options.python)
     chosen, options = chosen_oracle(options)
     with tempfile.TemporaryDirectory(prefix="shrink-") as folder:
         given = _given(path, program, options, chosen, setup_of(path, Path(folder), options), say)

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from shrinkray_gpu import plan as planning
-from shrinkray_gpu import reducing
+from shrinkray_gpu import planning, reducing
 from shrinkray_gpu.oracle.statistics import Rate
 from shrinkray_gpu.perturbing import TITLE, Variant, applied, choose, variants
 from shrinkray_gpu.reduction.journal import Journal

@@ -21,7 +21,7 @@ from shrinkray_gpu.evidence.controls import Controls, Outcome
 from shrinkray_gpu.evidence.examine import Evidence, examine
 from shrinkray_gpu.evidence.instruments import WANTS
 from shrinkray_gpu.oracle.statistics import clean_runs
-from shrinkray_gpu.plan import Plan
+from shrinkray_gpu.planning import Plan
 from shrinkray_gpu.runner import disassembly
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run

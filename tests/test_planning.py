@@ -11,7 +11,9 @@ import pytest
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import parse
 from shrinkray_gpu.oracle.statistics import interval
-from shrinkray_gpu.plan import Plan, _refuse_mps, check_python, make, perturbed
+from shrinkray_gpu.planning import Plan, make, perturbed
+from shrinkray_gpu.planning.lanes import _refuse_mps
+from shrinkray_gpu.runner.interpreter import check_python
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Script
 
@@ -60,8 +62,7 @@ FLAKY = "import os\nif os.urandom(1)[0] < 128:\n    [][7]\n"
 def test_the_rate_of_a_flaky_fault_is_measured_where_candidates_run(tmp_path: Path, chance: int) -> None:
     plan = planned(tmp_path, FLAKY.replace("128", str(chance)), "exception:IndexError")
     try:
-        if plan.rate is None:  # at 90 % all seven runs may fault
-            assert chance == 230
+        if plan.rate is None:  # all seven runs may fault: in half of these tests at 90 %, in one of 700 at 39 %
             return
         low, high = interval(plan.rate.sightings, plan.rate.runs, 0.9999)
         assert plan.rate.runs >= 40 and low <= chance / 256 <= high
