@@ -1,7 +1,8 @@
 """Lift first: before anything is calibrated, the program runs once, and its faulty launch alone becomes the program.
 
 A program may take a minute to come to its fault, and all that is done with it later (calibration, controls,
-fingerprints, the search) would take that minute again and again. So it runs once, cold, with its launches written down.
+fingerprints, the search) would take that minute again and again. So it runs once, cold, with its launches written down
+(and again, where that run ends well: the fault may be a flaky one).
 The scripts made of them are judged, each in a process of its own, by the oracle bound to the Fault of that run, and on
 a device fault by the instruments (`identifying`): the first that shows the same fault is what everything else works on.
 If none does, the program runs a second time, with what its tensors hold written down too, and at last the whole list of
@@ -18,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +27,16 @@ from shrinkray_gpu import lift, planning
 from shrinkray_gpu.commands import Command
 from shrinkray_gpu.entering import plain_script
 from shrinkray_gpu.identifying import Identity
-from shrinkray_gpu.judge import COLD, whole
+from shrinkray_gpu.judge import COLD, LANE, whole
 from shrinkray_gpu.lift import losses
 from shrinkray_gpu.lift.beside import files, kept
 from shrinkray_gpu.lift.bundle import bundle
 from shrinkray_gpu.oracle import Fault, Oracle, adopt, speech
 from shrinkray_gpu.oracle.builds import WANTED
 from shrinkray_gpu.oracle.same import Same
+from shrinkray_gpu.oracle.statistics import clean_runs
+from shrinkray_gpu.planning.absent import ended_well
+from shrinkray_gpu.planning.missed import FURTHER, FURTHER_SECONDS
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.keep import kept_nodes
 from shrinkray_gpu.reduction.program import Program
@@ -47,7 +52,10 @@ SERIAL = Way("each launch waits", environment={"CUDA_LAUNCH_BLOCKING": "1"})
 PATIENT = 10.0
 """Seconds that a lifted script may take at least, after its imports, whatever the program took."""
 MORE = 5
-"""Runs more of the program in one file that ends well: of a fault in 70 % of all runs all six miss it once in 1,400."""
+"""Runs more of a program whose fault showed at once, and that now ends well, in one file or with values written down:
+of a fault in 70 % of all runs all six miss it once in 1,400."""
+MISSED = 0.01
+"""Of a fault that did not show at once, so many runs that they all miss it no more often than this."""
 OWN_WORDS = frozenset({"device", "compile", "launch"})
 """Phases of faults that a kernel has; any other is Python's, unless Triton was at work then."""
 LIBRARIES = frozenset({"torch", "triton", "numpy", *sys.stdlib_module_names})
@@ -160,16 +168,19 @@ def begin(given: Given, journal: Journal, say: Say) -> Start:
     return start
 
 
-def without(start: Start, given: Given, why: str, journal: Journal) -> Start:
-    """The program as the user gave it, after all: a lifted one that does not do."""
-    assert start.reference is not None
+def without(start: Start, given: Given, why: str, journal: Journal, say: Say) -> Start:
+    """The program as the user gave it, after all: a lifted one that does not do. Where that was a launch, it may still
+    be one file."""
+    assert start.reference is not None and start.oracle is not None
     told = f"not lifted, after all: {why}"
     seen = (_plain(start.reference),)
-    start = replace(
+    whole = replace(
         start, program=given.program, lifted=False, alone=False, history=False, told=told, seen=seen, lanes=None
     )
-    _keep(journal, start)
-    return start
+    if start.alone:
+        whole = _Lifting(given, say).in_one_file(whole, start.oracle)
+    _keep(journal, whole)
+    return whole
 
 
 def _may_be_lifted(given: Given) -> bool:
@@ -227,6 +238,11 @@ class _Lifting:
         self.made: dict[str, str] = {}
         """All texts so far, each with what it was before it got settings and paths of its own."""
         self.lanes: planning.Lanes | None = None
+        """For lifted scripts."""
+        self.own: planning.Lanes | None = None
+        """For the program itself, where it is run again."""
+        self.enough = MORE + 1
+        """Runs that all miss the fault of the program hardly ever."""
         self.identity: Identity | None = None
         self.children = False
         """Whether processes of the program launch kernels, too: these run files of their own."""
@@ -235,26 +251,45 @@ class _Lifting:
         try:
             start = self._start()
         except BaseException:
-            if self.lanes is not None:
-                self.lanes.close()
+            self._close(self.lanes, self.own)
             raise
         finally:
             if self.identity is not None:
                 self.identity.close()
-        if self.lanes is not None and not start.alone:
-            self.lanes.close()
+        mine, other = (self.lanes, self.own) if start.alone else (self.own, self.lanes)
+        self._close(other)
+        if start.lifted and not start.alone:  # in one file it has other imports, it may be
+            self._close(mine)
+            mine = None
         if self.identity is not None:
             self.tries["fingerprint"] += self.identity.looks
             start = replace(start, fault=self.identity.fault if start.alone else self.identity.known)
-        return replace(start, tries=self.tries, lanes=self.lanes if start.alone else None)
+        return replace(start, tries=self.tries, lanes=mine)
+
+    def in_one_file(self, start: Start, oracle: Oracle) -> Start:
+        """The user's program, of which a launch was lifted that would not do, with its modules."""
+        self.enough = FURTHER + 1
+        try:
+            return self._bundled(start, oracle)
+        finally:
+            self._close(self.own)
+
+    @staticmethod
+    def _close(*lanes: planning.Lanes | None) -> None:
+        for each in lanes:
+            if each is not None:
+                each.close()
 
     def _start(self) -> Start:
         program = self.given.program
-        run = self._captured("launch")
+        runs = self._until(self._worth_it, program.text, FURTHER + 1, capture="launch")
+        run = runs[-1]
         oracle = self._bound(run)
         if oracle is None:
             return Start(program)
-        as_it_is = Start(program, oracle, _plain(run), seen=(_plain(run),))
+        if len(runs) > 1:
+            self.enough = max(self.enough, clean_runs(1 / len(runs), MISSED))
+        as_it_is = Start(program, oracle, _plain(run), seen=tuple(map(_plain, runs)))
         if not _in_a_launch(run):
             why = "".join(f"not lifted: {obstacle}" for obstacle in lift.obstacles(run)[:1])
             return self._bundled(replace(as_it_is, told=why), oracle)
@@ -264,9 +299,7 @@ class _Lifting:
         if found := self._first([each.text for each in offers], oracle, run):
             text, seen = found
             return self._lifted(as_it_is, text, seen, _named(run, offers, self.made[text]))
-        again = self._captured("values", SERIAL if self.gpu else PLAIN)
-        if self.gpu and not again.timed_out and not self._shows(oracle, again):  # waiting may hide it
-            again = self._captured("values")
+        again = self._with_values(oracle)
         if self._shows(oracle, again):
             offers = self._offers(again)
             lists = lift.histories(again)
@@ -308,13 +341,42 @@ class _Lifting:
         fault = self.identity.fault if self.identity is not None and several else None
         return lift.offers(run, fault.kernel if fault is not None else "")
 
-    def _captured(self, mode: str, way: Way = PLAIN) -> Run:
+    def _with_values(self, oracle: Oracle) -> Run:
+        """A run of the program with what its tensors hold written down, one that shows the fault if any does."""
+        text, shows = self.given.program.text, partial(self._shows, oracle)
+        if self.gpu:
+            [run] = self._until(shows, text, 1, capture="values", way=SERIAL)
+            if run.timed_out or shows(run):
+                return run  # otherwise waiting may hide it
+        return self._until(shows, text, self.enough, capture="values")[-1]
+
+    def _until(
+        self, shows: Callable[[Run], bool], text: str, most: int, *, capture: str = "", way: Way = PLAIN
+    ) -> list[Run]:
+        """Runs of a text until one shows the fault, which is the last then. A flaky one may keep away by chance: what
+        ends well is run again, up to `most` times in all, where that is cheapest. The first is a cold one."""
         self.tries[COLD] += 1
-        return self.given.cold().cold(self.given.program.text, capture=mode, way=way)
+        runs, until = [self.given.cold().cold(text, capture=capture, way=way)], time.monotonic() + FURTHER_SECONDS
+        while not shows(runs[-1]) and ended_well(runs[-1]) and len(runs) < most and time.monotonic() < until:
+            if self.own is None:
+                self.own = self.given.lanes(text)
+            pool = self.own.cheapest(self.given.chosen)
+            wave = min(pool.jobs, most - len(runs))
+            with ThreadPoolExecutor(wave, thread_name_prefix="again") as threads:
+                one = partial(pool.run, fresh=True, capture=capture, way=way)
+                more = list(threads.map(one, [text] * wave))
+            self.tries[COLD if pool.mode == "cold" else LANE] += wave
+            runs += sorted(more, key=lambda run: (shows(run), not ended_well(run)))
+        return runs
+
+    def _worth_it(self, run: Run) -> bool:
+        """Whether a run of the program shows what the user asked for, or something that may be adopted."""
+        chosen = self.given.chosen
+        return adopt(run) is not None if chosen is None else self._shows(chosen, run)
 
     def _bound(self, run: Run) -> Oracle | None:
         """The oracle bound to the fault that this run shows; None if it shows none."""
-        if self.given.chosen is None and adopt(run) is None:
+        if not self._worth_it(run):
             return None
         asked = self.given.chosen or self.given.adopting(run)
         return asked.calibrated(run) if self._shows(asked, run) else None
@@ -328,6 +390,8 @@ class _Lifting:
             return replace(start, told=f"not lifted: {told}, but is no smaller than the program")
         # Of a command nobody counted all that it runs; its driver has a few lines.
         sizes = f"{lines(text)} lines" if self.given.command else f"{lines(start.program.text)} lines to {lines(text)}"
+        if len(start.seen) > 1:
+            sizes += "; the program itself shows it in some runs only"
         return replace(start, program=program, lifted=True, alone=True, seen=seen, told=f"lifted: {told}, {sizes}")
 
     def _bundled(self, start: Start, oracle: Oracle) -> Start:
@@ -347,26 +411,19 @@ class _Lifting:
             self.say(f"it needs a module beside it: {obstacle}")
         if not one.modules and self.given.command is None:
             return start
-        runs = self._until_shown(one.text, oracle)
-        if not whole(oracle, one.text, path.name, lambda _: runs[-1]).faults:
+
+        def shows(run: Run) -> bool:
+            return whole(oracle, one.text, path.name, lambda _: run).faults
+
+        runs = self._until(shows, one.text, self.enough)
+        if not shows(runs[-1]):
             self.say(f"in one file with its modules ({_listed(one.modules)}) the program does not show the fault")
             return start
         data = f"; it reads {', '.join(map(str, one.data))}" if one.data else ""
         told = f"{start.told}; " if start.told else ""
         many = "1 module" if len(one.modules) == 1 else f"{len(one.modules)} modules"
         told += f"in one file with {many} of its own ({_listed(one.modules)}){data}"
-        return replace(start, program=start.program.with_text(one.text), lifted=True, seen=runs, told=told)
-
-    def _until_shown(self, text: str, oracle: Oracle) -> tuple[Run, ...]:
-        """Cold runs until one shows the fault. That of a flaky one may keep away by chance: one that ends well is
-        repeated."""
-        runs: list[Run] = []
-        while not runs or (len(runs) <= MORE and not runs[-1].trouble and Fault.of(runs[-1]) is None):
-            self.tries[COLD] += 1
-            runs.append(self.given.cold().run(text, fresh=True))
-            if whole(oracle, text, self.given.script.path.name, lambda _: runs[-1]).faults:
-                break
-        return tuple(runs)
+        return replace(start, program=start.program.with_text(one.text), lifted=True, seen=tuple(runs), told=told)
 
     def _roots(self) -> list[Path]:
         """Where the modules of its own are: beside it, and what the user put on the path below the working folder."""

@@ -306,7 +306,7 @@ def _made_ready(
     if start.alone and plan.rate is not None:
         plan.close()
         why = f"the launch alone shows the fault in some runs only ({plan.rate})"
-        return _made_ready(lifting.without(start, given, why, journal), given, named, options, journal, say)
+        return _made_ready(lifting.without(start, given, why, journal, say), given, named, options, journal, say)
     plan = _perturbed(plan, start.program, journal)
     repeats = Repeated(plan.rate, plan.reference, confidence=options.confidence) if plan.rate else None
     judge = Judge(
@@ -333,7 +333,7 @@ def _made_ready(
         ready.close()
         if not start.lifted:
             raise
-        return _made_ready(lifting.without(start, given, str(error), journal), given, named, options, journal, say)
+        return _made_ready(lifting.without(start, given, str(error), journal, say), given, named, options, journal, say)
     except BaseException:
         ready.close()
         raise
