@@ -38,6 +38,10 @@ def main() -> None:
         _serve(control, setup)
         return
     started = time.monotonic()
+    if setup["arch"]:
+        from . import vgpu
+
+        vgpu.before_imports()
     report = _import(setup)
     report["touched"] = device.touched()
     if setup["arch"] or (setup["warm"] and setup["prepare"]):
