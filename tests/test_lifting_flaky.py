@@ -9,6 +9,7 @@ import pytest
 
 from shrinkray_gpu import lifting
 from shrinkray_gpu.lifting import Given
+from shrinkray_gpu.planning.missed import FURTHER
 from shrinkray_gpu.reduction.journal import Journal
 from tests.e2e.flaky import turns as turns
 from tests.e2e.programs import NARROW_TILES
@@ -62,9 +63,21 @@ def test_its_modules_come_into_the_file_however_often_that_ends_well(tmp_path: P
     start = begun(flaky_modules(tmp_path, turns, 3, 13), [])
     assert start.lifted and not start.alone and "import luck" not in start.program.text
     assert start.told == "in one file with 1 module of its own (luck)"
-    assert start.lanes is None, "those that came up are for other imports"
+    assert start.lanes is not None, "those that came up for the one file"
+    start.lanes.close()
     assert start.reference is not None and start.reference.failure is not None
     assert start.reference.failure.type == "KeyError"
+
+
+def test_what_a_lane_showed_is_enough_to_begin_with_when_resumed(tmp_path: Path, turns: Path) -> None:
+    asked = flaky_modules(tmp_path, turns, *range(3, 40))
+    first = begun(asked, [])
+    assert first.lanes is None, "in one file it shows the fault at once"
+    again = begun(asked, [], resume=True)
+    assert again.program.text == first.program.text
+    plan = asked.plan(replace(again, program=asked.program, seen=(again.reference,) if again.reference else ()))
+    plan.close()
+    assert again.reference is not None and again.reference.mode != "cold" and plan.cold_seconds > 0
 
 
 def test_where_the_fault_never_shows_calibration_gets_the_lanes(tmp_path: Path, turns: Path) -> None:
@@ -72,7 +85,7 @@ def test_where_the_fault_never_shows_calibration_gets_the_lanes(tmp_path: Path, 
     assert start.lanes is not None
     start.lanes.close()
     assert (start.oracle, start.lifted) == (None, False)
-    assert turns.stat().st_size == start.tries["cold"] + start.tries["lane"] == lifting.FURTHER + 1
+    assert turns.stat().st_size == start.tries["cold"] + start.tries["lane"] == FURTHER + 1
 
 
 @pytest.mark.parametrize("alone", [True, False])

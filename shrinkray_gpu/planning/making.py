@@ -68,6 +68,8 @@ def make(
         if not bound:
             judged = judged.calibrated(reference)
         faulted = sum(verdict.faults for verdict in verdicts[: len(colds)])
+        # Not those in a lane, unless there are no others.
+        cold = [run for run in colds if run.mode == "cold"] or colds
         plan = Plan(
             mode="cold",
             why="as asked",
@@ -75,7 +77,7 @@ def make(
             reference=reference,
             faulted=faulted,
             runs=len(colds),
-            cold_seconds=min(run.seconds for run in colds if run.mode == "cold"),
+            cold_seconds=min(run.seconds for run in cold),
             warm_seconds=min(run.seconds for run in colds),
             pool=cold_pool,
             gpu=gpu,
