@@ -52,6 +52,30 @@ lib.impl("plus", body, "CUDA")
 lib.impl("plus", lambda x: torch.empty_like(x), "Meta")
 print(torch.ops.mine.plus(torch.ones(8, device="cuda")).device)
 """,
+    "of two libraries": """
+lib = torch.library.Library("mine", "DEF")
+lib.define("plus(Tensor x) -> Tensor")
+cpu, cuda = torch.library.Library("mine", "IMPL", "CPU"), torch.library.Library("mine", "IMPL", "CUDA")
+cpu.impl("plus", lambda x: x * 3)
+cuda.impl(torch.ops.mine.plus.default, body)
+if torch.ops.mine.plus(torch.ones(8)).tolist() != [3.0] * 8:
+    raise RuntimeError("not the CPU's")
+print(torch.ops.mine.plus(torch.ones(8, device="cuda")).device)
+""",
+    "defined again": """
+@torch.library.custom_op("mine::plus", mutates_args=(), device_types="cuda")
+def op(x: torch.Tensor) -> torch.Tensor:
+    raise RuntimeError("the first one")
+del op
+op = torch.library.custom_op("mine::plus", body, mutates_args=(), device_types="cuda")
+print(op(torch.ones(8, device="cuda")).device)
+""",
+    "torch's own": """
+lib = torch.library.Library("aten", "IMPL")
+lib.impl("mish", lambda x: x * 0, "CPU")
+x = torch.ones(8, device="cuda")
+print(body(torch.nn.functional.mish(x)).device)
+""",
     "one within another": """
 inner = torch.library.custom_op("mine::inner", body, mutates_args=())
 def outer(x: torch.Tensor) -> torch.Tensor:

@@ -15,6 +15,8 @@ import os
 import sys
 from typing import Any, Callable, Dict, Optional
 
+from . import variables
+
 VARIABLE = "SHRINKRAY_CAPTURE"
 FOLDER = "children"
 """Where a run in which nothing is captured keeps what its children need."""
@@ -62,17 +64,9 @@ def expect(folder: str, mode: str, arch: Optional[int]) -> Callable[[], None]:
     with open(os.path.join(site, "sitecustomize.py"), "w", encoding="utf-8") as f:
         f.write(_SITE)
     told = {"folder": folder, "mode": mode, "arch": arch, "inside": os.path.dirname(os.path.abspath(__file__))}
-    before = {name: os.environ.get(name) for name in (VARIABLE, "PYTHONPATH")}
+    over = variables.remembered((VARIABLE, "PYTHONPATH"))
     os.environ[VARIABLE] = json.dumps(told)
-    os.environ["PYTHONPATH"] = os.pathsep.join([site, *([before["PYTHONPATH"]] if before["PYTHONPATH"] else [])])
-
-    def over() -> None:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (site, os.environ.get("PYTHONPATH"))))
     return over
 
 

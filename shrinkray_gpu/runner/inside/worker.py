@@ -263,7 +263,7 @@ class _Lane:
             printed.hold = self.link.fileno()
             log = watch.Watch(frozenset(request["wants"]))
             log.install()
-        camera = undo = None
+        camera = left = None
         if log is not None and request["capture"]:
             from . import blackbox, capture, offspring
 
@@ -273,7 +273,7 @@ class _Lane:
         elif arch:
             from . import offspring
 
-            undo = offspring.expect(os.path.join(request["temporary"], offspring.FOLDER), "", arch)
+            left = offspring.expect(os.path.join(request["temporary"], offspring.FOLDER), "", arch)
         turned = observer = watchdog = None
         if log is not None and request["knobs"]:
             from . import knobs
@@ -305,8 +305,8 @@ class _Lane:
         else:
             status, failure = stage.perform(*arguments, asserts=request["asserts"])
             code = device.sticky()
-        if undo is not None:
-            undo()
+        if left is not None:
+            left()
         if watchdog is not None:
             watchdog.end()
         seen = observer.end() if observer is not None else {}

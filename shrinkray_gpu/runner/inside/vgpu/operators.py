@@ -15,6 +15,8 @@ from .patches import Patches
 
 _BODIES = ("", "CPU", "CUDA", "CompositeExplicitAutograd", "CompositeImplicitAutograd")
 """Keys under which a body is registered; others are shapes alone (Meta), or call a body in turn (Autograd)."""
+_TORCHS = ("aten", "prim", "prims")
+"""Operators that have kernels of torch's own, below all modes."""
 
 
 def patch(patches: Patches) -> None:
@@ -25,20 +27,21 @@ def patch(patches: Patches) -> None:
     if getattr(original, "of_virtual_gpu", False):
         return
     by_device: Dict[Tuple[str, str], Dict[str, Callable[..., Any]]] = {}
+    libraries: Dict[str, Any] = {}  # what is registered lasts as long as they do
 
     def impl(self: Any, op_name: Any, fn: Any, dispatch_key: str = "", **more: Any) -> Any:
         key = dispatch_key or self.dispatch_key
-        if key not in _BODIES or more.get("with_keyset") or not callable(fn) or _falls_through(fn):
+        if self.ns in _TORCHS or key not in _BODIES or more.get("with_keyset") or _falls_through(fn):
             return original(self, op_name, fn, dispatch_key, **more)
         if key not in ("CPU", "CUDA"):
             return original(self, op_name, _as_user_code(fn), dispatch_key, **more)
-        name = op_name if isinstance(op_name, str) else op_name._qualified_op_name
-        kernels = by_device.setdefault((self.ns, name.rpartition("::")[2]), {})
-        first = not kernels
+        name = (op_name if isinstance(op_name, str) else op_name.name()).rpartition("::")[2]
+        kernels = by_device.setdefault((self.ns, name), {})
+        if not kernels:  # one kernel for both devices; theirs may be in a library that is for CUDA alone
+            if self.ns not in libraries:
+                libraries[self.ns] = Library(self.ns, "IMPL")
+            original(libraries[self.ns], name, _as_user_code(_chosen(name, kernels)), "CPU")
         kernels[key] = fn
-        if first:  # one for both, which looks at where its tensors are said to be
-            return original(self, op_name, _as_user_code(_chosen(name, kernels)), "CPU", **more)
-        return None
 
     impl.of_virtual_gpu = True  # type: ignore[attr-defined]
     patches.set(Library, "impl", impl)
