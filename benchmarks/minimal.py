@@ -25,18 +25,18 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from shrinkray_gpu import plan as planning  # noqa: E402
+from shrinkray_gpu import planning  # noqa: E402
 from shrinkray_gpu.judge import Judge  # noqa: E402
 from shrinkray_gpu.options import Options, chosen_oracle, devices_of, jobs_of, program_of, setup_of  # noqa: E402
 from shrinkray_gpu.oracle.verdict import Verdict  # noqa: E402
 from shrinkray_gpu.passes import PASSES, Pass  # noqa: E402
 from shrinkray_gpu.passes.observed import instrument, watchable  # noqa: E402
-from shrinkray_gpu.reducing import guards_of  # noqa: E402
 from shrinkray_gpu.reduction.edit import Edit  # noqa: E402
 from shrinkray_gpu.reduction.keep import allowed  # noqa: E402
 from shrinkray_gpu.reduction.program import Program  # noqa: E402
 from shrinkray_gpu.reduction.render import render  # noqa: E402
 from shrinkray_gpu.runner.pool import Script  # noqa: E402
+from shrinkray_gpu.setting_guards import guards_of  # noqa: E402
 
 
 @dataclass

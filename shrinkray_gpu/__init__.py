@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from shrinkray_gpu.options import Options
     from shrinkray_gpu.oracle import Fault, Oracle
-    from shrinkray_gpu.reducing import Options, Result, reduce
+    from shrinkray_gpu.reducing import reduce
+    from shrinkray_gpu.summary import Result
 
 __all__ = ["Fault", "Options", "Oracle", "Result", "reduce"]
 
-_HOMES = {"Fault": "oracle", "Oracle": "oracle", "Options": "reducing", "Result": "reducing", "reduce": "reducing"}
+_HOMES = {"Fault": "oracle", "Oracle": "oracle", "Options": "options", "Result": "summary", "reduce": "reducing"}
 
 
 def __getattr__(name: str) -> Any:

@@ -24,9 +24,11 @@ from shrinkray_gpu.cli_words import architecture, fail, settings
 from shrinkray_gpu.commands import Command
 from shrinkray_gpu.errors import ShrinkError, UsageError
 from shrinkray_gpu.lift import trace
+from shrinkray_gpu.options import Options, called, places
 from shrinkray_gpu.passes import PASSES
 from shrinkray_gpu.progress import Progress
-from shrinkray_gpu.reducing import Options, Result, called, check, places, reduce
+from shrinkray_gpu.reducing import check, reduce
+from shrinkray_gpu.summary import Result
 
 TOLD = 3
 """Other faults that the summary names; all are in --json."""

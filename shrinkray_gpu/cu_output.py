@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from shrinkray_gpu import plan as planning
+from shrinkray_gpu import planning
 from shrinkray_gpu.lift import as_cu
 from shrinkray_gpu.options import Options
 from shrinkray_gpu.oracle import Oracle

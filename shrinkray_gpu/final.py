@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from shrinkray_gpu import plan as planning
+from shrinkray_gpu import planning
 from shrinkray_gpu.judge import whole
 from shrinkray_gpu.lift.beside import settled
 from shrinkray_gpu.options import CACHE, Options

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from shrinkray_gpu import plan as planning
+from shrinkray_gpu import planning
 from shrinkray_gpu.commands import Command
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.controls import Control

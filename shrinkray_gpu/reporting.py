@@ -15,8 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from shrinkray_gpu import plan as planning
-from shrinkray_gpu import resulting
+from shrinkray_gpu import planning, resulting
 from shrinkray_gpu.attachment import artifacts, making
 from shrinkray_gpu.attachment.measuring import Measured, measure
 from shrinkray_gpu.attachment.trials import SECONDS
@@ -24,8 +23,9 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.versions import versions
 from shrinkray_gpu.options import Options, Say, chosen_oracle, devices_of, jobs_of, setup_of
 from shrinkray_gpu.oracle import Fault
-from shrinkray_gpu.plan import Plan
+from shrinkray_gpu.planning import Plan
 from shrinkray_gpu.reduction.program import read_program
+from shrinkray_gpu.runner.interpreter import check_python
 from shrinkray_gpu.runner.pool import Script
 
 EVERY = 5.0
@@ -67,7 +67,7 @@ def report(
         cwd=Path(told["cwd"]) if told.get("cwd") else None,
         jobs=jobs,
     )
-    planning.check_python(options.python)
+    check_python(options.python)
     chosen, options = chosen_oracle(options)
     told["releases"] = _releases(folder, told, tritons, options.python, say)
     setup = setup_of(output, folder.absolute(), options)

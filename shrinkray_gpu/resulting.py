@@ -12,7 +12,8 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import parse
 
 if TYPE_CHECKING:
-    from shrinkray_gpu.reducing import Options, Result
+    from shrinkray_gpu.options import Options
+    from shrinkray_gpu.summary import Result
 
 FILE = "result.json"
 

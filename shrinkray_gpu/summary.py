@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shrinkray_gpu import plan as planning
+from shrinkray_gpu import planning
 from shrinkray_gpu.evidence.finds import Context, Find
 from shrinkray_gpu.guarding import Evidence
 from shrinkray_gpu.judge import LANE, Judge

@@ -22,7 +22,7 @@ from shrinkray_gpu.oracle import Answer, Fault, Verdict, parse
 from shrinkray_gpu.oracle.fault import Reference
 from shrinkray_gpu.oracle.statistics import Rate
 from shrinkray_gpu.oracle.verdict import lacks
-from shrinkray_gpu.plan import Plan, make
+from shrinkray_gpu.planning import Plan, make
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.repeating import Repeated
 from shrinkray_gpu.runner import ways

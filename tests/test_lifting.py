@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu import lifting
-from shrinkray_gpu.lifting import Given, Start
+from shrinkray_gpu.lifting import Given, Start, choosing, telling, trying
 from shrinkray_gpu.oracle import all_of, parse
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.same import same_fault
@@ -116,15 +116,15 @@ RECORD = {"kernel": "k", "trouble": "", "grid": [1], "arguments": [], "options":
     ],
 )
 def test_only_what_a_launch_may_do_is_lifted(run: Run, lifted: bool) -> None:
-    assert lifting._in_a_launch(replace(run, captured={"launches": [RECORD]})) == lifted
-    assert not lifting._in_a_launch(replace(run, captured={"launches": []}))
-    assert not lifting._in_a_launch(run)
+    assert choosing.in_a_launch(replace(run, captured={"launches": [RECORD]})) == lifted
+    assert not choosing.in_a_launch(replace(run, captured={"launches": []}))
+    assert not choosing.in_a_launch(run)
 
 
 def test_the_environment_that_the_program_sets_before_its_imports_comes_along() -> None:
-    text = lifting._setting((("TRITON_INTERPRET", "1"),), "import triton\n")
+    text = trying.setting((("TRITON_INTERPRET", "1"),), "import triton\n")
     assert text == "import os\n\nos.environ['TRITON_INTERPRET'] = '1'\n\nimport triton\n"
-    assert lifting._setting((), "import triton\n") == "import triton\n"
+    assert trying.setting((), "import triton\n") == "import triton\n"
 
 
 def on_the_virtual_gpu(folder: Path, text: str) -> tuple[Start, list[str]]:
@@ -150,9 +150,9 @@ def test_what_is_missing_in_the_scripts_is_believed_lost_and_else_time() -> None
     again = Run("cold", 1, captured={"launches": [], "history": history})
     tried = "not lifted: neither a launch alone, with the values it had, nor the list of all launches shows the fault"
     told = "history: the list of launches has the latest 2,000 events, 7 came before"
-    assert lifting._lost(again, shows=True, offers=True) == f"{tried}; believed lost is {told}"
+    assert telling.lost(again, shows=True, offers=True) == f"{tried}; believed lost is {told}"
     told = "timing, or what the host does between the launches, is believed to matter"
-    assert lifting._lost(Run("cold", 1), shows=True, offers=True) == f"{tried}: {told}"
+    assert telling.lost(Run("cold", 1), shows=True, offers=True) == f"{tried}: {told}"
 
 
 def test_a_program_that_only_starts_others_is_longer_than_its_text(tmp_path: Path) -> None:
@@ -160,9 +160,7 @@ def test_a_program_that_only_starts_others_is_longer_than_its_text(tmp_path: Pat
     (tmp_path / "job.py").write_text(TWICE.split("class Model")[0] + "add[(1,)](torch.zeros(0), 0, 0, C=16)\n")
     text = "import subprocess, sys\n\nsubprocess.run([sys.executable, 'job.py'], check=True)\n"
     program = given(tmp_path, text, "exception:CalledProcessError")
-    state = lifting._Lifting(program, print)
-    assert not state._stands_on_more(program.program)
+    assert not choosing.stands_on_more(program.program, program, children=False)
     run = program.cold().cold(text, capture="launch")
     assert run.captured is not None and [child["command"][-1] for child in run.captured["children"]] == ["job.py"]
-    state.children = True
-    assert state._stands_on_more(program.program)
+    assert choosing.stands_on_more(program.program, program, children=True)

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from shrinkray_gpu import plan as planning
-from shrinkray_gpu import reducing
+from shrinkray_gpu import planning, preparing
 from shrinkray_gpu.oracle.statistics import Rate
 from shrinkray_gpu.perturbing import TITLE, Variant, applied, choose, variants
 from shrinkray_gpu.reduction.journal import Journal
@@ -175,5 +174,5 @@ def test_a_resumed_reduction_does_not_choose_again(
     program = Program.from_text(ON_CPU, "failing.py")
     for resume in (False, True):
         with Journal.open(tmp_path, original=program, seed=0, width=1, settings={}, resume=resume) as journal:
-            assert reducing._perturbed(plan, program, journal).variant == chosen
+            assert preparing._perturbed(plan, program, journal).variant == chosen
     assert asked == ([None] if chosen is None else [None, chosen])

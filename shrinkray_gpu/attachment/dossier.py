@@ -10,7 +10,7 @@ from shrinkray_gpu.attachment.code import Code
 from shrinkray_gpu.attachment.course import Step
 from shrinkray_gpu.attachment.site import Site
 from shrinkray_gpu.attachment.trials import Experiment, Trials
-from shrinkray_gpu.evidence.examine import Evidence
+from shrinkray_gpu.evidence.evidence import Evidence
 
 
 @dataclass(frozen=True)

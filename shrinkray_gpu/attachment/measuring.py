@@ -18,10 +18,11 @@ from shrinkray_gpu.attachment.code import Code
 from shrinkray_gpu.attachment.dossier import Passing
 from shrinkray_gpu.attachment.trials import Experiment, Trials
 from shrinkray_gpu.evidence.controls import Controls, Outcome
-from shrinkray_gpu.evidence.examine import Evidence, examine
+from shrinkray_gpu.evidence.evidence import Evidence
+from shrinkray_gpu.evidence.examine import examine
 from shrinkray_gpu.evidence.instruments import WANTS
 from shrinkray_gpu.oracle.statistics import clean_runs
-from shrinkray_gpu.plan import Plan
+from shrinkray_gpu.planning import Plan
 from shrinkray_gpu.runner import disassembly
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from shrinkray_gpu.attachment.code import Code
 from shrinkray_gpu.attachment.linking import source_lines
-from shrinkray_gpu.evidence.examine import Evidence
+from shrinkray_gpu.evidence.evidence import Evidence
 from shrinkray_gpu.runner import disassembly
 from shrinkray_gpu.runner.disassembly import Instruction
 

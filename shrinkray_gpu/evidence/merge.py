@@ -10,22 +10,19 @@ tell a sound program as one with another fault, so in doubt a part does not fit 
 from __future__ import annotations
 
 import ast
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from shrinkray_gpu.evidence import logical
-from shrinkray_gpu.evidence.alignment import likeness, same_lines, same_words
+from shrinkray_gpu.evidence.alignment import likeness, same_lines
+from shrinkray_gpu.evidence.became import Became, foreign
 from shrinkray_gpu.evidence.logical import Line, kind
 from shrinkray_gpu.evidence.swaps import Misfit, Place, place, swaps
 
 PAIRED = 0.5
 """The least likeness of a line and what the change makes of it; below that one goes and another comes."""
-CLEAR = 0.03
-"""By how much the best alignment must beat the one in which the changed line is another: else it could be that."""
-
-Votes = Mapping[int, Mapping[str, "Counter[str]"]]
 
 
 @dataclass(frozen=True)
@@ -145,24 +142,6 @@ def _binds(said: Sequence[str], x: int) -> bool:
     return said[x - 1] in ("def", "class", "import", "as", "for") if x else said[1:2] == ("=",)
 
 
-def _foreign(said: Sequence[str], x: int) -> bool:
-    """Whether a name is an attribute or a keyword argument: the library's word, not the program's."""
-    if x and said[x - 1] == ".":
-        return True
-    return said[x + 1 : x + 2] == ("=",) and x > 0 and said[x - 1] in "(,"
-
-
-def _headers_of(lines: Sequence[Line]) -> list[tuple[int, ...]]:
-    """The headers of the blocks around each line."""
-    found: list[tuple[int, ...]] = []
-    stack: list[int] = []
-    for at, line in enumerate(lines):
-        del stack[line.depth :]
-        found.append(tuple(stack))
-        stack.append(at)
-    return found
-
-
 class _Work:
     """One candidate being changed."""
 
@@ -171,10 +150,7 @@ class _Work:
         self.mine = logical.read(text)
         self.fitted = 0
         self.misfits: list[str] = []
-        self.score, self.at = same_lines(merge.said, [line.words for line in self.mine])
-        self.sure = self._headers()
-        self.present = {word for line in self.mine for word in line.words}
-        self.votes = self._renamings()
+        self.became = Became(merge.old, self.mine)
         self.done: set[int] = set()
         """Entries of lines that came or went here too."""
 
@@ -186,11 +162,11 @@ class _Work:
             if entry.old is None or (entry.new is not None and self._unchanged(entry)):
                 continue
             try:
-                mine = self._became(entry.old)
+                mine = self.became.line(entry.old)
                 if entry.new is not None:
                     changed[mine] = self._reworded(entry.old, entry.new, mine)
                 elif likeness(self.merge.said[entry.old], self.mine[mine].words) < PAIRED:
-                    raise Misfit(f"{self._quoted(entry.old)} is gone")
+                    raise Misfit(f"{self.became.quoted(entry.old)} is gone")
                 else:
                     gone.add(mine)
                     self.done.add(at)
@@ -210,39 +186,6 @@ class _Work:
         assert entry.old is not None and entry.new is not None
         return self.merge.said[entry.old] == self.merge.new[entry.new].words
 
-    def _became(self, old: int) -> int:
-        """Our line that a line of the original became, if there is no doubt."""
-        mine = self.at.get(old)
-        if mine is None:
-            raise Misfit(f"{self._quoted(old)} is gone")
-        said = self.merge.said[old]
-        if mine not in self.sure and (said != self.mine[mine].words or self.merge.said.count(said) > 1):
-            score, at = same_lines(self.merge.said, [line.words for line in self.mine], apart=(old, mine))
-            if mine in at.values() and self.score - score < CLEAR:
-                raise Misfit(f"what {self._quoted(old)} became may be another line")
-        return mine
-
-    def _headers(self) -> set[int]:
-        """Headers of blocks by what is in the block: `def kernel(x):` is like any function, its body is not.
-
-        Corrects `at`, and returns our headers that more lines below speak for than for any other.
-        """
-        speak: dict[int, Counter[int]] = defaultdict(Counter)
-        theirs, ours = _headers_of(self.merge.old), _headers_of(self.mine)
-        for old, mine in self.at.items():
-            for header in ours[mine]:
-                same = (x for x in theirs[old] if self.merge.said[x][0] == self.mine[header].words[0])
-                speak[header].update(same)
-        came = {mine: old for old, mine in self.at.items()}
-        sure = set()
-        for header, votes in speak.items():
-            (best, most), *others = votes.most_common(2) or [(-1, 0)]
-            if most and (not others or others[0][1] < most) and self.at.get(best, header) == header:
-                self.at.pop(came.get(header, -1), None)
-                self.at[best] = header
-                sure.add(header)
-        return sure
-
     # Words within a line
 
     def _reworded(self, old: int, new: int, mine: int) -> str:
@@ -254,11 +197,11 @@ class _Work:
                 edits += [self._edit(now, line, new, swap.new, where) for swap, where in zip(group, places)]
                 self.fitted += 1
             except Misfit as misfit:
-                self.misfits.append(f"{misfit}, in {self._quoted(old)}")
+                self.misfits.append(f"{misfit}, in {self.became.quoted(old)}")
         piece, end = "", line.spans[0][0]
         for start, stop, put in sorted(edits, key=lambda edit: edit[:2]):
             if start < end:
-                raise Misfit(f"two changes of {self._quoted(old)} overlap there")
+                raise Misfit(f"two changes of {self.became.quoted(old)} overlap there")
             piece += self.text[end:start] + put
             end = stop
         return piece + self.text[end : line.end]
@@ -292,34 +235,13 @@ class _Work:
 
     def _name(self, said: Sequence[str], x: int, new: int) -> str:
         word = said[x]
-        if kind(word) != "name" or word in self.present or word not in self.merge.names or _foreign(said, x):
+        if kind(word) != "name" or word in self.became.present or word not in self.merge.names or foreign(said, x):
             return word
-        for block in (self.merge.tops[new], -1):
-            votes = self.votes.get(block, {}).get(word)
-            if votes:
-                (became, most), *others = votes.most_common(2)
-                if not others or others[0][1] < most:
-                    return became
+        if became := self.became.name(word, self.merge.tops[new]):
+            return became
         if word in self.merge.brought:
             return word
         raise Misfit(f"{word}, which the change uses, is gone")
-
-    def _renamings(self) -> Votes:
-        """What names became, by the outermost block that they stand in, and under -1 for all of the text."""
-        votes: dict[int, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
-        block = -1
-        for old, said in enumerate(self.merge.said):
-            if self.merge.old[old].depth == 0:
-                block = old
-            mine = self.mine[self.at[old]].words if old in self.at else said
-            if mine == said:
-                continue
-            for x, y in same_words(said, mine).items():
-                if said[x] != mine[y] and said[x] not in self.present and kind(said[x]) == "name":
-                    if not _foreign(said, x) and not _foreign(mine, y):
-                        votes[block][said[x]][mine[y]] += 1
-                        votes[-1][said[x]][mine[y]] += 1
-        return votes
 
     # Whole new lines
 
@@ -344,7 +266,7 @@ class _Work:
             rendered.append((line.depth - top, text, line.words[-1] == ":"))
         if rendered[-1][2]:  # a block around lines that were there before
             inside = [self.merge.entries[at].old for at, headers in self.merge.around.items() if run[-1] in headers]
-            kept = [self._became(old) for old in inside if old is not None and old in self.at]
+            kept = [self.became.line(old) for old in inside if old is not None and old in self.became.at]
             if not kept:
                 raise Misfit(f"the lines that {rendered[-1][1].strip()!r} is put around are gone")
         found = [*self._above(run.start, top), *self._below(run.stop, top)]
@@ -382,7 +304,7 @@ class _Work:
         entry = self.merge.entries[at]
         if entry.old is None:
             return None, None, 0
-        moved, mine = self._moved(at), self.at.get(entry.old)
+        moved, mine = self._moved(at), self.became.at.get(entry.old)
         return self.merge.old[entry.old].depth + moved, mine, self.mine[mine].depth + moved if mine is not None else 0
 
     def _moved(self, at: int) -> int:
@@ -393,7 +315,9 @@ class _Work:
     # The result
 
     def _assembled(self, changed: Mapping[int, str], gone: set[int], before: Mapping[int, list[_Out]]) -> str:
-        moves = {self.at[e.old]: self._moved(at) for at, e in enumerate(self.merge.entries) if e.old in self.at}
+        moves = {
+            self.became.at[e.old]: self._moved(at) for at, e in enumerate(self.merge.entries) if e.old in self.became.at
+        }
         unit = next((self._margin(line) for line in self.mine if line.depth == 1), "    ")
         out: list[_Out] = []
         end = 0
@@ -416,7 +340,3 @@ class _Work:
 
     def _margin(self, line: Line) -> str:
         return self.text[line.start : line.spans[0][0]]
-
-    def _quoted(self, old: int) -> str:
-        text = " ".join(self.merge.said[old])
-        return repr(text if len(text) <= 60 else text[:57] + "...")

@@ -59,7 +59,8 @@ class Inputs:
             items = [self.text({"name": argument.get("name", "x"), **item}) for item in argument["items"]]
             if None in items:
                 return None
-            return f"({', '.join(str(item) for item in items)}{',' if len(items) == 1 else ''})"
+            named = argument.get("named", "")  # its type
+            return f"{named}({', '.join(str(item) for item in items)}{',' if len(items) == 1 and not named else ''})"
         if kind == "descriptor":
             return self._descriptor(argument)
         if kind == "reinterpreted":

@@ -50,8 +50,11 @@ def record(event: Event, compilations: Sequence[Event], where: str) -> dict[str,
     if not isinstance(given, Mapping) or "_note" in given:
         raise UsageError(
             f"{where}, kernel {name}: the trace does not hold its arguments (tritonparse leaves them out while a CUDA "
-            "graph is captured, and for kernels of Inductor). Choose another one with --launch"
+            "graph is captured, and for kernels of Inductor without TORCHINDUCTOR_RUN_JIT_POST_COMPILE_HOOK=1). Choose "
+            "another one with --launch"
         )
+    # Inductor's launcher passes no constexprs before Triton 3.3; its config is told beside.
+    given = {**(event.get("extracted_inductor_args") or {}), **given}
     functions = [function for value in given.values() if (function := _function(value))]
     others = [c["python_source"] for c in compilations if c is not compilation]
     try:
@@ -71,11 +74,16 @@ def record(event: Event, compilations: Sequence[Event], where: str) -> dict[str,
         "options": [
             {"name": option, "kind": "value", "text": repr(metadata[option])}
             for option, usual in OPTIONS.items()
-            if option in metadata and metadata[option] != usual
+            if option in metadata and metadata[option] != usual and not _says_nothing(option, str(source["code"]))
         ],
         "allocator": bool(metadata.get("global_scratch_size")),
         "definitions": found,
     }
+
+
+def _says_nothing(option: str, code: str) -> bool:
+    """Inductor compiles all kernels with `debug`, for its checks of indices: say so only where there are some."""
+    return option == "debug" and "@triton_heuristics." in code and "device_assert" not in code
 
 
 def _compilation(event: Event, compilations: Sequence[Event]) -> Event | None:

@@ -26,8 +26,11 @@ USUAL = {
     "gl": "from triton.experimental.gluon import language as gl",
     "ttgl": "from triton.experimental.gluon import language as ttgl",
     "math": "import math",
+    "tl_math": "from torch._inductor.runtime.triton_helpers import math as tl_math",
+    "triton_helpers": "from torch._inductor.runtime import triton_helpers",
 }
-"""What these names stand for where a trace holds no more than the function that reads them."""
+"""What these names stand for where a trace holds no more than the function that reads them; the last two in what
+Inductor generates, whose file is gone with its cache."""
 MAKERS = ("jit", "constexpr_function")
 """The decorators that make a kernel; autotuning, heuristics and Inductor's have done their work."""
 HOST = ("launch_metadata", "repr")

@@ -6,10 +6,15 @@ import ctypes
 import os
 from pathlib import Path
 
+DEVICES = Path("/dev")
+
 
 def present() -> bool:
     """Whether this machine has an NVIDIA device for this process."""
-    return os.environ.get("CUDA_VISIBLE_DEVICES") not in ("", "-1") and Path("/dev/nvidiactl").exists()
+    if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
+        return False
+    # Libraries that ask for a GPU make nvidiactl (by nvidia-modprobe) where there is none, too.
+    return DEVICES.joinpath("nvidiactl").exists() and any(DEVICES.glob("nvidia[0-9]*"))
 
 
 def capability(index: int = 0) -> int | None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.errors import NotReproduced
-from shrinkray_gpu.reducing import Options, check, reduce
+from shrinkray_gpu.options import Options
+from shrinkray_gpu.reducing import check, reduce
 
 from .command import plain
 from .flaky import ORACLE, SHORT, lay_out

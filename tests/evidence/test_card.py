@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from shrinkray_gpu.evidence.card import WIDTH, card
-from shrinkray_gpu.evidence.examine import Evidence, Finding
+from shrinkray_gpu.evidence.evidence import Evidence, Finding
 from shrinkray_gpu.evidence.instruments import Said
 from shrinkray_gpu.evidence.source import Place
 from shrinkray_gpu.oracle import Fault

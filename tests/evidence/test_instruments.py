@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.evidence import instruments, source
-from shrinkray_gpu.evidence.examine import Evidence, assembled, examine, fingerprint
+from shrinkray_gpu.evidence.assembling import assembled
+from shrinkray_gpu.evidence.evidence import Evidence
+from shrinkray_gpu.evidence.examine import examine, fingerprint
 from shrinkray_gpu.evidence.instruments import CODE, DUMP, MISSING, RUN, SKIPPED, STATIC, Said, Subject
 from shrinkray_gpu.runner import coredump, sanitizer
 from shrinkray_gpu.runner.lanes import Setup

@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.judge import Judge
+from shrinkray_gpu.options import Options
 from shrinkray_gpu.oracle.statistics import Rate
-from shrinkray_gpu.reducing import Options, Result, reduce
+from shrinkray_gpu.reducing import reduce
 from shrinkray_gpu.reduction.engine import Event
+from shrinkray_gpu.summary import Result
 
 pytestmark = pytest.mark.gpu
 

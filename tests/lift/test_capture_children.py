@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -67,10 +68,10 @@ sums[(8,)](torch.ones(8, 64, device="cuda"), torch.ones(8, device="cuda"), 8, 64
 torch.cuda.synchronize()
 """
     )
-    run = pool.run(
-        "import subprocess, sys\nsubprocess.run([sys.executable, 'other.py', '--quick'], check=True)\n",
-        capture="launch",
-    )
+    starts = "import subprocess, sys\nsubprocess.run([sys.executable, 'other.py', '--quick'], check=True)\n"
+    plain = pool.run(starts)
+    assert plain.children == ("torch.AcceleratorError: CUDA error: misaligned address",), plain.stderr
+    run = pool.run(starts, capture="launch")
     assert run.failure is not None and run.failure.type == "subprocess.CalledProcessError"
     assert "misaligned address" in run.stderr and run.captured is not None
     [child] = run.captured["children"]
@@ -113,7 +114,8 @@ subprocess.run([sys.executable, "-c", show], check=True)
     assert run.stdout.split() == ["the", "user", "False", "False"], run.stderr
 
 
-def test_children_are_left_alone_without_capture(pool: Pool) -> None:
+def test_children_are_left_alone_where_nothing_is_captured_nor_virtual(pool: Pool) -> None:
     show = "import os, sys; print('SHRINKRAY_CAPTURE' in os.environ, 'shrinkray_inside' in sys.modules)"
-    run = pool.run(f'import subprocess, sys\nsubprocess.run([sys.executable, "-c", {show!r}], check=True)\n')
+    plain = Pool(pool.script, replace(pool.setup, arch=None, imports=()), mode="cold", jobs=1, seconds=60.0)
+    run = plain.run(f'import subprocess, sys\nsubprocess.run([sys.executable, "-c", {show!r}], check=True)\n')
     assert run.stdout.split() == ["False", "False"] and run.captured is None

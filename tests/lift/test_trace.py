@@ -278,3 +278,33 @@ def test_the_command(tmp_path: Path) -> None:
     said = shrink("some_launch4.py", "--launch", "4", *checking, cwd=tmp_path)
     assert said.code == 2 and "only a trace" in said.err
     assert {path.name for path in tmp_path.iterdir()} == {"some.ndjson.gz", "some_launch4.py"}
+
+
+INDUCTOR = TRACES / "inductor.ndjson.gz"  # of a kernel that Inductor's own autotuner compiled and launched
+
+
+def test_a_launch_of_inductor_s_is_one_without_inductor_s_decorator(pool: Pool) -> None:
+    """Two trials of its autotuner, and the launch; the file of the kernel is gone, as Inductor's cache is."""
+    text = trace.script(INDUCTOR, -1)
+    assert "@triton.jit\ndef triton_poi_fused_add_0(" in text and "@triton_heuristics" not in text
+    assert "from torch._inductor.runtime.triton_helpers import math as tl_math\n" in text
+    assert (
+        text.rstrip().splitlines()[-2].startswith("triton_poi_fused_add_0[(13,)](in_ptr0, out_ptr0, 3200, XBLOCK=256")
+    )
+    assert "debug" not in text, "Inductor compiles all with it; this kernel has no checks"
+    run = pool.run(text)
+    assert run.failure is None, run.stderr
+    assert [launch.grid[0] for launch in run.launches] == [13]
+    trial = trace.script(INDUCTOR, 1)
+    assert "[(25,)]" in trial and "XBLOCK=128" in trial
+
+
+def test_a_config_that_the_launcher_does_not_pass_is_taken_from_beside(tmp_path: Path) -> None:
+    """Up to Triton 3.2 constexprs are no arguments of a launch."""
+    lines = [json.loads(line) for line in gzip.open(INDUCTOR, "rt")]
+    for event in lines:
+        if event["event_type"] == "launch":
+            event["extracted_inductor_args"] = {"XBLOCK": event["extracted_args"].pop("XBLOCK")}
+    path = tmp_path / "older.ndjson"
+    path.write_text("".join(json.dumps(event) + "\n" for event in lines))
+    assert trace.script(path, -1).partition("\n")[2] == trace.script(INDUCTOR, -1).partition("\n")[2]

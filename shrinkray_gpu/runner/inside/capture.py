@@ -298,8 +298,9 @@ def _argument(value: Any) -> Record:
         }
     if hasattr(base, "data_ptr") and hasattr(base, "untyped_storage"):  # triton.reinterpret
         return {"kind": "reinterpreted", "base": _tensor(base), "value": value.dtype}
-    if type(value) in (tuple, list) and any(hasattr(item, "data_ptr") or isinstance(item, tuple) for item in value):
-        return {"kind": "tuple", "items": [_argument(item) for item in value]}
+    if isinstance(value, (tuple, list)) and any(hasattr(item, "data_ptr") or isinstance(item, tuple) for item in value):
+        named = {"named": type(value)} if hasattr(type(value), "_fields") else {}
+        return {"kind": "tuple", "items": [_argument(item) for item in value], **named}
     return {"kind": "value", "value": value}
 
 
@@ -456,6 +457,8 @@ def _as_text(sources: Sources, storages: Dict[int, int], argument: Record) -> Re
         out["layout"] = sources.literal(out["layout"])
     if "items" in out:
         out["items"] = [_as_text(sources, storages, item) for item in out["items"]]
+    if "named" in out:
+        out["named"] = sources.named_tuple(out["named"])
     if "base" in out:
         out["base"] = _as_text(sources, storages, out["base"])
     if "storage" in out:

@@ -17,7 +17,7 @@ import os
 import sys
 from typing import Any, Callable, Dict, List
 
-from . import arrival, tuning
+from . import arrival, tuning, variables
 from .specialisation import TYPES, constants_of, divisible_of, given, options, signature_of, specialised
 
 Record = Dict[str, Any]
@@ -42,16 +42,7 @@ def install(capture: Any) -> None:
 
 def _settle(undo: List[Callable[[], None]], cache: str) -> None:
     """`cache`: a folder of its own for what Inductor generates; the user's may lie where a run cannot write."""
-    before = {name: os.environ.get(name) for name in (*SETTINGS, "TORCHINDUCTOR_CACHE_DIR")}
-
-    def restore() -> None:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-
-    undo.append(restore)
+    undo.append(variables.remembered((*SETTINGS, "TORCHINDUCTOR_CACHE_DIR")))
     if cache:
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = cache
     for name, (text, module, place, value) in SETTINGS.items():

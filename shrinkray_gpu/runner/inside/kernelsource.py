@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import builtins
 import dataclasses
+import enum
 import inspect
 import math
 import re
@@ -80,6 +81,8 @@ class Sources:
             return repr(int(value))
         if isinstance(value, float):
             return repr(float(value)) if math.isfinite(value) else 'float("%r")' % float(value)
+        if isinstance(value, tuple) and hasattr(type(value), "_fields"):
+            return "%s(%s)" % (self.named_tuple(type(value)), ", ".join(self.literal(item) for item in value))
         if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
             inner = ", ".join(self.literal(item) for item in value)
             if isinstance(value, list):
@@ -93,10 +96,27 @@ class Sources:
             return self._layout(value)
         if is_jit(value):
             return self._callable(value, value.__name__)
+        if isinstance(value, enum.Enum):
+            return "%s.%s" % (self.function(type(value)), value.name)
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            given = [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value) if field.init]
+            words = ", ".join("%s=%s" % (name, self.literal(item)) for name, item in given)
+            return "%s(%s)" % (self.function(type(value)), words)
         named = _in_language(value)
         if named:
             return named
         raise Unliftable("a value of type %s cannot be written down" % type(value).__qualname__)
+
+    def named_tuple(self, kind: type) -> str:
+        """A type of tuples with names for their items, by those names alone. Returns its name here."""
+        key = ("named tuple", id(kind))
+        if key not in self._names:
+            maker = self._import("from collections import namedtuple", "namedtuple")
+            name = self._names[key] = self._free(kind.__name__)
+            self._held.append(kind)
+            text = "%s = %s(%r, %r)\n" % (name, maker, name, " ".join(kind._fields))  # type: ignore[attr-defined]
+            self.definitions.append({"kind": "constant", "name": name, "text": text})
+        return self._names[key]
 
     def _layout(self, value: Any) -> str:
         """A Gluon layout as the call that makes it, without what is as by default."""

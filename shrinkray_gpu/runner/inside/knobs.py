@@ -25,7 +25,7 @@ import threading
 from collections import Counter
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Set, Tuple
 
-from . import arrival, device, kernelkey
+from . import arrival, device, kernelkey, variables
 from .vgpu.patches import Patches
 
 OPTIONS = ("num_stages", "num_warps", "num_ctas", "maxnreg")
@@ -101,8 +101,8 @@ class Turned:
             self._setenv("DISABLE_PTXAS_OPT", None)
 
     def _setenv(self, name: str, value: Optional[str]) -> None:
-        self.patches.on_undo(functools.partial(_setenv, name, os.environ.get(name)))
-        _setenv(name, value)
+        self.patches.on_undo(variables.remembered([name]))
+        variables.put(name, value)
 
     def _install(self) -> None:
         if self.over:
@@ -289,13 +289,6 @@ class Turned:
 
 def _on(variable: str) -> bool:
     return os.environ.get(variable, "").lower() in ("1", "true", "on", "yes", "y")
-
-
-def _setenv(name: str, value: Optional[str]) -> None:
-    if value is None:
-        os.environ.pop(name, None)
-    else:
-        os.environ[name] = value
 
 
 def _has_ptx_options(backend: Any) -> bool:

@@ -1,4 +1,5 @@
-"""Child processes of the script are captured and watched as well, while launches are written down.
+"""Child processes of the script are captured and watched as well, while launches are written down; and see the virtual
+GPU, if the script does.
 
 A forked child has the wrappers already, and writes to a black box of its own. Any other child of the same interpreter
 (subprocess, multiprocessing's spawn and forkserver, what `python -m pytest -n` starts) runs the `sitecustomize` that
@@ -14,7 +15,11 @@ import os
 import sys
 from typing import Any, Callable, Dict, Optional
 
+from . import variables
+
 VARIABLE = "SHRINKRAY_CAPTURE"
+FOLDER = "children"
+"""Where a run in which nothing is captured keeps what its children need."""
 
 _SITE = '''\
 """Made by shrinkray for one run: captures what this process launches, then hands on to the next sitecustomize."""
@@ -52,23 +57,16 @@ _kept: Dict[str, Any] = {}
 
 
 def expect(folder: str, mode: str, arch: Optional[int]) -> Callable[[], None]:
-    """In the worker: from here on children are captured, into `folder`. Returns what ends that."""
+    """In the worker: from here on children are captured, into `folder`, if there is a `mode`. Returns what ends
+    that."""
     site = os.path.join(folder, "site")
     os.makedirs(site, exist_ok=True)
     with open(os.path.join(site, "sitecustomize.py"), "w", encoding="utf-8") as f:
         f.write(_SITE)
     told = {"folder": folder, "mode": mode, "arch": arch, "inside": os.path.dirname(os.path.abspath(__file__))}
-    before = {name: os.environ.get(name) for name in (VARIABLE, "PYTHONPATH")}
+    over = variables.remembered((VARIABLE, "PYTHONPATH"))
     os.environ[VARIABLE] = json.dumps(told)
-    os.environ["PYTHONPATH"] = os.pathsep.join([site, *([before["PYTHONPATH"]] if before["PYTHONPATH"] else [])])
-
-    def over() -> None:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (site, os.environ.get("PYTHONPATH"))))
     return over
 
 
@@ -78,7 +76,8 @@ def begin(told: Dict[str, Any]) -> None:
 
     log = watch.Watch(frozenset())
     log.install()
-    _kept["capture"] = capture.begin(log, told["mode"], told["folder"], first=False)
+    if told["mode"]:
+        _kept["capture"] = capture.begin(log, told["mode"], told["folder"], first=False)
     if told["arch"]:
         arrival.when_imported("triton", lambda: _virtual(told["arch"], log, whole="torch" not in sys.modules))
         arrival.when_imported("torch", lambda: _virtual(told["arch"], log, whole=True))

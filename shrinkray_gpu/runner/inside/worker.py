@@ -38,6 +38,10 @@ def main() -> None:
         _serve(control, setup)
         return
     started = time.monotonic()
+    if setup["arch"]:
+        from . import vgpu
+
+        vgpu.before_imports()
     report = _import(setup)
     report["touched"] = device.touched()
     if setup["arch"] or (setup["warm"] and setup["prepare"]):
@@ -259,13 +263,17 @@ class _Lane:
             printed.hold = self.link.fileno()
             log = watch.Watch(frozenset(request["wants"]))
             log.install()
-        camera = None
+        camera = left = None
         if log is not None and request["capture"]:
             from . import blackbox, capture, offspring
 
             place = os.path.join(request["temporary"], blackbox.FOLDER)
             camera = capture.begin(log, request["capture"], place)
             camera.undo.append(offspring.expect(place, request["capture"], arch))
+        elif arch:
+            from . import offspring
+
+            left = offspring.expect(os.path.join(request["temporary"], offspring.FOLDER), "", arch)
         turned = observer = watchdog = None
         if log is not None and request["knobs"]:
             from . import knobs
@@ -297,6 +305,8 @@ class _Lane:
         else:
             status, failure = stage.perform(*arguments, asserts=request["asserts"])
             code = device.sticky()
+        if left is not None:
+            left()
         if watchdog is not None:
             watchdog.end()
         seen = observer.end() if observer is not None else {}

@@ -1,14 +1,16 @@
 """The virtual GPU: the script runs whole, on real CPU tensors that claim to be CUDA; kernels compile and are not
 launched.
 
-    prepare(arch)           once, in the fork server's parent: everything that each fork would pay for again
+    before_imports()        once, in the fork server's parent, before it imports what the script does
+    prepare(arch)           once, thereafter: everything that each fork would pay for again
     virtual(arch, watch)    around one candidate
     sticky()                the driver's answer afterwards: 716, or 0
     undecided()             launches on which the static rule has no opinion
 
 `claims` and `gpu` hold the state; `dispatch` and `function` are the two torch modes that keep up the claim; `cuda`,
-`streams`, `host` and `driver` answer for torch.cuda, the rest of torch, and Triton's driver; `launcher` stands in for a
-launch and asks the static rule (`tma`); `unknown` says what values are that no kernel wrote.
+`streams`, `host` and `driver` answer for torch.cuda, the rest of torch, and Triton's driver; `operators` is for those
+that the script registers; `launcher` stands in for a launch and asks the static rule (`tma`); `unknown` says what
+values are that no kernel wrote.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from ..watch import Watch
 from .gpu import Gpu
 from .patches import Patches
 
-__all__ = ["prepare", "sticky", "undecided", "virtual"]
+__all__ = ["before_imports", "prepare", "sticky", "undecided", "virtual"]
 
 _last: Optional[Gpu] = None
 
@@ -75,7 +77,7 @@ def _drive(patches: Patches, gpu: Gpu) -> None:
 
 
 def _tensors(patches: Patches, gpu: Gpu, stack: contextlib.ExitStack) -> None:
-    from . import content, cuda, host, inductor
+    from . import content, cuda, host, inductor, operators
     from .claims import Claims
     from .modes import modes
 
@@ -84,6 +86,7 @@ def _tensors(patches: Patches, gpu: Gpu, stack: contextlib.ExitStack) -> None:
     cuda.patch(patches, gpu)
     host.patch(patches, gpu)
     inductor.patch(patches, gpu)
+    operators.patch(patches)
     _triton_testing(patches, gpu)
     stack.enter_context(modes(gpu))
 
@@ -104,6 +107,14 @@ def _triton_testing(patches: Patches, gpu: Gpu) -> None:
         patches.answer(
             testing, "assert_close", lambda x, y, *a, **k: torch.testing.assert_close(x, y, check_dtype=False)
         )
+
+
+def before_imports() -> None:
+    """Modules that register operators with torch must find ours there, for good: the forks do not import them again."""
+    if importlib.util.find_spec("torch") is not None:
+        from . import operators
+
+        operators.patch(Patches())
 
 
 def prepare(arch: int, *, operations: bool = True) -> None:

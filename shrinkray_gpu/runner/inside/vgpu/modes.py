@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import Any, Iterator
+from typing import Any, Iterator, List, Optional
+
+import torch
 
 from .dispatch import DeviceDispatch, Want
 from .function import DeviceFunctions
@@ -17,16 +19,44 @@ _here = threading.local()
 def modes(gpu: Gpu) -> Iterator[DeviceFunctions]:
     """On for the calling thread; torch keeps modes per thread."""
     want = Want()
-    functions = DeviceFunctions(gpu, want)
-    before = getattr(_here, "functions", None)
-    _here.functions = functions
+    functions, dispatch = DeviceFunctions(gpu, want), DeviceDispatch(gpu, want)
+    before = getattr(_here, "modes", None)
+    _here.modes = (functions, dispatch)
     try:
-        with DeviceDispatch(gpu, want), functions:
+        with dispatch, functions:
             yield functions
     finally:
-        _here.functions = before
+        _here.modes = before
+
+
+def current() -> Optional[DeviceFunctions]:
+    """The calling thread's function mode, be it switched on just now or not."""
+    here = getattr(_here, "modes", None)
+    return here[0] if here else None
 
 
 def functions_again() -> Any:
     """The calling thread's function mode, to switch on once more where torch has switched it off."""
-    return getattr(_here, "functions", None) or contextlib.nullcontext()
+    return current() or contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def both_again() -> Iterator[None]:
+    """Both modes of the calling thread, within the handler of the one below: there, user code is being run. What the
+    call around it asked for (a device) is not what that code asks for."""
+    here = getattr(_here, "modes", None)
+    if here is None or any(mode is here[1] for mode in _on()):
+        yield
+        return
+    functions, dispatch = here
+    asked, functions.want.device = functions.want.device, None
+    try:
+        with torch._C._EnableTorchFunction(), dispatch, functions:
+            yield
+    finally:
+        functions.want.device = asked
+
+
+def _on() -> List[Any]:
+    """The dispatch modes that are on, the innermost last."""
+    return [torch._C._get_dispatch_stack_at(i) for i in range(torch._C._len_torch_dispatch_stack())]

@@ -10,7 +10,9 @@ import pytest
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import parse
-from shrinkray_gpu.plan import Plan, _refuse_mps, check_python, make, perturbed
+from shrinkray_gpu.planning import Plan, make, perturbed
+from shrinkray_gpu.planning.lanes import _refuse_mps
+from shrinkray_gpu.runner.interpreter import check_python
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Script
 

@@ -1,0 +1,92 @@
+"""Where each instrument saw a fault, and what they say together: kernel, offset, instruction, line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.oracle.sticky import STATIC_RULES, static_rule
+from shrinkray_gpu.runner import disassembly
+from shrinkray_gpu.runner.coredump import Dump
+from shrinkray_gpu.runner.disassembly import Instruction
+from shrinkray_gpu.runner.run import Launch
+from shrinkray_gpu.runner.sanitizer import Record
+
+STATIC_PLACE = re.compile(r", at (.+?):(\d+):(\d+)$")
+
+
+@dataclass(frozen=True)
+class Sight:
+    """Where an instrument saw the fault."""
+
+    kernel: str
+    offset: int = -1
+    instruction: str = ""
+    file: str = ""
+    line: int = 0
+    column: int = -1
+
+
+def predicts(broken: Launch, fault: Fault | None, sights: Sequence[Sight]) -> bool:
+    """Whether the static rule speaks of the fault seen: a prediction is no sight of another error or kernel."""
+    right = fault is not None and fault.code == STATIC_RULES[static_rule(broken)]
+    return right and (not sights or sights[0].kernel == broken.kernel)
+
+
+def telling(records: Sequence[Record], dump: Dump | None) -> Record | None:
+    """The record of the fault itself: the sanitizer also sees accesses that the device lets pass."""
+    of_kernels = [one for one in records if one.kernel and not one.kernel.startswith("__")]
+    if dump is not None and dump.precise:
+        of_kernels = [one for one in of_kernels if (one.kernel, one.offset) == (dump.kernel, dump.offset)]
+    return of_kernels[0] if of_kernels else None
+
+
+def of_dump(dump: Dump | None) -> list[Sight]:
+    if dump is None or not dump.kernel or not dump.exception:
+        return []
+    if not dump.precise:  # an assertion: the threads stand somewhere behind it
+        return [Sight(dump.kernel, file=dump.file, line=dump.line)]
+    return [Sight(dump.kernel, dump.offset, dump.instruction, dump.file, dump.line)]
+
+
+def of_record(record: Record | None) -> list[Sight]:
+    return [Sight(record.kernel, record.offset, "", record.file, record.line)] if record is not None else []
+
+
+def of_rule(broken: Launch | None) -> list[Sight]:
+    if broken is None:
+        return []
+    at = STATIC_PLACE.search(broken.fault)
+    if at is None:
+        return [Sight(broken.kernel)]
+    return [Sight(broken.kernel, file=at.group(1), line=int(at.group(2)), column=int(at.group(3)))]
+
+
+def agrees(sass: Sequence[Instruction], sight: Sight, text: str) -> bool:
+    """Whether the code that we compiled has, at this offset, the kind of instruction that was seen."""
+    there = disassembly.at(sass, sight.offset)
+    return there is not None and disassembly.family(there.text) == disassembly.family(text)
+
+
+def completed(sights: Sequence[Sight], sass: Sequence[Instruction]) -> Sight:
+    """The first sight, with what only the others tell, and with the instruction at its offset."""
+    if not sights:
+        return Sight("")
+    first = sights[0]
+    for other in sights[1:]:
+        if other.kernel != first.kernel:
+            continue
+        if first.offset < 0:
+            first = replace(first, offset=other.offset, instruction=other.instruction)
+        if not first.line:
+            first = replace(first, file=other.file, line=other.line)
+        if other.line == first.line and first.column < 0:
+            first = replace(first, column=other.column)
+    there = disassembly.at(sass, first.offset)
+    if there is not None and not first.instruction:
+        first = replace(first, instruction=there.text)
+    if there is not None and not first.line:
+        first = replace(first, file=there.file, line=there.line)
+    return first

@@ -1,0 +1,68 @@
+"""Faults that no instruction is at: of a compiler, which may say where it was, or of the host alone."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from shrinkray_gpu.evidence import source
+from shrinkray_gpu.evidence.evidence import Evidence, options_of
+from shrinkray_gpu.evidence.instruments import Subject
+from shrinkray_gpu.evidence.places import host_line, place_of, text_at
+from shrinkray_gpu.evidence.sights import Sight
+from shrinkray_gpu.evidence.source import Place
+from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.fault import Fault, broken_compile
+from shrinkray_gpu.runner.run import Run
+
+LAST_LINES = 5
+_DIAGNOSED = re.compile(r"^(\S+?\.py):(\d+):(\d+): (?:error|remark|note)", re.MULTILINE)
+_FRONT_END = re.compile(r"\bat (\d+):(\d+):[ \t]*\n(?:def (\w+))?")
+"""Counted from the `def` of the function that is being compiled, a helper or the kernel."""
+
+
+def of_compilation(seen: Evidence, subject: Subject, run: Run, fault: Fault) -> Evidence:
+    """A compiler that fails has no instruction; it may say which line it was at."""
+    compile = broken_compile(run)
+    if compile is None:
+        return of_host(seen, subject, run)
+    raw = "\n".join([*_causes(run), compile.printed, compile.failure.text if compile.failure else ""])
+    place: Place | None = None
+    if found := _DIAGNOSED.search(raw):
+        sight = Sight(compile.kernel, file=found.group(1), line=int(found.group(2)), column=int(found.group(3)))
+        place = place_of(subject, sight, subject.script.path.name)
+    elif found := _FRONT_END.search(raw):
+        start = source.first_line(subject.text, found.group(3) or compile.kernel)
+        line = start + int(found.group(1)) - 1 if start else 0
+        place = place_of(
+            subject, Sight(compile.kernel, file=subject.script.path.name, line=line), subject.script.path.name
+        )
+    construct = source.construct(text_at(subject, place), place.line) if place is not None else ""
+    return replace(
+        seen,
+        fault=replace(fault, construct=construct),
+        kernel=compile.kernel,
+        options=options_of(compile),
+        place=place or host_line(subject, run),
+        diagnostics=_complaints(run),
+    )
+
+
+def of_host(seen: Evidence, subject: Subject, run: Run) -> Evidence:
+    died = run.failure is None and speech.failed(run)
+    last = [line for line in (run.stdout + "\n" + run.stderr).splitlines() if line.strip()][-LAST_LINES:]
+    return replace(seen, place=host_line(subject, run), diagnostics="\n".join(last) if died else "")
+
+
+def _complaints(run: Run) -> str:
+    """What the failing compiler said, in all places, each line once."""
+    heard = [said.text for said in speech.heard(run) if said.place in ("exception", "compiler")]
+    heard += [speech.without_quotations(cause) for cause in _causes(run)]
+    return "\n".join(dict.fromkeys(line for text in heard for line in text.splitlines() if line.strip(" =")))
+
+
+def _causes(run: Run) -> list[str]:
+    """The causes of the exception, deepest first, quotations and all. Those of Triton's front end were never raised,
+    and so have no traceback."""
+    failure = speech.uncaught(run)
+    return failure.traceback.split(speech.CAUSED)[:-1] if failure is not None else []

@@ -1,0 +1,165 @@
+"""The choice: a launch alone, the list of all launches, the program in one file, or the program as it is."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from dataclasses import replace
+
+from shrinkray_gpu import lift
+from shrinkray_gpu.identifying import Identity
+from shrinkray_gpu.lift.beside import files
+from shrinkray_gpu.lifting.one_file import in_one_file
+from shrinkray_gpu.lifting.runs import Runs, plain
+from shrinkray_gpu.lifting.start import Given, Say, Start
+from shrinkray_gpu.lifting.telling import lost, named
+from shrinkray_gpu.lifting.trying import Trying
+from shrinkray_gpu.oracle import Fault, Oracle
+from shrinkray_gpu.oracle.same import Same
+from shrinkray_gpu.oracle.statistics import clean_runs
+from shrinkray_gpu.planning.missed import FURTHER
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.reduction.size import lines
+from shrinkray_gpu.runner.run import Run
+
+MISSED = 0.01
+"""Of a fault that did not show at once, so many runs that they all miss it no more often than this."""
+OWN_WORDS = frozenset({"device", "compile", "launch"})
+"""Phases of faults that a kernel has; any other is Python's, unless Triton was at work then."""
+LIBRARIES = frozenset({"torch", "triton", "numpy", *sys.stdlib_module_names})
+"""A program that imports no more than these, and is shorter than the script of its launch, is better than that."""
+
+
+class Choosing:
+    """What it takes to find out what to begin with."""
+
+    def __init__(self, given: Given, say: Say) -> None:
+        self.given, self.say = given, say
+        self.runs = Runs(given)
+        self.trying: Trying | None = None
+
+    def start(self) -> Start:
+        try:
+            start = self._start()
+        except BaseException:
+            self.runs.close()
+            if self.trying is not None and self.trying.lanes is not None:
+                self.trying.lanes.close()
+            raise
+        finally:
+            if self.trying is not None and self.trying.identity is not None:
+                self.trying.identity.close()
+        lanes = self.runs.lanes_for(start.program.text)
+        if self.trying is None:
+            return replace(start, tries=self.runs.tries, lanes=lanes)
+        if start.alone:
+            lanes = self.trying.lanes
+        elif self.trying.lanes is not None:
+            self.trying.lanes.close()
+        if (identity := self.trying.identity) is not None:
+            self.runs.tries["fingerprint"] += identity.looks
+            start = replace(start, fault=identity.fault if start.alone else identity.known)
+        return replace(start, tries=self.runs.tries, lanes=lanes)
+
+    def _start(self) -> Start:
+        program = self.given.program
+        runs = self.runs.until(self.runs.worth_it, program.text, FURTHER + 1, capture="launch")
+        run = runs[-1]
+        oracle = self.runs.bound(run)
+        if oracle is None:
+            return Start(program)
+        if len(runs) > 1:
+            self.runs.enough = max(self.runs.enough, clean_runs(1 / len(runs), MISSED))
+        as_it_is = Start(program, oracle, plain(run), seen=tuple(map(plain, runs)))
+        if not in_a_launch(run):
+            why = "".join(f"not lifted: {obstacle}" for obstacle in lift.obstacles(run)[:1])
+            return in_one_file(replace(as_it_is, told=why), oracle, self.runs, self.say)
+        children = bool((run.captured or {}).get("children"))
+        identity = _identity(self.given, oracle, run)
+        trying = Trying(self.given, self.runs.tries, self.say, gpu=self.runs.gpu, identity=identity)
+        self.trying = trying
+        offers = _offers(run, identity)
+        if found := trying.first([each.text for each in offers], oracle, run):
+            text, seen = found
+            return self._lifted(as_it_is, text, seen, named(run, offers, trying.made[text]), children)
+        again = self.runs.with_values(oracle)
+        if self.runs.shows(oracle, again):
+            offers = _offers(again, identity)
+            lists = lift.histories(again)
+            # What needs no file beside it is worth more than one launch that needs a file.
+            for beside in (False, True):
+                texts = [each.text for each in offers if bool(files(each.text)) == beside]
+                if found := trying.first(texts, oracle, run):
+                    text, seen = found
+                    told = f"{named(again, offers, trying.made[text])}, with the values that its tensors had"
+                    return self._lifted(as_it_is, text, seen, told, children)
+                if found := trying.first([text for text in lists if bool(files(text)) == beside], oracle, run):
+                    text, seen = found
+                    told = f"no launch alone shows the fault, the list of all {len(again.launches)} does"
+                    return replace(self._lifted(as_it_is, text, seen, told, children), history=True)
+        for obstacle in lift.obstacles(again if self.runs.shows(oracle, again) else run):
+            self.say(f"a launch could not be lifted out of the program: {obstacle}")
+        told = lost(again, shows=self.runs.shows(oracle, again), offers=bool(offers))
+        return in_one_file(replace(as_it_is, told=told), oracle, self.runs, self.say)
+
+    def _lifted(self, start: Start, text: str, seen: tuple[Run, ...], told: str, children: bool) -> Start:
+        program, given = start.program.with_text(text), self.given
+        if not (program.size < start.program.size or stands_on_more(start.program, given, children=children)):
+            return replace(start, told=f"not lifted: {told}, but is no smaller than the program")
+        # Of a command nobody counted all that it runs; its driver has a few lines.
+        sizes = f"{lines(text)} lines" if given.command else f"{lines(start.program.text)} lines to {lines(text)}"
+        if len(start.seen) > 1:
+            sizes += "; the program itself shows it in some runs only"
+        return replace(start, program=program, lifted=True, alone=True, seen=seen, told=f"lifted: {told}, {sizes}")
+
+
+def _identity(given: Given, oracle: Oracle, run: Run) -> Identity | None:
+    """The instruments, at work on the program from now on, if its fault is one that they tell more of."""
+    look, bound = given.look, oracle.reference if isinstance(oracle, Same) else None
+    if look is None or bound is None or bound.fault.phase != "device":
+        return None
+    own, alone = given.script, given.alone.script
+    return Identity(
+        bound,
+        given.program.text,
+        plain(run),
+        look=lambda text, run: look(text, own, run),
+        look_at_lifted=lambda text, run: look(text, alone, run),
+    )
+
+
+def _offers(run: Run, identity: Identity | None) -> tuple[lift.Offer, ...]:
+    """The scripts to try, in order. Where several kernels are suspects, the instruments are waited for: they name
+    the one."""
+    several = len(lift.suspected(run)) > 1
+    fault = identity.fault if identity is not None and several else None
+    return lift.offers(run, fault.kernel if fault is not None else "")
+
+
+def stands_on_more(program: Program, given: Given, *, children: bool) -> bool:
+    """Whether the program is more than its text: a command, other modules or processes, a compiler that writes its
+    kernels. `children`: its processes launch kernels, too; these run files of their own."""
+    text = program.text
+    if given.command or "torch.compile" in text or children:
+        return True
+    return any(name.split(".")[0] not in LIBRARIES for name in _imported(text))
+
+
+def in_a_launch(run: Run) -> bool:
+    """Whether the fault may be one of a launch or of a kernel's compilation, and not the host program's own."""
+    if not run.captured or not (run.captured["launches"] or run.captured.get("obstacles")):
+        return False
+    fault = Fault.of(run)
+    if fault is None or fault.phase in OWN_WORDS or run.signal is not None:
+        return True
+    return run.failure is not None and "/triton/" in run.failure.traceback
+
+
+def _imported(text: str) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            found.add("." if node.level else node.module or "")
+    return found

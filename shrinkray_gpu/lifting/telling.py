@@ -1,0 +1,32 @@
+"""What was lifted, or what is believed lost, in a line for the user."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shrinkray_gpu import lift
+from shrinkray_gpu.lift import losses
+from shrinkray_gpu.runner.run import Run
+
+
+def named(run: Run, offers: Sequence[lift.Offer], text: str) -> str:
+    offer = next(each for each in offers if each.text == text)
+    launches, kernel = len(run.launches), f"{offer.kernel}, of a CUDA graph" if offer.graph else offer.kernel
+    if offer.launch is None:
+        return f"the launch of {kernel} alone shows the fault"
+    return f"launch {offer.launch + 1} of {max(launches, offer.launch + 1)} ({kernel}) alone shows the fault"
+
+
+def lost(again: Run, *, shows: bool, offers: bool) -> str:
+    """Why nothing that was lifted shows the fault, as far as can be told. `again`: the run with values written down."""
+    if not offers:
+        return "not lifted: no launch of it can be written down as a script"
+    if not shows:
+        return (
+            "not lifted: the faulty launch alone does not show the fault, and with what its tensors hold written down "
+            "the program does not show it either: the timing is believed to matter"
+        )
+    tried = "not lifted: neither a launch alone, with the values it had, nor the list of all launches shows the fault"
+    if properties := losses.lost(again):
+        return f"{tried}; believed lost is {'; '.join(properties)}"
+    return f"{tried}: timing, or what the host does between the launches, is believed to matter"

@@ -1,0 +1,93 @@
+"""Lifted scripts, tried in order, each in a process of its own: the first that shows the fault, and no other one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from shrinkray_gpu import planning
+from shrinkray_gpu.identifying import Identity
+from shrinkray_gpu.judge import COLD, whole
+from shrinkray_gpu.lift.beside import kept
+from shrinkray_gpu.lifting.start import Given, Say
+from shrinkray_gpu.oracle import Oracle, speech
+from shrinkray_gpu.runner import preamble
+from shrinkray_gpu.runner.run import Run
+
+PATIENT = 10.0
+"""Seconds that a lifted script may take at least, after its imports, whatever the program took."""
+
+
+class Trying:
+    """The scripts made of one program's launches. `identity`: the instruments, at work on the program, if they are."""
+
+    def __init__(self, given: Given, tries: Counter[str], say: Say, *, gpu: bool, identity: Identity | None) -> None:
+        self.given, self.tries, self.say, self.gpu, self.identity = given, tries, say, gpu, identity
+        self.failed: set[str] = set()
+        """Texts that did not show the fault."""
+        self.made: dict[str, str] = {}
+        """All texts so far, each with what it was before it got settings and paths of its own."""
+        self.lanes: planning.Lanes | None = None
+
+    def first(self, texts: Iterable[str], oracle: Oracle, run: Run) -> tuple[str, tuple[Run, ...]] | None:
+        """The first text in order that shows the fault, and its runs. As many at a time as there are jobs; the very
+        first is the likeliest, and is run as often at once as calibration would."""
+        environment = preamble.read(self.given.program.text).environment
+        values = Path(self.given.setup.scratch).parent / "values"
+        self.made.update({kept(setting(environment, text), values): text for text in texts})
+        waiting = [text for text in self.made if text not in self.failed]
+        if not waiting:
+            return None
+        if self.lanes is None:
+            self.lanes = self.given.alone.lanes(waiting[0])
+        pool = self.given.alone.cold()
+        if self.given.timeout is None:
+            pool.seconds = max(PATIENT, run.seconds)
+        name = self.given.script.path.name
+
+        def judged(text: str) -> tuple[bool, Run | None]:
+            seen: list[Run] = []
+
+            def once(source: str) -> Run:
+                beside = self.identity is not None and self.identity.pending
+                run = pool.run(source, fresh=True)
+                if beside and self.identity is not None and speech.shortage(run):
+                    self.identity.fault  # noqa: B018  it is the program that holds the memory: wait for its end
+                    run = pool.run(source, fresh=True)
+                seen.append(run)
+                return run
+
+            return whole(oracle, text, name, once).faults, seen[0] if seen else None
+
+        first = [waiting[0]] * (3 if self.gpu and self.given.jobs >= 3 else 1)
+        waves = [first + waiting[1 : max(1, self.given.jobs - len(first) + 1)]]
+        rest = waiting[len(waves[0]) - len(first) + 1 :]
+        waves += [rest[at : at + self.given.jobs] for at in range(0, len(rest), self.given.jobs)]
+        with ThreadPoolExecutor(self.given.jobs, thread_name_prefix="lifting") as threads:
+            for wave in waves:
+                self.tries[COLD] += len(wave)
+                answers = list(threads.map(judged, wave))
+                for text in dict.fromkeys(wave):
+                    mine = [answer for each, answer in zip(wave, answers) if each == text]
+                    shown = [run for faults, run in mine if faults]
+                    if shown and not self._slips(text, shown[0]):
+                        return text, tuple(run for _, run in mine if run)
+                    self.failed.add(text)
+        return None
+
+    def _slips(self, text: str, run: Run | None) -> bool:
+        """Whether the instruments see another fault in a lifted script that shows, in words, the program's."""
+        if self.identity is None or run is None:
+            return False
+        slip = self.identity.slip(text, run)
+        if slip:
+            self.say(f"a lifted launch was not taken, since its fault is another one: {slip}")
+        return bool(slip)
+
+
+def setting(environment: Sequence[tuple[str, str]], text: str) -> str:
+    """The text, with what the program sets in its environment before its imports: Triton and torch may read it."""
+    settings = "".join(f"os.environ[{name!r}] = {value!r}\n" for name, value in environment)
+    return f"import os\n\n{settings}\n{text}" if settings else text

@@ -1,0 +1,37 @@
+"""Dry runs on the virtual GPU before the real ones, where the original gets there as far as it does on the real GPU."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from shrinkray_gpu.planning.lanes import BUILDING, FLOOR
+from shrinkray_gpu.planning.plan import Plan
+from shrinkray_gpu.runner.pool import Pool
+
+
+def gated(plan: Plan, dry: Pool, source: str) -> Plan:
+    """Builds of CUDA C++ alone, on the virtual GPU, before the real run: for a program that does get through them."""
+    run = dry.run(source)
+    if run.trouble or run.timed_out or run.failure is not None or not run.builds:
+        dry.close()
+        return plan
+    dry.seconds = max(FLOOR, 4 * run.seconds) + BUILDING
+    return replace(plan, dry=dry, notes=(*plan.notes, "candidates that do not compile are not run"))
+
+
+def with_dry(plan: Plan, dry: Pool, source: str) -> Plan:
+    """Dry runs on a virtual GPU of the same architecture, if the original makes the same launches there."""
+    run = dry.run(source)
+    names = [launch.kernel for launch in run.launches]
+    seen = [launch.kernel for launch in plan.reference.launches]
+    if run.trouble or (names[: len(seen)] != seen and seen[: len(names)] != names) or not names:
+        dry.close()
+        what = run.trouble or (run.failure.text if run.failure else f"launches {names[:8]} instead of {seen[:8]}")
+        note = f"no dry run: on the virtual GPU the original does not reach the same launches ({what[:120]})"
+        return replace(plan, notes=(*plan.notes, note))
+    dry.seconds = max(FLOOR, 4 * run.seconds)
+    note = "dry runs on the virtual GPU reach the same launches"
+    predicts = plan.oracle.judge(run).faults
+    if predicts:
+        note += ", and the static rule tells the fault from the compiled kernel"
+    return replace(plan, dry=dry, dry_predicts=predicts, notes=(*plan.notes, note))

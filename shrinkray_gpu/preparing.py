@@ -1,0 +1,153 @@
+"""All that a search needs, made ready: the program to begin with, its plan, its judge, its guards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from shrinkray_gpu import lifting, perturbing, planning
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.evidence import controls, examine
+from shrinkray_gpu.guarding import Guards
+from shrinkray_gpu.judge import Judge
+from shrinkray_gpu.options import Options, Say, adopting, called, devices_of, jobs_of
+from shrinkray_gpu.oracle import Fault, Oracle
+from shrinkray_gpu.reduction.journal import Journal
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.repeating import Repeated
+from shrinkray_gpu.runner import gpus
+from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.pool import Script
+from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.setting_guards import guards_of
+from shrinkray_gpu.summary import findings
+
+
+def given_of(
+    path: Path, program: Program, options: Options, chosen: Oracle | None, setup: Setup, say: Say
+) -> lifting.Given:
+    """The program, and how the user runs it."""
+    script = Script(
+        path.absolute(),
+        argv=options.argv,
+        cwd=(options.cwd or Path.cwd()).absolute(),
+        asserts=options.arch is None or chosen is None or chosen.asserts,
+        wants=tuple(sorted(chosen.wants)) if chosen else (),
+        twins=chosen.twins if chosen else (),
+        sanitizer=chosen.sanitizer if chosen else "",
+        tell=chosen is not None and chosen.alone,
+        name=called(path, options) if options.command else "",
+    )
+    return lifting.Given(
+        program,
+        script,
+        setup,
+        chosen,
+        adopting=lambda run: adopting(run, options, Path.cwd(), say),
+        jobs=jobs_of(options),
+        timeout=options.timeout,
+        devices=devices_of(setup),
+        mode=options.mode,
+        keep=options.keep,
+        skip=options.skip,
+        controls=bool(options.control_patches),
+        look=_look(setup, options) if options.guards else None,
+        command=options.command,
+    )
+
+
+def _look(setup: Setup, options: Options) -> Callable[[str, Script, Run], Fault | None] | None:
+    """What the instruments say of a program, before there is a plan; None where there is no GPU to ask, nor --arch."""
+    if setup.arch is None and not gpus.present():
+        return None
+    seconds = options.timeout or planning.PATIENCE
+    return lambda text, script, run: examine.fingerprint(text, script, setup, seconds=seconds, run=run)
+
+
+@dataclass(frozen=True)
+class Ready:
+    """All that a search needs."""
+
+    start: lifting.Start
+    program: Program
+    """To be reduced: the one to begin with, made to show a flaky fault more often if something does that."""
+    plan: planning.Plan
+    repeats: Repeated | None
+    judge: Judge
+    guards: Guards | None
+
+    def close(self) -> None:
+        if self.guards:
+            self.guards.close()
+        self.judge.close()
+        self.plan.close()
+
+
+def made_ready(
+    start: lifting.Start,
+    given: lifting.Given,
+    named: Sequence[controls.Control],
+    options: Options,
+    journal: Journal,
+    say: Say,
+) -> Ready:
+    """Calibrate and set the guards up; with the user's own program, where a lifted one will not do after all."""
+    if start.told:
+        say(start.told)
+    plan = given.plan(start)
+    if start.alone and plan.rate is not None:
+        plan.close()
+        why = f"the launch alone shows the fault in some runs only ({plan.rate})"
+        return made_ready(lifting.without(start, given, why, journal, say), given, named, options, journal, say)
+    plan = _perturbed(plan, start.program, journal)
+    repeats = Repeated(plan.rate, plan.reference, confidence=options.confidence) if plan.rate else None
+    judge = Judge(
+        plan.oracle,
+        plan.pool,
+        dry=plan.dry,
+        predicts=plan.dry_predicts,
+        credit=options.credit,
+        repeats=repeats,
+    )
+    judge.tries.update(start.tries)
+    if start.history:
+        judge.forget()
+    variant = plan.variant
+    program = start.program.with_text(perturbing.applied(variant, start.program.text)) if variant else start.program
+    ready = Ready(start, program, plan, repeats, judge, None)
+    try:
+        for line in findings(plan):
+            say(line)
+        if options.guards and plan.oracle.needs_run:
+            ready = replace(ready, guards=guards_of(program, plan, judge, named, options, start.fault))
+            _insist(ready, say)
+    except UsageError as error:
+        ready.close()
+        if not start.lifted:
+            raise
+        return made_ready(lifting.without(start, given, str(error), journal, say), given, named, options, journal, say)
+    except BaseException:
+        ready.close()
+        raise
+    return ready
+
+
+def _insist(ready: Ready, say: Say) -> None:
+    """Wait for the controls that the user named, and for the one that tells whether launches must overlap."""
+    assert ready.guards is not None
+    ready.guards.insist()
+    if ready.guards.history:
+        ready.judge.forget()
+        say("the fault vanishes when launches are serialised: no verdict is taken on credit")
+
+
+def _perturbed(plan: planning.Plan, program: Program, journal: Journal) -> planning.Plan:
+    """A flaky fault made likelier, if something does so; the same thing in a resumed reduction."""
+    known = journal.recall_perturbed()
+    if known == {}:  # nothing did
+        return plan
+    plan = planning.perturbed(plan, program.text, perturbing.Variant(**known) if known else None)
+    if plan.rate and known is None:
+        journal.perturbed(asdict(plan.variant) if plan.variant else {})
+    return plan

@@ -1,0 +1,110 @@
+"""The search of one reduction: the engine with this plan's judge, guards and prices."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from shrinkray_gpu import lift, perturbing, planning
+from shrinkray_gpu.evidence.finds import Finds
+from shrinkray_gpu.judge import Judge
+from shrinkray_gpu.options import Options, Say
+from shrinkray_gpu.passes import PASSES
+from shrinkray_gpu.passes.layout import layout
+from shrinkray_gpu.passes.observed import instrument
+from shrinkray_gpu.passes.typed import watchable
+from shrinkray_gpu.preparing import Ready
+from shrinkray_gpu.reduction.engine import Event, Reduction, reduce_program
+from shrinkray_gpu.reduction.journal import Journal
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.repeating import Repeated
+
+EAGER = 12.0
+"""What a faulting try costs on a GPU against a passing one: a context, of which a device makes 2.4 a second."""
+
+
+def search(
+    ready: Ready,
+    options: Options,
+    journal: Journal,
+    finds: Finds,
+    *,
+    say: Say,
+    progress: Callable[[Event, Judge], None],
+    stop: Callable[[], bool],
+) -> Reduction:
+    plan, judge, guards, repeats = ready.plan, ready.judge, ready.guards, ready.repeats
+    width = journal.header["width"]
+    if ready.start.lifted:  # the best so far, before anything is tried
+        journal.best(ready.program, size=ready.program.size, by="lift")
+    # Beforehand the fault did not show, or in some runs only: then it takes the search's own judge to tell.
+    asked = not ready.start.alone and (ready.start.reference is None or plan.rate is not None)
+    may_lift = asked and plan.oracle.needs_run and "lift" not in options.skip
+    return reduce_program(
+        ready.program,
+        passes=PASSES,
+        judge=judge,
+        journal=journal,
+        watch=judge.values if plan.oracle.needs_run else None,
+        lifts=_lifts(ready.program, judge, plan, say) if may_lift else None,
+        instrument=lambda watched: instrument(watched, watchable(watched)),
+        confirm=judge.confirm if plan.mode != "cold" or repeats else None,
+        probe=judge.probe if plan.dry_predicts or (repeats and plan.gpu) else None,
+        checkpoint=_checkpoint(plan),
+        guard=guards.guard if guards else None,
+        guard_lag=width,
+        identify=guards.identify if guards and guards.identifies else None,
+        identify_first=_first_fingerprint(plan),
+        drifted=guards.drifted if guards else lambda verdict: None,
+        found=lambda candidate, verdict: finds.consider(candidate, verdict.other) if verdict.other else None,
+        layout=layout,
+        progress=lambda event: progress(event, judge),
+        insist=judge.insist,
+        foresee=judge.foresee if options.ahead else None,
+        # Where only the GPU can tell, each try costs a context, and it seldom ends in less: it does not pay there.
+        second=options.second and (plan.dry_predicts or not plan.gpu),
+        seed=journal.header["seed"],
+        width=width,
+        eager=_eager(plan, repeats),
+        flaky=plan.rate is not None,
+        keep=sorted(options.keep),
+        skip=options.skip,
+        stop=stop,
+        deadline=time.monotonic() + options.max_time if options.max_time else None,
+    )
+
+
+def _checkpoint(plan: planning.Plan) -> int:
+    """Candidates between two confirmations, so many that a confirmation is there when it is looked at."""
+    if plan.dry_predicts:
+        return 50  # in a lane: half a second
+    if plan.gpu:
+        return 200  # in a cold process: five
+    return 1 << 30  # a cold process takes seconds of the few cores that judge the candidates: one at the end
+
+
+def _first_fingerprint(plan: planning.Plan) -> int:
+    """Candidates before the first full fingerprint, so many that the last one asked for is there: it takes some ten
+    seconds on a GPU."""
+    if plan.dry_predicts:
+        return 300
+    return 100 if plan.gpu else 50
+
+
+def _eager(plan: planning.Plan, repeats: Repeated | None) -> float:
+    """What a faulting try costs against a passing one."""
+    price = EAGER if plan.gpu and not plan.dry_predicts else 1.0
+    return repeats.eager(price) if repeats else price
+
+
+def _lifts(program: Program, judge: Judge, plan: planning.Plan, say: Say) -> Callable[[], Sequence[str]]:
+    """Runs the original once more and makes scripts of its faulty launch. Asked once, by the engine."""
+
+    def lifts() -> Sequence[str]:
+        run = judge.capture(program)
+        for obstacle in lift.obstacles(run):
+            say(f"a launch could not be lifted out of the program: {obstacle}")
+        texts = lift.candidates(run)
+        return [perturbing.applied(plan.variant, text) for text in texts] if plan.variant else texts
+
+    return lifts

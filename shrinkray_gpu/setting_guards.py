@@ -1,0 +1,84 @@
+"""The guards of one reduction: which controls and instruments watch over it, and how often a flaky fault asks them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import astuple
+
+from shrinkray_gpu import planning
+from shrinkray_gpu.evidence import controls, examine
+from shrinkray_gpu.guarding import Guards
+from shrinkray_gpu.judge import Judge
+from shrinkray_gpu.options import Options
+from shrinkray_gpu.oracle import Fault
+from shrinkray_gpu.oracle.same import Same
+from shrinkray_gpu.oracle.statistics import clean_runs
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.repeating import Repeated
+from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.ways import Way
+
+
+def guards_of(
+    original: Program,
+    plan: planning.Plan,
+    judge: Judge,
+    named: Sequence[controls.Control],
+    options: Options,
+    known: Fault | None = None,
+) -> Guards:
+    """The guards of this reduction: they begin with the original at once, beside the search. `known`: what the
+    instruments said of the user's own program, where that was lifted."""
+    repeats, on_steps = _repeats(judge.repeats)
+    reference = plan.oracle.reference if isinstance(plan.oracle, Same) else None
+    script, setup = plan.pool.script, plan.pool.setup
+    device = reference is not None and reference.fault.phase == "device"
+    own = reference is not None and reference.fault.phase != "python"
+    standard = controls.standard(plan.gpu) if own else ()
+    limit = plan.pool.seconds + plan.pool.extra
+
+    def look(text: str) -> Fault | None:
+        def once(_: int) -> Fault | None:
+            judge.count("fingerprint")
+            return examine.fingerprint(text, script, setup, seconds=limit)
+
+        if judge.repeats is None:
+            return once(0)
+        with ThreadPoolExecutor(4) as threads:
+            return max(threads.map(once, range(LOOKS)), key=_known_fields, default=None)
+
+    def run(text: str, way: Way) -> Run:
+        judge.count("control")
+        return plan.pool.run(text, way=way)
+
+    return Guards(
+        original,
+        judge=judge,
+        reference=reference,
+        controls=controls.Controls(run, plan.oracle, reference=plan.reference, repeats=repeats),
+        stepwise=controls.Controls(run, plan.oracle, reference=plan.reference, repeats=on_steps),
+        chosen=named,
+        standard=(*controls.flags(original), *standard),
+        # What the instruments add to a compiler's or Python's own words is nothing.
+        examine=look if device and (plan.gpu or options.arch) else None,
+        # Of a flaky fault one look may have seen nothing but the words.
+        known=known if known is not None and (known.instruction or judge.repeats is None) else None,
+    )
+
+
+LOOKS = 8
+"""Times that the instruments look at a flaky fault."""
+
+
+def _known_fields(fault: Fault | None) -> int:
+    return sum(map(bool, astuple(fault))) if fault is not None else -1
+
+
+def _repeats(repeats: Repeated | None) -> tuple[int, int]:
+    """Clean runs that make a control one that passes, on the original and on an accepted step.
+
+    By chance a control must hardly ever pass on the original: each step would be held against it. On a step, where one
+    sighting decides, a slip that two runs miss is seen by those of the next steps.
+    """
+    return (clean_runs(repeats.goal, 0.001), clean_runs(repeats.goal, 0.5)) if repeats else (1, 1)
