@@ -1,10 +1,10 @@
 """Watches a script build CUDA C++: `load_inline`, `load`, `_compile_kernel`, CuPy's raw kernels. Standard library only.
 
 Each source is compiled once, whatever the number of candidates that hold it (`nvcc`); an edit of the script never
-builds again. Without a GPU the kernels alone are. Where that says what is looked for, the host code is built and run too, and
-its launches are written down (`hosted`); otherwise what the script gets answers every call (`unlaunched`). On a GPU
-kernels and host code become a plain library (`light`), or the real builder does it, once for each source, with its
-words kept.
+builds again. Without a GPU the kernels alone are compiled. Where that says what is looked for, the host code is built
+and run too, and its launches are written down (`hosted`); otherwise what the script gets answers every call
+(`unlaunched`). On a GPU kernels and host code become a plain library (`light`), or the real builder does it, once for
+each source, with its words kept.
 """
 
 from __future__ import annotations
