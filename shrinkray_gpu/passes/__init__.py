@@ -43,6 +43,7 @@ from shrinkray_gpu.passes import (
 )
 from shrinkray_gpu.passes.cuda import (
     cuda_branches,
+    cuda_cases,
     cuda_conditionals,
     cuda_constants,
     cuda_expressions,
@@ -51,6 +52,7 @@ from shrinkray_gpu.passes.cuda import (
     cuda_numbers,
     cuda_parameters,
     cuda_results,
+    cuda_slices,
     cuda_statements,
     cuda_unreachable,
 )
@@ -94,7 +96,9 @@ class Pass:
 PASSES: tuple[Pass, ...] = (
     Pass(unreachable),  # most of a long script, in one try: all others are dear on a long one
     Pass(configs),  # a table of twelve configurations compiles twelve kernels a try
-    Pass(cuda_conditionals),  # of CUDA C++ in string literals: `#if` resolved, so that what follows can read it
+    Pass(cuda_cases),  # the same of CUDA C++ in string literals: each case may be a kernel
+    Pass(cuda_conditionals),  # `#if` resolved, so that what follows can read it
+    Pass(cuda_slices),  # what one statement of a kernel needs, in one step
     Pass(cuda_unreachable),  # what no launch needs
     Pass(repeats),  # warm-ups and timing loops run the fault ten times over
     Pass(launches),  # a grid of one program runs at once
