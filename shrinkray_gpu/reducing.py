@@ -25,6 +25,7 @@ from shrinkray_gpu.options import Options as Options
 from shrinkray_gpu.options import (
     Say,
     adopting,
+    builds_cuda,
     check_asked,
     check_kept,
     check_writable,
@@ -51,7 +52,7 @@ from shrinkray_gpu.reduction.native.tree import can_parse
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.size import lines, tokens
 from shrinkray_gpu.repeating import Repeated
-from shrinkray_gpu.runner import gpus
+from shrinkray_gpu.runner import compiler, gpus
 from shrinkray_gpu.runner.extensions import lacking
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Script
@@ -234,7 +235,9 @@ def check(path: Path, options: Options, *, say: Say = lambda text: None) -> str:
 def _given(
     path: Path, program: Program, options: Options, chosen: Oracle | None, setup: Setup, say: Say
 ) -> lifting.Given:
-    """The program, and how the user runs it."""
+    """The program, and how the user runs it. Raises UsageError where it builds CUDA C++, which cannot be done here."""
+    if builds_cuda(program, options, chosen):
+        compiler.check(options.python, setup.environment, options.arch)
     script = Script(
         path.absolute(),
         argv=options.argv,

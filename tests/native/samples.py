@@ -23,6 +23,7 @@ __device__ int above(float v) {
   if (v < 0.0f) return 0;
   return 1;
 }
+__device__ int nobody() { return 3; }
 template <typename T>
 __device__ void fill(half* tile, const half* __restrict__ source, int n) {
   for (int i = threadIdx.x; i < n; i += blockDim.x) {

@@ -25,6 +25,7 @@ from shrinkray_gpu.reduction.native.change import Drop, Put
 from shrinkray_gpu.reduction.native.tree import Node
 from shrinkray_gpu.reduction.program import Program
 
+PARAMETER_KINDS = frozenset({"parameter_declaration", "optional_parameter_declaration"})
 _MOST = 6
 """Values offered for one template parameter."""
 
@@ -46,7 +47,7 @@ def _of_function(program: Program, everything: list[Source], source: Source, nod
         return
     called = source.of(name)
     for index, parameter in enumerate(listed.members):
-        if parameter.kind not in ("parameter_declaration", "optional_parameter_declaration"):
+        if parameter.kind not in PARAMETER_KINDS:
             continue
         declared = parameter.child("declarator")
         own = declarator_name(declared) if declared is not None else None
@@ -60,7 +61,7 @@ def _of_function(program: Program, everything: list[Source], source: Source, nod
         fits = True
         for other in everything:
             for use in other.names.get(called, ()):
-                place = _arguments(use)
+                place = arguments_of(use)
                 if place is None or place is listed:
                     continue
                 if index < len(place.members):
@@ -71,7 +72,7 @@ def _of_function(program: Program, everything: list[Source], source: Source, nod
                     fits = False
         if not fits:
             continue
-        changes += _python_arguments(program, called, index)
+        changes += python_arguments(program, called, index)
         what = f"remove parameter {index} of {called}"
         weight = 2 * len(changes)
         if not uses:
@@ -87,7 +88,7 @@ def _of_function(program: Program, everything: list[Source], source: Source, nod
         yield Edit(f"{what} with its uses", (*changes, *dropped), level=1, weight=weight + source.weight(users))
 
 
-def _arguments(use: Node) -> Node | None:
+def arguments_of(use: Node) -> Node | None:
     """The list of arguments or parameters that belongs to this mention of a function."""
     node = use
     while node.parent is not None and node.parent.kind in ("template_function", "qualified_identifier"):
@@ -100,14 +101,15 @@ def _arguments(use: Node) -> Node | None:
     return up.child("parameters") if up.kind == "function_declarator" else None
 
 
-def _python_arguments(program: Program, called: str, index: int) -> Iterator[Change]:
+def python_arguments(program: Program, called: str, index: int) -> Iterator[Change]:
     for node in program.layout.outer:
         if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == called:
             if len(node.args) > index and not any(arg.star or arg.keyword for arg in node.args[: index + 1]):
                 yield Remove(node.args[index])
 
 
-def _of_template(source: Source, node: Node) -> Iterator[Edit]:
+def template_lists(source: Source, node: Node) -> tuple[str, Node, list[Node]] | None:
+    """What a template is called, its list of parameters, and the lists of arguments that it is given."""
     listed = node.child("parameters")
     inner = unwrapped(node)
     name = inner.child("name")
@@ -120,17 +122,29 @@ def _of_template(source: Source, node: Node) -> Iterator[Edit]:
     elif name is None:
         name = next((each.child("name") for each in inner.walk() if each.kind.endswith("_specifier")), None)
     if name is None or listed is None:
-        return
-    called = source.of(name)
+        return None
     lists = []
-    for use in source.names[called]:
+    for use in source.names[source.of(name)]:
         up = use.parent
         if up is not None and up.kind in ("template_function", "template_type", "template_method"):
             if (given := up.child("arguments")) is not None:
                 lists.append(given)
+    return source.of(name), listed, lists
+
+
+def template_parameter(parameter: Node) -> Node | None:
+    """Its name."""
+    own = declarator_name(parameter) if parameter.kind != "type_parameter_declaration" else None
+    return own or next((each for each in reversed(parameter.members) if each.kind in NAMES), None)
+
+
+def _of_template(source: Source, node: Node) -> Iterator[Edit]:
+    found = template_lists(source, node)
+    if found is None:
+        return
+    called, listed, lists = found
     for index, parameter in enumerate(listed.members):
-        own = declarator_name(parameter) if parameter.kind != "type_parameter_declaration" else None
-        own = own or next((each for each in reversed(parameter.members) if each.kind in NAMES), None)
+        own = template_parameter(parameter)
         if own is None:
             continue
         uses = [use for use in source.names[source.of(own)] if use is not own and is_inside(use, node)]

@@ -1,4 +1,4 @@
-"""CUDA: definitions that nothing refers to, all at once and one by one, and each with the statements that do.
+"""CUDA: definitions that nothing refers to, all at once.
 
 Roots are what other text names: the Python script (`functions=[...]`, a kernel's name), another literal, the binding. A
 kernel that only a launch in dead host code names goes with that code.
@@ -9,22 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import libcst as cst
-
 from shrinkray_gpu.passes.cuda.source import (
     Source,
     declared,
-    depth,
     is_inside,
     outside_text,
     sources,
-    statement_of,
     statements,
-    unwrapped,
 )
-from shrinkray_gpu.passes.tree import every
-from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Within
-from shrinkray_gpu.reduction.native.change import Drop
+from shrinkray_gpu.reduction.edit import Edit
 from shrinkray_gpu.reduction.native.tree import Node
 from shrinkray_gpu.reduction.program import Program
 
@@ -40,23 +33,18 @@ def find(program: Program) -> Iterator[Edit]:
         for other in everything:
             if other is not source:
                 named.update(other.names)
-        items = list(_items(source.tree.root))
+        items = list(items_of(source.tree.root))
         names = {item: {source.of(name) for name in declared(source, item)} for item in items}
         yield from _unreachable(source, items, names, named)
         yield from _unreachable(source, items, names, named | _kernels(source, items, names))
-        for item in items:
-            if not names[item]:
-                yield source.drop(f"remove {unwrapped(item).kind} at line {source.line(item)}", [item], level=1)
-                continue
-            yield from _with_uses(program, everything, source, item, names[item])
 
 
-def _items(block: Node) -> Iterator[Node]:
+def items_of(block: Node) -> Iterator[Node]:
     """Definitions at the top, and in namespaces and `extern "C"`."""
     for node in statements(block):
         body = next((each for each in node.children if each.kind == "declaration_list"), None)
         if node.kind in ("namespace_definition", "linkage_specification") and body is not None:
-            yield from _items(body)
+            yield from items_of(body)
         else:
             yield node
 
@@ -86,29 +74,3 @@ def _unreachable(source: Source, items: list[Node], names: dict[Node, set[str]],
 
 def _binds(source: Source, item: Node) -> bool:
     return source.of(item).startswith(("PYBIND11_MODULE", "TORCH_LIBRARY"))
-
-
-def _with_uses(
-    program: Program, everything: list[Source], source: Source, item: Node, names: set[str]
-) -> Iterator[Edit]:
-    """A definition, and the statements that say one of its names, wherever they are; the script's lists of what to
-    bind (`functions=["forward", "backward"]`) among them."""
-    what = f"remove {unwrapped(item).kind} {' '.join(sorted(names))}"
-    changes: list[Change] = [Within(source.literal, Drop(item))]
-    for element in every(program, cst.Element):
-        if isinstance(element.value, cst.SimpleString) and element.value.evaluated_value in names:
-            changes.append(Remove(element))
-    weight = source.weight([item])
-    for other in everything:
-        for name in names:
-            for place in other.names.get(name, ()):
-                if other is source and is_inside(place, item):
-                    continue
-                if place.kind == "field_identifier":
-                    continue
-                user = statement_of(place)
-                if user is None:
-                    return
-                changes.append(Within(other.literal, Drop(user)))
-                weight += other.weight([user])
-    yield Edit(what, tuple(changes), level=1 + depth(item), weight=weight)

@@ -32,7 +32,7 @@ class Source:
             if node.kind in NAMES:
                 found[self.of(node)].append(node)
             elif node.kind == "preproc_arg":
-                for word in _words(self.of(node)):
+                for word in words(self.of(node)):
                     found[word].append(node)
         return found
 
@@ -67,7 +67,7 @@ def sources(program: Program) -> list[Source]:
     return list(found)
 
 
-def _words(text: str) -> set[str]:
+def words(text: str) -> set[str]:
     word, out = "", set()
     for letter in text + " ":
         if letter.isalnum() or letter == "_":

@@ -146,14 +146,13 @@ def _for_any_architecture(flags: Sequence[str]) -> Iterator[str]:
 
 
 def executable() -> str:
-    """Raises RuntimeError where there is none."""
-    for home in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"):
-        if home and os.access(os.path.join(home, "bin", "nvcc"), os.X_OK):
-            return os.path.join(home, "bin", "nvcc")
-    found = shutil.which("nvcc")
-    if found is None:
-        raise RuntimeError("CUDA C++ cannot be compiled here: no nvcc on PATH, in CUDA_HOME or /usr/local/cuda")
-    return found
+    """The one that torch would take. Raises RuntimeError where there is none."""
+    homes = [os.environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
+    named = [os.path.join(home, "bin", "nvcc") for home in homes]
+    for path in (*named, shutil.which("nvcc"), "/usr/local/cuda/bin/nvcc"):
+        if path and os.access(path, os.X_OK):
+            return path
+    raise RuntimeError("CUDA C++ cannot be compiled here: no nvcc on PATH, in CUDA_HOME or /usr/local/cuda")
 
 
 def listed(value: Any) -> List[Any]:
