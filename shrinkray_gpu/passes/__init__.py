@@ -111,7 +111,6 @@ PASSES: tuple[Pass, ...] = (
     Pass(definitions),  # reference checks go with all that they define
     Pass(statements),  # the workhorse, from the outermost block in
     Pass(cuda_inlining),  # functions called once
-    Pass(cuda_definitions),  # one by one, with what says their names
     Pass(cuda_statements),  # as in Python
     Pass(branches),  # one arm leads to the fault
     Pass(cuda_branches),  # and loops run once
@@ -127,6 +126,7 @@ PASSES: tuple[Pass, ...] = (
     Pass(inlining, grows=True),  # helpers, wrappers and classes used once; each a trial
     Pass(decorations, stage=FINE),  # what only people read
     Pass(expressions, stage=FINE),  # part of an expression for the whole
+    Pass(cuda_definitions, stage=FINE),  # one by one, with what says their names
     Pass(cuda_expressions, stage=FINE),
     Pass(accesses, stage=FINE),  # pointer, value and mask of an access go together
     Pass(sinking, stage=FINE),  # what is only carried out of a loop

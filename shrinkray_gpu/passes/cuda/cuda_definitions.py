@@ -1,4 +1,4 @@
-"""CUDA: each definition with the statements that say its name, and each include and directive.
+"""CUDA: each definition with the statements that say its name.
 
 The script's lists of what to bind (`functions=["forward", "backward"]`) lose the name too.
 """
@@ -25,8 +25,6 @@ def find(program: Program) -> Iterator[Edit]:
             names = {source.of(name) for name in declared(source, item)}
             if names:
                 yield from _with_uses(program, everything, source, item, names)
-            else:
-                yield source.drop(f"remove {unwrapped(item).kind} at line {source.line(item)}", [item], level=1)
 
 
 def _with_uses(

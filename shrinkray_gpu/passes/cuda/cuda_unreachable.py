@@ -1,4 +1,4 @@
-"""CUDA: definitions that nothing refers to, all at once.
+"""CUDA: definitions that nothing refers to, all at once; and each include.
 
 Roots are what other text names: the Python script (`functions=[...]`, a kernel's name), another literal, the binding. A
 kernel that only a launch in dead host code names goes with that code.
@@ -7,7 +7,10 @@ kernel that only a launch in dead host code names goes with that code.
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+
+import libcst as cst
 
 from shrinkray_gpu.passes.cuda.source import (
     Source,
@@ -16,8 +19,11 @@ from shrinkray_gpu.passes.cuda.source import (
     outside_text,
     sources,
     statements,
+    unwrapped,
 )
-from shrinkray_gpu.reduction.edit import Edit
+from shrinkray_gpu.passes.tree import every
+from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Within
+from shrinkray_gpu.reduction.native.change import Drop
 from shrinkray_gpu.reduction.native.tree import Node
 from shrinkray_gpu.reduction.program import Program
 
@@ -27,6 +33,7 @@ _KERNEL = re.compile(r"\b__global__\b")
 
 def find(program: Program) -> Iterator[Edit]:
     everything = sources(program)
+    yield from _never_called(program, everything)
     outside = set(_WORD.findall(" ".join(outside_text(program))))
     for source in everything:
         named = set(outside)
@@ -37,6 +44,30 @@ def find(program: Program) -> Iterator[Edit]:
         names = {item: {source.of(name) for name in declared(source, item)} for item in items}
         yield from _unreachable(source, items, names, named)
         yield from _unreachable(source, items, names, named | _kernels(source, items, names))
+        for item in items:
+            if not names[item]:
+                yield source.drop(f"remove {unwrapped(item).kind} at line {source.line(item)}", [item], level=1)
+
+
+def _never_called(program: Program, everything: list[Source]) -> Iterator[Edit]:
+    """What the script binds (`functions=["forward", "shapes"]`) and does not call, declarations included."""
+    said = Counter(_WORD.findall(" ".join(outside_text(program))))
+    bound: dict[str, list[cst.Element]] = defaultdict(list)
+    for element in every(program, cst.Element):
+        if isinstance(element.value, cst.SimpleString):
+            bound[str(element.value.evaluated_value)].append(element)
+    changes: list[Change] = []
+    for name, elements in bound.items():
+        items = [
+            Within(source.literal, Drop(item))
+            for source in everything
+            for item in items_of(source.tree.root)
+            if name in {source.of(each) for each in declared(source, item)}
+        ]
+        if items and said[name] == len(elements):
+            changes += [*items, *map(Remove, elements)]
+    if changes:
+        yield Edit("remove all that is never called", tuple(changes), weight=3 * len(changes))
 
 
 def items_of(block: Node) -> Iterator[Node]:

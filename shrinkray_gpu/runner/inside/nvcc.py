@@ -90,8 +90,7 @@ class Nvcc:
     def _once(
         self, kind: str, name: str, parts: Sequence[str], make: Callable[[str], Tuple[str, bool]]
     ) -> Tuple[Outcome, str]:
-        digest = hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
-        place = os.path.join(self.folder, kind + digest[:24])
+        place = os.path.join(self.folder, kind + _digest(parts)[:24])
         with locked(place + ".lock"):
             known = recalled(place)
             if known is None:
@@ -120,15 +119,19 @@ class Nvcc:
     def _is_less(self, said: str) -> bool:
         """Whether the first step lacks what it said of the original."""
         try:
-            with open(os.path.join(self.folder, EARLY), encoding="utf-8") as file:
+            with open(self._early(), encoding="utf-8") as file:
                 early = json.load(file)
         except (OSError, ValueError):
             return False
         return not set(early) <= set(self._says(said))
 
+    def _early(self) -> str:
+        """A replay of many cases has one folder."""
+        return os.path.join(self.folder, "%s.%s" % (EARLY, _digest(self.looked_for)[:16]))
+
     def _learn(self, said: str, printed: str) -> None:
         """What the first step says of that which is looked for, in the first build that says any: the original's."""
-        place = os.path.join(self.folder, EARLY)
+        place = self._early()
         if not os.path.exists(place) and self._says(printed):
             with open(place + ".new%d" % os.getpid(), "w", encoding="utf-8") as file:
                 json.dump(self._says(said), file)
@@ -186,6 +189,10 @@ def locked(path: str) -> Iterator[None]:
     with open(path, "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def _digest(parts: Sequence[str]) -> str:
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
 
 
 def _ran(command: Sequence[str]) -> Tuple[str, bool]:
