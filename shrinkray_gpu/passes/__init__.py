@@ -49,6 +49,7 @@ from shrinkray_gpu.passes.cuda import (
     cuda_definitions,
     cuda_expressions,
     cuda_inlining,
+    cuda_launches,
     cuda_layout,
     cuda_members,
     cuda_numbers,
@@ -103,6 +104,8 @@ PASSES: tuple[Pass, ...] = (
     Pass(cuda_conditionals),  # `#if` resolved, so that what follows can read it
     Pass(cuda_slices),  # what one statement of a kernel needs, in one step
     Pass(cuda_unreachable),  # functions that no launch leads to, all at once
+    Pass(cuda_inlining),  # functions called once
+    Pass(cuda_launches),  # of one block
     Pass(cuda_members),  # numbers for the constants of traits structs
     Pass(cuda_unread),  # members, variables and parameters, all at once
     Pass(repeats),  # warm-ups and timing loops run the fault ten times over
@@ -110,14 +113,13 @@ PASSES: tuple[Pass, ...] = (
     Pass(tiles),  # a 32x32x32 tile compiles 25 times as fast as a 256x128x64 one
     Pass(definitions),  # reference checks go with all that they define
     Pass(statements),  # the workhorse, from the outermost block in
-    Pass(cuda_inlining),  # functions called once
-    Pass(cuda_statements),  # as in Python
+    Pass(cuda_branches),  # as in Python; loops run once
+    Pass(cuda_constants),  # macros, aliases, constants, variables
+    Pass(cuda_statements),
     Pass(branches),  # one arm leads to the fault
-    Pass(cuda_branches),  # and loops run once
     Pass(contexts),  # `with` and `try` around it
     Pass(observed, needs_values=True),  # argparse and config objects become the values they had
     Pass(constants),  # names of numbers become numbers
-    Pass(cuda_constants),  # macros, aliases, constants, variables
     Pass(loops),  # once is enough, or twice
     Pass(arguments),  # what a function no longer needs, its callers need not compute
     Pass(cuda_parameters),  # of functions, kernels, templates, with the host's calls

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -14,14 +15,14 @@ from shrinkray_gpu.runner import toolkit
 KERNEL = "__global__ void kernel(int* p) { *p = 1; }\n"
 SECONDS = 120
 HINTS = (
-    ("gpu-architecture", "Take a newer CUDA toolkit, or another --arch"),
-    ("unsupported gpu", "Take a newer CUDA toolkit, or another --arch"),
+    ("gpu-architecture", "Take another --arch, or a CUDA toolkit that knows this one"),
+    ("unsupported gpu", "Take another --arch, or a CUDA toolkit that knows this one"),
     ("unsupported gnu", "Name an older g++: --env NVCC_CCBIN=g++-12, or the newest that the message allows"),
     ("not found", "Install g++, which nvcc preprocesses with"),
     ("no such file", "Install g++, which nvcc preprocesses with"),
-    ("failed to preprocess", "Install g++, which nvcc preprocesses with"),
 )
 """What to do about what nvcc says, in lower case."""
+_TELLING = re.compile("error|fatal|not found|No such file")
 
 
 def check(python: str, environment: Mapping[str, str], arch: int | None) -> None:
@@ -30,11 +31,11 @@ def check(python: str, environment: Mapping[str, str], arch: int | None) -> None
     nvcc = toolkit.find("nvcc", python, environment)
     if nvcc is None:
         raise UsageError(f"this program builds CUDA C++: {toolkit.missing('nvcc')}")
-    wanted = f"-arch=sm_{arch}" if arch else "-arch=native"
     with tempfile.TemporaryDirectory(prefix="shrink-") as folder:
         source = Path(folder, "kernel.cu")
         source.write_text(KERNEL)
-        command = [str(nvcc), "-cubin", *([wanted] if arch else []), "-o", f"{folder}/kernel.cubin", str(source)]
+        wanted = [f"-arch=sm_{arch}"] if arch else []
+        command = [str(nvcc), "-cubin", *wanted, "-o", f"{folder}/kernel.cubin", str(source)]
         try:
             done = subprocess.run(
                 command,
@@ -50,6 +51,6 @@ def check(python: str, environment: Mapping[str, str], arch: int | None) -> None
             raise UsageError(f"this program builds CUDA C++, and {nvcc} cannot be run: {error}") from error
     if done.returncode:
         said = done.stdout.strip()
-        line = next((each for each in said.splitlines() if "fatal" in each or "error" in each), said[:200])
+        line = next((each.strip() for each in said.splitlines() if _TELLING.search(each)), said[:200])
         hint = next((what for words, what in HINTS if words in said.lower()), "Mend that first")
-        raise UsageError(f"this program builds CUDA C++, and {nvcc} compiles no kernel: {line.strip()}. {hint}")
+        raise UsageError(f"this program builds CUDA C++, and {nvcc} cannot: {line}. {hint}")
