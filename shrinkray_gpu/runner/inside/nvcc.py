@@ -228,7 +228,7 @@ def _of_torch(name: str) -> List[str]:
     """Where torch's own headers are, with what they want; nothing where torch has none."""
     module: Any = sys.modules.get("torch.utils.cpp_extension")
     try:
-        paths = [*module.include_paths("cuda"), sysconfig.get_paths()["include"]]
+        paths = [*module.include_paths(), sysconfig.get_paths()["include"]]  # nvcc knows CUDA's own
     except (AttributeError, KeyError, OSError):
         return []
     defined = ["-DTORCH_API_INCLUDE_EXTENSION_H", "-DTORCH_EXTENSION_NAME=%s" % name]
