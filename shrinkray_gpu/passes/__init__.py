@@ -44,6 +44,7 @@ from shrinkray_gpu.passes import (
 from shrinkray_gpu.passes.cuda import (
     cuda_branches,
     cuda_cases,
+    cuda_checks,
     cuda_conditionals,
     cuda_constants,
     cuda_definitions,
@@ -103,6 +104,7 @@ PASSES: tuple[Pass, ...] = (
     Pass(cuda_cases),  # the same of CUDA C++ in string literals: each case may be a kernel
     Pass(cuda_conditionals),  # `#if` resolved, so that what follows can read it
     Pass(cuda_slices),  # what one statement of a kernel needs, in one step
+    Pass(cuda_checks),  # what only checks, all at once
     Pass(cuda_unreachable),  # functions that no launch leads to, all at once
     Pass(cuda_inlining),  # functions called once
     Pass(cuda_launches),  # of one block
@@ -114,6 +116,7 @@ PASSES: tuple[Pass, ...] = (
     Pass(definitions),  # reference checks go with all that they define
     Pass(statements),  # the workhorse, from the outermost block in
     Pass(cuda_branches),  # as in Python; loops run once
+    Pass(cuda_unread),  # again: much of it is read no more
     Pass(cuda_constants),  # macros, aliases, constants, variables
     Pass(cuda_statements),
     Pass(branches),  # one arm leads to the fault

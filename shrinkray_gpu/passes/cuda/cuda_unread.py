@@ -22,6 +22,7 @@ from shrinkray_gpu.passes.cuda.source import (
     function_of,
     outside_text,
     sources,
+    statement_of,
     words,
 )
 from shrinkray_gpu.reduction.edit import Change, Edit, Within
@@ -78,9 +79,17 @@ class _Unread:
     def _declaration(self, source: Source, node: Node) -> None:
         names = {source.of(name) for name in declared(source, node)}
         if names and not names & self.outside and not self._is_gone(node):
-            places = (use for name in names for use in self._uses(name) if _may_read(source, node, use))
-            if all(self._is_gone(use) or node in use.above() for use in places):
+            places = [
+                (other, use)
+                for name in names
+                for other in self.everything
+                for use in other.names.get(name, ())
+                if _may_read(source, node, use)
+            ]
+            written = {(other, use): _write(other, use) for other, use in places}
+            if all(self._is_gone(use) or node in use.above() or written[other, use] for other, use in places):
                 self.gone[node] = source
+                self.gone.update((statement, other) for (other, _), statement in written.items() if statement)
 
     def _parameters(self, source: Source, node: Node) -> None:
         declarator = function_of(node)
@@ -123,10 +132,6 @@ class _Unread:
                 self.gone[parameter] = source
                 self.gone.update((given.members[index], source) for given in lists if index < len(given.members))
 
-    def _uses(self, name: str) -> Iterator[Node]:
-        for source in self.everything:
-            yield from source.names.get(name, ())
-
     def _is_gone(self, node: Node) -> bool:
         return node in self.gone or any(up in self.gone for up in node.above())
 
@@ -141,8 +146,27 @@ def _may_read(source: Source, declaration: Node, use: Node) -> bool:
     return use.kind in ("field_identifier", "preproc_arg") or any(up is declaration.parent for up in use.above())
 
 
+def _write(source: Source, use: Node) -> Node | None:
+    """The statement, if it does no more than give a value to the variable or member that is named there."""
+    statement = statement_of(use)
+    if statement is None or statement.kind != "expression_statement" or len(statement.members) != 1:
+        return None
+    assignment = statement.members[0]
+    left, right = assignment.child("left"), assignment.child("right")
+    if assignment.kind != "assignment_expression" or left is None or right is None:
+        return None
+    target: Node | None = left
+    while target is not None and target.kind == "field_expression" and target.child("field") is not use:
+        target = target.child("argument") if "->" not in source.of(target) else None
+    if target is None or not (target is use or target.child("field") is use):
+        return None
+    return None if any(_has_effects(source, each) for each in right.walk()) else statement
+
+
 def _has_effects(source: Source, node: Node) -> bool:
     if node.kind == "call_expression":
         called = node.child("function")
+        if called is not None and called.kind == "field_expression":  # torch ends the others with a line
+            return source.of(called).endswith("_")
         return called is None or not source.of(called).startswith(_PURE)
     return node.kind in _EFFECTS
