@@ -116,8 +116,9 @@ PASSES: tuple[Pass, ...] = (
     Pass(definitions),  # reference checks go with all that they define
     Pass(statements),  # the workhorse, from the outermost block in
     Pass(cuda_branches),  # as in Python; loops run once
-    Pass(cuda_unread),  # again: much of it is read no more
     Pass(cuda_constants),  # macros, aliases, constants, variables
+    Pass(cuda_unreachable),  # again: much of it is read no more
+    Pass(cuda_unread),
     Pass(cuda_statements),
     Pass(branches),  # one arm leads to the fault
     Pass(contexts),  # `with` and `try` around it

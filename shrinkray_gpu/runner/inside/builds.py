@@ -1,4 +1,4 @@
-"""Watches a script build CUDA C++: `load_inline`, `load`, `_compile_kernel`, CuPy's raw kernels. Standard library only.
+"""Watches a script build CUDA C++ by torch: `load_inline`, `load`. Standard library only.
 
 Each source is compiled once, whatever the number of candidates that hold it (`nvcc`); an edit of the script never
 builds again. Without a GPU the kernels alone are compiled. Where that says what is looked for, the host code is built
@@ -15,12 +15,11 @@ import os
 import re
 import sys
 import tempfile
-import types
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence
+from typing import Any, Dict, Iterable, Iterator, List, Optional
 
 from . import arrival, nvcc
 from .nvcc import listed
-from .unlaunched import Kernel, OnDemand, StandIn
+from .unlaunched import OnDemand, StandIn
 
 SWITCH = "SHRINKRAY_GPU_BUILDS"
 """In the environment, `torch`: build extensions as torch does, and never against the stand-in."""
@@ -49,9 +48,10 @@ class Builds:
 
     def watch(self) -> None:
         arrival.when_imported("torch.utils.cpp_extension", self._torch_extension)
-        arrival.when_imported("torch.cuda", self._torch_kernel)
         if self.arch is not None:
-            arrival.when_imported("cupy", self._cupy)
+            from . import raw_kernels
+
+            raw_kernels.watch(self._compiled, lambda: self.gpu, self.arch)
 
     # What each library calls a build
 
@@ -99,39 +99,6 @@ class Builds:
 
         inline._plain, files._plain = load_inline, load  # type: ignore[attr-defined]
         module.load_inline, module.load = inline, files
-
-    def _torch_kernel(self) -> None:
-        module: Any = sys.modules["torch.cuda"]
-        if self.arch is None or not hasattr(module, "_compile_kernel"):
-            return
-
-        def kernel(kernel_source: str, kernel_name: str, *rest: Any, **options: Any) -> Any:
-            self._compiled(kernel_name, kernel_source, {"extra_cuda_cflags": options.get("nvcc_options")})
-            return self._kernel(kernel_name, kernel_source)
-
-        module._compile_kernel = kernel
-
-    def _cupy(self) -> None:
-        module: Any = sys.modules["cupy"]
-
-        def raw_kernel(code: str, name: str, options: Sequence[str] = (), **others: Any) -> Any:
-            self._compiled(name, code, {"extra_cuda_cflags": options})
-            return self._kernel(name, code)
-
-        def raw_module(*, code: str = "", options: Sequence[str] = (), **others: Any) -> Any:
-            self._compiled("module", code, {"extra_cuda_cflags": options})
-            build = self.seen[-1]
-            return types.SimpleNamespace(get_function=lambda name: self._kernel(name, code, build), compile=StandIn())
-
-        module.RawKernel, module.RawModule = raw_kernel, raw_module
-
-    def _kernel(self, name: str, source: str, build: Optional[Dict[str, Any]] = None) -> Any:
-        """A kernel of the last build, or of this one, as what the script calls. Raises RuntimeError where the source
-        has none of that name, as NVRTC's users are told."""
-        if not re.search(r"__global__[^;{}]*\b%s\s*\(" % re.escape(name.partition("<")[0]), source):
-            raise RuntimeError("named symbol not found: %s" % name)
-        build = self.seen[-1] if build is None else build
-        return Kernel(name, build.setdefault("launched", []), lambda: self.gpu)
 
     # Building
 

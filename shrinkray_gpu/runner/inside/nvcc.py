@@ -41,7 +41,8 @@ class Nvcc:
 
     def cubin(self, name: str, text: str, options: Dict[str, Any]) -> Outcome:
         """Of the kernels of a source. What `looked_for` finds nothing in may have stopped before ptxas."""
-        command = [executable(), "-std=c++17", *_common_flags(), *self.flags(options), *_paths(options)]
+        flags = self.flags(options)
+        command = [executable(), *_standard_of(flags), *_common_flags(), *flags, *_paths(options)]
 
         def make(place: str) -> Tuple[str, bool]:
             ptx = os.path.join(place, "cuda.ptx")
@@ -58,8 +59,9 @@ class Nvcc:
         self, kind: str, name: str, text: str, options: Dict[str, Any], more: Sequence[str] = ()
     ) -> Tuple[Outcome, str]:
         """Of host code and kernels, for `light.Module`, and where it is."""
-        own = ["-shared", "-Xptxas", "-v", "-Xcompiler", "-fPIC", "-std=c++17", *light.host_flags(self.folder)]
-        command = [executable(), *own, *_common_flags(), *self.flags(options), *_paths(options), *more, "-I" + HEADERS]
+        flags = self.flags(options)
+        own = ["-shared", "-Xptxas", "-v", "-Xcompiler", "-fPIC", *_standard_of(flags), *light.host_flags(self.folder)]
+        command = [executable(), *own, *_common_flags(), *flags, *_paths(options), *more, "-I" + HEADERS]
 
         def make(place: str) -> Tuple[str, bool]:
             return _ran([*command, *_standard(text), "-o", os.path.join(place, "light.so"), _written(place, text)])
@@ -212,6 +214,11 @@ def _written(place: str, text: str) -> str:
 
 def _standard(text: str) -> List[str]:
     return ["-DSHRINK_STD"] if re.search(r"\bstd\b", text) else []
+
+
+def _standard_of(flags: Sequence[str]) -> List[str]:
+    """C++17, as torch does, where the script says nothing else: older releases of nvcc refuse to be told twice."""
+    return [] if any(re.match("--?std", flag) for flag in flags) else ["-std=c++17"]
 
 
 def _paths(options: Dict[str, Any]) -> List[str]:
