@@ -6,7 +6,7 @@ called without it too, and declared without it in the other sources.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
@@ -102,10 +102,47 @@ def arguments_of(use: Node) -> Node | None:
 
 
 def python_arguments(program: Program, called: str, index: int) -> Iterator[Change]:
-    for node in program.layout.outer:
-        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == called:
-            if len(node.args) > index and not any(arg.star or arg.keyword for arg in node.args[: index + 1]):
-                yield Remove(node.args[index])
+    """What the script gives for this parameter: `module.run(x, n)`; of a kernel that it got by its name, too,
+    `kernel((1,), (32,), (x, n))` and `launch(stream, config, kernel, x, n)`."""
+    calls = [node for node in program.layout.outer if isinstance(node, cst.Call)]
+    held = _holders(program, called)
+    for node in calls:
+        own = node.func.value if isinstance(node.func, cst.Name) else ""
+        if isinstance(node.func, cst.Attribute) and node.func.attr.value == called:
+            yield from _argument(node.args, index)
+        elif own in held or (isinstance(node.func, cst.Call) and _names_kernel(node.func, called)):
+            listed = next((arg for arg in node.args if arg.keyword is not None and arg.keyword.value == "args"), None)
+            listed = listed or (node.args[2] if len(node.args) > 2 and node.args[2].keyword is None else None)
+            if listed is not None and isinstance(listed.value, (cst.Tuple, cst.List)):
+                if len(listed.value.elements) > index:
+                    yield Remove(listed.value.elements[index])
+        else:
+            for at, arg in enumerate(node.args):
+                if isinstance(arg.value, cst.Name) and arg.value.value in held:
+                    yield from _argument(node.args, at + 1 + index)
+
+
+def _argument(args: Sequence[cst.Arg], index: int) -> Iterator[Change]:
+    if len(args) > index and not any(arg.star or arg.keyword for arg in args[: index + 1]):
+        yield Remove(args[index])
+
+
+def _holders(program: Program, called: str) -> set[str]:
+    """Variables that hold the kernel of this name: `kernel = module.get_function("fill")`."""
+    return {
+        target.target.value
+        for node in program.layout.outer
+        if isinstance(node, cst.Assign) and isinstance(node.value, cst.Call) and _names_kernel(node.value, called)
+        for target in node.targets
+        if isinstance(target.target, cst.Name)
+    }
+
+
+def _names_kernel(call: cst.Call, called: str) -> bool:
+    return any(
+        isinstance(arg.value, cst.SimpleString) and str(arg.value.evaluated_value).partition("<")[0] == called
+        for arg in call.args
+    )
 
 
 def template_lists(source: Source, node: Node) -> tuple[str, Node, list[Node]] | None:
