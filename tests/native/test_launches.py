@@ -31,3 +31,9 @@ def test_sizes_and_what_held_them() -> None:
 def test_one_thread_is_least() -> None:
     program = Program.from_text(f"use('''{SOURCE.replace('grid, block, 0, stream', '1, 32')}''')\n")
     assert [edit.what for edit in cuda_launches.find(program)] == ["launch few threads at line 6"]
+
+
+def test_a_warp_is_least_for_what_a_warp_does() -> None:
+    source = SOURCE.replace("{}", "{ __syncwarp(); __shfl_xor_sync(1u, n, 1); }")
+    edits = cuda_launches.find(Program.from_text(f"use('''{source}''')\n"))
+    assert sum(edit.what.startswith("launch few threads") for edit in edits) == 4

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shrinkray_gpu.passes.cuda import cuda_unread
+from shrinkray_gpu.passes.cuda import cuda_unreachable, cuda_unread
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.render import render
 
@@ -64,3 +64,9 @@ def test_what_python_names_is_read() -> None:
     (whole, *_) = cuda_unread.find(program)
     text = render(program, [whole]).text
     assert "float unread" in text and "int warp" in text
+
+
+def test_a_struct_goes_with_its_semicolon() -> None:
+    program = Program.from_text("use(r'''\nstruct A { int n; };\n__global__ void k() {}\n''', 'k')\n")
+    (edit, *_) = cuda_unreachable.find(program)
+    assert render(program, [edit]).text == "use(r'''\n__global__ void k() {}\n''', 'k')\n"

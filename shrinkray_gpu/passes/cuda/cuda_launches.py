@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shrinkray_gpu.passes.cuda.source import Source, declared, is_inside, sources, statement_of
+from shrinkray_gpu.passes.cuda.source import (
+    Source,
+    declared,
+    is_inside,
+    is_warp_wide,
+    sources,
+    statement_of,
+)
 from shrinkray_gpu.reduction.edit import Edit
 from shrinkray_gpu.reduction.native.change import Drop, Put
 from shrinkray_gpu.reduction.native.tree import Node
@@ -26,7 +33,7 @@ def find(program: Program) -> Iterator[Edit]:
             if given:
                 yield from _fewer(source, given[0], "one block", ("1",), where)
             if len(given) > 1:
-                yield from _fewer(source, given[1], "few threads", _THREADS, where)
+                yield from _fewer(source, given[1], "few threads", _THREADS[is_warp_wide(source) :], where)
 
 
 def _fewer(source: Source, given: Node, what: str, offers: tuple[str, ...], where: str) -> Iterator[Edit]:
