@@ -25,6 +25,7 @@ from . import light
 HEADERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "headers")
 SECONDS = 240
 EARLY = "said-before-ptxas"
+"""The file that names those of the patterns looked for which the original's build had said before ptxas began."""
 _ARCHITECTURE = re.compile(r"(--?gencode|--generate-code|--?arch|--gpu-architecture|--?code|--gpu-code)(=.*)?\Z")
 _NOT_ALONE = frozenset({"-shared", "--shared", "-fPIC", "-c", "--compile", "-dc", "--device-c"})
 """Flags that say what is to come of a build, which we say ourselves."""
