@@ -78,7 +78,8 @@ class _Unread:
 
     def _declaration(self, source: Source, node: Node) -> None:
         names = {source.of(name) for name in declared(source, node)}
-        if names and not names & self.outside and not self._is_gone(node):
+        seen = () if node.kind == "declaration" and _function(node) else names & self.outside
+        if names and not seen and not self._is_gone(node):
             places = [
                 (other, use)
                 for name in names
@@ -136,11 +137,19 @@ class _Unread:
         return node in self.gone or any(up in self.gone for up in node.above())
 
 
+def _function(node: Node) -> Node | None:
+    """The one that it is in."""
+    return next((up for up in node.above() if up.kind == "function_definition"), None)
+
+
 def _may_read(source: Source, declaration: Node, use: Node) -> bool:
-    """Whether this may be what is declared there, and not another thing of that name. A member is said behind a point,
-    or within its struct; static ones are not."""
+    """Whether this may be what is declared there, and not another thing of that name. A variable of a function is read
+    in it, or in a macro; a member is said behind a point, or within its struct; static ones are not."""
     if declaration.kind != "field_declaration":
-        return use.kind != "field_identifier"
+        own = _function(declaration)
+        if use.kind == "field_identifier":
+            return False
+        return own is None or use.kind == "preproc_arg" or any(up is own for up in use.above())
     if "static" in source.of(declaration):
         return True
     return use.kind in ("field_identifier", "preproc_arg") or any(up is declaration.parent for up in use.above())
