@@ -192,7 +192,7 @@ def main(file: Path | None, args: tuple[str, ...], module: str | None, **given: 
     if given["list_passes"]:
         click.echo(f"{'lift':16} The launch that faults, alone: the first trial, before all passes.")
         click.echo(f"{'embed':16} Sources in files that torch loads (.cu, .cpp): part of the script from the start.")
-        for one in PASSES:
+        for one in dict.fromkeys(PASSES):
             click.echo(f"{one.name:16} {one.why}")
         return
     if file is None and module is None:

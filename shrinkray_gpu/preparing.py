@@ -11,12 +11,12 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence import controls, examine
 from shrinkray_gpu.guarding import Guards
 from shrinkray_gpu.judge import Judge
-from shrinkray_gpu.options import Options, Say, adopting, called, devices_of, jobs_of
+from shrinkray_gpu.options import Options, Say, adopting, builds_cuda, called, devices_of, jobs_of
 from shrinkray_gpu.oracle import Fault, Oracle
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.repeating import Repeated
-from shrinkray_gpu.runner import gpus
+from shrinkray_gpu.runner import compiler, gpus
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Run
@@ -27,7 +27,9 @@ from shrinkray_gpu.summary import findings
 def given_of(
     path: Path, program: Program, options: Options, chosen: Oracle | None, setup: Setup, say: Say
 ) -> lifting.Given:
-    """The program, and how the user runs it."""
+    """The program, and how the user runs it. Raises UsageError where it builds CUDA C++, which cannot be done here."""
+    if builds_cuda(program, options, chosen):
+        compiler.check(options.python, setup.environment, options.arch)
     script = Script(
         path.absolute(),
         argv=options.argv,

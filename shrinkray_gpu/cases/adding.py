@@ -191,11 +191,13 @@ def _take(files: Mapping[str, Path], folder: Path) -> None:
 
 
 def _needs(told: Mapping[str, Any], fault: Fault | None) -> dict[str, Any]:
-    versions = told.get("versions", {})
+    repro, versions = Path(told["output"]), told.get("versions", {})
+    builds = repro.is_file() and "cpp_extension" in repro.read_text(encoding="utf-8")
+    tools: dict[str, Any] = {"tools": ["nvcc"]} if builds else {}
     if told.get("arch"):
-        return {"architecture": f"sm_{told['arch']}"}
+        return {"architecture": f"sm_{told['arch']}", **tools}
     on_gpu = "gpu" in versions or "driver" in versions
-    return {"gpu": True} if on_gpu and (fault is None or fault.phase != "compile") else {}
+    return {"gpu": True, **tools} if on_gpu and (fault is None or fault.phase != "compile") else tools
 
 
 def _seen(told: Mapping[str, Any]) -> dict[str, str]:

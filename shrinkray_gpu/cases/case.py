@@ -22,6 +22,7 @@ from shrinkray_gpu.cases import schema
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import Fault, Oracle, all_of, parse
 from shrinkray_gpu.oracle.hang import DEVICE, HOST, Hang
+from shrinkray_gpu.runner import toolkit
 
 FILE = "case.toml"
 
@@ -37,6 +38,8 @@ class Needs:
     memory: float = 0.0
     """GiB of device memory."""
     packages: tuple[Requirement, ...] = ()
+    tools: tuple[str, ...] = ()
+    """Of NVIDIA's: `nvcc`, `compute-sanitizer`, ..."""
 
     def runs_on(self, architecture: int) -> bool:
         """Whether compute capability `architecture` / 10 will do."""
@@ -194,7 +197,11 @@ def _needs(path: Path, data: Mapping[str, Any]) -> Needs:
         except InvalidRequirement as error:
             reason = str(error).splitlines()[0]
             raise UsageError(f"{path}: needs.packages {text!r}: {reason}; write 'helion>=0.3'") from error
-    return Needs(data.get("gpu", False), architecture, float(data.get("memory", 0)), tuple(packages))
+    for tool in data.get("tools", ()):
+        if tool not in toolkit.HOW:
+            raise UsageError(f"{path}: needs.tools names {tool!r}{schema.nearest(tool, toolkit.HOW)}")
+    tools = tuple(data.get("tools", ()))
+    return Needs(data.get("gpu", False), architecture, float(data.get("memory", 0)), tuple(packages), tools)
 
 
 def _range(path: Path, given: str) -> SpecifierSet:

@@ -94,8 +94,10 @@ def _device(case: Case, oracle: Oracle, place: Place) -> str:
             sanitizer.required(oracle.sanitizer, place.python, os.environ)
         except UsageError as error:
             return str(error)
-    if any(want.startswith(WANTED) for want in oracle.wants) and toolkit.find("nvcc", place.python, os.environ) is None:
-        return f"it builds CUDA C++: {toolkit.missing('nvcc')}"
+    builds = ("nvcc",) if any(want.startswith(WANTED) for want in oracle.wants) else ()
+    for tool in dict.fromkeys((*needs.tools, *builds)):
+        if toolkit.find(tool, place.python, os.environ) is None:
+            return toolkit.missing(tool)
     if here and not needs.runs_on(here):
         return f"it needs {needs.architecture}, and this is sm_{here}"
     if place.gpu and needs.memory and 0 < gpus.memory() < needs.memory:

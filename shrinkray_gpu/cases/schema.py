@@ -63,7 +63,7 @@ CASE: Mapping[str, Kind] = {
     "artifacts": TABLE,
 }
 REQUIRED = ("title", "class", "mechanism", "oracle")
-NEEDS: Mapping[str, Kind] = {"gpu": SWITCH, "architecture": TEXT, "memory": POSITIVE, "packages": TEXTS}
+NEEDS: Mapping[str, Kind] = {"gpu": SWITCH, "architecture": TEXT, "memory": POSITIVE, "packages": TEXTS, "tools": TEXTS}
 SEEN: Mapping[str, Kind] = dict.fromkeys(
     ("gpu", "driver", "cuda", "triton", "torch", "helion", "python", "arch", "date"), TEXT
 )

@@ -6,6 +6,7 @@ fills it as the script had it (zeros, one value, or a few bytes one by one), lau
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -159,7 +160,9 @@ def _number(arg: Mapping[str, Any], call: Mapping[str, Any]) -> str:
         raise NotPlain(f"kernel {_name(call['kernel'])} takes a {kind} by value")
     if kind in _TAGS:
         (value,) = struct.unpack("<" + _TAGS[kind], content)
-        return f"({kind}){value!r}" if value == value and abs(value) != float("inf") else f"({kind})NAN"
+        if not math.isfinite(value):
+            return f"({kind}){'NAN' if math.isnan(value) else 'INFINITY' if value > 0 else '-INFINITY'}"
+        return f"({kind}){value!r}"
     if kind == "__half":
         return f"__half(__half_raw{{{int.from_bytes(content, 'little')}}})"
     if kind == "__nv_bfloat16":

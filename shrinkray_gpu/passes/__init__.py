@@ -43,16 +43,23 @@ from shrinkray_gpu.passes import (
 )
 from shrinkray_gpu.passes.cuda import (
     cuda_branches,
+    cuda_cases,
+    cuda_checks,
     cuda_conditionals,
     cuda_constants,
+    cuda_definitions,
     cuda_expressions,
     cuda_inlining,
+    cuda_launches,
     cuda_layout,
+    cuda_members,
     cuda_numbers,
     cuda_parameters,
     cuda_results,
+    cuda_slices,
     cuda_statements,
     cuda_unreachable,
+    cuda_unread,
 )
 from shrinkray_gpu.passes.layout import layout
 from shrinkray_gpu.reduction.edit import Edit
@@ -94,29 +101,38 @@ class Pass:
 PASSES: tuple[Pass, ...] = (
     Pass(unreachable),  # most of a long script, in one try: all others are dear on a long one
     Pass(configs),  # a table of twelve configurations compiles twelve kernels a try
-    Pass(cuda_conditionals),  # of CUDA C++ in string literals: `#if` resolved, so that what follows can read it
-    Pass(cuda_unreachable),  # what no launch needs
+    Pass(cuda_cases),  # the same of CUDA C++ in string literals: each case may be a kernel
+    Pass(cuda_conditionals),  # `#if` resolved, so that what follows can read it
+    Pass(cuda_slices),  # what one statement of a kernel needs, in one step
+    Pass(cuda_checks),  # what only checks, all at once
+    Pass(cuda_unreachable),  # functions that no launch leads to, all at once
+    Pass(cuda_inlining),  # functions called once
+    Pass(cuda_launches),  # of one block
+    Pass(cuda_members),  # numbers for the constants of traits structs
+    Pass(cuda_unread),  # members, variables and parameters, all at once
     Pass(repeats),  # warm-ups and timing loops run the fault ten times over
     Pass(launches),  # a grid of one program runs at once
     Pass(tiles),  # a 32x32x32 tile compiles 25 times as fast as a 256x128x64 one
     Pass(definitions),  # reference checks go with all that they define
     Pass(statements),  # the workhorse, from the outermost block in
-    Pass(cuda_statements),  # the same in CUDA C++
+    Pass(cuda_branches),  # as in Python; loops run once
+    Pass(cuda_constants),  # macros, aliases, constants, variables
+    Pass(cuda_unreachable),  # again: much of it is read no more
+    Pass(cuda_unread),
+    Pass(cuda_statements),
     Pass(branches),  # one arm leads to the fault
-    Pass(cuda_branches),  # and loops run once
     Pass(contexts),  # `with` and `try` around it
     Pass(observed, needs_values=True),  # argparse and config objects become the values they had
     Pass(constants),  # names of numbers become numbers
-    Pass(cuda_constants),  # macros, aliases, constants, variables
     Pass(loops),  # once is enough, or twice
     Pass(arguments),  # what a function no longer needs, its callers need not compute
     Pass(cuda_parameters),  # of functions, kernels, templates, with the host's calls
     Pass(cuda_results),  # what a binding returns
-    Pass(cuda_inlining),  # functions called once
     Pass(assignments),  # values that nobody reads under their names
     Pass(inlining, grows=True),  # helpers, wrappers and classes used once; each a trial
     Pass(decorations, stage=FINE),  # what only people read
     Pass(expressions, stage=FINE),  # part of an expression for the whole
+    Pass(cuda_definitions, stage=FINE),  # one by one, with what says their names
     Pass(cuda_expressions, stage=FINE),
     Pass(accesses, stage=FINE),  # pointer, value and mask of an access go together
     Pass(sinking, stage=FINE),  # what is only carried out of a loop

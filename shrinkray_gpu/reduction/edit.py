@@ -87,3 +87,5 @@ class Edit:
     """Levels of one pass are searched in ascending order (outer blocks before inner ones)."""
     weight: int = 1
     """About how many tokens this takes away; the search prefers heavy edits."""
+    rivals: object = None
+    """Of the edits that have the same one here, one at most is made."""

@@ -47,6 +47,8 @@ def _agreeing(edits: Iterable[Edit]) -> list[Edit]:
     left: list[Edit] = []
     for edit in edits:
         wants = [want for change in edit.changes if (want := _want(change)) is not None]
+        if edit.rivals is not None:
+            wants.append((("rivals", edit.rivals), (edit,)))
         if all(taken.get(node, content) == content for node, content in wants):
             taken.update(wants)
             left.append(edit)

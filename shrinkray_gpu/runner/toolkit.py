@@ -49,10 +49,12 @@ def _folders(tool: str, python: str, environment: Mapping[str, str]) -> Iterator
     # Triton calls its own ptxas, and its own nvdisasm reads what that made; a toolkit's may be older than that.
     if tool in ("nvdisasm", "ptxas"):
         yield from triton
+    homes = [environment.get(name, "") for name in ("CUDA_HOME", "CUDA_PATH")]
+    if tool == "nvcc":  # in torch's order: what it builds extensions with, and runner/inside/nvcc.py
+        yield from (Path(home) / "bin" for home in homes if home)
     for folder in environment.get("PATH", os.defpath).split(os.pathsep):
         if folder:
             yield Path(folder)
-    homes = [environment.get(name, "") for name in ("CUDA_HOME", "CUDA_PATH")]
     for home in (*(Path(home) for home in homes if home), TOOLKIT):
         yield from (home / "bin", home / "compute-sanitizer")
     yield from triton

@@ -81,6 +81,13 @@ def test_on_the_virtual_gpu_it_needs_the_architecture_alone(tmp_path: Path) -> N
     assert (case.needs.gpu, case.needs.architecture, case.seen[0]["arch"]) == (False, "sm_90", "sm_90")
 
 
+def test_what_builds_extensions_needs_nvcc(tmp_path: Path) -> None:
+    repro = tmp_path / "repro_failing.py"
+    repro.write_text("from torch.utils.cpp_extension import load_inline\n")
+    case = written(tmp_path, document(told(output=str(repro), arch=90, versions=CPU, mode="virtual")))
+    assert (case.needs.tools, case.needs.gpu, case.needs.architecture) == (("nvcc",), False, "sm_90")
+
+
 def test_a_compiler_s_fault_needs_no_gpu(tmp_path: Path) -> None:
     fault = {**DEVICE, "phase": "compile", "klass": "ConvertNVGPUToLLVM", "code": 0}
     case = written(tmp_path, document(told(fingerprint={"original": fault}, oracle=["compile:WGMMA"])))

@@ -103,6 +103,7 @@ def test_what_every_case_must_say(tmp_path: Path, name: str) -> None:
         ("needs", {"architecture": "hopper"}, "needs.architecture is 'hopper': write 'sm_90'"),
         ("needs", {"architecture": "sm_9"}, "needs.architecture is 'sm_9': write 'sm_90'"),
         ("needs", {"packages": ["helion >> 3"]}, "needs.packages 'helion >> 3': "),
+        ("needs", {"tools": ["nvc"]}, "needs.tools names 'nvc'; did you mean 'nvcc'?"),
         ("seen", {"gpu": "A"}, "seen is {'gpu': 'A'}, and must be a list of tables"),
         ("seen", ["an H100"], "seen is ['an H100'], and must be a list of tables"),
         ("fault", {"phase": "python"}, "fault: it does not say 'klass'"),

@@ -6,6 +6,8 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 from shrinkray_gpu.cases.place import Place, lacking
 from shrinkray_gpu.runner import toolkit
 
@@ -16,3 +18,14 @@ def test_a_case_about_a_build_needs_nvcc(tmp_path: Path) -> None:
     one = case(tmp_path, oracle=["build:local memory"], fault=None)
     said = lacking(one, one.question(), Place(sys.executable, 90, False, {"triton": "3.6.0"}))
     assert ("nvcc" in said) == (toolkit.find("nvcc", sys.executable, os.environ) is None)
+
+
+def test_a_tool_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = case(tmp_path, needs={"tools": ["nvcc"]}, fault=None)
+    place = Place(sys.executable, 90, False, {"triton": "3.6.0"})
+    monkeypatch.setattr(toolkit, "TOOLKIT", tmp_path)
+    for name, value in {"PATH": str(tmp_path), "CUDA_HOME": "", "CUDA_PATH": ""}.items():
+        monkeypatch.setenv(name, value)
+    assert lacking(one, one.question(), place).startswith("no nvcc on PATH")
+    (tmp_path / "nvcc").symlink_to(sys.executable)
+    assert not lacking(one, one.question(), place)

@@ -63,6 +63,14 @@ def test_more_shared_memory_is_asked_for_first(runtime: ctypes.CDLL) -> None:
     assert launch(runtime, Dim(1, 1, 1), Dim(32, 1, 1), 100000) == 0
 
 
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc here")
+def test_the_rest_of_the_toolkit_s_functions_answer_success(tmp_path: Path) -> None:
+    path = hosted.runtime(str(tmp_path), str(shutil.which("nvcc")))  # which may be a script that calls another
+    assert path is not None
+    library = ctypes.CDLL(path)
+    assert library.cudaDeviceSynchronize() == library.cudaStreamSynchronize(None) == library.cudaDeviceReset() == 0
+
+
 @pytest.mark.parametrize(
     ("mangled", "plain"),
     [

@@ -17,11 +17,11 @@ pytestmark = [
     pytest.mark.skipif(
         not (shutil.which("nvcc") or os.access("/usr/local/cuda/bin/nvcc", os.X_OK)), reason="no nvcc here"
     ),
-    pytest.mark.skipif(not hasattr(torch.cuda, "_compile_kernel"), reason="this torch gives NVRTC no text"),
 ]
 SOURCE = 'extern "C" __global__ void fill(float* p) { float unused; p[threadIdx.x] = 1; }'
 
 
+@pytest.mark.skipif(not hasattr(torch.cuda, "_compile_kernel"), reason="this torch gives NVRTC no text")
 def test_a_kernel_of_torch_s_own_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "_compile_kernel", torch.cuda._compile_kernel)  # put back at the end
     builds = Builds(str(tmp_path), 90)
@@ -36,3 +36,34 @@ def test_a_kernel_of_torch_s_own_compiler(tmp_path: Path, monkeypatch: pytest.Mo
         torch.cuda._compile_kernel(SOURCE, "other")
     with pytest.raises(RuntimeError, match="identifier"):
         torch.cuda._compile_kernel(SOURCE.replace("= 1", "= n"), "fill")
+
+
+def test_kernels_and_modules_of_cupy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cupy = pytest.importorskip("cupy")
+    for name in ("RawKernel", "RawModule"):
+        monkeypatch.setattr(cupy, name, getattr(cupy, name))
+    builds = Builds(str(tmp_path), 90)
+    builds.watch()
+    cupy.RawKernel(SOURCE, "fill", ("-std=c++14", "--default-device"))((1,), (32,), (torch.empty(32),))
+    template = "template <class T> __global__ void fill(T* p) { p[threadIdx.x] = 1; }"
+    module = cupy.RawModule(code=template, name_expressions=["fill<float>"])
+    module.get_function("fill<float>")((1,), (32,), (torch.empty(32),))
+    assert [build["launched"] for build in builds.seen] == [["fill"], ["fill<float>"]]
+    with pytest.raises(RuntimeError, match="named symbol not found: other"):
+        cupy.RawModule(template).get_function("other")
+
+
+def test_programs_of_cuda_core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    core = pytest.importorskip("cuda.core")
+    for name in ("Program", "ProgramOptions", "Device", "launch"):
+        monkeypatch.setattr(core, name, getattr(core, name))
+    builds = Builds(str(tmp_path), 90)
+    builds.watch()
+    device = core.Device()
+    device.set_current()
+    options = core.ProgramOptions(std="c++17", arch=f"sm_{device.arch}", define_macro=("N", 4))
+    program = core.Program(SOURCE.replace("= 1", "= N"), code_type="c++", options=options)
+    kernel = program.compile("cubin").get_kernel("fill")
+    core.launch(device.create_stream(), core.LaunchConfig(grid=1, block=32), kernel, torch.empty(32).data_ptr())
+    (build,) = builds.seen
+    assert build["launched"] == ["fill"] and not build["failed"]

@@ -11,6 +11,7 @@ template <int M_, int N_ = 4>
 struct Traits {
   static constexpr int M = M_;
   static constexpr int N = N_;
+  static_assert(M_ > 0, "tiles");
   __align__(16) half q[M_][TILE];
 };
 struct Params { const half* q; float* o; int n; };
@@ -23,6 +24,7 @@ __device__ int above(float v) {
   if (v < 0.0f) return 0;
   return 1;
 }
+__device__ int nobody() { return 3; }
 template <typename T>
 __device__ void fill(half* tile, const half* __restrict__ source, int n) {
   for (int i = threadIdx.x; i < n; i += blockDim.x) {
@@ -54,6 +56,7 @@ __global__ void __launch_bounds__(128, 2) kernel(Params params, float scale) {
 }  // namespace fa
 using Small = fa::Traits<16>;
 extern "C" void launch(const half* q, float* o, int n, cudaStream_t stream) {
+  assert(n > 0);
   dim3 grid(1), block(128);
   fa::Params params{q, o, n};
   fa::kernel<Small><<<grid, block, 1024, stream>>>(params, 0.5f);

@@ -8,6 +8,7 @@ import random
 import pytest
 
 from shrinkray_gpu.passes import PASSES
+from shrinkray_gpu.passes.cuda.cuda_layout import tidy
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.render import effective, render
 from tests.native.samples import KERNEL, SCRIPTS
@@ -55,3 +56,7 @@ def test_layout_is_free(way: str) -> None:
     (layout,) = [each for each in PASSES if each.name == "cuda_layout"]
     after = render(program, list(layout.find(program)))
     assert after.key == program.key and "a note" not in after.text
+
+
+def test_an_emptied_list_needs_no_line_of_its_own() -> None:
+    assert tidy("\nvoid f(\n    ) {\ng();\n}\n") == "\nvoid f() {\n  g();\n}\n"

@@ -1,7 +1,7 @@
 """CUDA: branches, loops and bare blocks give way to what is in them.
 
-`if` becomes one of its arms, a loop its body run once, `switch` what is in one of its cases, a block its statements,
-a namespace its definitions. An arm keeps its braces, and with them its names, until it is seen to need none.
+`if` becomes one of its arms, a loop its body run once, a block its statements, a namespace its definitions. An arm
+keeps its braces, and with them its names, until it is seen to need none.
 """
 
 from __future__ import annotations
@@ -29,8 +29,6 @@ def find(program: Program) -> Iterator[Edit]:
                     yield source.put(f"resolve if {where}", node, taken, level=level)
             elif node.kind in _LOOPS:
                 yield from _once(source, node, level)
-            elif node.kind == "switch_statement":
-                yield from _cases(source, node, level)
             elif node.kind == "compound_statement":
                 yield from _flattened(source, node, level)
             elif node.kind in ("namespace_definition", "linkage_specification"):
@@ -59,14 +57,6 @@ def _once(source: Source, node: Node, level: int) -> Iterator[Edit]:
         end = "" if source.of(first).endswith(";") else ";"
         yield source.put(what, node, "{ ", first, f"{end}\n", body, "\n}", level=level)
     yield source.put(what, node, body, level=level)
-
-
-def _cases(source: Source, node: Node, level: int) -> Iterator[Edit]:
-    body = node.child("body")
-    for case in body.members if body is not None else ():
-        inside = tuple(each for each in statements(case) if each.kind != "break_statement")
-        if inside:
-            yield source.put(f"resolve switch at line {source.line(node)}", node, "{ ", inside, " }", level=level)
 
 
 def _flattened(source: Source, node: Node, level: int) -> Iterator[Edit]:

@@ -67,8 +67,6 @@ def find(program: Program) -> Iterator[Edit]:
                 yield source.drop(f"remove element {where}", [node], level=level)
             elif node.parent is not None and node.parent.kind == "return_statement" and node.named:
                 yield source.drop(f"return nothing {where}", [node], level=level)
-            elif node.kind == "kernel_call_syntax" and len(node.members) > 2:
-                yield source.drop(f"remove launch option {where}", node.members[2:], level=level)
             elif node.kind == "template_argument_list" and len(node.members) > 0 and node.parent is not None:
                 if node.parent.kind == "template_function":
                     yield source.drop(f"remove template arguments {where}", node.members, level=level)

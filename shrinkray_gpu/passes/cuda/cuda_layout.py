@@ -34,6 +34,7 @@ def _as_one(text: str) -> Tree:
 def tidy(text: str) -> str:
     """The source without comments and blank lines, two columns a brace."""
     text = _TOKEN.sub(lambda found: " " if found["comment"] else found.group(), text)
+    text = re.sub(r"\(\s*\n\s*\)", "()", text)
     out: list[str] = []
     depth = 0
     continued = False

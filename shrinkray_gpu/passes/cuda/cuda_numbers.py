@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from shrinkray_gpu.passes.cuda.source import Source, sources
+from shrinkray_gpu.passes.cuda.source import Source, is_warp_wide, sources
 from shrinkray_gpu.passes.numbers import COUPLED_FROM, MOST_JOINT, offers
 from shrinkray_gpu.passes.tree import every
 from shrinkray_gpu.reduction.edit import Change, Edit, Replace, Within
@@ -35,6 +35,9 @@ def find(program: Program) -> Iterator[Edit]:
                     for plain in ("1.0f", "0.0f"):
                         singles.append(source.put(f"number {text} to {plain}", node, plain, level=2))
                 continue
+            if is_warp_wide(source) and node.parent is not None and node.parent.kind == "kernel_call_syntax":
+                if node in node.parent.members[1:2]:
+                    continue  # threads: `cuda_launches` knows how many may be left
             places[value].append((source, node))
             for smaller_value in offers(value):
                 singles.append(source.put(f"number {text} to {smaller_value}", node, str(smaller_value), level=2))

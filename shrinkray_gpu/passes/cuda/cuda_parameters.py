@@ -6,7 +6,7 @@ called without it too, and declared without it in the other sources.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
@@ -25,6 +25,7 @@ from shrinkray_gpu.reduction.native.change import Drop, Put
 from shrinkray_gpu.reduction.native.tree import Node
 from shrinkray_gpu.reduction.program import Program
 
+PARAMETER_KINDS = frozenset({"parameter_declaration", "optional_parameter_declaration"})
 _MOST = 6
 """Values offered for one template parameter."""
 
@@ -46,7 +47,7 @@ def _of_function(program: Program, everything: list[Source], source: Source, nod
         return
     called = source.of(name)
     for index, parameter in enumerate(listed.members):
-        if parameter.kind not in ("parameter_declaration", "optional_parameter_declaration"):
+        if parameter.kind not in PARAMETER_KINDS:
             continue
         declared = parameter.child("declarator")
         own = declarator_name(declared) if declared is not None else None
@@ -60,7 +61,7 @@ def _of_function(program: Program, everything: list[Source], source: Source, nod
         fits = True
         for other in everything:
             for use in other.names.get(called, ()):
-                place = _arguments(use)
+                place = arguments_of(use)
                 if place is None or place is listed:
                     continue
                 if index < len(place.members):
@@ -71,7 +72,7 @@ def _of_function(program: Program, everything: list[Source], source: Source, nod
                     fits = False
         if not fits:
             continue
-        changes += _python_arguments(program, called, index)
+        changes += python_arguments(program, called, index)
         what = f"remove parameter {index} of {called}"
         weight = 2 * len(changes)
         if not uses:
@@ -87,7 +88,7 @@ def _of_function(program: Program, everything: list[Source], source: Source, nod
         yield Edit(f"{what} with its uses", (*changes, *dropped), level=1, weight=weight + source.weight(users))
 
 
-def _arguments(use: Node) -> Node | None:
+def arguments_of(use: Node) -> Node | None:
     """The list of arguments or parameters that belongs to this mention of a function."""
     node = use
     while node.parent is not None and node.parent.kind in ("template_function", "qualified_identifier"):
@@ -100,14 +101,52 @@ def _arguments(use: Node) -> Node | None:
     return up.child("parameters") if up.kind == "function_declarator" else None
 
 
-def _python_arguments(program: Program, called: str, index: int) -> Iterator[Change]:
-    for node in program.layout.outer:
-        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == called:
-            if len(node.args) > index and not any(arg.star or arg.keyword for arg in node.args[: index + 1]):
-                yield Remove(node.args[index])
+def python_arguments(program: Program, called: str, index: int) -> Iterator[Change]:
+    """What the script gives for this parameter: `module.run(x, n)`; of a kernel that it got by its name, too,
+    `kernel((1,), (32,), (x, n))` and `launch(stream, config, kernel, x, n)`."""
+    calls = [node for node in program.layout.outer if isinstance(node, cst.Call)]
+    held = _holders(program, called)
+    for node in calls:
+        own = node.func.value if isinstance(node.func, cst.Name) else ""
+        if isinstance(node.func, cst.Attribute) and node.func.attr.value == called:
+            yield from _argument(node.args, index)
+        elif own in held or (isinstance(node.func, cst.Call) and _names_kernel(node.func, called)):
+            listed = next((arg for arg in node.args if arg.keyword is not None and arg.keyword.value == "args"), None)
+            listed = listed or (node.args[2] if len(node.args) > 2 and node.args[2].keyword is None else None)
+            if listed is not None and isinstance(listed.value, (cst.Tuple, cst.List)):
+                if len(listed.value.elements) > index:
+                    yield Remove(listed.value.elements[index])
+        else:
+            for at, arg in enumerate(node.args):
+                if isinstance(arg.value, cst.Name) and arg.value.value in held:
+                    yield from _argument(node.args, at + 1 + index)
 
 
-def _of_template(source: Source, node: Node) -> Iterator[Edit]:
+def _argument(args: Sequence[cst.Arg], index: int) -> Iterator[Change]:
+    if len(args) > index and not any(arg.star or arg.keyword for arg in args[: index + 1]):
+        yield Remove(args[index])
+
+
+def _holders(program: Program, called: str) -> set[str]:
+    """Variables that hold the kernel of this name: `kernel = module.get_function("fill")`."""
+    return {
+        target.target.value
+        for node in program.layout.outer
+        if isinstance(node, cst.Assign) and isinstance(node.value, cst.Call) and _names_kernel(node.value, called)
+        for target in node.targets
+        if isinstance(target.target, cst.Name)
+    }
+
+
+def _names_kernel(call: cst.Call, called: str) -> bool:
+    return any(
+        isinstance(arg.value, cst.SimpleString) and str(arg.value.evaluated_value).partition("<")[0] == called
+        for arg in call.args
+    )
+
+
+def template_lists(source: Source, node: Node) -> tuple[str, Node, list[Node]] | None:
+    """What a template is called, its list of parameters, and the lists of arguments that it is given."""
     listed = node.child("parameters")
     inner = unwrapped(node)
     name = inner.child("name")
@@ -120,17 +159,29 @@ def _of_template(source: Source, node: Node) -> Iterator[Edit]:
     elif name is None:
         name = next((each.child("name") for each in inner.walk() if each.kind.endswith("_specifier")), None)
     if name is None or listed is None:
-        return
-    called = source.of(name)
+        return None
     lists = []
-    for use in source.names[called]:
+    for use in source.names[source.of(name)]:
         up = use.parent
         if up is not None and up.kind in ("template_function", "template_type", "template_method"):
             if (given := up.child("arguments")) is not None:
                 lists.append(given)
+    return source.of(name), listed, lists
+
+
+def template_parameter(parameter: Node) -> Node | None:
+    """Its name."""
+    own = declarator_name(parameter) if parameter.kind != "type_parameter_declaration" else None
+    return own or next((each for each in reversed(parameter.members) if each.kind in NAMES), None)
+
+
+def _of_template(source: Source, node: Node) -> Iterator[Edit]:
+    found = template_lists(source, node)
+    if found is None:
+        return
+    called, listed, lists = found
     for index, parameter in enumerate(listed.members):
-        own = declarator_name(parameter) if parameter.kind != "type_parameter_declaration" else None
-        own = own or next((each for each in reversed(parameter.members) if each.kind in NAMES), None)
+        own = template_parameter(parameter)
         if own is None:
             continue
         uses = [use for use in source.names[source.of(own)] if use is not own and is_inside(use, node)]

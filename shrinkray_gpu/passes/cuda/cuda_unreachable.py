@@ -1,4 +1,4 @@
-"""CUDA: definitions that nothing refers to, all at once and one by one, and each with the statements that do.
+"""CUDA: definitions that nothing refers to, all at once; and each include.
 
 Roots are what other text names: the Python script (`functions=[...]`, a kernel's name), another literal, the binding. A
 kernel that only a launch in dead host code names goes with that code.
@@ -7,6 +7,7 @@ kernel that only a launch in dead host code names goes with that code.
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 import libcst as cst
@@ -14,11 +15,9 @@ import libcst as cst
 from shrinkray_gpu.passes.cuda.source import (
     Source,
     declared,
-    depth,
     is_inside,
     outside_text,
     sources,
-    statement_of,
     statements,
     unwrapped,
 )
@@ -34,29 +33,49 @@ _KERNEL = re.compile(r"\b__global__\b")
 
 def find(program: Program) -> Iterator[Edit]:
     everything = sources(program)
+    yield from _never_called(program, everything)
     outside = set(_WORD.findall(" ".join(outside_text(program))))
     for source in everything:
         named = set(outside)
         for other in everything:
             if other is not source:
                 named.update(other.names)
-        items = list(_items(source.tree.root))
+        items = list(items_of(source.tree.root))
         names = {item: {source.of(name) for name in declared(source, item)} for item in items}
         yield from _unreachable(source, items, names, named)
         yield from _unreachable(source, items, names, named | _kernels(source, items, names))
         for item in items:
             if not names[item]:
                 yield source.drop(f"remove {unwrapped(item).kind} at line {source.line(item)}", [item], level=1)
-                continue
-            yield from _with_uses(program, everything, source, item, names[item])
 
 
-def _items(block: Node) -> Iterator[Node]:
+def _never_called(program: Program, everything: list[Source]) -> Iterator[Edit]:
+    """What the script binds (`functions=["forward", "shapes"]`) and does not call, declarations included."""
+    said = Counter(_WORD.findall(" ".join(outside_text(program))))
+    bound: dict[str, list[cst.Element]] = defaultdict(list)
+    for element in every(program, cst.Element):
+        if isinstance(element.value, cst.SimpleString):
+            bound[str(element.value.evaluated_value)].append(element)
+    changes: list[Change] = []
+    for name, elements in bound.items():
+        items = [
+            Within(source.literal, Drop(item))
+            for source in everything
+            for item in items_of(source.tree.root)
+            if name in {source.of(each) for each in declared(source, item)}
+        ]
+        if items and said[name] == len(elements):
+            changes += [*items, *map(Remove, elements)]
+    if changes:
+        yield Edit("remove all that is never called", tuple(changes), weight=3 * len(changes))
+
+
+def items_of(block: Node) -> Iterator[Node]:
     """Definitions at the top, and in namespaces and `extern "C"`."""
     for node in statements(block):
         body = next((each for each in node.children if each.kind == "declaration_list"), None)
         if node.kind in ("namespace_definition", "linkage_specification") and body is not None:
-            yield from _items(body)
+            yield from items_of(body)
         else:
             yield node
 
@@ -86,29 +105,3 @@ def _unreachable(source: Source, items: list[Node], names: dict[Node, set[str]],
 
 def _binds(source: Source, item: Node) -> bool:
     return source.of(item).startswith(("PYBIND11_MODULE", "TORCH_LIBRARY"))
-
-
-def _with_uses(
-    program: Program, everything: list[Source], source: Source, item: Node, names: set[str]
-) -> Iterator[Edit]:
-    """A definition, and the statements that say one of its names, wherever they are; the script's lists of what to
-    bind (`functions=["forward", "backward"]`) among them."""
-    what = f"remove {unwrapped(item).kind} {' '.join(sorted(names))}"
-    changes: list[Change] = [Within(source.literal, Drop(item))]
-    for element in every(program, cst.Element):
-        if isinstance(element.value, cst.SimpleString) and element.value.evaluated_value in names:
-            changes.append(Remove(element))
-    weight = source.weight([item])
-    for other in everything:
-        for name in names:
-            for place in other.names.get(name, ()):
-                if other is source and is_inside(place, item):
-                    continue
-                if place.kind == "field_identifier":
-                    continue
-                user = statement_of(place)
-                if user is None:
-                    return
-                changes.append(Within(other.literal, Drop(user)))
-                weight += other.weight([user])
-    yield Edit(what, tuple(changes), level=1 + depth(item), weight=weight)

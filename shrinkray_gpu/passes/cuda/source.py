@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -32,7 +33,7 @@ class Source:
             if node.kind in NAMES:
                 found[self.of(node)].append(node)
             elif node.kind == "preproc_arg":
-                for word in _words(self.of(node)):
+                for word in words(self.of(node)):
                     found[word].append(node)
         return found
 
@@ -67,7 +68,7 @@ def sources(program: Program) -> list[Source]:
     return list(found)
 
 
-def _words(text: str) -> set[str]:
+def words(text: str) -> set[str]:
     word, out = "", set()
     for letter in text + " ":
         if letter.isalnum() or letter == "_":
@@ -150,6 +151,14 @@ def declarator_name(node: Node) -> Node | None:
             return None
         node = inner
     return node
+
+
+_WARP_WIDE = re.compile(r"\bwmma\b|\b\w+_sync\s*\(|\bw?g?mma[._]")
+
+
+def is_warp_wide(source: Source) -> bool:
+    """Whether its kernels have operations of a whole warp: with one thread they mean nothing."""
+    return _WARP_WIDE.search(source.text) is not None
 
 
 def function_of(node: Node) -> Node | None:

@@ -204,6 +204,8 @@ class _Writer:
         """The characters that go with a node: its whole line, if that holds nothing else."""
         first, last = node.first, node.last
         parent = node.parent
+        if node.kind.endswith("_specifier") and parent is not None and parent.kind in BLOCKS:
+            last += self.text[last:].startswith(";")  # that of a struct is no part of it at the top
         if parent is None or parent.kind not in BLOCKS | WITH_PARENT:
             if parent is not None and node.kind in OPTIONAL:  # with the space behind it
                 while last < len(self.text) and self.text[last] in " \t":

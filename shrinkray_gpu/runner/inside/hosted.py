@@ -19,8 +19,7 @@ SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "virtual_runti
 LIBRARY = "shrink_cudart.so"
 FLAGS = ("-cudart=none", "-Xcicc", "-O0", "-Xptxas", "-O0")
 """The device's code is not used: the sooner it is made the better."""
-_FUNCTION = re.compile(r"\b(cuda[A-Z]\w*)\s*\(")
-_RENAMED = re.compile(r"#\s*define\s+cuda[A-Z]\w*\s+(cuda[A-Z]\w*_v\d+)")
+_FUNCTION = re.compile(r"^extern\b[^;{}]*?\b(cuda[A-Z]\w*)\s*\(", re.MULTILINE)
 PARAMETERS = 64
 SIZES = {
     "bool": 1, "char": 1, "signed char": 1, "unsigned char": 1, "short": 2, "unsigned short": 2, "int": 4,
@@ -54,7 +53,7 @@ def runtime(folder: str, nvcc: str) -> Optional[str]:
     try:
         with open(SOURCE, encoding="utf-8") as file:
             own = set(re.findall(r"\b(cuda[A-Z]\w*)\(", file.read()))
-        names = sorted(_functions(os.path.join(os.path.dirname(os.path.dirname(nvcc)), "include")) - own)
+        names = sorted(_functions(folder, nvcc) - own)
         with open(others, "w", encoding="utf-8") as file:
             file.writelines("int %s(void) { return 0; }\n" % name for name in names)
         subprocess.run(
@@ -71,15 +70,17 @@ def runtime(folder: str, nvcc: str) -> Optional[str]:
     return library
 
 
-def _functions(include: str) -> "set[str]":
-    """What the toolkit's header declares; none where it lies elsewhere, and a call of one ends the candidate."""
+def _functions(folder: str, nvcc: str) -> "set[str]":
+    """What the toolkit's header declares, asked of nvcc, which knows where it lies. Where that says nothing there are
+    none, and a call of one ends the candidate."""
+    asking = os.path.join(folder, "functions.cu")
+    with open(asking, "w", encoding="utf-8") as file:
+        file.write("#include <cuda_runtime_api.h>\n")
     try:
-        with open(os.path.join(include, "cuda_runtime_api.h"), encoding="utf-8", errors="replace") as file:
-            text = file.read()
-    except OSError:
+        done = subprocess.run([nvcc, "-E", asking], stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS)
+    except (OSError, subprocess.SubprocessError):
         return set()
-    lines = [line for line in text.splitlines() if "CUDARTAPI" in line and not line.lstrip().startswith(("*", "//"))]
-    return {name for line in lines for name in _FUNCTION.findall(line)} | set(_RENAMED.findall(text))
+    return set(_FUNCTION.findall(done.stdout.decode("utf-8", "replace")))
 
 
 class Module(light.Module):

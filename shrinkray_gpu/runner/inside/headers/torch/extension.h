@@ -1,18 +1,34 @@
 // Stands in for torch's headers, which cost nvcc half a minute: what bindings of kernels say, in a second. A tensor is
 // what it is on the way to a kernel, a pointer with sizes; new ones are made by Python (shrink::made). What is declared
 // and not defined here does not link on a GPU: then torch's own headers do the work. See light.py.
+//
+// Of the standard library come the few headers that are small: <vector> and <string> cost each pass of nvcc as much as
+// all the rest. SHRINK_STD, for a source that says `std`, brings what torch's headers would.
 #pragma once
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <initializer_list>
+#include <type_traits>
+#include <utility>
+#ifdef SHRINK_STD
 #include <stdexcept>
 #include <string>
-#include <type_traits>
+#include <tuple>
 #include <vector>
+#endif
 
 namespace shrink {
+struct Error : std::exception {
+  char text[256] = {};
+  Error(const char* first, const char* second = "") {
+    std::strncpy(text, first, sizeof(text) - 1);
+    std::strncat(text, second, sizeof(text) - 1 - std::strlen(text));
+  }
+  const char* what() const noexcept override { return text; }
+};
 struct Raw {
   void* data;
   int64_t key, dim, dtype, cuda;
@@ -45,13 +61,21 @@ struct Device {
   bool operator!=(const Device& other) const { return cuda != other.cuda; }
 };
 template <class T> struct ArrayRef {
-  std::vector<T> items;
-  ArrayRef(std::initializer_list<T> given) : items(given) {}
-  ArrayRef(const std::vector<T>& given) : items(given) {}
-  size_t size() const { return items.size(); }
-  T operator[](int64_t at) const { return items[at < 0 ? at + items.size() : at]; }
-  auto begin() const { return items.begin(); }
-  auto end() const { return items.end(); }
+  T items[8] = {};
+  int64_t count = 0;
+  ArrayRef(const T* given, size_t many) {
+    if (many > 8) throw shrink::Error("the stand-in for torch knows eight dimensions");
+    for (; count < int64_t(many); ++count) items[count] = given[count];
+  }
+  ArrayRef(std::initializer_list<T> given) : ArrayRef(given.begin(), given.size()) {}
+#ifdef SHRINK_STD
+  ArrayRef(const std::vector<T>& given) : ArrayRef(given.data(), given.size()) {}
+  std::vector<T> vec() const { return {begin(), end()}; }
+#endif
+  size_t size() const { return count; }
+  T operator[](int64_t at) const { return items[at < 0 ? at + count : at]; }
+  const T* begin() const { return items; }
+  const T* end() const { return items + count; }
 };
 struct Stream {
   cudaStream_t stream() const { return nullptr; }
@@ -109,8 +133,8 @@ struct Tensor {
     constexpr int64_t bytes[] = {1, 1, 2, 4, 8, 2, 4, 8, 0, 0, 0, 1, 0, 0, 0, 2};
     return bytes[raw.dtype & 15];
   }
-  IntArrayRef sizes() const { return std::vector<int64_t>(raw.sizes, raw.sizes + raw.dim); }
-  IntArrayRef strides() const { return std::vector<int64_t>(raw.strides, raw.strides + raw.dim); }
+  IntArrayRef sizes() const { return {raw.sizes, size_t(raw.dim)}; }
+  IntArrayRef strides() const { return {raw.strides, size_t(raw.dim)}; }
   ScalarType scalar_type() const { return ScalarType(raw.dtype); }
   ScalarType dtype() const { return ScalarType(raw.dtype); }
   c10::Device device() const { return {raw.cuda != 0}; }
@@ -129,7 +153,7 @@ struct Tensor {
     return true;
   }
   Tensor contiguous() const {
-    if (!is_contiguous()) throw std::runtime_error("the stand-in for torch copies no tensors");
+    if (!is_contiguous()) throw shrink::Error("the stand-in for torch copies no tensors");
     return *this;
   }
   Tensor clone() const;
@@ -174,13 +198,11 @@ namespace shrink {
 template <class T> T taken(const Value& given) {
   using Bare = std::decay_t<T>;
   if constexpr (std::is_same_v<Bare, at::Tensor>) {
-    if (given.kind != 3) throw std::runtime_error("a tensor is wanted");
-    static thread_local std::vector<at::Tensor*> kept;  // a reference parameter must outlive the call
-    kept.push_back(new at::Tensor{given.tensor});
-    return static_cast<T>(*kept.back());
+    if (given.kind != 3) throw shrink::Error("a tensor is wanted");
+    return static_cast<T>(*new at::Tensor{given.tensor});  // kept: a reference parameter must outlive the call
   } else {
     static_assert(std::is_arithmetic_v<Bare>, "no such parameter here");
-    if (given.kind != 1 && given.kind != 2) throw std::runtime_error("a number is wanted");
+    if (given.kind != 1 && given.kind != 2) throw shrink::Error("a number is wanted");
     return given.kind == 1 ? static_cast<Bare>(given.whole) : static_cast<Bare>(given.number);
   }
 }
@@ -231,7 +253,7 @@ extern "C" inline __attribute__((used, visibility("default"))) int shrink_call(
   for (auto* entry = shrink::first_entry(); entry != nullptr; entry = entry->next) {
     if (std::strcmp(entry->name, name) != 0) continue;
     try {
-      if (entry->parameters != size_t(count)) throw std::runtime_error("incompatible function arguments");
+      if (entry->parameters != size_t(count)) throw shrink::Error("incompatible function arguments");
       entry->run(entry->function, values, out);
       return 0;
     } catch (const std::exception& failure) {
@@ -246,13 +268,13 @@ extern "C" inline __attribute__((used, visibility("default"))) int shrink_call(
 #define SHRINK_EXPORT(name) static shrink::Entry SHRINK_JOIN(shrink_entry_, __COUNTER__)(#name, &name)
 
 #define TORCH_CHECK(condition, ...) \
-  do { if (!(condition)) throw std::runtime_error("check failed: " #condition); } while (0)
+  do { if (!(condition)) throw shrink::Error("check failed: " #condition); } while (0)
 #define AT_ASSERTM TORCH_CHECK
 #define C10_CUDA_CHECK(...)                                                                      \
   do {                                                                                           \
     const cudaError_t shrink_error = (__VA_ARGS__);                                              \
     if (shrink_error != cudaSuccess)                                                             \
-      throw std::runtime_error(std::string("CUDA error: ") + cudaGetErrorString(shrink_error));  \
+      throw shrink::Error("CUDA error: ", cudaGetErrorString(shrink_error));                      \
   } while (0)
 #define AT_CUDA_CHECK C10_CUDA_CHECK
 #define C10_CUDA_KERNEL_LAUNCH_CHECK() C10_CUDA_CHECK(cudaGetLastError())

@@ -1,0 +1,181 @@
+"""CUDA: what nothing reads, all of it in one step: members, variables, parameters with what is given for them.
+
+And what nothing reads then, until no more is found. One by one these are as many builds as there are, and each of them
+holds: after the statement that a fault needs has been singled out, most of a source is of this sort.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shrinkray_gpu.passes.cuda.cuda_parameters import (
+    PARAMETER_KINDS,
+    arguments_of,
+    python_arguments,
+    template_lists,
+    template_parameter,
+)
+from shrinkray_gpu.passes.cuda.source import (
+    Source,
+    declarator_name,
+    declared,
+    function_of,
+    outside_text,
+    sources,
+    statement_of,
+    words,
+)
+from shrinkray_gpu.reduction.edit import Change, Edit, Within
+from shrinkray_gpu.reduction.native.change import Drop
+from shrinkray_gpu.reduction.native.tree import Node
+from shrinkray_gpu.reduction.program import Program
+
+MEMBERS, VARIABLES, PARAMETERS = "members", "variables", "parameters"
+_EFFECTS = frozenset({"assignment_expression", "update_expression", "gnu_asm_expression", "new_expression"})
+_PURE = ("static_cast", "reinterpret_cast", "const_cast", "min", "max", "sizeof")
+
+
+def find(program: Program) -> Iterator[Edit]:
+    everything = sources(program)
+    if not everything:
+        return
+    for sorts in ((MEMBERS, VARIABLES, PARAMETERS), (MEMBERS,), (VARIABLES,), (PARAMETERS,)):
+        found = _Unread(program, everything)
+        while found.more(sorts):
+            pass
+        if found.gone:
+            changes: list[Change] = [Within(source.literal, Drop(node)) for node, source in found.gone.items()]
+            weight = sum(source.weight([node]) for node, source in found.gone.items())
+            what = f"remove unread {' and '.join(sorts)}: {len(found.gone)}"
+            yield Edit(what, (*changes, *found.python), weight=max(1, weight))
+
+
+class _Unread:
+    """What goes, as far as it was found."""
+
+    def __init__(self, program: Program, everything: list[Source]) -> None:
+        self.program, self.everything = program, everything
+        self.outside = words(" ".join(outside_text(program)))
+        self.gone: dict[Node, Source] = {}
+        self.python: list[Change] = []
+
+    def more(self, sorts: tuple[str, ...]) -> bool:
+        before = len(self.gone)
+        for source in self.everything:
+            for node in source.tree.root.walk():
+                if node.kind == "function_definition" and PARAMETERS in sorts:
+                    self._parameters(source, node)
+                elif node.kind == "template_declaration" and PARAMETERS in sorts:
+                    self._template(source, node)
+                elif node.kind == "static_assert_declaration" and MEMBERS in sorts:
+                    self.gone.setdefault(node, source)
+                elif node.kind == "field_declaration" and MEMBERS in sorts:
+                    self._declaration(source, node)
+                elif node.kind == "declaration" and VARIABLES in sorts and function_of(node) is None:
+                    if not any(_has_effects(source, each) for each in node.walk()):
+                        self._declaration(source, node)
+        return len(self.gone) > before
+
+    def _declaration(self, source: Source, node: Node) -> None:
+        names = {source.of(name) for name in declared(source, node)}
+        seen = () if node.kind == "declaration" and _function(node) else names & self.outside
+        if names and not seen and not self._is_gone(node):
+            places = [
+                (other, use)
+                for name in names
+                for other in self.everything
+                for use in other.names.get(name, ())
+                if _may_read(source, node, use)
+            ]
+            written = {(other, use): _write(other, use) for other, use in places}
+            if all(self._is_gone(use) or node in use.above() or written[other, use] for other, use in places):
+                self.gone[node] = source
+                self.gone.update((statement, other) for (other, _), statement in written.items() if statement)
+
+    def _parameters(self, source: Source, node: Node) -> None:
+        declarator = function_of(node)
+        name = declarator_name(declarator) if declarator is not None else None
+        listed = declarator.child("parameters") if declarator is not None else None
+        if name is None or listed is None or source.of(name) == "PYBIND11_MODULE" or self._is_gone(node):
+            return
+        called = source.of(name)
+        lists = [
+            (other, place)
+            for other in self.everything
+            for use in other.names.get(called, ())
+            if (place := arguments_of(use)) is not None and place is not listed
+        ]
+        for index, parameter in enumerate(listed.members):
+            own = parameter.child("declarator")
+            own = declarator_name(own) if own is not None else None
+            if parameter.kind not in PARAMETER_KINDS or parameter in self.gone:
+                continue
+            uses = source.names[source.of(own)] if own is not None else ()
+            if any(use is not own and node in use.above() and not self._is_gone(use) for use in uses):
+                continue
+            if any(index >= len(place.members) for _, place in lists) and parameter.kind == "parameter_declaration":
+                continue
+            self.gone[parameter] = source
+            self.gone.update((place.members[index], other) for other, place in lists if index < len(place.members))
+            self.python += python_arguments(self.program, called, index)
+
+    def _template(self, source: Source, node: Node) -> None:
+        found = template_lists(source, node)
+        if found is None or self._is_gone(node):
+            return
+        _, listed, lists = found
+        for index, parameter in enumerate(listed.members):
+            own = template_parameter(parameter)
+            if own is None or parameter in self.gone:
+                continue
+            uses = [use for use in source.names[source.of(own)] if use is not own and node in use.above()]
+            if all(self._is_gone(use) for use in uses):
+                self.gone[parameter] = source
+                self.gone.update((given.members[index], source) for given in lists if index < len(given.members))
+
+    def _is_gone(self, node: Node) -> bool:
+        return node in self.gone or any(up in self.gone for up in node.above())
+
+
+def _function(node: Node) -> Node | None:
+    """The one that it is in."""
+    return next((up for up in node.above() if up.kind == "function_definition"), None)
+
+
+def _may_read(source: Source, declaration: Node, use: Node) -> bool:
+    """Whether this may be what is declared there, and not another thing of that name. A variable of a function is read
+    in it, or in a macro; a member is said behind a point, or within its struct; static ones are not."""
+    if declaration.kind != "field_declaration":
+        own = _function(declaration)
+        if use.kind == "field_identifier":
+            return False
+        return own is None or use.kind == "preproc_arg" or any(up is own for up in use.above())
+    if "static" in source.of(declaration):
+        return True
+    return use.kind in ("field_identifier", "preproc_arg") or any(up is declaration.parent for up in use.above())
+
+
+def _write(source: Source, use: Node) -> Node | None:
+    """The statement, if it does no more than give a value to the variable or member that is named there."""
+    statement = statement_of(use)
+    if statement is None or statement.kind != "expression_statement" or len(statement.members) != 1:
+        return None
+    assignment = statement.members[0]
+    left, right = assignment.child("left"), assignment.child("right")
+    if assignment.kind != "assignment_expression" or left is None or right is None:
+        return None
+    target: Node | None = left
+    while target is not None and target.kind == "field_expression" and target.child("field") is not use:
+        target = target.child("argument") if "->" not in source.of(target) else None
+    if target is None or not (target is use or target.child("field") is use):
+        return None
+    return None if any(_has_effects(source, each) for each in right.walk()) else statement
+
+
+def _has_effects(source: Source, node: Node) -> bool:
+    if node.kind == "call_expression":
+        called = node.child("function")
+        if called is not None and called.kind == "field_expression":  # torch ends the others with a line
+            return source.of(called).endswith("_")
+        return called is None or not source.of(called).startswith(_PURE)
+    return node.kind in _EFFECTS
