@@ -27,6 +27,7 @@ def begin(folder: Path, **changed: Any) -> Journal:
 
 def accept(journal: Journal, program: Program, **options: Any) -> None:
     journal.best(program, size=program.size, by="statements", **options)
+    journal.saved()
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:
@@ -337,6 +338,15 @@ def test_a_kill_between_the_line_and_the_file_is_no_edit(tmp_path: Path) -> None
         accept(journal, SMALLER)
         accept(journal, SMALLEST)
         assert journal.best_path.read_text() == SMALLEST.text
+
+
+def test_what_keeps_best_from_the_disk_is_raised_at_the_next_step(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError), begin(tmp_path) as journal:
+        journal.best_path.mkdir()
+        journal.best(SMALLER, size=SMALLER.size, by="a pass")
+        with pytest.raises(IsADirectoryError):
+            journal.best(SMALLEST, size=SMALLEST.size, by="a pass")
+        journal.best(SMALLEST, size=SMALLEST.size, by="a pass")
 
 
 def test_best_is_normalised_like_any_program(tmp_path: Path) -> None:
