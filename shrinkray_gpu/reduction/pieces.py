@@ -8,19 +8,14 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import re
-from collections.abc import Iterator
 from functools import cached_property, lru_cache
 
 from shrinkray_gpu.reduction.native.code import is_code, may_hold_code, normal
 from shrinkray_gpu.reduction.size import Measured, measured
+from shrinkray_gpu.splitting import parts
 
 KEPT = 8192
 """Pieces that are remembered: a few MiB."""
-_EDGE = re.compile(
-    r'''"""(?:\\.|[^\\])*?"""|\'{3}(?:\\.|[^\\])*?\'{3}|\n(?=[^\s#)\]}])(?!(?:else|elif|except|finally)\b)''', re.DOTALL
-)
-"""A triple-quoted string, or the end of a line behind which a statement may begin: no clause, no closing bracket."""
 
 
 class Piece:
@@ -43,24 +38,13 @@ def pieces_of(text: str) -> list[Piece] | None:
     An edge is a guess. If each piece parses alone it was right: then no string, bracket or block goes on past it.
     """
     found = []
-    for part in _parts(text):
+    for part in parts(text):
         piece = _piece(part)
         if piece is None:
             whole = _piece(text)
             return None if whole is None else [whole]
         found.append(piece)
     return found
-
-
-def _parts(text: str) -> Iterator[str]:
-    begin = last = 0
-    for edge in _EDGE.finditer(text):
-        if edge.group() == "\n":
-            decorator, last = text[last] == "@", edge.end()
-            if not decorator:  # what it decorates is of the same statement
-                yield text[begin:last]
-                begin = last
-    yield text[begin:]
 
 
 @lru_cache(KEPT)
