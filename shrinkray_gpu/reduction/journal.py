@@ -187,6 +187,8 @@ class Journal:
             return None
         program = original.with_text(normalised(text))
         ours = {digest(self.start(original)), *(line["text"] for line in self._accepts)}
+        if self._lifting is not None and self._lifting.get("text") is not None:
+            ours.add(digest(original.with_text(self._lifting["text"])))
         return None if digest(program) in ours else program
 
     def take_over(self, program: Program) -> None:
@@ -272,9 +274,15 @@ class Journal:
         return self._lifting
 
     def lifting(self, choice: Mapping[str, Any]) -> None:
-        """Keep what this reduction works on in place of the user's program, and the run that showed the fault."""
+        """Keep what this reduction works on in place of the user's program, and the run that showed the fault. A lifted
+        script shows it already: it is the best so far, be it that the tool is stopped before the search begins."""
         self._lifting = dict(choice)
         self._write({"event": "lifting", **choice})
+        if choice.get("text") is not None:
+            self._replace(choice["text"])
+        else:
+            self.saved()
+            self.best_path.unlink(missing_ok=True)
 
     def recall_perturbed(self) -> Mapping[str, Any] | None:
         return self._perturbed
@@ -297,7 +305,7 @@ class Journal:
             expected = self._replay.popleft()
             if expected["text"] == text:
                 if not self._replay:
-                    self._replace(program)  # in case the kill came between line and file
+                    self._replace(program.text)  # in case the kill came between line and file
                 return
             # Another course (say, a newer version of the tool): best.py stays until something smaller is found.
             self._floor = _size(self._replay[-1] if self._replay else expected)
@@ -309,18 +317,18 @@ class Journal:
         if smaller and self._floor is not None and size >= self._floor:
             return
         self._floor = None
-        self._replace(program)
+        self._replace(program.text)
 
     def end(self) -> None:
         """The reduction ran to its end; a new one in this folder needs no --restart."""
         self.saved()
         self._write({"event": "end"}, sync=True)
 
-    def _replace(self, program: Program) -> None:
+    def _replace(self, text: str) -> None:
         """Save the program as best.py, beside the search: to wait for the disk took 30 ms a step, a tenth of some
         reductions. The step after it waits for this one, so that a full disk is told of at once."""
         self.saved()
-        self._saving = self._saver.submit(self._save, program.text.encode("utf-8"))
+        self._saving = self._saver.submit(self._save, text.encode("utf-8"))
 
     def saved(self) -> None:
         """Wait until best.py is on disk, and raise what kept it from there."""

@@ -207,6 +207,17 @@ def test_before_the_search_there_is_nothing_to_lose(tmp_path: Path) -> None:
         assert journal.recall_perturbed() is None
 
 
+def test_a_lifted_script_is_the_best_at_once_and_no_edit(tmp_path: Path) -> None:
+    with begin(tmp_path) as journal:
+        journal.lifting({"text": SMALLER.text})
+        journal.judged("k", FAULTS)
+    with begin(tmp_path, resume=True) as journal:
+        assert journal.best_path.read_text() == SMALLER.text
+        assert journal.edited(ORIGINAL) is None
+        journal.lifting({"text": None})
+        assert not journal.best_path.exists(), "not lifted, after all"
+
+
 def test_a_finished_reduction_makes_room(tmp_path: Path) -> None:
     with begin(tmp_path) as journal:
         journal.judged("k", FAULTS)
