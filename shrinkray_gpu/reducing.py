@@ -41,7 +41,7 @@ from shrinkray_gpu.options import places as places
 from shrinkray_gpu.oracle import Fault, Oracle
 from shrinkray_gpu.oracle.same import Same
 from shrinkray_gpu.oracle.statistics import clean_runs
-from shrinkray_gpu.passes import PASSES
+from shrinkray_gpu.passes import ONE_LAUNCH, PASSES
 from shrinkray_gpu.passes.layout import layout
 from shrinkray_gpu.passes.observed import instrument
 from shrinkray_gpu.passes.typed import watchable
@@ -368,7 +368,7 @@ def _searched(
     may_lift = asked and plan.oracle.needs_run and "lift" not in options.skip
     return reduce_program(
         ready.program,
-        passes=PASSES,
+        passes=ONE_LAUNCH if ready.start.lifted and ready.start.alone else PASSES,
         judge=judge,
         journal=journal,
         watch=judge.values if plan.oracle.needs_run else None,
