@@ -135,7 +135,7 @@ PASSES: tuple[Pass, ...] = (
 
 
 _WORTH_MOST = (launches, tiles, constants, branches, inlining, sinking, accesses, operands, fillings, arguments,
-               statements, assembly, definitions, expressions, loops, standins)  # fmt: skip
+               statements, assembly, definitions, loops, expressions, standins)  # fmt: skip
 _ONLY_POLISH = (outlets, numbers, masks, guards, names, decorations)
 
 ONE_LAUNCH: tuple[Pass, ...] = (
@@ -145,5 +145,5 @@ ONE_LAUNCH: tuple[Pass, ...] = (
 )
 """The same for a lifted script. It has no dead weight left, so what takes most for a try goes first, from the start: on
 the programs of benchmarks/ constants, whole accesses and values for stand-ins of their type take 3 to 10 tokens a try,
-statements and definitions 1, parts of expressions a half. `operands` stands before `fillings`, and `sinking` before
-`outlets`: what the later one leaves is no way back for the earlier one."""
+statements and definitions 1, parts of expressions a half. `operands` stands before `fillings`, `sinking` before
+`outlets` and `loops` before `expressions`: what the later one leaves is no way back for the earlier one."""
