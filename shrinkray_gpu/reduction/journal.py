@@ -276,13 +276,14 @@ class Journal:
     def lifting(self, choice: Mapping[str, Any]) -> None:
         """Keep what this reduction works on in place of the user's program, and the run that showed the fault. A lifted
         script shows it already: it is the best so far, be it that the tool is stopped before the search begins."""
-        self._lifting = dict(choice)
+        before, self._lifting = self._lifting, dict(choice)
         self._write({"event": "lifting", **choice})
         if choice.get("text") is not None:
             self._replace(choice["text"])
-        else:
+        elif before is not None and before.get("text") is not None:  # it would not do; what a person made of it stays
             self.saved()
-            self.best_path.unlink(missing_ok=True)
+            if self.best_path.exists() and self.best_path.read_bytes() == before["text"].encode():
+                self.best_path.unlink()
 
     def recall_perturbed(self) -> Mapping[str, Any] | None:
         return self._perturbed
