@@ -9,7 +9,7 @@ from shrinkray_gpu import lift, perturbing, planning
 from shrinkray_gpu.evidence.finds import Finds
 from shrinkray_gpu.judge import Judge
 from shrinkray_gpu.options import Options, Say
-from shrinkray_gpu.passes import PASSES
+from shrinkray_gpu.passes import ONE_LAUNCH, PASSES
 from shrinkray_gpu.passes.layout import layout
 from shrinkray_gpu.passes.observed import instrument
 from shrinkray_gpu.passes.typed import watchable
@@ -42,7 +42,7 @@ def search(
     may_lift = asked and plan.oracle.needs_run and "lift" not in options.skip
     return reduce_program(
         ready.program,
-        passes=PASSES,
+        passes=ONE_LAUNCH if ready.start.lifted and ready.start.alone else PASSES,
         judge=judge,
         journal=journal,
         watch=judge.values if plan.oracle.needs_run else None,

@@ -8,7 +8,7 @@ keeps, what calls that delete or write hang on) is no pass's concern: `reduction
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 
 from shrinkray_gpu.passes import (
@@ -64,7 +64,7 @@ from shrinkray_gpu.passes.cuda import (
 from shrinkray_gpu.passes.layout import layout
 from shrinkray_gpu.reduction.edit import Edit
 
-__all__ = ["PASSES", "Pass", "layout"]
+__all__ = ["ONE_LAUNCH", "PASSES", "Pass", "layout"]
 
 COARSE, FINE, LAST = 0, 1, 2
 
@@ -148,3 +148,18 @@ PASSES: tuple[Pass, ...] = (
     Pass(guards, stage=LAST),  # a repro without its masks proves less, and the size order says so
     Pass(names, stage=LAST),  # for the reader: characters only
 )
+
+
+_WORTH_MOST = (launches, tiles, constants, branches, inlining, sinking, accesses, operands, fillings, arguments,
+               statements, assembly, definitions, loops, expressions, standins)  # fmt: skip
+_ONLY_POLISH = (outlets, numbers, masks, guards, names, decorations)
+
+ONE_LAUNCH: tuple[Pass, ...] = (
+    *(replace(each, stage=COARSE) for module in _WORTH_MOST for each in PASSES if each.module is module),
+    *(each for each in PASSES if each.module not in (*_WORTH_MOST, *_ONLY_POLISH)),
+    *(replace(each, stage=LAST) for each in PASSES if each.module in _ONLY_POLISH),
+)
+"""The same for a lifted script. It has no dead weight left, so what takes most for a try goes first, from the start: on
+the programs of benchmarks/ constants, whole accesses and values for stand-ins of their type take 3 to 10 tokens a try,
+statements and definitions 1, parts of expressions a half. `operands` stands before `fillings`, `sinking` before
+`outlets` and `loops` before `expressions`: what the later one leaves is no way back for the earlier one."""

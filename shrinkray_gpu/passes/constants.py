@@ -7,6 +7,7 @@ passes want to take apart.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import libcst as cst
@@ -15,7 +16,7 @@ from shrinkray_gpu.passes.calls import Function, all_parameters, functions, matc
 from shrinkray_gpu.passes.literals import code, is_literal, is_scalar, last_name, value_of
 from shrinkray_gpu.passes.pinning import assigned, parameter_pinned, replaced
 from shrinkray_gpu.passes.scoping import Binding, bindings, readers
-from shrinkray_gpu.passes.tree import ancestors, dotted, every, function, source, weight, within
+from shrinkray_gpu.passes.tree import ancestors, dotted, every, function, once, source, weight, within
 from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Replace, Template
 from shrinkray_gpu.reduction.program import Program
 
@@ -85,11 +86,17 @@ def _same_names(
             continue
         if other is binding or (len(binding.reads) > 1 and len(other.places) > 1):
             return False
-        shadowed = {scope.name for scope in stands_for.values() if scope.name == other.name and scope is not other}
+        shadowed = _read_variables(program)[other.name] > 1
         here = all(function(program, read) is function(program, name) for read in binding.reads)
         if not here and (shadowed or not _top_level(program, other)):
             return False
     return True
+
+
+@once
+def _read_variables(program: Program) -> Counter[str]:
+    """How many variables of each name are read."""
+    return Counter(binding.name for binding in bindings(program) if binding.reads)
 
 
 def _top_level(program: Program, binding: Binding) -> bool:

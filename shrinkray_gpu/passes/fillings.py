@@ -15,7 +15,7 @@ import libcst as cst
 from shrinkray_gpu.passes.expressions import is_value
 from shrinkray_gpu.passes.orphans import orphans, weights
 from shrinkray_gpu.passes.scoping import bindings
-from shrinkray_gpu.passes.tree import ancestors, source, weight
+from shrinkray_gpu.passes.tree import ancestors, dotted, source, weight
 from shrinkray_gpu.passes.typed import Kind, kinds, language
 from shrinkray_gpu.reduction.edit import Edit, Replace
 from shrinkray_gpu.reduction.program import Program
@@ -30,13 +30,15 @@ def find(program: Program, values: Mapping[int, str]) -> Iterator[Edit]:
             continue
         lost = orphans(program, [node])
         before = weight(program, node) + weights(program, lost)
-        for text in _constants(kind, tl):
+        for text in _constants(kind, tl, zeros=dotted(getattr(node, "func", None)) == f"{tl}.zeros"):
             gain = before - tokens(text)
             if gain > 0 and "".join(source(program, node).split()) != "".join(text.split()):
                 yield Edit(f"{text} for a value", (Replace(node, (text,)), *lost), _depth(program, node), gain)
 
 
-def _constants(kind: Kind, tl: str) -> list[str]:
+def _constants(kind: Kind, tl: str, *, zeros: bool) -> list[str]:
+    if zeros and len(kind.shape) == 1 and "float" in kind.element:  # shorter; of integers it might be an offset
+        return [f"{tl}.arange(0, {kind.shape[0]})"]
     if kind.shape:
         return [f"{tl}.zeros([{', '.join(map(str, kind.shape))}], {tl}.{kind.element})"]
     if "float" in kind.element:

@@ -136,10 +136,14 @@ def _fewer(program: Program, iterable: cst.BaseExpression) -> Iterator[Edit]:
     positional = [arg for arg in iterable.args if arg.keyword is None and not arg.star]
     given = [arg.value for arg in positional]
     for trips in (2, 3, 4):
+        what = f"{trips} trips counted from 0 at line {line_number(program, iterable)}"
         if len(given) in (2, 3):
-            what = f"{trips} trips counted from 0 at line {line_number(program, iterable)}"
             changes: tuple[Change, ...] = (Replace(given[0], (str(trips),)), *map(Remove, positional[1:]))
             yield Edit(what, changes, 9, weight(program, *positional[1:]))
+        elif len(given) == 4:  # tl.range(0, n, 1, 3), whose fourth has a name that stands without the others
+            named = Replace(positional[3], ("num_stages=", given[3]))
+            changes = (Replace(given[0], (str(trips),)), *map(Remove, positional[1:3]), named)
+            yield Edit(what, changes, 9, 2)
     for trips in (1, 2, 4):
         by: Template
         if len(given) == 1:

@@ -1,8 +1,9 @@
 """Masks to stricter ones: what lets less through is never more undefined, and often shorter.
 
 A mask may always become `False`. Of two that both must hold, one that lets nothing through is enough:
-`(rows < 0)[:, None]` for `(rows < 0)[:, None] & (cols < n)[None, :]`. Other simplifications of a mask let more through,
-and belong to nobody: `guards` takes a mask as a whole, where the fault needs it gone.
+`(rows < 0)[:, None]` for `(rows < 0)[:, None] & (cols < n)[None, :]`. Where rows and columns have become zeros, one
+tile of zeros lets through the same as both. Other simplifications of a mask let more through, and belong to nobody:
+`guards` takes a mask as a whole, where the fault needs it gone.
 """
 
 from __future__ import annotations
@@ -11,9 +12,14 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from shrinkray_gpu.passes.orphans import orphans, weights
+from shrinkray_gpu.passes.pinning import assigned
+from shrinkray_gpu.passes.scoping import bindings
 from shrinkray_gpu.passes.tree import dotted, every, line_number, source, weight, within
+from shrinkray_gpu.passes.typed import language
 from shrinkray_gpu.reduction.edit import Edit, Replace
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.reduction.size import tokens
 
 
 def find(program: Program) -> Iterator[Edit]:
@@ -23,12 +29,47 @@ def find(program: Program) -> Iterator[Edit]:
         where = f"of the mask at line {line_number(program, arg)}"
         gain = weight(program, arg.value) - 1
         yield Edit(f"nothing through, instead {where}", (Replace(arg.value, ("False",)),), 0, max(1, gain))
+        if (tile := _tile(program, arg.value)) is not None:
+            lost = orphans(program, [arg.value])
+            gain = weight(program, arg.value) + weights(program, lost) - tokens(tile)
+            yield Edit(f"one tile instead {where}", (Replace(arg.value, (tile,)), *lost), 0, max(1, gain))
         for both in within(program, arg.value, cst.BinaryOperation):
             if not isinstance(both.operator, cst.BitAnd):
                 continue
             for one, other in ((both.left, both.right), (both.right, both.left)):
                 if _shut(program, one):
                     yield Edit(f"one half {where}", (Replace(both, (one,)),), 1, weight(program, other) + 1)
+
+
+def _tile(program: Program, mask: cst.BaseExpression) -> str | None:
+    """`tl.zeros([8, 16], tl.int32) < 1` for `(rows < 1)[:, None] & (cols < 2)[None, :]`, both zeros."""
+    if not isinstance(mask, cst.BinaryOperation) or not isinstance(mask.operator, cst.BitAnd):
+        return None
+    extents: dict[str, str] = {}
+    for part in (mask.left, mask.right):
+        if isinstance(part, cst.Subscript):
+            axes = ",".join(source(program, each).rstrip(", ") for each in part.slice)
+            extents[axes] = _zeros_below(program, part.value)
+    rows, columns = extents.get(":,None"), extents.get("None,:")
+    tl = language(program)
+    return f"{tl}.zeros([{rows}, {columns}], {tl}.int32) < 1" if rows and columns else None
+
+
+def _zeros_below(program: Program, test: cst.BaseExpression) -> str:
+    """How many zeros are compared here with a number above 0; empty where it is anything else."""
+    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+        return ""
+    limit, value = test.comparisons[0].comparator, test.left
+    if not isinstance(test.comparisons[0].operator, cst.LessThan) or not isinstance(limit, cst.Integer):
+        return ""
+    if isinstance(value, cst.Name):
+        made = next((assigned(program, each) for each in bindings(program) if value in each.reads), None)
+        value = made[1] if made is not None else value
+    if not isinstance(value, cst.Call) or dotted(value.func) != f"{language(program)}.zeros" or not value.args:
+        return ""
+    shape = value.args[0].value
+    extent = shape.elements[0].value if isinstance(shape, cst.List) and len(shape.elements) == 1 else None
+    return extent.value if isinstance(extent, cst.Integer) and limit.evaluated_value > 0 else ""
 
 
 def _shut(program: Program, mask: cst.BaseExpression) -> bool:

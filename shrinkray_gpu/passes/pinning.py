@@ -12,7 +12,7 @@ import libcst as cst
 from shrinkray_gpu.passes.calls import Function, matches
 from shrinkray_gpu.passes.literals import code
 from shrinkray_gpu.passes.scoping import Binding
-from shrinkray_gpu.passes.tree import ancestors, every, statement
+from shrinkray_gpu.passes.tree import ancestors, every, once, statement
 from shrinkray_gpu.reduction.edit import Change, Remove, Replace, Template
 from shrinkray_gpu.reduction.program import Program
 
@@ -60,7 +60,7 @@ def parameter_pinned(
         if given is None:
             return None
         changes += [Remove(given[param])] if param in given else []
-    quoted = [text for text in every(program, cst.SimpleString) if text.evaluated_value == name]
+    quoted = _quoted(program).get(name, [])
     decorations = [text for text in quoted if _in_decorator_of(program, function, text)]
     if decorations:
         return None
@@ -69,6 +69,15 @@ def parameter_pinned(
         if lookup is not None and any(isinstance(call.func, cst.Subscript) for call in function.calls):
             changes.append(Replace(lookup, by))
     return [*changes, Remove(param)]
+
+
+@once
+def _quoted(program: Program) -> dict[str | bytes, list[cst.SimpleString]]:
+    """The strings of the program by what they hold."""
+    found: dict[str | bytes, list[cst.SimpleString]] = {}
+    for text in every(program, cst.SimpleString):
+        found.setdefault(text.evaluated_value, []).append(text)
+    return found
 
 
 def _in_decorator_of(program: Program, function: Function, node: cst.CSTNode) -> bool:

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import libcst as cst
-from libcst.metadata import ClassScope, ExpressionContext, ExpressionContextProvider, Scope
+from libcst.metadata import ClassScope, ExpressionContext, Scope
 
 from shrinkray_gpu.passes.tree import ancestors, every, once
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.reduction.scopes import context_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,12 +40,11 @@ class Binding:
 def bindings(program: Program) -> list[Binding]:
     """All variables of the program, in the order of their first place; names that nothing binds (builtins) left out."""
     scopes = program.scopes
-    contexts = program.wrapper.resolve(ExpressionContextProvider)
     stores: dict[tuple[Scope | None, str], list[tuple[cst.CSTNode, cst.Name]]] = {}
     loads: list[cst.Name] = []
     declared: list[cst.Name] = []
     for name in every(program, cst.Name):
-        place = _place(program, name, contexts.get(name))
+        place = _place(program, name)
         if place is _NOTHING:
             continue
         if place is None:
@@ -84,7 +84,7 @@ def readers(program: Program, all_bindings: Iterable[Binding]) -> dict[cst.Name,
 _NOTHING = cst.Name("_")  # says: this Name is no variable at all
 
 
-def _place(program: Program, name: cst.Name, context: ExpressionContext | None) -> cst.CSTNode | None:
+def _place(program: Program, name: cst.Name) -> cst.CSTNode | None:
     """The node that binds through this Name; None for a read; _NOTHING for attributes, keywords and module names."""
     parent = program.parents.get(name)
     if isinstance(parent, cst.Attribute):
@@ -111,7 +111,7 @@ def _place(program: Program, name: cst.Name, context: ExpressionContext | None) 
         return name
     if isinstance(parent, cst.MatchKeywordElement) and parent.key is name:
         return _NOTHING
-    return name if context is ExpressionContext.STORE else None
+    return name if context_of(program.layout, name) is ExpressionContext.STORE else None
 
 
 def _in_import_path(program: Program, attribute: cst.Attribute) -> bool:

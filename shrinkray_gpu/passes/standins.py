@@ -29,10 +29,12 @@ WHOLE, PART = 0, 1
 
 
 def find(program: Program) -> Iterator[Edit]:
-    known = bindings(program)
+    homes: dict[cst.FunctionDef | None, list[Binding]] = {}
+    for binding in bindings(program):
+        homes.setdefault(function(program, binding.places[0]), []).append(binding)
     for kernel in every(program, cst.FunctionDef):
         if compiled(kernel):
-            own = [binding for binding in known if _inside(program, binding, kernel)]
+            own = [binding for binding in homes.get(kernel, ()) if _inside(program, binding, kernel)]
             yield from _variables(program, own)
             yield from _expressions(program, kernel, own)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import wraps
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import libcst as cst
 
@@ -30,27 +30,32 @@ def once(work_out: Callable[[Program], T]) -> Callable[[Program], T]:
     return recall
 
 
-@once
-def _in_order(program: Program) -> list[cst.CSTNode]:
-    spans = program.spans
-    placed = [node for node in program.parents if node in spans]
-    return sorted(placed, key=lambda node: (spans[node][0], -spans[node][1]))
-
-
 def every(program: Program, *kinds: type[N]) -> list[N]:
     """All nodes of these kinds, in the order of the text (an outer one before what it holds)."""
-    return [node for node in _in_order(program) if isinstance(node, kinds)]
+    known: dict[tuple[type, ...], list[N]] = _known(program)
+    if kinds not in known:
+        spans = program.spans
+        placed = [node for node in reversed(program.layout.nodes(*kinds)) if node is not program.module]
+        known[kinds] = sorted(placed, key=lambda node: (spans[node][0], -spans[node][1]))
+    return [*known[kinds]]
+
+
+@once
+def _known(program: Program) -> dict[tuple[type, ...], list[Any]]:
+    """What `every` has found."""
+    return {}
 
 
 def within(program: Program, outer: cst.CSTNode, *kinds: type[N]) -> list[N]:
     """Those nodes of these kinds that lie inside `outer` (or are it), in the order of the text."""
+    children = program.layout.children  # libcst's own `children` makes the node anew
     found: list[N] = []
     stack: list[cst.CSTNode] = [outer]
     while stack:
         node = stack.pop()
         if isinstance(node, kinds):
             found.append(node)
-        stack.extend(reversed(node.children))
+        stack.extend(reversed(children[node] if node in children else node.children))
     return found
 
 

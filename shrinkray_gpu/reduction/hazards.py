@@ -68,7 +68,7 @@ class Hazard:
 
 def hazards(program: Program) -> list[Hazard]:
     """Every dangerous call of the script."""
-    calls = [node for node in program.layout.outer if isinstance(node, cst.Call)]
+    calls = program.layout.nodes(cst.Call)
     asserted = [Hazard(call, frozenset({call.args[0].value})) for call in calls if _asserts(call)]
     modules = _imported(program)
     found = [(call, parts) for call in calls if (parts := _dangerous_parts(call, modules))]
@@ -95,7 +95,7 @@ def _asserts(call: cst.Call) -> bool:
 def _imported(program: Program) -> dict[str, str]:
     """Local names of modules and of what comes from them: `rm` -> `shutil.rmtree`, also after `rm = shutil.rmtree`."""
     names: dict[str, str] = {}
-    for node in program.layout.outer:
+    for node in program.layout.nodes(cst.ImportFrom, cst.ImportAlias):
         if isinstance(node, cst.ImportFrom) and isinstance(node.names, cst.ImportStar):
             owner = _dotted(node.module)
             names.update({name: f"{owner}.{name}" for name in _BY_OWNER.get(owner, ())})
@@ -110,8 +110,8 @@ def _imported(program: Program) -> dict[str, str]:
             else:
                 first = _dotted(_root(node.name))
                 names[first] = path if isinstance(statement, cst.ImportFrom) else first
-    for node in program.layout.outer:
-        if isinstance(node, cst.Assign) and _is_dangerous(path := _full_name(node.value, names)):
+    for node in program.layout.nodes(cst.Assign):
+        if _is_dangerous(path := _full_name(node.value, names)):
             names.update({target.target.value: path for target in node.targets if isinstance(target.target, cst.Name)})
     return names
 

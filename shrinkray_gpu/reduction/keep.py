@@ -20,22 +20,29 @@ _MARK = re.compile(r"#\s*shrink:\s*keep(-begin|-end)?\s*($|[^-\w])")
 
 def allowed(program: Program, edits: Iterable[Edit], keep: Collection[str] = ()) -> list[Edit]:
     """The edits that leave kept nodes and the arguments of dangerous calls alone."""
-    kept = kept_nodes(program, frozenset(keep))
-    dangers = hazards(program)
-    if not kept and not dangers:
+    guard = _guard(program, frozenset(keep))
+    if guard is None:
         return list(edits)
-    guard = _Guard(program, kept, dangers)
     return [edit for edit in edits if guard.allows(edit)]
+
+
+def _guard(program: Program, keep: frozenset[str]) -> _Guard | None:
+    """What watches over all edits of this program; None if nothing needs it. Every pass asks for the same one."""
+    known: tuple[_Guard | None] | None = program.notes.get((_guard, keep))
+    if known is None:
+        kept, dangers = kept_nodes(program, keep), hazards(program)
+        known = program.notes[_guard, keep] = (_Guard(program, kept, dangers) if kept or dangers else None,)
+    return known[0]
 
 
 def kept_nodes(program: Program, keep: frozenset[str]) -> set[cst.CSTNode]:
     """The statements that stay as they are."""
     layout = program.layout
-    statements = [node for node in layout.outer if isinstance(node, cst.BaseStatement)]
-    kept: set[cst.CSTNode] = {node for node in statements if keep.intersection(_defined(node))}
+    statements = layout.nodes(cst.BaseStatement)  # type: ignore[type-abstract]
+    kept: set[cst.CSTNode] = {node for node in statements if keep and keep.intersection(_defined(node))}
     begins: list[int] = []
     spans: list[tuple[int, int]] = []
-    marks = [(layout.outer[n][0], found) for n in layout.outer if isinstance(n, cst.Comment) and (found := _mark(n))]
+    marks = [(layout.outer[n][0], found) for n in layout.nodes(cst.Comment) if (found := _mark(n))]
     for offset, mark in sorted(marks, key=lambda pair: pair[0]):
         if mark == "keep":
             around = [node for node in statements if layout.outer[node][0] <= offset < layout.outer[node][1]]

@@ -23,7 +23,7 @@ def marks_of(program: Program, name: str, edits: Sequence[Edit]) -> dict[Edit, H
     thorough round.
     """
     text, spans = program.text, program.spans
-    lines = sorted(span for node, span in spans.items() if isinstance(node, cst.SimpleStatementLine))
+    lines = sorted(spans[node] for node in program.layout.nodes(cst.SimpleStatementLine))
     line_starts = [start for start, _ in lines]
     tops = sorted(spans[statement] for statement in program.module.body if statement in spans)
     starts = [start for start, _ in tops]

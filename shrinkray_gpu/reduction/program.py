@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import libcst as cst
-from libcst.metadata import MetadataWrapper, ScopeProvider
+from libcst.metadata import Scope
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.reduction.layout import Layout, Span, lay_out
-from shrinkray_gpu.reduction.native.code import is_code, may_hold_code, normal
 from shrinkray_gpu.reduction.native.literal import Literal, literals
-from shrinkray_gpu.reduction.size import Size, measure
+from shrinkray_gpu.reduction.pieces import Piece, pieces_of
+from shrinkray_gpu.reduction.scopes import scopes_of
+from shrinkray_gpu.reduction.size import Size, measure, together
 
 
 @dataclass(frozen=True)
@@ -65,20 +66,29 @@ class Program:
         return self._understood[1]
 
     @cached_property
+    def _pieces(self) -> tuple[list[Piece] | None, ...]:
+        """Each region in pieces; None of one that is not Python. Key, size and whether it parses are all that a
+        candidate costs before it is run."""
+        return tuple(pieces_of(region.text) if region.language == "python" else None for region in self.regions)
+
+    @cached_property
     def _understood(self) -> tuple[str, bool]:
-        """`key` and `parses` by one parse: with the size they are all that a candidate costs before it is run."""
+        """`key` and `parses`."""
         digest, parses = hashlib.sha256(), True
-        for region in self.regions:
-            tree = _tree(region.text) if region.language == "python" else None
-            parses = parses and (tree is not None or region.language != "python")
-            meaning = region.text if tree is None else ast.dump(_free_of_layout(tree, region.text))
+        for region, pieces in zip(self.regions, self._pieces, strict=True):
+            parses = parses and (pieces is not None or region.language != "python")
+            meaning = region.text if pieces is None else b"".join(piece.meaning for piece in pieces)
             digest.update(repr((region.path, region.language, meaning)).encode("utf-8", "surrogatepass"))
         return digest.hexdigest(), parses
 
     @cached_property
     def size(self) -> Size:
         """Smaller is better; the regions' sizes add up."""
-        return Size(*map(sum, zip(*(measure(region.text) for region in self.regions), strict=True)))
+        sizes = [
+            measure(region.text) if pieces is None else together([piece.measured for piece in pieces], len(region.text))
+            for region, pieces in zip(self.regions, self._pieces, strict=True)
+        ]
+        return Size(*map(sum, zip(*sizes, strict=True)))
 
     @cached_property
     def notes(self) -> dict[Hashable, Any]:
@@ -96,14 +106,9 @@ class Program:
         return tuple(literals(self.layout.outer, self.layout))
 
     @cached_property
-    def wrapper(self) -> MetadataWrapper:
-        """For libcst's metadata providers; over the very nodes of `module`."""
-        return MetadataWrapper(self.module, unsafe_skip_copy=True)
-
-    @cached_property
-    def scopes(self) -> Mapping[cst.CSTNode, Any]:
+    def scopes(self) -> Mapping[cst.CSTNode, Scope]:
         """libcst's scope of each node."""
-        return self.wrapper.resolve(ScopeProvider)
+        return scopes_of(self.module, self.layout)
 
     @cached_property
     def layout(self) -> Layout:
@@ -206,19 +211,3 @@ def _without_form_feeds(text: str) -> str:
         return "" if match["margin"] else match.group().replace("\f", " ")
 
     return _STRETCH.sub(put, text)
-
-
-def _free_of_layout(tree: ast.Module, text: str) -> ast.Module:
-    """The tree, its strings of CUDA C++ without comments and layout."""
-    if may_hold_code(text):
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and is_code(node.value):
-                node.value = normal(node.value)
-    return tree
-
-
-def _tree(text: str) -> ast.Module | None:
-    try:
-        return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None

@@ -10,6 +10,7 @@ import enum
 import math
 import re
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
 from shrinkray_gpu.reduction.native.code import amount, is_code
@@ -63,6 +64,20 @@ def lines(text: str) -> int:
 
 def measure(text: str) -> Size:
     """The size of a Python source text. Total: text that does not parse has a size too."""
+    return together([measured(text)], len(text))
+
+
+class Measured(NamedTuple):
+    """What of the size can be told of a stretch of whole statements; the guard level takes all of a program."""
+
+    tokens: int
+    loops: int
+    literals: int
+    exposed: Exposed
+
+
+def measured(text: str) -> Measured:
+    """What the text of some statements adds to the size of its program."""
     lexed = list(_lex(text))
     loops = literals = count = 0
     for lexeme in lexed:
@@ -75,7 +90,19 @@ def measure(text: str) -> Size:
             literals += _bits(word)
         elif word == "for" or word == "while":
             loops += 1
-    return Size(_guard_level(lexed), count, loops, literals, len(text))
+    return Measured(count, loops, literals, _exposed([word for _, word in lexed]))
+
+
+def together(parts: Sequence[Measured], characters: int) -> Size:
+    """The size of a text of so many characters that these parts make up."""
+    guards = sum(points for _, _, points in _settled([part.exposed for part in parts]))
+    return Size(
+        guards,
+        sum(part.tokens for part in parts),
+        sum(part.loops for part in parts),
+        sum(part.literals for part in parts),
+        characters,
+    )
 
 
 def _lex(text: str) -> Iterator[Lexeme]:
@@ -113,6 +140,7 @@ def _bits(word: str) -> int:
 
 _UNINITIALISED = frozenset({"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided"})
 _FACTORIES = _UNINITIALISED | {"zeros", "ones", "rand", "randn"}
+_WATCHED = _FACTORIES | {"load", "store"}
 _UNMASKED, _NO_OTHER = 2, 1
 _ASSIGNS = frozenset({"=", "+=", "-="})
 
@@ -138,39 +166,68 @@ class Exposure(NamedTuple):
 def exposures(text: str) -> list[Exposure]:
     """The places whose points add up to the guard level of this text, in its order."""
     matches = [m for m in _LEXEME.finditer(text) if m.lastgroup != "skip"]
-    found = _exposed([m.group() for m in matches])
+    found = _settled([_exposed([m.group() for m in matches])])
     return [Exposure(text.count("\n", 0, matches[at].start()) + 1, lack, points) for at, lack, points in found]
 
 
-def _guard_level(lexed: Sequence[Lexeme]) -> int:
-    return sum(points for _, _, points in _exposed([word for _, word in lexed]))
+class Access(NamedTuple):
+    """A load or store through a computed pointer that lacks a guard, if `owner` is Triton's language module."""
+
+    at: int
+    lack: Lack
+    owner: str
+    pointer: str
+    """The name that must be one of a computed pointer; empty where the pointer is computed on the spot."""
 
 
-def _exposed(words: Sequence[str]) -> Iterator[tuple[int, Lack, int]]:
-    """What may be undefined, by the index of its word, with its points: two for a load or store through a computed
-    pointer without mask, one for a masked load whose other lanes hold anything (no `other=`), one for a tensor that
-    starts with what the memory held, one for a tensor made without elements: its pointer is null, and a kernel that
-    only a mask keeps off it is a poor repro.
+class Exposed(NamedTuple):
+    """What a text lacks, by the index of its word, and what of it hangs on the rest of the program."""
+
+    sure: tuple[tuple[int, Lack, int], ...]
+    accesses: tuple[Access, ...]
+    languages: frozenset[str]
+    """Names that an import gives to `triton.language`."""
+    computed: frozenset[str]
+    """Names that are assigned to."""
+
+
+_POINTS = {Lack.LOAD_MASK: _UNMASKED, Lack.STORE_MASK: _UNMASKED, Lack.OTHER: _NO_OTHER}
+
+
+def _settled(parts: Sequence[Exposed]) -> Iterator[tuple[int, Lack, int]]:
+    """What the program that these texts make up lacks, with its points."""
+    languages = {"tl", "language"}.union(*(part.languages for part in parts))
+    for part in parts:
+        found = [*part.sure]
+        for at, lack, owner, pointer in part.accesses:
+            if owner in languages and (not pointer or any(pointer in other.computed for other in parts)):
+                found.append((at, lack, _POINTS[lack]))
+        yield from sorted(found, key=itemgetter(0))
+
+
+def _exposed(words: Sequence[str]) -> Exposed:
+    """What may be undefined: two points for a load or store through a computed pointer without mask, one for a masked
+    load whose other lanes hold anything (no `other=`), one for a tensor that starts with what the memory held, one for
+    a tensor made without elements: its pointer is null, and a kernel that only a mask keeps off it is a poor repro.
 
     Methods of descriptors are not counted, the hardware clips these; nor is a load of a bare pointer parameter, nor
     the memory that `lambda size, align, stream: torch.empty(size, ...)` hands to Triton, which nobody reads unwritten.
     """
-    if "load" not in words and "store" not in words and _UNINITIALISED.isdisjoint(words):
-        return
-    renamed = {to for of, by, to in zip(words, words[1:], words[2:]) if of == "language" and by == "as"}
-    languages = {"tl", "language"} | renamed
-    computed = {name for name, after in zip(words, words[1:]) if after in _ASSIGNS}
+    sure: list[tuple[int, Lack, int]] = []
+    accesses: list[Access] = []
     for at, word in enumerate(words[:-1]):
-        if words[at + 1] != "(":
+        if word not in _WATCHED or words[at + 1] != "(":
             continue
         if word in _FACTORIES and words[at - 2 : at] == ["torch", "."] and ["0"] in _arguments(words, at + 2):
-            yield at, Lack.ELEMENTS, 1
+            sure.append((at, Lack.ELEMENTS, 1))
         if word in _UNINITIALISED and not _allocates(words, at):
-            yield at, Lack.VALUES, 1
-        elif word in ("load", "store") and at >= 2 and words[at - 1] == "." and words[at - 2] in languages:
-            lack = _lack(word, _arguments(words, at + 2), computed)
-            if lack is not None:
-                yield at, lack, _NO_OTHER if lack is Lack.OTHER else _UNMASKED
+            sure.append((at, Lack.VALUES, 1))
+        elif word in ("load", "store") and at >= 2 and words[at - 1] == ".":
+            if (found := _lack(word, _arguments(words, at + 2))) is not None:
+                accesses.append(Access(at, found[0], words[at - 2], found[1]))
+    renamed = frozenset(to for of, by, to in zip(words, words[1:], words[2:]) if of == "language" and by == "as")
+    computed = frozenset(name for name, after in zip(words, words[1:]) if after in _ASSIGNS)
+    return Exposed(tuple(sure), tuple(accesses), renamed, computed)
 
 
 def _allocates(words: Sequence[str], at: int) -> bool:
@@ -198,13 +255,15 @@ def _arguments(words: Sequence[str], at: int) -> list[list[str]]:
     return [argument for argument in found if argument]
 
 
-def _lack(word: str, arguments: Sequence[Sequence[str]], computed: set[str]) -> Lack | None:
+def _lack(word: str, arguments: Sequence[Sequence[str]]) -> tuple[Lack, str] | None:
+    """What a load or store lacks if its pointer is a computed one, and the name that tells (see `Access`)."""
     named = {argument[0] for argument in arguments if argument[1:2] == ["="]}
     given = [argument for argument in arguments if argument[1:2] != ["="]]
     pointer = given[0] if given else []
-    if "boundary_check" in named or not (len(pointer) > 1 or computed.intersection(pointer)):
+    if "boundary_check" in named or not pointer:
         return None
+    name = pointer[0] if len(pointer) == 1 else ""
     mask_at = 1 if word == "load" else 2
     if "mask" not in named and len(given) <= mask_at:
-        return Lack.LOAD_MASK if word == "load" else Lack.STORE_MASK
-    return Lack.OTHER if word == "load" and "other" not in named and len(given) <= mask_at + 1 else None
+        return (Lack.LOAD_MASK if word == "load" else Lack.STORE_MASK), name
+    return (Lack.OTHER, name) if word == "load" and "other" not in named and len(given) <= mask_at + 1 else None

@@ -5,6 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+from shrinkray_gpu.splitting import parts
+
+Found: TypeAlias = "tuple[str, ...] | dict[str, str]"
+"""The modules that a statement imports, or the settings that it makes."""
 
 
 @dataclass(frozen=True)
@@ -17,23 +24,44 @@ class Preamble:
 
 def read(source: str) -> Preamble:
     """Read the preamble of a script that parses; an empty one of a script that does not."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):
-        return Preamble()
-    statements = list(_top_level(tree.body))
+    found = _all_of(source)
+    last = max((at for at, each in enumerate(found) if isinstance(each, tuple)), default=-1)
     imports: dict[str, None] = {}
     environment: dict[str, str] = {}
-    last = max((i for i, x in enumerate(statements) if isinstance(x, (ast.Import, ast.ImportFrom))), default=-1)
-    for statement in statements[: last + 1]:
-        if isinstance(statement, ast.Import):
-            imports.update({alias.name: None for alias in statement.names})
-        elif isinstance(statement, ast.ImportFrom):
-            if statement.module and not statement.level:
-                imports[statement.module] = None
+    for each in found[: last + 1]:
+        if isinstance(each, tuple):
+            imports.update(dict.fromkeys(each))
         else:
-            environment.update(_settings(statement))
+            environment.update(each)
     return Preamble(tuple(imports), tuple(sorted(environment.items())))
+
+
+def _all_of(source: str) -> list[Found]:
+    found: list[Found] = []
+    for part in parts(source):
+        known = _in_part(part)
+        if known is None:
+            return [*(_in_part(source) or ())]
+        found += known
+    return found
+
+
+@lru_cache(8192)
+def _in_part(part: str) -> tuple[Found, ...] | None:
+    """What the statements of this text import and set, in order; None if it does not parse."""
+    try:
+        tree = ast.parse(part)
+    except (SyntaxError, ValueError):
+        return None
+    found: list[Found] = []
+    for statement in _top_level(tree.body):
+        if isinstance(statement, ast.Import):
+            found.append(tuple(alias.name for alias in statement.names))
+        elif isinstance(statement, ast.ImportFrom):
+            found.append((statement.module,) if statement.module and not statement.level else ())
+        elif settings := _settings(statement):
+            found.append(settings)
+    return tuple(found)
 
 
 def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:

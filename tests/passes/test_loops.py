@@ -81,3 +81,8 @@ def test_a_comprehension_of_one_element() -> None:
 def test_trips_are_counted_as_a_person_would() -> None:
     found = offers(loops, "for i in tl.range(0, n, BLOCK, num_stages=3):\n    f(i)\n")
     assert "for i in tl.range(2, num_stages=3):\n    f(i)\n" in found.values()
+
+
+def test_the_fourth_of_a_range_gets_its_name_where_the_others_go() -> None:
+    found = offers(loops, "for i in tl.range(0, n, 1, 3):\n    f(i)\n")
+    assert found["2 trips counted from 0 at line 1"] == "for i in tl.range(2, num_stages=3):\n    f(i)\n"

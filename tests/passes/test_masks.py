@@ -4,7 +4,7 @@ import pytest
 
 from shrinkray_gpu.passes import masks
 from shrinkray_gpu.reduction.render import render
-from tests.passes.offers import SAMPLES, assert_subsets_parse, program, results
+from tests.passes.offers import SAMPLES, assert_subsets_parse, offered, program, results
 
 
 def test_nothing_through() -> None:
@@ -27,3 +27,32 @@ def test_no_guard_is_lost() -> None:
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
 def test_any_subset_parses(sample) -> None:  # type: ignore[no-untyped-def]
     assert_subsets_parse(masks.find, sample)
+
+
+ZEROS = """
+import triton.language as tl
+@triton.jit
+def k(x):
+    r = tl.zeros([8], tl.int32)
+    c = tl.zeros([16], tl.int32)
+    print(tl.load(x + c, mask=(r < 1)[:, None] & (c < 2)[None, :], other=0.0))
+"""
+
+
+def test_one_tile_for_rows_and_columns_that_are_zeros() -> None:
+    want = """
+    import triton.language as tl
+    @triton.jit
+    def k(x):
+        c = tl.zeros([16], tl.int32)
+        print(tl.load(x + c, mask=tl.zeros([8, 16], tl.int32) < 1, other=0.0))
+    """
+    assert offered(masks.find, ZEROS, want)
+
+
+@pytest.mark.parametrize(
+    "other", [("c < 2", "c < 0"), ("c < 2", "c < n"), ("zeros([8]", "full([8]"), ("[:, None]", "[None, :]")]
+)
+def test_a_tile_that_would_let_more_through_is_not_offered(other: tuple[str, str]) -> None:
+    edits = masks.find(program(ZEROS.replace(*other)))
+    assert not [edit for edit in edits if edit.what.startswith("one tile")]

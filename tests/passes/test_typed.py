@@ -69,6 +69,14 @@ def test_a_number_of_its_type() -> None:
     assert offered(knowing(fillings.find, {"tl.sum(tl.arange(0, 2) * 1.5)": "<fp32 []>"}), text, want)
 
 
+def test_a_row_of_zeros_may_be_a_range_unless_it_may_be_an_offset() -> None:
+    text = HEAD + "def k():\n    tl.topk(tl.zeros([2], tl.float32), 1)\n"
+    want = HEAD + "def k():\n    tl.topk(tl.arange(0, 2), 1)\n"
+    assert offered(knowing(fillings.find, {"tl.zeros([2], tl.float32)": "<fp32 [2]>"}), text, want)
+    offsets = text.replace("float32", "int32")
+    assert not list(knowing(fillings.find, {"tl.zeros([2], tl.int32)": "<int32 [2]>"})(program(offsets)))
+
+
 def test_what_something_else_uses_stays() -> None:
     text = HEAD + "def k(x, y):\n    p = x + tl.arange(0, 16)\n    tl.store(y, tl.load(p) + tl.load(p + 1))\n"
     assert not list(knowing(fillings.find, {"tl.load(p)": "<int8 [16]>"})(program(text))), "zeros are longer than that"

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.passes import PASSES
+from shrinkray_gpu.passes import ONE_LAUNCH, PASSES
+from shrinkray_gpu.reduction.outcome import Reduction
 from tests.reduction.course import Bench
 
 SAMPLES = Path(__file__).parents[1] / "passes" / "samples"
@@ -59,6 +60,12 @@ def maximum_that_a_loop_carries(function: ast.FunctionDef) -> bool:
     )
 
 
+def descriptor_made_in_a_loop(function: ast.FunctionDef) -> bool:
+    """And what is loaded by it multiplied there."""
+    loops = [loop for loop in ast.walk(function) if isinstance(loop, ast.For) and calls(loop, "tl.dot")]
+    return any(calls(loop, "tl.make_tensor_descriptor") for loop in loops) and "load" in ast.unparse(function)
+
+
 @pytest.mark.parametrize(
     ("name", "needle"),
     [
@@ -70,6 +77,26 @@ def maximum_that_a_loop_carries(function: ast.FunctionDef) -> bool:
 def test_the_course_is_as_it_was(name: str, needle: Needle, tmp_path: Path) -> None:
     bench = Bench(lambda text: launched(text, needle))
     result = bench.reduce((SAMPLES / f"{name}.py").read_text(), tmp_path / "folder", passes=PASSES, width=6)
+    compare(name, bench, result, tmp_path)
+
+
+def test_the_course_of_a_lifted_launch_is_as_it_was(tmp_path: Path) -> None:
+    original = (COURSES / "one_launch_original.txt").read_text()
+    ends = {}
+    for name, passes in (("one_launch", ONE_LAUNCH), ("one_launch_staged", PASSES)):
+        bench = Bench(lambda text: launched(text, descriptor_made_in_a_loop))
+        ends[name] = bench.reduce(original, tmp_path / name, passes=passes, width=6)
+        if name == "one_launch":
+            compare(name, bench, ends[name], tmp_path)
+    assert ends["one_launch"].program.size.tokens <= ends["one_launch_staged"].program.size.tokens
+    assert ends["one_launch"].tries < ends["one_launch_staged"].tries, "what the order is there for"
+
+
+def test_a_lifted_launch_meets_every_pass_once() -> None:
+    assert sorted(each.name for each in ONE_LAUNCH) == sorted(each.name for each in PASSES)
+
+
+def compare(name: str, bench: Bench, result: Reduction, tmp_path: Path) -> None:
     steps = [
         f"round {e.round}, {e.pass_name}, {e.tries} tries: {e.program.size.tokens} tokens"
         for e in bench.events

@@ -27,6 +27,7 @@ def begin(folder: Path, **changed: Any) -> Journal:
 
 def accept(journal: Journal, program: Program, **options: Any) -> None:
     journal.best(program, size=program.size, by="statements", **options)
+    journal.saved()
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:
@@ -206,6 +207,17 @@ def test_before_the_search_there_is_nothing_to_lose(tmp_path: Path) -> None:
         assert journal.recall_perturbed() is None
 
 
+def test_a_lifted_script_is_the_best_at_once_and_no_edit(tmp_path: Path) -> None:
+    with begin(tmp_path) as journal:
+        journal.lifting({"text": SMALLER.text})
+        journal.judged("k", FAULTS)
+    with begin(tmp_path, resume=True) as journal:
+        assert journal.best_path.read_text() == SMALLER.text
+        assert journal.edited(ORIGINAL) is None
+        journal.lifting({"text": None})
+        assert not journal.best_path.exists(), "not lifted, after all"
+
+
 def test_a_finished_reduction_makes_room(tmp_path: Path) -> None:
     with begin(tmp_path) as journal:
         journal.judged("k", FAULTS)
@@ -337,6 +349,15 @@ def test_a_kill_between_the_line_and_the_file_is_no_edit(tmp_path: Path) -> None
         accept(journal, SMALLER)
         accept(journal, SMALLEST)
         assert journal.best_path.read_text() == SMALLEST.text
+
+
+def test_what_keeps_best_from_the_disk_is_raised_at_the_next_step(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError), begin(tmp_path) as journal:
+        journal.best_path.mkdir()
+        journal.best(SMALLER, size=SMALLER.size, by="a pass")
+        with pytest.raises(IsADirectoryError):
+            journal.best(SMALLEST, size=SMALLEST.size, by="a pass")
+        journal.best(SMALLEST, size=SMALLEST.size, by="a pass")
 
 
 def test_best_is_normalised_like_any_program(tmp_path: Path) -> None:

@@ -114,7 +114,6 @@ def test_nodes_have_identity_across_the_metadata() -> None:
     program = Program.from_text("def f(a):\n    return a\n")
     function = program.module.body[0]
     assert isinstance(function, cst.FunctionDef)
-    assert program.wrapper.module is program.module
     assert program.module is program.module
     assert function in program.scopes and function in program.spans
     assert program.parents[function] is program.module

@@ -5,9 +5,9 @@ import triton.language as tl
 
 @triton.jit
 def f(x):
-    i = tl.arange(0, 256)
-    a = tl.load(x + i[:, None] + i)
-    tl.store(x, tl.sum(tl.dot(a, a)))
+    i = tl.zeros([64, 256], tl.int32)
+    for _ in range(2):
+        tl.store(x, tl.sum(tl.dot(tl.load(x + i, i < 1, 0.0), tl.zeros([256, 64], tl.float32))))
 
 
-f[(1,)](torch.zeros(511, device="cuda"))
+f[(1,)](torch.zeros(1, device="cuda"))

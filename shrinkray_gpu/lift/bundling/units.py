@@ -8,12 +8,13 @@ from functools import cached_property
 from pathlib import Path
 
 import libcst as cst
-from libcst.metadata import ClassScope, ExpressionContext, ExpressionContextProvider, GlobalScope, Scope
+from libcst.metadata import ClassScope, ExpressionContext, GlobalScope, Scope
 
 from shrinkray_gpu.lift.bundling.imports import Import, Statement, imports_of
 from shrinkray_gpu.passes.scoping import Binding, bindings
 from shrinkray_gpu.passes.tree import ancestors, dotted, every
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.reduction.scopes import context_of
 
 REFLECTION = frozenset({"globals", "locals", "vars", "eval", "exec"})
 """Called without an object, these see the names of globals as strings."""
@@ -67,11 +68,13 @@ class Unit:
     def free_nodes(self) -> list[cst.Name]:
         """Where names are read that nothing here binds: builtins, and what nobody knows."""
         known = {id(name) for each in self.bindings for name in (*each.reads, *each.declared, *each.names)}
-        contexts = self.program.wrapper.resolve(ExpressionContextProvider)
+        layout = self.program.layout
         return [
             name
             for name in every(self.program, cst.Name)
-            if id(name) not in known and contexts.get(name) is ExpressionContext.LOAD and not self._no_variable(name)
+            if id(name) not in known
+            and context_of(layout, name) is ExpressionContext.LOAD
+            and not self._no_variable(name)
         ]
 
     @cached_property

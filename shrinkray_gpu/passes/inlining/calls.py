@@ -270,10 +270,11 @@ def renaming(
     names = rewrite.names
     taken = names.taken(target)
     free = {
-        name.value
-        for name in names.variables_of_module
-        if inside(names.scope(name), callee.scope)
-        and not inside(names.owner(names.scope(name), name.value), callee.scope)
+        name
+        for scope, mentioned in names.words.items()
+        if inside(scope, callee.scope)
+        for name in mentioned
+        if not inside(names.owner(scope, name), callee.scope)
     }
     renamed: dict[str, str] = {}
     for local in locals_:

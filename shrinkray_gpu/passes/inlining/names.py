@@ -46,6 +46,14 @@ class Names:
         return scope
 
     @cached_property
+    def words(self) -> dict[Scope, frozenset[str]]:
+        """The variables that each scope mentions, its own and those of others."""
+        found: dict[Scope, set[str]] = defaultdict(set)
+        for name in self.variables_of_module:
+            found[self.scope(name)].add(name.value)
+        return {scope: frozenset(names) for scope, names in found.items()}
+
+    @cached_property
     def everywhere(self) -> Scope:
         return next((self.scope(name).globals for name in self.variables_of_module), GlobalScope())
 
@@ -85,7 +93,13 @@ class Names:
 
     @cached_property
     def nodes(self) -> list[cst.CSTNode]:
-        return list(walk(self.module))
+        children = self.program.layout.children
+        found: list[cst.CSTNode] = []
+        stack: list[cst.CSTNode] = [self.module]
+        while stack:
+            found.append(here := stack.pop())
+            stack.extend(reversed(children[here]))
+        return found
 
     @cached_property
     def _last(self) -> dict[cst.CSTNode, tuple[int, int]]:
