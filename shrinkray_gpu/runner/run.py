@@ -46,8 +46,6 @@ class Build:
     printed: str = ""
     """What the compiler wrote: warnings, errors, statistics of ptxas."""
     failed: bool = False
-    code: str = ""
-    """Digest of what came out: the same for sources that compile to the same."""
     launched: tuple[str, ...] | None = None
     """On the virtual GPU: its kernels that the host code launches; None where that was not run."""
     calls: tuple[Mapping[str, Any], ...] = ()

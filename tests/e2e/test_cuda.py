@@ -20,7 +20,10 @@ pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="no torch here"),
 ]
 
-FINE = ("cuda_expressions", "cuda_numbers", "expressions", "numbers", "names", "decorations", "guards", "tiles")
+FINE = (
+    "cuda_definitions", "cuda_expressions", "cuda_numbers", "expressions", "numbers", "names", "decorations", "guards",
+    "tiles",
+)  # fmt: skip
 
 PROGRAM = '''
 import torch

@@ -13,7 +13,7 @@ from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.render import effective, render
 from tests.native.samples import KERNEL, SCRIPTS
 
-CUDA = [each for each in PASSES if each.name.startswith("cuda_") and each.name != "cuda_layout"]
+CUDA = [each for each in dict.fromkeys(PASSES) if each.name.startswith("cuda_") and each.name != "cuda_layout"]
 
 
 def errors(program: Program) -> int:

@@ -27,7 +27,7 @@ def edits(a_pass: Pass, path: Path) -> tuple[Edit, ...]:
     return tuple(a_pass.find(program(path)))
 
 
-plain = [each for each in PASSES if not each.needs_values]
+plain = [each for each in dict.fromkeys(PASSES) if not each.needs_values]
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
