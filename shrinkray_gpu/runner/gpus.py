@@ -14,7 +14,7 @@ def present() -> bool:
     if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return False
     # Libraries that ask for a GPU make nvidiactl (by nvidia-modprobe) where there is none, too.
-    return DEVICES.joinpath("nvidiactl").exists() and any(DEVICES.glob("nvidia[0-9]*"))
+    return DEVICES.joinpath("nvidiactl").exists() and (any(DEVICES.glob("nvidia[0-9]*")) or capability() is not None)
 
 
 def capability(index: int = 0) -> int | None:
