@@ -50,7 +50,6 @@ for stage in "$@"; do
     replay) what="python3 -m shrinkray_gpu replay corpus" ;;
     cases) what="python3 -m tests.gpu.make_cases --limit $((${stage#*=} - 15)) ${CASES:-}" ;;
     guards) what="python3 benchmarks/guards.py corpus/tma_misaligned/failing.py --oracle misaligned\ address --json $OUT/guards.json" ;;
-    survive) what="python3 benchmarks/survive.py --seconds $((${stage#*=} - 10)) --json $OUT/survive.json" ;;
     peers) what="python3 benchmarks/peers.py $PEERS" ;;
     *) echo "no stage is called $name" >&2 && exit 2 ;;
     esac
