@@ -152,9 +152,7 @@ def _made(program: Program, value: cst.BaseExpression, stands_for: Mapping[cst.N
     return "".join(source(program, _maker(program, value, stands_for)).split())
 
 
-def _maker(
-    program: Program, value: cst.BaseExpression, stands_for: Mapping[cst.Name, Binding]
-) -> cst.BaseExpression:
+def _maker(program: Program, value: cst.BaseExpression, stands_for: Mapping[cst.Name, Binding]) -> cst.BaseExpression:
     """The call of torch that makes the tensor which an argument is, or the argument itself."""
     if isinstance(value, cst.Name) and (variable := stands_for.get(value)) is not None and len(variable.names) == 1:
         maker = program.parents.get(program.parents.get(variable.names[0], variable.names[0]))

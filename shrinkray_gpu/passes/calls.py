@@ -125,9 +125,7 @@ def _classes(bindings: Sequence[Binding]) -> dict[cst.ClassDef, Binding]:
     }
 
 
-def _methods(
-    program: Program, bindings: Sequence[Binding], classes: Mapping[cst.ClassDef, Binding]
-) -> list[Function]:
+def _methods(program: Program, bindings: Sequence[Binding], classes: Mapping[cst.ClassDef, Binding]) -> list[Function]:
     """Methods, found by their names: `x.method(...)`; `Class(...)` calls `__init__`, `Class.apply(...)` `forward`,
     and `module(...)` `forward` or `__call__` where `module` was made by `Class(...)`."""
     attributes: dict[str, list[cst.Attribute]] = {}

@@ -123,13 +123,18 @@ def _heuristics(program: Program) -> Iterator[Edit]:
                 continue
             table = _argument(call, "values", 0)
             if isinstance(table, cst.Dict) and kernel.calls:
-                names = [str(element.key.evaluated_value) for element in table.elements
-                         if isinstance(element, cst.DictElement) and isinstance(element.key, cst.SimpleString)]
+                names = [
+                    str(element.key.evaluated_value)
+                    for element in table.elements
+                    if isinstance(element, cst.DictElement) and isinstance(element.key, cst.SimpleString)
+                ]
                 for value in ("True", "False", "1"):
                     options = [(name, value) for name in names]
                     launches = [_with_options(launch, options) for launch in kernel.calls]
-                    yield Edit(f"heuristics of {kernel.node.name.value} all {value}",
-                               (Remove(decorator), *itertools.chain.from_iterable(launches)))
+                    yield Edit(
+                        f"heuristics of {kernel.node.name.value} all {value}",
+                        (Remove(decorator), *itertools.chain.from_iterable(launches)),
+                    )
 
 
 # --- lists that are gone through, tables that are looked into
@@ -150,15 +155,17 @@ def _tables(program: Program) -> Iterator[Edit]:
         lookups = _lookups(program, bound[0]) if bound is not None else []
         if bound is not None and not all(is_literal(_index(lookup)) for lookup in lookups):  # else constants.py knows
             yield from _looked_into(program, display, bound, lookups)
-        if _gone_through(program, display) or (bound is not None and any(
-            _gone_through(program, read) for read in bound[0].reads
-        )):
+        if _gone_through(program, display) or (
+            bound is not None and any(_gone_through(program, read) for read in bound[0].reads)
+        ):
             for chunk in _chunks(display.elements):
                 yield Edit(f"only {_joined(chunk)[:60]}", (Replace(display, (_display(display, chunk),)),), level=1)
 
 
 def _looked_into(
-    program: Program, display: Display, bound: tuple[Binding, cst.CSTNode],
+    program: Program,
+    display: Display,
+    bound: tuple[Binding, cst.CSTNode],
     lookups: Sequence[cst.Subscript],
 ) -> Iterator[Edit]:
     """All of `CONFIGS[name]` become one entry; the table goes, if nothing else reads it."""
@@ -201,7 +208,17 @@ def _gone_through(program: Program, node: cst.CSTNode) -> bool:
     if isinstance(up, cst.Arg) and up.star == "":
         call = program.parents[up]
         return isinstance(call, cst.Call) and last_name(call.func) in (
-            "enumerate", "sorted", "list", "tuple", "zip", "product", "iter", "reversed", "parametrize", "map")
+            "enumerate",
+            "sorted",
+            "list",
+            "tuple",
+            "zip",
+            "product",
+            "iter",
+            "reversed",
+            "parametrize",
+            "map",
+        )
     return False
 
 
@@ -288,7 +305,7 @@ def _chunks(elements: Sequence[cst.CSTNode]) -> list[Sequence[cst.CSTNode]]:
     if len(elements) <= MOST:
         return [[element] for element in elements]
     step = -(-len(elements) // 4)
-    return [elements[start:start + step] for start in range(0, len(elements), step)]
+    return [elements[start : start + step] for start in range(0, len(elements), step)]
 
 
 def _joined(elements: Iterable[cst.CSTNode]) -> str:

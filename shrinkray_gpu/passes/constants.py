@@ -58,7 +58,10 @@ def _without_constexpr(value: cst.BaseExpression) -> cst.BaseExpression:
 
 
 def _may_move(
-    program: Program, binding: Binding, line: cst.CSTNode, value: cst.BaseExpression,
+    program: Program,
+    binding: Binding,
+    line: cst.CSTNode,
+    value: cst.BaseExpression,
     stands_for: dict[cst.Name, Binding],
 ) -> bool:
     """Whether the value means the same in all its uses, or nearly (the oracle decides), and makes nothing larger."""
@@ -73,7 +76,8 @@ def _may_move(
         parts = within(program, value, cst.BaseExpression)  # type: ignore[type-abstract]
         return all(isinstance(part, _PURE) or is_literal(part) for part in parts)
     return function(program, line) is function(program, binding.reads[0]) and not _deeper(
-        program, line, binding.reads[0])
+        program, line, binding.reads[0]
+    )
 
 
 def _same_names(
@@ -230,8 +234,9 @@ def _attribute_uses(
     loads: dict[str, list[cst.CSTNode]] = {}
     stores: dict[str, list[cst.CSTNode]] = {}
     for node in every(program, cst.Attribute):
-        if node.value in modules or any(isinstance(up, (cst.ImportFrom, cst.ImportAlias))
-                                        for up in ancestors(program, node)):
+        if node.value in modules or any(
+            isinstance(up, (cst.ImportFrom, cst.ImportAlias)) for up in ancestors(program, node)
+        ):
             continue
         (stores if _is_stored(program, node) else loads).setdefault(node.attr.value, []).append(node)
     return loads, stores
@@ -252,10 +257,12 @@ def _class_of(program: Program, binding: Binding) -> cst.ClassDef | None:
 
 def _is_record(owner: cst.ClassDef) -> bool:
     """A dataclass or NamedTuple: its class attributes are defaults of the constructor."""
-    made_by = [each.decorator.func if isinstance(each.decorator, cst.Call) else each.decorator
-               for each in owner.decorators]
+    made_by = [
+        each.decorator.func if isinstance(each.decorator, cst.Call) else each.decorator for each in owner.decorators
+    ]
     return any(last_name(each) == "dataclass" for each in made_by) or any(
-        last_name(base.value) == "NamedTuple" for base in owner.bases)
+        last_name(base.value) == "NamedTuple" for base in owner.bases
+    )
 
 
 # --- fields of dataclasses
@@ -268,18 +275,29 @@ def _fields(program: Program, known: list[Binding]) -> Iterator[Edit]:
         owner = binding.places[0]
         if not isinstance(owner, cst.ClassDef) or not _is_record(owner) or len(binding.places) != 1:
             continue
-        fields = [line for entry in owner.body.body if isinstance(entry, cst.SimpleStatementLine)
-                  for line in entry.body if isinstance(line, cst.AnnAssign)]
+        fields = [
+            line
+            for entry in owner.body.body
+            if isinstance(entry, cst.SimpleStatementLine)
+            for line in entry.body
+            if isinstance(line, cst.AnnAssign)
+        ]
         names = [field.target.value for field in fields if isinstance(field.target, cst.Name)]
-        instances = [program.parents[read] for read in binding.reads
-                     if not any(isinstance(up, cst.Annotation) for up in ancestors(program, read))]
+        instances = [
+            program.parents[read]
+            for read in binding.reads
+            if not any(isinstance(up, cst.Annotation) for up in ancestors(program, read))
+        ]
         made = [call for call in instances if isinstance(call, cst.Call) and dotted(call.func) == binding.name]
         if not made or len(made) != len(instances) or len(names) != len(fields):
             continue
         given = [_given(call, names) for call in made]
         for field, name in zip(fields, names, strict=True):
-            values = {code(arg[name].value) if name in arg else code(field.value) if field.value else ""
-                      for arg in given if arg is not None}
+            values = {
+                code(arg[name].value) if name in arg else code(field.value) if field.value else ""
+                for arg in given
+                if arg is not None
+            }
             if len(values) != 1 or None in given or stores.get(name) or "" in values:
                 continue
             (text,) = values
@@ -314,8 +332,12 @@ def _parameters(program: Program, known: list[Binding]) -> Iterator[Edit]:
             by: Template = (code(value),)
             changes: list[Change] | None = parameter_pinned(program, each, param, binding, by)
             if changes is not None:
-                yield Edit(f"parameter {param.name.value} of {each.node.name.value} is {_short(value)}", tuple(changes),
-                           level=1, weight=2 + 2 * len(each.calls))
+                yield Edit(
+                    f"parameter {param.name.value} of {each.node.name.value} is {_short(value)}",
+                    tuple(changes),
+                    level=1,
+                    weight=2 + 2 * len(each.calls),
+                )
 
 
 def _always(each: Function, param: cst.Param) -> cst.BaseExpression | None:

@@ -20,8 +20,18 @@ from shrinkray_gpu.reduction.edit import Edit, Remove, Replace, Template
 from shrinkray_gpu.reduction.program import Program
 
 GUARDS = {"mask", "other", "boundary_check", "padding_option"}
-_CLOSED = (cst.Annotation, cst.Decorator, cst.Del, cst.AssignTarget, cst.ImportFrom, cst.ImportAlias, cst.AsName,
-           cst.NameItem, cst.MatchPattern, cst.FormattedStringExpression)
+_CLOSED = (
+    cst.Annotation,
+    cst.Decorator,
+    cst.Del,
+    cst.AssignTarget,
+    cst.ImportFrom,
+    cst.ImportAlias,
+    cst.AsName,
+    cst.NameItem,
+    cst.MatchPattern,
+    cst.FormattedStringExpression,
+)
 MOST = 6
 """Alternatives for one expression."""
 LAST = 30
@@ -33,8 +43,9 @@ _WHOLE = (cst.Arg, cst.Assign, cst.AnnAssign, cst.Return, cst.Element, cst.Index
 
 def find(program: Program) -> Iterator[Edit]:
     modules = {read for binding in bindings(program) if binding.imported for read in binding.reads}
-    own = {binding.name for binding in bindings(program)
-           if isinstance(binding.places[0], (cst.FunctionDef, cst.ClassDef))}
+    own = {
+        binding.name for binding in bindings(program) if isinstance(binding.places[0], (cst.FunctionDef, cst.ClassDef))
+    }
     docstrings = _docstrings(program)
     for node in every(program, cst.BaseExpression):  # type: ignore[type-abstract]
         if node in docstrings or not is_value(program, node, modules):
@@ -44,8 +55,12 @@ def find(program: Program) -> Iterator[Edit]:
         for by in list(_simpler(program, node, modules))[:MOST]:
             kept = weight(program, *(part for part in by if not isinstance(part, str)))
             to = "to" if all(isinstance(part, str) for part in by) else "down to"
-            yield Edit(f"{type(node).__name__} {to} {_words(by)}", (Replace(node, by),), level=level,
-                       weight=max(1, heavy - kept))
+            yield Edit(
+                f"{type(node).__name__} {to} {_words(by)}",
+                (Replace(node, by),),
+                level=level,
+                weight=max(1, heavy - kept),
+            )
         if isinstance(node, cst.Call) and not (isinstance(node.func, cst.Name) and node.func.value in own):
             yield from _fewer_arguments(program, node, level)
 
@@ -65,8 +80,10 @@ _ZERO_DIVIDES = (cst.Divide, cst.FloorDivide, cst.Modulo)
 
 def _constants(program: Program, node: cst.BaseExpression) -> list[Template]:
     parent = program.parents[node]
-    if isinstance(parent, (cst.Expr, cst.Await, cst.Decorator)) or is_scalar(node) and not isinstance(
-        node, cst.SimpleString
+    if (
+        isinstance(parent, (cst.Expr, cst.Await, cst.Decorator))
+        or is_scalar(node)
+        and not isinstance(node, cst.SimpleString)
     ):
         return []
     if isinstance(parent, cst.Arg) and (parent.star or _says_where(program, parent)):
@@ -98,8 +115,6 @@ def _constants(program: Program, node: cst.BaseExpression) -> list[Template]:
             return [("1",)]
         return [("0",), ("1",), ("None",)]
     return [("0",), ("None",)]
-
-
 
 
 def _parts(program: Program, node: cst.BaseExpression, modules: set[cst.Name]) -> Iterator[Template]:
@@ -165,8 +180,11 @@ def _fewer_arguments(program: Program, call: cst.Call, level: int) -> Iterator[E
             if arg.star:
                 yield Edit("launch without some arguments", (Remove(arg),), level=level, weight=weight(program, arg))
         return
-    optional = [arg for arg in call.args
-                if not (arg.keyword is not None and arg.keyword.value in GUARDS or _says_where(program, arg))]
+    optional = [
+        arg
+        for arg in call.args
+        if not (arg.keyword is not None and arg.keyword.value in GUARDS or _says_where(program, arg))
+    ]
     if in_kernel(program, call) and not last_name(call.func).endswith("range"):  # its first argument is its operand
         optional = [arg for arg in optional[1:] if arg.keyword is not None or arg is call.args[-1]]
     if len(optional) > 1:
@@ -181,8 +199,11 @@ def _one_element(program: Program, comp: cst.BaseSimpleComp) -> Template | None:
     clause = comp.for_in
     if clause.inner_for_in is not None:
         return None
-    uses = [name for name in within(program, comp.elt, cst.Name)
-            if isinstance(clause.target, cst.Name) and name.value == clause.target.value]
+    uses = [
+        name
+        for name in within(program, comp.elt, cst.Name)
+        if isinstance(clause.target, cst.Name) and name.value == clause.target.value
+    ]
     if not isinstance(clause.target, cst.Name):
         return None
     if not uses:
@@ -198,14 +219,18 @@ def _one_element(program: Program, comp: cst.BaseSimpleComp) -> Template | None:
         begin, end = program.spans[use]
         pieces += [text[start:begin], first]
         start = end
-    return (*pieces, text[start:program.spans[comp.elt][1]])
+    return (*pieces, text[start : program.spans[comp.elt][1]])
 
 
 def _variables(program: Program, node: cst.CSTNode, name: str) -> list[cst.Name]:
     """The mentions of a name that are the variable: no attribute and no keyword is called like it."""
-    return [each for each in within(program, node, cst.Name) if each.value == name
-            and getattr(program.parents[each], "attr", None) is not each
-            and getattr(program.parents[each], "keyword", None) is not each]
+    return [
+        each
+        for each in within(program, node, cst.Name)
+        if each.value == name
+        and getattr(program.parents[each], "attr", None) is not each
+        and getattr(program.parents[each], "keyword", None) is not each
+    ]
 
 
 def _first_of(iterated: cst.BaseExpression) -> str | cst.BaseExpression | None:
@@ -272,8 +297,11 @@ def _is_settled(program: Program, node: cst.CSTNode) -> bool:
     kernel = function(program, node)
     if kernel is None or not names:
         return False
-    settled = {param.name.value for param in within(program, kernel.params, cst.Param) if param.annotation is not None
-               and last_name(param.annotation.annotation) == "constexpr"}
+    settled = {
+        param.name.value
+        for param in within(program, kernel.params, cst.Param)
+        if param.annotation is not None and last_name(param.annotation.annotation) == "constexpr"
+    }
     return all(name.value in settled for name in names)
 
 

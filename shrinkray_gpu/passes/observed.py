@@ -29,8 +29,18 @@ LONGEST = 80
 
 _DTYPE = re.compile(r"\btorch\.[a-z]+[0-9]*(?:_?[a-z0-9]+)*\b")
 _NEVER = (cst.Lambda, cst.GeneratorExp, cst.Yield, cst.StarredElement, cst.FormattedString, cst.Ellipsis, cst.Await)
-_CLOSED = (cst.Annotation, cst.Decorator, cst.Del, cst.AssignTarget, cst.ImportFrom, cst.ImportAlias, cst.AsName,
-           cst.MatchPattern, cst.Parameters, cst.NameItem)
+_CLOSED = (
+    cst.Annotation,
+    cst.Decorator,
+    cst.Del,
+    cst.AssignTarget,
+    cst.ImportFrom,
+    cst.ImportAlias,
+    cst.AsName,
+    cst.MatchPattern,
+    cst.Parameters,
+    cst.NameItem,
+)
 
 
 def watchable(program: Program) -> list[cst.BaseExpression]:
@@ -46,9 +56,10 @@ def watchable(program: Program) -> list[cst.BaseExpression]:
 
 def instrument(program: Program, nodes: Sequence[cst.CSTNode]) -> Program:
     """The Program with `__shrink_saw__(i, ...)` around each node i; that function gives its second argument back."""
-    return render(program, [
-        Edit("watch", (Replace(node, (f"{SAW}({number}, ", node, ")")),)) for number, node in enumerate(nodes)
-    ])
+    return render(
+        program,
+        [Edit("watch", (Replace(node, (f"{SAW}({number}, ", node, ")")),)) for number, node in enumerate(nodes)],
+    )
 
 
 def find(program: Program, values: Mapping[cst.CSTNode, str] | Mapping[int, str]) -> Iterable[Edit]:
@@ -59,8 +70,11 @@ def find(program: Program, values: Mapping[cst.CSTNode, str] | Mapping[int, str]
     program no smaller.
     """
     nodes = watchable(program)
-    usable = {nodes[key] if isinstance(key, int) else key: text for key, text in values.items()
-              if (not isinstance(key, int) or key < len(nodes)) and _is_simple(program, text)}
+    usable = {
+        nodes[key] if isinstance(key, int) else key: text
+        for key, text in values.items()
+        if (not isinstance(key, int) or key < len(nodes)) and _is_simple(program, text)
+    }
     known = bindings(program)
     yield from _variables(program, usable, known)
     yield from _parameters(program, usable, known)
@@ -68,8 +82,12 @@ def find(program: Program, values: Mapping[cst.CSTNode, str] | Mapping[int, str]
         text = usable[node]
         if source(program, node) != text:
             level = 1 + sum(up in usable for up in ancestors(program, node))
-            yield Edit(f"{source(program, node)[:40]} was {text}", (Replace(node, (text,)),), level=level,
-                       weight=weight(program, node))
+            yield Edit(
+                f"{source(program, node)[:40]} was {text}",
+                (Replace(node, (text,)),),
+                level=level,
+                weight=weight(program, node),
+            )
 
 
 def _variables(program: Program, values: Mapping[cst.CSTNode, str], known: Sequence[Binding]) -> Iterator[Edit]:
@@ -85,8 +103,7 @@ def _variables(program: Program, values: Mapping[cst.CSTNode, str], known: Seque
         texts = [_one_value(values, binding) for binding in group]
         if len(names) != len(group) or None in texts or not any(binding.reads for binding in group):
             continue
-        changes = [replaced(program, binding.reads, (text or "",))
-                   for binding, text in zip(group, texts, strict=True)]
+        changes = [replaced(program, binding.reads, (text or "",)) for binding, text in zip(group, texts, strict=True)]
         flat = [change for some in changes if some is not None for change in some]
         if None not in changes:
             what = ", ".join(f"{binding.name} = {text}" for binding, text in zip(group, texts) if text)
@@ -111,8 +128,11 @@ def _parameters(program: Program, values: Mapping[cst.CSTNode, str], known: Sequ
                 continue
             changes = parameter_pinned(program, each, param, binding, (text,))
             if changes is not None:
-                yield Edit(f"parameter {param.name.value} of {each.node.name.value} was {text}", tuple(changes),
-                           weight=1 + 2 * len(each.calls))
+                yield Edit(
+                    f"parameter {param.name.value} of {each.node.name.value} was {text}",
+                    tuple(changes),
+                    weight=1 + 2 * len(each.calls),
+                )
 
 
 def _is_data(binding: Binding) -> bool:

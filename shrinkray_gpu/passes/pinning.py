@@ -33,8 +33,9 @@ def assigned(program: Program, binding: Binding) -> tuple[cst.BaseSmallStatement
 def replaced(program: Program, reads: Sequence[cst.CSTNode], by: Template) -> list[Change] | None:
     """The reads replaced; None where one of them is no value (`del x`, or a name that `x += 1` writes again), or where
     the value has quotes that Python before 3.12 does not take in an f-string."""
-    quoted = any(mark in text for part in by for text in [part if isinstance(part, str) else code(part)]
-                 for mark in "'\"\\")
+    quoted = any(
+        mark in text for part in by for text in [part if isinstance(part, str) else code(part)] for mark in "'\"\\"
+    )
     for read in reads:
         if quoted and any(isinstance(up, cst.FormattedStringExpression) for up in ancestors(program, read)):
             return None

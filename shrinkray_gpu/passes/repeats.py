@@ -30,8 +30,11 @@ def find(program: Program) -> Iterable[Edit]:
 
 def _timers(program: Program) -> Iterator[Edit]:
     """`do_bench(lambda: f(x))` to `f(x)`, `time_ms(step, 20)` to `step()`."""
-    helpers = {call: parameter for callee in functions(program, bindings(program))
-               for call, parameter in _timing_helper(program, callee)}
+    helpers = {
+        call: parameter
+        for callee in functions(program, bindings(program))
+        for call, parameter in _timing_helper(program, callee)
+    }
     for call in every(program, cst.Call):
         if in_kernel(program, call):
             continue
@@ -46,7 +49,8 @@ def _untimed(program: Program, call: cst.Call, run: Template) -> Iterator[Edit]:
     here = statement(program, call)
     what = f"run once, untimed: {source(program, call)[:40]}"
     plain = isinstance(here, cst.BaseSmallStatement) and not any(
-        isinstance(up, (cst.Lambda, cst.CompFor, cst.IfExp, cst.BooleanOperation)) for up in ancestors(program, call))
+        isinstance(up, (cst.Lambda, cst.CompFor, cst.IfExp, cst.BooleanOperation)) for up in ancestors(program, call)
+    )
     if plain and not (isinstance(here, cst.Expr) and here.value is call):
         yield Edit(what, (Insert(line(program, here), (run,)), Replace(call, ("1.0",))), weight=weight(program, call))
     yield Edit(what, (Replace(call, run),), weight=weight(program, call))
@@ -69,8 +73,11 @@ def _timing_helper(program: Program, callee: Function) -> Iterator[tuple[cst.Cal
     if not params or callee.bound or in_kernel(program, callee.node.body):
         return
     first = params[0].name.value
-    called = [call for call in within(program, callee.node.body, cst.Call)
-              if isinstance(call.func, cst.Name) and call.func.value == first and not call.args]
+    called = [
+        call
+        for call in within(program, callee.node.body, cst.Call)
+        if isinstance(call.func, cst.Name) and call.func.value == first and not call.args
+    ]
     in_loop = any(isinstance(up, (cst.For, cst.While)) for call in called for up in ancestors(program, call))
     if called and (in_loop or _TIMING.search(callee.node.name.value)):
         for call in callee.calls:

@@ -48,14 +48,9 @@ def slices(program: Program, line: str) -> list[str]:
 
 def test_a_statement_of_a_called_function_and_the_call_that_leads_there() -> None:
     (text,) = slices(Program.from_text(SCRIPT), "to[twice] += 1;")
-    assert (
-        text
-        == SCRIPT.replace("    to[i] = from[i];\n", "")
-        .replace("  __syncwarp();\n", "")
-        .replace("  float local[4];\n  fill(local);\n", "")
-        .replace("    out[0] = tile[0];\n", "")
-        .replace("else {\n    out[1] = local[1];\n  }", "")
-    )
+    assert text == SCRIPT.replace("    to[i] = from[i];\n", "").replace("  __syncwarp();\n", "").replace(
+        "  float local[4];\n  fill(local);\n", ""
+    ).replace("    out[0] = tile[0];\n", "").replace("else {\n    out[1] = local[1];\n  }", "")
 
 
 def test_what_writes_to_a_variable_without_initialiser_may_stay() -> None:

@@ -26,22 +26,35 @@ from tests.passes.offers import SAMPLES, assert_subsets_parse, offered, program,
         ("def f(x):\n    y = g(x)\n    return y", "def f(x):\n    return g(x)"),
         ("class Cfg:\n    B = 64\n    C = 1\nf(Cfg.B)", "class Cfg:\n    C = 1\nf(64)"),
         ("class Cfg:\n    B = 64\nf(Cfg.B)", "class Cfg:\n    pass\nf(64)"),
-        ("class M:\n    def __init__(self):\n        self.beta = 0.5\n        go()\n    def f(self): return self.beta",
-         "class M:\n    def __init__(self):\n        go()\n    def f(self): return 0.5"),
+        (
+            "class M:\n    def __init__(self):\n        self.beta = 0.5\n        go()\n"
+            "    def f(self): return self.beta",
+            "class M:\n    def __init__(self):\n        go()\n    def f(self): return 0.5",
+        ),
         ("CFG = {'jsd': {'B': 4}}\nf(CFG['jsd']['B'])", "f(4)"),
         ("CFG = {'jsd': {'B': 4, 'num_warps': 1}}\nk[g](x, **CFG['jsd'])", "k[g](x, B=4, num_warps=1)"),
         ("CFG = dict(B=4)\nf(CFG['B'])", "f(4)"),
         ("ns = SimpleNamespace(M=4, N=2)\nf(ns.M, ns.N)", "f(4, 2)"),
-        ("@dataclass\nclass C:\n    b: int\n    w: int = 4\nc = C(b=1)\nf(c.b, c.w)",
-         "@dataclass\nclass C:\n    w: int = 4\nc = C()\nf(1, c.w)"),
-        ("@dataclass\nclass C:\n    b: int\n    w: int = 4\nc = C(1)\nf(c.w)\ng(c.b)",
-         "@dataclass\nclass C:\n    b: int\nc = C(1)\nf(4)\ng(c.b)"),
-        ("@triton.jit\ndef k(x, B: tl.constexpr):\n    tl.arange(0, B)\nk[g](x, B=4)\nk[h](y, 4)",
-         "@triton.jit\ndef k(x):\n    tl.arange(0, 4)\nk[g](x)\nk[h](y)"),
-        ("@triton.jit\ndef k(x, B: tl.constexpr = 8):\n    tl.arange(0, B)\nk[g](x)",
-         "@triton.jit\ndef k(x):\n    tl.arange(0, 8)\nk[g](x)"),
-        ("@triton.jit\ndef k(x, B: tl.constexpr):\n    tl.arange(0, B)\nk[lambda META: (n // META['B'],)](x, B=4)",
-         "@triton.jit\ndef k(x):\n    tl.arange(0, 4)\nk[lambda META: (n // 4,)](x)"),
+        (
+            "@dataclass\nclass C:\n    b: int\n    w: int = 4\nc = C(b=1)\nf(c.b, c.w)",
+            "@dataclass\nclass C:\n    w: int = 4\nc = C()\nf(1, c.w)",
+        ),
+        (
+            "@dataclass\nclass C:\n    b: int\n    w: int = 4\nc = C(1)\nf(c.w)\ng(c.b)",
+            "@dataclass\nclass C:\n    b: int\nc = C(1)\nf(4)\ng(c.b)",
+        ),
+        (
+            "@triton.jit\ndef k(x, B: tl.constexpr):\n    tl.arange(0, B)\nk[g](x, B=4)\nk[h](y, 4)",
+            "@triton.jit\ndef k(x):\n    tl.arange(0, 4)\nk[g](x)\nk[h](y)",
+        ),
+        (
+            "@triton.jit\ndef k(x, B: tl.constexpr = 8):\n    tl.arange(0, B)\nk[g](x)",
+            "@triton.jit\ndef k(x):\n    tl.arange(0, 8)\nk[g](x)",
+        ),
+        (
+            "@triton.jit\ndef k(x, B: tl.constexpr):\n    tl.arange(0, B)\nk[lambda META: (n // META['B'],)](x, B=4)",
+            "@triton.jit\ndef k(x):\n    tl.arange(0, 4)\nk[lambda META: (n // 4,)](x)",
+        ),
     ],
 )
 def test_offers(source: str, want: str) -> None:

@@ -42,4 +42,4 @@ def test_a_handler_that_raises_again_cannot_stand_alone() -> None:
         except ValueError:
             raise
     """
-    assert offers(contexts, text) == {"body of the try at line 1": lines("f()")  + "\n"}
+    assert offers(contexts, text) == {"body of the try at line 1": lines("f()") + "\n"}

@@ -92,7 +92,7 @@ def test_a_call_that_fits_is_one_line() -> None:
 
 def test_what_an_f_string_prints_stays_and_the_rest_is_laid_out_all_the_same() -> None:
     assert layout("f( 1,\n)\nprint(f'{x = !r:>{ w }}', f'{b [0]}')\n") == (
-        "f(1)\nprint(f\"{x = !r:>{ w }}\", f\"{b [0]}\")\n"
+        'f(1)\nprint(f"{x = !r:>{ w }}", f"{b [0]}")\n'
     )
 
 

@@ -92,8 +92,11 @@ def test_tables_and_arguments_are_settled() -> None:
 
 def test_a_variable_goes_with_its_binding() -> None:
     start = program("rows, cols = x.shape\nf(rows, cols, rows)")
-    values = {node: {"rows": "8", "cols": "16"}[name] for node in watchable(start)
-              if (name := source(start, node)) in ("rows", "cols")}
+    values = {
+        node: {"rows": "8", "cols": "16"}[name]
+        for node in watchable(start)
+        if (name := source(start, node)) in ("rows", "cols")
+    }
     assert render(start, list(find(start, values))[:1]).text == "f(8, 16, 8)\n"
 
 
@@ -112,7 +115,14 @@ def test_a_parameter_goes_with_its_arguments() -> None:
 
 def test_what_is_watched() -> None:
     assert words(program("y = f(a + b)[i].c\nz: int = 3")) == [
-        "f(a + b)[i].c", "f(a + b)[i]", "f(a + b)", "a + b", "a", "b", "i"]
+        "f(a + b)[i].c",
+        "f(a + b)[i]",
+        "f(a + b)",
+        "a + b",
+        "a",
+        "b",
+        "i",
+    ]
     assert words(program("import torch\nx = torch.float32")) == ["torch.float32"]
     assert words(program("g(n)")) == ["n"]  # nobody wants the value of a statement
     assert words(program("for i, j in e: xs[i] = j")) == ["e", "j"]
@@ -121,9 +131,18 @@ def test_what_is_watched() -> None:
 
 @pytest.mark.parametrize(
     "source_text",
-    ["@triton.jit\ndef k(x):\n    y = x + 1", "@deco(a)\ndef f(x=b, *, y: c = d): pass",
-     "class C(Base, metaclass=m): pass", "x = 3",
-     "del a.b", "f = lambda: 0", "import a.b", "x: int", "global n", "sum(0 for _ in 'ab')"],
+    [
+        "@triton.jit\ndef k(x):\n    y = x + 1",
+        "@deco(a)\ndef f(x=b, *, y: c = d): pass",
+        "class C(Base, metaclass=m): pass",
+        "x = 3",
+        "del a.b",
+        "f = lambda: 0",
+        "import a.b",
+        "x: int",
+        "global n",
+        "sum(0 for _ in 'ab')",
+    ],
 )
 def test_what_is_not_watched(source_text: str) -> None:
     assert words(program(source_text)) == []
@@ -131,15 +150,26 @@ def test_what_is_not_watched(source_text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "taken"),
-    [("3", True), ("-2.5", True), ("'cuda'", True), ("(8, 'a', None)", True), ("torch.float32", True),
-     ("(torch.int8, 1)", True), ("inf", False), ("<object at 0x1>", False), ("tensor(1)", False),
-     ("'" + "x" * 200 + "'", False), ("", False)],
+    [
+        ("3", True),
+        ("-2.5", True),
+        ("'cuda'", True),
+        ("(8, 'a', None)", True),
+        ("torch.float32", True),
+        ("(torch.int8, 1)", True),
+        ("inf", False),
+        ("<object at 0x1>", False),
+        ("tensor(1)", False),
+        ("'" + "x" * 200 + "'", False),
+        ("", False),
+    ],
 )
 def test_simple_values(text: str, taken: bool) -> None:
     start = program("import torch\nf(a.b.c)")
     node = watchable(start)[0]
     assert [render(start, [edit]).text.splitlines()[1] for edit in find(start, {node: text})] == (
-        [f"f({text})"] if taken else [])
+        [f"f({text})"] if taken else []
+    )
 
 
 def test_a_dtype_needs_torch_under_its_name() -> None:
@@ -153,7 +183,7 @@ def test_samples_stay_python(sample) -> None:
     nodes = watchable(start)
     watched = instrument(start, nodes)
     assert watched.parses and watched.text.count(SAW + "(") == len(nodes) > 50
-    assert SAW not in watched.text[watched.text.index("@triton.jit"):].split("tl.store")[0]
+    assert SAW not in watched.text[watched.text.index("@triton.jit") :].split("tl.store")[0]
     for value in ("3", "-1.5", "'it'", "(1, 2)"):
         edits = list(find(start, dict.fromkeys(nodes, value)))
         for subset in (edits, edits[::2], edits[1::3]):

@@ -18,8 +18,11 @@ def test_loops_in_kernels_are_left_to_the_loop_pass() -> None:
 
 
 def test_do_bench_becomes_what_it_measures() -> None:
-    assert results(find, "do_bench(lambda: f(x), warmup=5)") == ["f(x)", "do_bench(lambda: f(x), warmup=0)",
-                                                                  "do_bench(lambda: f(x), warmup=1)"]
+    assert results(find, "do_bench(lambda: f(x), warmup=5)") == [
+        "f(x)",
+        "do_bench(lambda: f(x), warmup=0)",
+        "do_bench(lambda: f(x), warmup=1)",
+    ]
     assert offered(find, "triton.testing.do_bench(step)", "step()")
 
 

@@ -68,9 +68,7 @@ def _statements(block: Node) -> list[Node]:
     return [each for each in block.walk() if each.named and each.parent is not None and each.parent.kind in BLOCKS]
 
 
-def _gone(
-    source: Source, functions: dict[Node, Node], function: Node, target: Node, *, writes: bool
-) -> Iterator[Node]:
+def _gone(source: Source, functions: dict[Node, Node], function: Node, target: Node, *, writes: bool) -> Iterator[Node]:
     """What the statement does not need, in its function and in those that call it."""
     targets: dict[Node, set[Node]] = defaultdict(set, {function: {target}})
     todo = [function]
