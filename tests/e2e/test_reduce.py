@@ -249,7 +249,7 @@ def test_a_test_script_decides(tmp_path: Path) -> None:
 )
 def test_an_error_while_triton_compiles(tmp_path: Path, name: str, words: tuple[str, ...], spec: str) -> None:
     given(tmp_path, (COMPILED / name).read_text())
-    said = well(shrink("failing.py", *words, "--oracle", spec, "--max-time", "8", "--final-runs", "1", cwd=tmp_path))
+    said = well(shrink("failing.py", *words, "--oracle", spec, "--max-time", "25", "--final-runs", "1", cwd=tmp_path))
     assert "1 of 1 clean runs" in said.out
     text = reduced(tmp_path).read_text()
     assert lines(text) < 0.7 * lines((COMPILED / name).read_text()), text

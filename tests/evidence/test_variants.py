@@ -77,7 +77,7 @@ def test_each_variant_parses_and_the_command_makes_it(repro: Path, tmp_path: Pat
     text = repro.read_text()
     (tmp_path / "repro.py").write_text(text)
     made = [one for knob in knobs(text) for one in knob.variants]
-    assert made
+    assert made or "import triton" not in text, "of CUDA C++ only the flags are turned"
     lines = []
     for number, one in enumerate(made):
         compile(one.text, "variant.py", "exec")

@@ -15,6 +15,7 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner.lanes import Setup, Worker
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.ways import PLAIN
 
 POISON = "import sys; sys.modules['shrinkray_inside.device'].sticky = lambda: 716\n"
 """Plays the driver: from here on it reports a misaligned address."""
@@ -295,3 +296,16 @@ def test_an_interpreter_that_is_none_is_refused_in_one_line(tmp_path: Path) -> N
     setup = Setup(python="/bin/false", environment={}, imports=(), own=(), scratch=str(tmp_path))
     with pytest.raises(UsageError, match="did not start in /bin/false"):
         Worker(setup)
+
+
+def test_a_lane_forked_while_its_worker_ends_ends_as_well(tmp_path: Path) -> None:
+    """Else nobody would end it: Ctrl-C waited for as long as its candidate slept."""
+    for number in range(8):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        made = make(folder)
+        made.start("pass")
+        with made._stocked("pass", "", PLAIN) as stock:
+            lane = stock.worker.spawn()
+        made.close()
+        assert not lane.wait_ready(20) or gone(lane.pid)

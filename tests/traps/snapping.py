@@ -96,7 +96,8 @@ def _until_it_slips(process: subprocess.Popen[str], trap: Trap, best: Path) -> s
     said = []
     for line in process.stderr:
         said.append(line)
-        if "accepted: " in line and _textual(trap, best.read_text()):
+        # The file is written beside the search: it may be a step behind.
+        if "accepted: " in line and best.exists() and _textual(trap, best.read_text()):
             process.send_signal(SIGINT)
             break
     return "".join([*said, process.communicate(timeout=PATIENCE)[1]])

@@ -32,7 +32,7 @@ def main() -> None:
     cold = sys.argv[1] == "--cold"
     control = socket.socket(fileno=int(sys.argv[-1]))
     control.set_inheritable(False)
-    _die_with_parent()
+    _die_with_parent(os.getppid())
     setup, _ = wire.receive(control)
     if cold:
         _serve(control, setup)
@@ -57,8 +57,8 @@ def main() -> None:
     _ForkServer(control, setup).serve()
 
 
-def _die_with_parent() -> None:
-    parent = os.getppid()
+def _die_with_parent(parent: int) -> None:
+    """At once, if it is gone already."""
     ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(0)
@@ -156,13 +156,14 @@ class _ForkServer:
             os._exit(0)
 
     def _fork(self, name: int, fd: int) -> None:
+        server = os.getpid()
         pid = os.fork()
         if pid == 0:
             self.control.close()
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             os.setsid()
-            _die_with_parent()
+            _die_with_parent(server)
             try:
                 _serve(socket.socket(fileno=fd), self.setup)
             finally:
