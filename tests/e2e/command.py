@@ -70,7 +70,8 @@ def refused(*words: str | Path, cwd: Path) -> Said:
 
 @contextmanager
 def shrinking(*words: str | Path, cwd: Path) -> Iterator[subprocess.Popen[str]]:
-    """The command at work; killed at the end if it still is."""
+    """The command at work; killed at the end if it still is. A shell that starts the tests in the background has Ctrl-C
+    ignored, and what they start would inherit that."""
     process = subprocess.Popen(
         [*SHRINK, *_without(words, False), *map(str, words)],
         cwd=cwd,
@@ -79,6 +80,7 @@ def shrinking(*words: str | Path, cwd: Path) -> Iterator[subprocess.Popen[str]]:
         stderr=subprocess.PIPE,
         text=True,
         bufsize=1,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
         yield process
