@@ -93,6 +93,10 @@ def assembled(
     return replace(seen, fault=_filled(fault, seen, subject, record, certain=bool(sights)))
 
 
+LOADS = frozenset({"UTMALDG", "LDGSTS"})
+"""Instructions that write to shared memory what the source calls a load."""
+
+
 def _filled(
     fault: Fault | None, seen: Evidence, subject: Subject, record: Record | None, *, certain: bool
 ) -> Fault | None:
@@ -101,16 +105,17 @@ def _filled(
         return None
     does = disassembly.meaning(seen.instruction)
     access = (record.access if record else "") or does.access
-    place = seen.place
+    place, family = seen.place, disassembly.family(seen.instruction)
+    asked = "read" if family in LOADS else access
     return replace(
         fault,
         kernel=seen.kernel if certain else fault.kernel,
         near="" if certain else fault.near,
-        instruction=disassembly.family(seen.instruction),
+        instruction=family,
         space=(record.space if record else "") or does.space,
         size=(record.size if record else 0) or does.size,
         access=access,
-        construct=source.construct(text_at(subject, place), place.line, access) if place and place.line else "",
+        construct=source.construct(text_at(subject, place), place.line, asked) if place and place.line else "",
     )
 
 
