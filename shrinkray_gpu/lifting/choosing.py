@@ -21,7 +21,6 @@ from shrinkray_gpu.planning.missed import FURTHER
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.size import lines
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.runner.ways import PLAIN
 
 MISSED = 0.01
 """Of a fault that did not show at once, so many runs that they all miss it no more often than this."""
@@ -63,18 +62,21 @@ class Choosing:
         return replace(start, tries=self.runs.tries, lanes=lanes)
 
     def _start(self) -> Start:
-        program = self.given.program
-        dumping = self.given.dumping() if self.given.dumping else None
-        way = dumping.way if dumping else PLAIN
-        runs = self.runs.until(self.runs.worth_it, program.text, FURTHER + 1, capture="launch", first=way)
+        program, worth_it = self.given.program, self.runs.worth_it
+        dumping, dumped, runs = self.given.on_the_way(), None, list[Run]()
+        if dumping is not None:
+            [run] = self.runs.until(worth_it, program.text, 1, capture="launch", way=dumping.way)
+            dumped = dumping.fault(program.text, self.given.script, run)
+            runs = [run] if worth_it(run) else []
+        as_users_do = not runs
+        runs = runs or self.runs.until(worth_it, program.text, FURTHER + 1, capture="launch")
         run = runs[-1]
-        dumped = dumping.fault(program.text, self.given.script, run) if dumping else None
         oracle = self.runs.bound(run)
         if oracle is None:
             return Start(program)
         if len(runs) > 1:
             self.runs.enough = max(self.runs.enough, clean_runs(1 / len(runs), MISSED))
-        as_it_is = Start(program, oracle, plain(run), seen=tuple(map(plain, runs)))
+        as_it_is = Start(program, oracle, plain(run), seen=tuple(map(plain, runs)) if as_users_do else ())
         if not in_a_launch(run):
             why = "".join(f"not lifted: {obstacle}" for obstacle in lift.obstacles(run)[:1])
             return in_one_file(replace(as_it_is, told=why), oracle, self.runs, self.say)

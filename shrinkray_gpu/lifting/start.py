@@ -8,13 +8,16 @@ from dataclasses import dataclass, field, replace
 from shrinkray_gpu import planning
 from shrinkray_gpu.commands import Command
 from shrinkray_gpu.evidence.dumping import Dumping
-from shrinkray_gpu.oracle import Fault, Oracle
+from shrinkray_gpu.oracle import Fault, Oracle, cuda_errors
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
 
 Say = Callable[[str], None]
+ALIKE = frozenset({700, 716})
+"""Errors of CUDA that a run reports with a core dump as without. A failed assertion becomes 719 then, and a 717 a 700,
+as an H100 with driver 580 has it: so a plain run must have shown a 700 as well before a script is taken for it."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +70,14 @@ class Given:
     """The fault of a text, run as this script, by the instruments, with a run that showed it; None: they are not
     asked."""
     dumping: Callable[[], Dumping] | None = None
-    """For a run that tells the instruments' word on the way; None where no run does."""
+    """For a run that tells the instruments' word on the way; None where no run can. See `on_the_way`."""
     command: Command | None = None
     """Where it is `-m MODULE`, that: its text is a driver of ours, and says nothing of its size."""
+
+    def on_the_way(self) -> Dumping | None:
+        """For one run that writes a core dump as well; None where that may not show the fault as other runs do."""
+        asked = cuda_errors.named(self.chosen.spec) if self.chosen is not None and self.dumping is not None else None
+        return self.dumping() if self.dumping is not None and asked is not None and asked.code in ALIKE else None
 
     @property
     def alone(self) -> Given:

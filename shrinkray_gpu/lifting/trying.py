@@ -75,21 +75,19 @@ class Trying:
         with ThreadPoolExecutor(self.given.jobs, thread_name_prefix="lifting") as threads:
             for wave in waves:
                 self.tries[COLD] += len(wave)
-                # A script that is tried three times need not be run once more for the instruments.
-                dumping = self._dumping() if wave[0] in wave[1:] else None
+                # A script that is tried three times need not be run once more for the instruments. That run alone is
+                # no proof: the others are as a user's.
+                dumping = self.given.on_the_way() if self.identity is not None and wave[0] in wave[1:] else None
                 answers = list(threads.map(judged, wave, [dumping, *[None] * (len(wave) - 1)]))
-                if dumping is not None and not answers[0][0]:
-                    wave, answers = wave[1:], answers[1:]  # the dump may be what kept the fault away
                 for text in dict.fromkeys(wave):
                     mine = [answer for each, answer in zip(wave, answers) if each == text]
-                    shown = [run for faults, run in mine if faults]
+                    proof = mine[1:] if dumping is not None and text == wave[0] else mine
+                    shown = [run for faults, run in proof if faults]
                     if shown and not self._slips(text, shown[0]):
-                        return text, tuple(run for _, run in mine if run)
+                        seen = mine if mine[0][0] else proof  # the dump may be what kept the fault away
+                        return text, tuple(run for _, run in seen if run)
                     self.failed.add(text)
         return None
-
-    def _dumping(self) -> Dumping | None:
-        return self.given.dumping() if self.given.dumping and self.identity is not None else None
 
     def _slips(self, text: str, run: Run | None) -> bool:
         """Whether the instruments see another fault in a lifted script that shows, in words, the program's."""
