@@ -26,6 +26,9 @@ _BEFORE_ASSERTION = re.compile(r"^.*?(?=Assertion [`'])")
 COMPLAINT = re.compile(r"^.*?\b(?:error|fatal) *:\s*(.+)$", re.MULTILINE | re.IGNORECASE)
 
 MISALIGNED = 716
+READS = frozenset({"LDG", "LDGSTS"})
+"""Of global memory: into a register, or on to shared memory where a loop is pipelined. Too far is too far for both;
+whether the pipelining itself is at fault, a control tells (num_stages=1)."""
 
 HEADINGS = (
     *("Failures have been detected", "Internal Triton PTX codegen error", "Pipeline failed while executing"),
@@ -112,6 +115,8 @@ class Fault:
             if mine == theirs or (field in _OBSERVED and not (mine and theirs)):
                 continue
             if field == "klass" and {self.code, other.code} == OUTSIDE:
+                continue
+            if field == "instruction" and {self.code, other.code} <= OUTSIDE and {mine, theirs} == READS:
                 continue
             if field == "text" and self._loosely_told() and _first_clause(mine) == _first_clause(theirs):
                 continue

@@ -75,6 +75,17 @@ def test_one_access_far_outside_is_reported_in_two_ways() -> None:
     assert not oracle.judge(told).faults, "the user's own run must say what the user asked for"
 
 
+def test_a_read_too_far_is_the_same_with_and_without_a_pipeline() -> None:
+    far = Fault("device", "an illegal memory access was encountered", "backward", 700, instruction="LDGSTS", size=16)
+    far = replace(far, space="global", access="read")
+    plain = replace(far, instruction="LDG", size=2)
+    assert not far.difference(plain) and not plain.difference(far)
+    assert not far.difference(replace(plain, code=717, klass="operation not supported on global/shared address space"))
+    assert far.difference(replace(plain, instruction="STG", access="write"))
+    misaligned = replace(far, klass="misaligned address", code=716)
+    assert misaligned.difference(replace(misaligned, instruction="LDG"))
+
+
 def test_what_an_instrument_saw_counts_where_both_were_looked_at() -> None:
     fault = Fault("device", "misaligned address", "jsd", 716, instruction="UTMALDG", space="shared")
     assert not fault.difference(Fault("device", "misaligned address", "k", 716))
