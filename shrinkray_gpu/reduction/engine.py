@@ -262,8 +262,10 @@ class _Engine:
         edited = self.journal.edited(self.original)
         if edited is not None:
             if not edited.parses or not self._ask([edited], smaller_than=None)[0]:
+                self.journal.put_back(start)
                 self._tell("note", "best.py was edited by hand and does not fault: going on without it")
             elif why := self.checks.guards.slipped(edited) or self.checks.identity.other(edited):
+                self.journal.put_back(start)
                 self._tell("note", f"best.py was edited by hand and shows another fault ({why}): going on without it")
             else:
                 self.journal.take_over(edited)
