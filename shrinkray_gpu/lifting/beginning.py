@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
@@ -27,7 +28,12 @@ def begin(given: Given, journal: Journal, say: Say) -> Start:
         return _recalled(given, known)
     started = time.monotonic()
     start = replace(Choosing(given, say).start(), seconds=time.monotonic() - started)
-    _keep(journal, start)
+    try:
+        _keep(journal, start)
+    except BaseException:
+        if start.lanes is not None:
+            start.lanes.close()
+        raise
     return start
 
 
@@ -47,6 +53,7 @@ def without(start: Start, given: Given, why: str, journal: Journal, say: Say) ->
             whole = in_one_file(whole, start.oracle, runs, say)
         finally:
             runs.close()
+        whole = replace(whole, tries=runs.tries + Counter(start.tries))
     _keep(journal, whole)
     return whole
 

@@ -49,6 +49,15 @@ def test_an_architecture_that_it_does_not_know() -> None:
         compiler.check(sys.executable, {}, 20)
 
 
+def test_one_that_says_nothing(tmp_path: Path) -> None:
+    nvcc = tmp_path / "bin" / "nvcc"
+    nvcc.parent.mkdir()
+    nvcc.write_text("#!/bin/sh\nexit 3\n")
+    nvcc.chmod(0o755)
+    with pytest.raises(UsageError, match="cannot: it ends with 3 and says nothing. Mend that first"):
+        compiler.check(sys.executable, {"CUDA_HOME": str(tmp_path)}, 90)
+
+
 @with_nvcc
 def test_no_compiler_for_the_host(tmp_path: Path) -> None:
     home = next((each for each in Path("/usr/local").glob("cuda*") if (each / "bin" / "nvcc").exists()), None)
