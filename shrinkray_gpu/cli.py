@@ -58,7 +58,7 @@ class _Command(TakesModule):
 
 
 @click.command(cls=_Command, context_settings=CONTEXT)
-@file_or_module
+@file_or_module()
 @click.option(
     "--launch",
     type=int,

@@ -16,7 +16,7 @@ from shrinkray_gpu.runner.interpreter import found
 
 
 @click.command(cls=TakesModule, context_settings=CONTEXT)
-@file_or_module
+@file_or_module()
 @click.option("--oracle", multiple=True, metavar="SPEC", help="The fault that it must show; repeatable, all must hold.")
 @running("FILE", each="a run", seconds=300)
 @click.option(

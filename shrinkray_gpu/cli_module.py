@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import click
@@ -15,7 +15,7 @@ from shrinkray_gpu.locating import locate
 from shrinkray_gpu.runner.interpreter import check_python
 
 
-def file_or_module(command: F) -> F:
+def file_or_module() -> Callable[[F], F]:
     """The parameters `file`, `args` and `module`."""
     return cli_words.several(
         click.argument("file", type=click.Path(path_type=Path), required=False),
@@ -27,11 +27,11 @@ def file_or_module(command: F) -> F:
             help="Instead of FILE: `python -m MODULE ARGS...`. All that follows is the module's; options of ours come "
             "before.",
         ),
-    )(command)
+    )
 
 
 class TakesModule(cli_words.Command):
-    """A command that is decorated so, of which `-m` is the last word of its own."""
+    """A command with these parameters, of which `-m` is the last word of its own."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As in `python -m`, all after the module's name is the module's own, whatever it looks like."""

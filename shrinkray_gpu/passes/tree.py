@@ -145,7 +145,7 @@ def statements(suite: cst.BaseSuite | cst.Module) -> list[cst.CSTNode]:
     """The small and compound statements directly in a block."""
     found: list[cst.CSTNode] = []
     for entry in suite.body:
-        found.extend(entry.body if isinstance(entry, cst.SimpleStatementLine) else [entry])
+        found += entry.body if isinstance(entry, cst.SimpleStatementLine) else (entry,)
     return found
 
 
