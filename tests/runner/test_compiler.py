@@ -27,6 +27,8 @@ IMPORT = "from torch.utils.cpp_extension import load_inline\n"
         (IMPORT + KERNEL, None, "exit:1", True),
         ("cupy.RawKernel('__global__ void k() {}', 'k')\n", 90, "exit:1", True),
         ("cupy.RawKernel('__global__ void k() {}', 'k')\n", None, "exit:1", False),
+        ('"""Compiles to `__global__` code; see (1)."""\nimport triton\n', 90, "exit:1", False),
+        ('SOURCE = f"""__global__ void __launch_bounds__({N}) k(float (*p)[2])\n{{ }}"""\n', 90, "exit:1", True),
         ("import kernels\n", 90, "build:spill", True),
         ("import kernels\n", 90, "exit:1", False),
     ],
