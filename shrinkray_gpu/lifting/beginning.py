@@ -28,12 +28,7 @@ def begin(given: Given, journal: Journal, say: Say) -> Start:
         return _recalled(given, known)
     started = time.monotonic()
     start = replace(Choosing(given, say).start(), seconds=time.monotonic() - started)
-    try:
-        _keep(journal, start)
-    except BaseException:
-        if start.lanes is not None:
-            start.lanes.close()
-        raise
+    _keep(journal, start)
     return start
 
 

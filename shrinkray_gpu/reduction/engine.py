@@ -277,8 +277,8 @@ class _Engine:
         state = self.state
         for stage in sorted({each.stage for each in self.passes})[:-1]:
             passes = [each for each in self.passes if each.stage <= stage]
-            tokens = other = 0
-            while tokens == 0 or state.current.size.tokens < WORTHWHILE * tokens or other < self._others():
+            tokens, other = -1, 0  # none yet; of an empty program there are 0
+            while tokens < 0 or state.current.size.tokens < WORTHWHILE * tokens or other < self._others():
                 tokens, other = state.current.size.tokens, self._others()
                 self._round(passes)
         while True:

@@ -13,7 +13,6 @@ import types
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from . import arrival
-from .nvcc import listed
 from .unlaunched import Kernel, StandIn
 
 Compile = Callable[[str, str, Dict[str, Any]], Dict[str, Any]]
@@ -92,11 +91,8 @@ def watch(compiled: Compile, gpu: Callable[[], Any], arch: int) -> None:
 
 def _for_nvcc(options: Any) -> List[str]:
     """What NVRTC alone knows is left out."""
-    return [
-        flag
-        for flag in map(str, listed(options))
-        if not re.match(r"--?(default-device|device-as-default|dopt|builtin-)", flag)
-    ]
+    known = [options] if isinstance(options, str) else list(map(str, options or ()))
+    return [flag for flag in known if not re.match(r"--?(default-device|device-as-default|dopt|builtin-)", flag)]
 
 
 def _of_program(options: Any) -> List[str]:
@@ -107,7 +103,11 @@ def _of_program(options: Any) -> List[str]:
         value = given.get(name)
         if isinstance(value, tuple) and flag == "-D":
             value = ["=".join(map(str, value))]
-        flags += [flag + ("=".join(map(str, one)) if isinstance(one, tuple) else str(one)) for one in listed(value)]
+        flags += [flag + ("=".join(map(str, one)) if isinstance(one, tuple) else str(one)) for one in _several(value)]
     if given.get("use_fast_math"):
         flags.append("--use_fast_math")
     return flags
+
+
+def _several(value: Any) -> Sequence[Any]:
+    return () if value is None else [value] if isinstance(value, str) else list(value)
