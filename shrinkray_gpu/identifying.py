@@ -3,14 +3,15 @@
 Words are not enough here. A launch returns before its kernel runs, so a program with several kernels does not say which
 of them its illegal access was in; and a launch whose tensors hold guesses may have one of its own: a table of offsets
 that says 0, 1, 2, ... points somewhere else than the program's. So the instruments look at the program while the first
-scripts made of it are tried, and at each script that shows the fault before it is taken.
+scripts made of it are tried, and at each script that shows the fault before it is taken; unless a run that was made
+anyway told what they would see.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from shrinkray_gpu.oracle.fault import Fault, Reference, kernels
 from shrinkray_gpu.runner.run import Run
@@ -20,17 +21,32 @@ Look = Callable[[str, Run], Fault | None]
 
 
 class Identity:
-    """The fault of one program. `look_at_lifted` is for scripts that take no arguments."""
+    """The fault of one program. `look_at_lifted` is for scripts that take no arguments. `seen`: what a core dump of
+    `run` itself says."""
 
-    def __init__(self, reference: Reference, text: str, run: Run, *, look: Look, look_at_lifted: Look) -> None:
+    def __init__(
+        self,
+        reference: Reference,
+        text: str,
+        run: Run,
+        *,
+        look: Look,
+        look_at_lifted: Look,
+        seen: Fault | None = None,
+    ) -> None:
         self.reference, self._text, self._run = reference, text, run
         self._look, self._look_at_lifted = look, look_at_lifted
         self._threads = ThreadPoolExecutor(1, thread_name_prefix="identity")
-        self._first = self._threads.submit(self._looked)
         self._lock = threading.Lock()
         self._again = False
         self._found: Fault | None = None
-        self.looks = 1
+        self.looks = 0
+        if seen is not None and self._own(seen):
+            self._first: Future[Fault | None] = Future()
+            self._first.set_result(seen)
+        else:
+            self.looks = 1
+            self._first = self._threads.submit(self._looked)
 
     @property
     def pending(self) -> bool:
@@ -54,12 +70,14 @@ class Identity:
         """The same, without a second look."""
         return self._found or self._first.result()
 
-    def slip(self, text: str, run: Run) -> str:
+    def slip(self, text: str, run: Run, seen: Fault | None = None) -> str:
         """In what a lifted script's fault is another one than the program's, in words; empty if in nothing that is
-        known of both. `run` is one of the script that shows it."""
+        known of both. `run` is one of the script that shows it, `seen` what a core dump of that says."""
         wanted = self.fault
         if wanted is None:
             return ""
+        if seen is not None:
+            return Reference(wanted, self.reference.kernels).slip(seen, kernels(run))
         for _ in range(2):
             self.looks += 1
             seen = self._look_at_lifted(text, run)
@@ -72,4 +90,7 @@ class Identity:
 
     def _looked(self) -> Fault | None:
         found = self._look(self._text, self._run)
-        return None if found is None or self.reference.slip(found, kernels(self._run)) else found
+        return found if found is not None and self._own(found) else None
+
+    def _own(self, found: Fault) -> bool:
+        return not self.reference.slip(found, kernels(self._run))

@@ -9,6 +9,7 @@ from pathlib import Path
 from shrinkray_gpu import lifting, perturbing, planning
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence import controls, examine
+from shrinkray_gpu.evidence.dumping import dumping
 from shrinkray_gpu.guarding import Guards
 from shrinkray_gpu.judge import Judge
 from shrinkray_gpu.options import Options, Say, adopting, builds_cuda, called, devices_of, jobs_of
@@ -55,6 +56,7 @@ def given_of(
         skip=options.skip,
         controls=bool(options.control_patches),
         look=_look(setup, options) if options.guards else None,
+        dumping=dumping(setup) if options.guards else None,
         command=options.command,
     )
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.evidence.dumping import Dumping
 from shrinkray_gpu.identifying import Identity
 from shrinkray_gpu.lifting import Start
 from shrinkray_gpu.oracle.fault import Fault, Reference
@@ -28,8 +29,8 @@ RUN = Run("cold", 1, driver_error=700, launches=(Launch("marks", "1", (1,)), Lau
 def identity() -> Iterator[Callable[..., Identity]]:
     opened = []
 
-    def make(*own: Fault | None, lifted: tuple[Fault | None, ...] = ()) -> Identity:
-        """The instruments see these, one after another."""
+    def make(*own: Fault | None, lifted: tuple[Fault | None, ...] = (), seen: Fault | None = None) -> Identity:
+        """The instruments see these, one after another; `seen` in the run that was made before."""
         of_program, of_lifted = iter(own), iter(lifted)
         reference = Reference(UNNAMED, frozenset({"marks", "gathers"}))
         opened.append(
@@ -39,6 +40,7 @@ def identity() -> Iterator[Callable[..., Identity]]:
                 RUN,
                 look=lambda text, run: next(of_program),
                 look_at_lifted=lambda text, run: next(of_lifted),
+                seen=seen,
             )
         )
         return opened[-1]
@@ -70,6 +72,18 @@ def test_of_a_program_in_which_they_see_nothing_everyday_words_decide(identity: 
 def test_another_fault_in_their_run_of_the_program_is_not_what_is_looked_for(identity: Callable[..., Identity]) -> None:
     other = replace(MARKS, klass="misaligned address", code=716)
     assert identity(other, MARKS).fault == MARKS
+
+
+def test_what_a_run_told_on_the_way_is_not_asked_again(identity: Callable[..., Identity]) -> None:
+    one = identity(seen=MARKS)
+    assert one.fault == MARKS and one.slip("lifted", RUN, MARKS) == "" and one.looks == 0
+    run = replace(RUN, launches=RUN.launches[1:])
+    assert "instruction is 'LDG' instead of 'STG'" in one.slip("lifted", run, GATHERS)
+
+
+def test_a_dump_of_another_fault_than_the_run_s_counts_for_nothing(identity: Callable[..., Identity]) -> None:
+    one = identity(MARKS, seen=replace(MARKS, klass="misaligned address", code=716))
+    assert one.fault == MARKS and one.looks == 1
 
 
 def test_a_script_in_which_they_see_nothing_is_not_taken(identity: Callable[..., Identity]) -> None:
@@ -109,3 +123,22 @@ def test_what_they_saw_of_the_program_goes_along_with_the_lifted_script(tmp_path
     assert start.tries["fingerprint"] == 2
     again = begun(given(tmp_path, NARROW_TILES, "misaligned address"), [], resume=True)
     assert again.fault == STATIC
+
+
+def test_where_a_dump_keeps_the_fault_away_the_program_is_run_without_one(tmp_path: Path) -> None:
+    text = "import os\n\nif 'CUDA_COREDUMP_FILE' in os.environ:\n    raise SystemExit\n" + NARROW_TILES
+    program = given(tmp_path, text, "misaligned address")
+    program = replace(program, setup=replace(program.setup, arch=90), script=replace(program.script, asserts=False))
+    made: list[Dumping] = []
+
+    def dumping() -> Dumping:
+        folder = tmp_path / f"dump{len(made)}"
+        folder.mkdir()
+        made.append(Dumping(program.setup, tmp_path / "no cuda-gdb", folder))
+        return made[-1]
+
+    start = begun(replace(program, look=lambda text, script, run: STATIC, dumping=dumping), [])
+    if start.lanes is not None:
+        start.lanes.close()
+    assert start.alone and start.fault == STATIC
+    assert len(made) == 1 and not made[0].folder.exists()

@@ -21,6 +21,7 @@ from shrinkray_gpu.planning.missed import FURTHER
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.size import lines
 from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.ways import PLAIN
 
 MISSED = 0.01
 """Of a fault that did not show at once, so many runs that they all miss it no more often than this."""
@@ -63,8 +64,11 @@ class Choosing:
 
     def _start(self) -> Start:
         program = self.given.program
-        runs = self.runs.until(self.runs.worth_it, program.text, FURTHER + 1, capture="launch")
+        dumping = self.given.dumping() if self.given.dumping else None
+        way = dumping.way if dumping else PLAIN
+        runs = self.runs.until(self.runs.worth_it, program.text, FURTHER + 1, capture="launch", first=way)
         run = runs[-1]
+        dumped = dumping.fault(program.text, self.given.script, run) if dumping else None
         oracle = self.runs.bound(run)
         if oracle is None:
             return Start(program)
@@ -75,7 +79,7 @@ class Choosing:
             why = "".join(f"not lifted: {obstacle}" for obstacle in lift.obstacles(run)[:1])
             return in_one_file(replace(as_it_is, told=why), oracle, self.runs, self.say)
         children = bool((run.captured or {}).get("children"))
-        identity = _identity(self.given, oracle, run)
+        identity = _identity(self.given, oracle, run, dumped)
         trying = Trying(self.given, self.runs.tries, self.say, gpu=self.runs.gpu, identity=identity)
         self.trying = trying
         offers = _offers(run, identity)
@@ -113,8 +117,9 @@ class Choosing:
         return replace(start, program=program, lifted=True, alone=True, seen=seen, told=f"lifted: {told}, {sizes}")
 
 
-def _identity(given: Given, oracle: Oracle, run: Run) -> Identity | None:
-    """The instruments, at work on the program from now on, if its fault is one that they tell more of."""
+def _identity(given: Given, oracle: Oracle, run: Run, seen: Fault | None) -> Identity | None:
+    """The instruments, at work on the program from now on, if its fault is one that they tell more of. `seen`: what
+    they saw in that run."""
     look, bound = given.look, oracle.reference if isinstance(oracle, Same) else None
     if look is None or bound is None or bound.fault.phase != "device":
         return None
@@ -125,6 +130,7 @@ def _identity(given: Given, oracle: Oracle, run: Run) -> Identity | None:
         plain(run),
         look=lambda text, run: look(text, own, run),
         look_at_lifted=lambda text, run: look(text, alone, run),
+        seen=seen,
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from shrinkray_gpu import planning
 from shrinkray_gpu.commands import Command
+from shrinkray_gpu.evidence.dumping import Dumping
 from shrinkray_gpu.oracle import Fault, Oracle
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner.lanes import Setup
@@ -65,6 +66,8 @@ class Given:
     look: Callable[[str, Script, Run], Fault | None] | None = None
     """The fault of a text, run as this script, by the instruments, with a run that showed it; None: they are not
     asked."""
+    dumping: Callable[[], Dumping] | None = None
+    """For a run that tells the instruments' word on the way; None where no run does."""
     command: Command | None = None
     """Where it is `-m MODULE`, that: its text is a driver of ours, and says nothing of its size."""
 

@@ -8,14 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from shrinkray_gpu import planning
+from shrinkray_gpu.evidence.dumping import Dumping
 from shrinkray_gpu.identifying import Identity
 from shrinkray_gpu.judge import COLD, whole
 from shrinkray_gpu.lift.beside import kept
 from shrinkray_gpu.lifting.start import Given, Say
-from shrinkray_gpu.oracle import Oracle, speech
+from shrinkray_gpu.oracle import Fault, Oracle, speech
 from shrinkray_gpu.planning.original import COLD_RUNS
 from shrinkray_gpu.runner import preamble
 from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.ways import PLAIN
 
 PATIENT = 10.0
 """Seconds that a lifted script may take at least, after its imports, whatever the program took."""
@@ -30,6 +32,8 @@ class Trying:
         """Texts that did not show the fault."""
         self.made: dict[str, str] = {}
         """All texts so far, each with what it was before it got settings and paths of its own."""
+        self.dumped: dict[str, Fault] = {}
+        """What a core dump told of a text."""
         self.lanes: planning.Lanes | None = None
 
     def first(self, texts: Iterable[str], oracle: Oracle, run: Run) -> tuple[str, tuple[Run, ...]] | None:
@@ -48,19 +52,22 @@ class Trying:
             pool.seconds = max(PATIENT, run.seconds)
         name = self.given.script.path.name
 
-        def judged(text: str) -> tuple[bool, Run | None]:
+        def judged(text: str, dumping: Dumping | None) -> tuple[bool, Run | None]:
             seen: list[Run] = []
 
             def once(source: str) -> Run:
                 beside = self.identity is not None and self.identity.pending
-                run = pool.run(source, fresh=True)
+                run = pool.cold(source, way=dumping.way if dumping and not seen else PLAIN)
                 if beside and self.identity is not None and speech.shortage(run):
                     self.identity.fault  # noqa: B018  it is the program that holds the memory: wait for its end
-                    run = pool.run(source, fresh=True)
+                    run = pool.cold(source)
                 seen.append(run)
                 return run
 
-            return whole(oracle, text, name, once).faults, seen[0] if seen else None
+            faults, run = whole(oracle, text, name, once).faults, seen[0] if seen else None
+            if dumping and run and (found := dumping.fault(text, self.given.alone.script, run)):
+                self.dumped[text] = found
+            return faults, run
 
         first = [waiting[0]] * (COLD_RUNS if self.gpu and self.given.jobs >= COLD_RUNS else 1)
         waves = [first + waiting[1 : max(1, self.given.jobs - len(first) + 1)]]
@@ -69,7 +76,11 @@ class Trying:
         with ThreadPoolExecutor(self.given.jobs, thread_name_prefix="lifting") as threads:
             for wave in waves:
                 self.tries[COLD] += len(wave)
-                answers = list(threads.map(judged, wave))
+                # A script that is tried three times need not be run once more for the instruments.
+                dumping = self._dumping() if wave[0] in wave[1:] else None
+                answers = list(threads.map(judged, wave, [dumping, *[None] * (len(wave) - 1)]))
+                if dumping is not None and not answers[0][0]:
+                    wave, answers = wave[1:], answers[1:]  # the dump may be what kept the fault away
                 for text in dict.fromkeys(wave):
                     mine = [answer for each, answer in zip(wave, answers) if each == text]
                     shown = [run for faults, run in mine if faults]
@@ -78,11 +89,14 @@ class Trying:
                     self.failed.add(text)
         return None
 
+    def _dumping(self) -> Dumping | None:
+        return self.given.dumping() if self.given.dumping and self.identity is not None else None
+
     def _slips(self, text: str, run: Run | None) -> bool:
         """Whether the instruments see another fault in a lifted script that shows, in words, the program's."""
         if self.identity is None or run is None:
             return False
-        slip = self.identity.slip(text, run)
+        slip = self.identity.slip(text, run, self.dumped.get(text))
         if slip:
             self.say(f"a lifted launch was not taken, since its fault is another one: {slip}")
         return bool(slip)

@@ -1,7 +1,7 @@
 """GPU core dumps: the environment that makes the driver write one, and cuda-gdb's words about it, read.
 
 The dump alone names the exception, the kernel, the source line and the very instruction, for 0.3 s more than a plain
-run (compute-sanitizer doubles it). The driver writes it as the exception happens and then aborts the process.
+run (compute-sanitizer doubles it). The driver writes it as the exception happens, and aborts the process if it may.
 """
 
 from __future__ import annotations
@@ -47,12 +47,14 @@ _PLACE = re.compile(r"^#0\s.* at (.*):(\d+)\s*$", re.MULTILINE)
 _CODE = re.compile(r"^([*=]{1,2}>)\s*0x[0-9a-f]+ <(.+?)(?:\+(\d+))?>:\s*(.+?)\s*$", re.MULTILINE)
 
 
-def environment(path: Path) -> Mapping[str, str]:
-    """For the process: write a light dump (registers and code, no memory: 20 to 30 MB) to `path` at an exception."""
+def environment(path: Path, *, abort: bool = True) -> Mapping[str, str]:
+    """For the process: write a light dump (registers and code, no memory: 20 to 30 MB) to `path` at an exception. Then
+    the driver ends it, unless `abort` is false."""
     return {
         "CUDA_ENABLE_COREDUMP_ON_EXCEPTION": "1",
         "CUDA_ENABLE_LIGHTWEIGHT_COREDUMP": "1",
         "CUDA_COREDUMP_FILE": str(path),
+        **({} if abort else {"CUDA_COREDUMP_GENERATION_FLAGS": "skip_abort"}),
     }
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.evidence.dumping import dumping
 from shrinkray_gpu.evidence.examine import fingerprint
 from shrinkray_gpu.explaining import explain
 from shrinkray_gpu.oracle import parse
@@ -98,6 +99,40 @@ def test_a_checkpoint_s_fingerprint(tmp_path: Path) -> None:
     assert fault is not None
     assert (fault.kernel, fault.instruction, fault.construct) == ("scale", "STG", "tl.store")
     assert not list(tmp_path.glob("core*"))
+
+
+ASSERTED = """\
+import torch, triton, triton.language as tl
+
+@triton.jit(debug=True)
+def check(x):
+    tl.device_assert(tl.load(x) > 0, "x must be positive")
+
+check[(1,)](torch.zeros(1, device="cuda"))
+torch.cuda.synchronize()
+"""
+
+
+@pytest.mark.parametrize(("name", "code"), [("flagship", 716), ("overrun", 700), ("asserted", 710)])
+def test_a_run_that_writes_a_core_dump_ends_as_one_without(name: str, code: int, tmp_path: Path) -> None:
+    """Which is what lets one run of the program answer the oracle and name the instruction."""
+    tools()
+    texts = {"flagship": CASE.read_text(), "overrun": OVERRUN, "asserted": ASSERTED}
+    setup = Setup(PYTHON, environment(), (), (), str(tmp_path), confine=False)
+    script = Script(tmp_path / "failing.py", cwd=tmp_path)
+    make = dumping(setup)
+    assert make is not None
+    one = make()
+    pool = Pool(script, setup, mode="cold", jobs=1, seconds=100.0)
+    plain, dumped = pool.cold(texts[name]), pool.cold(texts[name], way=one.way, capture="launch")
+    fault = one.fault(texts[name], script, dumped)
+    print(name, f"{plain.seconds:.1f} s plain, {dumped.seconds:.1f} s with a dump:", fault)
+    assert plain.driver_error == dumped.driver_error == code
+    assert plain.failure and dumped.failure and plain.failure.type == dumped.failure.type
+    assert [each.kernel for each in plain.launches] == [each.kernel for each in dumped.launches]
+    assert fault == fingerprint(texts[name], script, setup, seconds=100.0, run=plain)
+    assert fault is not None and fault.kernel
+    assert not one.folder.exists()
 
 
 def test_a_program_that_ends_well_shows_its_record_to_the_oracle(tmp_path: Path) -> None:

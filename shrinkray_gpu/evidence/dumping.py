@@ -1,0 +1,58 @@
+"""Runs that write a core dump as they go, so that the instruments need no run of their own to see the same fault.
+
+A dump costs a second, and a program that imports Helion or fills 20 GB takes a minute to fault once more. The driver is
+told not to abort the process after the dump: it goes on, and shows the fault in its own words, as without one.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from shrinkray_gpu.evidence import instruments
+from shrinkray_gpu.evidence.assembling import assembled
+from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.runner import coredump, gpus
+from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.pool import Script
+from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.ways import Way
+
+
+@dataclass(frozen=True)
+class Dumping:
+    """One cold run in this `way`, and then what its dump tells."""
+
+    setup: Setup
+    tool: Path
+    folder: Path
+
+    @property
+    def way(self) -> Way:
+        return Way("with a core dump", environment=coredump.environment(self.folder / "core", abort=False))
+
+    def fault(self, text: str, script: Script, run: Run) -> Fault | None:
+        """The fault of this run of `text`; None if it left no dump, or none that tells of a kernel. To be asked once:
+        the dump, some 20 MB, is gone then."""
+        core = self.folder / "core"
+        try:
+            if not core.exists():
+                return None
+            dump = coredump.read(self.tool, core)
+            subject = instruments.Subject(text, script, self.setup, run.seconds, self.folder)
+            return assembled(subject, run, dump=dump, code=False).fault if dump is not None else None
+        finally:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def dumping(setup: Setup) -> Callable[[], Dumping] | None:
+    """Makes one for each run; None where no GPU writes dumps, or nobody reads them."""
+    if setup.arch is not None or not gpus.present():
+        return None
+    tool = coredump.find(setup.python, setup.environment)
+    if tool is None:
+        return None
+    return lambda: Dumping(setup, tool, Path(tempfile.mkdtemp(dir=setup.scratch, prefix="dump")))
