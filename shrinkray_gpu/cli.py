@@ -19,8 +19,8 @@ from typing import Any
 import click
 
 from shrinkray_gpu import __version__
-from shrinkray_gpu.cli_module import TakesModule, located
-from shrinkray_gpu.cli_words import architecture, fail, settings
+from shrinkray_gpu.cli_module import TakesModule, file_or_module, located
+from shrinkray_gpu.cli_words import CONTEXT, architecture, fail, settings
 from shrinkray_gpu.commands import Command
 from shrinkray_gpu.errors import ShrinkError, UsageError
 from shrinkray_gpu.lift import trace
@@ -57,15 +57,8 @@ class _Command(TakesModule):
         return super().main(words, *others, **extra)
 
 
-@click.command(cls=_Command, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.argument("file", type=click.Path(path_type=Path), required=False)
-@click.argument("args", nargs=-1)
-@click.option(
-    "-m",
-    "module",
-    metavar="MODULE ARGS...",
-    help="Instead of FILE: `python -m MODULE ARGS...`. All that follows is the module's; options of ours come before.",
-)
+@click.command(cls=_Command, context_settings=CONTEXT)
+@file_or_module()
 @click.option(
     "--launch",
     type=int,

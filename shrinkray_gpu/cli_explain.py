@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from shrinkray_gpu.cli_module import TakesModule, located
+from shrinkray_gpu.cli_module import TakesModule, file_or_module, located
 from shrinkray_gpu.cli_words import CONTEXT, architecture, fail, running, settings
 from shrinkray_gpu.evidence.card import card
 from shrinkray_gpu.explaining import explain as explain_file
@@ -16,14 +16,7 @@ from shrinkray_gpu.runner.interpreter import found
 
 
 @click.command(cls=TakesModule, context_settings=CONTEXT)
-@click.argument("file", type=click.Path(path_type=Path), required=False)
-@click.argument("args", nargs=-1)
-@click.option(
-    "-m",
-    "module",
-    metavar="MODULE ARGS...",
-    help="Instead of FILE: `python -m MODULE ARGS...`. All that follows is the module's; options of ours come before.",
-)
+@file_or_module()
 @click.option("--oracle", multiple=True, metavar="SPEC", help="The fault that it must show; repeatable, all must hold.")
 @running("FILE", each="a run", seconds=300)
 @click.option(

@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import click
 
 from shrinkray_gpu import cli_words
+from shrinkray_gpu.cli_words import F
 from shrinkray_gpu.commands import Command
 from shrinkray_gpu.locating import locate
 from shrinkray_gpu.runner.interpreter import check_python
 
 
+def file_or_module() -> Callable[[F], F]:
+    """The parameters `file`, `args` and `module`."""
+    return cli_words.several(
+        click.argument("file", type=click.Path(path_type=Path), required=False),
+        click.argument("args", nargs=-1),
+        click.option(
+            "-m",
+            "module",
+            metavar="MODULE ARGS...",
+            help="Instead of FILE: `python -m MODULE ARGS...`. All that follows is the module's; options of ours come "
+            "before.",
+        ),
+    )
+
+
 class TakesModule(cli_words.Command):
-    """A command with the parameters `file`, `args` and `module`, of which `-m` is the last word of its own."""
+    """A command with these parameters, of which `-m` is the last word of its own."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As in `python -m`, all after the module's name is the module's own, whatever it looks like."""

@@ -44,7 +44,7 @@ class Command(click.Command):
 
 def running(of: str, *, each: str, seconds: int) -> Callable[[F], F]:
     """The options that say where and how a program is run. `of` it, or of all; `seconds` for `each` if nobody says."""
-    return _several(
+    return several(
         click.option("--arch", metavar="sm_90", help="No GPU: compile for this architecture on the virtual GPU."),
         click.option(
             "--python",
@@ -70,7 +70,7 @@ def running(of: str, *, each: str, seconds: int) -> Callable[[F], F]:
 
 def kept(of: str, *, ending: str) -> Callable[[F], F]:
     """The options of the commands that run many programs (`of` them) and leave a folder `<stem>.ENDING`."""
-    return _several(
+    return several(
         click.option(
             "--jobs", type=click.IntRange(1), metavar="N", help=f"{of} at a time. Default: one a core, 8 at most."
         ),
@@ -85,7 +85,9 @@ def kept(of: str, *, ending: str) -> Callable[[F], F]:
     )
 
 
-def _several(*options: Callable[[F], F]) -> Callable[[F], F]:
+def several(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """They as one decorator, in this order in the help."""
+
     def decorated(command: F) -> F:
         for option in reversed(options):
             command = option(command)

@@ -234,11 +234,16 @@ def building(program: Program, setup: Setup) -> Setup:
     return replace(setup, environment=environment)
 
 
+_KERNEL = re.compile(r"__global__[^;]*\)\s*\{")
+"""A kernel's definition; a docstring may have the word alone."""
+
+
 def builds_cuda(program: Program, options: Options, oracle: Oracle | None) -> bool:
     """Whether nothing will come of it without nvcc. NVRTC compiles what a GPU's own libraries are given."""
     if oracle is not None and any(want.startswith(WANTED) for want in oracle.wants):
         return True
-    return "__global__" in program.text and (options.arch is not None or "cpp_extension" in program.text)
+    defined = _KERNEL.search(program.text) is not None
+    return defined and (options.arch is not None or "cpp_extension" in program.text)
 
 
 def devices_of(setup: Setup) -> tuple[str, ...]:

@@ -7,18 +7,15 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from shrinkray_gpu import __version__, cu_output, lifting, reporting, resulting
-from shrinkray_gpu.errors import FinalCheckFailed
-from shrinkray_gpu.evidence import controls, guarded, ptxas
+from shrinkray_gpu import __version__, lifting, reporting, resulting
+from shrinkray_gpu.concluding import concluded, failed, result_of
+from shrinkray_gpu.evidence import controls
 from shrinkray_gpu.evidence.finds import Finds
 from shrinkray_gpu.evidence.versions import versions
-from shrinkray_gpu.final import final_runs, last_standing, sound, verify
 from shrinkray_gpu.judge import Judge
-from shrinkray_gpu.lift.beside import settled
 from shrinkray_gpu.options import (
     Options,
     Say,
@@ -37,11 +34,12 @@ from shrinkray_gpu.preparing import given_of, made_ready
 from shrinkray_gpu.reduction.engine import Event
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.native.tree import can_parse
-from shrinkray_gpu.reduction.size import lines, tokens
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.reduction.size import lines
 from shrinkray_gpu.runner.extensions import lacking
 from shrinkray_gpu.runner.interpreter import check_python
 from shrinkray_gpu.searching import search
-from shrinkray_gpu.summary import Result, command_of, context_of, economy_of, evidence_of, findings, rates_of, told
+from shrinkray_gpu.summary import Result, command_of, context_of, findings
 
 UNREAD = (
     "of the CUDA C++ in this script only #if is resolved, and the Python around it is reduced: its grammar is missing "
@@ -85,111 +83,60 @@ def reduce(
     ) as journal:
         for left in Path(given.setup.scratch).iterdir():  # by one that was killed
             shutil.rmtree(left, ignore_errors=True)
-        if program.literals and not can_parse():
-            say(UNREAD)
-        if options.arch is None and "cpp_extension" in program.text:
-            if without := lacking(options.python, os.environ):
-                say(f"torch cannot build extensions here (no {without}): our own builder does, in the final check too")
+        _say_what_is_lacking(program, options, say)
         say(f"running {called(path, options)} as it is ...")
         start = lifting.begin(given, journal, say)
         ready = made_ready(start, given, named, options, journal, say)
-        start, plan, judge, guards = ready.start, ready.plan, ready.judge, ready.guards
-        options = replace(options, argv=plan.pool.script.argv)
-        finds = Finds(folder / "other_faults", context_of(path, plan, options), resumed=journal.resumed)
+        options = replace(options, argv=ready.plan.pool.script.argv)
+        finds = Finds(folder / "other_faults", context_of(path, ready.plan, options), resumed=journal.resumed)
         try:
             begun = time.monotonic()
             reduction = search(ready, options, journal, finds, say=say, progress=progress, stop=stop)
             searched = time.monotonic()
-            best, runs = reduction.program.text, options.final_runs or final_runs(plan)
-            with ThreadPoolExecutor(1, thread_name_prefix="evidence") as beside:
-                # Where chance has a part in the fault, work beside the clean runs would change their rate.
-                looked = beside.submit(guards.evidence, best) if guards and plan.rate is None else None
-                verified = verify(best, output, plan, options, runs)
-            stands, confirmed = sound(verified, runs, plan.rate), False
-            passed_over = ""
-            if not stands:
-                larger = reduction.verified  # of a flaky fault, which one clean run cannot tell
-                if plan.rate is None:
-                    larger = last_standing(
-                        reduction.line, lambda each: verify(each.text, output, plan, options, runs=1) == 1
-                    )
-                confirmed = larger not in (program, reduction.program)
-                if confirmed:
-                    best = larger.text
-                    verified = verify(best, output, plan, options, runs)
-                    stands = plan.rate is None and sound(verified, runs, plan.rate)
-                    passed_over = f"{reduction.program.size.tokens} tokens: {folder / 'best.py'}" if stands else ""
-            evidence = looked.result() if looked else None
-            if guards and (evidence is None or best != reduction.program.text):
-                evidence = guards.evidence(best)
-            used = {"original": ptxas.told(plan.reference.builds)} if plan.reference.builds else {}
-            if used:
-                used["repro"] = ptxas.told(plan.pool.cold(best).builds)
-            plain = cu_output.make(best, output, plan, options) if options.cu else ""
-            ended = time.monotonic()
-            shown, _ = settled(best, output)
-            command = command_of(output, options, plan)
+            end = concluded(ready, reduction, program, output, options)
+            checked = time.monotonic()
             measured = None
-            if options.report and stands and reduction.ended in ("done", "out of time") and not stop():
-                seen = (evidence.repro or evidence.original) if evidence else None
-                shows = str(seen or plan.oracle.spec)
-                size = lines(program.text)
+            if options.report and end.final.stands and reduction.ended in ("done", "out of time") and not stop():
                 measured = reporting.at_the_end(
-                    shown, output, path, plan, options, shows=shows, check=command, lines=size, say=say, stop=stop
+                    end.shown,
+                    output,
+                    path,
+                    ready.plan,
+                    options,
+                    shows=end.fault or str(ready.plan.oracle.spec),
+                    check=command_of(output, options, ready.plan),
+                    lines=lines(program.text),
+                    say=say,
+                    stop=stop,
                 )
             attached = time.monotonic()
         finally:
             ready.close()
-    result = Result(
-        output=output,
-        text=shown,
-        spec=plan.oracle.spec,
-        before=(lines(program.text), tokens(program.text)),
-        after=(lines(shown), tokens(shown)),
-        tries=dict(judge.tries),
-        seconds={
-            "start": begun - started,
-            "lift": start.seconds,
-            "search": searched - begun,
-            "check": ended - searched,
-            "report": attached - ended,
-            "gpu": judge.lane_seconds if plan.gpu else 0.0,
-        },
-        mode=plan.mode,
-        verified=verified,
-        final_runs=runs,
-        ended=reduction.ended,
-        command=command,
-        lifted=start.told,
-        others=tuple(told(find) for find in finds.found),
-        passed_over=passed_over,
-        guarded=guarded.report(program, program.with_text(best)),
-        slips=reduction.slips + len(reduction.drifts),
-        ptxas=used,
-        cu=plain,
-        economy=economy_of(judge, reduction),
-        rates=rates_of(plan.rate, verified, runs),
-        **evidence_of(evidence, reduction, shown, guards=options.guards),
-    )
-    known = versions(options.python, given.setup.environment, gpu=plan.gpu)
+    seconds = {
+        "start": begun - started,
+        "lift": ready.start.seconds,
+        "search": searched - begun,
+        "check": checked - searched,
+        "report": attached - checked,
+    }
+    result = result_of(end, ready, reduction, finds, program, output, folder, options, seconds=seconds)
+    known = versions(options.python, given.setup.environment, gpu=ready.plan.gpu)
     resulting.write(folder, path, options, result, known)
     if measured is not None:
         facts = resulting.told(path, options, result, known)
-        before = start.program.text if options.command else program.text
+        before = ready.start.program.text if options.command else program.text
         result = replace(result, attachment=reporting.written(folder, facts, measured, options, before=before, say=say))
-    if not stands:
-        shows = f"{verified} of {runs} clean runs show it"
-        raise FinalCheckFailed(
-            "the smallest program does not show the fault in every clean run, as the original does. "
-            + (
-                f"The smallest that a cold run confirmed is in {output} ({shows}), the smaller one in "
-                f"{folder / 'best.py'}"
-                if confirmed
-                else f"It is in {output} ({shows}); no larger one on the way was confirmed by a cold run. Where chance "
-                "has a part in it, --mode cold judges each candidate as the final check does"
-            )
-        )
+    if not end.final.stands:
+        raise failed(end.final, output, folder)
     return result
+
+
+def _say_what_is_lacking(program: Program, options: Options, say: Say) -> None:
+    if program.literals and not can_parse():
+        say(UNREAD)
+    if options.arch is None and "cpp_extension" in program.text:
+        if without := lacking(options.python, os.environ):
+            say(f"torch cannot build extensions here (no {without}): our own builder does, in the final check too")
 
 
 def check(path: Path, options: Options, *, say: Say = lambda text: None) -> str:

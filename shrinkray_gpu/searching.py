@@ -36,7 +36,7 @@ def search(
     plan, judge, guards, repeats = ready.plan, ready.judge, ready.guards, ready.repeats
     width = journal.header["width"]
     if ready.start.lifted:  # the best so far, before anything is tried
-        journal.best(ready.program, size=ready.program.size, by="lift")
+        journal.begin_with(ready.program, size=ready.program.size, by="lift")
     # Beforehand the fault did not show, or in some runs only: then it takes the search's own judge to tell.
     asked = not ready.start.alone and (ready.start.reference is None or plan.rate is not None)
     may_lift = asked and plan.oracle.needs_run and "lift" not in options.skip

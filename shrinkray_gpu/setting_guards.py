@@ -19,6 +19,9 @@ from shrinkray_gpu.repeating import Repeated
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.ways import Way
 
+LOOKS = 8
+"""Times that the instruments look at a flaky fault."""
+
 
 def guards_of(
     original: Program,
@@ -65,10 +68,6 @@ def guards_of(
         # Of a flaky fault one look may have seen nothing but the words.
         known=known if known is not None and (known.instruction or judge.repeats is None) else None,
     )
-
-
-LOOKS = 8
-"""Times that the instruments look at a flaky fault."""
 
 
 def _known_fields(fault: Fault | None) -> int:

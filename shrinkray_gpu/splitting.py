@@ -7,7 +7,16 @@ not be worked out again, and to parse 4,000 lines takes 40 ms, several times a c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import TypeVar
+
+Known = TypeVar("Known")
+
+KEPT = 8192
+"""Parts that are remembered: a few MiB."""
+LONGEST = 16_384
+"""Characters of a part that is remembered. A longer one is a whole program, as a rule, and comes but once."""
 
 _EDGE = re.compile(
     r'''"""(?:\\.|[^\\])*?"""|\'{3}(?:\\.|[^\\])*?\'{3}|\n(?=[^\s#)\]}])(?!(?:else|elif|except|finally)\b)''', re.DOTALL
@@ -26,3 +35,9 @@ def parts(text: str) -> Iterator[str]:
                 yield text[begin:last]
                 begin = last
     yield text[begin:]
+
+
+def remembered(read: Callable[[str], Known]) -> Callable[[str], Known]:
+    """The same of a part, but what is known of one is not worked out again."""
+    recall = lru_cache(KEPT)(read)
+    return lambda part: recall(part) if len(part) <= LONGEST else read(part)

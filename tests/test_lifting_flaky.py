@@ -96,3 +96,4 @@ def test_what_was_lifted_and_will_not_do_becomes_one_file(tmp_path: Path, draws:
         again = lifting.without(replace(start, alone=alone), asked, "no", journal, print)
     assert again.lifted == alone and ("import luck" in again.program.text) != alone
     assert again.told.startswith("not lifted, after all: no")
+    assert (sum(again.tries.values()) > sum(start.tries.values())) == alone, "the runs in one file are counted too"

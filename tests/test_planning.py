@@ -10,7 +10,7 @@ import pytest
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import parse
-from shrinkray_gpu.planning import Plan, make, perturbed
+from shrinkray_gpu.planning import Plan, make, open_lanes, perturbed
 from shrinkray_gpu.planning.lanes import _refuse_mps
 from shrinkray_gpu.runner.interpreter import check_python
 from shrinkray_gpu.runner.lanes import Setup
@@ -31,16 +31,19 @@ def test_an_interpreter_must_be_one() -> None:
         check_python("/bin/echo")
 
 
-def planned(folder: Path, text: str, spec: str, timeout: float | None = None) -> Plan:
+def planned(folder: Path, text: str, spec: str, timeout: float | None = None, *, lanes_first: bool = False) -> Plan:
     path = folder / "failing.py"
     path.write_text(text)
     setup = Setup(sys.executable, dict(os.environ), (), (str(folder),), str(folder), confine=False)
-    oracle = parse(spec, folder=folder)
-    return make(text, Script(path, cwd=folder), setup, oracle=oracle, jobs=3, timeout=timeout, devices=())
+    script, oracle = Script(path, cwd=folder), parse(spec, folder=folder)
+    lanes = open_lanes(text, script, setup, oracle=None, jobs=3, timeout=timeout, devices=()) if lanes_first else None
+    return make(text, script, setup, oracle=oracle, jobs=3, timeout=timeout, devices=(), lanes=lanes)
 
 
-def test_where_time_is_the_question_nothing_runs_beside_it(tmp_path: Path) -> None:
-    plan = planned(tmp_path, "import time\ntime.sleep(100)\n", "timeout", timeout=1.0)
+@pytest.mark.parametrize("lanes_first", [False, True])
+def test_where_time_is_the_question_nothing_runs_beside_it(tmp_path: Path, lanes_first: bool) -> None:
+    """Also in lanes that came up before it was known what the question is."""
+    plan = planned(tmp_path, "import time\ntime.sleep(100)\n", "timeout", timeout=1.0, lanes_first=lanes_first)
     try:
         assert (plan.pool.jobs, plan.pool.seconds) == (1, 1)
         assert plan.rate is None and plan.mode == "fork"

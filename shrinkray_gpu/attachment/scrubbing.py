@@ -21,7 +21,7 @@ SHORTEST = 3
 """Names of fewer letters are parts of words, and tell nobody."""
 _COMMON = frozenset({"root", "user", "ubuntu", "admin", "localhost", "runner", "home", "python", "kernel", "main"})
 """Names that tell nobody either, and stand in texts for other things."""
-SECRET = re.compile(r"TOKEN(?!IZ)|SECRET|PASSW|CREDENTIAL|API_?KEY|AUTH(?!OR)", re.IGNORECASE)
+SECRET = re.compile(r"TOKEN(?!IZ)|SECRET|PASSW|CREDENTIAL|API_?KEY|AUTH(?!OR(?!I[SZ]))", re.IGNORECASE)
 """Names of environment variables whose value is told to nobody; `TOKENIZERS_PARALLELISM=false` is no such."""
 SECRETS = 6
 """A secret of fewer letters is a switch or a number, and a repro has such words of its own."""

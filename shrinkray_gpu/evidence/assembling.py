@@ -33,6 +33,8 @@ from shrinkray_gpu.runner.sanitizer import Record
 
 AROUND = 3
 """Instructions shown on either side of the one at fault."""
+LOADS = frozenset({"UTMALDG", "LDGSTS"})
+"""Instructions that write to shared memory what the source calls a load."""
 _TMA = {"load": "UTMALDG", "store": "UTMASTG"}
 _DECLARED = re.compile(r"^.*\.extern \.shared\b.*$|^@global_smem = .*$", re.MULTILINE)
 
@@ -91,10 +93,6 @@ def assembled(
         ir={stage: compile.ir[stage] for stage in ("ttgir", "llir", "ptx") if stage in compile.ir} if compile else {},
     )
     return replace(seen, fault=_filled(fault, seen, subject, record, certain=bool(sights)))
-
-
-LOADS = frozenset({"UTMALDG", "LDGSTS"})
-"""Instructions that write to shared memory what the source calls a load."""
 
 
 def _filled(

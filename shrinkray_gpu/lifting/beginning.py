@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
@@ -47,6 +48,7 @@ def without(start: Start, given: Given, why: str, journal: Journal, say: Say) ->
             whole = in_one_file(whole, start.oracle, runs, say)
         finally:
             runs.close()
+        whole = replace(whole, tries=runs.tries + Counter(start.tries))
     _keep(journal, whole)
     return whole
 

@@ -91,8 +91,9 @@ class Runs:
         return None
 
     def close(self) -> None:
-        if self._lanes is not None:
-            self._lanes[1].close()
+        mine, self._lanes = self._lanes, None
+        if mine is not None:
+            mine[1].close()
 
 
 def plain(run: Run) -> Run:

@@ -14,6 +14,7 @@ from shrinkray_gpu.judge import COLD, whole
 from shrinkray_gpu.lift.beside import kept
 from shrinkray_gpu.lifting.start import Given, Say
 from shrinkray_gpu.oracle import Fault, Oracle, speech
+from shrinkray_gpu.planning.original import COLD_RUNS
 from shrinkray_gpu.runner import preamble
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.ways import PLAIN
@@ -68,7 +69,7 @@ class Trying:
                 self.dumped[text] = found
             return faults, run
 
-        first = [waiting[0]] * (3 if self.gpu and self.given.jobs >= 3 else 1)
+        first = [waiting[0]] * (COLD_RUNS if self.gpu and self.given.jobs >= COLD_RUNS else 1)
         waves = [first + waiting[1 : max(1, self.given.jobs - len(first) + 1)]]
         rest = waiting[len(waves[0]) - len(first) + 1 :]
         waves += [rest[at : at + self.given.jobs] for at in range(0, len(rest), self.given.jobs)]

@@ -15,7 +15,7 @@ import libcst as cst
 from shrinkray_gpu.passes.calls import Function, all_parameters, functions, matches
 from shrinkray_gpu.passes.literals import code, is_literal, is_scalar, last_name, value_of
 from shrinkray_gpu.passes.pinning import assigned, parameter_pinned, replaced
-from shrinkray_gpu.passes.scoping import Binding, bindings, readers
+from shrinkray_gpu.passes.scoping import Binding, bindings, modules, readers
 from shrinkray_gpu.passes.tree import ancestors, dotted, every, function, once, source, weight, within
 from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Replace, Template
 from shrinkray_gpu.reduction.program import Program
@@ -193,7 +193,7 @@ def _entries(table: cst.BaseExpression) -> dict[object, cst.BaseExpression] | No
 
 def _attributes(program: Program, known: list[Binding]) -> Iterator[Edit]:
     """`Cfg.BLOCK` and `self.beta`: an attribute name that the whole program gives one literal, once."""
-    loads, stores = _attribute_uses(program, known)
+    loads, stores = _attribute_uses(program)
     in_classes: dict[str, list[Binding]] = {}
     for binding in known:
         line = assigned(program, binding)
@@ -226,15 +226,12 @@ def _pinned_attribute(
         yield Edit(f"inline attribute {name} = {_short(value)}", (*changes, Remove(line)), weight=3 + 2 * len(reads))
 
 
-def _attribute_uses(
-    program: Program, known: list[Binding]
-) -> tuple[dict[str, list[cst.CSTNode]], dict[str, list[cst.CSTNode]]]:
+def _attribute_uses(program: Program) -> tuple[dict[str, list[cst.CSTNode]], dict[str, list[cst.CSTNode]]]:
     """All attributes by name, those read and those written; `torch.float32` and the like left out."""
-    modules = {read for binding in known if binding.imported for read in binding.reads}
     loads: dict[str, list[cst.CSTNode]] = {}
     stores: dict[str, list[cst.CSTNode]] = {}
     for node in every(program, cst.Attribute):
-        if node.value in modules or any(
+        if node.value in modules(program) or any(
             isinstance(up, (cst.ImportFrom, cst.ImportAlias)) for up in ancestors(program, node)
         ):
             continue
@@ -270,7 +267,7 @@ def _is_record(owner: cst.ClassDef) -> bool:
 
 def _fields(program: Program, known: list[Binding]) -> Iterator[Edit]:
     """A field that has the same literal in every instance: reads, arguments and the field in one edit."""
-    loads, stores = _attribute_uses(program, known)
+    loads, stores = _attribute_uses(program)
     for binding in known:
         owner = binding.places[0]
         if not isinstance(owner, cst.ClassDef) or not _is_record(owner) or len(binding.places) != 1:

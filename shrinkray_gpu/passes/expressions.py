@@ -14,24 +14,13 @@ import libcst as cst
 from shrinkray_gpu.passes.kernels import in_kernel
 from shrinkray_gpu.passes.literals import code, is_scalar, last_name
 from shrinkray_gpu.passes.loops import is_step
-from shrinkray_gpu.passes.scoping import bindings
-from shrinkray_gpu.passes.tree import ancestors, docstring, dotted, every, function, source, weight, within
+from shrinkray_gpu.passes.scoping import bindings, modules
+from shrinkray_gpu.passes.tree import NO_VALUES, ancestors, docstring, dotted, every, function, source, weight, within
 from shrinkray_gpu.reduction.edit import Edit, Remove, Replace, Template
 from shrinkray_gpu.reduction.program import Program
 
 GUARDS = {"mask", "other", "boundary_check", "padding_option"}
-_CLOSED = (
-    cst.Annotation,
-    cst.Decorator,
-    cst.Del,
-    cst.AssignTarget,
-    cst.ImportFrom,
-    cst.ImportAlias,
-    cst.AsName,
-    cst.NameItem,
-    cst.MatchPattern,
-    cst.FormattedStringExpression,
-)
+_CLOSED = (*NO_VALUES, cst.FormattedStringExpression)
 MOST = 6
 """Alternatives for one expression."""
 LAST = 30
@@ -42,17 +31,16 @@ _WHOLE = (cst.Arg, cst.Assign, cst.AnnAssign, cst.Return, cst.Element, cst.Index
 
 
 def find(program: Program) -> Iterator[Edit]:
-    modules = {read for binding in bindings(program) if binding.imported for read in binding.reads}
     own = {
         binding.name for binding in bindings(program) if isinstance(binding.places[0], (cst.FunctionDef, cst.ClassDef))
     }
     docstrings = _docstrings(program)
     for node in every(program, cst.BaseExpression):  # type: ignore[type-abstract]
-        if node in docstrings or not is_value(program, node, modules):
+        if node in docstrings or not is_value(program, node):
             continue
         level = LAST if isinstance(node, (cst.Name, cst.SimpleString)) else _depth(program, node)
         heavy = weight(program, node)
-        for by in list(_simpler(program, node, modules))[:MOST]:
+        for by in list(_simpler(program, node))[:MOST]:
             kept = weight(program, *(part for part in by if not isinstance(part, str)))
             to = "to" if all(isinstance(part, str) for part in by) else "down to"
             yield Edit(
@@ -65,11 +53,11 @@ def find(program: Program) -> Iterator[Edit]:
             yield from _fewer_arguments(program, node, level)
 
 
-def _simpler(program: Program, node: cst.BaseExpression, modules: set[cst.Name]) -> Iterator[Template]:
+def _simpler(program: Program, node: cst.BaseExpression) -> Iterator[Template]:
     """What may stand in the place of the node, the simplest of its kind first."""
     constants = _constants(program, node)
     yield from constants[:1]
-    yield from _parts(program, node, modules)
+    yield from _parts(program, node)
     yield from constants[1:]
 
 
@@ -117,7 +105,7 @@ def _constants(program: Program, node: cst.BaseExpression) -> list[Template]:
     return [("0",), ("None",)]
 
 
-def _parts(program: Program, node: cst.BaseExpression, modules: set[cst.Name]) -> Iterator[Template]:
+def _parts(program: Program, node: cst.BaseExpression) -> Iterator[Template]:
     if isinstance(node, (cst.BinaryOperation, cst.BooleanOperation)):
         yield from ((node.left,), (node.right,))
     elif isinstance(node, cst.Comparison):
@@ -129,12 +117,12 @@ def _parts(program: Program, node: cst.BaseExpression, modules: set[cst.Name]) -
     elif isinstance(node, cst.Subscript):
         yield (node.value,)
     elif isinstance(node, cst.Attribute):
-        if _first(node) not in modules:
+        if _first(node) not in modules(program):
             yield (node.value,)
     elif isinstance(node, cst.NamedExpr):
         yield (node.value,)
     elif isinstance(node, cst.Call):
-        yield from _parts_of_call(program, node, modules)
+        yield from _parts_of_call(program, node)
     elif isinstance(node, (cst.ListComp, cst.SetComp, cst.GeneratorExp)):
         one = _one_element(program, node)
         if one is not None:
@@ -148,9 +136,9 @@ def _parts(program: Program, node: cst.BaseExpression, modules: set[cst.Name]) -
             yield (node.elements[0].value,)
 
 
-def _parts_of_call(program: Program, node: cst.Call, modules: set[cst.Name]) -> Iterator[Template]:
+def _parts_of_call(program: Program, node: cst.Call) -> Iterator[Template]:
     """`x.float().sum(1)` to `x.float()`; `foo(a, b)` to `a`, `b`; `f(a)(b)` to `f(a)`."""
-    if isinstance(node.func, cst.Attribute) and _first(node.func) not in modules:
+    if isinstance(node.func, cst.Attribute) and _first(node.func) not in modules(program):
         if node.func.attr.value != "cuda" and not any(_says_where(program, arg) for arg in node.args):
             yield (node.func.value,)
     elif isinstance(node.func, cst.Call):
@@ -242,14 +230,14 @@ def _first_of(iterated: cst.BaseExpression) -> str | cst.BaseExpression | None:
     return None
 
 
-def is_value(program: Program, node: cst.BaseExpression, modules: set[cst.Name]) -> bool:
+def is_value(program: Program, node: cst.BaseExpression) -> bool:
     """Whether something else may stand here: no target, no callee, no annotation, import, keyword or attribute name."""
     parent = program.parents[node]
     if isinstance(parent, cst.Index) and _whole_grid(program, parent):
         return False  # see `launches`: with `kernel[0](x)` a compiler that is mended ends in a TypeError
-    if node in modules or isinstance(parent, (cst.ConcatenatedString, cst.FunctionDef, cst.ClassDef)):
+    if node in modules(program) or isinstance(parent, (cst.ConcatenatedString, cst.FunctionDef, cst.ClassDef)):
         return False
-    if isinstance(parent, cst.Attribute) and _first(parent) in modules:
+    if isinstance(parent, cst.Attribute) and _first(parent) in modules(program):
         return False
     if any(getattr(parent, role, None) is node for role in ("attr", "keyword", "name", "func")):
         return False

@@ -14,7 +14,6 @@ import libcst as cst
 
 from shrinkray_gpu.passes.expressions import is_value
 from shrinkray_gpu.passes.orphans import orphans, weights
-from shrinkray_gpu.passes.scoping import bindings
 from shrinkray_gpu.passes.tree import ancestors, dotted, source, weight
 from shrinkray_gpu.passes.typed import Kind, kinds, language
 from shrinkray_gpu.reduction.edit import Edit, Replace
@@ -23,10 +22,9 @@ from shrinkray_gpu.reduction.size import tokens
 
 
 def find(program: Program, values: Mapping[int, str]) -> Iterator[Edit]:
-    modules = {read for binding in bindings(program) if binding.imported for read in binding.reads}
     tl = language(program)
     for node, kind in kinds(program, values).items():
-        if not isinstance(node, cst.BaseExpression) or not kind.plain or not is_value(program, node, modules):
+        if not isinstance(node, cst.BaseExpression) or not kind.plain or not is_value(program, node):
             continue
         lost = orphans(program, [node])
         before = weight(program, node) + weights(program, lost)

@@ -18,7 +18,7 @@ from shrinkray_gpu.passes.kernels import in_kernel
 from shrinkray_gpu.passes.literals import is_literal
 from shrinkray_gpu.passes.pinning import parameter_pinned, replaced
 from shrinkray_gpu.passes.scoping import Binding, bindings
-from shrinkray_gpu.passes.tree import ancestors, dotted, every, source, statement, weight, within
+from shrinkray_gpu.passes.tree import NO_VALUES, ancestors, dotted, every, source, statement, weight, within
 from shrinkray_gpu.reduction.edit import Edit, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.render import render
@@ -29,18 +29,7 @@ LONGEST = 80
 
 _DTYPE = re.compile(r"\btorch\.[a-z]+[0-9]*(?:_?[a-z0-9]+)*\b")
 _NEVER = (cst.Lambda, cst.GeneratorExp, cst.Yield, cst.StarredElement, cst.FormattedString, cst.Ellipsis, cst.Await)
-_CLOSED = (
-    cst.Annotation,
-    cst.Decorator,
-    cst.Del,
-    cst.AssignTarget,
-    cst.ImportFrom,
-    cst.ImportAlias,
-    cst.AsName,
-    cst.MatchPattern,
-    cst.Parameters,
-    cst.NameItem,
-)
+_CLOSED = (*NO_VALUES, cst.Parameters)
 
 
 def watchable(program: Program) -> list[cst.BaseExpression]:

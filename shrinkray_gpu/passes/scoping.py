@@ -76,6 +76,12 @@ def bindings(program: Program) -> list[Binding]:
     ]
 
 
+@once
+def modules(program: Program) -> set[cst.Name]:
+    """Where something that an import binds is read."""
+    return {read for binding in bindings(program) if binding.imported for read in binding.reads}
+
+
 def readers(program: Program, all_bindings: Iterable[Binding]) -> dict[cst.Name, Binding]:
     """Which variable a Name that is read stands for."""
     return {read: binding for binding in all_bindings for read in binding.reads}

@@ -69,7 +69,7 @@ def _variables(program: Program, own: list[Binding]) -> Iterator[Edit]:
 def _expressions(program: Program, kernel: cst.FunctionDef, own: list[Binding]) -> Iterator[Edit]:
     for node in within(program, kernel.body, cst.BaseExpression):  # type: ignore[type-abstract]
         heavy = weight(program, node)
-        if heavy < LONG or isinstance(program.parents[node], cst.Expr) or not is_value(program, node, set()):
+        if heavy < LONG or isinstance(program.parents[node], cst.Expr) or not is_value(program, node):
             continue
         begin = program.spans[statement(program, node)][0]
         before = [binding for binding in own if program.spans[binding.places[0]][0] < begin]

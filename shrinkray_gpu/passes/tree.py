@@ -14,6 +14,18 @@ from shrinkray_gpu.reduction.program import Program
 N = TypeVar("N", bound=cst.CSTNode)
 T = TypeVar("T")
 
+NO_VALUES = (
+    cst.Annotation,
+    cst.Decorator,
+    cst.Del,
+    cst.AssignTarget,
+    cst.ImportFrom,
+    cst.ImportAlias,
+    cst.AsName,
+    cst.NameItem,
+    cst.MatchPattern,
+)
+"""Where an expression stands for what it names or binds, not for its value: no other one can stand there instead."""
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
@@ -133,7 +145,7 @@ def statements(suite: cst.BaseSuite | cst.Module) -> list[cst.CSTNode]:
     """The small and compound statements directly in a block."""
     found: list[cst.CSTNode] = []
     for entry in suite.body:
-        found.extend(entry.body if isinstance(entry, cst.SimpleStatementLine) else [entry])
+        found += entry.body if isinstance(entry, cst.SimpleStatementLine) else (entry,)
     return found
 
 

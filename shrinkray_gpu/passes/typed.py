@@ -16,7 +16,6 @@ import libcst as cst
 from shrinkray_gpu.passes import observed
 from shrinkray_gpu.passes.expressions import is_value
 from shrinkray_gpu.passes.kernels import compiled
-from shrinkray_gpu.passes.scoping import bindings
 from shrinkray_gpu.passes.tree import dotted, every, function, once, within
 from shrinkray_gpu.reduction.program import Program
 
@@ -47,23 +46,22 @@ def watchable(program: Program) -> list[cst.BaseExpression]:
 
 @once
 def _in_kernels(program: Program) -> list[cst.BaseExpression]:
-    modules = {read for binding in bindings(program) if binding.imported for read in binding.reads}
     found: list[cst.BaseExpression] = []
     for kernel in every(program, cst.FunctionDef):
         if compiled(kernel):
             nodes = within(program, kernel.body, cst.BaseExpression)  # type: ignore[type-abstract]
-            found += [node for node in nodes if _is_watchable(program, node, kernel, modules)]
+            found += [node for node in nodes if _is_watchable(program, node, kernel)]
     return found
 
 
-def _is_watchable(program: Program, node: cst.BaseExpression, kernel: cst.FunctionDef, modules: set[cst.Name]) -> bool:
+def _is_watchable(program: Program, node: cst.BaseExpression, kernel: cst.FunctionDef) -> bool:
     """Values that Triton computes, and variables that calls take. What a loop goes over and what stands as a statement
     must be the call it is."""
     up = program.parents[node]
     if isinstance(up, (cst.Expr, cst.For, cst.WithItem)) or function(program, node) is not kernel:
         return False
     known = isinstance(node, _WATCHED) or isinstance(node, cst.Name) and isinstance(up, cst.Arg)
-    return known and is_value(program, node, modules)
+    return known and is_value(program, node)
 
 
 def kinds(program: Program, values: Mapping[int, str]) -> dict[cst.CSTNode, Kind]:

@@ -46,6 +46,12 @@ class Lanes:
         report, gpu = self.started.result(), self.forking.arch is None and gpus.present()
         return self.cold if gpu and (report["touched"] or report["spoilt"]) else self.warm
 
+    def limit(self, jobs: int) -> None:
+        """No more than so many at a time. Only before any candidate runs."""
+        for pool in (self.cold, self.warm, self.dry):
+            if pool is not None and pool.jobs > jobs:
+                pool.limit(jobs)
+
     def close(self) -> None:
         closed(self.warm, self.dry)
         self.starter.shutdown()

@@ -6,7 +6,7 @@ of one program, and begins nothing; what was still out at a kill is asked again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -49,11 +49,33 @@ class Asking:
         self.kind, self.journal, self.tell = kind, journal, tell
         self.count = 0
         """Asked in this course, those of a replay among them."""
+        self.known: dict[str, Asked] = {}
+        """By key: the same code is not asked about twice."""
 
     def start(self, program: Program, ask: Ask) -> Asked:
         self.count += 1
         recalled = self.journal.recall_answer(self.kind, program.key)
         return Asked(program, None if recalled else ask(program), recalled)
+
+    def about(self, program: Program, ask: Ask) -> Asked:
+        """Ask, unless an answer is out or known."""
+        known = self.known.get(program.key)
+        if known is None or known.unclear:
+            known = self.known[program.key] = self.start(program, ask)
+        return known
+
+    def of_those(
+        self, candidates: Sequence[Program], answers: Sequence[bool | None], ask: Ask, *, same: str
+    ) -> Iterator[tuple[int, Asked, Verdict]]:
+        """Ask about all that were answered "yes" at once, except the program with the key `same`; then what is said of
+        each, by its place."""
+        doubtful = [
+            (index, self.about(candidate, ask))
+            for index, candidate in enumerate(candidates)
+            if answers[index] and candidate.key != same
+        ]
+        for index, asked in doubtful:
+            yield index, asked, self.finish(asked)
 
     def finish(self, asked: Asked) -> Verdict:
         """The answer, waited for if need be."""

@@ -6,6 +6,7 @@ other changes of the subset (the `pass` of an emptied block, commas, parentheses
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -87,5 +88,5 @@ class Edit:
     """Levels of one pass are searched in ascending order (outer blocks before inner ones)."""
     weight: int = 1
     """About how many tokens this takes away; the search prefers heavy edits."""
-    rivals: object = None
+    rivals: Hashable = None
     """Of the edits that have the same one here, one at most is made."""

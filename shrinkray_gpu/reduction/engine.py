@@ -1,9 +1,8 @@
 """Engine: runs the passes over a Program, round after round, until nothing gets smaller.
 
-It drives the search, settles for free what needs no run, keeps the journal, and goes back where a check beside the
-search (`confirmations`, `guards`, `identity`) takes an accepted step away. It knows no process, no GPU and no clock but
-those passed in. What it looks at, and when, is fixed by the course itself and never by timing: the same seed and width
-give the same result.
+It drives the searches of the passes (`pass_search`, `trials`), and goes back where a check beside them (`checks`) takes
+an accepted step away. It knows no process, no GPU and no clock but those passed in. What it looks at, and when, is
+fixed by the course itself and never by timing: the same seed and width give the same result.
 """
 
 from __future__ import annotations
@@ -11,46 +10,32 @@ from __future__ import annotations
 import contextlib
 import random
 import time
-from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any, Literal
 
-from shrinkray_gpu.oracle.fault import Fault
-from shrinkray_gpu.oracle.verdict import Answer, Verdict
+from shrinkray_gpu.oracle.verdict import Verdict
+from shrinkray_gpu.reduction.answers import Answers, Judge, once
 from shrinkray_gpu.reduction.asking import Ask, Tell
 from shrinkray_gpu.reduction.checks import Checks
-from shrinkray_gpu.reduction.edit import Edit
-from shrinkray_gpu.reduction.foresight import Draw, likely
+from shrinkray_gpu.reduction.ending import Ending, Stopped
+from shrinkray_gpu.reduction.finding import Finding, Watch
+from shrinkray_gpu.reduction.for_the_reader import laid_out, lay_out
 from shrinkray_gpu.reduction.journal import Journal, digest
-from shrinkray_gpu.reduction.keep import allowed, kept_nodes
-from shrinkray_gpu.reduction.lineage import Lineage
-from shrinkray_gpu.reduction.marks import marks_of
+from shrinkray_gpu.reduction.keep import kept_nodes
 from shrinkray_gpu.reduction.outcome import Event as Event
 from shrinkray_gpu.reduction.outcome import PassLike
 from shrinkray_gpu.reduction.outcome import Reduction as Reduction
+from shrinkray_gpu.reduction.pass_search import Foresee, PassSearch
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.reduction.render import effective, render
-from shrinkray_gpu.reduction.search import Memory, Search, Subset
 from shrinkray_gpu.reduction.second import IN_TIME, SHARE, Aside, by_gain
 from shrinkray_gpu.reduction.spending import Spent, report
+from shrinkray_gpu.reduction.state import State
+from shrinkray_gpu.reduction.steps import Steps
+from shrinkray_gpu.reduction.trials import Trials
 
 WORTHWHILE = 0.95
 """Another round of an early stage only where the last one left no more than this of the tokens."""
-TRIAL_TRIES = 60
-"""Candidates that a grown program may cost before it must be smaller than it was."""
-
-Judge = Callable[[Sequence[Program]], Sequence[Verdict]]
-Watch = Callable[[Program], Mapping[int, str]]
-
-
-class _Enough(Exception):
-    """A trial has used up its tries."""
-
-
-class _Stop(Exception):
-    def __init__(self, why: Literal["stopped", "out of time"]) -> None:
-        self.why = why
 
 
 def reduce_program(
@@ -74,7 +59,7 @@ def reduce_program(
     layout: Callable[[str], str] | None = None,
     progress: Callable[[Event], None] = lambda event: None,
     insist: Callable[[bool], None] = lambda on: None,
-    foresee: Callable[[Iterable[Program]], None] | None = None,
+    foresee: Foresee | None = None,
     second: bool = False,
     seed: int = 0,
     width: int = 8,
@@ -140,7 +125,7 @@ def reduce_program(
 
 
 class _Engine:
-    """One reduction under way. `current` is what the passes work on; outside of trials it is also the best so far."""
+    """One reduction under way: its course, from the start to the end."""
 
     def __init__(
         self,
@@ -156,7 +141,7 @@ class _Engine:
         found: Tell,
         progress: Callable[[Event], None],
         insist: Callable[[bool], None],
-        foresee: Callable[[Iterable[Program]], None] | None,
+        foresee: Foresee | None,
         seed: int,
         width: int,
         eager: float,
@@ -174,36 +159,14 @@ class _Engine:
         drifted: Callable[[Verdict], None] = lambda verdict: None,
         again: Callable[..., _Engine] | None = None,
     ) -> None:
-        self.original = program
-        self.current = self.best = self.begun = program
-        self.passes, self.judge, self.journal = passes, judge, journal
-        self.lifts = lifts
-        self.watch, self.instrument = watch, instrument
-        self.progress, self.insist, self.foresee, self.found = progress, insist, foresee, found
-        self.width, self.eager, self.flaky, self.keep = width, eager, flaky, keep
-        self.stop, self.deadline, self.clock, self.again = stop, deadline, clock, again
-        self.rng = random.Random(seed)
-        self.memory = Memory()
-        self.failed: set[Hashable] = set()  # marks of edits that failed in the same surroundings
-        self.barren: dict[str, tuple[str, bool]] = {}  # pass: program on which it found nothing, with nothing put off
-        self.tries = self.accepted = self.credited = self.round = 0
-        self.on_credit: set[str] = set()  # keys of what faults though no lane ran it
-        self.undone = 0  # how often the course went back, for whatever reason
-        self.free: Counter[str] = Counter()
-        self.spent: dict[str, Spent] = {}
-        self.bill = Spent()  # of the pass that is running
-        self.pass_name = ""
-        self.thorough = False
-        self.coming: Sequence[PassLike] = ()  # the passes after the one that is running, in this round
-        self.found_edits: dict[str, tuple[Program, list[Edit]]] = {}  # pass: what it found last, and where
-        self.put_off = False  # whether this round left out an edit or believed a provisional "no"
-        self.considered = 0  # candidates that needed a verdict, new or recalled: the same number in a replay
-        self.budget: int | None = None  # where a trial must end
-        self.finds: set[tuple[str, Fault]] = set()
-        self.line = Lineage(program)
-        self.checks = Checks(
-            self.line,
-            journal,
+        self.original = self.begun = program
+        self.passes, self.journal, self.lifts, self.keep = passes, journal, lifts, frozenset(keep)
+        self.insist, self.again = insist, again
+        self.state = state = State(program, program, progress)
+        self.ending = Ending(stop, deadline, clock)
+        found = once(found)
+        checks = partial(
+            Checks,
             confirm=confirm,
             probe=probe,
             checkpoint=checkpoint,
@@ -212,42 +175,55 @@ class _Engine:
             identify=identify,
             identify_first=identify_first,
             drifted=drifted,
-            undo=self._undo,
-            tell=self._found,
-            note=lambda text: self._tell("note", text),
         )
+        self.steps = Steps(state, journal, checks, found)
+        self.checks = self.steps.checks
+        self.answers = Answers(state, journal, self.checks, self.ending, judge, found, flaky=flaky)
+        finding = Finding(state, journal, self.ending, watch=watch, instrument=instrument, keep=keep)
+        self.searching = PassSearch(
+            state,
+            self.steps,
+            self.answers,
+            finding,
+            foresee=foresee,
+            width=width,
+            eager=eager,
+            rng=random.Random(seed),
+        )
+        self.trials = Trials(state, self.steps, self.answers, finding, self.searching, passes)
 
     def reduce(self, layout: Callable[[str], str] | None) -> Reduction:
+        state = self.state
         ended: Literal["done", "stopped", "out of time", "interrupted"] = "done"
         try:
             self._begin()
             self._lift()
-            self.begun = self.current
+            self.begun = state.current
             self._fixpoint()
             if self.again is not None:
                 self._second(self.again)
             if layout is not None:
-                self._lay_out(layout)
+                lay_out(layout, state, self.steps, self.answers)
             self.journal.end()
-            self._tell("note", report(self.spent))
-        except _Stop as e:
+            state.tell("note", report(state.spent))
+        except Stopped as e:
             ended = e.why
             with contextlib.suppress(KeyboardInterrupt):
-                self.checks.before_leaving(self.considered)
+                self.checks.before_leaving(state.considered)
         except KeyboardInterrupt:
             ended = "interrupted"
         return Reduction(
-            program=self.best if ended == "done" or layout is None else self._laid_out(layout),
+            program=state.best if ended == "done" or layout is None else laid_out(layout, state.best),
             ended=ended,
-            tries=self.tries,
-            free=dict(self.free),
-            accepted=self.accepted,
-            credited=self.credited,
-            rounds=self.round,
+            tries=state.tries,
+            free=dict(state.free),
+            accepted=state.accepted,
+            credited=state.credited,
+            rounds=state.round,
             rollbacks=self.checks.confirmations.rollbacks,
             verified=self.checks.confirmations.proven,
-            line=tuple(step.program for step in self.line.steps),
-            spent=self.spent,
+            line=tuple(step.program for step in self.steps.line.steps),
+            spent=state.spent,
             guarded=self.checks.guards.asking.count,
             slips=self.checks.guards.slips,
             guard=self.checks.guards.final,
@@ -255,40 +231,40 @@ class _Engine:
             identified=self.checks.identity.identified,
         )
 
-    # The course
-
     def _begin(self) -> None:
-        start = self.journal.start(self.original)
+        start, tell = self.journal.start(self.original), partial(self.state.tell, "note")
         edited = self.journal.edited(self.original)
         if edited is not None:
-            if not edited.parses or not self._ask([edited], smaller_than=None)[0]:
-                self._tell("note", "best.py was edited by hand and does not fault: going on without it")
+            if not edited.parses or not self.answers.ask([edited], smaller=False)[0]:
+                self.journal.put_back(start)
+                tell("best.py was edited by hand and does not fault: going on without it")
             elif why := self.checks.guards.slipped(edited) or self.checks.identity.other(edited):
-                self._tell("note", f"best.py was edited by hand and shows another fault ({why}): going on without it")
+                self.journal.put_back(start)
+                tell(f"best.py was edited by hand and shows another fault ({why}): going on without it")
             else:
                 self.journal.take_over(edited)
                 start = edited
-                self._tell("note", "best.py was edited by hand and still faults: going on from it")
-        self.line.begin(start)
-        self.current = self.best = start
+                tell("best.py was edited by hand and still faults: going on from it")
+        self.steps.begin(start)
 
     def _lift(self) -> None:
         """Before all passes: the faulty launch alone, which makes every later try cheaper. What the user wants kept
         would be lost in it."""
-        if self.lifts is None or kept_nodes(self.current, frozenset(self.keep)):
+        state = self.state
+        if self.lifts is None or kept_nodes(state.current, self.keep):
             return
-        self.pass_name = "lift"
+        state.pass_name = "lift"
         texts = self.journal.recall_lifted()
         if texts is None:
-            self._check_stop()
+            self.ending.check()
             texts = tuple(self.lifts())
             self.journal.lifted(texts)
-        candidates = [self.current.with_text(text) for text in texts]
-        for candidate, faults in zip(candidates, self._ask(candidates, smaller_than=self.current)):
+        candidates = [state.current.with_text(text) for text in texts]
+        for candidate, faults in zip(candidates, self.answers.ask(candidates)):
             if faults and candidate.key not in self.checks.guards.refuted:
-                self._accept(candidate)
+                self.steps.accept(candidate)
                 self.checks.guards.settle()  # all that follows would be built on it
-                if self.current is candidate:
+                if state.current is candidate:
                     return
 
     def _fixpoint(self) -> None:
@@ -298,388 +274,109 @@ class _Engine:
 
         Fine passes have hundreds of edits that take a token each. On a program that is still large they cost as many
         tries, each of them dear, and most of what they polish goes later anyway."""
+        state = self.state
         for stage in sorted({each.stage for each in self.passes})[:-1]:
             passes = [each for each in self.passes if each.stage <= stage]
-            tokens = other = 0
-            while tokens == 0 or self.current.size.tokens < WORTHWHILE * tokens or other < self._others():
-                tokens, other = self.current.size.tokens, self._others()
+            tokens, other = -1, 0  # none yet; of an empty program there are 0
+            while tokens < 0 or state.current.size.tokens < WORTHWHILE * tokens or other < self._others():
+                tokens, other = state.current.size.tokens, self._others()
                 self._round(passes)
         while True:
             progressed = self._round(self.passes)
-            if progressed or (self.put_off and not self.thorough):
+            if progressed or (state.put_off and not state.thorough):
                 self._be_thorough(not progressed)
-                if self.thorough:
-                    self.checks.before_the_end(self.considered)
+                if state.thorough:
+                    self.checks.before_the_end(state.considered)
                 continue
-            if self.checks.stand(self.considered):
+            if self.checks.stand(state.considered):
                 return
             self._be_thorough(False)
 
     def _second(self, again: Callable[..., _Engine]) -> None:
         """Another course from the start (`second.py`). If its end is smaller, on from there."""
-        self.pass_name = "second course"
-        considered, begun = self.considered, self.clock()
-        self._tell("note", f"at {self.best.size.tokens} tokens no step leads on: once from the start in another order")
+        state, ending = self.state, self.ending
+        state.pass_name = "second course"
+        considered, begun = state.considered, ending.clock()
+        state.tell("note", f"at {state.best.size.tokens} tokens no step leads on: once from the start in another order")
         self._be_thorough(False)
         other: _Engine = again(
             self.begun,
-            passes=by_gain(self.passes, self.spent),
+            passes=by_gain(self.passes, state.spent),
             journal=Aside(self.journal),
-            progress=lambda event: self._tell("tried") if event.kind == "tried" else None,
-            seed=self.rng.randrange(1 << 30),
-            stop=lambda: self.stop() or other.considered >= SHARE * considered,
-            deadline=None if self.deadline is None else begun + IN_TIME * (self.deadline - begun),
+            progress=lambda event: state.tell("tried") if event.kind == "tried" else None,
+            seed=self.searching.rng.randrange(1 << 30),
+            stop=lambda: ending.stop() or other.state.considered >= SHARE * considered,
+            deadline=None if ending.deadline is None else begun + IN_TIME * (ending.deadline - begun),
         )
-        other.memory, other.checks.guards.strict = self.memory, self.checks.guards.strict
+        other.searching.memory, other.checks.guards.strict = self.searching.memory, self.checks.guards.strict
         other.checks.guards.refuted |= self.checks.guards.refuted
         found = other.reduce(None)
         self.insist(False)
-        self.tries += found.tries
-        self.considered += other.considered
-        self.free.update(found.free)
-        self.on_credit |= other.on_credit
-        bill = self.spent["second course"] = Spent(found.tries, sum(found.free.values()))
-        bill.seconds = self.clock() - begun
+        state.tries += found.tries
+        state.considered += other.state.considered
+        state.free.update(found.free)
+        state.on_credit |= other.state.on_credit
+        bill = state.spent["second course"] = Spent(found.tries, sum(found.free.values()))
+        bill.seconds = ending.clock() - begun
         bill.finding = sum(each.finding for each in found.spent.values())
         bill.judging = sum(each.judging for each in found.spent.values())
         if found.ended == "interrupted":
             raise KeyboardInterrupt
-        if found.program.size.tokens < self.best.size.tokens and found.program.size < self.best.size:
-            bill.accepted, bill.tokens = 1, self.best.size.tokens - found.program.size.tokens
-            self._accept(found.program)
+        if found.program.size.tokens < state.best.size.tokens and found.program.size < state.best.size:
+            bill.accepted, bill.tokens = 1, state.best.size.tokens - found.program.size.tokens
+            self.steps.accept(found.program)
             self._fixpoint()
 
     def _others(self) -> int:
         """How often the course went back because a step showed another fault."""
-        return self.undone - self.checks.confirmations.rollbacks
+        return self.state.undone - self.checks.confirmations.rollbacks
 
     def _round(self, passes: Sequence[PassLike]) -> bool:
         """Whether the passes made the program smaller, or a check beside them made it larger again."""
-        self.round += 1
-        self._tell("round")
-        before, undone = self.current, self.undone
-        self.put_off = False
+        state = self.state
+        state.round += 1
+        state.tell("round")
+        before, undone = state.current, state.undone
+        state.put_off = False
         for at, each in enumerate(passes, start=1):
-            self.coming = passes[at:]
-            bill = self.bill = self.spent.setdefault(each.name, Spent())
-            begun, tries, free, accepted = self.clock(), self.tries, self.free.total(), self.accepted
-            tokens = self.best.size.tokens
+            self.searching.coming = passes[at:]
+            bill = state.bill = state.spent.setdefault(each.name, Spent())
+            begun, tries, free, accepted = self.ending.clock(), state.tries, state.free.total(), state.accepted
+            tokens = state.best.size.tokens
             self._run(each)
-            bill.seconds += self.clock() - begun
-            bill.tries += self.tries - tries
-            bill.free += self.free.total() - free
-            bill.accepted += self.accepted - accepted
-            bill.tokens += tokens - self.best.size.tokens
-            self.checks.at_point(self.considered)
-        return self.current.size.tokens < before.size.tokens or self.undone > undone
+            bill.seconds += self.ending.clock() - begun
+            bill.tries += state.tries - tries
+            bill.free += state.free.total() - free
+            bill.accepted += state.accepted - accepted
+            bill.tokens += tokens - state.best.size.tokens
+            self.checks.at_point(state.considered)
+        return state.current.size.tokens < before.size.tokens or state.undone > undone
 
     def _be_thorough(self, on: bool) -> None:
-        if on != self.thorough:
-            self.thorough = on
+        if on != self.state.thorough:
+            self.state.thorough = on
             self.insist(on)
 
     def _run(self, each: PassLike) -> None:
         """One pass: find its edits once, search them, and put the grown ones on trial. What changed no more than
         literals or names is repeated at once, since no new round comes for it."""
-        self.pass_name = each.name
+        state, barren = self.state, self.searching.barren
+        state.pass_name = each.name
         while True:
-            before = self.current
-            on, whole = self.barren.get(each.name, ("", False))
-            if on == digest(before) and (whole or not self.thorough):
-                self.put_off |= not whole
+            before = state.current
+            on, whole = barren.get(each.name, ("", False))
+            if on == digest(before) and (whole or not state.thorough):
+                state.put_off |= not whole
                 return
-            self._tell("pass")
-            put_off, self.put_off = self.put_off, False
-            self._search(each, self._edits(each))
+            state.tell("pass")
+            put_off, state.put_off = state.put_off, False
+            self.searching.search(each)
             if each.grows:
-                self._trials(each)
-            whole = self.thorough or not self.put_off
-            self.put_off |= put_off
-            if self.current is before:
-                self.barren[each.name] = (digest(before), whole)
+                self.trials.run(each)
+            whole = state.thorough or not state.put_off
+            state.put_off |= put_off
+            if state.current is before:
+                barren[each.name] = (digest(before), whole)
                 return
-            if self.current.size.tokens < before.size.tokens:
+            if state.current.size.tokens < before.size.tokens:
                 return
-
-    def _edits(self, each: PassLike) -> list[Edit]:
-        program = self.current
-        begun = self.clock()
-        before = self.found_edits.get(each.name)
-        if before is not None and before[0] is program and not each.needs_values:
-            return before[1]
-        given: tuple[Any, ...] = ()
-        if each.needs_values:
-            if self.watch is None or self.instrument is None:
-                return []
-            given = (self._values(program, self.watch, self.instrument),)
-        try:
-            found = allowed(program, list(each.find(program, *given)), frozenset(self.keep))
-        except Exception as e:  # a pass that stumbles over this program must not end the reduction
-            self._tell("note", f"pass {each.name} gave up: {type(e).__name__}: {e}")
-            return []
-        self.bill.finding += self.clock() - begun
-        self.found_edits[each.name] = program, found
-        return found
-
-    def _values(self, program: Program, watch: Watch, instrument: Callable[[Program], Program]) -> Mapping[int, str]:
-        watched = instrument(program)
-        key = digest(watched)
-        values = self.journal.recall_watched(key)
-        if values is None:
-            self._check_stop()
-            values = watch(watched)
-            self.journal.watched(key, values)
-        return values
-
-    def _search(self, each: PassLike, edits: Sequence[Edit]) -> None:
-        """Drive one search. Edits that failed in the same surroundings wait for the last, thorough round."""
-        program = self.current
-        marks = marks_of(program, each.name, edits)
-        offered = [edit for edit in edits if self.thorough or marks[edit] not in self.failed]
-        if len(offered) < len(edits):
-            self.put_off = True
-        if not offered:
-            return
-        drawn: dict[Subset, Program] = {}
-
-        def draw(subset: Sequence[Edit]) -> Program:
-            subset = tuple(subset)
-            if subset not in drawn:
-                drawn[subset] = render(program, subset)
-            return drawn[subset]
-
-        course = self._course(each, program, offered, draw, self.rng)
-        base: Subset = ()
-        while wave := course.next():
-            if wave.base != base:
-                base = wave.base
-                self._accept(draw(base))
-                drawn = {base: drawn[base]}
-            candidates = [draw(base + proposal) for proposal in wave.proposals]
-            if self.foresee is not None:
-                self.foresee(filter(self._worth_asking, likely(course, draw, self._following())))
-            course.tell(self._ask(candidates, smaller_than=self.current))
-        found = course.found
-        if found.accepted != base:
-            self._accept(draw(found.accepted))
-        self.memory.learn(each.name, found)
-        self.failed.update(marks[edit] for edit in found.refused)
-
-    def _course(
-        self,
-        each: PassLike,
-        program: Program,
-        edits: Sequence[Edit],
-        draw: Draw,
-        rng: random.Random,
-    ) -> Search:
-        return Search(
-            edits,
-            render=draw,
-            effective=lambda subset: effective(program, subset),
-            width=self.width,
-            prior=lambda edit: self.memory.prior(each.name, edit),
-            eager=self.eager,
-            rng=rng,
-        )
-
-    def _following(self) -> Iterator[tuple[Search, Draw]]:
-        """The searches that the next passes will begin, if this one finds nothing."""
-        program, rng = self.current, random.Random()
-        rng.setstate(self.rng.getstate())
-        for each in self.coming if self.budget is None else ():
-            if each.needs_values or self.barren.get(each.name, ("", False))[0] == digest(program):
-                continue
-            edits = self._edits(each)
-            marks = marks_of(program, each.name, edits)
-            edits = [edit for edit in edits if self.thorough or marks[edit] not in self.failed]
-            draw = partial(render, program)
-            yield self._course(each, program, edits, draw, rng), draw
-
-    def _worth_asking(self, candidate: Program) -> bool:
-        """Whether the judge would be asked, as far as one can tell without taking note of anything."""
-        return (
-            self._smaller(candidate, self.current)
-            and candidate.parses
-            and not self.journal.knows(candidate.key)
-            and not self.checks.refute(candidate)
-        )
-
-    def _trials(self, each: PassLike) -> None:
-        """Edits that grow the program first (an inlined function, an unrolled loop): grown, reduced, and kept only if
-        smaller in the end. Tried one by one; after each success the edits are found anew."""
-        while True:
-            before = self.current
-            edits = self._edits(each)
-            marks = marks_of(before, f"{each.name} (trial)", edits)
-            fresh = [edit for edit in edits if self.thorough or marks[edit] not in self.failed]
-            if len(fresh) < len(edits):
-                self.put_off = True
-            grown = [render(before, [edit]) for edit in fresh]
-            for at in range(0, len(fresh), self.width):
-                answers = self._ask(grown[at : at + self.width], smaller_than=None)
-                for edit, candidate, faults in zip(fresh[at:], grown[at:], answers):
-                    if faults and self._trial(each, candidate):
-                        break
-                    if faults is not None:
-                        self.failed.add(marks[edit])
-                if self.current is not before:
-                    break
-            else:
-                return
-
-    def _trial(self, each: PassLike, grown: Program) -> bool:
-        """Whether a few cheap tries, for fewer tokens only, make the grown program smaller than the best."""
-        before, thorough, put_off = self.current, self.thorough, self.put_off
-        self.thorough, self.budget = False, self.considered + TRIAL_TRIES
-        try:
-            self._accept(grown)
-            tokens = grown.size.tokens + 1
-            while self.best is not self.current and self.current.size.tokens < tokens:
-                tokens = self.current.size.tokens
-                for other in self.passes:
-                    if not other.grows and not other.needs_values and self.best is not self.current:
-                        self.pass_name = f"{each.name}: {other.name}"
-                        self._search(other, self._edits(other))
-        except _Enough:
-            pass
-        finally:
-            kept = self.best is self.current
-            if not kept:
-                self.current = before
-            self.thorough, self.put_off, self.pass_name, self.budget = thorough, put_off, each.name, None
-        return kept
-
-    def _lay_out(self, layout: Callable[[str], str]) -> None:
-        """The last step: order for the reader. It may be larger, but it must fault, in a cold process too where it is
-        other code (imports that moved) and not the same in another shape."""
-        candidate = self.current.with_text(layout(self.current.text))
-        if candidate.text == self.current.text or not self._ask([candidate], smaller_than=None)[0]:
-            return
-        checked = self.checks.confirmations.confirm is not None
-        if candidate.key != self.current.key:
-            if checked and not self.checks.confirmations.cold(candidate).faults:
-                return
-            answers: list[bool | None] = [True]
-            self.checks.guards.vouch([candidate], answers, same=self.current.key)
-            self.checks.identity.vouch([candidate], answers, same=self.current.key)
-            if not answers[0]:
-                return
-        self.pass_name = "layout"
-        self._accept(candidate, smaller=False)
-        if checked:
-            self.checks.confirmations.trust(self.line.last)
-
-    def _laid_out(self, layout: Callable[[str], str]) -> Program:
-        """The best so far as its reader wants it, as far as that is the same code and so needs no try."""
-        candidate = self.best.with_text(layout(self.best.text))
-        return candidate if candidate.key == self.best.key else self.best
-
-    # Verdicts
-
-    def _ask(self, candidates: Sequence[Program], *, smaller_than: Program | None) -> list[bool | None]:
-        """One answer a candidate: for free where that is possible, from the judge otherwise."""
-        answers: list[bool | None] = [None] * len(candidates)
-        waiting: dict[str, list[int]] = {}
-        recalled: set[str] = set()
-        for index, candidate in enumerate(candidates):
-            settled = self._for_free(candidate, smaller_than)
-            if settled is None:
-                waiting.setdefault(candidate.key, []).append(index)
-            elif isinstance(settled, bool):
-                answers[index] = settled
-            else:
-                answers[index] = self._believe(candidate, settled)
-                recalled.add(candidate.key)
-        if self.budget is not None and self.considered >= self.budget:
-            raise _Enough
-        self.considered += len(waiting) + len(recalled)  # the same in a replay, where all are recalled
-        if waiting:
-            self._check_stop()
-            batch = [candidates[places[0]] for places in waiting.values()]
-            begun = self.clock()
-            verdicts = self.judge(batch)
-            self.bill.judging += self.clock() - begun
-            for candidate, verdict in zip(batch, verdicts, strict=True):
-                self.tries += 1
-                final = verdict.faults or verdict.certain or not self.flaky
-                self.journal.judged(candidate.key, verdict, final=final)
-                self._found(candidate, verdict)
-                for index in waiting[candidate.key]:
-                    answers[index] = self._believe(candidate, verdict)
-        self.checks.doubt(candidates, answers, same=self.current.key)
-        self._tell("tried")
-        return answers
-
-    def _for_free(self, candidate: Program, smaller_than: Program | None) -> Verdict | bool | None:
-        if smaller_than is not None and not self._smaller(candidate, smaller_than):
-            self.free["not smaller"] += 1
-            return False
-        if not candidate.parses:
-            self.free["does not parse"] += 1
-            return False
-        if self.checks.refute(candidate):
-            self.free["refuted"] += 1
-            return False
-        if candidate.key == self.current.key:
-            self.free["same code"] += 1
-            return True
-        known = self.journal.recall(candidate.key, insist=self.thorough)
-        if known is not None:
-            self.free["judged before"] += 1
-            self._found(candidate, known)
-        return known
-
-    def _smaller(self, candidate: Program, than: Program) -> bool:
-        if self.budget is None:
-            return candidate.size < than.size
-        return candidate.size < than.size and candidate.size.tokens < than.size.tokens
-
-    def _believe(self, program: Program, verdict: Verdict) -> bool | None:
-        if verdict.credit:
-            self.on_credit.add(program.key)
-        if verdict.provisional:
-            self.put_off = True
-        return verdict.faults if verdict.known else None
-
-    def _check_stop(self) -> None:
-        if self.stop():
-            raise _Stop("stopped")
-        if self.deadline is not None and self.clock() >= self.deadline:
-            raise _Stop("out of time")
-
-    # Accepting
-
-    def _accept(self, program: Program, *, by: str = "", smaller: bool = True) -> None:
-        """`program` faults: go on from it. Inside a trial it becomes the best only once it is smaller than that."""
-        self.current = program
-        if smaller and not program.size < self.best.size:
-            return
-        self.credited += program.key in self.on_credit or program.key == self.best.key
-        self.best = program
-        self.accepted += 1
-        step = self.line.add(program, self.considered)
-        self.journal.best(program, size=program.size, by=by or self.pass_name, smaller=smaller)
-        self._tell("accepted")
-        self.checks.accepted(step)
-
-    # Going back
-
-    def _undo(self, back: int, by: str, why: str) -> None:
-        """Take back all that was accepted after step number `back`."""
-        gone = self.line.cut(back)
-        self.current = self.best = self.line.last.program
-        self.undone += 1
-        self.checks.after_cut(gone)
-        self.journal.best(self.best, size=self.best.size, by=by, smaller=False)
-        self._tell("rolled back", why)
-
-    def _found(self, program: Program, verdict: Verdict) -> None:
-        """Tell of a candidate with another fault, once."""
-        if verdict.answer is Answer.PASSES and verdict.other is not None:
-            if (program.key, verdict.other) not in self.finds:
-                self.finds.add((program.key, verdict.other))
-                self.found(program, verdict)
-
-    def _tell(self, kind: Any, text: str = "") -> None:
-        self.progress(Event(kind, self.current, self.round, self.pass_name, self.tries, dict(self.free), text))

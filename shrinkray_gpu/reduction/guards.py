@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from shrinkray_gpu.oracle.verdict import Verdict
-from shrinkray_gpu.reduction.asking import Ask, Asked, Asking
+from shrinkray_gpu.reduction.asking import Ask, Asking
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.lineage import Lineage, Step, Undo
 from shrinkray_gpu.reduction.program import Program
@@ -38,7 +38,6 @@ class Guards:
         self.refuted: set[str] = set()
         self.slips = 0
         self.strict = False
-        self._known: dict[str, Asked] = {}  # by key: the same code needs no second guard
 
     @property
     def final(self) -> Verdict | None:
@@ -52,7 +51,7 @@ class Guards:
         if before.program.key == step.program.key and before.guard is not None:
             step.guard = before.guard  # the same code, unclear or not
         else:
-            step.guard = self._ask(step.program, self.guard)
+            step.guard = self.asking.about(step.program, self.guard)
 
     def at_point(self, considered: int) -> None:
         """At the end of a pass: take the guards of the steps accepted so far, in their order."""
@@ -68,7 +67,7 @@ class Guards:
         last = self.line.last
         if self.guard is None or last.guard is None or not last.guard.unclear:
             return
-        last.guard = self._ask(last.program, self.guard)
+        last.guard = self.asking.about(last.program, self.guard)
         self.settle()
         if last is self.line.last and last.guard.unclear:
             assert last.guard.verdict is not None
@@ -84,7 +83,7 @@ class Guards:
         """Why the controls refuse the program; nothing if they do not."""
         if self.guard is None:
             return ""
-        verdict = self.asking.finish(self._ask(program, self.guard))
+        verdict = self.asking.finish(self.asking.about(program, self.guard))
         return "" if verdict.faults or not verdict.known else verdict.why or "it faults with the control in place too"
 
     def vouch(self, candidates: Sequence[Program], answers: list[bool | None], *, same: str) -> None:
@@ -94,14 +93,8 @@ class Guards:
         `same`: the key of the program at hand, which was believed before."""
         if self.guard is None:
             return
-        doubtful = [
-            (index, self._ask(candidate, self.guard))
-            for index, candidate in enumerate(candidates)
-            if answers[index] and candidate.key != same
-        ]
         slipped: set[str] = set()
-        for index, asked in doubtful:
-            verdict = self.asking.finish(asked)
+        for index, asked, verdict in self.asking.of_those(candidates, answers, self.guard, same=same):
             if verdict.known:
                 answers[index] = verdict.faults
                 slipped |= set() if verdict.faults else {asked.program.key}
@@ -134,13 +127,6 @@ class Guards:
         self.undo(good, "slip", f"a control finds another fault: {verdict.why}")
         if not strict:
             self.note("from now on the controls are asked of each candidate that faults, before it is taken")
-
-    def _ask(self, program: Program, guard: Ask) -> Asked:
-        """Ask, unless an answer is out or known."""
-        known = self._known.get(program.key)
-        if known is None or known.unclear:
-            known = self._known[program.key] = self.asking.start(program, guard)
-        return known
 
     def _heard(self, program: Program, verdict: Verdict) -> None:
         if verdict.known and not verdict.faults:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from shrinkray_gpu.oracle.verdict import Verdict
-from shrinkray_gpu.reduction.asking import Ask, Asked, Asking, Tell
+from shrinkray_gpu.reduction.asking import Ask, Asking, Tell
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.lineage import Lineage, Step, Undo
 from shrinkray_gpu.reduction.program import Program
@@ -46,7 +46,6 @@ class Identity:
         self.asking = Asking("identified", journal, tell)
         self.refuted: set[str] = set()
         self.drifts: list[str] = []
-        self._known: dict[str, Asked] = {}
         self._out: Step | None = None  # its fingerprint is being taken
         self._interval = self._next = self.first
 
@@ -61,7 +60,7 @@ class Identity:
 
     def accepted(self, step: Step) -> None:
         """Only looks whether the same code has a fingerprint."""
-        known = self._known.get(step.program.key)
+        known = self.asking.known.get(step.program.key)
         before = self.line.steps[-2]
         if known is not None and not known.unclear:
             step.fingerprint = known
@@ -112,20 +111,14 @@ class Identity:
         """Why the program's fault is another one; nothing if it is not known to be."""
         if self.identify is None:
             return ""
-        verdict = self.asking.finish(self._ask(program, self.identify))
+        verdict = self.asking.finish(self.asking.about(program, self.identify))
         return "" if verdict.faults or not verdict.known else _reason(verdict)
 
     def vouch(self, candidates: Sequence[Program], answers: list[bool | None], *, same: str) -> None:
         """No "yes" counts before its fingerprint is the same; see `Guards.vouch`."""
         if self.identify is None:
             return
-        doubtful = [
-            (index, self._ask(candidate, self.identify))
-            for index, candidate in enumerate(candidates)
-            if answers[index] and candidate.key != same
-        ]
-        for index, asked in doubtful:
-            verdict = self.asking.finish(asked)
+        for index, asked, verdict in self.asking.of_those(candidates, answers, self.identify, same=same):
             if verdict.known:
                 answers[index] = verdict.faults
                 self.refuted |= set() if verdict.faults else {asked.program.key}
@@ -160,20 +153,13 @@ class Identity:
     def _begin(self) -> None:
         assert self.identify is not None
         self._out = self.line.last
-        self._out.fingerprint = self._ask(self._out.program, self.identify)
+        self._out.fingerprint = self.asking.about(self._out.program, self.identify)
 
     def _take(self, step: Step) -> Verdict:
         assert self.identify is not None
         if step.fingerprint is None:
-            step.fingerprint = self._ask(step.program, self.identify)
+            step.fingerprint = self.asking.about(step.program, self.identify)
         return self.asking.finish(step.fingerprint)
-
-    def _ask(self, program: Program, identify: Ask) -> Asked:
-        """Ask, unless an answer is out or known."""
-        known = self._known.get(program.key)
-        if known is None or known.unclear:
-            known = self._known[program.key] = self.asking.start(program, identify)
-        return known
 
 
 def _identified(step: Step) -> bool:

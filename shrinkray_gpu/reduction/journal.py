@@ -181,6 +181,7 @@ class Journal:
         """The text of best.py if a person changed it since it was last written, else None."""
         if not self.resumed:
             return None
+        self.saved()
         try:
             text = self.best_path.read_text(encoding="utf-8")
         except (FileNotFoundError, UnicodeDecodeError):
@@ -319,6 +320,21 @@ class Journal:
             return
         self._floor = None
         self._replace(program.text)
+
+    def begin_with(self, program: Program, *, size: tuple[Any, ...], by: str) -> None:
+        """A lifted script is the best before anything is tried. What a person made of best.py meanwhile stays: that is
+        yet to be looked at, or is what this course begins with."""
+        if self._start is not None:
+            return
+        if self._replay and self._replay[0]["text"] == digest(program) and self.best_path.exists():
+            self._replay.popleft()
+        else:
+            self.best(program, size=size, by=by)
+
+    def put_back(self, program: Program) -> None:
+        """What a person made of best.py does not fault. A replay ends in saving ours; without one it is done here."""
+        if self._accepts and not self._replay:
+            self._replace(program.text)
 
     def end(self) -> None:
         """The reduction ran to its end; a new one in this folder needs no --restart."""

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from shrinkray_gpu.reduction.native.code import is_code, may_hold_code, normal
 from shrinkray_gpu.reduction.size import Measured, measured
-from shrinkray_gpu.splitting import parts
-
-KEPT = 8192
-"""Pieces that are remembered: a few MiB."""
+from shrinkray_gpu.splitting import parts, remembered
 
 
 class Piece:
@@ -47,7 +44,7 @@ def pieces_of(text: str) -> list[Piece] | None:
     return found
 
 
-@lru_cache(KEPT)
+@remembered
 def _piece(text: str) -> Piece | None:
     try:
         tree = ast.parse(text)

@@ -50,7 +50,7 @@ def check(python: str, environment: Mapping[str, str], arch: int | None) -> None
         except (OSError, subprocess.SubprocessError) as error:
             raise UsageError(f"this program builds CUDA C++, and {nvcc} cannot be run: {error}") from error
     if done.returncode:
-        said = done.stdout.strip()
+        said = done.stdout.strip() or f"it ends with {done.returncode} and says nothing"
         line = next((each.strip() for each in said.splitlines() if _TELLING.search(each)), said[:200])
         hint = next((what for words, what in HINTS if words in said.lower()), "Mend that first")
         raise UsageError(f"this program builds CUDA C++, and {nvcc} cannot: {line}. {hint}")

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TypeAlias
 
-from shrinkray_gpu.splitting import parts
+from shrinkray_gpu.splitting import parts, remembered
 
 Found: TypeAlias = "tuple[str, ...] | dict[str, str]"
 """The modules that a statement imports, or the settings that it makes."""
@@ -46,12 +45,12 @@ def _all_of(source: str) -> list[Found]:
     return found
 
 
-@lru_cache(8192)
+@remembered
 def _in_part(part: str) -> tuple[Found, ...] | None:
     """What the statements of this text import and set, in order; None if it does not parse."""
     try:
         tree = ast.parse(part)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     found: list[Found] = []
     for statement in _top_level(tree.body):

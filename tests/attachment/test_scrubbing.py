@@ -37,8 +37,19 @@ def test_secrets_that_the_user_set_for_the_program_are_told_to_nobody(tmp_path: 
     assert made.data(b"key hf_Xy12\0") == b"key _______\0"
 
 
+@pytest.mark.parametrize("name", ["AUTHORIZATION", "PROXY_AUTH", "OAUTH_ID", "GIT_TOKEN", "DB_PASSWD"])
+def test_names_of_secrets(name: str, tmp_path: Path) -> None:
+    assert scrubber([tmp_path], environment={name: "Basic Zm9vOmJhcg"}).text("Basic Zm9vOmJhcg") == f"<{name}>"
+
+
 @pytest.mark.parametrize(
-    "setting", [("TOKENIZERS_PARALLELISM", "false"), ("AUTHOR", "tl.float32"), ("NEW_TOKENS", "4")]
+    "setting",
+    [
+        ("TOKENIZERS_PARALLELISM", "false"),
+        ("AUTHOR", "tl.float32"),
+        ("GIT_AUTHOR_NAME", "tl.float32"),
+        ("NEW_TOKENS", "4"),
+    ],
 )
 def test_a_switch_or_a_number_is_no_secret(setting: tuple[str, str], tmp_path: Path) -> None:
     code = "%0 = arith.constant false\ntl.zeros([4], tl.float32)"

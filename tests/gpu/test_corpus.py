@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import os
 import subprocess
@@ -10,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from .lifting.cases import imports
 
 pytestmark = pytest.mark.gpu
 
@@ -38,13 +39,3 @@ def test_the_corpus_case_becomes_a_dozen_lines(tmp_path: Path) -> None:
     assert imports(result["text"]) <= {"torch", "triton"}
     plain = subprocess.run([sys.executable, str(repro)], capture_output=True, text=True, cwd=tmp_path)
     assert plain.returncode != 0 and "misaligned address" in plain.stderr
-
-
-def imports(text: str) -> set[str]:
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            found.add((node.module or "").split(".")[0])
-    return found

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +11,8 @@ from typing import Any
 import pytest
 
 from shrinkray_gpu.runner.inside import stage, vgpu, watch
+
+from .forked import forked
 
 ARCH = 90
 
@@ -53,22 +53,16 @@ def play(prepared: None, tmp_path: Path, tmp_path_factory: pytest.TempPathFactor
     def run(
         source: str, *, wants: frozenset[str] = frozenset(), env: dict[str, str] | None = None, arch: int = ARCH
     ) -> Outcome:
-        answer, printed = tmp_path / "answer.json", tmp_path / "printed.txt"
-        pid = os.fork()
-        if pid == 0:
-            try:
-                os.environ.update({"TRITON_CACHE_DIR": str(cache), **(env or {})})
-                fd = os.open(printed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-                os.dup2(fd, 1)
-                os.dup2(fd, 2)
-                answer.write_text(json.dumps(_perform(source, str(tmp_path / "script.py"), wants, arch)))
-            except BaseException:
-                answer.write_text(json.dumps(traceback.format_exc()))
-            finally:
-                os._exit(0)
-        os.waitpid(pid, 0)
-        said = json.loads(answer.read_text())
-        assert isinstance(said, dict), said
+        printed = tmp_path / "printed.txt"
+
+        def work() -> dict[str, Any]:
+            os.environ.update({"TRITON_CACHE_DIR": str(cache), **(env or {})})
+            fd = os.open(printed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            os.dup2(fd, 1)
+            os.dup2(fd, 2)
+            return _perform(source, str(tmp_path / "script.py"), wants, arch)
+
+        said = forked(tmp_path, work)
         return Outcome(printed=printed.read_text(), **said)
 
     return run

@@ -6,10 +6,8 @@ knob, or what the program draws from the operating system.
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,8 @@ import pytest
 
 from shrinkray_gpu.runner.inside import disagree, observe, stage
 from shrinkray_gpu.runner.inside.ring import Ring
+
+from .forked import forked
 
 Report = dict[str, Any]
 Play = Callable[..., Report]
@@ -55,23 +55,14 @@ def play(libraries: None, tmp_path: Path) -> Play:
     """play(source): the plain run, then the turned one; what the second tells. `knobs` are those it was told of."""
 
     def once(source: str, save: str, against: str, env: dict[str, str], knobs: dict[str, str], room: int) -> Report:
-        answer = tmp_path / "answer.json"
-        pid = os.fork()
-        if pid == 0:
-            try:
-                os.environ.update({"TRITON_INTERPRET": "1", **env})
-                observer = observe.Observer(save, against, frozenset(knobs), room)
-                observer.install()
-                status, failure = stage.perform(source, str(tmp_path / "script.py"), [])
-                answer.write_text(json.dumps({**observer.end(), "exit": status, "failure": failure}))
-            except BaseException:
-                answer.write_text(json.dumps(traceback.format_exc()))
-            finally:
-                os._exit(0)
-        os.waitpid(pid, 0)
-        said = json.loads(answer.read_text())
-        assert isinstance(said, dict), said
-        return said
+        def work() -> Report:
+            os.environ.update({"TRITON_INTERPRET": "1", **env})
+            observer = observe.Observer(save, against, frozenset(knobs), room)
+            observer.install()
+            status, failure = stage.perform(source, str(tmp_path / "script.py"), [])
+            return {**observer.end(), "exit": status, "failure": failure}
+
+        return forked(tmp_path, work)
 
     def run(
         source: str,

@@ -218,6 +218,45 @@ def test_a_lifted_script_is_the_best_at_once_and_no_edit(tmp_path: Path) -> None
         assert not journal.best_path.exists(), "not lifted, after all"
 
 
+def test_what_a_person_made_of_a_lifted_script_is_noticed(tmp_path: Path) -> None:
+    """Also where the tool was stopped before anything else was accepted: then the lifted script is all that it has."""
+    with begin(tmp_path) as journal:
+        journal.lifting({"text": SMALLER.text})
+        journal.begin_with(SMALLER, size=SMALLER.size, by="lift")
+        journal.saved()
+        journal.best_path.write_text(SMALLEST.text)
+    with begin(tmp_path, resume=True) as journal:
+        journal.begin_with(SMALLER, size=SMALLER.size, by="lift")
+        edited = journal.edited(ORIGINAL)
+        assert edited is not None and edited.text == SMALLEST.text
+        journal.take_over(edited)
+    with begin(tmp_path, resume=True) as journal:
+        journal.begin_with(SMALLER, size=SMALLER.size, by="lift")
+        assert journal.edited(ORIGINAL) is None and journal.start(ORIGINAL).text == SMALLEST.text
+    assert (tmp_path / "best.py").read_text() == SMALLEST.text
+
+
+def test_what_a_person_made_of_a_lifted_script_in_vain_is_put_back(tmp_path: Path) -> None:
+    with begin(tmp_path) as journal:
+        journal.begin_with(SMALLER, size=SMALLER.size, by="lift")
+        journal.saved()
+        journal.best_path.write_text("nothing = 0\n")
+    with begin(tmp_path, resume=True) as journal:
+        journal.begin_with(SMALLER, size=SMALLER.size, by="lift")
+        assert journal.edited(ORIGINAL) is not None
+        journal.put_back(SMALLER)
+    assert (tmp_path / "best.py").read_text() == SMALLER.text
+
+
+def test_the_course_of_a_lifted_script_is_replayed(tmp_path: Path) -> None:
+    for resume in (False, True):
+        with begin(tmp_path, resume=resume) as journal:
+            journal.begin_with(SMALLER, size=SMALLER.size, by="lift")
+            accept(journal, SMALLEST)
+            assert journal.best_path.read_text() == SMALLEST.text
+    assert [line["pass"] for line in lines(tmp_path)[1:]] == ["lift", "statements"]
+
+
 def test_a_finished_reduction_makes_room(tmp_path: Path) -> None:
     with begin(tmp_path) as journal:
         journal.judged("k", FAULTS)

@@ -9,6 +9,7 @@ import pytest
 from shrinkray_gpu.reduction.pieces import pieces_of
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.size import measure
+from shrinkray_gpu.splitting import LONGEST, remembered
 
 TREE = Path(__file__).parents[2]
 
@@ -52,6 +53,14 @@ def test_comments_and_layout_mean_nothing_wherever_the_cuts_are() -> None:
     plain, other = Program.from_text("a = b + c\nd()\n"), Program.from_text("a = (b +\nc) # e\n\n\nd()\n")
     assert len(pieces(plain.text) or ()) == 2 and len(pieces(other.text) or ()) == 1
     assert plain.key == other.key != Program.from_text("a = b - c\nd()\n").key
+
+
+def test_what_is_known_of_a_piece_is_not_worked_out_again_but_of_a_whole_program_nothing_is_kept() -> None:
+    asked: list[int] = []
+    ask = remembered(lambda part: asked.append(len(part)))
+    for part in ("a = 1\n", "a = 1\n", "a" * (LONGEST + 1), "a" * (LONGEST + 1)):
+        ask(part)
+    assert asked == [6, LONGEST + 1, LONGEST + 1]
 
 
 @pytest.mark.parametrize("path", sorted([*TREE.glob("corpus/*/failing.py"), *TREE.glob("tests/passes/samples/*.py")]))

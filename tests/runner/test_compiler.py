@@ -27,6 +27,8 @@ IMPORT = "from torch.utils.cpp_extension import load_inline\n"
         (IMPORT + KERNEL, None, "exit:1", True),
         ("cupy.RawKernel('__global__ void k() {}', 'k')\n", 90, "exit:1", True),
         ("cupy.RawKernel('__global__ void k() {}', 'k')\n", None, "exit:1", False),
+        ('"""Compiles to `__global__` code; see (1)."""\nimport triton\n', 90, "exit:1", False),
+        ('SOURCE = f"""__global__ void __launch_bounds__({N}) k(float (*p)[2])\n{{ }}"""\n', 90, "exit:1", True),
         ("import kernels\n", 90, "build:spill", True),
         ("import kernels\n", 90, "exit:1", False),
     ],
@@ -47,6 +49,15 @@ def test_none_at_all(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_an_architecture_that_it_does_not_know() -> None:
     with pytest.raises(UsageError, match="'sm_20'. Take another --arch"):
         compiler.check(sys.executable, {}, 20)
+
+
+def test_one_that_says_nothing(tmp_path: Path) -> None:
+    nvcc = tmp_path / "bin" / "nvcc"
+    nvcc.parent.mkdir()
+    nvcc.write_text("#!/bin/sh\nexit 3\n")
+    nvcc.chmod(0o755)
+    with pytest.raises(UsageError, match="cannot: it ends with 3 and says nothing. Mend that first"):
+        compiler.check(sys.executable, {"CUDA_HOME": str(tmp_path)}, 90)
 
 
 @with_nvcc

@@ -30,3 +30,7 @@ def test_values_that_are_not_literal_are_not_guessed() -> None:
 
 def test_a_text_that_does_not_parse_has_no_preamble() -> None:
     assert read("import (") == read("")
+
+
+def test_a_text_that_is_too_deep_for_the_parser_has_none_either() -> None:
+    assert read("import torch\nx = " + "-" * 100_000 + "1\n") == read("")

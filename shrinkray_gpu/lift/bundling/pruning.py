@@ -59,7 +59,9 @@ def public(text: str) -> tuple[str, ...] | None:
     """The names in `__all__`; None if there is none, or it is not a plain list."""
     found: list[str] | None = None
     for each in ast.parse(text).body:
-        targets = each.targets if isinstance(each, ast.Assign) else [getattr(each, "target", None)]
+        targets: list[ast.expr | None] = (
+            [*each.targets] if isinstance(each, ast.Assign) else [getattr(each, "target", None)]
+        )
         if not any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
             continue
         try:

@@ -97,7 +97,10 @@ class Sources:
         if is_jit(value):
             return self._callable(value, value.__name__)
         if isinstance(value, enum.Enum):
-            return "%s.%s" % (self.function(type(value)), value.name)
+            kind, name = self.function(type(value)), value.name
+            if name not in type(value).__members__:  # flags put together have no name of their own
+                return "%s(%s)" % (kind, self.literal(value.value))
+            return "%s.%s" % (kind, name)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             given = [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value) if field.init]
             words = ", ".join("%s=%s" % (name, self.literal(item)) for name, item in given)

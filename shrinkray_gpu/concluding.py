@@ -1,0 +1,117 @@
+"""After the search: clean runs of its result, why it is the same fault, and all that is told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from shrinkray_gpu import cu_output
+from shrinkray_gpu.errors import FinalCheckFailed
+from shrinkray_gpu.evidence import guarded, ptxas
+from shrinkray_gpu.evidence.finds import Finds
+from shrinkray_gpu.final import Checked, checked, or_larger
+from shrinkray_gpu.guarding import Evidence
+from shrinkray_gpu.lift.beside import settled
+from shrinkray_gpu.options import Options
+from shrinkray_gpu.preparing import Ready
+from shrinkray_gpu.reduction.outcome import Reduction
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.reduction.size import lines, tokens
+from shrinkray_gpu.summary import Result, command_of, economy_of, evidence_of, rates_of, told
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """What the runs at the end say of the repro."""
+
+    final: Checked
+    shown: str
+    """The text as it stands at its place."""
+    evidence: Evidence | None
+    ptxas: Mapping[str, str]
+    cu: str
+
+    @property
+    def fault(self) -> str:
+        """In words, for the attachment; empty where only the oracle tells of it."""
+        seen = (self.evidence.repro or self.evidence.original) if self.evidence else None
+        return str(seen) if seen is not None else ""
+
+
+def concluded(ready: Ready, reduction: Reduction, original: Program, output: Path, options: Options) -> Conclusion:
+    """Write the repro, and ask clean runs, controls and instruments what they say of it."""
+    plan, guards, best = ready.plan, ready.guards, reduction.program.text
+    with ThreadPoolExecutor(1, thread_name_prefix="evidence") as beside:
+        # Where chance has a part in the fault, work beside the clean runs would change their rate.
+        looked = beside.submit(guards.evidence, best) if guards and plan.rate is None else None
+        final = checked(best, output, plan, options)
+    if not final.stands:
+        final = or_larger(final, reduction, original, output, plan, options)
+    evidence = looked.result() if looked else None
+    if guards and (evidence is None or final.text != best):
+        evidence = guards.evidence(final.text)
+    used = {"original": ptxas.told(plan.reference.builds)} if plan.reference.builds else {}
+    if used:
+        used["repro"] = ptxas.told(plan.pool.cold(final.text).builds)
+    plain = cu_output.make(final.text, output, plan, options) if options.cu else ""
+    return Conclusion(final, settled(final.text, output)[0], evidence, used, plain)
+
+
+def result_of(
+    end: Conclusion,
+    ready: Ready,
+    reduction: Reduction,
+    finds: Finds,
+    original: Program,
+    output: Path,
+    folder: Path,
+    options: Options,
+    *,
+    seconds: Mapping[str, float],
+) -> Result:
+    """What is told of it; `seconds` by what was done."""
+    plan, judge, final = ready.plan, ready.judge, end.final
+    passed_over = (
+        f"{reduction.program.size.tokens} tokens: {folder / 'best.py'}" if final.larger and final.stands else ""
+    )
+    return Result(
+        output=output,
+        text=end.shown,
+        spec=plan.oracle.spec,
+        before=(lines(original.text), tokens(original.text)),
+        after=(lines(end.shown), tokens(end.shown)),
+        tries=dict(judge.tries),
+        seconds={**seconds, "gpu": judge.lane_seconds if plan.gpu else 0.0},
+        mode=plan.mode,
+        verified=final.verified,
+        final_runs=final.runs,
+        ended=reduction.ended,
+        command=command_of(output, options, plan),
+        lifted=ready.start.told,
+        others=tuple(told(find) for find in finds.found),
+        passed_over=passed_over,
+        guarded=guarded.report(original, original.with_text(final.text)),
+        slips=reduction.slips + len(reduction.drifts),
+        ptxas=end.ptxas,
+        cu=end.cu,
+        economy=economy_of(judge, reduction),
+        rates=rates_of(plan.rate, final.verified, final.runs),
+        **evidence_of(end.evidence, reduction, end.shown, guards=options.guards),
+    )
+
+
+def failed(final: Checked, output: Path, folder: Path) -> FinalCheckFailed:
+    """What to say where no clean run bears the result out."""
+    there = f"in {output} ({final.verified} of {final.runs} clean runs show it)"
+    if final.larger:
+        where = f"The smallest that a cold run confirmed is {there}, the smaller one in {folder / 'best.py'}"
+    else:
+        where = (
+            f"It is {there}; no larger one on the way was confirmed by a cold run. Where chance has a part in it, "
+            "--mode cold judges each candidate as the final check does"
+        )
+    return FinalCheckFailed(
+        f"the smallest program does not show the fault in every clean run, as the original does. {where}"
+    )

@@ -1,0 +1,31 @@
+"""What ends a search before it is done: a person, the deadline, and of a trial its budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+
+class Stopped(Exception):
+    """The search ends here, with the best so far."""
+
+    def __init__(self, why: Literal["stopped", "out of time"]) -> None:
+        self.why = why
+
+
+class Enough(Exception):
+    """A trial has used up its tries."""
+
+
+class Ending:
+    """Asked before anything that takes long. `deadline` is in terms of `clock`."""
+
+    def __init__(self, stop: Callable[[], bool], deadline: float | None, clock: Callable[[], float]) -> None:
+        self.stop, self.deadline, self.clock = stop, deadline, clock
+
+    def check(self) -> None:
+        """Raises Stopped."""
+        if self.stop():
+            raise Stopped("stopped")
+        if self.deadline is not None and self.clock() >= self.deadline:
+            raise Stopped("out of time")
