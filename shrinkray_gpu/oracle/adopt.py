@@ -155,6 +155,8 @@ def _candidates(run: Run) -> Iterator[str]:
 def _compile_specs(run: Run) -> Iterator[str]:
     compile, failure = fault.broken_compile(run), speech.uncaught(run)
     raised = speech.without_quotations(failure.text) if failure is not None else ""
+    if failure is not None and not raised and fault.COMPILER_TYPES.search(failure.type) and compile is not None:
+        raised = speech.reason(compile)
     if failure is not None and fault.COMPILER_TYPES.search(failure.type) and "PTXAS" not in failure.type and raised:
         yield "compile:" + general(raised)
     printed = speech.diagnostics(compile) if compile is not None else ""
