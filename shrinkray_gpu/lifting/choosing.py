@@ -104,7 +104,8 @@ class Choosing:
 
     def _lifted(self, start: Start, text: str, seen: tuple[Run, ...], told: str, children: bool) -> Start:
         program, given = start.program.with_text(text), self.given
-        if not (program.size < start.program.size or stands_on_more(start.program, given, children=children)):
+        more = stands_on_more(start.program, given, children=children) or from_elsewhere(program, start.program)
+        if not (more or program.size < start.program.size):
             return replace(start, told=f"not lifted: {told}, but is no smaller than the program")
         # Of a command nobody counted all that it runs; its driver has a few lines.
         sizes = f"{lines(text)} lines" if given.command else f"{lines(start.program.text)} lines to {lines(text)}"
@@ -143,6 +144,16 @@ def stands_on_more(program: Program, given: Given, *, children: bool) -> bool:
     if given.command or "torch.compile" in text or children:
         return True
     return any(name.split(".")[0] not in LIBRARIES for name in _imported(text))
+
+
+def from_elsewhere(lifted: Program, program: Program) -> bool:
+    """Whether a function of the lifted script is none of the program's text: however that came by it
+    (`importlib.import_module`, a file that it wrote), the program is nothing without it."""
+    return not _defined(lifted.text) <= _defined(program.text)
+
+
+def _defined(text: str) -> set[str]:
+    return {node.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)}
 
 
 def in_a_launch(run: Run) -> bool:
