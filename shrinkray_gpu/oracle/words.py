@@ -21,7 +21,8 @@ WEAK_ASSERTION = (
 
 WEAK_RAISE = (
     "the script raises this itself (`raise` at line {line}), and a `raise` alone shows it as well: check what remains. "
-    "Where it tells of a wrong result, ask for the knob that mends it: --oracle differs:num_stages=1, differs:interpreter"
+    "Where it tells of a wrong result, ask for the knob that mends it: "
+    "--oracle differs:num_stages=1, differs:interpreter"
 )
 
 
