@@ -15,6 +15,7 @@ from shrinkray_gpu.lifting.start import Given, Say, Start
 from shrinkray_gpu.lifting.telling import lost, named
 from shrinkray_gpu.lifting.trying import Trying
 from shrinkray_gpu.oracle import Fault, Oracle
+from shrinkray_gpu.oracle.carried import Carried
 from shrinkray_gpu.oracle.same import Same
 from shrinkray_gpu.oracle.statistics import clean_runs
 from shrinkray_gpu.planning.missed import FURTHER
@@ -79,6 +80,15 @@ class Choosing:
         trying = Trying(self.given, self.runs.tries, self.say, gpu=self.runs.gpu, identity=identity)
         self.trying = trying
         offers = _offers(run, identity)
+        if (asked := _carried(self.given, oracle)) is not None:
+            if found := trying.first([each.text for each in offers], asked, run):
+                text, seen = found
+                shown = next(each for each in seen if asked.judge(each).faults)
+                bound = (self.given.chosen or self.given.adopting(shown)).calibrated(shown)
+                as_child = replace(as_it_is, oracle=bound, reference=plain(shown))
+                told = f"{named(run, offers, trying.made[text])}, of which a process of the program died"
+                return self._lifted(as_child, text, seen, told, children=True)
+            trying.failed.clear()
         if found := trying.first([each.text for each in offers], oracle, run):
             text, seen = found
             return self._lifted(as_it_is, text, seen, named(run, offers, trying.made[text]), children)
@@ -112,6 +122,15 @@ class Choosing:
         if len(start.seen) > 1:
             sizes += "; the program itself shows it in some runs only"
         return replace(start, program=program, lifted=True, alone=True, seen=seen, told=f"lifted: {told}, {sizes}")
+
+
+def _carried(given: Given, oracle: Oracle) -> Carried | None:
+    """The question to a launch of a child's, where the program died of what its child did."""
+    bound = oracle.reference if isinstance(oracle, Same) else None
+    if bound is None or not bound.fault.child:
+        return None
+    inner = given.chosen.inner if isinstance(given.chosen, Same) else given.chosen
+    return Carried(spec=oracle.spec, inner=inner, child=bound.fault.child)
 
 
 def _identity(given: Given, oracle: Oracle, run: Run) -> Identity | None:
@@ -161,7 +180,7 @@ def in_a_launch(run: Run) -> bool:
     if not run.captured or not (run.captured["launches"] or run.captured.get("obstacles")):
         return False
     fault = Fault.of(run)
-    if fault is None or fault.phase in OWN_WORDS or run.signal is not None:
+    if fault is None or fault.phase in OWN_WORDS or run.signal is not None or fault.child:
         return True
     return run.failure is not None and "/triton/" in run.failure.traceback
 
