@@ -17,7 +17,7 @@ from shrinkray_gpu.passes.expressions import is_extent, is_grid
 from shrinkray_gpu.passes.kernels import in_kernel
 from shrinkray_gpu.passes.literals import last_name
 from shrinkray_gpu.passes.loops import is_step
-from shrinkray_gpu.passes.tree import ancestors, every, once
+from shrinkray_gpu.passes.tree import ancestors, every
 from shrinkray_gpu.reduction.edit import Edit, Replace
 from shrinkray_gpu.reduction.program import Program
 
@@ -33,11 +33,9 @@ one process and not in the next (a lane's context maps less than the user's), so
 JOINT, MULTIPLES, ALONE = 0, 1, 2
 
 
-_OF_HARDWARE = {"GPUTarget": frozenset({1, 2}), "BlockedLayout": frozenset({1})}
-"""Arguments that say what the hardware is: a compute capability, the lanes of a warp. Another one is refused, and where
-it is not, only because the fault comes before: no reader would take that for the program's own."""
-_CAPABILITIES = frozenset({70, 75, 80, 86, 87, 89, 90, 100, 101, 103, 110, 120, 121})
-"""As `GPUTarget` has them, which is given a variable where a script compiles for several."""
+_OF_HARDWARE = {"BlockedLayout": frozenset({1})}
+"""Arguments that say what the hardware is: the lanes of a warp. Another one is refused, and where it is not, only because
+the fault comes before: no reader would take that for the program's own."""
 
 
 def find(program: Program) -> Iterator[Edit]:
@@ -112,13 +110,7 @@ def _of_hardware(program: Program, number: cst.CSTNode, places: Mapping[str, Col
                 return call.args.index(up) in places[last_name(call.func)]
         if isinstance(up, (cst.BaseSuite, cst.BaseCompoundStatement)):
             break
-    capability = isinstance(number, cst.Integer) and number.evaluated_value in _CAPABILITIES
-    return capability and _aims(program)
-
-
-@once
-def _aims(program: Program) -> bool:
-    return any(name.value == "GPUTarget" for name in every(program, cst.Name))
+    return False
 
 
 def _set(nodes: list[cst.CSTNode], text: str, level: int) -> Edit:
