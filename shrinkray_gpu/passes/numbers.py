@@ -34,8 +34,8 @@ JOINT, MULTIPLES, ALONE = 0, 1, 2
 
 
 _OF_HARDWARE = {"BlockedLayout": frozenset({1})}
-"""Arguments that say what the hardware is: the lanes of a warp. Another one is refused, and where it is not, only because
-the fault comes before: no reader would take that for the program's own."""
+"""Arguments that say what the hardware is: the lanes of a warp. Another one is refused, and where it is not, only
+because the fault comes before: no reader would take that for the program's own."""
 
 
 def find(program: Program) -> Iterator[Edit]:

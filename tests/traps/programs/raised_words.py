@@ -26,12 +26,12 @@ def check_shapes(rows, columns):
         raise ValueError("Input shapes should have at least 16 rows and 16 columns")
 
 
-def build(rank, block, columns):
-    check_shapes(block, columns)
+def build(rank, block):
+    check_shapes(block, block)
     signature = dict(a_ptr="*fp16", b_ptr="*fp16", c_ptr="*fp32", RANK="constexpr", BLOCK="constexpr")
     source = ASTSource(fn=update_kernel, signature=signature, constexprs={"RANK": rank, "BLOCK": block})
     return triton.compile(source, target=GPUTarget("cuda", 90, 32))
 
 
 for rank in (16, 8):
-    print(rank, build(rank, block=64, columns=64).name)
+    print(rank, build(rank, block=32).name)
