@@ -155,6 +155,13 @@ def test_what_is_missing_in_the_scripts_is_believed_lost_and_else_time() -> None
     assert telling.lost(Run("cold", 1), shows=True, offers=True) == f"{tried}: {told}"
 
 
+def test_a_kernel_that_the_text_does_not_have_comes_from_elsewhere() -> None:
+    by_name = Program.from_text("import importlib\nimportlib.import_module('kern.ops').run()\n")
+    lifted = Program.from_text("@triton.jit\ndef add(x):\n    pass\n\n\nadd[(1,)](0)\n")
+    assert choosing.from_elsewhere(lifted, by_name)
+    assert not choosing.from_elsewhere(lifted, Program.from_text(f"def main():\n    pass\n{lifted.text}"))
+
+
 def test_a_program_that_only_starts_others_is_longer_than_its_text(tmp_path: Path) -> None:
     """What it starts runs a file of its own, which no edit of the program's text makes shorter."""
     (tmp_path / "job.py").write_text(TWICE.split("class Model")[0] + "add[(1,)](torch.zeros(0), 0, 0, C=16)\n")

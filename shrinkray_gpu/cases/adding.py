@@ -75,7 +75,7 @@ def add(
             corpus.mkdir()  # the first case of a new corpus
         except OSError as error:
             raise UsageError(f"cannot create {corpus}: {error.strerror}. Name another corpus with --to") from error
-    with tempfile.TemporaryDirectory(dir=corpus, prefix=f".{name}-") as aside:
+    with _aside(corpus, name) as aside:
         made = Path(aside, name)
         case = lay_out(made, told, title=title, klass=klass, mechanism=mechanism, upstream=upstream, say=say)
         interpreter = python or told.get("python") or sys.executable
@@ -84,6 +84,14 @@ def add(
             raise NotReproduced(f"nothing was added: {repro} does not show its fault now. {outcome}: {outcome.why}")
         made.rename(place)
     return load(place)
+
+
+def _aside(corpus: Path, name: str) -> tempfile.TemporaryDirectory[str]:
+    """Where the case is made: in the corpus, so that it comes to its place whole or not at all."""
+    try:
+        return tempfile.TemporaryDirectory(dir=corpus, prefix=f".{name}-")
+    except OSError as error:
+        raise UsageError(f"cannot write into {corpus}: {error.strerror}. Name another corpus with --to") from error
 
 
 def lay_out(

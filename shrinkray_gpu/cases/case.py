@@ -22,6 +22,7 @@ from shrinkray_gpu.cases import schema
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import Fault, Oracle, all_of, parse
 from shrinkray_gpu.oracle.hang import DEVICE, HOST, Hang
+from shrinkray_gpu.reduction.program import read_program
 from shrinkray_gpu.runner import toolkit
 
 FILE = "case.toml"
@@ -113,6 +114,7 @@ def load(folder: Path) -> Case:
     case = _case(folder, path, data)
     if not case.repro.is_file():
         raise UsageError(f"{path}: there is no {case.repro.name} beside it, which is what replay runs")
+    read_program(case.repro)  # said before anything is run, not after all the others were
     _check_artifacts(path, case)
     return case
 

@@ -102,6 +102,10 @@ def _device(case: Case, oracle: Oracle, place: Place) -> str:
         return f"it needs {needs.architecture}, and this is sm_{here}"
     if place.gpu and needs.memory and 0 < gpus.memory() < needs.memory:
         return f"it needs {needs.memory:g} GiB of device memory, and there are {gpus.memory():.0f}"
-    if not place.gpu and not place.arch and case.environment.get("TRITON_INTERPRET") != "1":
+    # What was seen neither on a GPU nor compiled for one asks for none: in the interpreter, or by `triton.compile`.
+    without = case.environment.get("TRITON_INTERPRET") == "1" or any(
+        not {"gpu", "arch"} & {*seen} for seen in case.seen
+    )
+    if not place.gpu and not place.arch and not without:
         return "there is no GPU; --arch sm_90 compiles for one without it"
     return ""

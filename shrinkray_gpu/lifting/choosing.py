@@ -15,6 +15,7 @@ from shrinkray_gpu.lifting.start import Given, Say, Start
 from shrinkray_gpu.lifting.telling import lost, named
 from shrinkray_gpu.lifting.trying import Trying
 from shrinkray_gpu.oracle import Fault, Oracle
+from shrinkray_gpu.oracle.carried import Carried
 from shrinkray_gpu.oracle.same import Same
 from shrinkray_gpu.oracle.statistics import clean_runs
 from shrinkray_gpu.planning.missed import FURTHER
@@ -85,6 +86,15 @@ class Choosing:
         trying = Trying(self.given, self.runs.tries, self.say, gpu=self.runs.gpu, identity=identity)
         self.trying = trying
         offers = _offers(run, identity)
+        if (asked := _carried(self.given, oracle)) is not None:
+            if found := trying.first([each.text for each in offers], asked, run):
+                text, seen = found
+                shown = next(each for each in seen if asked.judge(each).faults)
+                bound = (self.given.chosen or self.given.adopting(shown)).calibrated(shown)
+                as_child = replace(as_it_is, oracle=bound, reference=plain(shown))
+                told = f"{named(run, offers, trying.made[text])}, of which a process of the program died"
+                return self._lifted(as_child, text, seen, told, children=True)
+            trying.failed.clear()
         if found := trying.first([each.text for each in offers], oracle, run):
             text, seen = found
             return self._lifted(as_it_is, text, seen, named(run, offers, trying.made[text]), children)
@@ -110,13 +120,23 @@ class Choosing:
 
     def _lifted(self, start: Start, text: str, seen: tuple[Run, ...], told: str, children: bool) -> Start:
         program, given = start.program.with_text(text), self.given
-        if not (program.size < start.program.size or stands_on_more(start.program, given, children=children)):
+        more = stands_on_more(start.program, given, children=children) or from_elsewhere(program, start.program)
+        if not (more or program.size < start.program.size):
             return replace(start, told=f"not lifted: {told}, but is no smaller than the program")
         # Of a command nobody counted all that it runs; its driver has a few lines.
         sizes = f"{lines(text)} lines" if given.command else f"{lines(start.program.text)} lines to {lines(text)}"
         if len(start.seen) > 1:
             sizes += "; the program itself shows it in some runs only"
         return replace(start, program=program, lifted=True, alone=True, seen=seen, told=f"lifted: {told}, {sizes}")
+
+
+def _carried(given: Given, oracle: Oracle) -> Carried | None:
+    """The question to a launch of a child's, where the program died of what its child did."""
+    bound = oracle.reference if isinstance(oracle, Same) else None
+    if bound is None or not bound.fault.child:
+        return None
+    inner = given.chosen.inner if isinstance(given.chosen, Same) else given.chosen
+    return Carried(spec=oracle.spec, inner=inner, child=bound.fault.child)
 
 
 def _identity(given: Given, oracle: Oracle, run: Run, seen: Fault | None) -> Identity | None:
@@ -153,12 +173,22 @@ def stands_on_more(program: Program, given: Given, *, children: bool) -> bool:
     return any(name.split(".")[0] not in LIBRARIES for name in _imported(text))
 
 
+def from_elsewhere(lifted: Program, program: Program) -> bool:
+    """Whether a function of the lifted script is none of the program's text: however that came by it
+    (`importlib.import_module`, a file that it wrote), the program is nothing without it."""
+    return not _defined(lifted.text) <= _defined(program.text)
+
+
+def _defined(text: str) -> set[str]:
+    return {node.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)}
+
+
 def in_a_launch(run: Run) -> bool:
     """Whether the fault may be one of a launch or of a kernel's compilation, and not the host program's own."""
     if not run.captured or not (run.captured["launches"] or run.captured.get("obstacles")):
         return False
     fault = Fault.of(run)
-    if fault is None or fault.phase in OWN_WORDS or run.signal is not None:
+    if fault is None or fault.phase in OWN_WORDS or run.signal is not None or fault.child:
         return True
     return run.failure is not None and "/triton/" in run.failure.traceback
 

@@ -135,6 +135,8 @@ def _candidates(run: Run) -> Iterator[str]:
         yield from _compile_specs(run)
     if fault_seen is not None and fault_seen.phase == "launch":
         yield fault_seen.klass
+    for child in run.children:  # the script's own exception only says that one failed
+        yield "regex:" + general(child)
     if failure is not None:
         kind = failure.type.rpartition(".")[2]
         said = general(speech.without_quotations(failure.text))
@@ -144,8 +146,6 @@ def _candidates(run: Run) -> Iterator[str]:
     assertion = fault.ASSERTION.search(run.stderr)
     if run.signal is not None and assertion:
         yield "regex:" + general(fault.complaint(assertion.group(0)))
-    for child in run.children:
-        yield "regex:" + general(child)
     if run.signal is not None:
         yield f"signal:{speech.signal_name(run.signal)}"
     if run.exit:
@@ -155,6 +155,8 @@ def _candidates(run: Run) -> Iterator[str]:
 def _compile_specs(run: Run) -> Iterator[str]:
     compile, failure = fault.broken_compile(run), speech.uncaught(run)
     raised = speech.without_quotations(failure.text) if failure is not None else ""
+    if failure is not None and not raised and fault.COMPILER_TYPES.search(failure.type) and compile is not None:
+        raised = speech.reason(compile)
     if failure is not None and fault.COMPILER_TYPES.search(failure.type) and "PTXAS" not in failure.type and raised:
         yield "compile:" + general(raised)
     printed = speech.diagnostics(compile) if compile is not None else ""

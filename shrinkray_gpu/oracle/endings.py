@@ -9,6 +9,7 @@ from ..runner.run import Failure, Run
 from . import speech
 from .oracle import Oracle
 from .verdict import Verdict, lacks, shows, unclear
+from .words import weakness
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +43,8 @@ class Raised(Oracle):
         failure = speech.uncaught(reference)
         if failure is not None and failure.bases:
             tuned = tuned._with(learnt=((_short(failure.type), failure.bases),))
+        if failure is not None and not tuned.warning and (weak := weakness(failure)):
+            tuned = tuned._with(warning=weak)
         return tuned
 
     @property

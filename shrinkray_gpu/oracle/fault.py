@@ -253,15 +253,18 @@ def _compiling(run: Run) -> Fault | None:
         klass = failure.type.rpartition(".")[2]
     else:
         klass = speech.signal_name(run.signal or 0)
-    text = _complained(failure, own)
+    text = complained(compile, failure, own)
     return Fault("compile", klass, compile.kernel if compile else "", text=normalised(speech.clipped(text, 400)))
 
 
-def _complained(failure: Failure | None, everything: str) -> str:
-    """What a failing compilation has to say: the front end's message, else the complaint among all that was said."""
+def complained(compile: Compile | None, failure: Failure | None, everything: str) -> str:
+    """What a failing compilation has to say: the front end's message, or the one that led to it where it has none;
+    else the complaint among all that was said."""
     message = speech.without_quotations(failure.text) if failure is not None else ""
-    if failure is not None and message and COMPILER_TYPES.search(failure.type) and "PTXAS" not in failure.type:
-        return message
+    if failure is not None and COMPILER_TYPES.search(failure.type) and "PTXAS" not in failure.type:
+        told = message or (speech.reason(compile) if compile is not None else "")
+        if told:
+            return told
     return complaint(everything) or message
 
 
@@ -303,7 +306,7 @@ def _ended(run: Run) -> Fault:
     # A failure that a later compilation made good (a fallback) is not why the script gave up.
     if run.compiles and (failure := run.compiles[-1].failure) is not None:
         broken = run.compiles[-1]
-        text = _complained(failure, speech.diagnostics(broken))
+        text = complained(broken, failure, speech.diagnostics(broken))
         return Fault("exit", klass, broken.kernel, text=normalised(speech.clipped(text, 400)), child=child)
     return Fault("exit", klass, text=_parting(run.stderr), child=child)
 

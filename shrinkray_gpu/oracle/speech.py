@@ -91,13 +91,22 @@ def reasons(compile: Compile) -> str:
     What the compiler was handling when the next exception came has to do with its failure as much as a direct cause.
     What the script was handling when it called the compiler has not (see `_causes`): that traceback begins elsewhere.
     """
+    return "\n".join(_reasons(compile))
+
+
+def reason(compile: Compile) -> str:
+    """The message of the nearest of these that has one, without its type. Where a function fails that a kernel calls,
+    Triton raises one exception for each call, and only the innermost says why."""
+    failures = (_failure(said, "") for said in _reasons(compile))
+    return next((failure.text for failure in failures if failure is not None and failure.text), "")
+
+
+def _reasons(compile: Compile) -> Iterator[str]:
     text = compile.failure.traceback if compile.failure else ""
-    said: list[str] = []
     for block, part in reversed([*zip(_blocks(text), HEADER.split(text)[1:])][:-1]):
         if not (block.leads_to == "cause" or block.leads_to and COMPILER_FILE.search(part.lstrip("\n").split("\n")[0])):
-            break
-        said.append(block.said)
-    return "\n".join(said)
+            return
+        yield block.said
 
 
 def ending(run: Run) -> str:

@@ -5,17 +5,34 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ..runner.run import Run
+from ..runner.run import Failure, Run
 from . import speech
 from .oracle import Oracle
 from .verdict import Verdict, lacks, shows
 
+_FRAME = re.compile(r'^ +File "[^"\n]*", line (?P<line>\d+)[^\n]*\n +(?P<code>\S[^\n]*)', re.MULTILINE)
 PLACES = ("exception", "child", "compiler", "stderr")
 WEAK_ASSERTION = (
     "a failing assertion alone is a weak oracle: almost any change of meaning keeps it failing, so check what remains. "
     "Where a kernel computes something wrong, ask that instead, by the knob that mends it: --oracle "
     "differs:num_stages=1, differs:interpreter"
 )
+
+
+WEAK_RAISE = (
+    "the script raises this itself (`raise` at line {line}), and a `raise` alone shows it as well: check what remains. "
+    "Where it tells of a wrong result, ask for the knob that mends it: "
+    "--oracle differs:num_stages=1, differs:interpreter"
+)
+
+
+def weakness(failure: Failure) -> str:
+    """Why the words of an exception say little about what is wrong; empty where nothing speaks against them."""
+    if failure.type == "AssertionError":
+        return WEAK_ASSERTION
+    frames = list(_FRAME.finditer(failure.traceback))
+    own = frames and failure.line is not None and int(frames[-1]["line"]) == failure.line
+    return WEAK_RAISE.format(line=failure.line) if own and frames[-1]["code"].startswith("raise ") else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +65,8 @@ class Words(Oracle):
                 tuned = tuned._with(places=keep)
                 break
         failure = speech.uncaught(reference)
-        if failure is not None and failure.type == "AssertionError":
-            tuned = tuned._with(warning=WEAK_ASSERTION)
+        if failure is not None and (weak := weakness(failure)):
+            tuned = tuned._with(warning=weak)
         return tuned
 
     def asks_for(self, words: str) -> bool:

@@ -3,7 +3,7 @@
 Taking away the one without the other dies of a TypeError at once, so they go in one edit: parameters that the body does
 not read; those that have one literal argument everywhere (the body then says the literal); those that get the same as
 another one; those whose default serves; and, with the statements that read them, all others. `kernel[grid](...)` and
-methods count as calls; `*args` stays.
+methods count as calls; `*args` stays. So do the tables of types and constants of `ASTSource`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import libcst as cst
 from shrinkray_gpu.passes.calls import Function, all_parameters, functions, matches, open_ended
 from shrinkray_gpu.passes.definitions import Losses
 from shrinkray_gpu.passes.scoping import Binding, bindings, readers
-from shrinkray_gpu.passes.tree import ancestors, dotted, source, statements, weight, within
+from shrinkray_gpu.passes.tree import ancestors, dotted, every, source, statements, weight, within
 from shrinkray_gpu.reduction.edit import Change, Edit, Insert, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
 
@@ -59,8 +59,12 @@ def _edits(
     stands_for: Mapping[cst.Name, Binding],
 ) -> Iterator[Edit]:
     name = f"{param.name.value} of {function.node.name.value}"
-    gone: tuple[Change, ...] = (Remove(param), *map(Remove, given), *_gradients(program, function, param))
-    gain = weight(program, param, *given)
+    entries = _entries(program, function, param)
+    gone: tuple[Change, ...] = (
+        *(Remove(param), *map(Remove, given), *map(Remove, entries)),
+        *_gradients(program, function, param),
+    )
+    gain = weight(program, param, *given, *entries)
     if not variable.reads and len(variable.names) == 1:
         yield Edit(f"remove parameter {name}", gone, 0, gain)
         return
@@ -174,6 +178,24 @@ def _gradients(program: Program, function: Function, param: cst.Param) -> list[C
             for result in within(program, method.body, cst.Return):
                 if isinstance(result.value, cst.Tuple) and position < len(result.value.elements):
                     found.append(Remove(result.value.elements[position]))
+    return found
+
+
+def _entries(program: Program, function: Function, param: cst.Param) -> list[cst.DictElement]:
+    """What is said of a kernel's parameter where it is compiled without a launch: `ASTSource(kernel, signature={"x":
+    "*fp32"}, constexprs={"BLOCK": 64})`. A table that names anything else is not one of this kernel."""
+    if not function.is_kernel or function.calls:
+        return []
+    names = {each.name.value for each in all_parameters(function.node)}
+    found = []
+    for table in every(program, cst.Dict):
+        keyed = {
+            str(each.key.evaluated_value): each
+            for each in table.elements
+            if isinstance(each, cst.DictElement) and isinstance(each.key, cst.SimpleString)
+        }
+        if param.name.value in keyed and len(keyed) == len(table.elements) and keyed.keys() <= names:
+            found.append(keyed[param.name.value])
     return found
 
 

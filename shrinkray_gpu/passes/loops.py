@@ -7,11 +7,13 @@ and `tl.range(..., num_stages=3, flatten=False)` seldom all of its options: whic
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import libcst as cst
 
 from shrinkray_gpu.passes.calls import is_kernel
+from shrinkray_gpu.passes.pinning import assigned
+from shrinkray_gpu.passes.scoping import Binding, bindings, readers
 from shrinkray_gpu.passes.tree import ancestors, depth, dotted, every, function, line_number, source, weight, within
 from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Replace, Template, Unwrap
 from shrinkray_gpu.reduction.program import Program
@@ -22,8 +24,12 @@ _MANY = 8
 
 
 def find(program: Program) -> Iterator[Edit]:
+    stands_for = readers(program, bindings(program))
     for loop in every(program, cst.For):
-        yield from _once(program, loop)
+        if _unread(program, loop.target):
+            yield from _alone(program, loop)
+        else:
+            yield from list(_of_a_table(program, loop, stands_for)) or _once(program, loop)
         yield from _fewer(program, loop.iter)
         yield from _plain_range(program, loop.iter)
     for repeat in every(program, cst.While):
@@ -56,6 +62,49 @@ def _once(program: Program, loop: cst.For) -> Iterator[Edit]:
             depth(program, loop),
             weight(program, loop.iter) + 1,
         )
+
+
+def _of_a_table(program: Program, loop: cst.For, stands_for: Mapping[cst.Name, Binding]) -> Iterator[Edit]:
+    """The same of a loop over a table that has a name: the element as it is written there. `next(iter(TABLE))` would be
+    longer than the loop."""
+    table = loop.iter
+    items = isinstance(table, cst.Call) and dotted(table.func).endswith(".items") and not table.args
+    if isinstance(table, cst.Call) and isinstance(table.func, cst.Attribute) and items:
+        table = table.func.value
+    known = stands_for.get(table) if isinstance(table, cst.Name) else None
+    made = assigned(program, known) if known is not None else None
+    if known is None or made is None or loop.asynchronous is not None:
+        return
+    statement, display = made
+    values: list[Template]
+    if items:
+        written = display.elements if isinstance(display, cst.Dict) else ()
+        values = [("(", each.key, ", ", each.value, ")") for each in written if isinstance(each, cst.DictElement)]
+    else:
+        values = [(element,) for element in _literal(display)]
+    alone = len(known.reads) == 1
+    for position, value in enumerate(values[:_MANY]):
+        body = Unwrap(loop, keep=(loop.body,), before=((loop.target, " = ", *value),))
+        yield Edit(
+            f"for at line {line_number(program, loop)}: body once, element {position} of {known.name}",
+            (body, *_jumps(loop), *([Remove(statement)] if alone else [])),
+            depth(program, loop),
+            weight(program, loop.iter) + (weight(program, statement) if alone else 0),
+        )
+
+
+def _alone(program: Program, loop: cst.For) -> Iterator[Edit]:
+    if loop.asynchronous is None:
+        changes = (Unwrap(loop, keep=(loop.body,)), *_jumps(loop))
+        what = f"for at line {line_number(program, loop)}: body once"
+        yield Edit(what, changes, depth(program, loop), weight(program, loop.iter) + 3)
+
+
+def _unread(program: Program, target: cst.CSTNode) -> bool:
+    """Whether nothing in the program is called as the loop variable is."""
+    own = within(program, target, cst.Name)
+    names = {name.value for name in own}
+    return sum(name.value in names for name in every(program, cst.Name)) == len(own)
 
 
 def _firsts(program: Program, loop: cst.For) -> Iterator[Template]:

@@ -9,7 +9,7 @@ dot tiles start at 16, rows of a descriptor at 16 bytes: these minima only decid
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 import libcst as cst
 
@@ -33,10 +33,17 @@ one process and not in the next (a lane's context maps less than the user's), so
 JOINT, MULTIPLES, ALONE = 0, 1, 2
 
 
+_OF_HARDWARE = {"BlockedLayout": frozenset({1})}
+"""Arguments that say what the hardware is: the lanes of a warp. Another one is refused, and where it is not, only
+because the fault comes before: no reader would take that for the program's own."""
+
+
 def find(program: Program) -> Iterator[Edit]:
     floor = _smallest_legal_tile(program)
     yield from together(program)
     for node in every(program, cst.Integer, cst.Float):
+        if _of_hardware(program, node) or _of_hardware(program, node, {"BlockedLayout": {2}}):  # warps: see num_warps
+            continue
         if isinstance(node, cst.Float):
             for text in ("1.0", "0.0") if node.evaluated_value not in (0.0, 1.0) else ():
                 yield _set([node], text, ALONE)
@@ -51,7 +58,8 @@ def find(program: Program) -> Iterator[Edit]:
 
 def together(program: Program, above: int = 0) -> Iterator[Edit]:
     """Moves of several numbers at once, those of at least `above` only."""
-    integers = [node for node in every(program, cst.Integer) if node.evaluated_value >= above]
+    every_integer = (node for node in every(program, cst.Integer) if node.evaluated_value >= above)
+    integers = [node for node in every_integer if not _of_hardware(program, node)]
     floor = _smallest_legal_tile(program)
     yield from _clamped(integers)
     yield from _equal(program, integers, floor)
@@ -92,6 +100,17 @@ def _counts(program: Program, number: cst.Integer) -> bool:
         return True
     around = ancestors(program, number)
     return any(isinstance(above, cst.SubscriptElement) and is_grid(program, above) for above in around)
+
+
+def _of_hardware(program: Program, number: cst.CSTNode, places: Mapping[str, Collection[int]] = _OF_HARDWARE) -> bool:
+    for up in ancestors(program, number):
+        if isinstance(up, cst.Arg):
+            call = program.parents[up]
+            if isinstance(call, cst.Call) and last_name(call.func) in places:
+                return call.args.index(up) in places[last_name(call.func)]
+        if isinstance(up, (cst.BaseSuite, cst.BaseCompoundStatement)):
+            break
+    return False
 
 
 def _set(nodes: list[cst.CSTNode], text: str, level: int) -> Edit:

@@ -127,6 +127,8 @@ class _Zone:
     def reached_by(self, change: Change) -> bool:
         """Whether the change keeps one of the nodes but takes away what decides if it is reached."""
         if isinstance(change, Unwrap | Replace):
+            if isinstance(change.node, cst.If) and _always(change.node.test) and change.node.body in _kept_by(change):
+                return False
             return any(self._below(kept) for kept in _kept_by(change))
         if isinstance(change, Remove) and isinstance(change.node, cst.BaseSuite):
             arm = self._parents[change.node]
@@ -156,6 +158,11 @@ def _kept_by(change: Change) -> Iterator[cst.CSTNode]:
     elif isinstance(change, Unwrap):
         yield from change.keep
         yield from (part for template in change.before for part in template if not isinstance(part, str))
+
+
+def _always(test: cst.BaseExpression) -> bool:
+    """Whether a test is decided where it is written, and holds: what it leads to is reached without it as well."""
+    return isinstance(test, cst.Name) and test.value == "True"
 
 
 def _is_elif(node: cst.CSTNode, parents: Mapping[cst.CSTNode, cst.CSTNode]) -> bool:

@@ -237,6 +237,7 @@ def test_what_is_refused(reduced: Path) -> None:
     refused("is there already: give another --name", name="taken")
     refused("'No Name' is no name for a case", name="No Name")
     refused("'../x' is no name for a case", name="../x")
+    refused("cannot write into /proc: .*Name another corpus with --to", to=Path("/proc"))
     refused("cannot create .*: No such file or directory. Name another corpus with --to", to=corpus / "none" / "none")
     refused("is not a folder: name the one that a reduction left", folder=corpus / "none")
     refused("has no result.json, which a reduction writes when it ends", folder=corpus)

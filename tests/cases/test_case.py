@@ -146,6 +146,8 @@ def test_files_that_are_not_there_or_not_toml(tmp_path: Path) -> None:
     folder = write(tmp_path, "lookup")
     (folder / "repro_lookup.py").unlink()
     assert "there is no repro_lookup.py beside it, which is what replay runs" in refused(folder)
+    (folder / "repro_lookup.py").write_text("def (")
+    assert "repro_lookup.py: not Python (invalid syntax, line 1)" in refused(folder)
     (folder / "case.toml").write_text("title = ")
     assert "case.toml: this is not TOML: " in refused(folder)
     (folder / "case.toml").write_bytes(b"title = '\xff'")

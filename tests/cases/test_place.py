@@ -29,3 +29,11 @@ def test_a_tool_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert lacking(one, one.question(), place).startswith("no nvcc on PATH")
     (tmp_path / "nvcc").symlink_to(sys.executable)
     assert not lacking(one, one.question(), place)
+
+
+def test_a_case_seen_without_a_gpu_runs_without_one(tmp_path: Path) -> None:
+    place = Place(sys.executable, None, False, {"triton": "3.7.1"})
+    compiled = case(tmp_path, "compiled", seen=[{"triton": "3.7.1", "arch": "sm_90"}])
+    assert "there is no GPU" in lacking(compiled, compiled.question(), place)
+    plain = case(tmp_path, "plain", seen=[{"gpu": "NVIDIA H100"}, {"triton": "3.7.1", "python": "3.11.7"}])
+    assert not lacking(plain, plain.question(), place)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.runner.inside.asserts import ignored, is_installed
+from shrinkray_gpu.runner.inside.asserts import compiled, ignored, is_installed
 
 MODULE = """\
 calls = []
@@ -68,3 +68,9 @@ def test_afterwards_asserts_are_asserts(module: str) -> None:
 def test_installed_software_keeps_its_asserts(tmp_path: Path) -> None:
     assert is_installed(pytest.__file__) and is_installed(inspect.__file__)
     assert not is_installed(str(tmp_path / "checks_itself.py"))
+
+
+def test_the_script_s_own_are_computed_as_well() -> None:
+    seen: list[int] = []
+    exec(compiled("assert seen.append(1), 'never said'", "script.py"), {"seen": seen})
+    assert seen == [1]

@@ -12,6 +12,7 @@ from shrinkray_gpu.runner.run import Compile, Failure, Run
 
 from .runs import (
     BROKEN,
+    CAUSE,
     CRASH,
     JSD,
     MISALIGNED,
@@ -186,3 +187,19 @@ def test_what_happened_instead_of_the_fault() -> None:
     assert other.startswith("The program showed another fault after 1.0 s: python fault: ValueError: shape N.\n")
     assert "tells nothing: the lane died" in describe(Run("fork", None, trouble="the lane died"))
     assert "printed nothing" in describe(passing())
+
+
+def test_of_a_function_that_a_kernel_calls_the_innermost_exception_says_why() -> None:
+    inner, outer = "triton.compiler.errors.CompilationError: at 3:4:\ny = f(x)\n    ^\n", "at 7:0:\nfirst(x)\n^"
+    told = {}
+    for why in ("index must be an integer tensor", "gather() missing 1 required positional argument: 'axis'"):
+        text = traceback(inner + why) + CAUSE + traceback(f"triton.compiler.errors.CompilationError: {outer}")
+        failure = Failure("triton.compiler.errors.CompilationError", outer, RUNTIME, traceback=text)
+        run = Run("fork", 1, failure=failure, compiles=(Compile("k", "", failure=failure),), stderr=text)
+        fault = Fault.of(run)
+        assert fault is not None
+        assert fault.text == why.replace("1", "N")
+        assert (adopt(run) or "").startswith("compile:")
+        told[why] = fault
+    one, other = told.values()
+    assert "the message is" in one.difference(other)

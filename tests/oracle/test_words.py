@@ -190,3 +190,15 @@ def test_a_failing_assertion_is_a_weak_oracle() -> None:
         failing("AssertionError", "Tensor-likes are not close!")
     )
     assert "weak" in calibrated.warning
+
+
+def test_so_is_what_the_script_raises_by_itself() -> None:
+    def warned(source: str, line: int = 12) -> bool:
+        text = traceback("RuntimeError: off by 0.3", source)
+        run = Run("fork", 1, failure=Failure("RuntimeError", "off by 0.3", (), line, text), stderr=text)
+        said = [parse(spec, folder=Path()).calibrated(run).warning for spec in ("off by", "exception:RuntimeError")]
+        assert said[0] == said[1]
+        return "`raise` at line 12" in said[0]
+
+    assert warned('raise RuntimeError(f"off by {error}")')
+    assert not warned("launch(x)") and not warned('raise RuntimeError("in a library")', line=3)

@@ -37,6 +37,23 @@ def test_launches_are_calls() -> None:
     """)
 
 
+def test_so_are_the_tables_of_a_kernel_that_is_only_compiled() -> None:
+    text = """
+        @triton.jit
+        def kernel(x, n, BLOCK: tl.constexpr):
+            tl.store(x, BLOCK)
+        source = ASTSource(kernel, {"x": "*fp32", "n": "i32", "BLOCK": "constexpr"}, {"BLOCK": 64})
+        other = {"n": 1, "rows": 2}
+    """
+    assert offers(arguments, text)["remove parameter n of kernel"] == lines("""
+        @triton.jit
+        def kernel(x, BLOCK: tl.constexpr):
+            tl.store(x, BLOCK)
+        source = ASTSource(kernel, {"x": "*fp32", "BLOCK": "constexpr"}, {"BLOCK": 64})
+        other = {"n": 1, "rows": 2}
+    """)
+
+
 def test_the_one_literal_argument_is_written_in_the_body() -> None:
     found = offers(arguments, "def f(a):\n    return -a ** 2\nf(-3)\nf(a=-3)\n")
     assert found["put -3 for parameter a of f"] == "def f():\n    return -(-3) ** 2\nf()\nf()\n"

@@ -24,6 +24,23 @@ def test_the_body_once_with_the_first_element(iterable: str, first: str) -> None
     assert found["for at line 1: body once"] == f"i = {first}\nf(i)\n"
 
 
+def test_a_table_with_a_name_gives_its_elements_and_goes_where_nothing_else_reads_it() -> None:
+    found = offers(loops, "T = [(1, 'a'), (2, 'b')]\nfor n, name in T:\n    f(n, name)\n")
+    assert found["for at line 2: body once, element 1 of T"] == "n, name = (2, 'b')\nf(n, name)\n"
+    found = offers(loops, "T = {'a': [1]}\nfor name, n in T.items():\n    f(n, name)\nprint(T)\n")
+    assert found["for at line 2: body once, element 0 of T"] == lines("""
+        T = {'a': [1]}
+        name, n = ('a', [1])
+        f(n, name)
+        print(T)
+    """)
+
+
+def test_a_variable_that_nobody_reads_is_not_kept() -> None:
+    found = offers(loops, "for i, row in enumerate(rows):\n    f()\n    break\n")
+    assert found["for at line 1: body once"] == "f()\n"
+
+
 def test_a_kernel_has_no_iterators() -> None:
     assert offers(loops, "@triton.jit\ndef k(x):\n    for i in x:\n        f(i)\n") == {}
 

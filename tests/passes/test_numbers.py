@@ -63,6 +63,13 @@ def test_no_loop_gets_a_step_of_zero() -> None:
     assert not any(", 0)" in after for after in results(find, "for i in range(0, 100, 100): f()"))
 
 
+def test_what_the_hardware_has_is_no_number_to_play_with() -> None:
+    layout = "BlockedLayout([1, 4], [4, 8], [4, 1], [1, 0])"
+    assert all("[4, 8]" in after for after in results(find, f"f({layout}, num_warps=4)"))
+    assert not offered(find, f"f({layout})", f"f({layout.replace('4, 1]', '2, 1]')})")
+    assert offered(find, "f(BlockedLayout([1], [32], [8], [0]), w=8)", "f(BlockedLayout([1], [32], [4], [0]), w=4)")
+
+
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
 def test_any_subset_parses(sample) -> None:
     assert_subsets_parse(find, sample)

@@ -152,6 +152,19 @@ def test_the_condition_of_a_kernel_s_assertion_stays_as_long_as_it_does() -> Non
     assert passes(program, Replace(assertion, ("0",)))
 
 
+@pytest.mark.parametrize(("test", "may_go"), [("True", True), ("BLOCK > 4", False)])
+def test_what_an_assertion_hangs_on_goes_only_where_it_is_decided(test: str, may_go: bool) -> None:
+    program = program_of(f"""
+    @triton.jit
+    def kernel(n, BLOCK: tl.constexpr):
+        if {test}:
+            tl.static_assert(n > 1)
+    """)
+    (branch,) = program.layout.nodes(cst.If)
+    assert isinstance(branch, cst.If)
+    assert passes(program, Unwrap(branch, keep=(branch.body,))) == may_go
+
+
 class TestDangerousCalls:
     SOURCE = """
     import os, shutil

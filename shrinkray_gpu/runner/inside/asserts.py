@@ -1,8 +1,8 @@
-"""Makes the asserts in the program's own modules hold, whatever they find.
+"""Makes the asserts in the program's own text hold, whatever they find.
 
-For runs whose values are not real: on the virtual GPU no kernel runs, and a check of its result says nothing. Under
-pytest, or `-m`, that check is in a module, and often is all there is: `assert launch(x) == 3`. So it is computed, and
-only the answer is ignored. Installed software keeps its asserts, which guard its own state.
+For runs whose values are not real: on the virtual GPU no kernel runs, and a check of its result says nothing. But that
+check often is all there is: `assert launch(x) == 3`. So it is computed, and only the answer is ignored. Installed
+software keeps its asserts, which guard its own state.
 """
 
 from __future__ import annotations
@@ -32,13 +32,18 @@ def ignored() -> Iterator[None]:
         if is_installed(path):
             return original(self, name)
         # Not by way of the original: it would take the code that a cache has, asserts and all.
-        return compile(_Unasserting().visit(ast.parse(self.get_data(path), path)), path, "exec", dont_inherit=True)
+        return compiled(self.get_data(path), path)
 
     loader.get_code = get_code
     try:
         yield
     finally:
         loader.get_code = original
+
+
+def compiled(source: "str | bytes", path: str) -> Any:
+    """The code of a script or module in which no assert fails."""
+    return compile(_Unasserting().visit(ast.parse(source, path)), path, "exec", dont_inherit=True)
 
 
 def is_installed(path: str) -> bool:

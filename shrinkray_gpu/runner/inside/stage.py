@@ -13,7 +13,7 @@ import traceback
 import types
 from typing import Any
 
-from .asserts import ignored
+from .asserts import compiled, ignored
 
 BUILTINS = dict(vars(builtins))
 _put_aside: "list[tuple[Any, Any]]" = []
@@ -24,7 +24,7 @@ def perform(source: str, path: str, argv: list[str], *, asserts: bool = True) ->
     """Execute `source` as the script at `path`. Returns the exit status and the uncaught exception as a Failure dict.
 
     The text need not be the file's: Triton and inspect read it from linecache, where an entry without a time stamp is
-    never checked against the disk. `asserts=False` compiles asserts out, for runs whose values are not real.
+    never checked against the disk. `asserts=False` lets every assert hold, for runs whose values are not real.
     """
     linecache.cache[path] = (len(source), None, source.splitlines(True), path)
     main = types.ModuleType("__main__")
@@ -41,7 +41,8 @@ def perform(source: str, path: str, argv: list[str], *, asserts: bool = True) ->
     if "multiprocessing" in source:
         _give_to_children(source, path)
     try:
-        code = compile(source, path, "exec", dont_inherit=True, optimize=-1 if asserts else 1)
+        whole = asserts or "assert" not in source
+        code = compile(source, path, "exec", dont_inherit=True) if whole else compiled(source, path)
         with contextlib.nullcontext() if asserts else ignored():
             exec(code, main.__dict__)
     except SystemExit as stop:
