@@ -180,7 +180,8 @@ class Builds:
             raise RuntimeError("Error building extension %r: %s" % (name, known["printed"]))
         try:
             calls: Optional[List[Dict[str, Any]]] = [] if self.writes else None
-            made = hosted.Module(library, runtime, launched, self.gpu, calls)
+            sizes = self.nvcc.parameters(name) if self.writes else None
+            made = hosted.Module(library, runtime, launched, self.gpu, calls, sizes)
         except OSError:
             return None
         self.nvcc.did("hosted", name, now=True)
