@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from shrinkray_gpu.lift.as_cu import NotPlain, callee, kept, number, plain_name
@@ -23,7 +22,7 @@ from shrinkray_gpu.reduction.native.literal import Literal
 from shrinkray_gpu.reduction.native.tree import Node, parse
 
 AGAIN = 8
-"""Launches of a kernel whose fault hangs on what was there before it: shared memory keeps what an earlier block left."""
+"""Launches of a kernel whose fault hangs on what was there before it: shared memory keeps what a block left in it."""
 WIDTH = 80
 """Characters of a list of parameters; a longer one has a line for each."""
 FREE_SHARED = 48 << 10
@@ -39,7 +38,9 @@ _WHOLE = {
     "int32_t": "int", "uint32_t": "unsigned int", "int64_t": "long long", "uint64_t": "unsigned long long",
     "uintptr_t": "unsigned long long", "intptr_t": "long long", "uint": "unsigned int",
 }  # fmt: skip
-_BY_VALUE = frozenset({"bool", "char", "signed char", "unsigned char", "short", "unsigned short", "int", "unsigned int"})
+_BY_VALUE = frozenset(
+    {"bool", "char", "signed char", "unsigned char", "short", "unsigned short", "int", "unsigned int"}
+)
 """What a Python integer may be given for: torch passes four bytes."""
 _NEEDS = (("cuda_fp16.h", r"\b(?:__)?half2?\b"), ("cuda_bf16.h", r"\b__nv_bfloat16"), ("mma.h", r"\bwmma::"))
 _OPTIONS = re.compile(
@@ -49,15 +50,6 @@ _OPTIONS = re.compile(
 """What nvcc was told and NVRTC may be told too."""
 
 Call = Mapping[str, Any]
-
-
-@dataclass
-class _Kernel:
-    """What becomes of the kernel's definition, and what it is called with."""
-
-    edits: list[tuple[int, int, str]] = field(default_factory=list)
-    given: list[str] = field(default_factory=list)
-    """Arguments in Python."""
 
 
 def written(literals: Iterable[Literal], calls: Sequence[Call], flags: Sequence[str]) -> list[str]:
@@ -89,7 +81,8 @@ def _script(sources: Sequence[Source], call: Call, flags: Sequence[str], times: 
     name = plain_name(call["kernel"])
     text = "\n".join(filter(None, (kept(each, words(callee(call["kernel"]))) for each in sources)))
     inputs = _inputs(call)
-    text = _flat(_alone(text, name, call, inputs, given := []))
+    given: list[str] = []
+    text = _flat(_alone(text, name, call, inputs, given))
     text = _includes(flags, text) + tidy(_HOSTS.sub("", text)).strip()
     if not re.search(rf"\b{name}\b", text) or '"""' in text:
         raise NotPlain(f"the source of its kernel {name} is not in the script, or needs torch")
@@ -241,22 +234,22 @@ def _whole(argument: Call) -> int:
 
 def _flat(text: str) -> str:
     """Without the namespaces that it opens itself: Python then names the kernel by one word."""
-    tree = parse(text)
     edits: list[tuple[int, int]] = []
     names = set()
-    for node in tree.nodes("namespace_definition"):
-        body, name = node.child("body"), node.child("name")
-        if body is None or (name is not None and name.kind != "namespace_identifier"):
+    for node in parse(text).nodes("namespace_definition"):
+        body, own = node.child("body"), node.child("name")
+        if body is None or (own is not None and own.kind != "namespace_identifier"):
             continue
-        if name is not None:
-            names.add(text[name.first : name.last])
+        if own is not None:
+            names.add(text[own.first : own.last])
         edits += [(node.first, body.first + 1), (body.last - 1, body.last)]
     for first, last in sorted(edits, reverse=True):
         text = text[:first] + text[last:]
     for name in names:
         text = re.sub(rf"\busing\s+namespace\s+{name}\s*;", "", text)
         text = re.sub(rf"(?<![\w:])(?:::)?{name}::", "", text)
-    return re.sub(r"\(anonymous namespace\)::", "", text)
+    text = re.sub(r"\(anonymous namespace\)::", "", text)
+    return re.sub(rf"\b(?:std::)?({'|'.join(_WHOLE)})\b", lambda found: _WHOLE[found[1]], text)
 
 
 def _includes(flags: Sequence[str], text: str) -> str:

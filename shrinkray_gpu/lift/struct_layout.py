@@ -1,4 +1,4 @@
-"""A struct that a kernel takes by value, from its bytes: where its fields lie, as C++ lays them out, and an initialiser.
+"""A struct that a kernel takes by value, from its bytes: its fields as C++ lays them out, and an initialiser.
 
 Pointers among them are no constants: each becomes a parameter of the kernel.
 """

@@ -17,7 +17,7 @@ import sys
 import tempfile
 from typing import Any, Dict, Iterable, Iterator, List, Optional
 
-from . import arrival, nvcc
+from . import arrival, nvcc, nvrtc
 from .nvcc import listed
 from .unlaunched import OnDemand, StandIn
 
@@ -48,10 +48,17 @@ class Builds:
 
     def watch(self) -> None:
         arrival.when_imported("torch.utils.cpp_extension", self._torch_extension)
+        own = nvrtc.Nvrtc(self.folder, self.arch, self.seen)
         if self.arch is not None:
             from . import raw_kernels
 
-            raw_kernels.watch(self._compiled, lambda: self.gpu, self.arch)
+            flags = self.nvcc.flags if self.writes else None
+            of_torch = raw_kernels.OfTorch(
+                self._compiled, self.nvcc.parameters, None if self.looked_for else own, flags
+            )
+            raw_kernels.watch(self._compiled, lambda: self.gpu, self.arch, of_torch)
+        elif os.environ.get(SWITCH) != "torch":
+            arrival.when_imported("torch.cuda._utils", own.watch)
 
     # What each library calls a build
 
