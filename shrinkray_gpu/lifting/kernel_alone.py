@@ -32,7 +32,7 @@ from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Build, Run
 
 TIMES = 3
-"""Runs of a script that shows the fault, before it is taken: one that shows it each time is worth more."""
+"""Runs of a script that shows the fault, the first with it, before it is taken."""
 _BINDS = "cpp_extension"
 
 
@@ -138,8 +138,10 @@ def _first(
         for text, run in zip(scripts, ran):
             if not shows(text, run):
                 continue
-            more = list(threads.map(partial(pool.run, fresh=True), [text] * (TIMES - 1)))
-            tries[kind] += TIMES - 1
+            # One is a cold process, as the result is run in the end.
+            more = list(threads.map(lambda one, text=text: one.run(text, fresh=True), [lanes.cold, pool]))
+            tries[COLD] += 1
+            tries[kind] += 1
             runs = sorted([run, *more], key=lambda each: not shows(text, each))
             count = sum(shows(text, each) for each in runs)
             if best is None or count > best[0]:
