@@ -23,8 +23,6 @@ from .unlaunched import OnDemand, StandIn
 
 SWITCH = "SHRINKRAY_GPU_BUILDS"
 """In the environment, `torch`: build extensions as torch does, and never against the stand-in."""
-WITHOUT = "SHRINKRAY_GPU_WITHOUT"
-"""In the environment: a flag that is left out, as a control."""
 WANTED = "build:"
 """In what is wanted of a run: before the regular expression (with `^` at each line) that a build must say."""
 CALLS = "calls"
@@ -58,7 +56,7 @@ class Builds:
             )
             raw_kernels.watch(self._compiled, lambda: self.gpu, self.arch, of_torch)
         elif os.environ.get(SWITCH) != "torch":
-            arrival.when_imported("torch.cuda._utils", own.watch)
+            arrival.when_imported("torch.cuda", own.watch)
 
     # What each library calls a build
 
@@ -71,7 +69,7 @@ class Builds:
                 names = load_inline.__code__.co_varnames[3 : load_inline.__code__.co_argcount]
                 options.update(zip(names, rest))
             _check(name, cpp_sources, cuda_sources, options.get("functions"))
-            _leave_out(options)
+            nvcc.leave_out(options, "extra_cuda_cflags")
             if self.arch is None:
                 made = self._light(str(name), listed(cpp_sources), listed(cuda_sources), options)
                 if made is not None:
@@ -93,7 +91,7 @@ class Builds:
             if rest:
                 names = load.__code__.co_varnames[2 : load.__code__.co_argcount]
                 options.update(zip(names, rest))
-            _leave_out(options)
+            nvcc.leave_out(options, "extra_cuda_cflags")
             texts = [_read(path) for path in listed(sources)]
             if self.arch is None:
                 return self._built(load, name, (texts, options), sources, **options)
@@ -226,12 +224,6 @@ def _check(name: Any, cpp: Any, cuda: Any, functions: Any) -> None:
     for function in listed(functions):
         if not re.search(r"\b%s\b" % re.escape(function), declared):
             raise RuntimeError("Error building extension %r: cpp_sources declare no %s" % (name, function))
-
-
-def _leave_out(options: Dict[str, Any]) -> None:
-    flag = os.environ.get(WITHOUT)
-    if flag and options.get("extra_cuda_cflags"):
-        options["extra_cuda_cflags"] = [each for each in listed(options["extra_cuda_cflags"]) if str(each) != flag]
 
 
 def _plain(function: Any) -> Any:

@@ -24,6 +24,8 @@ from . import light
 
 HEADERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "headers")
 SECONDS = 240
+WITHOUT = "SHRINKRAY_GPU_WITHOUT"
+"""In the environment: a flag that is left out, as a control."""
 EARLY = "said-before-ptxas"
 """The file that names those of the patterns looked for which the original's build had said before ptxas began."""
 _ARCHITECTURE = re.compile(r"(--?gencode|--generate-code|--?arch|--gpu-architecture|--?code|--gpu-code)(=.*)?\Z")
@@ -189,6 +191,13 @@ def listed(value: Any) -> List[Any]:
     if value is None:
         return []
     return [value] if isinstance(value, (str, os.PathLike)) else list(value)
+
+
+def leave_out(options: Dict[str, Any], name: str) -> None:
+    """Without the flag that a control leaves out, in the option of this name."""
+    flag = os.environ.get(WITHOUT)
+    if flag and options.get(name):
+        options[name] = [each for each in listed(options[name]) if str(each) != flag]
 
 
 def recalled(place: str) -> Optional[Outcome]:

@@ -79,6 +79,7 @@ class Nvrtc:
             return made
 
         def compile_kernel(*args: Any, **options: Any) -> Any:
+            nvcc.leave_out(options, "nvcc_options")
             kernel = plain(*args, **options)
             return Checked(kernel, parameters(names[0]) if names else None)
 

@@ -13,7 +13,7 @@ import sys
 import types
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from . import arrival, nvrtc
+from . import arrival, nvcc, nvrtc
 from . import calls as words
 from .unlaunched import Kernel, StandIn
 
@@ -39,6 +39,7 @@ def watch(compiled: Compile, gpu: Callable[[], Any], arch: int, of_torch: Option
         def compile_kernel(kernel_source: str, kernel_name: str, *rest: Any, **options: Any) -> Any:
             options.update(zip(("compute_capability", "cuda_include_dirs", "nvcc_options"), rest))
             source = str(options.pop("header_code", None) or "") + kernel_source
+            nvcc.leave_out(options, "nvcc_options")
             _check(kernel_name, source)
             own = of_torch or OfTorch(compiled, lambda name: {})
             build, name = own.build(source, kernel_name, options)
