@@ -300,8 +300,8 @@ class _Engine:
         tries, each of them dear, and most of what they polish goes later anyway."""
         for stage in sorted({each.stage for each in self.passes})[:-1]:
             passes = [each for each in self.passes if each.stage <= stage]
-            tokens = other = 0
-            while tokens == 0 or self.current.size.tokens < WORTHWHILE * tokens or other < self._others():
+            tokens, other = -1, 0  # none yet; of an empty program there are 0
+            while tokens < 0 or self.current.size.tokens < WORTHWHILE * tokens or other < self._others():
                 tokens, other = self.current.size.tokens, self._others()
                 self._round(passes)
         while True:
