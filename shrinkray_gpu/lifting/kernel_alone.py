@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -21,7 +21,7 @@ from shrinkray_gpu.lift import as_kernel
 from shrinkray_gpu.lift.as_cu import NotPlain
 from shrinkray_gpu.lifting.runs import plain
 from shrinkray_gpu.lifting.start import Given, Say, Start
-from shrinkray_gpu.oracle import Oracle
+from shrinkray_gpu.oracle import Oracle, Verdict
 from shrinkray_gpu.oracle.builds import CALLS, WANTED
 from shrinkray_gpu.reduction.native.tree import can_parse
 from shrinkray_gpu.reduction.program import Program
@@ -38,17 +38,24 @@ _BINDS = "cpp_extension"
 
 def may_be(given: Given) -> bool:
     """Whether it is worth a try: an extension in the text, and an oracle that NVRTC can answer. What nvcc says of a
-    build NVRTC does not tell, and a run that is compared with another needs the whole program."""
+    build NVRTC does not tell, a run that is compared with another needs the whole program, and of scripts that hang each
+    holds its lane until the limit."""
     chosen = given.chosen
     if _BINDS not in given.program.text or not given.program.literals or not can_parse():
         return False
     return chosen is None or not (
-        chosen.twins or any(want.startswith(WANTED) for want in chosen.wants) or chosen.alone or not chosen.needs_run
+        chosen.twins
+        or any(want.startswith(WANTED) for want in chosen.wants)
+        or chosen.alone
+        or chosen.limit is not None
+        or not chosen.needs_run
     )
 
 
 def kernel_alone(start: Start, given: Given, say: Say) -> Start:
     """The script of one launch, if one shows the fault; else what was there before, and why in a line."""
+    if start.reference is not None and any(build.failed for build in start.reference.builds):
+        return start
     began = time.monotonic()
     found = _chosen(start, given, say)
     return replace(found, seconds=start.seconds + time.monotonic() - began)
@@ -73,7 +80,7 @@ def _chosen(start: Start, given: Given, say: Say) -> Start:
     text = start.program.text
     builds = calls(text, given.script, given.setup, given.timeout)
     if not builds:
-        return _told(start, "its host code cannot be run without torch's headers")
+        return _told(start, "nothing that its host code launches could be written down")
     flags = builds[0].flags
     try:
         scripts = as_kernel.written(
@@ -92,13 +99,13 @@ def _chosen(start: Start, given: Given, say: Say) -> Start:
     say(f"trying its kernels alone, without the extension: {len(scripts)} scripts ...")
     lanes = given.alone.lanes(scripts[0])
     try:
-        best = _first(scripts, oracle, given, lanes, tries)
+        best, instead = _first(scripts, oracle, given, lanes, tries)
     except BaseException:
         lanes.close()
         raise
     if best is None:
         lanes.close()
-        return _told(start, "no launch of a kernel alone shows the fault", tries)
+        return _told(start, f"no launch of a kernel alone shows the fault ({instead})", tries)
     script, seen = best
     program = given.program.with_text(script)
     if not program.size < start.program.size:
@@ -122,30 +129,35 @@ def _told(start: Start, why: str, tries: Counter[str] | None = None) -> Start:
 
 def _first(
     scripts: Sequence[str], oracle: Oracle, given: Given, lanes: planning.Lanes, tries: Counter[str]
-) -> tuple[str, tuple[Run, ...]] | None:
-    """The first in order that shows the fault each time, or else one that shows it most often, with its runs."""
+) -> tuple[tuple[str, tuple[Run, ...]] | None, str]:
+    """The first in order that shows the fault each time, or else one that shows it most often, with its runs; and what
+    the first of all showed instead."""
     pool = lanes.cheapest(given.chosen)
     name = given.script.path.name
     kind = COLD if pool.mode == "cold" else LANE
 
-    def shows(text: str, run: Run) -> bool:
-        return whole(oracle, text, name, lambda _: run).faults
+    def verdict(text: str, run: Run) -> Verdict:
+        return whole(oracle, text, name, lambda _: run)
 
+    best: tuple[int, str, tuple[Run, ...]] | None = None
     with ThreadPoolExecutor(given.jobs, thread_name_prefix="kernel") as threads:
         ran = list(threads.map(partial(pool.run, fresh=True), scripts))
         tries[kind] += len(scripts)
-        best: tuple[int, str, tuple[Run, ...]] | None = None
         for text, run in zip(scripts, ran):
-            if not shows(text, run):
+            if not verdict(text, run).faults:
                 continue
             # One is a cold process, as the result is run in the end.
             more = list(threads.map(lambda one, text=text: one.run(text, fresh=True), [lanes.cold, pool]))
             tries[COLD] += 1
             tries[kind] += 1
-            runs = sorted([run, *more], key=lambda each: not shows(text, each))
-            count = sum(shows(text, each) for each in runs)
+            runs = sorted([run, *more], key=partial(_lacks, verdict, text))
+            count = sum(verdict(text, each).faults for each in runs)
             if best is None or count > best[0]:
                 best = count, text, tuple(map(plain, runs))
             if count == TIMES:
                 break
-    return None if best is None else (best[1], best[2])
+    return (None, verdict(scripts[0], ran[0]).why) if best is None else (best[1:], "")
+
+
+def _lacks(verdict: Callable[[str, Run], Verdict], text: str, run: Run) -> bool:
+    return not verdict(text, run).faults

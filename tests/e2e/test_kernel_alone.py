@@ -59,8 +59,8 @@ def test_a_fault_that_the_kernel_alone_does_not_show_leaves_the_program_as_it_is
     shown = Run("cold", 0, stdout="torch.Size([16, 16])")
     start = kernel_alone(Start(program.program, oracle, shown, told="before"), program, lambda text: None)
     assert start.program.text == PROGRAM and not start.lifted
-    assert start.told == (
-        "before; the extension stays, its kernel was not taken alone: no launch of a kernel alone shows the fault"
+    assert start.told.startswith(
+        "before; the extension stays, its kernel was not taken alone: no launch of a kernel alone shows the fault ("
     )
 
 

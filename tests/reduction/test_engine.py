@@ -41,7 +41,9 @@ def test_reduces_to_what_the_fault_needs(tmp_path: Path) -> None:
 
 
 def test_an_oracle_that_wants_nothing_ends_at_the_empty_program(tmp_path: Path) -> None:
-    result = Bench(lambda text: True).reduce(LONG, tmp_path, passes=(statements, Own("later", find_statements, stage=1)))
+    result = Bench(lambda text: True).reduce(
+        LONG, tmp_path, passes=(statements, Own("later", find_statements, stage=1))
+    )
     assert (result.program.text.strip(), result.ended) == ("", "done")
 
 
