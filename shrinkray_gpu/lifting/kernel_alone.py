@@ -38,8 +38,8 @@ _BINDS = "cpp_extension"
 
 def may_be(given: Given) -> bool:
     """Whether it is worth a try: an extension in the text, and an oracle that NVRTC can answer. What nvcc says of a
-    build NVRTC does not tell, a run that is compared with another needs the whole program, and of scripts that hang each
-    holds its lane until the limit."""
+    build NVRTC does not tell, a run that is compared with another needs the whole program, and scripts that hang hold
+    their lanes until the limit."""
     chosen = given.chosen
     if _BINDS not in given.program.text or not given.program.literals or not can_parse():
         return False
