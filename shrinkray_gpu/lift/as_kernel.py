@@ -8,6 +8,7 @@ begins, so that the kernel's body stays as it is.
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -38,6 +39,12 @@ _WHOLE = {
     "int32_t": "int", "uint32_t": "unsigned int", "int64_t": "long long", "uint64_t": "unsigned long long",
     "uintptr_t": "unsigned long long", "intptr_t": "long long", "uint": "unsigned int",
 }  # fmt: skip
+_NUMBERS = {
+    "INFINITY": "__int_as_float(0x7f800000)", "NAN": "__int_as_float(0x7fffffff)", "FLT_MAX": "3.402823466e+38f",
+    "FLT_MIN": "1.175494351e-38f", "FLT_EPSILON": "1.192092896e-7f", "INT_MAX": "2147483647",
+    "UINT_MAX": "4294967295u", "M_PI": "3.14159265358979323846",
+}  # fmt: skip
+"""What the headers of the host say, for whoever has none."""
 _BY_VALUE = frozenset(
     {"bool", "char", "signed char", "unsigned char", "short", "unsigned short", "int", "unsigned int"}
 )
@@ -105,7 +112,7 @@ def _script(sources: Sequence[Source], call: Call, flags: Sequence[str], times: 
 def _inputs(call: Call) -> Inputs:
     every = [about for argument in call["args"] for about in _tensors(argument)]
     choice = choices([about["seen"] for about in every])[0] if every else (lambda tensor: {"kind": "zeros"})
-    inputs = Inputs(choice, {"torch", "kernel", "SOURCE"})
+    inputs = Inputs(choice, {"torch", "kernel", "SOURCE", "range", *keyword.kwlist})
     inputs.plan([{"kind": "tensor", **about["seen"]} for about in every])
     return inputs
 
@@ -249,7 +256,8 @@ def _flat(text: str) -> str:
         text = re.sub(rf"\busing\s+namespace\s+{name}\s*;", "", text)
         text = re.sub(rf"(?<![\w:])(?:::)?{name}::", "", text)
     text = re.sub(r"\(anonymous namespace\)::", "", text)
-    return re.sub(rf"\b(?:std::)?({'|'.join(_WHOLE)})\b", lambda found: _WHOLE[found[1]], text)
+    spoken = {**_WHOLE, **_NUMBERS}
+    return re.sub(rf"\b(?:std::)?({'|'.join(spoken)})\b", lambda found: spoken[found[1]], text)
 
 
 def _includes(flags: Sequence[str], text: str) -> str:

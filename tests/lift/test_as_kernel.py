@@ -98,6 +98,26 @@ def test_headers_and_types_that_nvrtc_lacks_are_spoken_otherwise() -> None:
     assert "fill(long long* p, unsigned int n)" in once and "[p, 2]" in once
 
 
+def test_values_of_templates_words_of_python_and_numbers_of_headers() -> None:
+    source = """
+namespace {
+template <typename T, int N = 4, bool Causal = true>
+__global__ void fill(const T* in, T* out, const float lambda, long n) { out[n] = Causal ? in[N] * lambda : -INFINITY; }
+}
+"""
+    made = call(
+        {"type": "float const*", **tensor(1, "float32", 64)},
+        {"type": "float*", **tensor(2, "float32", 64)},
+        SCALE,
+        {"type": "long", "bytes": "0700000000000000"},
+        kernel="void (anonymous namespace)::fill<float, 8, false>(float const*, float*, float, long)",
+    )
+    once = scripts(f"use(r'''{source}''')", made)[0]
+    assert "using T = float;\nconstexpr int N = 8;\nconstexpr bool Causal = false;\n__global__ void fill(" in once
+    assert "const float lambda = (float)0.5;\n  long n = (long)7;" in once and "-__int_as_float(0x7f800000)" in once
+    assert "in_2 = torch.zeros(64" in once and "[in_2, out])" in once
+
+
 def test_a_launch_again_is_one_and_another_is_another() -> None:
     same = dict(HALF, **tensor(5, "float16", 16, 16, content=NORMAL))
     one, other = call(HALF, HALF, OUT, COUNT), call(same, same, OUT, COUNT)
