@@ -101,7 +101,7 @@ def watch(compiled: Compile, gpu: Callable[[], Any], arch: int, of_torch: Option
 
 def _check(name: str, source: str) -> None:
     word = name.partition("<")[0].rpartition("::")[2]
-    if not re.search(r"__global__[^;{}]*\b%s\s*\(" % re.escape(word), source):
+    if not word or not re.search(r"__global__[^;{}]*\b%s\s*\(" % re.escape(word), source):
         raise RuntimeError("named symbol not found: %s" % name)
 
 
