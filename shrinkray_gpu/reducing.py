@@ -19,6 +19,7 @@ from shrinkray_gpu.evidence.versions import versions
 from shrinkray_gpu.final import final_runs, last_standing, sound, verify
 from shrinkray_gpu.judge import Judge
 from shrinkray_gpu.lift.beside import settled
+from shrinkray_gpu.lifting.kernel_alone import calls
 from shrinkray_gpu.options import (
     Options,
     Say,
@@ -124,7 +125,11 @@ def reduce(
                 evidence = guards.evidence(best)
             used = {"original": ptxas.told(plan.reference.builds)} if plan.reference.builds else {}
             if used:
-                used["repro"] = ptxas.told(plan.pool.cold(best).builds)
+                # NVRTC tells no figures: nvcc does, of what launches where no GPU is.
+                builds = plan.pool.cold(best).builds
+                used["repro"] = ptxas.told(builds) or ptxas.told(
+                    calls(best, plan.pool.script, plan.pool.setup, options.timeout)
+                )
             plain = cu_output.make(best, output, plan, options) if options.cu else ""
             ended = time.monotonic()
             shown, _ = settled(best, output)
