@@ -1,7 +1,7 @@
 """Attention forward for short sequences: tiled online softmax, K and V staged through a ring in shared memory.
 
-python fa_intermittent_misaligned.py                 check every tile configuration against torch, some rounds
-python fa_intermittent_misaligned.py --bench         and time it
+    python fa_intermittent_misaligned.py                 check every tile configuration against torch, some rounds
+    python fa_intermittent_misaligned.py --bench         and time it
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Attention forward for short sequences: tiled online softmax, K and V staged through shared memory, QK^T by WMMA.
 
-python wmma_local_memory.py                 check every tile configuration against torch
-python wmma_local_memory.py --bench         and time it
+    python wmma_local_memory.py                 check every tile configuration against torch
+    python wmma_local_memory.py --bench         and time it
 """
 
 import argparse
