@@ -111,5 +111,10 @@ def _recalled(given: Given, known: Mapping[str, Any]) -> Start:
         return start
     program = given.program.with_text(known["text"])
     return replace(
-        start, program=program, lifted=True, alone=known["alone"], history=known["history"], bare=known["bare"]
+        start,
+        program=program,
+        lifted=True,
+        alone=known["alone"],
+        history=known["history"],
+        bare=known.get("bare", False),
     )
