@@ -14,6 +14,7 @@ from shrinkray_gpu.evidence.finds import Finds
 from shrinkray_gpu.final import Checked, checked, or_larger
 from shrinkray_gpu.guarding import Evidence
 from shrinkray_gpu.lift.beside import settled
+from shrinkray_gpu.lifting.kernel_alone import calls
 from shrinkray_gpu.options import Options
 from shrinkray_gpu.preparing import Ready
 from shrinkray_gpu.reduction.outcome import Reduction
@@ -54,7 +55,10 @@ def concluded(ready: Ready, reduction: Reduction, original: Program, output: Pat
         evidence = guards.evidence(final.text)
     used = {"original": ptxas.told(plan.reference.builds)} if plan.reference.builds else {}
     if used:
-        used["repro"] = ptxas.told(plan.pool.cold(final.text).builds)
+        # NVRTC tells no figures: nvcc does, of what launches where no GPU is.
+        used["repro"] = ptxas.told(plan.pool.cold(final.text).builds) or ptxas.told(
+            calls(final.text, plan.pool.script, plan.pool.setup, options.timeout)
+        )
     plain = cu_output.make(final.text, output, plan, options) if options.cu else ""
     return Conclusion(final, settled(final.text, output)[0], evidence, used, plain)
 

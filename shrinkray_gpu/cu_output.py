@@ -16,12 +16,13 @@ from pathlib import Path
 
 from shrinkray_gpu import planning
 from shrinkray_gpu.lift import as_cu
+from shrinkray_gpu.lifting.kernel_alone import calls
 from shrinkray_gpu.options import Options
 from shrinkray_gpu.oracle import Oracle
-from shrinkray_gpu.oracle.builds import CALLS, WANTED
+from shrinkray_gpu.oracle.builds import WANTED
 from shrinkray_gpu.reduction.native.tree import can_parse
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.runner import gpus, sanitizer, toolkit
+from shrinkray_gpu.runner import sanitizer, toolkit
 from shrinkray_gpu.runner.run import Build, Run
 
 SECONDS = 120
@@ -35,7 +36,7 @@ def make(text: str, output: Path, plan: planning.Plan, options: Options) -> str:
     nvcc = toolkit.find("nvcc", options.python, plan.pool.setup.environment)
     if nvcc is None or not can_parse():
         return f"no .cu: {toolkit.missing('nvcc') if nvcc is None else 'its grammar is missing, see above'}"
-    build = _with_calls(text, plan, options)
+    build = next(iter(calls(text, plan.pool.script, plan.pool.setup, options.timeout)), None)
     if build is None:
         return "no .cu: it builds no extension whose host code can be run without torch's headers"
     flags = [flag for flag in build.flags if flag not in _FOR_TORCH]
@@ -52,21 +53,6 @@ def make(text: str, output: Path, plan: planning.Plan, options: Options) -> str:
         return f"{path} does not build: {said[0] if said else 'nvcc took too long'}"
     made = Build(path.name, done.stdout, launched=build.launched)
     return f"{path} builds with plain nvcc, {_judged(made, binary, plan, options)}"
-
-
-def _with_calls(text: str, plan: planning.Plan, options: Options) -> Build | None:
-    setup, script = plan.pool.setup, plan.pool.script
-    arch = setup.arch or gpus.capability()
-    if not arch:
-        return None
-    setup = replace(setup, arch=arch, warm=False, reuse=False)
-    script = replace(script, wants=(WANTED, CALLS), sanitizer="", twins=())
-    pool = planning.cold_lanes(script, setup, oracle=None, jobs=1, timeout=options.timeout, devices=())
-    try:
-        run = pool.cold(text)
-    finally:
-        pool.close()
-    return next((build for build in run.builds if build.calls), None)
 
 
 def _judged(made: Build, binary: Path, plan: planning.Plan, options: Options) -> str:

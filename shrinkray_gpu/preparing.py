@@ -100,7 +100,7 @@ def made_ready(
     if start.told:
         say(start.told)
     plan = given.plan(start)
-    if start.alone and plan.rate is not None:
+    if start.alone and plan.rate is not None and not start.bare:
         plan.close()
         why = f"the launch alone shows the fault in some runs only ({plan.rate})"
         return made_ready(lifting.without(start, given, why, journal, say), given, named, options, journal, say)

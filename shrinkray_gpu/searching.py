@@ -42,7 +42,7 @@ def search(
     may_lift = asked and plan.oracle.needs_run and "lift" not in options.skip
     return reduce_program(
         ready.program,
-        passes=ONE_LAUNCH if ready.start.lifted and ready.start.alone else PASSES,
+        passes=ONE_LAUNCH if ready.start.alone and not ready.start.bare else PASSES,
         judge=judge,
         journal=journal,
         watch=judge.values if plan.oracle.needs_run else None,

@@ -14,7 +14,7 @@ from typing import Any
 
 from shrinkray_gpu.errors import ShrinkError
 from shrinkray_gpu.passes.cuda.cuda_layout import tidy
-from shrinkray_gpu.passes.cuda.source import Source, declared, is_inside, statements
+from shrinkray_gpu.passes.cuda.source import Source, declared, is_inside, statements, words
 from shrinkray_gpu.reduction.native.literal import Literal
 from shrinkray_gpu.reduction.native.tree import Node
 
@@ -43,18 +43,20 @@ def written(literals: Iterable[Literal], calls: Sequence[Mapping[str, Any]], com
     """The text of the .cu. Raises NotPlain where a launch hangs on something that is not written down."""
     if not calls:
         raise NotPlain("its host code launches no kernel")
-    wanted = {_name(call["kernel"]) for call in calls}
-    kept = "\n".join(filter(None, (_kept(Source(each), wanted) for each in literals)))
+    wanted = {plain_name(call["kernel"]) for call in calls}
+    leading = wanted.union(*(words(callee(call["kernel"])) for call in calls))
+    text = "\n".join(filter(None, (kept(Source(each), leading) for each in literals)))
     for name in wanted:
-        if not re.search(rf"\b{name}\b", kept):
+        if not re.search(rf"\b{name}\b", text):
             raise NotPlain(f"the source of its kernel {name} is not in the script, or needs torch")
     main = "\n".join(_main(_distinct(calls)))
     fill = FILL if "filled(" in main else ""
-    return f"// {command}\n#include <cstdio>\n{tidy(kept).strip()}\n{fill}\n{main}\n"
+    return f"// {command}\n#include <cstdio>\n{tidy(text).strip()}\n{fill}\n{main}\n"
 
 
-def _kept(source: Source, wanted: set[str]) -> str:
-    """The source without what needs torch, and without what no wanted kernel leads to."""
+def kept(source: Source, wanted: set[str]) -> str:
+    """The source without what needs torch, and without what these names (kernels, arguments of templates) do not lead
+    to."""
     items = [item for item in _items(source.tree.root) if not _TORCH.search(source.of(item))]
     names = {item: {source.of(name) for name in declared(source, item)} for item in items}
     mentions: dict[Node, set[str]] = {item: set() for item in items}
@@ -88,12 +90,12 @@ def _items(block: Node) -> Iterator[Node]:
             yield node
 
 
-def _name(signature: str) -> str:
+def plain_name(signature: str) -> str:
     """`kernel` of `void fa::kernel<16>(float*)`."""
-    return re.sub(r"<.*", "", _callee(signature)).rpartition("::")[2]
+    return re.sub(r"<.*", "", callee(signature)).rpartition("::")[2]
 
 
-def _callee(signature: str) -> str:
+def callee(signature: str) -> str:
     """`fa::kernel<16>`."""
     depth, end = 0, len(signature)
     if signature.endswith(")"):
@@ -119,7 +121,7 @@ def _main(calls: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         given = []
         for arg in call["args"]:
             if "tensor" not in arg:
-                given.append(_number(arg, call))
+                given.append(number(arg, call))
             elif not arg["tensor"]:
                 given.append("nullptr")
             else:
@@ -129,12 +131,12 @@ def _main(calls: Sequence[Mapping[str, Any]]) -> Iterator[str]:
                 place = buffers[arg["tensor"]] + (f" + {arg['offset']}" if arg["offset"] else "")
                 place = f"({place})" if arg["offset"] else place
                 given.append(f"({arg['type']}){place}")
-        callee = _callee(call["kernel"])
+        called = callee(call["kernel"])
         if call["shared"] > 48 << 10:
             shared = f"cudaFuncAttributeMaxDynamicSharedMemorySize, {call['shared']}"
-            lines.append(f"  cudaFuncSetAttribute({callee}, {shared});")
+            lines.append(f"  cudaFuncSetAttribute({called}, {shared});")
         options = [_dim(call["grid"]), _dim(call["block"]), *([str(call["shared"])] if call["shared"] else [])]
-        lines.append(f"  {callee}<<<{', '.join(options)}>>>({', '.join(given)});")
+        lines.append(f"  {called}<<<{', '.join(options)}>>>({', '.join(given)});")
     yield from lines
     yield "  cudaError_t error = cudaDeviceSynchronize();"
     yield '  std::printf("CUDA error %d: %s\\n", (int)error, cudaGetErrorString(error));'
@@ -154,10 +156,10 @@ def _allocated(name: str, arg: Mapping[str, Any]) -> Iterator[str]:
         yield f"  cudaMemset({name}, 0, {arg['size']});"
 
 
-def _number(arg: Mapping[str, Any], call: Mapping[str, Any]) -> str:
+def number(arg: Mapping[str, Any], call: Mapping[str, Any]) -> str:
     content, kind = bytes.fromhex(arg["bytes"]), arg["type"]
     if not content:
-        raise NotPlain(f"kernel {_name(call['kernel'])} takes a {kind} by value")
+        raise NotPlain(f"kernel {plain_name(call['kernel'])} takes a {kind} by value")
     if kind in _TAGS:
         (value,) = struct.unpack("<" + _TAGS[kind], content)
         if not math.isfinite(value):
@@ -168,6 +170,8 @@ def _number(arg: Mapping[str, Any], call: Mapping[str, Any]) -> str:
     if kind == "__nv_bfloat16":
         return f"__nv_bfloat16(__nv_bfloat16_raw{{{int.from_bytes(content, 'little')}}})"
     tag = _WHOLE[len(content)]
+    if kind == "bool":
+        return "false" if content == b"\0" else "true"
     (value,) = struct.unpack("<" + (tag.upper() if "unsigned" in kind else tag), content)
     return str(value) if kind == "int" else f"({kind}){value}"
 

@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from shrinkray_gpu.lifting.choosing import Choosing
+from shrinkray_gpu.lifting.kernel_alone import kernel_alone, may_be
 from shrinkray_gpu.lifting.one_file import in_one_file
 from shrinkray_gpu.lifting.runs import Runs, plain
 from shrinkray_gpu.lifting.start import Given, Say, Start
@@ -22,12 +23,18 @@ from shrinkray_gpu.runner.run import Run
 
 def begin(given: Given, journal: Journal, say: Say) -> Start:
     """The program to reduce: a lifted one, if that shows the same fault. When resumed, the one that the journal has."""
-    if not _may_be_lifted(given):
+    if _is_bound(given):
+        return Start(given.program)
+    may_be_lifted, bare = _may_be_lifted(given), may_be(given)
+    if not (may_be_lifted or bare):
         return Start(given.program)
     if (known := journal.recall_lifting()) is not None:
         return _recalled(given, known)
     started = time.monotonic()
-    start = replace(Choosing(given, say).start(), seconds=time.monotonic() - started)
+    start = Choosing(given, say).start() if may_be_lifted else Start(given.program)
+    start = replace(start, seconds=time.monotonic() - started)
+    if bare and not start.alone and (start.reference is not None or not may_be_lifted):
+        start = kernel_alone(start, given, say)
     _keep(journal, start)
     return start
 
@@ -39,7 +46,15 @@ def without(start: Start, given: Given, why: str, journal: Journal, say: Say) ->
     told = f"not lifted, after all: {why}"
     seen = (plain(start.reference),)
     whole = replace(
-        start, program=given.program, lifted=False, alone=False, history=False, told=told, seen=seen, lanes=None
+        start,
+        program=given.program,
+        lifted=False,
+        alone=False,
+        history=False,
+        told=told,
+        seen=seen,
+        lanes=None,
+        bare=False,
     )
     if start.alone:
         runs = Runs(given)
@@ -53,11 +68,14 @@ def without(start: Start, given: Given, why: str, journal: Journal, say: Say) ->
     return whole
 
 
+def _is_bound(given: Given) -> bool:
+    """Whether the user wants the program as it is, or names parts of it."""
+    return "lift" in given.skip or given.controls or bool(kept_nodes(given.program, given.keep))
+
+
 def _may_be_lifted(given: Given) -> bool:
     """Whether a run with launches written down can answer the oracle, and a lifted script be what the user wants."""
     chosen = given.chosen
-    if "lift" in given.skip or given.controls or kept_nodes(given.program, given.keep):
-        return False
     # Outputs that are compared, sanitizers' records and hangs need runs of their own kind, `script:` none of ours.
     return chosen is None or not (
         chosen.twins
@@ -78,6 +96,7 @@ def _keep(journal: Journal, start: Start) -> None:
                 "text": text,
                 "alone": start.alone,
                 "history": start.history,
+                "bare": start.bare,
                 "run": plain(start.reference).to_json(),
                 "fault": asdict(start.fault) if start.fault is not None else None,
             }
@@ -93,4 +112,11 @@ def _recalled(given: Given, known: Mapping[str, Any]) -> Start:
     if known["text"] is None:
         return start
     program = given.program.with_text(known["text"])
-    return replace(start, program=program, lifted=True, alone=known["alone"], history=known["history"], seen=())
+    return replace(
+        start,
+        program=program,
+        lifted=True,
+        alone=known["alone"],
+        history=known["history"],
+        bare=known.get("bare", False),
+    )

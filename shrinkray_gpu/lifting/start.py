@@ -33,6 +33,8 @@ class Start:
     """Whether `program` is another one than the user's: a lifted one, or what was many modules."""
     alone: bool = False
     """Whether it takes no arguments, and none of the user's modules."""
+    bare: bool = False
+    """Whether it is a kernel of CUDA C++ launched without its extension; its fault may be a flaky one."""
     history: bool = False
     """Whether the fault needs more than one launch, as far as is known: candidates must not run one after another in
     one process, and the same launches do not mean the same fault."""

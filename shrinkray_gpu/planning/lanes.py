@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ PATIENCE = 300.0
 """Seconds that the original may take when no --timeout is given."""
 IMPORTS = 20.0
 """Seconds that imports may take in a cold process where the oracle itself sets a limit (`hang:5`)."""
+_BUILDS = re.compile(r"\bcpp_extension\b|\b_compile_kernel\b")
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,8 @@ def open_lanes(
     cold = cold_lanes(script, setup, oracle=oracle, jobs=jobs, timeout=timeout, devices=devices)
     # Triton, too, though the script may not import it by itself: each child would, to watch its launches (0.3 s).
     imports = (*preamble.read(source).imports, *setup.imports, "triton")
+    if "_compile_kernel" in source:  # which asks it where CUDA's headers are
+        imports += ("torch.utils.cpp_extension",)
     forking = replace(setup, imports=imports, warm=gpu, reuse=gpu and mode != "fork")
     lanes = Lanes(cold, ThreadPoolExecutor(2, thread_name_prefix="starter"), forking)
     try:
@@ -106,7 +110,7 @@ def open_lanes(
             pool = Pool(script, forking, mode=name, jobs=jobs, seconds=cold.seconds, devices=devices, extra=cold.extra)
             lanes = replace(lanes, warm=pool, started=lanes.starter.submit(pool.start, source))
         # Under compute-sanitizer each try is a process of its own: what does not even compile must not get there.
-        sanitized = oracle is not None and bool(oracle.sanitizer) and "cpp_extension" in source
+        sanitized = oracle is not None and bool(oracle.sanitizer) and bool(_BUILDS.search(source))
         arch = gpus.capability() if gpu and (mode is None or sanitized) else None
         if arch:
             virtual = replace(forking, arch=arch, warm=False, reuse=False)

@@ -6,7 +6,7 @@
 #     CASES="hang missing_mask" bash tests/gpu/session.sh cases=560      names: these only, see make_cases.py
 #     PEERS="vector_hint --limit 60 --lanes 12 --until 400" bash tests/gpu/session.sh peers=480
 #     bash tests/gpu/session.sh lifting=400 naive=150 attachment=150
-#     bash tests/gpu/session.sh cuda=330
+#     bash tests/gpu/session.sh alone=120 cuda=330
 #     TESTS="tests/gpu/test_traps.py -k fault_at_exit" TRAP_SECONDS=45 bash tests/gpu/session.sh chosen=90
 #
 # Contexts come up one after another on a GPU, so stages do not run beside each other, and those that start several
@@ -19,6 +19,7 @@ mkdir -p "$BACK" "$OUT/traps"
 save() { tar czf "$BACK/session.new" -C "$OUT" . 2>/dev/null; mv "$BACK/session.new" "$BACK/session.tgz"; }
 while sleep 10; do save; done &
 trap 'kill %1; save' EXIT
+[ -n "${CUDA_HOME:-}" ] || [ ! -x /usr/local/cuda/bin/nvcc ] || export CUDA_HOME=/usr/local/cuda # whose headers torch gives to NVRTC
 export PYTHONUNBUFFERED=1 PYTHONPATH=${PYTHONPATH:-}:$PWD
 tests() { python3 -m pytest -m gpu -p no:cacheprovider -p no:benchmark --timeout 1000 -rfE -s "$@"; }
 traps() { # in four processes, not by pytest-xdist, which tells nothing of a test before it has ended
@@ -43,6 +44,7 @@ for stage in "$@"; do
     chosen) what="tests ${TESTS:-tests/gpu}" ;;
     differs) what="tests tests/gpu/test_differs.py -n 2" ;;
     corpus) what="tests tests/gpu/test_corpus.py" ;;
+    alone) what="tests tests/gpu/test_kernel_alone.py" ;; # which kernel is taken alone, and what a try costs
     cuda) what="tests tests/gpu/test_cuda.py -n 2" ;;
     ir) what="tests tests/gpu/test_ir.py" ;;
     sweep) what="tests tests/gpu/test_sweep.py" ;;

@@ -80,7 +80,7 @@ def test_a_wmma_load_of_local_memory(tmp_path: Path) -> None:
 
 def test_a_misaligned_load_now_and_then(tmp_path: Path) -> None:
     repro = reduced("fa_intermittent_misaligned", tmp_path, "--oracle", "misaligned address", "--final-runs", "10")
-    assert "<<<" in repro.read_text()
+    assert "<<<" in repro.read_text() or "_compile_kernel" in repro.read_text()
     assert lines(repro) <= 60
 
 

@@ -32,10 +32,38 @@ def test_a_kernel_of_torch_s_own_compiler(tmp_path: Path, monkeypatch: pytest.Mo
     (build,) = builds.seen
     assert build["launched"] == ["fill"] and not build["failed"]
     assert 'variable "unused" was declared but never referenced' in build["printed"]
-    with pytest.raises(RuntimeError, match="named symbol not found: other"):
-        torch.cuda._compile_kernel(SOURCE, "other")
+    for name in ("other", ""):
+        with pytest.raises(RuntimeError, match=f"named symbol not found: {name}"):
+            torch.cuda._compile_kernel(SOURCE, name)
     with pytest.raises(RuntimeError, match="identifier"):
         torch.cuda._compile_kernel(SOURCE.replace("= 1", "= n"), "fill")
+
+
+@pytest.mark.skipif(not hasattr(torch.cuda, "_compile_kernel"), reason="this torch gives NVRTC no text")
+def test_what_torch_or_the_driver_refuse_is_no_launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "_compile_kernel", torch.cuda._compile_kernel)
+    builds = Builds(str(tmp_path), 90, ["calls"])
+    builds.watch()
+    source = "namespace fa { template <int N> __global__ void fill(float* p, int n) { p[n] = N; } }"
+    kernel = torch.cuda._compile_kernel(source, "fa::fill<3>", nvcc_options=["-DA"])
+    x, one = torch.ones(4), (1, 1, 1)
+    for grid, block, args, shared in (
+        (one, (1025, 1, 1), [x, 1], 0),
+        ((0, 1, 1), one, [x, 1], 0),
+        (one, one, [x], 0),
+        (one, one, [1, x], 0),
+        (one, one, [x, None], 0),
+        (one, one, [x, 1], 50000),
+    ):
+        with pytest.raises((RuntimeError, TypeError)):
+            kernel(grid, block, args, shared_mem=shared)
+    (build,) = builds.seen
+    assert build["launched"] == [] and "calls" not in build
+    kernel.set_shared_memory_config(50000)
+    kernel(one, (32, 1, 1), [x, 1], shared_mem=50000)
+    (call,) = build["calls"]
+    assert call["kernel"] == "void fa::fill<3>(float*, int)" and "-DA" in build["flags"]
+    assert [arg["type"] for arg in call["args"]] == ["float*", "int"] and call["args"][1]["bytes"] == "01000000"
 
 
 def test_kernels_and_modules_of_cupy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,6 +40,13 @@ def test_reduces_to_what_the_fault_needs(tmp_path: Path) -> None:
     assert (tmp_path / "best.py").read_text() == result.program.text
 
 
+def test_an_oracle_that_wants_nothing_ends_at_the_empty_program(tmp_path: Path) -> None:
+    result = Bench(lambda text: True).reduce(
+        LONG, tmp_path, passes=(statements, Own("later", find_statements, stage=1))
+    )
+    assert (result.program.text.strip(), result.ended) == ("", "done")
+
+
 def test_what_needs_no_run_is_settled_for_free(tmp_path: Path) -> None:
     def find(program: Program) -> Iterable[Edit]:
         for node in program.parents:

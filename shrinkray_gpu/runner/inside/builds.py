@@ -17,14 +17,12 @@ import sys
 import tempfile
 from typing import Any, Dict, Iterable, Iterator, List, Optional
 
-from . import arrival, nvcc
+from . import arrival, nvcc, nvrtc
 from .nvcc import listed
 from .unlaunched import OnDemand, StandIn
 
 SWITCH = "SHRINKRAY_GPU_BUILDS"
 """In the environment, `torch`: build extensions as torch does, and never against the stand-in."""
-WITHOUT = "SHRINKRAY_GPU_WITHOUT"
-"""In the environment: a flag that is left out, as a control."""
 WANTED = "build:"
 """In what is wanted of a run: before the regular expression (with `^` at each line) that a build must say."""
 CALLS = "calls"
@@ -48,10 +46,17 @@ class Builds:
 
     def watch(self) -> None:
         arrival.when_imported("torch.utils.cpp_extension", self._torch_extension)
+        own = nvrtc.Nvrtc(self.folder, self.arch, self.seen)
         if self.arch is not None:
             from . import raw_kernels
 
-            raw_kernels.watch(self._compiled, lambda: self.gpu, self.arch)
+            flags = self.nvcc.flags if self.writes else None
+            of_torch = raw_kernels.OfTorch(
+                self._compiled, self.nvcc.parameters, None if self.looked_for else own, flags
+            )
+            raw_kernels.watch(self._compiled, lambda: self.gpu, self.arch, of_torch)
+        elif os.environ.get(SWITCH) != "torch":
+            arrival.when_imported("torch.cuda", own.watch)
 
     # What each library calls a build
 
@@ -64,7 +69,7 @@ class Builds:
                 names = load_inline.__code__.co_varnames[3 : load_inline.__code__.co_argcount]
                 options.update(zip(names, rest))
             _check(name, cpp_sources, cuda_sources, options.get("functions"))
-            _leave_out(options)
+            nvcc.leave_out(options, "extra_cuda_cflags")
             if self.arch is None:
                 made = self._light(str(name), listed(cpp_sources), listed(cuda_sources), options)
                 if made is not None:
@@ -86,7 +91,7 @@ class Builds:
             if rest:
                 names = load.__code__.co_varnames[2 : load.__code__.co_argcount]
                 options.update(zip(names, rest))
-            _leave_out(options)
+            nvcc.leave_out(options, "extra_cuda_cflags")
             texts = [_read(path) for path in listed(sources)]
             if self.arch is None:
                 return self._built(load, name, (texts, options), sources, **options)
@@ -180,7 +185,8 @@ class Builds:
             raise RuntimeError("Error building extension %r: %s" % (name, known["printed"]))
         try:
             calls: Optional[List[Dict[str, Any]]] = [] if self.writes else None
-            made = hosted.Module(library, runtime, launched, self.gpu, calls)
+            sizes = self.nvcc.parameters(name) if self.writes else None
+            made = hosted.Module(library, runtime, launched, self.gpu, calls, sizes)
         except OSError:
             return None
         self.nvcc.did("hosted", name, now=True)
@@ -218,12 +224,6 @@ def _check(name: Any, cpp: Any, cuda: Any, functions: Any) -> None:
     for function in listed(functions):
         if not re.search(r"\b%s\b" % re.escape(function), declared):
             raise RuntimeError("Error building extension %r: cpp_sources declare no %s" % (name, function))
-
-
-def _leave_out(options: Dict[str, Any]) -> None:
-    flag = os.environ.get(WITHOUT)
-    if flag and options.get("extra_cuda_cflags"):
-        options["extra_cuda_cflags"] = [each for each in listed(options["extra_cuda_cflags"]) if str(each) != flag]
 
 
 def _plain(function: Any) -> Any:

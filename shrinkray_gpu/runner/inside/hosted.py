@@ -13,6 +13,7 @@ import re
 import subprocess
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
+from . import calls as words
 from . import light
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "virtual_runtime.c")
@@ -21,14 +22,6 @@ FLAGS = ("-cudart=none", "-Xcicc", "-O0", "-Xptxas", "-O0")
 """The device's code is not used: the sooner it is made the better."""
 _FUNCTION = re.compile(r"^extern\b[^;{}]*?\b(cuda[A-Z]\w*)\s*\(", re.MULTILINE)
 PARAMETERS = 64
-SIZES = {
-    "bool": 1, "char": 1, "signed char": 1, "unsigned char": 1, "short": 2, "unsigned short": 2, "int": 4,
-    "unsigned int": 4, "long": 8, "unsigned long": 8, "long long": 8, "unsigned long long": 8, "float": 4, "double": 8,
-    "__half": 2, "__nv_bfloat16": 2,
-}  # fmt: skip
-"""Bytes of what kernels take by value."""
-SMALL = 256
-"""Bytes of a tensor whose values are written down one by one."""
 MOST = 16
 """Launches written down with their arguments."""
 SECONDS = 60
@@ -85,10 +78,16 @@ def _functions(folder: str, nvcc: str) -> "set[str]":
 
 class Module(light.Module):
     """A built library. `launched` gets the name of each kernel that its functions launch, `calls` (where that is
-    wanted) each launch with its arguments."""
+    wanted) each launch with its arguments. `sizes`: bytes of each parameter, by the kernel's mangled name."""
 
     def __init__(
-        self, path: str, runtime_path: str, launched: List[str], gpu: Any, calls: Optional[List[Dict[str, Any]]] = None
+        self,
+        path: str,
+        runtime_path: str,
+        launched: List[str],
+        gpu: Any,
+        calls: Optional[List[Dict[str, Any]]] = None,
+        sizes: Optional[Dict[str, List[int]]] = None,
     ) -> None:
         # DEEPBIND: a CUDA build of torch has put the real runtime's names before all others.
         super().__init__(path, mode=os.RTLD_LOCAL | os.RTLD_LAZY | os.RTLD_DEEPBIND)
@@ -97,12 +96,16 @@ class Module(light.Module):
         self._runtime.shrink_kernel.restype = ctypes.c_char_p
         self._launched, self._gpu, self._calls = launched, gpu, calls
         self._types: Dict[bytes, List[str]] = {}
+        self._sizes: Dict[bytes, List[int]] = {}
         for at in range(self._runtime.shrink_kernels() if calls is not None else 0):
             name = self._runtime.shrink_kernel(at)
             self._types[name] = types = parameters(demangled(name))
-            sizes = [8 if each.endswith("*") else SIZES.get(each, 0) for each in types]
-            if len(sizes) <= PARAMETERS:
-                self._runtime.shrink_parameters(at, len(sizes), (ctypes.c_int * PARAMETERS)(*sizes))
+            told = (sizes or {}).get(name.decode("utf-8", "replace"), [])
+            if len(told) != len(types):
+                told = [words.POINTER if each.endswith("*") else words.SIZES.get(each, 0) for each in types]
+            self._sizes[name] = told
+            if len(told) <= PARAMETERS:
+                self._runtime.shrink_parameters(at, len(told), (ctypes.c_int * PARAMETERS)(*told))
 
     def _call(self, name: str, args: Sequence[Any]) -> Any:
         self._runtime.shrink_forget()
@@ -123,10 +126,11 @@ class Module(light.Module):
                     self._gpu.claims.doubt(tensor)
 
     def _written(self, launch: Launch) -> Dict[str, Any]:
-        """A launch in words: pointers as a tensor and an offset in it, numbers as their bytes. Of a tensor's bytes none
-        where all are zero, one element where all are alike, else the first ones."""
-        types = self._types.get(launch.kernel, [])
-        args = [self._argument(kind, launch.args[at]) for at, kind in enumerate(types[:PARAMETERS])]
+        types, sizes = self._types.get(launch.kernel, []), self._sizes.get(launch.kernel, [])
+        args = []
+        for kind, size, value in zip(types, sizes, launch.args):
+            data = ctypes.string_at(value, size) if size > 8 else int(value).to_bytes(8, "little")[:size]
+            args.append(words.argument(kind, data, self._tensors.values()))
         return {
             "kernel": demangled(launch.kernel),
             "grid": list(launch.grid),
@@ -134,22 +138,6 @@ class Module(light.Module):
             "shared": int(launch.shared),
             "args": args,
         }
-
-    def _argument(self, kind: str, value: int) -> Dict[str, Any]:
-        if not kind.endswith("*"):
-            size = SIZES.get(kind, 0)
-            return {"type": kind, "bytes": value.to_bytes(8, "little")[:size].hex()}
-        for tensor in self._tensors.values():
-            storage = tensor.untyped_storage()
-            base, size = int(storage.data_ptr()), int(storage.nbytes())
-            if base and base <= value <= base + size:
-                content = ctypes.string_at(base, size).rstrip(b"\0") and ctypes.string_at(base, size)
-                item = int(tensor.element_size())
-                if content == content[:item] * (len(content) // item):
-                    content = content[:item]
-                about = {"type": kind, "tensor": base, "size": size, "offset": value - base}
-                return dict(about, content=content[:SMALL].hex(), whole=len(content) <= SMALL)
-        return {"type": kind, "tensor": 0, "size": 0, "offset": 0, "content": "", "whole": True}
 
 
 def demangled(name: bytes) -> str:

@@ -24,9 +24,13 @@ from . import light
 
 HEADERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "headers")
 SECONDS = 240
+WITHOUT = "SHRINKRAY_GPU_WITHOUT"
+"""In the environment: a flag that is left out, as a control."""
 EARLY = "said-before-ptxas"
 """The file that names those of the patterns looked for which the original's build had said before ptxas began."""
 _ARCHITECTURE = re.compile(r"(--?gencode|--generate-code|--?arch|--gpu-architecture|--?code|--gpu-code)(=.*)?\Z")
+_ENTRY = re.compile(r"^\.visible\s+\.entry\s+([\w$]+)\s*(?:\(([^)]*)\))?", re.MULTILINE)
+_PARAMETER = re.compile(r"\.param\s[^,]*?\.[busf](8|16|32|64|128)\b[^,\[]*(?:\[(\d+)\])?")
 _NOT_ALONE = frozenset({"-shared", "--shared", "-fPIC", "-c", "--compile", "-dc", "--device-c"})
 """Flags that say what is to come of a build, which we say ourselves."""
 
@@ -39,6 +43,8 @@ class Nvcc:
 
     def __init__(self, folder: str, arch: Optional[int], looked_for: Sequence[str] = ()) -> None:
         self.folder, self.arch, self.looked_for = folder, arch, looked_for
+        self.ptx: Dict[str, str] = {}
+        """Where the PTX of each source's kernels is, by the name given; absent where it was not made."""
 
     def cubin(self, name: str, text: str, options: Dict[str, Any]) -> Outcome:
         """Of the kernels of a source. What `looked_for` finds nothing in may have stopped before ptxas."""
@@ -54,7 +60,17 @@ class Nvcc:
             self._learn(said, said + more)
             return said + more, failed
 
-        return self._once("", name, [*command, text], make)[0]
+        known, place = self._once("", name, [*command, text], make)
+        self.ptx[name] = os.path.join(place, "cuda.ptx")
+        return known
+
+    def parameters(self, name: str) -> Dict[str, List[int]]:
+        """Bytes of each parameter of each kernel, by its mangled name: what a struct takes only the compiler knows."""
+        try:
+            with open(self.ptx[name], encoding="utf-8", errors="replace") as file:
+                return parameters_of(file.read())
+        except (KeyError, OSError):
+            return {}
 
     def library(
         self, kind: str, name: str, text: str, options: Dict[str, Any], more: Sequence[str] = ()
@@ -141,6 +157,15 @@ class Nvcc:
             os.replace(file.name, place)
 
 
+def parameters_of(ptx: str) -> Dict[str, List[int]]:
+    """`.entry fill(.param .u64 p_0, .param .align 8 .b8 p_1[24])` takes 8 bytes and 24."""
+    found = {}
+    for entry in _ENTRY.finditer(ptx):
+        sizes = [(int(bits) // 8, int(many or 1)) for bits, many in _PARAMETER.findall(entry[2] or "")]
+        found[entry[1]] = [size * many for size, many in sizes]
+    return found
+
+
 def _for_any_architecture(flags: Sequence[str]) -> Iterator[str]:
     """`-gencode arch=compute_90,code=sm_90` may be one flag or two."""
     value_follows = False
@@ -166,6 +191,13 @@ def listed(value: Any) -> List[Any]:
     if value is None:
         return []
     return [value] if isinstance(value, (str, os.PathLike)) else list(value)
+
+
+def leave_out(options: Dict[str, Any], name: str) -> None:
+    """Without the flag that a control leaves out, in the option of this name."""
+    flag = os.environ.get(WITHOUT)
+    if flag and options.get(name):
+        options[name] = [each for each in listed(options[name]) if str(each) != flag]
 
 
 def recalled(place: str) -> Optional[Outcome]:

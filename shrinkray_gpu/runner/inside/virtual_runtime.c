@@ -20,7 +20,7 @@ typedef struct {
   const char* kernel;
   unsigned grid[3], block[3];
   uint64_t shared;
-  uint64_t args[PARAMETERS];  // as many as sizes are known of, each in the low bytes
+  uint64_t args[PARAMETERS];  // as many as sizes are known of: each in the low bytes, or the address of a copy
 } Launch;
 typedef struct {
   const void* function;
@@ -40,7 +40,7 @@ int shrink_launches(void) { return launched; }
 const Launch* shrink_launch(int at) { return &launches[at]; }
 int shrink_kernels(void) { return known; }
 const char* shrink_kernel(int at) { return kernels[at].name; }
-void shrink_parameters(int at, int count, const int* sizes) {  // bytes each, 8 at most
+void shrink_parameters(int at, int count, const int* sizes) {  // bytes each
   kernels[at].parameters = count;
   memcpy(kernels[at].sizes, sizes, count * sizeof(int));
 }
@@ -92,7 +92,11 @@ static int launch(Kernel* found, Dim grid, Dim block, size_t shared, void** args
   if (launched == MOST) return SUCCESS;
   Launch* seen = &launches[launched++];
   *seen = (Launch){found->name, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared};
-  for (int at = 0; at < found->parameters; at++) memcpy(&seen->args[at], args[at], found->sizes[at]);
+  for (int at = 0; at < found->parameters; at++) {
+    size_t size = found->sizes[at];
+    if (size > sizeof(uint64_t)) seen->args[at] = (uint64_t)malloc(size);
+    memcpy(size > sizeof(uint64_t) ? (void*)seen->args[at] : &seen->args[at], args[at], size);
+  }
   return SUCCESS;
 }
 int cudaLaunchKernel(const void* function, Dim grid, Dim block, void** args, size_t shared, void* stream) {

@@ -1,0 +1,134 @@
+"""NVRTC at work for one reduction, through torch's own functions: each text once for all candidates that hold it.
+
+What comes of it is kept on disk: the dry run compiles beside the lanes, and a lane of the GPU loads what it made; an
+edit of the Python compiles nothing, nor does a flaky candidate's next run. Standard library only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import sys
+from typing import Any, Callable, Dict, List, Optional, Sequence
+
+from . import nvcc
+
+Seen = List[Dict[str, Any]]
+Compiler = Callable[..., Any]
+
+
+class Nvrtc:
+    """The compiler, with the folder of its outcomes. `arch`: compile for this one; None: for the GPU that is there.
+    Each compilation is added to `seen`, as a build."""
+
+    def __init__(self, folder: str, arch: Optional[int], seen: Seen) -> None:
+        self.folder, self.arch, self.seen = folder, arch, seen
+
+    def compiler(self, plain: Compiler) -> Compiler:
+        """The same as torch's `_nvrtc_compile`, which is `plain`. What raised raises again."""
+
+        def compiled(kernel_source: str, kernel_name: str, capability: Any = None, *rest: Any, **options: Any) -> Any:
+            options = dict(options)
+            capability = options.pop("compute_capability", capability) or self._capability()
+            torch: Any = sys.modules["torch"]
+            asked = repr((torch.version.cuda, kernel_source, kernel_name, capability, rest, sorted(options.items())))
+            place = os.path.join(self.folder, "n" + hashlib.sha256(asked.encode("utf-8", "replace")).hexdigest()[:24])
+            binary = os.path.join(place, "binary")
+            with nvcc.locked(place + ".lock"):
+                known = nvcc.recalled(place)
+                if known is None:
+                    os.makedirs(place, exist_ok=True)
+                    printed = ""
+                    try:
+                        made = plain(kernel_source, kernel_name, capability, *rest, **options)
+                    except RuntimeError as error:
+                        printed = str(error)
+                    else:
+                        with open(binary, "wb") as file:
+                            pickle.dump(made, file)
+                    known = nvcc.keep(place, kernel_name, printed, bool(printed))
+            self.seen.append(known)
+            if known["failed"]:
+                raise RuntimeError(known["printed"])
+            with open(binary, "rb") as file:
+                return pickle.load(file)
+
+        return compiled
+
+    def _capability(self) -> str:
+        if self.arch is not None:
+            return str(self.arch)
+        torch: Any = sys.modules["torch"]
+        return "%d%d" % torch.cuda.get_device_capability()
+
+    def watch(self) -> None:
+        """Where a GPU is: compile each text once, and refuse what a kernel does not take."""
+        utils: Any = sys.modules.get("torch.cuda._utils")
+        module: Any = sys.modules["torch.cuda"]
+        if not hasattr(utils, "_nvrtc_compile") or not hasattr(module, "_compile_kernel"):
+            return
+        # One process may run many candidates, each with a list of its own.
+        compiler = getattr(utils._nvrtc_compile, "_plain", utils._nvrtc_compile)
+        compiled, plain = self.compiler(compiler), getattr(module._compile_kernel, "_plain", module._compile_kernel)
+        names: List[str] = []
+
+        def remembered(*args: Any, **options: Any) -> Any:
+            made = compiled(*args, **options)
+            names[:] = [made[1]] if isinstance(made, tuple) else []
+            return made
+
+        def compile_kernel(*args: Any, **options: Any) -> Any:
+            nvcc.leave_out(options, "nvcc_options")
+            kernel = plain(*args, **options)
+            return Checked(kernel, parameters(names[0]) if names else None)
+
+        remembered._plain, compile_kernel._plain = compiler, plain  # type: ignore[attr-defined]
+        utils._nvrtc_compile, module._compile_kernel = remembered, compile_kernel
+
+
+def usable() -> bool:
+    """Whether torch finds NVRTC here; one that was built without CUDA looks for none."""
+    torch: Any = sys.modules.get("torch")
+    utils: Any = sys.modules.get("torch.cuda._utils")
+    if torch is None or utils is None or torch.version.cuda is None or not hasattr(utils, "_nvrtc_compile"):
+        return False
+    try:
+        find = getattr(utils, "_get_gpu_rtc_library", None) or utils._get_nvrtc_library
+        return find() is not None
+    except (AttributeError, OSError):
+        return False
+
+
+def parameters(mangled: str) -> Optional[List[str]]:
+    """The types that a kernel takes, by its name; None for one of C, which tells nothing."""
+    from . import hosted
+
+    signature = hosted.demangled(mangled.encode())
+    return hosted.parameters(signature) if signature.endswith(")") else None
+
+
+class Checked:
+    """A kernel of torch's that is given what it takes. The driver is told no number of arguments: it reads on behind
+    the last one, and a candidate that lost one would fault by what lies there."""
+
+    def __init__(self, kernel: Any, types: Optional[Sequence[str]]) -> None:
+        self._kernel, self._types = kernel, types
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._kernel, name)
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        given = options.get("args", args[2] if len(args) > 2 else None) or ()
+        if self._types is not None:
+            check(self._types, given)
+        return self._kernel(*args, **options)
+
+
+def check(types: Sequence[str], given: Sequence[Any]) -> None:
+    """Raises TypeError where a kernel of these parameters takes other arguments."""
+    if len(types) != len(given):
+        raise TypeError("the kernel takes %d arguments, %d were given" % (len(types), len(given)))
+    for kind, value in zip(types, given):
+        if kind.endswith("*") != hasattr(value, "data_ptr"):
+            raise TypeError("the kernel takes %s, %s was given" % (kind, type(value).__name__))

@@ -1,0 +1,58 @@
+"""Kernels of extensions alone, on a real GPU: which script is taken, how often it shows the fault, what a try costs.
+
+Nothing is searched. 60 s each on 16 cores; what was taken lies in $OUT/alone.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu import lifting
+from shrinkray_gpu.options import Options, chosen_oracle, program_of, setup_of
+from shrinkray_gpu.preparing import given_of
+from shrinkray_gpu.reduction.journal import Journal
+
+pytestmark = pytest.mark.gpu
+
+ORIGINALS = Path(__file__).parent / "cuda"
+OUT = Path(os.environ.get("OUT", "build/gpu")).absolute() / "alone"
+
+
+@pytest.mark.parametrize(
+    ("name", "oracle", "argv"),
+    [
+        ("fa_intermittent_misaligned", "misaligned address", ()),
+        ("wmma_local_memory", "sanitizer:memcheck:Invalid __local__ read", ("--profile",)),
+    ],
+)
+def test_its_kernel_alone_shows_the_fault(name: str, oracle: str, argv: tuple[str, ...]) -> None:
+    path = ORIGINALS / f"{name}.py"
+    chosen, options = chosen_oracle(Options(oracle=(oracle,), argv=argv, jobs=8))
+    program = program_of(path, options)
+    # In /tmp itself: compute-sanitizer's sockets want a short path.
+    with tempfile.TemporaryDirectory(prefix="alone-", dir="/tmp") as folder:
+        setup = setup_of(path, Path(folder), options)
+        given = given_of(path, program, options, chosen, setup, print)
+        with Journal.open(Path(folder), original=program, seed=0, width=6, settings={}) as journal:
+            begun = time.monotonic()
+            start = lifting.begin(given, journal, print)
+        try:
+            print(f"{name}: {time.monotonic() - begun:.1f} s, tries {dict(start.tries)}\n{start.told}")
+            OUT.mkdir(parents=True, exist_ok=True)
+            (OUT / f"{name}.py").write_text(start.program.text)
+            assert start.bare, start.told
+            assert start.oracle is not None and start.lanes is not None
+            print(f"{sum(start.oracle.judge(run).faults for run in start.seen)} of {len(start.seen)} runs show it")
+            pool = start.lanes.cheapest(given.chosen)
+            for what, text in (("again", start.program.text), ("an edit of Python", f"{start.program.text}print()\n")):
+                at = time.monotonic()
+                run = pool.run(text, fresh=True)
+                print(f"{what}: {time.monotonic() - at:.2f} s, {start.oracle.judge(run).why}")
+        finally:
+            if start.lanes is not None:
+                start.lanes.close()
