@@ -46,15 +46,21 @@ def checked(text: str, output: Path, plan: planning.Plan, options: Options) -> C
 def or_larger(
     smallest: Checked, reduction: Reduction, original: Program, output: Path, plan: planning.Plan, options: Options
 ) -> Checked:
-    """In place of one that does not stand, the smallest accepted one that does in a clean run: of a flaky fault, which
-    one clean run cannot tell, the last that a cold run confirmed. Itself again where there is none on the way."""
-    larger = reduction.verified
+    """In place of one that does not stand, the smallest accepted one that does in all clean runs: of a flaky fault,
+    which they cannot tell so soon, the last that a cold run confirmed. Itself again where there is none on the way."""
+
+    def check(each: Program) -> Checked:
+        known = each == original  # its own runs were the first of all
+        return Checked(each.text, 1, 1, True) if known else checked(each.text, output, plan, options)
+
     if plan.rate is None:
-        larger = _last_standing(reduction.line, lambda each: verify(each.text, output, plan, options, runs=1) == 1)
-    if larger in (original, reduction.program):
+        found = _last_standing(reduction.line, check)
+    else:
+        confirmed = reduction.verified not in (original, reduction.program)
+        found = checked(reduction.verified.text, output, plan, options) if confirmed else None
+    if found is None or found.text in (original.text, smallest.text):
         _write(output, settled(smallest.text, output)[0])  # the search for it left another one there
         return smallest
-    found = checked(larger.text, output, plan, options)
     return replace(found, larger=True, stands=found.stands and plan.rate is None)
 
 
@@ -115,17 +121,23 @@ def builders(text: str, options: Options, setup: Setup) -> dict[str, str]:
     return {name: setup.environment[name] for name in ("PYTHONPATH", CACHE) if name in setup.environment}
 
 
-def _last_standing(line: Sequence[Program], shows: Callable[[Program], bool]) -> Program:
-    """The last of the accepted programs that still shows the fault in a clean run, by bisection: what shows it in lanes
-    only lost it in one step, mostly. The first is taken to show it, and the last not to."""
+def _last_standing(line: Sequence[Program], check: Callable[[Program], Checked]) -> Checked | None:
+    """The last of the accepted programs that stands, by bisection: what shows its fault in lanes only lost it in one
+    step, mostly. The last is taken not to. Where the fault got rarer on the way, the one that was found may have stood
+    by chance: it is asked again, and one before it is looked for if it falls."""
     good, bad = 0, len(line) - 1
-    while bad - good > 1:
-        middle = (good + bad) // 2
-        if shows(line[middle]):
-            good = middle
-        else:
-            bad = middle
-    return line[good]
+    while bad > 0:
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            if check(line[middle]).stands:
+                good = middle
+            else:
+                bad = middle
+        found = check(line[good])
+        if found.stands or not good:
+            return found
+        good, bad = 0, good
+    return None
 
 
 def _write(path: Path, text: str) -> None:
