@@ -229,10 +229,13 @@ class Guards:
 
     def evidence(self, repro: str) -> Evidence:
         """All that is known in the end. Looks at the repro with the instruments, unless that was done before."""
-        original = self.fault
-        looked = self._fault_of(repro) if self.examine is not None else None
+        original, examine = self.fault, self.examine
+        looked = self._fault_of(repro) if examine is not None else None
         held = tuple(self._first.map(lambda control: self.controls.attempt(control, repro), self.active))
         fault = looked.result() if looked is not None else None
+        if examine and fault and not fault.instruction and original and original.instruction:
+            # Seen on an H100 beside other reductions: core dumps that told nothing of a kernel.
+            fault = self._instruments.submit(examine, repro).result() or fault
         difference = self._difference(fault, repro) if fault is not None else ""
         return Evidence(original, fault, difference, self.tried, held)
 

@@ -159,6 +159,15 @@ def test_the_fingerprint_of_the_repro_is_its_own(guarded: Guarded, look: Look) -
     assert evidence.difference == "" and [one.outcome for one in evidence.held] == [Outcome.PASSES]
 
 
+def test_instruments_that_saw_no_instruction_in_the_repro_are_asked_once_more(guarded: Guarded, look: Look) -> None:
+    fault = look(REPRO)
+    assert fault is not None and fault.instruction
+    answers = iter([fault, replace(fault, instruction="", space=""), fault])
+    evidence = guarded(examine=lambda text: next(answers)).evidence(ALIGNED)
+    assert evidence.repro == fault and "UTMALDG" in evidence.told()
+    assert next(answers, None) is None
+
+
 def test_where_the_code_tells_them_apart_each_candidate_is_asked_for_its_code(
     guarded: Guarded, judge: Judge, look: Look
 ) -> None:
