@@ -36,8 +36,9 @@ CORPUS = WORK / "corpus"
 SHRINK = (sys.executable, "-m", "shrinkray_gpu")
 MENDING = 200.0
 """Seconds that all but the search may take: start, lift, rates and perturbations of a flaky fault, the final check."""
-AFTER = 50.0
-"""The same of those that have the GPU to themselves, after all others: it must be there for them."""
+AFTER = 110.0
+"""The same of those that have the GPU to themselves, after all others: it must be there for them. 60 s were not
+enough for what comes before the search for a hang."""
 REPLAY = 110.0
 """Seconds that are kept for the replay."""
 TOLD = ("before", "after", "tries", "seconds", "mode", "verified", "final_runs", "rates", "same", "lifted", "ended")
