@@ -70,3 +70,9 @@ def test_the_rate_of_a_flaky_fault_is_measured_where_candidates_run(tmp_path: Pa
         assert perturbed(plan, text) is plan, "nothing to perturb: no torch"
     finally:
         plan.close()
+
+
+def test_a_full_disk_is_no_other_fault_of_the_program(tmp_path: Path) -> None:
+    text = "import errno, os\nraise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))\n"
+    with pytest.raises(OSError, match="No space left on device, as the program said"):
+        planned(tmp_path, text, "misaligned address").close()

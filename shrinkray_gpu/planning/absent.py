@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shlex
 from collections.abc import Sequence
 
@@ -21,7 +23,8 @@ def ended_well(run: Run) -> bool:
 def explain(
     seen: Sequence[Run], verdict: Verdict, oracle: Oracle, setup: Setup, script: Script, timeout: float | None
 ) -> ShrinkError:
-    """What happened instead, and what to do about it."""
+    """What happened instead, and what to do about it. Raises OSError where the disk is full: that is no fault of the
+    program's, and compiled kernels go to the folder of the reduction."""
     run = next((run for run in seen if not ended_well(run)), seen[0])
     if said := obstacle(run):
         return UsageError(f"{script.called} does not run in {setup.python}. {said}")
@@ -35,6 +38,8 @@ def explain(
         return NotReproduced(f"{script.called} does not show {oracle.spec!r}: {verdict.why}")
     if verdict.answer is Answer.UNKNOWN:
         return NotReproduced(f"the run of {script.called} answers nothing: {verdict.why or run.trouble}")
+    if run.failure is not None and (full := os.strerror(errno.ENOSPC)) in run.failure.text:
+        raise OSError(errno.ENOSPC, f"{full}, as the program said, too", setup.scratch)
     near = nearest(run, oracle.spec)
     if run.failure is not None and run.failure.type == "PermissionError":
         return NotReproduced(
