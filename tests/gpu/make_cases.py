@@ -34,13 +34,13 @@ ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "build" / "cases"
 CORPUS = WORK / "corpus"
 SHRINK = (sys.executable, "-m", "shrinkray_gpu")
-MENDING = 200.0
+MENDING = 330.0
 """Seconds that all but the search may take: start, lift, rates and perturbations of a flaky fault, the final check."""
 AFTER = 110.0
 """The same of those that have the GPU to themselves, after all others: it must be there for them. 60 s were not
 enough for what comes before the search for a hang."""
-REPLAY = 110.0
-"""Seconds that are kept for the replay."""
+REPLAY = 60.0
+"""Seconds that are kept for the replay, which took 24."""
 TOLD = ("before", "after", "tries", "seconds", "mode", "verified", "final_runs", "rates", "same", "lifted", "ended")
 
 
