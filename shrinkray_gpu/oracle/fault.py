@@ -57,6 +57,8 @@ _PROGRESS = re.compile(r"\bit/s\b|\bs/it\b|^\[?[IW]\d{3,4} ")
 _OBSERVED = frozenset({"instruction", "space", "access"})
 """Fields that stay empty where no instrument looked."""
 _WORDS = {"klass": "the class", "text": "the message", "space": "the memory"}
+_SUGGESTION = re.compile(r"\. Did you (?:mean|forget to import)\b[^\n]*\?")
+"""Python's own, of 3.12 and later and not of earlier ones; which name is the nearest changes with the program."""
 _PATH = re.compile(r"(?<![\w.])(?:~|\.{1,2})?(?:/[\w.+@=-]+){2,}/?")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _NUMBER = re.compile(r"(?<![A-Za-z_\d.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?:x\d+)*(?![\d])")
@@ -196,7 +198,8 @@ def lookalike(wanted: Fault, seen: Fault) -> bool:
 
 
 def normalised(text: str) -> str:
-    """The message without what differs from one candidate to the next: paths, addresses, numbers, spacing."""
+    """The message without what differs from one candidate to the next: paths, addresses, numbers, spacing, suggestions."""
+    text = _SUGGESTION.sub("", text)
     text = _PATH.sub("PATH", text)
     text = _ADDRESS.sub("ADDRESS", text)
     text = _NUMBER.sub("N", text)

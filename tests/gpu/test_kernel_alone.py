@@ -49,6 +49,8 @@ def test_its_kernel_alone_shows_the_fault(name: str, oracle: str, argv: tuple[st
             assert start.oracle is not None and start.lanes is not None
             print(f"{sum(start.oracle.judge(run).faults for run in start.seen)} of {len(start.seen)} runs show it")
             pool = start.lanes.cheapest(given.chosen)
+            if not given.chosen.sanitizer:
+                assert pool.mode == "fork", pool.mode  # torch.utils.cpp_extension asks for GPUs, which must not spoil a fork
             for what, text in (("again", start.program.text), ("an edit of Python", f"{start.program.text}print()\n")):
                 at = time.monotonic()
                 run = pool.run(text, fresh=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.oracle import Fault, parse
-from shrinkray_gpu.oracle.fault import Reference, lookalike
+from shrinkray_gpu.oracle.fault import Reference, lookalike, normalised
 from shrinkray_gpu.oracle.same import Same, same_fault
 from shrinkray_gpu.runner.run import Compile, Launch, Run
 
@@ -122,3 +122,12 @@ def test_no_fault_at_all_is_no_find() -> None:
     oracle = bound("misaligned address", MISALIGNED)
     verdict = oracle.judge(passing(launches=(Launch("jsd", "h", (1,)),)))
     assert not verdict.faults and verdict.other is None
+
+
+def test_what_python_suggests_is_no_part_of_the_message() -> None:
+    """3.12 and later do so: a case recorded with 3.11 is the same fault there."""
+    plain = "'dtype' object has no attribute 'numel'"
+    assert normalised(f"{plain}. Did you mean: 'name'?") == plain
+    assert normalised("name 'x' is not defined. Did you mean: 'tl'? Or did you forget to import 'x'?\nin kernel") == (
+        "name 'x' is not defined in kernel"
+    )

@@ -4,21 +4,39 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any
+from typing import Any, Tuple
+
+NOT_INITIALISED = 3
+"""CUDA's number for a driver that was not started."""
 
 
 def touched() -> bool:
     """Whether this process has started CUDA: after that a fork of it cannot use the GPU.
 
-    CUDA opens nvidia-uvm; NVML, which torch asks for `is_available`, opens the other devices only and does no harm.
+    CUDA opens nvidia-uvm. NVML, which torch asks for `is_available`, does no harm to a fork, but opens it too on an H100
+    with driver 580: so where it is open the driver itself is asked.
     """
+    return _opened("/dev/nvidia-uvm") and _current()[0] != NOT_INITIALISED
+
+
+def _opened(device: str) -> bool:
     for fd in os.listdir("/proc/self/fd"):
         try:
-            if os.readlink(f"/proc/self/fd/{fd}").startswith("/dev/nvidia-uvm"):
+            if os.readlink(f"/proc/self/fd/{fd}").startswith(device):
                 return True
         except OSError:
             continue
     return False
+
+
+def _current() -> Tuple[int, ctypes.c_void_p]:
+    """The driver's answer to which context is current, and that context. Starts nothing."""
+    context = ctypes.c_void_p()
+    try:
+        cuda = ctypes.CDLL("libcuda.so.1")
+    except OSError:  # no driver, so nobody started it
+        return NOT_INITIALISED, context
+    return int(cuda.cuCtxGetCurrent(ctypes.byref(context))), context
 
 
 def sticky() -> int:
@@ -29,11 +47,10 @@ def sticky() -> int:
     """
     if not touched():
         return 0
-    cuda = ctypes.CDLL("libcuda.so.1")
-    context = ctypes.c_void_p()
-    code: int = cuda.cuCtxGetCurrent(ctypes.byref(context))
+    code, context = _current()
     if code:
-        return 0 if code == 3 else code  # 3: not initialised
+        return code
+    cuda = ctypes.CDLL("libcuda.so.1")
     if not context.value and not _retain_primary(cuda):
         return 0
     return int(cuda.cuCtxSynchronize())

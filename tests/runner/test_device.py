@@ -1,0 +1,42 @@
+"""Has this process started CUDA? Asked of a driver that stands in for libcuda."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+INSIDE = Path(__file__).parents[2] / "shrinkray_gpu" / "runner" / "inside"
+DRIVER = "int cuCtxGetCurrent(void **context) { *context = 0; return ANSWER; }\n"
+ASK = f"""
+import importlib.util
+spec = importlib.util.spec_from_file_location("device", {str(INSIDE / "device.py")!r})
+device = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(device)
+device._opened = lambda path: path == "/dev/nvidia-uvm"
+print(device.touched(), device.sticky())
+"""
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler here")
+@pytest.mark.parametrize(("answer", "told"), [(3, "False 0"), (719, "True 719")])
+def test_a_process_in_which_only_nvml_looked_has_not_started_cuda(answer: int, told: str, tmp_path: Path) -> None:
+    """NVML opens the device as CUDA does, and `import torch.utils.cpp_extension` asks it how many GPUs there are."""
+    source = tmp_path / "driver.c"
+    source.write_text(DRIVER)
+    library = tmp_path / "libcuda.so.1"
+    subprocess.run(["cc", "-shared", "-fPIC", f"-DANSWER={answer}", "-o", str(library), str(source)], check=True)
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", ASK], env=environment, capture_output=True, text=True)
+    assert done.stdout.strip() == told, done.stderr
+
+
+def test_without_a_driver_nobody_started_it(tmp_path: Path) -> None:
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}
+    text = ASK.replace("print(", "import ctypes\ndef gone(name): raise OSError(name)\nctypes.CDLL = gone\nprint(")
+    done = subprocess.run([sys.executable, "-c", text], env=environment, capture_output=True, text=True)
+    assert done.stdout.strip() == "False 0", done.stderr
