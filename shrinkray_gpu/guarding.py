@@ -105,7 +105,7 @@ class Guards:
             ThreadPoolExecutor(count, thread_name_prefix=name)
             for name, count in (
                 ("controls", 4),
-                ("instruments", 2),
+                ("instruments", max(2, judge.pool.jobs // 2)),
                 ("guards", max(2, judge.pool.jobs // 2)),
                 ("answers", 2),
             )

@@ -51,6 +51,8 @@ def search(
         confirm=judge.confirm if plan.mode != "cold" or repeats else None,
         probe=judge.probe if plan.dry_predicts or (repeats and plan.gpu) else None,
         checkpoint=_checkpoint(plan),
+        # A matter of time between launches: a lane, where all is compiled and warm, is no cold process there.
+        wary=plan.gpu and plan.mode != "cold" and guards is not None and guards.history,
         guard=guards.guard if guards else None,
         guard_lag=width,
         identify=guards.identify if guards and guards.identifies else None,

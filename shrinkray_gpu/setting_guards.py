@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple
 
 from shrinkray_gpu import planning
-from shrinkray_gpu.evidence import controls, examine
+from shrinkray_gpu.evidence import controls, dumping, examine
 from shrinkray_gpu.guarding import Guards
 from shrinkray_gpu.judge import Judge
 from shrinkray_gpu.options import Options
@@ -41,10 +41,13 @@ def guards_of(
     standard = controls.standard(plan.gpu) if own else ()
     limit = plan.pool.seconds + plan.pool.extra
 
+    quick = dumping.in_lanes(plan.pool) if plan.gpu else None
+
     def look(text: str) -> Fault | None:
         def once(_: int) -> Fault | None:
             judge.count("fingerprint")
-            return examine.fingerprint(text, script, setup, seconds=limit)
+            found = quick.fault(text) if quick is not None else None
+            return found or examine.fingerprint(text, script, setup, seconds=limit)
 
         if judge.repeats is None:
             return once(0)

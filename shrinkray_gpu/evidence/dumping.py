@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from shrinkray_gpu.evidence import instruments
@@ -17,7 +18,7 @@ from shrinkray_gpu.evidence.assembling import assembled
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.runner import coredump, gpus
 from shrinkray_gpu.runner.lanes import Setup
-from shrinkray_gpu.runner.pool import Script
+from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.ways import Way
 
@@ -56,3 +57,47 @@ def dumping(setup: Setup) -> Callable[[], Dumping] | None:
     if tool is None:
         return None
     return lambda: Dumping(setup, tool, Path(tempfile.mkdtemp(dir=setup.scratch, prefix="dump")))
+
+
+@dataclass(frozen=True)
+class InLanes:
+    """Dumps of runs in lanes: a second and a half, where a process of its own takes seven. The lanes are those of a
+    worker whose environment asks for dumps."""
+
+    pool: Pool
+    tool: Path
+    folder: Path
+    _turn: threading.Lock = field(default_factory=threading.Lock)
+
+    def fault(self, text: str) -> Fault | None:
+        """The fault of `text`, as a plain run has it, with what the dump of another run tells; None if one of them
+        shows none."""
+        run = self.pool.run(text, fresh=True)
+        if Fault.of(run) is None:
+            return None
+        with tempfile.TemporaryDirectory(dir=self.folder.parent, ignore_cleanup_errors=True) as own:
+            core = Path(own) / "core"
+            if not self._dumped(text, core):
+                return None
+            dump = coredump.read(self.tool, core)
+        subject = instruments.Subject(text, self.pool.script, self.pool.setup, run.seconds, self.folder)
+        return assembled(subject, run, dump=dump, code=False).fault if dump is not None else None
+
+    def _dumped(self, text: str, core: Path) -> bool:
+        """One at a time: the driver names the dump after the process, which nobody here knows."""
+        way = Way("with a core dump", environment=coredump.environment(self.folder / "%p", abort=False))
+        with self._turn:
+            self.pool.run(text, way=way)
+            found = sorted(self.folder.iterdir(), key=lambda path: path.stat().st_mtime)
+            for path in found[:-1]:  # of a run that was stopped at its time limit
+                path.unlink()
+            return bool(found) and found[-1].replace(core) == core
+
+
+def in_lanes(pool: Pool) -> InLanes | None:
+    """None where lanes are no forks that use a GPU, or nobody reads dumps."""
+    made = dumping(pool.setup) if pool.mode == "fork" and not pool.script.sanitizer else None
+    if made is None:
+        return None
+    one = made()
+    return InLanes(pool, one.tool, one.folder)

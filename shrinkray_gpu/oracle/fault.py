@@ -198,7 +198,7 @@ def lookalike(wanted: Fault, seen: Fault) -> bool:
 
 
 def normalised(text: str) -> str:
-    """The message without what differs from one candidate to the next: paths, addresses, numbers, spacing, suggestions."""
+    """The message without what differs from one candidate to the next: paths, numbers, spacing, suggestions."""
     text = _SUGGESTION.sub("", text)
     text = _PATH.sub("PATH", text)
     text = _ADDRESS.sub("ADDRESS", text)

@@ -37,10 +37,11 @@ class Checks:
         undo: Undo,
         tell: Tell,
         note: Callable[[str], None],
+        wary: bool = False,
     ) -> None:
         self._undo, self._undone = undo, 0
         self.confirmations = Confirmations(
-            line, journal, confirm=confirm, probe=probe, checkpoint=checkpoint, undo=self._go_back, tell=tell
+            line, journal, confirm=confirm, probe=probe, checkpoint=checkpoint, undo=self._go_back, tell=tell, wary=wary
         )
         self.guards = Guards(line, journal, guard=guard, lag=guard_lag, undo=self._go_back, note=note)
         self.identity = Identity(

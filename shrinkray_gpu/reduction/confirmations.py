@@ -20,7 +20,8 @@ WARY_AFTER = 3
 
 
 class Confirmations:
-    """What cold runs and probes said of the accepted programs. Does nothing where there are neither."""
+    """What cold runs and probes said of the accepted programs. Does nothing where there are neither. `wary`: from the
+    beginning no "yes" counts before a confirmation says so as well."""
 
     def __init__(
         self,
@@ -32,7 +33,9 @@ class Confirmations:
         checkpoint: int,
         undo: Undo,
         tell: Tell,
+        wary: bool = False,
     ) -> None:
+        self._wary = wary
         self.line, self.confirm, self.probe, self.checkpoint, self.undo = line, confirm, probe, checkpoint, undo
         self.asking = Asking("confirmed", journal, tell)
         self.refuted: set[str] = set()
@@ -43,7 +46,7 @@ class Confirmations:
 
     @property
     def wary(self) -> bool:
-        return self.rollbacks >= WARY_AFTER and self.probe is not None
+        return (self._wary or self.rollbacks >= WARY_AFTER) and self.probe is not None
 
     @property
     def proven(self) -> Program:
@@ -57,6 +60,7 @@ class Confirmations:
 
     def accepted(self, step: Step) -> None:
         step.probed = step.program.key in self.trusted
+        step.proven = step.probed and self.probe is self.confirm
 
     def trust(self, step: Step) -> None:
         """A cold run confirmed it."""

@@ -50,6 +50,7 @@ def reduce_program(
     confirm: Ask | None = None,
     probe: Ask | None = None,
     checkpoint: int = 200,
+    wary: bool = False,
     guard: Ask | None = None,
     guard_lag: int = 0,
     identify: Ask | None = None,
@@ -75,7 +76,7 @@ def reduce_program(
 
     `judge` gets candidates and gives Verdicts in the same order; `confirm` starts a cold run beside the search, one
     for every `checkpoint` candidates and one at the end. `probe`, where given, is a quicker confirmation that stands in
-    for all of them but the last;
+    for all of them but the last, and `wary` asks for one before any program is accepted;
     `guard` starts the controls on an accepted program (faults: it is still good; passes: a control that made the
     original pass does not make this one pass), looked at when the pass has ended and `guard_lag` more candidates came;
     `identify` starts the full fingerprint (passes: it is another), at growing intervals, the first of `identify_first`
@@ -111,6 +112,7 @@ def reduce_program(
         confirm=confirm,
         probe=probe or confirm,
         checkpoint=checkpoint,
+        wary=wary,
         identify=identify,
         identify_first=identify_first,
         drifted=drifted,
@@ -154,6 +156,7 @@ class _Engine:
         confirm: Ask | None = None,
         probe: Ask | None = None,
         checkpoint: int = 1 << 30,
+        wary: bool = False,
         identify: Ask | None = None,
         identify_first: int | None = None,
         drifted: Callable[[Verdict], None] = lambda verdict: None,
@@ -170,6 +173,7 @@ class _Engine:
             confirm=confirm,
             probe=probe,
             checkpoint=checkpoint,
+            wary=wary,
             guard=guard,
             guard_lag=guard_lag,
             identify=identify,

@@ -58,6 +58,9 @@ def environment(path: Path, *, abort: bool = True) -> Mapping[str, str]:
     }
 
 
+VARIABLES = frozenset(environment(Path(), abort=False))
+
+
 def parse(text: str) -> Dump:
     """What cuda-gdb printed, as facts."""
     focus, frame, place = _FOCUS.search(text), _KERNEL.search(text), _PLACE.search(text)

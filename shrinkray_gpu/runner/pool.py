@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.runner import preamble, sanitizer, twins
+from shrinkray_gpu.runner import coredump, preamble, sanitizer, twins
 from shrinkray_gpu.runner.lanes import START, Request, Setup, Worker, cold
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.stock import Stock, Stocks, WorkerGone
@@ -32,7 +32,7 @@ SPARES = 2
 NARROW = ("CUDA_DEVICE_MAX_CONNECTIONS", "1")
 """One hardware queue instead of eight: contexts come up 1.6 times (faulting) to 2.3 times (clean) faster on an H100, by
 benchmarks/contexts.py. Streams may wait for one another then, so calibration must have seen the fault so."""
-HARMLESS = frozenset({"CUDA_LAUNCH_BLOCKING", "PYTORCH_NO_CUDA_MEMORY_CACHING", "TRITON_INTERPRET"})
+HARMLESS = coredump.VARIABLES | {"CUDA_LAUNCH_BLOCKING", "PYTORCH_NO_CUDA_MEMORY_CACHING", "TRITON_INTERPRET"}
 """Variables that no compiler reads: with them the kernels on disk stay the right ones."""
 
 

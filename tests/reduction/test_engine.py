@@ -254,6 +254,15 @@ def test_a_judge_that_errs_too_often_is_doubted(tmp_path: Path) -> None:
     assert result.rollbacks <= 4
 
 
+def test_where_lanes_cannot_be_trusted_nothing_is_accepted_before_a_cold_run_agrees(tmp_path: Path) -> None:
+    bench, cold = Bench(has("s7 ")), Cold(has("s7 ", "s3 "))
+    result = bench.reduce(LONG, tmp_path, confirm=cold, wary=True)
+    accepted = [event.program.text for event in bench.events if event.kind == "accepted"]
+    assert accepted and all(text in cold.asked and cold.predicate(text) for text in accepted)
+    assert result.program.text == "s3 = 3\ns7 = 7\n" and result.rollbacks == 0
+    assert result.verified == result.program and cold.asked.count(result.program.text) == 1
+
+
 def test_a_doubt_that_is_not_cleared_refutes_nothing(tmp_path: Path) -> None:
     start, candidate = (Program.from_text(text, "failing.py") for text in ("a = 1\nb = 2\n", "a = 1\n"))
     cold = Cold(lambda text: None)

@@ -13,8 +13,8 @@ NOT_INITIALISED = 3
 def touched() -> bool:
     """Whether this process has started CUDA: after that a fork of it cannot use the GPU.
 
-    CUDA opens nvidia-uvm. NVML, which torch asks for `is_available`, does no harm to a fork, but opens it too on an H100
-    with driver 580: so where it is open the driver itself is asked.
+    CUDA opens nvidia-uvm. NVML, which torch asks for `is_available`, does no harm to a fork, but with driver 580 on an
+    H100 opens it as well: so where it is open the driver itself is asked.
     """
     return _opened("/dev/nvidia-uvm") and _current()[0] != NOT_INITIALISED
 
