@@ -1,0 +1,53 @@
+"""Core dumps of lane runs. The driver is played by the script itself, which leaves a file where the environment says;
+cuda-gdb by a program that says of it what the real one said on an H100."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu.evidence.dumping import InLanes
+from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.pool import Pool, Script
+
+SAMPLES = Path(__file__).parent / "samples"
+WRITES = """
+import os
+where = os.environ.get("CUDA_COREDUMP_FILE", "")
+if where:
+    assert os.environ["CUDA_COREDUMP_GENERATION_FLAGS"] == "skip_abort"
+    open(where.replace("%p", str(os.getpid())), "w").write("{name}")
+"""
+FAULTS = 'raise RuntimeError("CUDA error: misaligned address")\n'
+
+
+@pytest.fixture
+def lanes(tmp_path: Path) -> Iterator[InLanes]:
+    scratch, folder = tmp_path / "scratch", tmp_path / "scratch" / "dumps"
+    folder.mkdir(parents=True)
+    gdb = tmp_path / "cuda-gdb"
+    core = '"$(echo "$*" | sed "s/.*cudacore \\([^ ]*\\).*/\\1/")"'
+    gdb.write_text(f"#!/bin/sh\ncat {SAMPLES}/gdb_$(cat {core}).txt\n")
+    gdb.chmod(0o755)
+    setup = Setup(sys.executable, dict(os.environ), (), (str(tmp_path),), str(scratch))
+    pool = Pool(Script(tmp_path / "script.py", cwd=tmp_path), setup, mode="fork", jobs=3, seconds=60, extra=0)
+    yield InLanes(pool, gdb, folder)
+    pool.close()
+
+
+def test_each_fault_gets_what_its_own_dump_tells(lanes: InLanes) -> None:
+    texts = [WRITES.format(name=name) + FAULTS for name in ("tma", "oob")] * 3
+    with ThreadPoolExecutor(3) as threads:
+        seen = list(threads.map(lanes.fault, texts))
+    assert [fault.instruction for fault in seen if fault] == ["UTMALDG", "STG"] * 3
+    assert not list(lanes.folder.iterdir())
+
+
+def test_without_a_fault_or_a_dump_nothing_is_told(lanes: InLanes) -> None:
+    assert lanes.fault(WRITES.format(name="tma")) is None
+    assert lanes.fault(FAULTS) is None
