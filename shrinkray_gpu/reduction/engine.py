@@ -28,7 +28,7 @@ from shrinkray_gpu.reduction.outcome import PassLike
 from shrinkray_gpu.reduction.outcome import Reduction as Reduction
 from shrinkray_gpu.reduction.pass_search import Foresee, PassSearch
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.reduction.second import IN_TIME, SHARE, Aside, by_gain
+from shrinkray_gpu.reduction.second import IN_TIME, Aside, by_gain, hopeless
 from shrinkray_gpu.reduction.spending import Spent, report
 from shrinkray_gpu.reduction.state import State
 from shrinkray_gpu.reduction.steps import Steps
@@ -309,7 +309,7 @@ class _Engine:
             journal=Aside(self.journal),
             progress=lambda event: state.tell("tried") if event.kind == "tried" else None,
             seed=self.searching.rng.randrange(1 << 30),
-            stop=lambda: ending.stop() or other.state.considered >= SHARE * considered,
+            stop=lambda: ending.stop() or hopeless(other.state, considered, state.best.size.tokens),
             deadline=None if ending.deadline is None else begun + IN_TIME * (ending.deadline - begun),
         )
         other.searching.memory, other.checks.guards.strict = self.searching.memory, self.checks.guards.strict

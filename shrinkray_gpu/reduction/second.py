@@ -17,9 +17,15 @@ from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.outcome import PassLike
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.spending import Spent
+from shrinkray_gpu.reduction.state import State
 
 SHARE = 0.75
 """Of the candidates that the first course considered, as many as the second may."""
+BY_THEN, BEHIND = 0.4, 1.35
+"""After this share of them it is given up if it has more than so many times the first course's tokens. Of nine
+programs the five that stood higher ended level with the first course or above it."""
+LEAST = 40
+"""Candidates that tell nothing yet, however few the first course had."""
 IN_TIME = 0.9
 """Of the time that is left until the deadline; the layout and the last checks want the rest."""
 
@@ -56,6 +62,14 @@ class Aside:
 
     def end(self) -> None:
         pass
+
+
+def hopeless(state: State, considered: int, tokens: int) -> bool:
+    """Whether the second course has had its share, or is too far behind: the first ended with `tokens` tokens after as
+    many candidates as `considered`."""
+    share = state.considered / max(1, considered)
+    behind = state.considered >= LEAST and share >= BY_THEN and state.best.size.tokens > BEHIND * tokens
+    return share >= SHARE or behind
 
 
 def by_gain(passes: Sequence[PassLike], spent: Mapping[str, Spent]) -> list[AtOnce]:

@@ -10,8 +10,9 @@ import pytest
 
 from shrinkray_gpu.reduction.edit import Edit, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.reduction.second import SHARE, by_gain
+from shrinkray_gpu.reduction.second import SHARE, by_gain, hopeless
 from shrinkray_gpu.reduction.spending import Spent
+from shrinkray_gpu.reduction.state import State
 from tests.reduction.course import Bench, Own, statements
 
 JUNK = "".join(f"junk({i}, {i}, {i})\n" for i in range(12))
@@ -68,6 +69,21 @@ def test_it_takes_no_more_than_its_share(tmp_path: Path) -> None:
     alone = Bench(both_or_none).reduce(PROGRAM, tmp_path / "alone", passes=(way, trap, statements))
     result = Bench(both_or_none).reduce(PROGRAM, tmp_path / "both", passes=(way, trap, statements), second=True)
     assert result.tries - alone.tries <= SHARE * alone.tries + 8
+
+
+def test_it_is_given_up_where_it_falls_behind(tmp_path: Path) -> None:
+    begun = Program.from_text(PROGRAM)
+
+    def state(considered: int, tokens: int) -> State:
+        made = State(begun, begun, lambda event: None)
+        made.considered = considered
+        made.best = Program.from_text("x\n" * tokens)
+        return made
+
+    assert not hopeless(state(39, 400), 80, 100), "too early to tell"
+    assert hopeless(state(40, 400), 80, 100)
+    assert not hopeless(state(40, 120), 80, 100), "not far behind"
+    assert hopeless(state(60, 90), 80, 100), "it has had its share"
 
 
 def test_no_time_no_second_course(tmp_path: Path) -> None:
