@@ -36,7 +36,7 @@ class Watch:
         self.launches: List[Record] = []
         self.last_kernel: Any = None
         self.enqueued: Optional[float] = None
-        """When the host got back from its last launch, by the monotonic clock: the kernel is compiled and loaded then."""
+        """When the host got back from its last launch, by the monotonic clock. The kernel is loaded by then."""
         self._synced = 0
         self._seen: Dict[str, Dict[str, str]] = {}
 
