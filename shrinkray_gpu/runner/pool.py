@@ -236,6 +236,12 @@ class Pool:
         other.script, other.seconds = script, seconds
         return other
 
+    def beside(self, jobs: int) -> Pool:
+        """The same lanes, so many at a time, whoever else holds some. Not to be closed: they are this pool's."""
+        other = copy.copy(self)
+        other.limit(jobs)
+        return other
+
     def limit(self, jobs: int) -> None:
         """Fewer lanes at a time. Only before any candidate runs."""
         self.jobs, self._free = jobs, threading.BoundedSemaphore(jobs)
