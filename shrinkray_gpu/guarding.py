@@ -115,6 +115,7 @@ class Guards:
         )
         self._dear = frozenset(one for one in standard if not one.way.cheap and one not in chosen)
         """Controls that need a process of their own, some seconds: asked with the fingerprints, not at each step."""
+        self._at_once = first is not None
         attempt = (first or controls).attempt
         self._tried = [self._first.submit(attempt, one, original.text) for one in self._controls]
         if examine is not None and known is None:
@@ -219,10 +220,10 @@ class Guards:
         return tuple(one for one, tried in asked if one in among and tried.result().outcome is Outcome.PASSES)
 
     def settle(self) -> None:
-        """Wait for the controls on the original, so that none of them is at work beside the search; but for the one
-        that leaves the GPU alone, and takes the longest."""
+        """Wait for the controls on the original, where they take no turns with the candidates, so that none is at work
+        beside these; but for the one that leaves the GPU alone, and takes the longest."""
         for future, control in zip(self._tried, self._controls):
-            if "interpreter" not in control.way.knobs:
+            if self._at_once and "interpreter" not in control.way.knobs:
                 future.result()
 
     def insist(self) -> None:

@@ -57,7 +57,7 @@ def guards_of(
 
     # What hangs takes its whole limit under each control, too: the original is tried under all of them at once. So much
     # load may hide that one makes it end, which is not asked of the steps then; of one that the user named it must not.
-    at_once = plan.pool.beside(max(1, min(len(standard), jobs_of(options) // 2)))
+    at_once = plan.pool.beside(max(1, min(len(standard), jobs_of(options))))
     interpreting = plan.pool.beside(1)
 
     def run_at_once(text: str, way: Way) -> Run:
