@@ -34,9 +34,9 @@ def showing(
     """
     first = watched()
     seconds = min(most, AS_LONG * first.seconds) if oracle.judge(first).faults else most
-    with ThreadPoolExecutor(max(1, at_once), thread_name_prefix="clean") as threads:
+    with ThreadPoolExecutor(at_once, thread_name_prefix="clean") as threads:
         others = [threads.submit(watched) for _ in range(count - 1)]
         plains = [threads.submit(plain, seconds) for _ in range(count)]
     hang = [oracle.judge(run).faults for run in (first, *(each.result() for each in others))]
-    ended = [oracle.judge(each.result()).answer is Answer.PASSES for each in plains]
-    return sum(shown and not denied for shown, denied in zip(hang, ended))
+    denied = [oracle.judge(each.result()).answer is Answer.PASSES for each in plains]
+    return sum(hangs and not ends for hangs, ends in zip(hang, denied))

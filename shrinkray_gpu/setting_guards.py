@@ -14,6 +14,7 @@ from shrinkray_gpu.options import Options, jobs_of
 from shrinkray_gpu.oracle import Fault
 from shrinkray_gpu.oracle.same import Same
 from shrinkray_gpu.oracle.statistics import clean_runs
+from shrinkray_gpu.planning.standing import fitting
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.repeating import Repeated
 from shrinkray_gpu.runner.run import Run
@@ -57,7 +58,7 @@ def guards_of(
 
     # What hangs takes its whole limit under each control, too: the original is tried under all of them at once. So much
     # load may hide that one makes it end, which is not asked of the steps then; of one that the user named it must not.
-    at_once = plan.pool.beside(max(1, min(len(standard), jobs_of(options))))
+    at_once = plan.pool.beside(fitting(plan.pool, min(len(standard), jobs_of(options))))
     interpreting = plan.pool.beside(1)
 
     def run_at_once(text: str, way: Way) -> Run:

@@ -53,7 +53,7 @@ def _as_cold(seen: Plan, pool: Pool, source: str) -> Plan:
     """The plan for this pool. Raises StepDown where its lanes do not show the fault as cold processes do."""
     runs = [pool.run(source, fresh=True)]
     if seen.oracle.alone:
-        runs += several(pool.beside(AT_ONCE), source, AT_ONCE) if seen.gpu else []
+        runs += several(pool.beside(fitting(pool, AT_ONCE)), source, AT_ONCE) if seen.gpu else []
     else:
         runs += several(pool, source, CHECKS)
     verdicts = [verdict_on(seen.oracle, source, pool.script, run) for run in runs]
@@ -108,5 +108,5 @@ def fitting(pool: Pool, jobs: int) -> int:
     """As many lanes as device memory holds, by what the original took."""
     free = pool.free_bytes
     if not free:
-        return jobs
+        return max(1, jobs)
     return max(1, min(jobs, int(0.45 * free / (pool.peak + CONTEXT_BYTES))))  # each lane has a spare coming up
