@@ -45,8 +45,10 @@ def concluded(ready: Ready, reduction: Reduction, original: Program, output: Pat
     """Write the repro, and ask clean runs, controls and instruments what they say of it."""
     plan, guards, best = ready.plan, ready.guards, reduction.program.text
     with ThreadPoolExecutor(1, thread_name_prefix="evidence") as beside:
-        # Where chance has a part in the fault, work beside the clean runs would change their rate.
-        looked = beside.submit(guards.evidence, best) if guards and plan.rate is None else None
+        # Where chance has a part in the fault, work beside the clean runs would change their rate. Where time has, the
+        # clean runs would slow down what must end under a control.
+        apart = plan.rate is not None or plan.oracle.alone
+        looked = beside.submit(guards.evidence, best) if guards and not apart else None
         final = checked(best, output, plan, options)
     if not final.stands:
         final = or_larger(final, reduction, original, output, plan, options)

@@ -9,16 +9,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from shrinkray_gpu import planning
+from shrinkray_gpu import clean_hangs, planning
 from shrinkray_gpu.judge import whole
 from shrinkray_gpu.lift.beside import settled
-from shrinkray_gpu.options import CACHE, Options
+from shrinkray_gpu.options import CACHE, Options, jobs_of
 from shrinkray_gpu.oracle.statistics import Rate, upper
+from shrinkray_gpu.planning.standing import fitting
 from shrinkray_gpu.reduction.outcome import Reduction
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner.extensions import lacking
 from shrinkray_gpu.runner.lanes import START, Setup
 from shrinkray_gpu.runner.plain import run_file
+from shrinkray_gpu.runner.run import Run
 
 FLAKY_RUNS = 20
 """Clean runs of the result of a flaky fault: enough for an interval that says something."""
@@ -86,29 +88,39 @@ def verify(text: str, output: Path, plan: planning.Plan, options: Options, runs:
     as_user = options.arch is None and not (oracle.needs_text or oracle.wants or oracle.twins or oracle.sanitizer)
     builds = tempfile.TemporaryDirectory(dir=setup.scratch, ignore_cleanup_errors=True)
     extensions = {"TORCH_EXTENSIONS_DIR": builds.name, **builders(text, options, setup)}
+    limit = options.timeout or plan.pool.seconds + (planning.IMPORTS if oracle.limit else START)
+
+    def plain(seconds: float) -> Run:
+        with tempfile.TemporaryDirectory(dir=setup.scratch, ignore_cleanup_errors=True) as cache:
+            return run_file(
+                options.python,
+                output,
+                options.argv,
+                environment={
+                    **os.environ,
+                    **options.environment,
+                    "TRITON_CACHE_DIR": cache,
+                    **extensions,
+                },
+                cwd=script.cwd,
+                seconds=seconds,
+            )
 
     def once(_: int) -> bool:
         if as_user:
-            with tempfile.TemporaryDirectory(dir=setup.scratch, ignore_cleanup_errors=True) as cache:
-                run = run_file(
-                    options.python,
-                    output,
-                    options.argv,
-                    environment={
-                        **os.environ,
-                        **options.environment,
-                        "TRITON_CACHE_DIR": cache,
-                        **extensions,
-                    },
-                    cwd=script.cwd,
-                    seconds=options.timeout or plan.pool.seconds + (planning.IMPORTS if plan.oracle.limit else START),
-                )
-            verdict = plan.oracle.judge(run)
+            verdict = oracle.judge(plain(limit))
             if verdict.known:
                 return verdict.faults
         # What a plain process cannot tell: a static fault, the IR, a sticky error that the script swallows.
-        return whole(plan.oracle, text, script.path.name, plan.pool.cold).faults
+        return whole(oracle, text, script.path.name, plan.pool.cold).faults
 
+    if as_user and oracle.alone and oracle.limit and plan.rate is None:
+        # Half the cores: each process imports torch, and must have got to its launch when the time is over.
+        at_once = fitting(plan.pool, min(jobs_of(options), (os.cpu_count() or 1) // 2))
+        with builds:
+            return clean_hangs.showing(
+                oracle, runs, watched=lambda: plan.pool.cold(text), plain=plain, most=limit, at_once=at_once
+            )
     with builds, ThreadPoolExecutor(min(runs, plan.pool.jobs)) as threads:
         return sum(threads.map(once, range(runs)))
 

@@ -81,6 +81,7 @@ class Guards:
         reference: Reference | None,
         controls: Controls,
         stepwise: Controls | None = None,
+        first: Controls | None = None,
         chosen: Sequence[Control] = (),
         standard: Sequence[Control] = (),
         examine: Examine | None = None,
@@ -88,7 +89,8 @@ class Guards:
     ) -> None:
         self.judge, self.reference, self.controls = judge, reference, controls
         self.stepwise = stepwise or controls
-        """The same for accepted steps, with fewer repetitions of a flaky fault: one sighting is enough there."""
+        """The same for accepted steps, with fewer repetitions of a flaky fault: one sighting is enough there. `first`
+        is the same for the original, where all are asked at once."""
         self.examine = examine
         self.flaky = judge.repeats is not None
         self.chosen = tuple(chosen)
@@ -100,20 +102,22 @@ class Guards:
         self._original = original
         self._known = known
         """The full fingerprint to compare with, where `original` was lifted out of the program that has it."""
+        self._controls = tuple(dict.fromkeys((*chosen, *standard)))
         # Guards wait for the first tries, answers for the instruments: none may queue up behind those that wait for it.
         self._first, self._instruments, self._guards, self._answers = (
             ThreadPoolExecutor(count, thread_name_prefix=name)
             for name, count in (
-                ("controls", 4),
+                ("controls", 4 if first is None else max(4, len(self._controls))),
                 ("instruments", max(2, judge.pool.jobs // 2)),
                 ("guards", max(2, judge.pool.jobs // 2)),
                 ("answers", 2),
             )
         )
-        self._controls = tuple(dict.fromkeys((*chosen, *standard)))
         self._dear = frozenset(one for one in standard if not one.way.cheap and one not in chosen)
         """Controls that need a process of their own, some seconds: asked with the fingerprints, not at each step."""
-        self._tried = [self._first.submit(controls.attempt, one, original.text) for one in self._controls]
+        self._at_once = first is not None
+        attempt = (first or controls).attempt
+        self._tried = [self._first.submit(attempt, one, original.text) for one in self._controls]
         if examine is not None and known is None:
             self._fault_of(original.text)
 
@@ -214,6 +218,13 @@ class Guards:
     def _active(self, among: frozenset[Control]) -> tuple[Control, ...]:
         asked = zip(self._controls, self._tried, strict=True)
         return tuple(one for one, tried in asked if one in among and tried.result().outcome is Outcome.PASSES)
+
+    def settle(self) -> None:
+        """Wait for the controls on the original, where they take no turns with the candidates, so that none is at work
+        beside these; but for the one that leaves the GPU alone, and takes the longest."""
+        for future, control in zip(self._tried, self._controls):
+            if self._at_once and "interpreter" not in control.way.knobs:
+                future.result()
 
     def insist(self) -> None:
         """Raise UsageError if a control that the user named does not make the original pass."""

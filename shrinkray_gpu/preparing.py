@@ -138,9 +138,12 @@ def made_ready(
 
 
 def _insist(ready: Ready, say: Say) -> None:
-    """Wait for the controls that the user named, and for the one that tells whether launches must overlap."""
+    """Wait for the controls that the user named, and for the one that tells whether launches must overlap. Where time
+    is the question, for all that would take some of it from the first candidates."""
     assert ready.guards is not None
     ready.guards.insist()
+    if ready.plan.oracle.alone:
+        ready.guards.settle()
     if ready.guards.history:
         ready.judge.forget()
         say("the fault vanishes when launches are serialised: no verdict is taken on credit")

@@ -10,10 +10,11 @@ from shrinkray_gpu import planning
 from shrinkray_gpu.evidence import controls, dumping, examine
 from shrinkray_gpu.guarding import Guards
 from shrinkray_gpu.judge import Judge
-from shrinkray_gpu.options import Options
+from shrinkray_gpu.options import Options, jobs_of
 from shrinkray_gpu.oracle import Fault
 from shrinkray_gpu.oracle.same import Same
 from shrinkray_gpu.oracle.statistics import clean_runs
+from shrinkray_gpu.planning.standing import fitting
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.repeating import Repeated
 from shrinkray_gpu.runner.run import Run
@@ -58,12 +59,23 @@ def guards_of(
         judge.count("control")
         return plan.pool.run(text, way=way)
 
+    # What hangs takes its whole limit under each control, too: the original is tried under all of them at once. So much
+    # load may hide that one makes it end, which is not asked of the steps then; of one that the user named it must not.
+    at_once = plan.pool.beside(fitting(plan.pool, min(len(standard), jobs_of(options))))
+    interpreting = plan.pool.beside(1)
+
+    def run_at_once(text: str, way: Way) -> Run:
+        judge.count("control")
+        return (interpreting if "interpreter" in way.knobs else at_once).run(text, way=way)
+
+    first = controls.Controls(run_at_once, plan.oracle, reference=plan.reference, repeats=repeats)
     return Guards(
         original,
         judge=judge,
         reference=reference,
         controls=controls.Controls(run, plan.oracle, reference=plan.reference, repeats=repeats),
         stepwise=controls.Controls(run, plan.oracle, reference=plan.reference, repeats=on_steps),
+        first=first if plan.oracle.alone and judge.repeats is None and not named else None,
         chosen=named,
         standard=(*controls.flags(original), *standard),
         # What the instruments add to a compiler's or Python's own words is nothing.

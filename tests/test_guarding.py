@@ -61,7 +61,7 @@ def control(name: str) -> Control:
 
 
 STAGES, WARPS = control("num_stages=1"), control("num_warps=2")
-SERIAL, CALM = control("serial"), control("CALM=1")
+SERIAL, CALM, INTERPRETER = control("serial"), control("CALM=1"), control("interpreter")
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +117,28 @@ def look(plan: Plan) -> Look:
 
 def program(text: str) -> Program:
     return Program.from_text(text)
+
+
+# Controls on the original
+
+
+def test_all_are_asked_at_once_and_waited_for_but_the_slowest(guarded: Guarded, plan: Plan) -> None:
+    together, slow = threading.Barrier(2), threading.Event()
+
+    def run(text: str, way: Way) -> Run:
+        if way == INTERPRETER.way:
+            slow.wait()
+        else:
+            together.wait()
+        return plan.reference
+
+    try:
+        guards = guarded(standard=(STAGES, WARPS, INTERPRETER), first=Controls(run, plan.oracle))
+        guards.settle()
+        assert [future.done() for future in guards._tried] == [True, True, False]
+    finally:
+        slow.set()
+    assert [one.outcome for one in guards.tried] == [Outcome.FAULTS] * 3
 
 
 # Controls on accepted steps

@@ -33,6 +33,8 @@ for the sticky error. A prefix that is not in the table is plain text. REGEX is 
   decides. Words of its uncaught exception must stay in an uncaught exception.
 - **Unknown is not "no".** A run that was stopped for time, lost its lane, was killed from outside, or ran out
   of memory beside others says nothing about the fault, unless that is what was asked for.
+- **`hang:SECONDS` is without the imports.** A process that has yet to import and compile gets up to 20 s more. Where
+  a kernel hangs it is not given them all: it hangs when the GPU is still at work SECONDS after the last launch.
 
 ## Wrong results
 

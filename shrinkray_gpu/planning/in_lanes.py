@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from shrinkray_gpu.planning.dry import gated, with_dry
 from shrinkray_gpu.planning.lanes import BUILDING, FLOOR, Lanes, closed
+from shrinkray_gpu.planning.original import COLD_RUNS
 from shrinkray_gpu.planning.plan import Plan
 from shrinkray_gpu.planning.rating import rated
 from shrinkray_gpu.planning.standing import StepDown, fitting, in_a_fork, reusing
@@ -51,7 +52,7 @@ def _standing(
         plan = in_a_fork(cold, pool, source, touched=touched)
     except StepDown as reason:
         closed(pool, lanes.dry)
-        return rated(replace(cold, why=str(reason)), source, flaky=reason.flaky)
+        return rated(replace(_as_often(cold, source), why=str(reason)), source, flaky=reason.flaky)
     building = min(BUILDING, 3 * plan.cold_seconds) if plan.reference.builds else 0.0
     pool.seconds = seconds or max(FLOOR, 4 * plan.warm_seconds) + building
     if plan.gpu and mode != "fork":
@@ -61,6 +62,15 @@ def _standing(
         lanes.dry_started.result()
         plan = with_dry(plan, lanes.dry, source)
     return plan
+
+
+def _as_often(plan: Plan, source: str) -> Plan:
+    """The plan with as many cold runs as one without lanes rests on."""
+    missing = COLD_RUNS - plan.runs if plan.gpu else 0
+    if missing <= 0:
+        return plan
+    more = plan.tried(source, missing)
+    return replace(plan, faulted=plan.faulted + more.sightings, runs=plan.runs + more.runs)
 
 
 def _unprepared(lanes: Lanes) -> Pool:

@@ -29,7 +29,9 @@ def shown(
     UsageError where none of them shows a fault."""
     pool = lanes.cold
     gpu = pool.setup.arch is None and gpus.present()
-    colds = [*seen, *several(pool, source, (COLD_RUNS if gpu else 1) - len(seen))]
+    # Where time is the question they come one after another: then lanes, if there are any, tell more for less.
+    alone = isinstance(oracle, Oracle) and oracle.alone and lanes.warm is not None
+    colds = [*seen, *several(pool, source, (COLD_RUNS if gpu and not alone else 1) - len(seen))]
     looked, first = (colds, colds[0]) if isinstance(oracle, Oracle) else until_adopted(colds, source, lanes)
     judged = oracle if isinstance(oracle, Oracle) else oracle(first)
     if judged.alone:

@@ -21,6 +21,8 @@ CHECKS = 5
 """Lane runs more of a program that always faulted so far."""
 RARER = 0.1
 """Reused contexts that show a fault more rarely than fresh ones, beyond what chance does this often, are not used."""
+AT_ONCE = 2
+"""Lane runs more of one that hangs, at once, after a first with nothing beside it: each takes its whole limit."""
 LESS = 0.01
 """Lanes that show a fault so rarely that chance would do it with no more than this do not stand for cold processes."""
 
@@ -50,13 +52,17 @@ def in_a_fork(seen: Plan, pool: Pool, source: str, *, touched: bool) -> Plan:
 def _as_cold(seen: Plan, pool: Pool, source: str) -> Plan:
     """The plan for this pool. Raises StepDown where its lanes do not show the fault as cold processes do."""
     runs = [pool.run(source, fresh=True)]
-    if not seen.oracle.alone:
+    if seen.oracle.alone:
+        runs += several(pool.beside(fitting(pool, AT_ONCE)), source, AT_ONCE) if seen.gpu else []
+    else:
         runs += several(pool, source, CHECKS)
     verdicts = [verdict_on(seen.oracle, source, pool.script, run) for run in runs]
     showing = [run for run, verdict in zip(runs, verdicts) if verdict.faults]
     forked = replace(seen, mode=pool.mode, pool=pool, warm_seconds=max(run.seconds for run in showing or runs))
     lane, cold = Rate(len(showing), len(runs)), Rate(seen.faulted, seen.runs)
     if lane.sightings == lane.runs and cold.sightings == cold.runs:
+        if seen.oracle.alone:
+            forked = replace(forked, faulted=cold.sightings + lane.sightings, runs=cold.runs + lane.runs)
         return replace(forked, why="the fault shows in a forked child as in a cold process")
     told = f"in a forked worker the original does not show its fault ({verdicts[0].why})"
     if not showing and cold.sightings == cold.runs:
@@ -102,5 +108,5 @@ def fitting(pool: Pool, jobs: int) -> int:
     """As many lanes as device memory holds, by what the original took."""
     free = pool.free_bytes
     if not free:
-        return jobs
+        return max(1, jobs)
     return max(1, min(jobs, int(0.45 * free / (pool.peak + CONTEXT_BYTES))))  # each lane has a spare coming up

@@ -91,6 +91,9 @@ class Request:
     """File of outputs that this run is compared with; empty: none."""
     tell: bool = False
     """Be ready to say, at the time limit, what the process hangs in."""
+    limit: float = 0.0
+    """With `tell`, where a run has more time than this for its imports: seconds after its last launch in which the GPU
+    must have come to an end. 0: nobody looks before the time is over."""
 
     def message(self) -> dict[str, Any]:
         return {**self.__dict__, "argv": list(self.argv), "wants": list(self.wants), "knobs": dict(self.knobs)}
@@ -146,8 +149,8 @@ class Lane:
             streams.close_writers()
             report = streams.until_report(self.link, started + seconds)
             spent = time.monotonic() - started
-            if report is _TIMEOUT:
-                told = self._what_hangs() if request["tell"] else {}
+            if report is _TIMEOUT or (report is not None and "hanging" in report):
+                told = _told(report) if report else self._what_hangs() if request["tell"] else {}
                 self.kill()
                 streams.drain()
                 out, err = streams.texts()
@@ -182,7 +185,7 @@ class Lane:
             answer, _ = wire.receive(self.link)
         except (OSError, ValueError):
             return {}
-        return {name: answer[name] for name in ("hanging", "launches", "compiles") if name in answer}
+        return _told(answer)
 
     def kill(self) -> None:
         """End the process and all that it started."""
@@ -327,6 +330,10 @@ def _folder_of_its_own(scratch: str) -> Iterator[str]:
 _TIMEOUT: dict[str, Any] = {}
 
 
+def _told(answer: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: answer[name] for name in ("hanging", "launches", "compiles") if name in answer}
+
+
 @dataclass
 class _Streams:
     """Two pipes that a candidate writes to, read with a cap: head and tail are kept, the middle is dropped."""
@@ -354,7 +361,8 @@ class _Streams:
         self.writers = ()
 
     def until_report(self, link: socket.socket, deadline: float) -> dict[str, Any] | None:
-        """Read output until the lane reports; None if it closed without a report, _TIMEOUT at the deadline."""
+        """Read output until the lane reports, or its watchdog says that it hangs; None if it closed without a report,
+        _TIMEOUT at the deadline."""
         with selectors.DefaultSelector() as selector:
             selector.register(link, selectors.EVENT_READ)
             for reader in self.readers:

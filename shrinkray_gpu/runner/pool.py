@@ -154,7 +154,9 @@ class Pool:
                     return self._cold(request, way)  # no server there: a process of its own tells what is the matter
                 return Run(mode=self.mode, exit=None, trouble=str(error))
             try:
-                return self._in_lane(stock, request, fresh, self.seconds + (0.0 if way.cheap else self.extra))
+                if way.cheap:
+                    return self._in_lane(stock, request, fresh, self.seconds)
+                return self._in_lane(stock, self._limited(request), fresh, self.seconds + self.extra)
             except WorkerGone:
                 (self._workers if way.cheap else self._others).drop(stock)
                 return Run(mode=self.mode, exit=None, trouble="the process that forks the lanes was killed")
@@ -181,6 +183,11 @@ class Pool:
             trouble = run.trouble
         return Run(mode=self.mode, exit=None, trouble=trouble)
 
+    def _limited(self, request: Request) -> Request:
+        """For a run that has `extra` seconds: a GPU that is still at work this long after the last launch is waited for
+        no longer. What hangs in a kernel would take all of them each time."""
+        return replace(request, limit=self.seconds) if request.tell else request
+
     def cold(self, source: str, *, capture: str = "", way: Way = PLAIN) -> Run:
         """Run a candidate in a process of its own, nothing imported and no kernel compiled beforehand."""
         request = self.script.request(source, capture=capture, way=way)
@@ -204,7 +211,7 @@ class Pool:
             setup = replace(self.setup, warm=False, reuse=False, environment=environment, python=python)
             if self.script.sanitizer and not (request.values or request.capture or request.knobs):
                 return self._sanitized(request.source, setup)
-            return cold(setup, request, seconds=self.seconds + self.extra)
+            return cold(setup, self._limited(request), seconds=self.seconds + self.extra)
 
     def _sanitized(self, source: str, setup: Setup) -> Run:
         """The plain program under compute-sanitizer: our worker has no place in there."""
@@ -227,6 +234,12 @@ class Pool:
         """The same lanes for another script. Not to be closed: they are this pool's."""
         other = copy.copy(self)
         other.script, other.seconds = script, seconds
+        return other
+
+    def beside(self, jobs: int) -> Pool:
+        """The same lanes, so many at a time, whoever else holds some. Not to be closed: they are this pool's."""
+        other = copy.copy(self)
+        other.limit(jobs)
         return other
 
     def limit(self, jobs: int) -> None:

@@ -92,6 +92,13 @@ def test_who_hangs(pool: Pool, source: str, expected: str) -> None:
     assert {launch.kernel for launch in run.launches} == ({"fill", "wait_for"} if expected == "device" else {"fill"})
 
 
+def test_a_cold_process_is_not_given_all_the_time_for_its_imports(pool: Pool) -> None:
+    run = pool.cold(SPINS)
+    print(run.hanging, run.seconds, run.trouble, run.stderr[-500:])
+    assert (run.timed_out, run.hanging, run.mode) == (True, "device", "cold")
+    assert pool.seconds < run.seconds < pool.seconds + pool.extra
+
+
 def test_the_next_candidate_gets_a_gpu_that_works(pool: Pool) -> None:
     assert pool.run(SPINS).timed_out
     run = pool.run(HEAD + "\n\nmain()\n")

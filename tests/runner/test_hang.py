@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.runner import lanes
+from shrinkray_gpu.runner import lanes, ways
 from shrinkray_gpu.runner.inside import watchdog, wire
 from shrinkray_gpu.runner.inside.watch import Watch
 from shrinkray_gpu.runner.lanes import Setup
@@ -150,8 +150,9 @@ def test_a_script_that_joins_all_threads_ends(pool: Pool) -> None:
 
 def test_the_virtual_gpu_runs_no_kernel_so_the_host_hangs(tmp_path: Path) -> None:
     source = (
-        "import torch, triton\nimport triton.language as tl\n\n@triton.jit\ndef one(x):\n    tl.store(x, 1.0)\n\n"
-        'one[(3,)](torch.zeros(1, device="cuda"))\nprint("launched", flush=True)\n'
+        "import sys, torch, triton\nimport triton.language as tl\n\n@triton.jit\ndef one(x):\n    tl.store(x, 1.0)\n\n"
+        'watch = sys.modules["shrinkray_inside.watch"]._active\nprint(watch.enqueued is None)\n'
+        'one[(3,)](torch.zeros(1, device="cuda"))\nprint(watch.enqueued > 0, flush=True)\n'
     )
     virtual = make(tmp_path, arch=90, environment={"TRITON_CACHE_DIR": str(tmp_path / "triton")})
     virtual.start(source)
@@ -162,7 +163,7 @@ def test_the_virtual_gpu_runs_no_kernel_so_the_host_hangs(tmp_path: Path) -> Non
         run = virtual.run(source + LOOPS)
     finally:
         virtual.close()
-    assert (run.stdout, run.timed_out, run.hanging) == ("launched\n", True, "host")
+    assert (run.stdout, run.timed_out, run.hanging) == ("True\nTrue\n", True, "host")
     assert [(launch.kernel, launch.grid[0]) for launch in run.launches] == [("one", 3)]
     assert run.compiles[0].kernel == "one" and run.compiles[0].hash
 
@@ -200,3 +201,61 @@ def test_an_endless_loop_of_launches_is_told_in_few_words(pool: Pool) -> None:
     kernels = [each.kernel for each in run.launches]
     assert run.hanging == "host"
     assert kernels[0] == "spin" and set(kernels[1:]) == {"fill"} and len(kernels) == watchdog.LAST + 2
+
+
+def with_time_for_imports(folder: Path, driver: str, *, hangs: bool) -> Pool:
+    """As for `hang:0.5`, where a cold process has a minute for its imports."""
+    made = make(folder, environment={"LD_LIBRARY_PATH": driver, **({"GPU_HANGS": "1"} if hangs else {})})
+    made.seconds, made.extra = 0.5, 59.5
+    return made
+
+
+LAUNCHED = GPU + 'sys.modules["shrinkray_inside.watch"]._active.enqueued = __import__("time").monotonic()\n'
+SLOW = 'import subprocess\nsubprocess.run(["sleep", "1"])\n'
+"""Work of the host, in a process of its own so that ours is as idle as can be."""
+
+
+@pytest.mark.parametrize("waits", [WAITS, LOOPS, ""], ids=["waits for it", "polls", "ends without waiting"])
+def test_a_cold_process_whose_kernel_hangs_is_not_given_the_time_for_imports(
+    tmp_path: Path, driver: str, waits: str
+) -> None:
+    run = with_time_for_imports(tmp_path, driver, hangs=True).cold(SLOW + LAUNCHED + waits)
+    assert (run.timed_out, run.hanging, run.exit, run.mode) == (True, "device", None, "cold")
+    assert [launch.kernel for launch in run.launches] == ["spin"]
+    assert run.seconds > 1 + 0.5, "the limit counts from the launch, not from the start"
+    assert run.seconds < 59
+
+
+@pytest.mark.parametrize(
+    "source",
+    [SLOW, LAUNCHED + SLOW, LAUNCHED + SLOW + LAUNCHED + SLOW],
+    ids=["before a launch", "after it", "between two"],
+)
+def test_a_slow_host_in_a_cold_process_does_not_hang(tmp_path: Path, driver: str, source: str) -> None:
+    run = with_time_for_imports(tmp_path, driver, hangs=False).cold(source + "print('ended')")
+    assert (run.timed_out, run.exit, run.stdout) == (False, 0, "ended\n")
+
+
+def test_a_kernel_that_hangs_after_a_good_one_is_counted_from_its_own_launch(tmp_path: Path, driver: str) -> None:
+    source = f"import os\n{LAUNCHED}{SLOW}os.environ['GPU_HANGS'] = '1'\n{LAUNCHED}{WAITS}"
+    run = with_time_for_imports(tmp_path, driver, hangs=False).cold(source)
+    assert (run.timed_out, run.hanging, len(run.launches)) == (True, "device", 2)
+    assert 1 + 0.5 < run.seconds < 59
+
+
+def test_a_host_that_hangs_has_all_the_time_there_is(tmp_path: Path, driver: str) -> None:
+    pool = with_time_for_imports(tmp_path, driver, hangs=False)
+    pool.extra = 1.5
+    run = pool.cold(LAUNCHED + LOOPS)
+    assert (run.timed_out, run.hanging) == (True, "host")
+    assert run.seconds >= 0.5 + 1.5
+
+
+def test_a_way_with_a_worker_of_its_own_is_not_given_that_time_either(tmp_path: Path, driver: str) -> None:
+    pool = with_time_for_imports(tmp_path, driver, hangs=True)
+    try:
+        run = pool.run(LAUNCHED + WAITS, way=ways.parse("OTHER=1"))
+    finally:
+        pool.close()
+    assert (run.timed_out, run.hanging, run.mode) == (True, "device", "fork")
+    assert run.seconds < 59

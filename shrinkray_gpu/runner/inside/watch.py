@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
+from time import monotonic  # kept from a candidate that replaces it in the module
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional
 
 from . import arguments, arrival, kernelkey, kernelline, printed, stages
@@ -34,6 +35,8 @@ class Watch:
         self.compiles: List[Record] = []
         self.launches: List[Record] = []
         self.last_kernel: Any = None
+        self.enqueued: Optional[float] = None
+        """When the host got back from its last launch, by the monotonic clock. The kernel is loaded by then."""
         self._synced = 0
         self._seen: Dict[str, Dict[str, str]] = {}
 
@@ -203,6 +206,7 @@ def _watched_run(original: Callable[..., Any]) -> Callable[..., Any]:
         kernel = original(self, *args, grid=grid, warmup=warmup, **kwargs)
         if len(watch.launches) == before and hasattr(kernel, "hash") and not callable(grid):
             watch.launching(kernel, grid, args)  # a Triton whose run no longer passes by launch_metadata
+        watch.enqueued = monotonic()
         return kernel
 
     return run

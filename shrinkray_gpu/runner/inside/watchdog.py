@@ -3,6 +3,11 @@
 A thread beside the candidate, which keeps the main thread busy or waiting for the device. It reads the lane's link,
 where the tool asks (`{"tell": true}`) before it ends the process, and answers once. torch, Triton and ctypes release
 the interpreter while they wait for a device; where somebody does not, the tool gets no answer, and nothing is known.
+
+A process that has yet to import and compile gets more time from the tool than the limit that is meant for its kernels.
+There the thread answers unasked as soon as it is sure: `limit` seconds after the host got back from its last launch, if
+the GPU is still at work. Neither imports, nor what the host does before or between launches, nor a kernel's compilation
+count then. Of a host that hangs nobody can be sure before the tool's own time is over.
 """
 
 from __future__ import annotations
@@ -13,6 +18,7 @@ import select
 import socket
 import sys
 from os import close, getpid, pipe, write  # kept from a candidate that replaces them in the module
+from time import monotonic
 from typing import Any, Dict, List, Optional
 
 from . import device, wire
@@ -24,16 +30,19 @@ LAST = 200
 """Launches that an answer holds, the last ones."""
 
 
-def begin(link: socket.socket, log: Any) -> "Watchdog":
-    """Listen on the link, which nobody else may read until `end`. Called by the thread that runs the candidate."""
-    return Watchdog(link, log)
+def begin(link: socket.socket, log: Any, limit: float = 0.0) -> "Watchdog":
+    """Listen on the link, which nobody else may use until `end`. Called by the thread that runs the candidate. `limit`:
+    seconds that the GPU may be at work after the last launch; 0: until the tool asks."""
+    return Watchdog(link, log, limit)
 
 
 class Watchdog:
     """The thread is none of `threading`'s: a script that joins all threads it can see would wait for it for ever."""
 
-    def __init__(self, link: socket.socket, log: Any) -> None:
-        self.link, self.log = link, log
+    def __init__(self, link: socket.socket, log: Any, limit: float) -> None:
+        self.link, self.log, self.limit = link, log, limit
+        self._idle: Optional[float] = None
+        """The launch, by its time, after which the GPU was found idle."""
         self.main, self.process = _thread.get_ident(), getpid()
         self.stop, self._stopping = pipe()
         self.over = _thread.allocate_lock()
@@ -53,18 +62,41 @@ class Watchdog:
     def _listen(self) -> None:
         try:
             listening: List[Any] = [self.link, self.stop]
-            ready, _, _ = select.select(listening, [], [])
+            ready: List[Any] = []
+            while not ready:
+                ready, _, _ = select.select(listening, [], [], self._left())
+                if not ready and self._overdue():
+                    wire.send(self.link, self._answer("device"))
+                    return
             if self.stop not in ready and wire.receive(self.link)[0].get("tell"):
-                wire.send(self.link, self._answer())
+                at_work = working()
+                wire.send(self.link, self._answer("" if at_work is None else "device" if at_work else "host"))
         except (OSError, ValueError):  # the tool is gone, or the candidate closed what is not its own
             pass
         finally:
             self.over.release()
 
-    def _answer(self) -> Dict[str, Any]:
-        at_work = working()
+    def _left(self) -> Optional[float]:
+        """Seconds until the next look at the GPU; None: never. A launch that is yet to come is due no sooner than the
+        limit from now."""
+        last = self.log.enqueued
+        if not self.limit or last is None or last == self._idle:
+            return self.limit or None
+        return max(0.0, last + self.limit - monotonic())
+
+    def _overdue(self) -> bool:
+        """Whether the GPU has been at work for longer than the limit, with nothing launched meanwhile."""
+        last = self.log.enqueued
+        if last is None or last == self._idle or monotonic() < last + self.limit:
+            return False
+        if working() and self.log.enqueued == last:
+            return True
+        self._idle = last
+        return False
+
+    def _answer(self, hanging: str) -> Dict[str, Any]:
         return {
-            "hanging": "" if at_work is None else "device" if at_work else "host",
+            "hanging": hanging,
             "launches": _few(list(self.log.launches)),
             "compiles": [{**one, "ir": {}} for one in self.log.compiles],
             "line": self._line(),

@@ -287,7 +287,7 @@ class _Lane:
         if log is not None and request["tell"]:
             from . import watchdog as guardian
 
-            watchdog = guardian.begin(self.link, log)
+            watchdog = guardian.begin(self.link, log, request["limit"])
         built = None
         if watching and self.setup["writable"]:
             from . import builds
