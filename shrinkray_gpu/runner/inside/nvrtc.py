@@ -44,6 +44,8 @@ class Nvrtc:
                         made = plain(kernel_source, kernel_name, capability, *rest, **options)
                     except RuntimeError as error:
                         printed = str(error)
+                        if "NVRTC_ERROR_OUT_OF_MEMORY" in printed:  # beside others, and not of this text
+                            raise MemoryError(printed) from error
                     else:
                         with open(binary, "wb") as file:
                             pickle.dump(made, file)
