@@ -14,6 +14,9 @@ from shrinkray_gpu.commands import Command
 from shrinkray_gpu.locating import locate
 from shrinkray_gpu.runner.interpreter import check_python
 
+_SURELY_OURS = frozenset({"--oracle", "--reject", "--arch", "--max-time", "--restart", "--no-report"})
+"""Options that hardly any module has: behind `-m MODULE` they were most likely meant for us."""
+
 
 def file_or_module() -> Callable[[F], F]:
     """The parameters `file`, `args` and `module`."""
@@ -41,7 +44,19 @@ class TakesModule(cli_words.Command):
             if ctx.params["file"] is not None:
                 raise click.UsageError(f"give a FILE or -m MODULE, not both: {ctx.params['file']}")
             ctx.params["args"] = tuple(theirs)
+            self._note_misplaced(ctx.params["module"], theirs)
         return rest
+
+    def _note_misplaced(self, module: str, theirs: list[str]) -> None:
+        """A module that refuses them ends with status 2, and that would be taken for the fault to reduce."""
+        own = {name for option in self.params for name in option.opts}
+        words = dict.fromkeys(word.partition("=")[0] for word in theirs)
+        if misplaced := [word for word in words if word in _SURELY_OURS & own]:
+            click.echo(
+                f"note: what stands behind -m {module} goes to {module}, {', '.join(misplaced)} too: options of shrink "
+                "come before -m",
+                err=True,
+            )
 
     def _split(self, args: list[str]) -> tuple[list[str], list[str]]:
         """Our own words, `-m MODULE` the last of them, and those of the module."""

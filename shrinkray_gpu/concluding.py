@@ -14,7 +14,9 @@ from shrinkray_gpu.evidence.finds import Finds
 from shrinkray_gpu.final import Checked, checked, or_larger
 from shrinkray_gpu.guarding import Evidence
 from shrinkray_gpu.lift.beside import settled
+from shrinkray_gpu.lifting.choosing import from_elsewhere, modules_of_its_own
 from shrinkray_gpu.lifting.kernel_alone import calls
+from shrinkray_gpu.lifting.start import Start
 from shrinkray_gpu.options import Options
 from shrinkray_gpu.preparing import Ready
 from shrinkray_gpu.reduction.outcome import Reduction
@@ -98,7 +100,7 @@ def result_of(
         lifted=ready.start.told,
         others=tuple(told(find) for find in finds.found),
         passed_over=passed_over,
-        guarded=guarded.report(original, original.with_text(final.text)),
+        guarded=guarded_of(ready.start, original, final.text),
         slips=reduction.slips + len(reduction.drifts),
         ptxas=end.ptxas,
         cu=end.cu,
@@ -106,6 +108,15 @@ def result_of(
         rates=rates_of(plan.rate, final.verified, final.runs),
         **evidence_of(end.evidence, reduction, end.shown, guards=options.guards),
     )
+
+
+def guarded_of(start: Start, original: Program, text: str) -> str:
+    """Beside the lifted script where the kernels are not in the user's own text, which has no guard to lose."""
+    repro, unread = original.with_text(text), modules_of_its_own(text)
+    if start.lifted and from_elsewhere(start.program, original):
+        named = "lifted script" if start.alone else "program in one file"
+        return guarded.report(start.program, repro, named=named, unread=unread)
+    return guarded.report(original, repro, unread=unread)
 
 
 def failed(final: Checked, output: Path, folder: Path) -> FinalCheckFailed:

@@ -23,3 +23,7 @@ class FinalCheckFailed(ShrinkError):
     """The result did not show the fault in a clean process; the best verified one is still written."""
 
     exit_code = 4
+
+
+class FolderGone(ShrinkError):
+    """The folder of a reduction, or its journal, was deleted while it ran."""

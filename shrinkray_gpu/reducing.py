@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from shrinkray_gpu import __version__, lifting, reporting, resulting
+from shrinkray_gpu import __version__, deleting, lifting, reporting, resulting
 from shrinkray_gpu.concluding import concluded, failed, result_of
 from shrinkray_gpu.evidence import controls
 from shrinkray_gpu.evidence.finds import Finds
@@ -57,9 +57,22 @@ def reduce(
 ) -> Result:
     """Reduce the script at `path` to the smallest one that still shows the fault.
 
-    Raises UsageError (bad input), NotReproduced (the original does not show the fault) or FinalCheckFailed (the result
-    did not show it in a clean process; the best verified program is written all the same).
+    Raises UsageError (bad input), NotReproduced (the original does not show the fault), FinalCheckFailed (the result
+    did not show it in a clean process; the best verified program is written all the same) or FolderGone (somebody
+    deleted its folder meanwhile).
     """
+    with deleting.told(places(path, options)[0]) as opened:
+        return _reduced(path, options, say, progress, stop, opened)
+
+
+def _reduced(
+    path: Path,
+    options: Options,
+    say: Say,
+    progress: Callable[[Event, Judge], None],
+    stop: Callable[[], bool],
+    opened: Callable[[Journal], None],
+) -> Result:
     started = time.monotonic()
     program = program_of(path, options)
     output, folder = places(path, options)
@@ -81,6 +94,7 @@ def reduce(
         resume=options.resume,
         restart=options.restart,
     ) as journal:
+        opened(journal)
         for left in Path(given.setup.scratch).iterdir():  # by one that was killed
             shutil.rmtree(left, ignore_errors=True)
         _say_what_is_lacking(program, options, say)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shrinkray_gpu.cases import from_command
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import parse
 
@@ -51,6 +52,7 @@ def told(path: Path, options: Options, result: Result, versions: Mapping[str, st
         **result.to_json(),
         "original": str(path.absolute()),
         "command": options.command.shown if options.command else "",
+        "entered": from_command.kept(options.command) if options.command else None,
         "output": str(result.output.absolute()),
         "oracle": list(options.oracle) or [_adopted(result.spec, options)],
         "reject": list(options.reject),

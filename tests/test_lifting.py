@@ -155,6 +155,13 @@ def test_what_is_missing_in_the_scripts_is_believed_lost_and_else_time() -> None
     assert telling.lost(Run("cold", 1), shows=True, offers=True) == f"{tried}: {told}"
 
 
+def test_a_compile_fault_is_not_believed_to_hang_on_the_timing() -> None:
+    refused = 'triton.compiler.errors.CompilationError: at 2:4: NameError("K")'
+    again = Run("cold", 1, failure=Failure("triton.compiler.errors.CompilationError", refused), stderr=refused)
+    told = telling.lost(again, shows=True, offers=True)
+    assert "timing" not in told and "the compiler sees" in told
+
+
 def test_a_kernel_that_the_text_does_not_have_comes_from_elsewhere() -> None:
     by_name = Program.from_text("import importlib\nimportlib.import_module('kern.ops').run()\n")
     lifted = Program.from_text("@triton.jit\ndef add(x):\n    pass\n\n\nadd[(1,)](0)\n")

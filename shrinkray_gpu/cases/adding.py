@@ -21,6 +21,7 @@ from tomlkit.items import String
 
 from shrinkray_gpu import resulting
 from shrinkray_gpu.attachment.scrubbing import SECRET
+from shrinkray_gpu.cases import from_command
 from shrinkray_gpu.cases.case import FILE, Case, load
 from shrinkray_gpu.cases.expectation import Status
 from shrinkray_gpu.errors import NotReproduced, UsageError
@@ -107,7 +108,15 @@ def lay_out(
     """Make the folder of a case, which is called as `place` is. Raises UsageError."""
     original, repro = Path(told["original"]), Path(told["output"])
     place.mkdir()
-    if not told.get("command") and original.is_file():
+    lacking = ""
+    if told.get("command"):
+        entered = from_command.original(told["command"], told.get("entered"))
+        if lacking := entered.lacking:
+            say(f"the case has no failing.py: {lacking}")
+        else:
+            (place / "failing.py").write_text(entered.text, encoding="utf-8")
+            _take(entered.files or {}, place)
+    elif original.is_file():
         shutil.copyfile(original, place / "failing.py")
         _take(_own(original, say), place)
     shutil.copyfile(repro, place / f"repro_{place.name}.py")
@@ -115,6 +124,8 @@ def lay_out(
     values = _values(repro)
     _take(values, place)
     text = document(told, title=title, klass=klass, mechanism=mechanism, upstream=upstream, artifacts=values)
+    if lacking:
+        text = f"# No failing.py: {' '.join(lacking.split())}.\n{text}"
     (place / FILE).write_text(text, encoding="utf-8")
     return load(place)
 

@@ -42,6 +42,10 @@ def _columns(file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         for name, environment in told.items():
             gpu = re.sub(r"^NVIDIA (\S+).*", r"\1", environment["versions"].get("gpu", ""))
             yield name.removeprefix("triton ") + (f", {gpu}" if gpu else ""), environment["cases"]
+    except IsADirectoryError as error:
+        raise UsageError(
+            f"{file} is a folder: give recorded replays, the files that shrink replay {file} --json > FILE writes"
+        ) from error
     except OSError as error:
         raise UsageError(f"{file}: cannot be read ({error.strerror})") from error
     except (ValueError, AttributeError, KeyError, TypeError) as error:

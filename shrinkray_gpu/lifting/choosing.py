@@ -170,7 +170,12 @@ def stands_on_more(program: Program, given: Given, *, children: bool) -> bool:
     text = program.text
     if given.command or "torch.compile" in text or children:
         return True
-    return any(name.split(".")[0] not in LIBRARIES for name in _imported(text))
+    return bool(modules_of_its_own(text))
+
+
+def modules_of_its_own(text: str) -> tuple[str, ...]:
+    """What it imports beside those libraries, as it is written there; `.` is a module beside it."""
+    return tuple(sorted(name for name in _imported(text) if name.split(".")[0] not in LIBRARIES))
 
 
 def from_elsewhere(lifted: Program, program: Program) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from shrinkray_gpu import lift
 from shrinkray_gpu.lift import losses
+from shrinkray_gpu.oracle import Fault
 from shrinkray_gpu.runner.run import Run
 
 
@@ -29,4 +30,7 @@ def lost(again: Run, *, shows: bool, offers: bool) -> str:
     tried = "not lifted: neither a launch alone, with the values it had, nor the list of all launches shows the fault"
     if properties := losses.lost(again):
         return f"{tried}; believed lost is {'; '.join(properties)}"
+    fault = Fault.of(again)
+    if fault is not None and fault.phase == "compile":  # which waits for nothing
+        return f"{tried}: something that the compiler sees of the program alone is believed to matter"
     return f"{tried}: timing, or what the host does between the launches, is believed to matter"

@@ -25,7 +25,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Literal, NamedTuple, get_args
 
-from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.errors import FolderGone, UsageError
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
 from shrinkray_gpu.reduction.program import Program, normalised
@@ -47,10 +47,14 @@ class Journal:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.folder = folder
+        self.path = folder / "journal.jsonl"
         self.best_path = folder / "best.py"
+        self.latest: str | None = None
+        """The best so far, whatever became of best.py; None before anything shorter than the original was found."""
         self.header = header
         self.resumed = False
         self._log = log
+        self._inode = _inode(os.fstat(log.fileno()))
         self._known: dict[str, Verdict] = {}
         self._ahead: defaultdict[str, deque[_Line]] = defaultdict(deque)
         self._asides: defaultdict[tuple[str, str], deque[Verdict]] = defaultdict(deque)
@@ -171,6 +175,14 @@ class Journal:
             self._saver.shutdown()
             self._log.close()
 
+    @property
+    def gone(self) -> bool:
+        """Whether somebody deleted the journal, or put another one in its place."""
+        try:
+            return _inode(os.stat(self.path)) != self._inode
+        except OSError:
+            return True
+
     # The start
 
     def start(self, original: Program) -> Program:
@@ -194,6 +206,7 @@ class Journal:
 
     def take_over(self, program: Program) -> None:
         """A hand-edited best.py faults, and is the start from now on."""
+        self.latest = program.text
         self._write({"event": "start", "key": program.key, "text": program.text})
         self._begin_at(program.text)
         self._replay.clear()
@@ -302,7 +315,7 @@ class Journal:
         The line is written before the file: a kill between the two leaves an older best.py, which is still ours and not
         taken for one edited by hand. While a killed course is replayed, best.py on disk is ahead of us and stays.
         """
-        text = digest(program)
+        text, self.latest = digest(program), program.text
         if self._replay:
             expected = self._replay.popleft()
             if expected["text"] == text:
@@ -344,6 +357,7 @@ class Journal:
     def _replace(self, text: str) -> None:
         """Save the program as best.py, beside the search: to wait for the disk took 30 ms a step, a tenth of some
         reductions. The step after it waits for this one, so that a full disk is told of at once."""
+        self.latest = text
         self.saved()
         self._saving = self._saver.submit(self._save, text.encode("utf-8"))
 
@@ -368,9 +382,16 @@ class Journal:
             os.close(folder)
 
     def _write(self, line: Mapping[str, Any], *, sync: bool = False) -> None:
+        """Raises FolderGone where nobody could ever read it."""
+        if os.fstat(self._log.fileno()).st_nlink == 0 and self.gone:
+            raise FolderGone(f"{self.path} was deleted")
         self._log.write(json.dumps(line, separators=(",", ":")).encode("ascii") + b"\n")
         if sync:
             os.fsync(self._log.fileno())
+
+
+def _inode(file: os.stat_result) -> tuple[int, int]:
+    return file.st_dev, file.st_ino
 
 
 def digest(program: Program) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from shrinkray_gpu.cases import adding
 from shrinkray_gpu.cases.adding import add, document
 from shrinkray_gpu.cases.case import Case, load
 from shrinkray_gpu.cases.expectation import Outcome, Status
+from shrinkray_gpu.cases.from_command import kept
 from shrinkray_gpu.cases.place import Place, lacking
+from shrinkray_gpu.commands import Command
 from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.oracle import Fault
 
@@ -249,3 +252,39 @@ def test_what_is_refused(reduced: Path) -> None:
     (reduced.parent / "failing.py").unlink()
     refused("failing.py, of which .*result.json tells, is not there any more")
     assert [path.name for path in corpus.iterdir()] == ["taken"]
+
+
+COMMAND = Command("mine.bench", ("--n", "7"), Path("unset"))
+
+
+def of_command(tmp_path: Path, command: Command, **changes: Any) -> tuple[Case, list[str]]:
+    """The case of a reduction of this command, and what was said."""
+    (repro := tmp_path / "repro.py").write_text(LOOKUP)
+    said: list[str] = []
+    facts = told(original=str(command.path), output=str(repro), command=command.shown, entered=kept(command))
+    return adding.lay_out(tmp_path / "some", {**facts, **changes}, say=said.append), said
+
+
+def test_a_command_is_kept_as_the_script_that_it_enters_with_its_modules(tmp_path: Path) -> None:
+    (package := tmp_path / "mine").mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "rows.py").write_text("ROWS = 7\n")
+    (package / "bench.py").write_text('"""Times rows."""\n\nfrom .rows import ROWS\n\nprint(ROWS)\n')
+    case, said = of_command(tmp_path, replace(COMMAND, cwd=tmp_path, file=package / "bench.py"))
+    text = case.original.read_text()
+    assert text.startswith("# -m mine.bench --n 7, as a script: ") and "from mine.rows import ROWS\n" in text
+    assert "sys.argv[1:] = ['--n', '7']" in text and said == []
+    assert (case.folder / "mine" / "rows.py").read_text() == "ROWS = 7\n"
+    assert "No failing.py" not in (case.folder / "case.toml").read_text()
+
+
+def test_where_a_command_enters_no_file_of_the_users_the_case_says_so(tmp_path: Path) -> None:
+    case, said = of_command(tmp_path, replace(COMMAND, cwd=tmp_path))
+    why = "no single file of yours says what -m mine.bench --n 7 runs (or it is not there any more)"
+    assert said == [f"the case has no failing.py: {why}"] and not case.original.exists()
+    assert (case.folder / "case.toml").read_text().startswith(f"# No failing.py: {why}.\n")
+
+
+def test_a_reduction_by_an_older_version_did_not_keep_what_its_command_entered(tmp_path: Path) -> None:
+    case, [said] = of_command(tmp_path, replace(COMMAND, cwd=tmp_path), entered=None)
+    assert "an older version" in said and not case.original.exists()

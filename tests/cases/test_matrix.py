@@ -63,6 +63,8 @@ def test_what_is_no_replay_is_refused(tmp_path: Path, text: str) -> None:
         markdown([tmp_path / "it.json"])
     with pytest.raises(UsageError, match=r"none.json: cannot be read \(No such file"):
         markdown([tmp_path / "none.json"])
+    with pytest.raises(UsageError, match="is a folder: give recorded replays, the files that shrink replay .* --json"):
+        markdown([tmp_path])
 
 
 def recorded() -> list[Path]:

@@ -208,6 +208,14 @@ def test_a_wrong_command(tmp_path: Path, words: tuple[str, ...], message: str) -
     assert not list(tmp_path.glob("repro_*"))
 
 
+def test_an_option_of_ours_that_goes_to_the_module_is_pointed_out(tmp_path: Path) -> None:
+    said = refused("-m", "nope", "--n", "7", "--arch=sm_90", "--oracle", "x", cwd=tmp_path)
+    assert said.err.startswith(
+        "note: what stands behind -m nope goes to nope, --arch, --oracle too: options of shrink "
+    )
+    assert "note:" not in refused(*INDEX, "-m", "nope", "--n", "7", cwd=tmp_path).err
+
+
 def test_explain_tells_the_line_in_the_package(tmp_path: Path) -> None:
     given(tmp_path, PACKAGE)
     before = sorted(tmp_path.rglob("*"))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.concluding import guarded_of
 from shrinkray_gpu.evidence.guarded import report, unguarded
+from shrinkray_gpu.lifting.start import Start
 from shrinkray_gpu.reduction.program import Program, Region, read_program
 from shrinkray_gpu.reduction.size import exposures
 
@@ -99,3 +102,23 @@ def test_what_was_lacking_and_what_is_gone_are_told_apart() -> None:
         "at lines 9 and 10. The original lacks the same except for a tensor that starts uninitialised (torch.empty and "
         "its like) (1 there); the search found no smaller program that keeps the guard"
     )
+
+
+def test_a_script_without_the_kernels_has_no_guard_that_could_be_gone() -> None:
+    """Its kernels are in a module: what was lifted out of that is what the search began with."""
+    original = program("import torch\nfrom mine.rows import run\n\nrun(torch.zeros(16))\n")
+    start = Start(original.with_text(UNMASKED), lifted=True, alone=True)
+    told = "not guarded: tl.store without a mask at line 7. The "
+    assert guarded_of(start, original, UNMASKED) == f"{told}lifted script lacks the same"
+    merged = replace(start, alone=False)
+    assert guarded_of(merged, original, UNMASKED) == f"{told}program in one file lacks the same"
+    own = replace(start, program=program(UNMASKED))
+    assert guarded_of(own, program(UNMASKED), UNMASKED) == f"{told}original lacks the same"
+
+
+def test_of_kernels_in_a_module_beside_it_nothing_is_claimed() -> None:
+    original = program("import torch\nfrom mine.rows import run\n\nrun(torch.zeros(16))\n")
+    told = (
+        "guarded: masks, bounds and initialised inputs are all in place; mine.rows, which it imports, was not looked at"
+    )
+    assert guarded_of(Start(original), original, original.text) == told

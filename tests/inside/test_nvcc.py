@@ -57,6 +57,44 @@ def test_each_source_once(tmp_path: Path) -> None:
     assert len([*tmp_path.rglob("outcome.json")]) == 2
 
 
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        ("Killed", 137),  # ptxas, cicc
+        ("sh: line 1:  4711 Killed                  cicc --c++17", 137),
+        ("gcc: fatal error: Killed signal terminated program cc1plus\ncompilation terminated.", 1),
+        ("collect2: fatal error: ld terminated with signal 9 [Killed]\ncompilation terminated.", 1),
+        ("nvcc error   : 'cicc' died due to signal 9 (Kill signal)", 1),
+        ("", 137),
+    ],
+)
+def test_a_build_that_was_killed_is_made_anew(
+    said: str, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As nvcc 13 says it where one of its steps is killed; which one the kernel takes cannot be told in advance."""
+    (tmp_path / "bin").mkdir()
+    compiler = tmp_path / "bin" / "nvcc"
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
+    compiler.write_text(f"#!/bin/sh\ncat <<'.'\n{said}\n.\nexit {status}\n")
+    compiler.chmod(0o755)
+    nvcc = Nvcc(str(tmp_path / "kept"), 90)
+    with pytest.raises(MemoryError, match="the compiler was killed"):
+        nvcc.cubin("x", SAYS, {})
+    compiler.write_text("#!/bin/sh\necho done\n")
+    assert nvcc.cubin("x", SAYS, {}) == {"name": "x", "printed": "done\ndone\n", "failed": False}
+
+
+def test_a_source_that_speaks_of_killing_was_not_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bin").mkdir()
+    compiler = tmp_path / "bin" / "nvcc"
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
+    compiler.write_text("#!/bin/sh\necho 'x.cu(1): error: Killed is undefined'; echo '  Killed = 1;'\nexit 1\n")
+    compiler.chmod(0o755)
+    assert Nvcc(str(tmp_path / "kept"), 90).cubin("x", SAYS, {})["failed"]
+    compiler.write_text("#!/bin/sh\necho done\n")
+    assert Nvcc(str(tmp_path / "kept"), 90).cubin("x", SAYS, {})["failed"], "remembered"
+
+
 @with_nvcc
 @pytest.mark.parametrize("host", ["std::vector<int64_t> f(at::Tensor x) { return x.sizes().vec(); }", "void f() {}"])
 def test_the_headers_that_stand_in_bring_the_standard_library_where_it_is_said(host: str, tmp_path: Path) -> None:

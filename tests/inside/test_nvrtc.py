@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shrinkray_gpu.runner.inside.nvcc import parameters_of
-from shrinkray_gpu.runner.inside.nvrtc import Checked, Nvrtc, parameters
+from shrinkray_gpu.runner.inside.nvrtc import Checked, Nvrtc, parameters, settled
 
 torch = pytest.importorskip("torch")
 
@@ -35,6 +35,65 @@ def test_a_text_is_compiled_once_for_each_thing_asked_of_it(tmp_path: Path) -> N
             compiled("error", "fill")
     assert len(asked) == 3
     assert [build["failed"] for build in seen] == [False, False, False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("int f() {\n  return 1;\n}\n", "// one\n\nint f() { /* at\n last */\n\treturn 1;\n\n} //\n"),
+        ("int  a; // one\n", "int a;"),
+        ('const char* s = "a  b"; int a;', 'const char* s = "a  b";  int a;  // "c"'),
+        ("#define N 4\nint a[N];", "#define N /* four\nof them */ 4\n\nint a[N];"),
+        ("int a = __LINE__;", "  int   a = /* this line */ __LINE__;"),
+    ],
+)
+def test_blanks_and_comments_make_no_other_program(one: str, other: str) -> None:
+    assert settled(one) == settled(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ('const char* s = "a  b";', 'const char* s = "a b";'),
+        ('const char* s = "// a";', 'const char* s = "// b";'),
+        ("char c = '\\''; // a", "char c = '\\'' ;"),
+        ("#define S(x) #x\nconst char* s = S(a+b);", "#define S(x) #x\nconst char* s = S(a + b);"),
+        ("#define f(x) x\n", "#define f (x) x\n"),
+        ("#define N 4\nint a;", "#define N 4 int a;"),
+        ("int b = __LINE__;", "\nint b = __LINE__;"),
+        ("assert(p);", "// p\nassert(p);"),
+        ('#include "a.h"\nint a;', '#include "a.h"\n\nint a;'),
+        ("#define N /*\n*/ __LINE__", "#define N \n __LINE__"),
+        ("int a = 1'0; // '  '", "int a = 1'0; // ' '"),
+        ('const char* s = R"(a  b)";', 'const char* s = R"(a b)";'),
+        ("// on \\\nint a;", "// \nint a;"),
+        ("int a; / / b", "int a; // b"),
+    ],
+)
+def test_what_may_be_another_program_is_compiled_anew(one: str, other: str) -> None:
+    assert settled(one) != settled(other)
+
+
+def test_with_debug_information_and_where_it_fails_the_very_text_counts(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def plain(source: str, *given: Any, **options: Any) -> tuple[bytes, str]:
+        asked.append(source)
+        if "error" in source:
+            raise RuntimeError(f"no such thing in {source}")
+        return b"", "fill"
+
+    compiled = Nvrtc(str(tmp_path), 90, []).compiler(plain)
+    for source in (SOURCE, f"{SOURCE} // again"):
+        compiled(source, "fill")
+    assert asked == [SOURCE]
+    for options in (["-lineinfo"], ["-G"]):
+        for source in (SOURCE, f"{SOURCE} // again"):
+            compiled(source, "fill", None, None, options)
+    assert len(asked) == 5
+    for source in ("error", "error // again"):
+        with pytest.raises(RuntimeError, match=f"no such thing in {source}$"):
+            compiled(source, "fill")
 
 
 def test_a_kernel_takes_as_many_arguments_as_its_name_says() -> None:

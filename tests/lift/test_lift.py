@@ -114,6 +114,38 @@ torch.cuda.synchronize()
     assert "def shift(x)" in found.text and "def shift_2(x)" in found.text
 
 
+@pytest.mark.parametrize("bound", ["N: tl.constexpr = 3", "N: int = 3", "N: Final = 3", "N = 3"])
+def test_a_global_that_triton_refuses_stays_one(lifted: Lift, bound: str) -> None:
+    found = lifted(
+        f"""
+from typing import Final
+import torch, triton
+import triton.language as tl
+
+{bound}
+
+@triton.jit
+def add(x):
+    i = tl.arange(0, 32)
+    tl.store(x + i, tl.load(x + i) + N)
+
+add[(1,)](torch.ones(32, device="cuda"))
+torch.cuda.synchronize()
+"""
+    )
+    words = "Cannot access global variable N"
+    assert words in found.original.stderr
+    assert words in found.again.stderr
+
+
+def test_a_global_that_triton_was_told_to_take_is_a_constexpr_wherever_the_script_goes(lifted: Lift) -> None:
+    told = 'import os\nos.environ["TRITON_ALLOW_NON_CONSTEXPR_GLOBALS"] = "1"\n'
+    kernel = "@triton.jit\ndef add(x):\n    tl.store(x, tl.load(x) + N)\n"
+    found = lifted(told + HEAD + f'N = 3\n{kernel}add[(1,)](torch.ones(32, device="cuda"))\n')
+    sole(found)
+    assert "N = tl.constexpr(3)" in found.text and "os.environ" not in found.text
+
+
 def test_a_kernel_made_by_a_function_keeps_what_it_closes_over(lifted: Lift) -> None:
     found = lifted(
         HEAD

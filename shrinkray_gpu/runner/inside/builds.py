@@ -133,6 +133,8 @@ class Builds:
                 except BaseException as error:
                     failure = error
             printed = heard.text + ("" if failure is None else str(failure))
+            if failure is not None and nvcc.killed(printed):
+                raise nvcc.out_of_memory(printed) from failure
             self.seen.append(nvcc.keep(place, str(name), printed, failure is not None))
             if failure is not None:
                 raise failure

@@ -14,6 +14,7 @@ import dataclasses
 import enum
 import inspect
 import math
+import os
 import re
 import sys
 import textwrap
@@ -163,7 +164,8 @@ class Sources:
                 if hasattr(builtins, read.id):
                     continue
                 raise Unliftable("%s reads %s, which is defined nowhere" % (definition.name, read.id))
-            node, new = self._resolve(read, attributes, scope[read.id], device and in_body)
+            wrap = device and in_body and not _refused(read.id, scope)
+            node, new = self._resolve(read, attributes, scope[read.id], wrap)
             old = text[_start(starts, read) : _end(starts, node)]
             if new != old:
                 splices.append((_start(starts, read), _end(starts, node), new))
@@ -239,7 +241,7 @@ class Sources:
         if is_jit(value) or isinstance(value, (types.FunctionType, type)) or callable(value) and not _simple(value):
             return self._callable(value, name)
         text = self.literal(value)
-        # Before 3.7 a kernel could read `N: tl.constexpr = 7` of its module; `tl.constexpr(7)` is the same everywhere.
+        # `tl.constexpr(7)` is the same everywhere, however the program's Triton came to take the plain 7.
         layout = type(value).__module__.startswith(_GLUON)
         return self._constant(name, "tl.constexpr(%s)" % text if wrap and (layout or _simple(value)) else text)
 
@@ -358,6 +360,24 @@ def _is_namespace(value: Any) -> bool:
     return not (_simple(value) or is_jit(value) or type(value).__name__ == "constexpr" or callable(value)) and not (
         _in_library(type(value).__module__)
     )
+
+
+def _refused(name: str, scope: Dict[str, Any]) -> bool:
+    """Whether Triton refuses this plain number (or string, ...) of the module in a kernel's body. Then that may be the
+    fault, and stays as it is: a `tl.constexpr` in its place would heal it.
+
+    Up to 3.2 an annotation, `N: tl.constexpr = 7`, was enough; from 3.3 on it is not. All have the environment
+    variable."""
+    if not _simple(scope[name]):
+        return False
+    triton: Any = sys.modules.get("triton")
+    compilation = getattr(getattr(triton, "knobs", None), "compilation", None)
+    asked = os.environ.get("TRITON_ALLOW_NON_CONSTEXPR_GLOBALS", "0") == "1"
+    if getattr(compilation, "allow_non_constexpr_globals", asked):
+        return False
+    numbers = [int(part) for part in re.findall(r"\d+", getattr(triton, "__version__", ""))[:2]]
+    annotation = scope.get("__annotations__", {}).get(name)
+    return numbers >= [3, 3] or "constexpr" not in getattr(annotation, "__name__", str(annotation))
 
 
 def _simple(value: Any) -> bool:

@@ -34,6 +34,14 @@ _PARAMETER = re.compile(r"\.param\s[^,]*?\.[busf](8|16|32|64|128)\b[^,\[]*(?:\[(
 _NOT_ALONE = frozenset({"-shared", "--shared", "-fPIC", "-c", "--compile", "-dc", "--device-c"})
 """Flags that say what is to come of a build, which we say ourselves."""
 
+_KILLED = re.compile(
+    r"^(?:\S*sh: (?:line )?\d+: +(?:\d+ )?)?Killed(?: {2}.*)?$"  # the shell that nvcc has run its steps
+    r"|Killed signal terminated program|terminated (?:with|by) signal 9\b|died due to signal 9\b",
+    re.MULTILINE,
+)
+_STATUSES = (-9, 128 + 9)
+_FULL = "No space left on device"
+
 Outcome = Dict[str, Any]
 """`name`, `printed` and `failed`, as in `run.Build`."""
 
@@ -211,7 +219,10 @@ def recalled(place: str) -> Optional[Outcome]:
 
 
 def keep(place: str, name: str, printed: str, failed: bool) -> Outcome:
+    """Remember what came of a build, unless a full disk may have to do with it."""
     known = {"name": name, "printed": printed[-65536:], "failed": failed}
+    if failed and _FULL in printed:
+        return known
     with open(place + ".new", "w", encoding="utf-8") as file:
         json.dump(known, file)
     os.replace(place + ".new", os.path.join(place, "outcome.json"))
@@ -230,12 +241,26 @@ def _digest(parts: Sequence[str]) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
 
 
+def killed(printed: str) -> bool:
+    """Whether a step of a build that failed was killed: by the kernel for its memory, as far as anybody can tell."""
+    return bool(_KILLED.search(printed))
+
+
+def out_of_memory(printed: str) -> MemoryError:
+    """For a build that was killed beside others. It says nothing of the text, so it is not remembered, and the oracle
+    takes the error for one that asks for another try, alone."""
+    return MemoryError("the compiler was killed (by the kernel for its memory?): %s" % printed[-4096:])
+
+
 def _ran(command: Sequence[str]) -> Tuple[str, bool]:
-    """What was printed, and whether it failed."""
+    """What was printed, and whether it failed. Raises MemoryError where it was killed."""
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS
     )
-    return done.stdout.decode("utf-8", "replace"), done.returncode != 0
+    printed = done.stdout.decode("utf-8", "replace")
+    if done.returncode in _STATUSES or done.returncode and killed(printed):
+        raise out_of_memory(printed)
+    return printed, done.returncode != 0
 
 
 def _written(place: str, text: str) -> str:

@@ -1,7 +1,9 @@
 """NVRTC at work for one reduction, through torch's own functions: each text once for all candidates that hold it.
 
 What comes of it is kept on disk: the dry run compiles beside the lanes, and a lane of the GPU loads what it made; an
-edit of the Python compiles nothing, nor does a flaky candidate's next run. Standard library only.
+edit of the Python compiles nothing, nor does a flaky candidate's next run. A binary is one for all texts that differ in
+blanks and comments only (see `settled`), a failure for its very text, which it quotes. The preprocessed text would be
+one for more of them, but NVRTC gives none. Standard library only.
 """
 
 from __future__ import annotations
@@ -9,10 +11,20 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
+import re
 import sys
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from . import nvcc
+
+_BLANK = re.compile(r"""(?P<blank>(?:[ \t]|//[^\n]*|/\*.*?\*/)+)|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
+_ODD = re.compile(r"""\\\r?\n|\?\?|R"|\w'|[^\S \t\n]|#\s*line""")
+"""Lines that go on, trigraphs, raw strings, `1'000`, other blanks: what `_BLANK` may take for something else."""
+_LINES = re.compile(r"LINE|assert|include|source_location")
+"""What may put the number of a line into the binary; of a header's macros nobody knows."""
+_DEBUG = re.compile(r"lineinfo|line-info|device-debug|'-G'|\"-G\"")
+_FURTHER = "\x01"
+"""For a line's end in a comment, which ends no directive."""
 
 Seen = List[Dict[str, Any]]
 Compiler = Callable[..., Any]
@@ -32,11 +44,13 @@ class Nvrtc:
             options = dict(options)
             capability = options.pop("compute_capability", capability) or self._capability()
             torch: Any = sys.modules["torch"]
-            asked = repr((torch.version.cuda, kernel_source, kernel_name, capability, rest, sorted(options.items())))
-            place = os.path.join(self.folder, "n" + hashlib.sha256(asked.encode("utf-8", "replace")).hexdigest()[:24])
+            given = repr((kernel_name, capability, rest, sorted(options.items())))
+            text = kernel_source if _DEBUG.search(given) else settled(kernel_source)
+            place = os.path.join(self.folder, "n" + _digest(torch.version.cuda, text, given))
+            failure = os.path.join(self.folder, "f" + _digest(torch.version.cuda, kernel_source, given))
             binary = os.path.join(place, "binary")
             with nvcc.locked(place + ".lock"):
-                known = nvcc.recalled(place)
+                known = nvcc.recalled(place) or nvcc.recalled(failure)
                 if known is None:
                     os.makedirs(place, exist_ok=True)
                     printed = ""
@@ -44,10 +58,13 @@ class Nvrtc:
                         made = plain(kernel_source, kernel_name, capability, *rest, **options)
                     except RuntimeError as error:
                         printed = str(error)
+                        if "NVRTC_ERROR_OUT_OF_MEMORY" in printed:  # beside others, and not of this text
+                            raise MemoryError(printed) from error
+                        os.makedirs(failure, exist_ok=True)
                     else:
                         with open(binary, "wb") as file:
                             pickle.dump(made, file)
-                    known = nvcc.keep(place, kernel_name, printed, bool(printed))
+                    known = nvcc.keep(failure if printed else place, kernel_name, printed, bool(printed))
             self.seen.append(known)
             if known["failed"]:
                 raise RuntimeError(known["printed"])
@@ -85,6 +102,27 @@ class Nvrtc:
 
         remembered._plain, compile_kernel._plain = compiler, plain  # type: ignore[attr-defined]
         utils._nvrtc_compile, module._compile_kernel = remembered, compile_kernel
+
+
+def settled(text: str) -> str:
+    """The text with one blank for each comment and each run of blanks, as the compiler itself reads it; so `#x` of a
+    macro says the same. The lines stay where they are, unless nothing can tell where they are. Two texts that come to
+    the same are one program; a text with anything odd in it stays as it is."""
+    if _ODD.search(text):
+        return text
+    plain = _BLANK.sub(_plainly, text)
+    counted = _LINES.search(plain)
+    plain = re.sub(" *\n *", "\n", plain if counted else plain.replace(_FURTHER, "")).strip(" ")
+    return plain if counted else re.sub("\n+", "\n", plain).strip()
+
+
+def _plainly(found: "re.Match[str]") -> str:
+    blank = found["blank"]
+    return found[0] if blank is None else " " + _FURTHER * blank.count("\n")
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(repr(parts).encode("utf-8", "replace")).hexdigest()[:24]
 
 
 def usable() -> bool:

@@ -1,0 +1,60 @@
+"""Somebody deletes the folder of a reduction, or its journal, while it runs: told in one line, the best so far saved.
+
+Without its journal a reduction cannot go on when it is killed, and without its scratch folder nothing runs: what is
+thrown then is as accidental as the moment. So it ends, whatever was thrown. The best so far goes where the result would
+have gone, since a new reduction clears what is left of the folder.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from shrinkray_gpu.errors import FolderGone
+from shrinkray_gpu.reduction.journal import Journal
+
+
+@contextmanager
+def told(output: Path) -> Iterator[Callable[[Journal], None]]:
+    """Within, any error of a reduction whose journal (or scratch folder) is gone becomes a FolderGone. The block calls
+    what it gets with the journal as soon as it has one."""
+    begun, journals = time.time_ns(), list[Journal]()
+    try:
+        yield journals.append
+    except Exception as error:
+        lost = [_lost(journal) for journal in journals]
+        if not any(lost):
+            raise
+        [journal] = journals
+        raise FolderGone(
+            f"{lost[0]} was deleted or moved away while the reduction was at work with it. "
+            f"{_saved(journal, output, begun)}. To begin anew: the same command with --restart"
+        ) from error
+
+
+def _lost(journal: Journal) -> str:
+    """What of its folder is gone; empty if nothing is."""
+    if not journal.folder.exists():
+        return str(journal.folder)
+    if journal.gone:
+        return str(journal.path)
+    scratch = journal.folder / "scratch"
+    return "" if scratch.exists() else str(scratch)
+
+
+def _saved(journal: Journal, output: Path, begun: int) -> str:
+    """Where the best program is now; `begun`: a time in ns since 1970. What is at `output` since then is newer."""
+    if (best := journal.latest) is None:
+        return "No smaller program was found before that"
+    try:
+        if output.is_file() and output.stat().st_mtime_ns >= begun:
+            return f"The result is in {output}, as far as it was checked"
+        new = output.with_name(f"{output.name}.new")
+        new.write_text(best, encoding="utf-8")
+        os.replace(new, output)
+    except OSError as error:
+        return f"The best so far could not be saved in {output} ({error.strerror})"
+    return f"The best so far is in {output}, not checked in clean runs"
