@@ -121,13 +121,14 @@ def guarded_of(start: Start, original: Program, text: str) -> str:
 
 def failed(final: Checked, output: Path, folder: Path) -> FinalCheckFailed:
     """What to say where no clean run bears the result out."""
-    there = f"in {output} ({final.verified} of {final.runs} clean runs show it)"
+    instead = f"; of one that does not: {final.instead}" if final.instead else ""
+    there = f"in {output} ({final.verified} of {final.runs} clean runs show it{instead})"
     if final.larger:
         where = f"The smallest that a cold run confirmed is {there}, the smaller one in {folder / 'best.py'}"
     else:
         where = (
-            f"It is {there}; no larger one on the way was confirmed by a cold run. Where chance has a part in it, "
-            "--mode cold judges each candidate as the final check does"
+            f"It is {there}, and no larger one on the way that was tried shows it in all of its runs. Where chance or "
+            "time has a part in it, --mode cold judges each candidate as the final check does"
         )
     return FinalCheckFailed(
         f"the smallest program does not show the fault in every clean run, as the original does. {where}"

@@ -14,6 +14,7 @@ from shrinkray_gpu.judge import whole
 from shrinkray_gpu.lift.beside import settled
 from shrinkray_gpu.options import CACHE, Options, jobs_of
 from shrinkray_gpu.oracle.statistics import Rate, upper
+from shrinkray_gpu.oracle.verdict import Verdict
 from shrinkray_gpu.planning.standing import fitting
 from shrinkray_gpu.reduction.outcome import Reduction
 from shrinkray_gpu.reduction.program import Program
@@ -37,12 +38,14 @@ class Checked:
     stands: bool
     larger: bool = False
     """Whether it is not the smallest: that does not show the fault in every clean run."""
+    instead: str = ""
+    """What a run that does not show it does; empty where nobody knows."""
 
 
 def checked(text: str, output: Path, plan: planning.Plan, options: Options) -> Checked:
     runs = options.final_runs or _final_runs(plan)
-    verified = verify(text, output, plan, options, runs)
-    return Checked(text, verified, runs, _sound(verified, runs, plan.rate))
+    verified, instead = verify(text, output, plan, options, runs)
+    return Checked(text, verified, runs, _sound(verified, runs, plan.rate), instead=instead)
 
 
 def or_larger(
@@ -80,8 +83,9 @@ def _sound(verified: int, runs: int, rate: Rate | None) -> bool:
     return upper(verified, runs, 0.05) >= rate.estimate / 2 and verified > 0
 
 
-def verify(text: str, output: Path, plan: planning.Plan, options: Options, runs: int) -> int:
-    """Write the result and run it cold, as the user would, `runs` times. Returns how often the fault showed."""
+def verify(text: str, output: Path, plan: planning.Plan, options: Options, runs: int) -> tuple[int, str]:
+    """Write the result and run it cold, as the user would, `runs` times. Returns how often the fault showed, and what
+    happened in a run in which it did not."""
     _write(output, settled(text, output)[0])
     script, setup = plan.pool.script, plan.pool.setup
     oracle = plan.oracle
@@ -106,23 +110,26 @@ def verify(text: str, output: Path, plan: planning.Plan, options: Options, runs:
                 seconds=seconds,
             )
 
-    def once(_: int) -> bool:
+    def once(_: int) -> Verdict:
         if as_user:
             verdict = oracle.judge(plain(limit))
             if verdict.known:
-                return verdict.faults
+                return verdict
         # What a plain process cannot tell: a static fault, the IR, a sticky error that the script swallows.
-        return whole(oracle, text, script.path.name, plan.pool.cold).faults
+        return whole(oracle, text, script.path.name, plan.pool.cold)
 
     if as_user and oracle.alone and oracle.limit and plan.rate is None:
         # Half the cores: each process imports torch, and must have got to its launch when the time is over.
         at_once = fitting(plan.pool, min(jobs_of(options), (os.cpu_count() or 1) // 2))
         with builds:
-            return clean_hangs.showing(
+            hung = clean_hangs.showing(
                 oracle, runs, watched=lambda: plan.pool.cold(text), plain=plain, most=limit, at_once=at_once
             )
+            return hung, ""
     with builds, ThreadPoolExecutor(min(runs, plan.pool.jobs)) as threads:
-        return sum(threads.map(once, range(runs)))
+        verdicts = list(threads.map(once, range(runs)))
+    instead = next((verdict.why for verdict in verdicts if not verdict.faults), "")
+    return sum(verdict.faults for verdict in verdicts), instead
 
 
 def builders(text: str, options: Options, setup: Setup) -> dict[str, str]:

@@ -22,6 +22,7 @@ from shrinkray_gpu.runner import disassembly
 from shrinkray_gpu.runner.run import Run
 
 CONTROLLED = "by the controls: "
+DIFFERENT = "NOT the same fault"
 WITHOUT_CODE = ", and its kernels do not hold that instruction"
 
 Examine = Callable[[str], Fault | None]
@@ -47,9 +48,9 @@ class Evidence:
         """Why this is the same fault, and what is not known of it. `slips` and `drifts` were met and undone."""
         for one in self.held:
             if one.outcome is Outcome.FAULTS:
-                return f"NOT the same fault: the control {one.control.name} makes the original pass, not the repro"
+                return f"{DIFFERENT}: the control {one.control.name} makes the original pass, not the repro"
         if self.difference:
-            return f"NOT the same fault: {self.difference}"
+            return f"{DIFFERENT}: {self.difference}"
         passes = ", ".join(f"{one.control.name} passes" for one in self.held if one.outcome is Outcome.PASSES)
         if self.original is None:
             why = f"the oracle decides, under controls: {passes}" if passes else "the oracle alone decides"

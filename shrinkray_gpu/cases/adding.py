@@ -25,6 +25,7 @@ from shrinkray_gpu.cases import from_command
 from shrinkray_gpu.cases.case import FILE, Case, load
 from shrinkray_gpu.cases.expectation import Status
 from shrinkray_gpu.errors import NotReproduced, UsageError
+from shrinkray_gpu.guarding import DIFFERENT
 from shrinkray_gpu.lift.bundle import modules
 from shrinkray_gpu.oracle import Fault
 from shrinkray_gpu.oracle.statistics import clean_runs
@@ -58,6 +59,8 @@ def add(
     What the user does not say is taken from the reduction: the fault's words are title and class.
     """
     told = resulting.read(folder, _ASKED)
+    if why := _refused(told):
+        raise NotReproduced(f"nothing was added: {why}. Reduce again, with more time or with --mode cold")
     original, repro = Path(told["original"]), Path(told["output"])
     name = name or repro.stem.removeprefix("repro_")
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
@@ -85,6 +88,14 @@ def add(
             raise NotReproduced(f"nothing was added: {repro} does not show its fault now. {outcome}: {outcome.why}")
         made.rename(place)
     return load(place)
+
+
+def _refused(told: Mapping[str, Any]) -> str:
+    """What the reduction itself said against its result. A replay asks for its fault only, and in a lane."""
+    if told.get("verified") == 0 and told.get("final_runs"):
+        return f"none of the {told['final_runs']} clean runs of {told['output']} showed its fault when it was reduced"
+    same = str(told.get("same", ""))
+    return f"the reduction says of {told['output']}: {same}" if same.startswith(DIFFERENT) else ""
 
 
 def _aside(corpus: Path, name: str) -> tempfile.TemporaryDirectory[str]:

@@ -254,6 +254,23 @@ def test_what_is_refused(reduced: Path) -> None:
     assert [path.name for path in corpus.iterdir()] == ["taken"]
 
 
+@pytest.mark.parametrize(
+    ("says", "why"),
+    [
+        ({"verified": 0, "final_runs": 3}, "none of the 3 clean runs of .* showed its fault"),
+        ({"same": "NOT the same fault: instruction is 'STG' instead of 'LDG'"}, "'STG' instead of 'LDG'. Reduce again"),
+    ],
+)
+def test_a_result_that_its_own_reduction_denies_is_refused_whatever_a_replay_sees(
+    reduced: Path, says: dict[str, Any], why: str
+) -> None:
+    told_of_it = json.loads((reduced / "result.json").read_text())
+    (reduced / "result.json").write_text(json.dumps({**told_of_it, **says}))
+    with pytest.raises(NotReproduced, match=why):
+        add(reduced, reduced.parent / "corpus")
+    assert not list((reduced.parent / "corpus").iterdir())
+
+
 COMMAND = Command("mine.bench", ("--n", "7"), Path("unset"))
 
 

@@ -66,5 +66,9 @@ check([small, large])
 def test_where_no_smaller_one_stands_the_smallest_is_what_the_message_names(tmp_path: Path) -> None:
     (tmp_path / "failing.py").write_text(WHOLE)
     said = shrink("failing.py", "--oracle", "exception:ValueError", "--keep", "check", cwd=tmp_path)
-    assert said.code == 4 and "repro_failing.py (0 of 1 clean runs show it); no larger one" in said.err
+    assert (
+        said.code == 4
+        and "repro_failing.py (0 of 1 clean runs show it; of one that does not: no uncaught exception: it ends"
+        in said.err
+    )
     assert (tmp_path / "repro_failing.py").read_text() == (tmp_path / "failing.shrink" / "best.py").read_text()
