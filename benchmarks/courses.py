@@ -80,7 +80,7 @@ def reduced(path: Path, options: Sequence[str], tool: Path) -> dict[str, Any]:
         done = subprocess.run(
             [*command, "--output", str(Path(folder, "repro.py"))],
             cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(tool.absolute())},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tool.absolute()), os.environ.get("PYTHONPATH", "")])},
             capture_output=True,
             text=True,
         )
