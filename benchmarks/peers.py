@@ -277,7 +277,7 @@ def _command(tool: Tool, folder: Path, target: Path, test: Path, setting: Settin
         arch = ["--arch", setting.arch] if setting.arch else []
         command = [sys.executable, "-m", "shrinkray_gpu", str(target), *oracle, *arch, "--jobs", lanes, "--quiet"]
         command += ["--python", setting.python, "--max-time", str(setting.limit)]
-        environment = {**os.environ, "PYTHONPATH": str(suite.ROOT)}
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(suite.ROOT), os.environ.get("PYTHONPATH", "")])}
     elif tool.name == "shrinkray":
         # Basic UI: no terminal here. No language model: it is none of the machine's. Its timeout is for one test.
         command = [tool.place, str(test), str(target), "--parallelism", lanes, "--timeout", str(ONE_RUN * 2)]

@@ -23,6 +23,9 @@ from shrinkray_gpu.runner.run import Run
 
 DRY, CREDIT, LANE, COLD, SCRIPT = "dry run", "credit", "lane", "cold", "script"
 
+STEADY = 2
+"""Fresh contexts in which a fault that always showed must show again, before a cold process is asked as well. One that
+got rarer, to two runs of three, passes them all once in three times, and is asked several times on the way."""
 UNKNOWN_CONTENT = "#?"
 """In a launch's argument: what it holds was written by a kernel, and no kernel ran."""
 
@@ -273,6 +276,11 @@ class Judge:
         """Judge the program in a fresh context of a lane, beside the search: quicker than a cold process."""
         return self._threads.submit(self._rate_confirmed, program.text)
 
+    def steady(self, program: Program) -> Future[Verdict]:
+        """Judge the program several times, beside the search, and last in a cold process. Where the fault always showed,
+        a program that shows it now and then is not what was asked for, and the final check would refuse it."""
+        return self._threads.submit(self._steady, program.text)
+
     def cold(self, source: str) -> Verdict:
         """The verdict of a cold process. Of a flaky fault: whether it shows at all in as many as a "no" must rest on,
         since each takes seconds, and the rate is for the lanes to see to."""
@@ -288,6 +296,13 @@ class Judge:
         if not self.oracle.needs_run:
             return self._settled(source, lambda: (self._in_script(source), None), Repeated.confirm)
         return self._settled(source, lambda: self._in_lane(source, True), Repeated.confirm)
+
+    def _steady(self, source: str) -> Verdict:
+        for _ in range(STEADY):
+            verdict = self._rate_confirmed(source)
+            if not verdict.faults:
+                return verdict
+        return self.cold(source)
 
     def _in_process(self, source: str) -> tuple[Verdict, Run | None]:
         runs: list[Run] = []

@@ -14,6 +14,7 @@ from shrinkray_gpu.passes.layout import layout
 from shrinkray_gpu.passes.observed import instrument
 from shrinkray_gpu.passes.typed import watchable
 from shrinkray_gpu.preparing import Ready
+from shrinkray_gpu.reduction.asking import Ask
 from shrinkray_gpu.reduction.engine import Event, Reduction, reduce_program
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.program import Program
@@ -35,6 +36,8 @@ def search(
 ) -> Reduction:
     plan, judge, guards, repeats = ready.plan, ready.judge, ready.guards, ready.repeats
     width = journal.header["width"]
+    # A matter of time between launches: a lane, where all is compiled and warm, is no cold process there.
+    history = plan.gpu and plan.mode != "cold" and guards is not None and guards.history
     if ready.start.lifted:  # the best so far, before anything is tried
         journal.begin_with(ready.program, size=ready.program.size, by="lift")
     # Beforehand the fault did not show, or in some runs only: then it takes the search's own judge to tell.
@@ -49,10 +52,9 @@ def search(
         lifts=_lifts(ready.program, judge, plan, say) if may_lift else None,
         instrument=lambda watched: instrument(watched, watchable(watched)),
         confirm=judge.confirm if plan.mode != "cold" or repeats else None,
-        probe=judge.probe if plan.dry_predicts or (repeats and plan.gpu) else None,
+        probe=_probe(plan, judge, repeats, history),
         checkpoint=_checkpoint(plan),
-        # A matter of time between launches: a lane, where all is compiled and warm, is no cold process there.
-        wary=plan.gpu and plan.mode != "cold" and guards is not None and guards.history,
+        wary=history,
         guard=guards.guard if guards else None,
         guard_lag=width,
         identify=guards.identify if guards and guards.identifies else None,
@@ -76,12 +78,21 @@ def search(
     )
 
 
+def _probe(plan: planning.Plan, judge: Judge, repeats: Repeated | None, history: bool) -> Ask | None:
+    """What confirms an accepted program quickly, beside the search; None where that takes a cold process."""
+    if plan.dry_predicts or (repeats and plan.gpu):
+        return judge.probe
+    if plan.gpu and plan.mode != "cold" and plan.oracle.needs_run and not plan.oracle.alone and not history:
+        return judge.steady
+    return None
+
+
 def _checkpoint(plan: planning.Plan) -> int:
     """Candidates between two confirmations, so many that a confirmation is there when it is looked at."""
     if plan.dry_predicts:
         return 50  # in a lane: half a second
     if plan.gpu:
-        return 200  # in a cold process: five
+        return 100  # in some lanes and a cold process: five to ten
     return 1 << 30  # a cold process takes seconds of the few cores that judge the candidates: one at the end
 
 

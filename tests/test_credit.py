@@ -142,6 +142,24 @@ def test_most_steps_of_a_reduction_take_no_lane_and_a_wrong_one_is_taken_back(ju
     assert wary.program.size.tokens < Program.from_text(FAILING, "failing.py").size.tokens
 
 
+def test_a_fault_that_became_rare_is_no_longer_the_same(tmp_path: Path) -> None:
+    """In each second process only: the everyday test's one run may be a lucky one."""
+    path, count = tmp_path / "x.py", tmp_path / "count"
+    always = "raise OSError('too wide')\n"
+    rare = f"open({str(count)!r}, 'a').write('.')\nif len(open({str(count)!r}).read()) % 2:\n    {always}"
+    setup = Setup(sys.executable, dict(os.environ), (), (str(tmp_path),), str(tmp_path), confine=False)
+    pool = Pool(Script(path, cwd=tmp_path), setup, mode="fork", jobs=1, seconds=60)
+    judge = Judge(parse("too wide", folder=tmp_path), pool)
+    try:
+        programs = [Program.from_text(text, "x.py") for text in (rare, always)]
+        assert judge([programs[0]])[0].faults
+        assert [judge.steady(each).result().faults for each in programs] == [False, True]
+        assert judge.tries == {LANE: 4, COLD: 1}, "one that does not show it ends the question"
+    finally:
+        judge.close()
+        pool.close()
+
+
 def needing_reference(judge: Judge, source: str) -> Verdict:
     """What a cold process says where the fault needs `reference`, though no launch shows it."""
     judge.count(COLD)
