@@ -277,8 +277,8 @@ class Judge:
         return self._threads.submit(self._rate_confirmed, program.text)
 
     def steady(self, program: Program) -> Future[Verdict]:
-        """Judge the program several times, beside the search, and last in a cold process. Where the fault always showed,
-        a program that shows it now and then is not what was asked for, and the final check would refuse it."""
+        """Judge the program several times, beside the search, the last time in a cold process. Of a fault that always
+        showed, a program that shows it now and then is not what was asked for: the final check would refuse it."""
         return self._threads.submit(self._steady, program.text)
 
     def cold(self, source: str) -> Verdict:
