@@ -35,6 +35,8 @@ class Sticky(Oracle):
     """How the original showed it: `raised` (in its last words), `died` (of something else), `swallowed` (exit 0)."""
     death: tuple[str | int | None, ...] = ()
     """For `died`: type of the exception, exit status, signal."""
+    either: bool = False
+    """Whether the original itself ended in the other error of the pair, in a process as its user starts it."""
 
     def found(self, run: Run) -> Verdict:
         code, source = sticky_code(run)
@@ -57,6 +59,9 @@ class Sticky(Oracle):
 
     def calibrated(self, reference: Run) -> Sticky:
         tuned = super().calibrated(reference)
+        code, _ = sticky_code(reference)
+        if reference.mode == "cold" and {code, self.error.code} == OUTSIDE:
+            tuned = tuned._with(either=True)
         if not speech.failed(reference):
             return tuned._with(shown="swallowed")
         if self._raised(reference):
@@ -65,8 +70,8 @@ class Sticky(Oracle):
 
     def _fits(self, code: int, run: Run) -> bool:
         """Which of the pair one access ends in depends on where its address falls; but the user's own run, at the very
-        end, must say what the user asked for."""
-        return code == self.error.code or (run.mode != "plain" and {code, self.error.code} == OUTSIDE)
+        end, must say what the user asked for, unless the original does not either."""
+        return code == self.error.code or ((run.mode != "plain" or self.either) and {code, self.error.code} == OUTSIDE)
 
     def _raised(self, run: Run) -> bool:
         errors = (cuda_errors.sticky_in(said.text) for said in speech.heard(run))

@@ -97,9 +97,9 @@ class Checks:
         return self._undone == undone
 
     def before_leaving(self, considered: int) -> None:
-        """Out of time, or asked to stop: a step that its guard refuses must not be the result."""
+        """Out of time, or asked to stop: a step that its guard refuses, or with another fault, must not be the result."""
         self.guards.settle()
-        self.identity.settle(considered)
+        self.identity.at_the_end(considered)
 
     def after_cut(self, gone: Sequence[Step]) -> None:
         self.confirmations.after_cut()

@@ -354,6 +354,21 @@ def test_a_drift_found_on_the_way_costs_no_more_than_the_way_since(tmp_path: Pat
     assert len(result.drifts) == 1
 
 
+def test_out_of_time_is_no_reason_to_end_in_another_fault(tmp_path: Path) -> None:
+    """The first fingerprint would be taken much later."""
+    course, identify = Tightening(), Beside(truth)
+    bench = course.bench
+    result = course.reduce(tmp_path, wide(60), identify=identify, stop=lambda: not everyday_only(bench))
+    assert result.ended == "stopped" and len(result.drifts) == 1
+    assert truth(result.program.text) and result.identified == result.program
+    assert (tmp_path / "best.py").read_text() == result.program.text
+
+
+def everyday_only(bench: Bench) -> bool:
+    """Whether nothing was accepted yet that has the other fault."""
+    return all(truth(text) for text in accepted(bench))
+
+
 def test_what_the_looser_test_said_yes_to_is_forgotten(tmp_path: Path) -> None:
     """The judge is asked again of a candidate without `s3` that it had said yes to, and of none that it had denied."""
     course = Tightening()
