@@ -97,7 +97,7 @@ class Checks:
         return self._undone == undone
 
     def before_leaving(self, considered: int) -> None:
-        """Out of time, or asked to stop: a step that its guard refuses, or with another fault, must not be the result."""
+        """Out of time, or asked to stop: no step that its guard refuses, or with another fault, may be the result."""
         self.guards.settle()
         self.identity.at_the_end(considered)
 

@@ -74,7 +74,9 @@ def test_one_access_far_outside_is_reported_in_two_ways() -> None:
     )
     assert not oracle.judge(told).faults, "the user's own run must say what the user asked for"
     cold = replace(original, mode="cold", driver_error=717)
-    assert bound("illegal memory access", cold).judge(told).faults, "the original itself ends so where its user starts it"
+    assert bound("illegal memory access", cold).judge(told).faults, (
+        "the original itself ends so where its user starts it"
+    )
 
 
 def test_a_read_too_far_is_the_same_with_and_without_a_pipeline() -> None:
