@@ -32,7 +32,11 @@ WANTS = ("ttir", "ttgir", "llir", "ptx", "cubin", "lines")
 PRESENT, MISSING, SKIPPED = "present", "missing", "not asked"
 SLOWER = 4.0
 """How much longer than a plain run one under the sanitizer may take."""
-_AT_WORK = {"device": ", and the GPU is still at work", "host": ", and the host is at work, the GPU is not"}
+_AT_WORK = {
+    "device": ", and the GPU is still at work",
+    "left": ", and it ends with the GPU still at work",
+    "host": ", and the host is at work, the GPU is not",
+}
 NO_GPU = "needs the real GPU: run this where there is one, without --arch"
 
 

@@ -13,7 +13,7 @@ from . import speech
 from .oracle import Oracle
 from .verdict import Verdict, lacks, shows, unclear
 
-DEVICE, HOST = "device", "host"
+DEVICE, HOST, LEFT = "device", "host", "left"
 SECONDS = 10.0
 RENAMED = re.compile(r"kernel\d?")
 """What `passes/names.py` calls a kernel. Any other name that the original did not launch is another kernel's."""
@@ -26,7 +26,8 @@ class Hang(Oracle):
     alone: bool = True
     limit: float | None = SECONDS
     place: str = ""
-    """Where the original hangs: `device` or `host`; empty before calibration."""
+    """Where the original hangs: `device`, `host`, or `left` if it ends and leaves the GPU at work; empty before
+    calibration."""
     kernels: frozenset[str] = frozenset()
     """For a hang on the device: what the original had launched by then. One of them hangs."""
 
@@ -38,18 +39,20 @@ class Hang(Oracle):
             return lacks(f"{speech.ending(run)} after {run.seconds:.1f} s")
         if run.mode == "plain":
             return unclear("it does not end, and in a plain run nobody asks whether the GPU is at work")
-        if run.hanging not in (DEVICE, HOST):
+        if run.hanging not in (DEVICE, LEFT, HOST):
             return unclear(f"it did not end within {self._seconds}, and nobody could tell whether the GPU was at work")
-        hangs = self._on_the_device(run) if run.hanging == DEVICE else self._on_the_host(run)
+        hangs = self._on_the_host(run) if run.hanging == HOST else self._on_the_device(run)
+        if run.hanging == LEFT and self.place == DEVICE:
+            return lacks(f"{hangs}, but the script ends: nothing in it waits for that")
         if self.place and run.hanging != self.place:
-            where = "in a kernel" if self.place == DEVICE else "on the host"
+            where = "on the host" if self.place == HOST else "in a kernel"
             return lacks(f"{hangs}, but the original hangs {where}")
-        if run.hanging == DEVICE and self.kernels and not any(map(self._may_be_the_original_s, _launched(run))):
+        if run.hanging != HOST and self.kernels and not any(map(self._may_be_the_original_s, _launched(run))):
             return lacks(f"{hangs}, but that is another kernel than the original's {', '.join(sorted(self.kernels))}")
         return shows(hangs)
 
     def calibrated(self, reference: Run) -> Hang:
-        kernels = frozenset(_launched(reference)) if reference.hanging == DEVICE else frozenset()
+        kernels = frozenset(_launched(reference)) if reference.hanging in (DEVICE, LEFT) else frozenset()
         return super().calibrated(reference)._with(place=reference.hanging, kernels=kernels)
 
     def _may_be_the_original_s(self, kernel: str) -> bool:

@@ -38,6 +38,8 @@ CASES = {
     "the kernel, renamed by our own pass": (KERNEL, hung("device", "kernel"), YES),
     "one of several that may be it": (SEVERAL, hung("device", "spin"), YES),
     "none of several": (SEVERAL, hung("device", "wait", "other"), NO),
+    "nothing waits for the kernel any more": (KERNEL, hung("left", "spin"), NO),
+    "nothing did in the original": (hung("left", "spin"), hung("left", "spin"), YES),
     "nobody could tell where": (KERNEL, hung("", "spin"), UNKNOWN),
     "python FILE, which nobody can ask": (KERNEL, hung("", mode="plain"), UNKNOWN),
     "python FILE ends": (KERNEL, passing(mode="plain"), NO),

@@ -41,6 +41,8 @@ class Watchdog:
 
     def __init__(self, link: socket.socket, log: Any, limit: float) -> None:
         self.link, self.log, self.limit = link, log, limit
+        self.ended = False
+        """Whether the script has come to its end: what is waited for then is our own question to the driver."""
         self._idle: Optional[float] = None
         """The launch, by its time, after which the GPU was found idle."""
         self.main, self.process = _thread.get_ident(), getpid()
@@ -66,11 +68,10 @@ class Watchdog:
             while not ready:
                 ready, _, _ = select.select(listening, [], [], self._left())
                 if not ready and self._overdue():
-                    wire.send(self.link, self._answer("device"))
+                    wire.send(self.link, self._answer(True))
                     return
             if self.stop not in ready and wire.receive(self.link)[0].get("tell"):
-                at_work = working()
-                wire.send(self.link, self._answer("" if at_work is None else "device" if at_work else "host"))
+                wire.send(self.link, self._answer(working()))
         except (OSError, ValueError):  # the tool is gone, or the candidate closed what is not its own
             pass
         finally:
@@ -94,9 +95,11 @@ class Watchdog:
         self._idle = last
         return False
 
-    def _answer(self, hanging: str) -> Dict[str, Any]:
+    def _answer(self, at_work: Optional[bool]) -> Dict[str, Any]:
+        """`at_work`: whether the GPU is."""
+        by = "left" if self.ended else "device"
         return {
-            "hanging": hanging,
+            "hanging": "" if at_work is None else by if at_work else "host",
             "launches": _few(list(self.log.launches)),
             "compiles": [{**one, "ir": {}} for one in self.log.compiles],
             "line": self._line(),

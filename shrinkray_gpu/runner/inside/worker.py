@@ -305,6 +305,8 @@ class _Lane:
             code = vgpu.sticky()
         else:
             status, failure = stage.perform(*arguments, asserts=request["asserts"])
+            if watchdog is not None:
+                watchdog.ended = True
             code = device.sticky()
         if left is not None:
             left()
