@@ -125,8 +125,8 @@ class Run:
     incomparable: str = ""
     """Why the comparison says nothing (the inputs differ, nothing was launched, the other run failed); else empty."""
     hanging: str = ""
-    """For a run stopped at its limit: `device` if the GPU was still at work then, `left` if it was though the script had
-    ended and waited for nothing, `host` if it was not; empty: unknown."""
+    """For a run stopped at its limit: `device` if the GPU was still at work then, `left` if it was though the script
+    had ended and waited for nothing, `host` if it was not; empty: unknown."""
     records: tuple[str, ...] = ()
     """For a run under compute-sanitizer: its records, each whole."""
     virtual: bool = False
