@@ -97,11 +97,11 @@ def _checkpoint(plan: planning.Plan) -> int:
 
 
 def _first_fingerprint(plan: planning.Plan) -> int:
-    """Candidates before the first full fingerprint, so many that the last one asked for is there: it takes some ten
-    seconds on a GPU."""
+    """Candidates before the first full fingerprint, so many that the last one asked for is there: on a GPU it takes
+    some ten seconds in a process of its own, two in a lane."""
     if plan.dry_predicts:
         return 300
-    return 100 if plan.gpu else 50
+    return 100 if plan.gpu and plan.mode == "cold" else 50
 
 
 def _eager(plan: planning.Plan, repeats: Repeated | None) -> float:
