@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from shrinkray_gpu.passes.hardware import of_target
 from shrinkray_gpu.passes.kernels import in_kernel
 from shrinkray_gpu.passes.literals import code, is_scalar, last_name
 from shrinkray_gpu.passes.loops import is_step
@@ -69,8 +68,6 @@ _ZERO_DIVIDES = (cst.Divide, cst.FloorDivide, cst.Modulo)
 
 def _constants(program: Program, node: cst.BaseExpression) -> list[Template]:
     parent = program.parents[node]
-    if node in of_target(program):
-        return []
     if (
         isinstance(parent, (cst.Expr, cst.Await, cst.Decorator))
         or is_scalar(node)

@@ -14,7 +14,6 @@ from collections.abc import Collection, Iterator, Mapping
 import libcst as cst
 
 from shrinkray_gpu.passes.expressions import is_extent, is_grid
-from shrinkray_gpu.passes.hardware import of_target
 from shrinkray_gpu.passes.kernels import in_kernel
 from shrinkray_gpu.passes.literals import last_name
 from shrinkray_gpu.passes.loops import is_step
@@ -104,8 +103,6 @@ def _counts(program: Program, number: cst.Integer) -> bool:
 
 
 def _of_hardware(program: Program, number: cst.CSTNode, places: Mapping[str, Collection[int]] = _OF_HARDWARE) -> bool:
-    if number in of_target(program):
-        return True
     for up in ancestors(program, number):
         if isinstance(up, cst.Arg):
             call = program.parents[up]
