@@ -36,8 +36,9 @@ def search(
 ) -> Reduction:
     plan, judge, guards, repeats = ready.plan, ready.judge, ready.guards, ready.repeats
     width = journal.header["width"]
-    # A matter of time between launches: a lane, where all is compiled and warm, is no cold process there.
-    history = plan.gpu and plan.mode != "cold" and guards is not None and guards.history
+    # A matter of time between launches: a lane, where all is compiled and warm, is no cold process there. A flaky fault
+    # has its rate confirmed in lanes.
+    history = plan.gpu and plan.mode != "cold" and guards is not None and not repeats and guards.history
     if ready.start.lifted:  # the best so far, before anything is tried
         journal.begin_with(ready.program, size=ready.program.size, by="lift")
     # Beforehand the fault did not show, or in some runs only: then it takes the search's own judge to tell.
