@@ -142,7 +142,7 @@ class Judge:
         if self.dry is None:
             return self._lane(source)
         run = self.dry.run(source)
-        if run.trouble or run.timed_out:
+        if run.trouble or run.timed_out or (run.signal is not None and not self.predicts):
             return self._lane(source)
         foreseen = self.oracle.judge(run)
         certain = self.repeats is None or self.repeats.certain(run)

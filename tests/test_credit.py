@@ -119,6 +119,13 @@ def test_what_never_gets_to_its_launch_ends_in_the_dry_run(judging: Made) -> Non
     assert judge.host_errors == 0
 
 
+def test_a_dry_run_that_died_tells_of_no_launches(judging: Made) -> None:
+    """Its processes may die of what the real GPU's do not, and two dead ones are not alike."""
+    dies = "import os\nos.kill(os.getpid(), 11)\n"
+    judge = judging()
+    assert judged(judge, dies, dies + "pass\n") == {LANE: 2}
+
+
 def test_switched_off_or_forgotten_each_takes_its_own_run(judging: Made) -> None:
     assert judged(judging(credit=False), FAILING, SAME) == {LANE: 2}
     judge = judging()

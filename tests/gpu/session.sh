@@ -7,6 +7,7 @@
 #     PEERS="vector_hint --limit 60 --lanes 12 --until 400" bash tests/gpu/session.sh peers=480
 #     bash tests/gpu/session.sh lifting=400 naive=150 attachment=150
 #     bash tests/gpu/session.sh alone=120 cuda=330
+#     bash tests/gpu/session.sh lift=170                    the TMA case with and without lifting, beside each other
 #     TESTS="tests/gpu/test_traps.py -k fault_at_exit" TRAP_SECONDS=45 bash tests/gpu/session.sh chosen=90
 #
 # Contexts come up one after another on a GPU, so stages do not run beside each other, and those that start several
@@ -32,7 +33,14 @@ traps() { # in four processes, not by pytest-xdist, which tells nothing of a tes
     wait
     grep -ah "^[a-z_]* \(guarded\|naive\) \|passed\|failed\|^E  " "$OUT"/traps_"$1"_*.txt | cut -c1-250
 }
-export -f tests traps
+lift() {
+    for with in --with=--no-second "--with=--no-second --with=--skip-pass=lift"; do
+        # shellcheck disable=SC2086 # two options
+        python3 benchmarks/courses.py tma_misaligned --arch none --with=--jobs=7 --with=--max-time=80 --with=--final-runs=1 --with=--no-report $with --json "$OUT/lift_${#with}.json" &
+    done
+    wait
+}
+export -f tests traps lift
 for stage in "$@"; do
     name=${stage%=*}
     case $name in
@@ -40,6 +48,7 @@ for stage in "$@"; do
     held) what="traps holds" ;;
     naive) what="traps slips" ;;
     lifting) what="tests tests/gpu/test_lifting.py -n 3" ;;
+    lift) what="lift" ;;
     instruments) what="tests tests/gpu/test_explain.py tests/gpu/test_hang.py tests/gpu/test_knobs.py" ;;
     chosen) what="tests ${TESTS:-tests/gpu}" ;;
     differs) what="tests tests/gpu/test_differs.py -n 2" ;;
@@ -49,7 +58,7 @@ for stage in "$@"; do
     ir) what="tests tests/gpu/test_ir.py" ;;
     sweep) what="tests tests/gpu/test_sweep.py" ;;
     attachment) what="tests tests/gpu/test_attachment.py" ;;
-    replay) what="python3 -m shrinkray_gpu replay corpus" ;;
+    replay) what="python3 -m shrinkray_gpu replay corpus --json >$OUT/replay.json" ;;
     cases) what="python3 -m tests.gpu.make_cases --limit $((${stage#*=} - 15)) ${CASES:-}" ;;
     guards) what="python3 benchmarks/guards.py corpus/tma_misaligned/failing.py --oracle misaligned\ address --json $OUT/guards.json" ;;
     peers) what="python3 benchmarks/peers.py $PEERS" ;;
@@ -58,7 +67,8 @@ for stage in "$@"; do
     echo "== $name"
     # KILL and not INT: a reduction finishes its result on INT, which takes as long again.
     timeout -s KILL "${stage#*=}" bash -c "OUT=$OUT; time $what" >"$OUT/$name.txt" 2>&1
-    echo "ended with $?"
+    echo "ended with $?, the GPU: $(nvidia-smi --query-gpu=name,temperature.gpu,memory.used --format=csv,noheader 2>&1)"
+    dmesg 2>/dev/null | grep -i "xid\|nvrm" | tail -5
     pkill -KILL -f shrinkray_gpu/runner/inside/main.py # lanes are in sessions of their own
     grep -av "File \"\|^ *$\|^~~~" "$OUT/$name.txt" | tail -25 | cut -c1-200
 done

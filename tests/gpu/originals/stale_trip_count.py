@@ -90,7 +90,7 @@ def step(counter: Counter, problem: Problem, tensors: tuple[torch.Tensor, ...], 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", type=int, help="one chunk length instead of two")
-    parser.add_argument("--length", type=int, default=1 << 14)
+    parser.add_argument("--length", type=int, default=1 << 13)
     parser.add_argument("--width", type=int, default=1024)
     parser.add_argument("--steps", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=50000, help="of the optimiser")
