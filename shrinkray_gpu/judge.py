@@ -59,6 +59,9 @@ class Judge:
         self.credit = credit and repeats is None and not oracle.twins
         self.predicts = predicts and repeats is None
         self.repeats = repeats
+        self.timed = False
+        """Whether the fault is a matter of time between launches: only cold processes confirm it then, since a lane,
+        where all is compiled and warm, is none."""
         self.check: Callable[[str, Run], Verdict | None] | None = None
         """Asked after a lane or cold run that shows the fault, with the candidate's text and that run (the first that
         shows it, of a flaky fault). The Verdict that it returns, if any, replaces the "yes"."""
@@ -276,6 +279,10 @@ class Judge:
         """Judge the program in a fresh context of a lane, beside the search: quicker than a cold process."""
         return self._threads.submit(self._rate_confirmed, program.text)
 
+    def sighted(self, program: Program) -> Future[Verdict]:
+        """Judge the program in cold processes, beside the search, until it shows the fault: one for a "yes"."""
+        return self._threads.submit(self.cold, program.text)
+
     def steady(self, program: Program) -> Future[Verdict]:
         """Judge the program several times, beside the search, the last time in a cold process. Of a fault that always
         showed, a program that shows it now and then is not what was asked for: the final check would refuse it."""
@@ -287,7 +294,7 @@ class Judge:
         return self._settled(source, lambda: self._in_process(source), Repeated.sighted)
 
     def _confirmed(self, source: str) -> Verdict:
-        if self.repeats is None or self.pool.mode != "cold":
+        if self.repeats is None or (self.pool.mode != "cold" and not self.timed):
             verdict = self._rate_confirmed(source) if self.repeats is not None else None
             return self.cold(source) if verdict is None or verdict.faults else verdict
         return self._settled(source, lambda: self._in_process(source), Repeated.confirm)

@@ -36,9 +36,7 @@ def search(
 ) -> Reduction:
     plan, judge, guards, repeats = ready.plan, ready.judge, ready.guards, ready.repeats
     width = journal.header["width"]
-    # A matter of time between launches: a lane, where all is compiled and warm, is no cold process there. A flaky fault
-    # has its rate confirmed in lanes.
-    history = plan.gpu and plan.mode != "cold" and guards is not None and not repeats and guards.history
+    history = judge.timed = plan.gpu and plan.mode != "cold" and guards is not None and guards.history
     if ready.start.lifted:  # the best so far, before anything is tried
         journal.begin_with(ready.program, size=ready.program.size, by="lift")
     # Beforehand the fault did not show, or in some runs only: then it takes the search's own judge to tell.
@@ -81,9 +79,11 @@ def search(
 
 def _probe(plan: planning.Plan, judge: Judge, repeats: Repeated | None, history: bool) -> Ask | None:
     """What confirms an accepted program quickly, beside the search; None where that takes a cold process."""
+    if history:
+        return judge.sighted if repeats else None
     if plan.dry_predicts or (repeats and plan.gpu):
         return judge.probe
-    if plan.gpu and plan.mode != "cold" and plan.oracle.needs_run and not plan.oracle.alone and not history:
+    if plan.gpu and plan.mode != "cold" and plan.oracle.needs_run and not plan.oracle.alone:
         return judge.steady
     return None
 

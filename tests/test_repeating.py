@@ -255,6 +255,15 @@ def test_each_tier_that_runs_a_candidate_repeats(judge: Judge) -> None:
     assert not judge([never])[0].provisional
 
 
+def test_where_time_is_the_matter_only_cold_processes_confirm(judge: Judge) -> None:
+    always, before = Program.from_text(DRAWS.format(limit=256)), judge.tries.copy()
+    judge.timed = True
+    assert judge.sighted(always).result().faults
+    assert set(judge.tries - before) == {"cold"} and judge.tries["cold"] <= 2, "one, and what ran beside it"
+    assert judge.confirm(always).result().faults
+    assert set(judge.tries - before) == {"cold"} and judge.tries["cold"] > 4
+
+
 def test_the_check_has_the_last_word_on_a_yes(judge: Judge) -> None:
     asked: list[tuple[str, Run]] = []
 

@@ -97,7 +97,10 @@ class Checks:
         return self._undone == undone
 
     def before_leaving(self, considered: int) -> None:
-        """Out of time, or asked to stop: no step that its guard refuses, or with another fault, may be the result."""
+        """Out of time, or asked to stop: no step that its guard refuses, or with another fault, may be the result; nor,
+        where no "yes" was trusted, one that no cold run confirmed."""
+        if self.confirmations.wary:
+            self.confirmations.at_the_end(considered)
         self.guards.settle()
         self.identity.at_the_end(considered)
 

@@ -75,8 +75,11 @@ class Confirmations:
         if self.probe is None or considered < self._next:
             return
         self.settle()
-        if not self.line.last.probed:
+        last = self.line.last
+        if not last.probed:
             self._ask_later(considered, quick=True)
+        elif self._wary and not last.proven:  # a probe was asked of each step, and tells less
+            self._ask_later(considered, quick=False)
 
     def before_the_end(self, considered: int) -> None:
         """Most likely the end: have it confirmed while the last round goes on."""

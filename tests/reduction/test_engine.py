@@ -263,6 +263,24 @@ def test_where_lanes_cannot_be_trusted_nothing_is_accepted_before_a_cold_run_agr
     assert result.verified == result.program and cold.asked.count(result.program.text) == 1
 
 
+def test_where_each_step_was_seen_once_the_rate_is_confirmed_on_the_way(tmp_path: Path) -> None:
+    """A probe that sees the fault once is asked before each step; what `confirm` alone refutes is taken back."""
+    bench, seen, cold = Bench(has("s7 ")), Cold(has("s7 ", "s3 ")), Cold(has("s7 ", "s3 ", "s5 "))
+    result = bench.reduce(LONG, tmp_path, confirm=cold, probe=seen, wary=True, checkpoint=1)
+    assert result.program.text == "s3 = 3\ns5 = 5\ns7 = 7\n" and result.verified == result.program
+    assert result.rollbacks == 1, "from then on `confirm` itself is asked before each step"
+    accepted = [event.program.text for event in bench.events if event.kind == "accepted"]
+    assert all(seen.predicate(text) for text in accepted)
+
+
+def test_out_of_time_the_last_step_is_confirmed_where_no_yes_is_trusted(tmp_path: Path) -> None:
+    bench, seen, cold = Bench(has("s7 ")), Cold(has("s7 ")), Cold(has("s7 ", "s3 "))
+    late = {"deadline": 10.0, "clock": lambda: float(len(bench.asked))}
+    result = bench.reduce(LONG, tmp_path, confirm=cold, probe=seen, wary=True, checkpoint=1 << 30, **late)
+    assert result.ended == "out of time" and has("s7 ", "s3 ")(result.program.text)
+    assert result.verified == result.program and result.rollbacks == 1
+
+
 def test_a_doubt_that_is_not_cleared_refutes_nothing(tmp_path: Path) -> None:
     start, candidate = (Program.from_text(text, "failing.py") for text in ("a = 1\nb = 2\n", "a = 1\n"))
     cold = Cold(lambda text: None)

@@ -77,7 +77,7 @@ MAKINGS = (
         " that showed the same signs; that kernel itself is not public.",
         ("https://github.com/NVIDIA/Megatron-LM/pull/5715",),
         ("--skip-pass", "lift", "--control", "serial"),
-        seconds=70,
+        seconds=120,
     ),
     Making(
         "history_specialised",

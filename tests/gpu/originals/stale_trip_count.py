@@ -93,7 +93,7 @@ def main() -> None:
     parser.add_argument("--length", type=int, default=1 << 13)
     parser.add_argument("--width", type=int, default=1024)
     parser.add_argument("--steps", type=int, default=4)
-    parser.add_argument("--rounds", type=int, default=50000, help="of the optimiser")
+    parser.add_argument("--rounds", type=int, default=200000, help="of the optimiser")
     parser.add_argument("--device", default="cuda")
     args = parser.parse_args()
     chunks = (args.only,) if args.only else (64, 1)
