@@ -26,6 +26,8 @@ DRY, CREDIT, LANE, COLD, SCRIPT = "dry run", "credit", "lane", "cold", "script"
 STEADY = 2
 """Fresh contexts in which a fault that always showed must show again, before a cold process is asked as well. One that
 got rarer, to two runs of three, passes them all once in three times, and is asked several times on the way."""
+WASTED = 3
+"""Dry runs that waited until their time was over, where the lane then had an answer sooner: no more are made."""
 UNKNOWN_CONTENT = "#?"
 """In a launch's argument: what it holds was written by a kernel, and no kernel ran."""
 
@@ -72,6 +74,7 @@ class Judge:
         """Tries in lanes that an error of the host code ended, which a dry run might have told."""
         self.ahead = self.foreseen = 0
         """Tries that were begun before they were asked for, and how many of these were asked for in the end."""
+        self._wasted = 0
         self._fresh = False
         self._known: dict[str, Future[Verdict]] = {}
         self._lock = threading.Lock()
@@ -142,10 +145,13 @@ class Judge:
         return verdict
 
     def _run(self, source: str) -> Verdict:
-        if self.dry is None:
+        dry = self.dry
+        if dry is None:
             return self._lane(source)
-        run = self.dry.run(source)
-        if run.trouble or run.timed_out or (run.signal is not None and not self.predicts):
+        run = dry.run(source)
+        if run.timed_out:
+            return self._after_waiting(source, dry)
+        if run.trouble or (run.signal is not None and not self.predicts):
             return self._lane(source)
         foreseen = self.oracle.judge(run)
         certain = self.repeats is None or self.repeats.certain(run)
@@ -167,6 +173,17 @@ class Judge:
         ):
             return self._lane(source)
         return self._once(_signature(run), source)
+
+    def _after_waiting(self, source: str, dry: Pool) -> Verdict:
+        """The verdict of a lane where the dry run told nothing in its time. Soon none is made any more, unless the
+        candidates themselves hang."""
+        began = time.monotonic()
+        verdict = self._lane(source)
+        with self._lock:
+            self._wasted += time.monotonic() - began < dry.seconds
+            if self._wasted >= WASTED:
+                self.dry = None
+        return verdict
 
     def _once(self, signature: str, source: str) -> Verdict:
         """One lane run for all candidates that make the same launches."""

@@ -21,6 +21,7 @@ from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
+from shrinkray_gpu.runner.run import Run
 
 FAILING = """\
 import torch
@@ -124,6 +125,24 @@ def test_a_dry_run_that_died_tells_of_no_launches(judging: Made) -> None:
     dies = "import os\nos.kill(os.getpid(), 11)\n"
     judge = judging()
     assert judged(judge, dies, dies + "pass\n") == {LANE: 2}
+
+
+def test_dry_runs_that_only_wait_are_given_up(judging: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = judging()
+    assert judge.dry is not None
+    monkeypatch.setattr(judge.dry, "seconds", 1.5)
+    waits = "import time\ntime.sleep(9)\nx = {}\n"
+    real, asked = judge.pool.run, []
+
+    def run(source: str, **options: bool) -> Run:
+        """A lane in which nothing waits."""
+        asked.append(source)
+        return real(source.replace("time.sleep(9)", "pass"), **options)
+
+    monkeypatch.setattr(judge.pool, "run", run)
+    for number in range(4):
+        judge([Program.from_text(waits.format(number), "failing.py")])
+    assert judge.dry is None and judge.tries == {LANE: 4} and len(asked) == 4
 
 
 def test_switched_off_or_forgotten_each_takes_its_own_run(judging: Made) -> None:

@@ -9,13 +9,14 @@ from shrinkray_gpu.planning.plan import Plan
 from shrinkray_gpu.runner.pool import Pool
 
 
-def gated(plan: Plan, dry: Pool, source: str) -> Plan:
-    """Builds of CUDA C++ alone, on the virtual GPU, before the real run: for a program that does get through them."""
+def gated(plan: Plan, dry: Pool, source: str, *, building: float = BUILDING) -> Plan:
+    """Builds of CUDA C++ alone, on the virtual GPU, before the real run: for a program that does get through them.
+    `building`: seconds that one may take."""
     run = dry.run(source)
     if run.trouble or run.timed_out or run.failure is not None or not run.builds:
         dry.close()
         return plan
-    dry.seconds = max(FLOOR, 4 * run.seconds) + BUILDING
+    dry.seconds = max(FLOOR, 4 * run.seconds) + building
     return replace(plan, dry=dry, notes=(*plan.notes, "candidates that do not compile are not run"))
 
 
@@ -23,7 +24,7 @@ def with_dry(plan: Plan, dry: Pool, source: str) -> Plan:
     """Dry runs on a virtual GPU of the same architecture, if the original makes the same launches there."""
     run = dry.run(source)
     if "_compile_kernel" in source and run.builds and not run.launches:  # what it compiles is there for the lanes
-        return gated(plan, dry, source)
+        return gated(plan, dry, source, building=min(BUILDING, 3 * plan.cold_seconds))
     names = [launch.kernel for launch in run.launches]
     seen = [launch.kernel for launch in plan.reference.launches]
     if run.trouble or (names[: len(seen)] != seen and seen[: len(names)] != names) or not names:

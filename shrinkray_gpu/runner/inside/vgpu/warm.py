@@ -6,7 +6,6 @@ s): after a fork each child would do it again.
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import importlib.util
 import linecache
@@ -25,7 +24,8 @@ def warm(x, n, B: tl.constexpr):
 
 
 def up(arch: int, *, operations: bool = True) -> None:
-    """`operations` also warms torch; not before a fork that will use a real GPU."""
+    """`operations` also warms torch; not before a fork that will use a real GPU, since `backward` counts the devices
+    and so starts CUDA."""
     from ..watch import Watch
     from . import virtual
 
@@ -54,25 +54,12 @@ def _operations() -> None:
     import torch
 
     x = torch.randn(4, 4, device="cuda", requires_grad=True)
-    total = (x.to(torch.float16).float() @ x.cuda()).sum()
-    if not _driver():
-        total.backward()
+    (x.to(torch.float16).float() @ x.cuda()).sum().backward()
     torch.testing.assert_close(x.cpu(), x.cpu())
     torch.nn.Linear(2, 2).cuda()(torch.ones(1, 2, device="cuda")).tolist()
     repr(x)
     torch.empty(1 << 22, device="cuda").add(1)
     torch.cuda.synchronize()
-
-
-def _driver() -> bool:
-    """Whether there is a driver that `backward`, which counts the devices, would start. Here it finds none of them (see
-    `Pool._environment`), and in a child of such a process NVRTC, which starts it as well, dies of SIGSEGV (CUDA 13.0 on
-    an H100)."""
-    try:
-        ctypes.CDLL("libcuda.so.1")
-    except OSError:
-        return False
-    return True
 
 
 def _compile(has_torch: bool) -> None:
