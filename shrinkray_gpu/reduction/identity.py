@@ -17,7 +17,8 @@ from shrinkray_gpu.reduction.program import Program
 
 FIRST = 50
 """Candidates before the first fingerprint, unless the course says otherwise; the second comes after twice as many more,
-and so on."""
+and so on, up to `WIDEST` times as many: all that was accepted since the last one may have to be undone."""
+WIDEST = 4
 WARY_AFTER = 3
 """After this many drifts the everyday test is evidently beyond tightening: each "yes" is fingerprinted first."""
 
@@ -74,7 +75,7 @@ class Identity:
         self.settle(considered)
         if self.line.last.fingerprint is None and considered >= self._next:
             self._begin()
-            self._interval *= 2
+            self._interval = min(2 * self._interval, WIDEST * self.first)
             self._next = considered + self._interval
 
     def before_the_end(self, considered: int) -> None:
