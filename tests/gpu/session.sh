@@ -7,7 +7,7 @@
 #     PEERS="vector_hint --limit 60 --lanes 12 --until 400" bash tests/gpu/session.sh peers=480
 #     bash tests/gpu/session.sh lifting=400 naive=150 attachment=150
 #     bash tests/gpu/session.sh alone=120 cuda=330
-#     bash tests/gpu/session.sh lift=170                    the TMA case with and without lifting, beside each other
+#     LIFT_SECONDS=80 bash tests/gpu/session.sh lift=170    the TMA case with and without lifting, beside each other
 #     TESTS="tests/gpu/test_traps.py -k fault_at_exit" TRAP_SECONDS=45 bash tests/gpu/session.sh chosen=90
 #
 # Contexts come up one after another on a GPU, so stages do not run beside each other, and those that start several
@@ -36,7 +36,8 @@ traps() { # in four processes, not by pytest-xdist, which tells nothing of a tes
 lift() {
     for with in --with=--no-second "--with=--no-second --with=--skip-pass=lift"; do
         # shellcheck disable=SC2086 # two options
-        python3 benchmarks/courses.py tma_misaligned --arch none --with=--jobs=7 --with=--max-time=80 --with=--final-runs=1 --with=--no-report $with --json "$OUT/lift_${#with}.json" &
+        python3 benchmarks/courses.py tma_misaligned --arch none --with=--jobs=7 --with="--max-time=${LIFT_SECONDS:-80}" \
+            --with=--final-runs=1 --with=--no-report $with --json "$OUT/lift_${#with}.json" &
     done
     wait
 }
