@@ -14,7 +14,12 @@ def present() -> bool:
     if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return False
     # Libraries that ask for a GPU make nvidiactl (by nvidia-modprobe) where there is none, too.
-    return DEVICES.joinpath("nvidiactl").exists() and (any(DEVICES.glob("nvidia[0-9]*")) or capability() is not None)
+    return driver() and (any(DEVICES.glob("nvidia[0-9]*")) or capability() is not None)
+
+
+def driver() -> bool:
+    """Whether this machine has NVIDIA's driver, be it that no device is visible."""
+    return DEVICES.joinpath("nvidiactl").exists()
 
 
 def capability(index: int = 0) -> int | None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.runner import coredump, preamble, sanitizer, twins
+from shrinkray_gpu.runner import coredump, gpus, preamble, sanitizer, twins
 from shrinkray_gpu.runner.lanes import START, Request, Setup, Worker, cold
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.stock import Stock, Stocks, WorkerGone
@@ -299,7 +299,9 @@ class Pool:
     def _environment(self, settings: tuple[tuple[str, str], ...], device: str, way: Way = PLAIN) -> Mapping[str, str]:
         chosen = {"CUDA_VISIBLE_DEVICES": device} if device else {}
         if self.setup.arch:
-            chosen = self._driverless({**self.setup.environment, **dict(settings), **way.environment})
+            chosen = {"CUDA_VISIBLE_DEVICES": ""}  # the virtual GPU stays clear of a real one
+            if gpus.driver():
+                chosen |= self._driverless({**self.setup.environment, **dict(settings), **way.environment})
         if way.python or not HARMLESS.issuperset(way.environment):
             other = hashlib.sha256(way.name.encode()).hexdigest()[:12]
             chosen["TRITON_CACHE_DIR"] = os.path.join(self.setup.scratch, f"kernels-{other}")
@@ -307,13 +309,10 @@ class Pool:
         return {**self.setup.environment, "TMPDIR": self.setup.scratch, **dict(settings), **way.environment, **chosen}
 
     def _driverless(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """The virtual GPU stays clear of a real one: no device is seen, and no driver is found.
-
-        NVRTC starts the driver (CUDA 13.0). In a child of a process that had started it and found no device it died of
-        SIGSEGV on an H100, or waited until its time was over.
-        """
+        """So that no driver is found. NVRTC starts it (CUDA 13.0), and in a child of a process that had started it and
+        seen no device it died of SIGSEGV on an H100, or waited until its time was over."""
         folder = os.path.join(self.setup.scratch, "driverless")
         os.makedirs(folder, exist_ok=True)
         open(os.path.join(folder, "libcuda.so.1"), "a").close()  # "file too short", and nothing is looked for further
         path = [folder, environment.get("LD_LIBRARY_PATH", "")]
-        return {"CUDA_VISIBLE_DEVICES": "", "LD_LIBRARY_PATH": os.pathsep.join(filter(None, path))}
+        return {"LD_LIBRARY_PATH": os.pathsep.join(filter(None, path))}

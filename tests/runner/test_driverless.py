@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.runner import gpus
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 
@@ -27,7 +28,11 @@ print(os.environ["LD_LIBRARY_PATH"].split(os.pathsep)[-1])
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler here")
 @pytest.mark.parametrize("mode", ["virtual", "cold"])
 @pytest.mark.parametrize("arch", [90, None])
-def test_no_driver_is_found_on_the_virtual_gpu(tmp_path: Path, arch: int | None, mode: str) -> None:
+def test_no_driver_is_found_on_the_virtual_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arch: int | None, mode: str
+) -> None:
+    monkeypatch.setattr(gpus, "DEVICES", tmp_path)
+    (tmp_path / "nvidiactl").touch()
     driver, scratch = tmp_path / "driver", tmp_path / "scratch"
     driver.mkdir()
     scratch.mkdir()
