@@ -98,11 +98,11 @@ def _checkpoint(plan: planning.Plan) -> int:
 
 
 def _first_fingerprint(plan: planning.Plan) -> int:
-    """Candidates before the first full fingerprint, so many that the last one asked for is there: on a GPU it takes
-    some ten seconds in a process of its own, two in a lane."""
+    """Candidates before the first full fingerprint: on a GPU it takes some ten seconds in a process of its own, two in
+    a lane, which is that of a few tries in fresh contexts."""
     if plan.dry_predicts:
         return 300
-    return 100 if plan.gpu and plan.mode == "cold" else 50
+    return {"cold": 100, "fork": 25}.get(plan.mode, 50) if plan.gpu else 50
 
 
 def _eager(plan: planning.Plan, repeats: Repeated | None) -> float:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from shrinkray_gpu.evidence import instruments
@@ -62,36 +61,26 @@ def dumping(setup: Setup) -> Callable[[], Dumping] | None:
 @dataclass(frozen=True)
 class InLanes:
     """Dumps of runs in lanes: a second and a half, where a process of its own takes seven. The lanes are those of a
-    worker whose environment asks for dumps."""
+    worker whose environment asks for dumps, each named after the process that it is of."""
 
     pool: Pool
     tool: Path
     folder: Path
-    _turn: threading.Lock = field(default_factory=threading.Lock)
 
     def fault(self, text: str) -> Fault | None:
-        """The fault of `text`, as a plain run has it, with what the dump of another run tells; None if one of them
-        shows none."""
-        run = self.pool.run(text, fresh=True)
-        if Fault.of(run) is None:
-            return None
-        with tempfile.TemporaryDirectory(dir=self.folder.parent, ignore_cleanup_errors=True) as own:
-            core = Path(own) / "core"
-            if not self._dumped(text, core):
+        """The fault of one run of `text`, with what its dump tells; None if it shows none, or left no dump that tells
+        of a kernel."""
+        way = Way("with a core dump", environment=coredump.environment(self.folder / "%p", abort=False))
+        run = self.pool.run(text, fresh=True, way=way)
+        core = self.folder / str(run.pid)
+        try:
+            if Fault.of(run) is None or not core.exists():
                 return None
             dump = coredump.read(self.tool, core)
+        finally:
+            core.unlink(missing_ok=True)
         subject = instruments.Subject(text, self.pool.script, self.pool.setup, run.seconds, self.folder)
         return assembled(subject, run, dump=dump, code=False).fault if dump is not None else None
-
-    def _dumped(self, text: str, core: Path) -> bool:
-        """One at a time: the driver names the dump after the process, which nobody here knows."""
-        way = Way("with a core dump", environment=coredump.environment(self.folder / "%p", abort=False))
-        with self._turn:
-            self.pool.run(text, way=way)
-            found = sorted(self.folder.iterdir(), key=lambda path: path.stat().st_mtime)
-            for path in found[:-1]:  # of a run that was stopped at its time limit
-                path.unlink()
-            return bool(found) and found[-1].replace(core) == core
 
 
 def in_lanes(pool: Pool) -> InLanes | None:

@@ -19,6 +19,8 @@ FIRST = 50
 """Candidates before the first fingerprint, unless the course says otherwise; the second comes after twice as many more,
 and so on, up to `WIDEST` times as many: all that was accepted since the last one may have to be undone."""
 WIDEST = 4
+TAKEN_AFTER = 0.5
+"""Of the first interval: candidates after which a fingerprint that was begun is there, and looked at."""
 WARY_AFTER = 3
 """After this many drifts the everyday test is evidently beyond tightening: each "yes" is fingerprinted first."""
 
@@ -49,6 +51,7 @@ class Identity:
         self.drifts: list[str] = []
         self._out: Step | None = None  # its fingerprint is being taken
         self._interval = self._next = self.first
+        self._due = 0
 
     @property
     def wary(self) -> bool:
@@ -69,12 +72,14 @@ class Identity:
             step.fingerprint = before.fingerprint
 
     def at_point(self, considered: int) -> None:
-        """At the end of a pass, if it is time: take the fingerprint that is out, and begin the next."""
+        """At the end of a pass, if it is time: take the fingerprint that is out, begin the next."""
+        if self._out is not None and considered >= min(self._due, self._next):
+            self.settle(considered)
         if self.identify is None or considered < self._next:
             return
-        self.settle(considered)
-        if self.line.last.fingerprint is None and considered >= self._next:
+        if self.line.last.fingerprint is None:
             self._begin()
+            self._due = considered + int(TAKEN_AFTER * self.first)
             self._interval = min(2 * self._interval, WIDEST * self.first)
             self._next = considered + self._interval
 

@@ -137,7 +137,7 @@ class Lane:
             run, over, peak = self._run({**request.message(), "temporary": temporary}, mode, seconds)
             if request.capture and run.captured is None:  # it did not live to tell
                 run = replace(run, captured=blackbox.recovered(os.path.join(temporary, blackbox.FOLDER)))
-            return run, over, peak
+            return replace(run, pid=self.pid), over, peak
 
     def _run(self, request: dict[str, Any], mode: str, seconds: float) -> tuple[Run, str, int]:
         started = time.monotonic()
