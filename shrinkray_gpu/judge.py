@@ -72,6 +72,8 @@ class Judge:
         self.lane_seconds = 0.0
         self.host_errors = 0
         """Tries in lanes that an error of the host code ended, which a dry run might have told."""
+        self.at_once = pool.jobs + (dry.jobs // 2 if dry else 0)
+        """Tries under way up to which others are begun ahead."""
         self.ahead = self.foreseen = 0
         """Tries that were begun before they were asked for, and how many of these were asked for in the end."""
         self._wasted = 0
@@ -120,12 +122,11 @@ class Judge:
     def _wait(self, asked: Sequence[Future[Verdict]]) -> None:
         """Keep the lanes busy with what is likely to be asked next, until all that was asked is answered."""
         likely, self._likely = self._likely, iter(())
-        lanes = self.pool.jobs + (self.dry.jobs // 2 if self.dry else 0)
         while waiting := [future for future in asked if not future.done()]:
             busy = [*waiting, *(future for future in self._ahead.values() if not future.done())]
-            program = next(likely, None) if len(busy) <= lanes else None
+            program = next(likely, None) if len(busy) <= self.at_once else None
             if program is None:
-                wait(busy if len(busy) > lanes else waiting, return_when=FIRST_COMPLETED)
+                wait(busy if len(busy) > self.at_once else waiting, return_when=FIRST_COMPLETED)
             elif program.text not in self._ahead:
                 self.ahead += 1
                 self._ahead[program.text] = self._threads.submit(self.judge, program.text)
