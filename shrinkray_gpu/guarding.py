@@ -2,7 +2,7 @@
 
 Two guards. *Controls*: a knob that made the original pass must make each accepted program pass as well. The *full
 fingerprint*: what a core dump or the sanitizer says of a program must be what they said of the original. When a
-fingerprint has drifted, the everyday test is tightened by the cheapest instrument that tells the two apart.
+fingerprint has drifted, the everyday test is tightened by the cheapest means that tells the two apart.
 """
 
 from __future__ import annotations
@@ -134,8 +134,9 @@ class Guards:
         if it is another."""
         return self._answers.submit(self._identify, program.text)
 
-    def drifted(self, verdict: Verdict) -> None:
-        """Tighten the everyday test by the cheapest instrument that tells this verdict's fault from the original's.
+    def drifted(self, verdict: Verdict) -> bool:
+        """Tighten the everyday test by the cheapest means that tells this verdict's fault from the original's. False if
+        only the instruments do: they are too dear for each candidate, and must be asked of the steps.
 
         All that decides is in the verdicts, so that a resumed reduction, which has them in the journal, does the same.
         """
@@ -146,7 +147,8 @@ class Guards:
             self._deliver_code()
             self._tighten("kernels must hold the instruction", self._check_code)
         else:
-            self._tighten("each candidate that faults is looked at by the instruments", self._check_fingerprint)
+            return False
+        return True
 
     # The everyday test, tightened
 
@@ -167,10 +169,6 @@ class Guards:
             return None
         wide = f" of {wanted.size} bytes" if _width(wanted) else ""
         return lacks(f"another fault: no {wanted.instruction}{wide} in its kernels")
-
-    def _check_fingerprint(self, source: str, run: Run) -> Verdict | None:
-        verdict = self._fingerprint(source)
-        return None if verdict.faults else verdict
 
     def _check_controls(self, source: str, run: Run) -> Verdict | None:
         verdict = self._held(source, self._active(frozenset(self._controls)))

@@ -65,7 +65,7 @@ def search(
         guard_lag=width,
         identify=guards.identify if guards and guards.identifies else None,
         identify_first=_first_fingerprint(plan),
-        drifted=guards.drifted if guards else lambda verdict: None,
+        drifted=guards.drifted if guards else lambda verdict: True,
         found=lambda candidate, verdict: finds.consider(candidate, verdict.other) if verdict.other else None,
         layout=layout,
         progress=lambda event: progress(event, judge),

@@ -199,7 +199,7 @@ def test_where_the_code_tells_them_apart_each_candidate_is_asked_for_its_code(
     assert drift.answer is Answer.PASSES and drift.why.startswith("another fault: phase is 'python'")
     assert drift.why.endswith(WITHOUT_CODE)
     assert drift.other is not None and (drift.other.phase, drift.other.klass) == ("python", "RuntimeError")
-    guards.drifted(drift)
+    assert guards.drifted(drift)
     assert guards.tightened == ["kernels must hold the instruction"]
     assert judge.judge(HARMLESS) == Verdict(Answer.PASSES, "another fault: no UTMALDG in its kernels")
     assert judge.judge(REPRO).faults and judge.cold(REPRO).faults
@@ -220,14 +220,12 @@ def test_the_width_of_a_misaligned_access_is_in_the_code_too(guarded: Guarded, j
     assert judge.judge(REPRO).faults
 
 
-def test_where_it_does_not_each_is_looked_at(guarded: Guarded, judge: Judge, look: Look) -> None:
+def test_where_it_does_not_the_instruments_must_be_asked(guarded: Guarded, judge: Judge, look: Look) -> None:
     guards = guarded(examine=look)
     drift = guards.identify(program(ALIGNED)).result()
     assert drift.answer is Answer.PASSES and not drift.why.endswith(WITHOUT_CODE)
-    guards.drifted(drift)
-    assert guards.tightened == ["each candidate that faults is looked at by the instruments"]
-    assert judge.judge(ALIGNED) == drift
-    assert judge.judge(REPRO).faults
+    assert not guards.drifted(drift)
+    assert guards.tightened == [] and judge.check is None
 
 
 def test_a_second_drift_adds_a_check_and_takes_none_away(guarded: Guarded, judge: Judge, look: Look) -> None:
@@ -238,12 +236,10 @@ def test_a_second_drift_adds_a_check_and_takes_none_away(guarded: Guarded, judge
     guards.drifted(by_control)
     assert judge.check is not None
     assert judge.check(HARMLESS, passing()) == lacks("another fault: no UTMALDG in its kernels")
-    guards.drifted(by_control)
-    guards.drifted(by_code)
+    assert guards.drifted(by_control) and not guards.drifted(by_code)
     assert guards.tightened == [
         "kernels must hold the instruction",
         "each candidate that faults is tried under all controls",
-        "each candidate that faults is looked at by the instruments",
     ], "code that was asked for and did not tell them apart is not asked for again"
 
 

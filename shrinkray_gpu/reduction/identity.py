@@ -2,7 +2,8 @@
 
 Dear instruments (seconds each) see what the everyday test does not. Where they find another fault, the course has
 drifted: it goes back to the last program that is the same, the everyday test is tightened so that it tells the two
-apart, and what it said "yes" to before counts no more.
+apart, and what it said "yes" to before counts no more. Where nothing cheap tells them apart, or it drifts all the same,
+the instruments look at each step before it is taken.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ WARY_AFTER = 3
 class Identity:
     """What the full fingerprints said. Does nothing where nobody takes them.
 
-    `drifted` tightens the everyday test; `forget` makes the course forget what that test said "yes" to.
+    `drifted` tightens the everyday test, and returns whether it tells the two faults apart now; `forget` makes the
+    course forget what that test said "yes" to.
     """
 
     def __init__(
@@ -38,7 +40,7 @@ class Identity:
         *,
         identify: Ask | None,
         first: int | None,
-        drifted: Callable[[Verdict], None],
+        drifted: Callable[[Verdict], bool],
         forget: Callable[[], None],
         undo: Undo,
         tell: Tell,
@@ -52,10 +54,8 @@ class Identity:
         self._out: Step | None = None  # its fingerprint is being taken
         self._interval = self._next = self.first
         self._due = 0
-
-    @property
-    def wary(self) -> bool:
-        return len(self.drifts) >= WARY_AFTER
+        self.wary = False
+        """Whether no step is taken before its fingerprint is the same."""
 
     @property
     def identified(self) -> Program | None:
@@ -121,15 +121,21 @@ class Identity:
         return "" if verdict.faults or not verdict.known else _reason(verdict)
 
     def vouch(self, candidates: Sequence[Program], answers: list[bool | None], *, same: str) -> None:
-        """No "yes" counts before its fingerprint is the same; see `Guards.vouch`."""
+        """The first "yes" counts only if its fingerprint is the same, else the next. What comes after it is merged with
+        it, and asked about again then. `same`: the key of the program at hand."""
         if self.identify is None:
             return
-        for index, asked, verdict in self.asking.of_those(candidates, answers, self.identify, same=same):
-            if verdict.known:
-                answers[index] = verdict.faults
-                self.refuted |= set() if verdict.faults else {asked.program.key}
-            elif self.line.last.fingerprint is not None and self.line.last.fingerprint.good:
+        for index, candidate in enumerate(candidates):
+            if not answers[index] or candidate.key == same:
+                continue
+            verdict = self.asking.finish(self.asking.about(candidate, self.identify))
+            if verdict.known and not verdict.faults:
+                answers[index] = False
+                self.refuted.add(candidate.key)
+            elif not verdict.known and self.line.last.fingerprint is not None and self.line.last.fingerprint.good:
                 answers[index] = None
+            else:
+                return
 
     def _drift(self, seen: Step, verdict: Verdict, considered: int) -> None:
         """Back to the last step with the same fingerprint, by bisection. The verdict nearest to it tells best what the
@@ -151,10 +157,12 @@ class Identity:
         self.drifts.append(_reason(verdict))
         self._interval, self._next = self.first, considered + self.first
         self.undo(good, "drift", f"the full fingerprint is another: {_reason(verdict)}")
-        self.drifted(verdict)
+        tells = self.drifted(verdict)
         self.forget()
-        if len(self.drifts) == WARY_AFTER:
-            self.note("the everyday test drifts all the same: each candidate's fingerprint is taken from now on")
+        if not self.wary and (not tells or len(self.drifts) >= WARY_AFTER):
+            self.wary = True
+            why = "the everyday test drifts all the same" if tells else "the everyday test cannot tell the two apart"
+            self.note(f"{why}: from now on the instruments look at each step before it is taken")
 
     def _begin(self) -> None:
         assert self.identify is not None
