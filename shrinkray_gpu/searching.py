@@ -23,11 +23,6 @@ from shrinkray_gpu.repeating import Repeated
 EAGER = 12.0
 """What a faulting try costs on a GPU against a passing one: a context, of which a device makes 2.4 a second."""
 
-CONTEXTS = 4
-"""Tries under way up to which others are begun ahead, where each takes a context of its own: a GPU makes hardly more of
-them a second for more lanes (benchmarks/results/contexts_h100.json), so that most of what is begun ahead, and never
-asked for, is in the way of what is."""
-
 
 def search(
     ready: Ready,
@@ -42,7 +37,8 @@ def search(
     plan, judge, guards, repeats = ready.plan, ready.judge, ready.guards, ready.repeats
     width = journal.header["width"]
     if plan.gpu and plan.mode == "fork" and not plan.dry_predicts:
-        judge.at_once = min(judge.at_once, CONTEXTS)
+        # Each try takes a context, and most of what is begun ahead is never asked for: it would be in the way.
+        judge.at_once = min(judge.at_once, plan.pool.jobs)
     history = judge.timed = plan.gpu and plan.mode != "cold" and guards is not None and guards.history
     if ready.start.lifted:  # the best so far, before anything is tried
         journal.begin_with(ready.program, size=ready.program.size, by="lift")
@@ -65,7 +61,7 @@ def search(
         guard_lag=width,
         identify=guards.identify if guards and guards.identifies else None,
         identify_first=_first_fingerprint(plan),
-        drifted=guards.drifted if guards else lambda verdict: True,
+        drifted=guards.drifted if guards else lambda verdict: None,
         found=lambda candidate, verdict: finds.consider(candidate, verdict.other) if verdict.other else None,
         layout=layout,
         progress=lambda event: progress(event, judge),

@@ -36,21 +36,24 @@ def find(program: Program) -> Iterator[Edit]:
     }
     docstrings = _docstrings(program)
     for node in every(program, cst.BaseExpression):  # type: ignore[type-abstract]
-        if node in docstrings or not is_value(program, node):
+        if node in docstrings:
             continue
         level = LAST if isinstance(node, (cst.Name, cst.SimpleString)) else _depth(program, node)
-        heavy = weight(program, node)
-        for by in list(_simpler(program, node))[:MOST]:
-            kept = weight(program, *(part for part in by if not isinstance(part, str)))
-            to = "to" if all(isinstance(part, str) for part in by) else "down to"
-            yield Edit(
-                f"{type(node).__name__} {to} {_words(by)}",
-                (Replace(node, by),),
-                level=level,
-                weight=max(1, heavy - kept),
-            )
+        value = is_value(program, node)
+        if value:
+            heavy = weight(program, node)
+            for by in list(_simpler(program, node))[:MOST]:
+                kept = weight(program, *(part for part in by if not isinstance(part, str)))
+                to = "to" if all(isinstance(part, str) for part in by) else "down to"
+                yield Edit(
+                    f"{type(node).__name__} {to} {_words(by)}",
+                    (Replace(node, by),),
+                    level=level,
+                    weight=max(1, heavy - kept),
+                )
         if isinstance(node, cst.Call) and not (isinstance(node.func, cst.Name) and node.func.value in own):
-            yield from _fewer_arguments(program, node, level)
+            if value or getattr(program.parents[node], "func", None) is node:  # `compiled(source, options=...)(x)`
+                yield from _fewer_arguments(program, node, level)
 
 
 def _simpler(program: Program, node: cst.BaseExpression) -> Iterator[Template]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from math import ceil
 
 from shrinkray_gpu.oracle.statistics import Rate, by_chance
 from shrinkray_gpu.planning.missed import ALIKE, several, verdict_on
@@ -25,6 +26,11 @@ AT_ONCE = 2
 """Lane runs more of one that hangs, at once, after a first with nothing beside it: each takes its whole limit."""
 LESS = 0.01
 """Lanes that show a fault so rarely that chance would do it with no more than this do not stand for cold processes."""
+
+
+CONTEXTS = 5.0
+"""Contexts that a GPU makes a second, however many lanes ask (benchmarks/results/contexts_h100.json: of tries that end
+well 2.5, 4.6, 4.9 and 5.3 for 1, 2, 4 and 8 lanes, of those that fault 2.0, 3.1, 3.1 and 3.1)."""
 
 
 class StepDown(Exception):
@@ -101,7 +107,14 @@ def reusing(plan: Plan, source: str) -> Plan:
             why = f"the fault shows as often in contexts that other programs used before ({warm})"
             return replace(plan, mode="warm", why=why)
     plan.pool.reuse = False
+    plan.pool.limit(min(plan.pool.jobs, len(plan.pool.devices) * _of_use(plan.warm_seconds)))
     return replace(plan, why="the fault shows in a fresh context only, not in one that another program used before")
+
+
+def _of_use(seconds: float) -> int:
+    """Lanes of a GPU for tries of so many seconds that take a context each. With more of them each try takes longer,
+    and no more are done; one that is compiled for five seconds leaves the GPU to others."""
+    return max(2, ceil(CONTEXTS * seconds)) + 1
 
 
 def fitting(pool: Pool, jobs: int) -> int:

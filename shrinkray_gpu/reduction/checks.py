@@ -33,7 +33,7 @@ class Checks:
         guard_lag: int,
         identify: Ask | None,
         identify_first: int | None,
-        drifted: Callable[[Verdict], bool],
+        drifted: Callable[[Verdict], None],
         undo: Undo,
         tell: Tell,
         note: Callable[[str], None],

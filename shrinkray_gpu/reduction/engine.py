@@ -55,7 +55,7 @@ def reduce_program(
     guard_lag: int = 0,
     identify: Ask | None = None,
     identify_first: int | None = None,
-    drifted: Callable[[Verdict], bool] = lambda verdict: True,
+    drifted: Callable[[Verdict], None] = lambda verdict: None,
     found: Tell = lambda program, verdict: None,
     layout: Callable[[str], str] | None = None,
     progress: Callable[[Event], None] = lambda event: None,
@@ -80,8 +80,8 @@ def reduce_program(
     `guard` starts the controls on an accepted program (faults: it is still good; passes: a control that made the
     original pass does not make this one pass), looked at when the pass has ended and `guard_lag` more candidates came;
     `identify` starts the full fingerprint (passes: it is another), at growing intervals, the first of `identify_first`
-    candidates, and at the end, and `drifted` tightens the judge by the verdict that found another; if it says that this
-    is not possible, each step is fingerprinted before it is taken. `found` gets each candidate with another fault;
+    candidates, and at the end, and `drifted` tightens the judge by the verdict that found another. `found` gets each
+    candidate with another fault;
     `watch` runs an instrumented program and gives the values seen; `lifts` makes scripts of the faulty launch;
     `insist` tells the judge that the last round has come (or is over), where a provisional "no" is asked again.
     `foresee` is told, before each call of `judge`, what will most likely be asked after it.
@@ -159,7 +159,7 @@ class _Engine:
         wary: bool = False,
         identify: Ask | None = None,
         identify_first: int | None = None,
-        drifted: Callable[[Verdict], bool] = lambda verdict: True,
+        drifted: Callable[[Verdict], None] = lambda verdict: None,
         again: Callable[..., _Engine] | None = None,
     ) -> None:
         self.original = self.begun = program

@@ -2,8 +2,8 @@
 
 Dear instruments (seconds each) see what the everyday test does not. Where they find another fault, the course has
 drifted: it goes back to the last program that is the same, the everyday test is tightened so that it tells the two
-apart, and what it said "yes" to before counts no more. Where nothing cheap tells them apart, or it drifts all the same,
-the instruments look at each step before it is taken.
+apart, and what it said "yes" to before counts no more. Where it drifts all the same, the instruments look at each step
+before it is taken.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ WARY_AFTER = 3
 class Identity:
     """What the full fingerprints said. Does nothing where nobody takes them.
 
-    `drifted` tightens the everyday test, and returns whether it tells the two faults apart now; `forget` makes the
-    course forget what that test said "yes" to.
+    `drifted` tightens the everyday test; `forget` makes the course forget what that test said "yes" to.
     """
 
     def __init__(
@@ -40,7 +39,7 @@ class Identity:
         *,
         identify: Ask | None,
         first: int | None,
-        drifted: Callable[[Verdict], bool],
+        drifted: Callable[[Verdict], None],
         forget: Callable[[], None],
         undo: Undo,
         tell: Tell,
@@ -54,8 +53,11 @@ class Identity:
         self._out: Step | None = None  # its fingerprint is being taken
         self._interval = self._next = self.first
         self._due = 0
-        self.wary = False
+
+    @property
+    def wary(self) -> bool:
         """Whether no step is taken before its fingerprint is the same."""
+        return len(self.drifts) >= WARY_AFTER
 
     @property
     def identified(self) -> Program | None:
@@ -157,12 +159,10 @@ class Identity:
         self.drifts.append(_reason(verdict))
         self._interval, self._next = self.first, considered + self.first
         self.undo(good, "drift", f"the full fingerprint is another: {_reason(verdict)}")
-        tells = self.drifted(verdict)
+        self.drifted(verdict)
         self.forget()
-        if not self.wary and (not tells or len(self.drifts) >= WARY_AFTER):
-            self.wary = True
-            why = "the everyday test drifts all the same" if tells else "the everyday test cannot tell the two apart"
-            self.note(f"{why}: from now on the instruments look at each step before it is taken")
+        if len(self.drifts) == WARY_AFTER:
+            self.note("the everyday test drifts all the same: the instruments look at each step before it is taken")
 
     def _begin(self) -> None:
         assert self.identify is not None

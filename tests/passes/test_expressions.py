@@ -28,6 +28,7 @@ from tests.passes.offers import SAMPLES, assert_subsets_parse, offered, program,
         ("y = [i for i in [u, v]]", ["y = [u]"]),
         ("y = [one for _ in range(9)]", ["y = [one]"]),
         ("y = (lambda: a + b)()", ["y = a + b"]),
+        ("f(a, b=c)(d)", ["f(a)(d)", "f()(d)"]),
         ("y = s * (a + b)", ["y = s * a", "y = a + b"]),
     ],
 )

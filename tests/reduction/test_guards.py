@@ -276,19 +276,14 @@ def test_a_layout_that_slips_is_not_taken(tmp_path: Path) -> None:
 
 
 class Tightening:
-    """An everyday test that learns to see what the fingerprint saw. Which is to say: `s3`. `tells`: what it says of
-    itself."""
+    """An everyday test that learns to see what the fingerprint saw. Which is to say: `s3`."""
 
-    def __init__(self, *, learns: bool = True, tells: bool = True) -> None:
-        self.learns, self.tells, self.drifted = learns, tells, list[Verdict]()
+    def __init__(self, *, learns: bool = True) -> None:
+        self.learns, self.drifted = learns, list[Verdict]()
         self.bench = Bench(lambda text: (truth if self.drifted and self.learns else everyday)(text))
 
     def reduce(self, folder: Path, text: str = LONG, **options: Any) -> Reduction:
-        return self.bench.reduce(text, folder, **{"drifted": self.drift} | options)
-
-    def drift(self, verdict: Verdict) -> bool:
-        self.drifted.append(verdict)
-        return self.tells
+        return self.bench.reduce(text, folder, **{"drifted": self.drifted.append} | options)
 
 
 def test_a_drift_at_the_very_end(tmp_path: Path) -> None:
@@ -392,25 +387,16 @@ def test_a_drift_back_to_the_start(tmp_path: Path) -> None:
 
 
 def test_a_test_that_does_not_learn_is_not_believed_any_more(tmp_path: Path) -> None:
-    course = Tightening(learns=False)
-    result = course.reduce(tmp_path, wide(60), identify=Beside(truth))
+    course, identify = Tightening(learns=False), Beside(truth)
+    result = course.reduce(tmp_path, wide(60), identify=identify)
     assert truth(result.program.text) and result.identified == result.program
     assert result.program.text == "s3 = 3\ns7 = 7\n"
     assert len(result.drifts) == WARY_AFTER == len(course.drifted)
     assert "drifts all the same" in notes(course.bench)
-
-
-def test_a_test_that_cannot_learn_is_not_believed_after_one_drift(tmp_path: Path) -> None:
-    course, identify = Tightening(learns=False, tells=False), Beside(truth)
-    result = course.reduce(tmp_path, wide(60), identify=identify)
-    assert result.program.text == "s3 = 3\ns7 = 7\n" and result.identified == result.program
-    assert len(result.drifts) == 1 and "cannot tell the two apart" in notes(course.bench)
     events = course.bench.events
-    since = events[next(i for i, event in enumerate(events) if event.kind == "rolled back") + 1 :]
-    taken = {event.program.text for event in since if event.kind == "accepted"}
-    assert taken and taken <= set(identify.asked), "no step is taken before its fingerprint"
-    yes = {text for text in course.bench.asked if everyday(text)}
-    assert len(set(identify.asked) & yes) < len(yes) / 2, "of what goes together only the first is looked at"
+    last = max(i for i, event in enumerate(events) if event.kind == "rolled back")
+    taken = [event.program.text for event in events[last + 1 :] if event.kind == "accepted"]
+    assert set(taken) <= set(identify.asked), "no step is taken before its fingerprint"
 
 
 def test_a_fingerprint_that_says_nothing_refutes_nothing(tmp_path: Path) -> None:
@@ -518,10 +504,6 @@ class Hunt:
         self.identify = Beside(lambda text: None if "t1" in text else has("e = ", "d = ")(text), other=ILLEGAL)
         self.confirm = Beside(has("c = "))
 
-    def drift(self, verdict: Verdict) -> bool:
-        self.drifts.append(verdict)
-        return True
-
     def everyday(self, text: str) -> bool | None:
         if "import os" not in text and "c = " in text:
             return None
@@ -545,7 +527,7 @@ class Hunt:
             checkpoint=20,
             guard=self.guard,
             identify=self.identify,
-            drifted=self.drift,
+            drifted=self.drifts.append,
             found=lambda program, said: self.finds.append((program.text, said)),
             width=2,
             seed=5,
