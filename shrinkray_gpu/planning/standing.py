@@ -29,8 +29,8 @@ LESS = 0.01
 
 
 CONTEXTS = 5.0
-"""Contexts that a GPU makes a second, however many lanes ask (benchmarks/results/contexts_h100.json: of tries that end
-well 2.5, 4.6, 4.9 and 5.3 for 1, 2, 4 and 8 lanes, of those that fault 2.0, 3.1, 3.1 and 3.1)."""
+"""Contexts that a GPU makes a second, however many lanes ask. In benchmarks/results/fresh_contexts_h100.json: of tries
+that end well 2.5, 4.6, 4.9 and 5.3 for 1, 2, 4 and 8 lanes, of those that fault 2.0, 3.1, 3.1 and 3.1."""
 
 
 class StepDown(Exception):
