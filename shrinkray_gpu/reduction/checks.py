@@ -80,6 +80,13 @@ class Checks:
         self.guards.at_point(considered)
         self.identity.at_point(considered)
 
+    def on_the_way(self, considered: int) -> bool:
+        """Between two waves of a search, where only the fingerprints are heard: whether the course was taken back. A
+        pass may take a hundred candidates, and all that was accepted after a drift goes."""
+        undone = self._undone
+        self.identity.at_point(considered)
+        return self._undone > undone
+
     def before_the_end(self, considered: int) -> None:
         self.confirmations.before_the_end(considered)
         self.guards.settle()

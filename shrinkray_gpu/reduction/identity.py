@@ -20,6 +20,7 @@ FIRST = 50
 """Candidates before the first fingerprint, unless the course says otherwise; the second comes after twice as many more,
 and so on, up to `WIDEST` times as many: all that was accepted since the last one may have to be undone."""
 WIDEST = 4
+WIDEST_AFTER_DRIFT = 2
 TAKEN_AFTER = 0.5
 """Of the first interval: candidates after which a fingerprint that was begun is there, and looked at."""
 WARY_AFTER = 3
@@ -74,7 +75,7 @@ class Identity:
             step.fingerprint = before.fingerprint
 
     def at_point(self, considered: int) -> None:
-        """At the end of a pass, if it is time: take the fingerprint that is out, begin the next."""
+        """Between two waves of a search, if it is time: take the fingerprint that is out, begin the next."""
         if self._out is not None and considered >= min(self._due, self._next):
             self.settle(considered)
         if self.identify is None or considered < self._next:
@@ -82,7 +83,8 @@ class Identity:
         if self.line.last.fingerprint is None:
             self._begin()
             self._due = considered + int(TAKEN_AFTER * self.first)
-            self._interval = min(2 * self._interval, WIDEST * self.first)
+            widest = WIDEST_AFTER_DRIFT if self.drifts else WIDEST
+            self._interval = min(2 * self._interval, widest * self.first)
             self._next = considered + self._interval
 
     def before_the_end(self, considered: int) -> None:

@@ -69,6 +69,8 @@ class PassSearch:
                 base = wave.base
                 self.steps.accept(draw(base))
                 drawn = {base: drawn[base]}
+                if state.budget is None and self.steps.checks.on_the_way(state.considered):
+                    return  # this search's program is no longer the one at hand
             candidates = [draw(base + proposal) for proposal in wave.proposals]
             if self.foresee is not None:
                 self.foresee(filter(self.answers.worth_asking, likely(course, draw, self._following())))

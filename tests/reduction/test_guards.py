@@ -353,6 +353,21 @@ def test_a_drift_found_on_the_way_costs_no_more_than_the_way_since(tmp_path: Pat
     assert len(result.drifts) == 1
 
 
+def test_a_drift_within_a_long_pass_is_found_before_its_end(tmp_path: Path, often: int) -> None:
+    def each_line(program: Program) -> Iterable[Edit]:
+        for level, node in enumerate(program.module.body):
+            yield Edit("remove line", (Remove(node),), level=level)
+
+    course = Tightening()
+    passes = (Own("lines", each_line),)
+    result = course.reduce(tmp_path, wide(60), passes=passes, identify=Beside(truth), width=1)
+    assert result.program.text == "s3 = 3\ns7 = 7\n" and len(result.drifts) == 1
+    events = course.bench.events
+    back = next(i for i, event in enumerate(events) if event.kind == "rolled back")
+    passed = [event for event in events[:back] if event.kind == "pass"]
+    assert len(passed) == 1, "it went back in the middle of the first pass"
+
+
 def test_out_of_time_is_no_reason_to_end_in_another_fault(tmp_path: Path) -> None:
     """The first fingerprint would be taken much later."""
     course, identify = Tightening(), Beside(truth)
