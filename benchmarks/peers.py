@@ -7,8 +7,7 @@
 
 Tools run one after another on each program, nothing beside them; which comes first changes from program to program.
 Results are kept by program and tool in benchmarks/results/peers_{cpu,gpu}.json: what is there is not run again, unless
---again. Several of this may run beside each other, each with a GPU and cores of its own (tests/gpu/beside.py).
-All tools start from the same text, the program as one file.
+--again. All start from the same text, the program as one file.
 
 A peer's test is what its user would write: run the candidate in a new process, look for the words in what it says (of a
 hang: is it still going). Each candidate that passes is kept with its time, so that size against time is known of every
@@ -19,7 +18,6 @@ cold processes and judged by the Fault, not by the words.
 from __future__ import annotations
 
 import argparse
-import fcntl
 import json
 import os
 import platform
@@ -128,35 +126,24 @@ def main() -> None:
     if unknown := set(given.programs) - {one.name for one in chosen}:
         raise SystemExit(f"no such program: {', '.join(sorted(unknown))}")
     chosen = [one for one in chosen if (one.where == "compile") == bool(given.arch)]
-    environment = _environment(given)
+    kept["environment"] = _environment(given)
     for at, program in enumerate(chosen):
-        known = kept["programs"].get(program.name, {"tools": {}})["tools"]
+        of_program = kept["programs"].setdefault(program.name, {"smallest": program.smallest, "tools": {}})
+        of_program["smallest"] = program.smallest
         turn = at % len(tools)
         for tool in tools[turn:] + tools[:turn]:
-            if (tool.name in known and not given.again) or not (program.for_peers or tool.name == "ours"):
+            if (tool.name in of_program["tools"] and not given.again) or not (program.for_peers or tool.name == "ours"):
                 continue
             if given.until and time.monotonic() - started + given.limit + 60 > given.until:
                 print(f"left for the next call: {program.name} with {tool.name}")
                 continue
             setting = Setting(program, program.text(), given.arch, given.limit, given.lanes, given.python)
-            found = measure(tool, setting)
+            of_program["tools"][tool.name] = found = measure(tool, setting)
             print(program.name, tool.name, json.dumps({k: v for k, v in found.items() if k not in ("text", "course")}))
-            _keep(path, environment, program, tool, found)
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(json.dumps(kept, indent=1) + "\n")
     if path.exists():
-        print(_table(json.loads(path.read_text())))
-
-
-def _keep(path: Path, environment: dict[str, Any], program: suite.Failing, tool: Tool, found: dict[str, Any]) -> None:
-    """Put a result to those that are there, whoever else does the same just then."""
-    path.parent.mkdir(exist_ok=True)
-    with path.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        kept: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {"programs": {}}
-        kept["environment"] = environment
-        of_program = kept["programs"].setdefault(program.name, {"smallest": program.smallest, "tools": {}})
-        of_program["smallest"] = program.smallest
-        of_program["tools"][tool.name] = found
-        path.write_text(json.dumps(kept, indent=1) + "\n")
+        print(_table(kept))
 
 
 def measure(tool: Tool, setting: Setting) -> dict[str, Any]:

@@ -6,7 +6,7 @@
 #     CASES="hang missing_mask" bash tests/gpu/session.sh cases=560      names: these only, see make_cases.py
 #     PEERS="vector_hint --limit 60 --lanes 12 --until 400" bash tests/gpu/session.sh peers=480
 #     bash tests/gpu/session.sh lifting=400 naive=150 attachment=150
-#     bash tests/gpu/session.sh alone=120 cuda=330
+#     bash tests/gpu/session.sh alone=120 wmma=300 fa=520      a CUDA C++ extension each, with the GPU to itself
 #     LIFT_SECONDS=80 bash tests/gpu/session.sh lift=170    the TMA case with and without lifting, beside each other
 #     TESTS="tests/gpu/test_traps.py -k fault_at_exit" TRAP_SECONDS=45 bash tests/gpu/session.sh chosen=90
 #
@@ -55,7 +55,8 @@ for stage in "$@"; do
     differs) what="tests tests/gpu/test_differs.py -n 2" ;;
     corpus) what="tests tests/gpu/test_corpus.py" ;;
     alone) what="tests tests/gpu/test_kernel_alone.py" ;; # which kernel is taken alone, and what a try costs
-    cuda) what="tests tests/gpu/test_cuda.py -n 2" ;;
+    wmma) what="CUDA_SECONDS=$((${stage#*=} - 110)) tests tests/gpu/test_cuda.py -k wmma" ;;
+    fa) what="CUDA_SECONDS=$((${stage#*=} - 110)) tests tests/gpu/test_cuda.py -k misaligned" ;;
     ir) what="tests tests/gpu/test_ir.py" ;;
     sweep) what="tests tests/gpu/test_sweep.py" ;;
     attachment) what="tests tests/gpu/test_attachment.py" ;;
