@@ -22,6 +22,8 @@ from shrinkray_gpu.repeating import Repeated
 
 EAGER = 12.0
 """What a faulting try costs on a GPU against a passing one: a context, of which a device makes 2.4 a second."""
+EAGER_FRESH = 1.6
+"""The same where each try takes a context anyway (benchmarks/results/fresh_contexts_h100.json: 4.9 against 3.1)."""
 
 
 def search(
@@ -110,7 +112,9 @@ def _first_fingerprint(plan: planning.Plan) -> int:
 
 def _eager(plan: planning.Plan, repeats: Repeated | None) -> float:
     """What a faulting try costs against a passing one."""
-    price = EAGER if plan.gpu and not plan.dry_predicts else 1.0
+    price = 1.0
+    if plan.gpu and not plan.dry_predicts:
+        price = EAGER if plan.mode == "warm" else EAGER_FRESH
     return repeats.eager(price) if repeats else price
 
 
