@@ -26,8 +26,6 @@ AT_ONCE = 2
 """Lane runs more of one that hangs, at once, after a first with nothing beside it: each takes its whole limit."""
 LESS = 0.01
 """Lanes that show a fault so rarely that chance would do it with no more than this do not stand for cold processes."""
-
-
 CONTEXTS = 5.0
 """Contexts that a GPU makes a second, however many lanes ask. In benchmarks/results/fresh_contexts_h100.json: of tries
 that end well 2.5, 4.6, 4.9 and 5.3 for 1, 2, 4 and 8 lanes, of those that fault 2.0, 3.1, 3.1 and 3.1."""

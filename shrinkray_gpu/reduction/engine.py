@@ -367,7 +367,7 @@ class _Engine:
         state, barren = self.state, self.searching.barren
         state.pass_name = each.name
         while True:
-            before = state.current
+            before, undone = state.current, state.undone
             on, whole = barren.get(each.name, ("", False))
             if on == digest(before) and (whole or not state.thorough):
                 state.put_off |= not whole
@@ -375,6 +375,9 @@ class _Engine:
             state.tell("pass")
             put_off, state.put_off = state.put_off, False
             self.searching.search(each)
+            if state.undone > undone:  # in the middle of it: the next round has it again
+                state.put_off |= put_off
+                return
             if each.grows:
                 self.trials.run(each)
             whole = state.thorough or not state.put_off

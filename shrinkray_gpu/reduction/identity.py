@@ -24,7 +24,7 @@ WIDEST_AFTER_DRIFT = 2
 TAKEN_AFTER = 0.5
 """Of the first interval: candidates after which a fingerprint that was begun is there, and looked at."""
 WARY_AFTER = 3
-"""After this many drifts the everyday test is evidently beyond tightening: each "yes" is fingerprinted first."""
+"""After this many drifts the everyday test is evidently beyond tightening: no step is taken unseen, see `vouch`."""
 
 
 class Identity:

@@ -353,11 +353,20 @@ def test_a_drift_found_on_the_way_costs_no_more_than_the_way_since(tmp_path: Pat
     assert len(result.drifts) == 1
 
 
-def test_a_drift_within_a_long_pass_is_found_before_its_end(tmp_path: Path, often: int) -> None:
-    def each_line(program: Program) -> Iterable[Edit]:
-        for level, node in enumerate(program.module.body):
-            yield Edit("remove line", (Remove(node),), level=level)
+def each_line(program: Program) -> Iterable[Edit]:
+    for level, node in enumerate(program.module.body):
+        yield Edit("remove line", (Remove(node),), level=level)
 
+
+def test_a_pass_whose_first_step_was_a_drift_is_not_done_with_the_program(tmp_path: Path, often: int) -> None:
+    course = Tightening()
+    text = "s3 = 3\n" + wide(60).replace("s3 = 3\n", "")
+    result = course.reduce(tmp_path, text, passes=(Own("lines", each_line),), identify=Beside(truth), width=1)
+    back = next(event for event in course.bench.events if event.kind == "rolled back")
+    assert back.program.text == text and result.program.text == "s3 = 3\ns7 = 7\n"
+
+
+def test_a_drift_within_a_long_pass_is_found_before_its_end(tmp_path: Path, often: int) -> None:
     course = Tightening()
     passes = (Own("lines", each_line),)
     result = course.reduce(tmp_path, wide(60), passes=passes, identify=Beside(truth), width=1)
