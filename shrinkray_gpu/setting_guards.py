@@ -77,7 +77,7 @@ def guards_of(
         stepwise=controls.Controls(run, plan.oracle, reference=plan.reference, repeats=on_steps),
         first=first if plan.oracle.alone and judge.repeats is None and not named else None,
         chosen=named,
-        standard=(*controls.flags(original), *standard),
+        standard=(*controls.of_cuda(original, plan.gpu), *standard),
         # What the instruments add to a compiler's or Python's own words is nothing.
         examine=look if device and (plan.gpu or options.arch) else None,
         # Of a flaky fault one look may have seen nothing but the words.

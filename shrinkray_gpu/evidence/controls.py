@@ -81,12 +81,19 @@ def standard(gpu: bool) -> tuple[Control, ...]:
     return tuple(_by_way(ways.parse(name)) for name in names)
 
 
-def flags(original: Program) -> tuple[Control, ...]:
-    """Each flag of nvcc that changes what its kernels are, left out: macros (`-DUSE_WMMA`), arithmetic, registers."""
+def of_cuda(original: Program, gpu: bool) -> tuple[Control, ...]:
+    """Those for kernels of CUDA C++.
+
+    without=FLAG        each flag of nvcc that changes what the kernels are: macros (`-DUSE_WMMA`), arithmetic, registers
+    zeroed-shared       where kernels run: vanishing faults read shared memory that nobody had written yet
+    """
     if not original.literals:
         return ()
     named = [found["flag"] for found in _FLAG.finditer(original.text)]
-    return tuple(_by_way(ways.parse(f"without={flag}")) for flag in dict.fromkeys(named))
+    names = [f"without={flag}" for flag in dict.fromkeys(named)]
+    if gpu and "__shared__" in original.text:
+        names.append("zeroed-shared")
+    return tuple(_by_way(ways.parse(name)) for name in names)
 
 
 def _asked_for(flag: str, source: str) -> bool:

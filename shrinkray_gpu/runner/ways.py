@@ -123,6 +123,10 @@ KNOWN: Mapping[str, Form] = {
         "each tensor gets memory of its own from the driver, not a piece of torch's cache (in a worker of its own)",
         "no-caching",
     ),
+    "zeroed-shared": _word(
+        Way("zeroed-shared", knobs={"zeroed-shared": "1"}),
+        "shared memory holds zeros when a kernel of CUDA C++ begins",
+    ),
     "without": Form("without=FLAG", "builds of CUDA C++ leave out this flag (in a worker of its own)", _without),
     "python": Form("python=PATH", "another interpreter, with another Triton (in a worker of its own)", _python),
 }

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.evidence.controls import Controls, Outcome, flags
+from shrinkray_gpu.evidence.controls import Controls, Outcome, of_cuda
 from shrinkray_gpu.oracle import parse
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import ways
@@ -21,7 +21,7 @@ SAID = "cannot perform wmma load or store on local memory"
 
 def test_macros_and_arithmetic_are_controls_and_the_rest_is_none() -> None:
     text = PRODUCT.replace('"-O3"', '"-O3", "-lineinfo", "--use_fast_math", "-DTILE=16"')
-    assert [one.name for one in flags(Program.from_text(text))] == [
+    assert [one.name for one in of_cuda(Program.from_text(text), gpu=True)] == [
         "without=--use_fast_math",
         "without=-DTILE=16",
         "without=-DUSE_WMMA",
@@ -29,7 +29,7 @@ def test_macros_and_arithmetic_are_controls_and_the_rest_is_none() -> None:
 
 
 def test_a_script_without_cuda_has_none() -> None:
-    assert flags(Program.from_text("options = ['-DUSE_WMMA']\n")) == ()
+    assert of_cuda(Program.from_text("options = ['-DUSE_WMMA']  # __shared__\n"), gpu=True) == ()
 
 
 def test_what_is_typed_is_what_is_left_out() -> None:
@@ -45,7 +45,7 @@ def test_a_flag_that_nothing_asks_for_any_more_guards_nothing() -> None:
         asked.append(way)
         return passing(builds=(Build("product", "" if "#ifdef" in text else SAID),))
 
-    (control,) = flags(Program.from_text(PRODUCT))
+    (control,) = of_cuda(Program.from_text(PRODUCT), gpu=True)
     controls = Controls(run, parse(f"build:{SAID}", folder=Path()))
     assert controls.attempt(control, PRODUCT).outcome is Outcome.PASSES
     resolved = PRODUCT.replace("#ifdef USE_WMMA\n", "").replace("#endif\n", "")

@@ -58,3 +58,29 @@ def test_a_lane_goes_on_after_a_turned_run_as_before(pool: Pool) -> None:
     hashes = [run.launches[0].hash for run in runs]
     assert len(set(hashes)) == 3 and hashes[0] == hashes[3] == hashes[4]
     assert pool.run(CORPUS).driver_error == 716
+
+
+LEFTOVERS = '''import torch
+
+SOURCE = r"""
+__global__ void leaves() {
+  extern __shared__ unsigned int raw[];
+  for (int i = threadIdx.x; i < 1024; i += blockDim.x) raw[i] = 1;
+}
+__global__ void reads() {
+  extern __shared__ unsigned int raw[];
+  *reinterpret_cast<uint4*>(reinterpret_cast<char*>(raw) + 16 + raw[64] % 16) = make_uint4(raw[65], 0, 0, 0);
+}
+"""
+for name in ("leaves", "reads"):
+    torch.cuda._compile_kernel(SOURCE, name)((264, 1, 1), (32, 1, 1), shared_mem=40000)
+torch.cuda.synchronize()
+'''
+
+
+def test_a_fault_by_what_an_earlier_block_left_goes_away_with_zeroed_shared_memory(pool: Pool) -> None:
+    plain, turned = pool.run(LEFTOVERS), pool.run(LEFTOVERS, way=parse("zeroed-shared"))
+    assert plain.driver_error == 716, plain.stderr
+    assert (turned.exit, turned.driver_error, turned.turned) == (0, 0, {"zeroed-shared": 4}), turned.stderr
+    constant = LEFTOVERS.replace("raw[64] % 16", "1")
+    assert pool.run(constant, way=parse("zeroed-shared")).driver_error == 716

@@ -17,7 +17,7 @@ import sys
 import tempfile
 from typing import Any, Dict, Iterable, Iterator, List, Optional
 
-from . import arrival, nvcc, nvrtc
+from . import arrival, nvcc, nvrtc, zeroing
 from .nvcc import listed
 from .unlaunched import OnDemand, StandIn
 
@@ -71,7 +71,8 @@ class Builds:
             _check(name, cpp_sources, cuda_sources, options.get("functions"))
             nvcc.leave_out(options, "extra_cuda_cflags")
             if self.arch is None:
-                made = self._light(str(name), listed(cpp_sources), listed(cuda_sources), options)
+                cuda_sources = [zeroing.zeroed(text) for text in listed(cuda_sources)]
+                made = self._light(str(name), listed(cpp_sources), cuda_sources, options)
                 if made is not None:
                     return made
                 kept = (cpp_sources, cuda_sources, options)
@@ -199,7 +200,7 @@ class Builds:
 
     def _compiled(self, name: str, text: str, options: Dict[str, Any]) -> Dict[str, Any]:
         """The kernels alone; a build that fails raises what torch raises."""
-        known = self.nvcc.cubin(name, text, options)
+        known = self.nvcc.cubin(name, zeroing.zeroed(text), options)
         self.seen.append(known)
         if known["failed"]:
             raise RuntimeError("Error building extension %r: %s" % (name, known["printed"]))

@@ -5,6 +5,7 @@
                                             num_stages also of every `tl.range` that names stages of its own
     ptxas llvm                              optimisation level, as an option or in the environment Triton reads
     serial                                  the device is waited for before and after each launch
+    zeroed-shared                           kernels of CUDA C++ are compiled with a beginning of ours (`zeroing`)
     interpreter                             turned by the environment; only the interpreted launches are counted here
 
 Turning changes the kernel's key (`kernelkey`), and sets aside what kernels a JITFunction holds in memory, so that no
@@ -25,7 +26,7 @@ import threading
 from collections import Counter
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Set, Tuple
 
-from . import arrival, device, kernelkey, variables
+from . import arrival, device, kernelkey, variables, zeroing
 from .vgpu.patches import Patches
 
 OPTIONS = ("num_stages", "num_warps", "num_ctas", "maxnreg")
@@ -74,11 +75,14 @@ class Turned:
         arrival.when_imported("triton", self._install)  # the watch asked first: its wrappers are inside of ours
         if "interpreter" in self.knobs:
             arrival.when_imported("triton.runtime.interpreter", self._door_of_interpreter)
+        if zeroing.KNOB in self.knobs:
+            zeroing.turn()
 
     def end(self) -> Dict[str, int]:
         self.over = True
         self.patches.undo()
         kernelkey.turn("")
+        self.compiled_otherwise[zeroing.KNOB] += zeroing.end()
         while self.held:
             owner, name, value = self.held.pop()
             setattr(owner, name, value)

@@ -15,7 +15,7 @@ import re
 import sys
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
-from . import nvcc
+from . import nvcc, zeroing
 
 _BLANK = re.compile(r"""(?P<blank>(?:[ \t]|//[^\n]*|/\*.*?\*/)+)|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
 _ODD = re.compile(r"""\\\r?\n|\?\?|R"|\w'|[^\S \t\n]|#\s*line""")
@@ -41,7 +41,7 @@ class Nvrtc:
         """The same as torch's `_nvrtc_compile`, which is `plain`. What raised raises again."""
 
         def compiled(kernel_source: str, kernel_name: str, capability: Any = None, *rest: Any, **options: Any) -> Any:
-            options = dict(options)
+            options, kernel_source = dict(options), zeroing.zeroed(kernel_source)
             capability = options.pop("compute_capability", capability) or self._capability()
             torch: Any = sys.modules["torch"]
             given = repr((kernel_name, capability, rest, sorted(options.items())))
