@@ -87,6 +87,7 @@ class Guards:
         standard: Sequence[Control] = (),
         examine: Examine | None = None,
         known: Fault | None = None,
+        prepare: Callable[[], None] | None = None,
     ) -> None:
         self.judge, self.reference, self.controls = judge, reference, controls
         self.stepwise = stepwise or controls
@@ -121,6 +122,8 @@ class Guards:
         self._tried = [self._first.submit(attempt, one, original.text) for one in self._controls]
         if examine is not None and known is None:
             self._fault_of(original.text)
+        elif prepare is not None:  # what `examine` will use, which would begin with the original otherwise
+            self._instruments.submit(prepare)
 
     # What the engine asks
 

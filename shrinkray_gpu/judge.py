@@ -72,8 +72,9 @@ class Judge:
         self.lane_seconds = 0.0
         self.host_errors = 0
         """Tries in lanes that an error of the host code ended, which a dry run might have told."""
-        self.at_once = pool.jobs + (dry.jobs // 2 if dry else 0)
-        """Tries under way up to which others are begun ahead."""
+        self.at_once = max(pool.jobs, dry.jobs if dry else 0) // 2
+        """Tries under way up to which others are begun ahead: half of the lanes, since most of these are never asked
+        for, and what is asked next must neither wait for them nor share its core with them."""
         self.ahead = self.foreseen = 0
         """Tries that were begun before they were asked for, and how many of these were asked for in the end."""
         self._wasted = 0

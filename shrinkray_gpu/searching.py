@@ -38,9 +38,6 @@ def search(
 ) -> Reduction:
     plan, judge, guards, repeats = ready.plan, ready.judge, ready.guards, ready.repeats
     width = journal.header["width"]
-    if plan.gpu and plan.mode == "fork" and not plan.dry_predicts:
-        # Each try takes a context, and most of what is begun ahead is never asked for: it would be in the way.
-        judge.at_once = min(judge.at_once, plan.pool.jobs)
     history = judge.timed = plan.gpu and plan.mode != "cold" and guards is not None and guards.history
     if ready.start.lifted:  # the best so far, before anything is tried
         journal.begin_with(ready.program, size=ready.program.size, by="lift")

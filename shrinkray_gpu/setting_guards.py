@@ -82,6 +82,7 @@ def guards_of(
         examine=look if device and (plan.gpu or options.arch) else None,
         # Of a flaky fault one look may have seen nothing but the words.
         known=known if known is not None and (known.instruction or judge.repeats is None) else None,
+        prepare=quick.prepare if quick is not None and device else None,
     )
 
 

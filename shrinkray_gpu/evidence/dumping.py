@@ -67,11 +67,18 @@ class InLanes:
     tool: Path
     folder: Path
 
+    @property
+    def way(self) -> Way:
+        return Way("with a core dump", environment=coredump.environment(self.folder / "%p", abort=False))
+
+    def prepare(self) -> None:
+        """Bring up that worker: with its imports it takes as long as a cold process."""
+        self.pool.run("", way=self.way)
+
     def fault(self, text: str) -> Fault | None:
         """The fault of one run of `text`, with what its dump tells; None if it shows none, or left no dump that tells
         of a kernel."""
-        way = Way("with a core dump", environment=coredump.environment(self.folder / "%p", abort=False))
-        run = self.pool.run(text, fresh=True, way=way)
+        run = self.pool.run(text, fresh=True, way=self.way)
         core = self.folder / str(run.pid)
         try:
             if Fault.of(run) is None or not core.exists():

@@ -92,6 +92,11 @@ class Checks:
         self.guards.settle()
         self.identity.before_the_end(considered)
 
+    def in_advance(self, considered: int) -> None:
+        """Begin what `stand` will ask, for answers that are there by then."""
+        self.confirmations.in_advance(considered)
+        self.identity.in_advance()
+
     def stand(self, considered: int) -> bool:
         """Whether the end of the search stands: a cold run, the controls and the full fingerprint agree on the best, or
         cannot tell."""

@@ -89,6 +89,11 @@ class Confirmations:
         if not self.line.last.proven:
             self._ask_later(considered, quick=False)
 
+    def in_advance(self, considered: int) -> None:
+        """Have the last program confirmed, unless an answer is out."""
+        if self.confirm is not None and self._out is None and not self.line.last.proven:
+            self._ask_later(considered, quick=False)
+
     def at_the_end(self, considered: int) -> None:
         self.settle()
         if self.confirm is not None and not self.line.last.proven:

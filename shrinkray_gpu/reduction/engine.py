@@ -204,8 +204,6 @@ class _Engine:
             self._lift()
             self.begun = state.current
             self._fixpoint()
-            if self.again is not None:
-                self._second(self.again)
             if layout is not None:
                 lay_out(layout, state, self.steps, self.answers)
             self.journal.end()
@@ -292,12 +290,17 @@ class _Engine:
                 if state.thorough:
                     self.checks.before_the_end(state.considered)
                 continue
+            if self.again is not None:
+                self.checks.in_advance(state.considered)  # seconds, during which the lanes are free
+                again, self.again = self.again, None
+                if self._second(again):
+                    continue
             if self.checks.stand(state.considered):
                 return
             self._be_thorough(False)
 
-    def _second(self, again: Callable[..., _Engine]) -> None:
-        """Another course from the start (`second.py`). If its end is smaller, on from there."""
+    def _second(self, again: Callable[..., _Engine]) -> bool:
+        """Another course from the start (`second.py`). Whether its end is smaller: then on from there."""
         state, ending = self.state, self.ending
         state.pass_name = "second course"
         considered, begun = state.considered, ending.clock()
@@ -329,7 +332,8 @@ class _Engine:
         if found.program.size.tokens < state.best.size.tokens and found.program.size < state.best.size:
             bill.accepted, bill.tokens = 1, state.best.size.tokens - found.program.size.tokens
             self.steps.accept(found.program)
-            self._fixpoint()
+            return True
+        return False
 
     def _others(self) -> int:
         """How often the course went back because a step showed another fault."""
