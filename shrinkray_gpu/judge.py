@@ -72,6 +72,8 @@ class Judge:
         self.lane_seconds = 0.0
         self.host_errors = 0
         """Tries in lanes that an error of the host code ended, which a dry run might have told."""
+        self.mute: Counter[str] = Counter()
+        """Dry runs that told nothing, by what became of them."""
         self.at_once = max(pool.jobs, dry.jobs if dry else 0) // 2
         """Tries under way up to which others are begun ahead: half of the lanes, since most of these are never asked
         for, and what is asked next must neither wait for them nor share its core with them."""
@@ -151,10 +153,10 @@ class Judge:
         if dry is None:
             return self._lane(source)
         run = dry.run(source)
-        if run.timed_out:
-            return self._after_waiting(source, dry)
-        if run.trouble or (run.signal is not None and not self.predicts):
-            return self._lane(source)
+        if run.timed_out or run.trouble or (run.signal is not None and not self.predicts):
+            with self._lock:
+                self.mute[run.trouble or ("time limit" if run.timed_out else f"signal {run.signal}")] += 1
+            return self._after_waiting(source, dry) if run.timed_out else self._lane(source)
         foreseen = self.oracle.judge(run)
         certain = self.repeats is None or self.repeats.certain(run)
         if run.failure is not None and not run.driver_error and not foreseen.faults and certain:

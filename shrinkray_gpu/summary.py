@@ -65,7 +65,7 @@ class Result:
     """Accepted steps that a control refuted, and drifts that a fingerprint did."""
     ptxas: Mapping[str, str] = field(default_factory=dict)
     """What ptxas says of the CUDA C++ kernels: `original` and `repro`; empty where there are none."""
-    economy: Mapping[str, int] = field(default_factory=dict)
+    economy: Mapping[str, Any] = field(default_factory=dict)
     """Where tries were spared and where spent for nothing, see `economy_of`."""
     rates: Mapping[str, str] = field(default_factory=dict)
     """Of a flaky fault: how often the original and the repro show it, with intervals."""
@@ -82,10 +82,10 @@ def told(find: Find) -> str:
     return f"{find.fault} ({find.lines} lines, {os.path.relpath(find.path)})"
 
 
-def economy_of(judge: Judge, reduction: Reduction) -> dict[str, int]:
+def economy_of(judge: Judge, reduction: Reduction) -> dict[str, Any]:
     """What `result.json` tells of the tries: those in lanes (of a GPU, or of the virtual one) and how many of them an
     error of the host code ended; the accepted steps and how many took no lane; tries begun before they were asked for,
-    and how many of these were asked for in the end."""
+    and how many of these were asked for in the end; dry runs that told nothing, by what became of them."""
     return {
         "tries in lanes": judge.tries[LANE],
         "ended by host code": judge.host_errors,
@@ -93,6 +93,7 @@ def economy_of(judge: Judge, reduction: Reduction) -> dict[str, int]:
         "accepted without a lane": reduction.credited,
         "begun ahead": judge.ahead,
         "ahead and asked for": judge.foreseen,
+        "mute dry runs": dict(judge.mute),
     }
 
 

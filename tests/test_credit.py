@@ -125,6 +125,7 @@ def test_a_dry_run_that_died_tells_of_no_launches(judging: Made) -> None:
     dies = "import os\nos.kill(os.getpid(), 11)\n"
     judge = judging()
     assert judged(judge, dies, dies + "pass\n") == {LANE: 2}
+    assert judge.mute == {"signal 11": 2}
 
 
 def test_dry_runs_that_only_wait_are_given_up(judging: Made, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,6 +144,7 @@ def test_dry_runs_that_only_wait_are_given_up(judging: Made, monkeypatch: pytest
     for number in range(4):
         judge([Program.from_text(waits.format(number), "failing.py")])
     assert judge.dry is None and judge.tries == {LANE: 4} and len(asked) == 4
+    assert judge.mute == {"time limit": 3}
 
 
 def test_switched_off_or_forgotten_each_takes_its_own_run(judging: Made) -> None:

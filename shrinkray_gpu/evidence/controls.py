@@ -84,7 +84,7 @@ def standard(gpu: bool) -> tuple[Control, ...]:
 def of_cuda(original: Program, gpu: bool) -> tuple[Control, ...]:
     """Those for kernels of CUDA C++.
 
-    without=FLAG        each flag of nvcc that changes what the kernels are: macros (`-DUSE_WMMA`), arithmetic, registers
+    without=FLAG        each flag of nvcc that changes the kernels: macros (`-DUSE_WMMA`), arithmetic, registers
     zeroed-shared       where kernels run: vanishing faults read shared memory that nobody had written yet
     """
     if not original.literals:

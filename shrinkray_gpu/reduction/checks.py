@@ -87,15 +87,14 @@ class Checks:
         self.identity.at_point(considered)
         return self._undone > undone
 
-    def before_the_end(self, considered: int) -> None:
+    def before_the_end(self, considered: int) -> bool:
+        """Begin what `stand` will ask, for answers that are there by then. Whether the course was not taken back by one
+        that was out."""
+        undone = self._undone
         self.confirmations.before_the_end(considered)
         self.guards.settle()
         self.identity.before_the_end(considered)
-
-    def in_advance(self, considered: int) -> None:
-        """Begin what `stand` will ask, for answers that are there by then."""
-        self.confirmations.in_advance(considered)
-        self.identity.in_advance()
+        return self._undone == undone
 
     def stand(self, considered: int) -> bool:
         """Whether the end of the search stands: a cold run, the controls and the full fingerprint agree on the best, or

@@ -41,7 +41,7 @@ class Confirmations:
         self.refuted: set[str] = set()
         self.trusted: set[str] = set()
         self.rollbacks = 0
-        self._out: tuple[Asked, bool] | None = None  # asked for and not yet looked at; whether it is a quick one
+        self._out: list[tuple[Asked, bool]] = []  # asked for and not yet looked at; whether it is a quick one
         self._next = 0
 
     @property
@@ -82,16 +82,10 @@ class Confirmations:
             self._ask_later(considered, quick=False)
 
     def before_the_end(self, considered: int) -> None:
-        """Most likely the end: have it confirmed while the last round goes on."""
-        if self.confirm is None:
-            return
-        self.settle()
-        if not self.line.last.proven:
-            self._ask_later(considered, quick=False)
-
-    def in_advance(self, considered: int) -> None:
-        """Have the last program confirmed, unless an answer is out."""
-        if self.confirm is not None and self._out is None and not self.line.last.proven:
+        """Most likely the end: have it confirmed while the last round goes on, beside what else is out."""
+        last = self.line.last
+        asked = any(out.program is last.program and not quick for out, quick in self._out)
+        if self.confirm is not None and not last.proven and not asked:
             self._ask_later(considered, quick=False)
 
     def at_the_end(self, considered: int) -> None:
@@ -101,25 +95,25 @@ class Confirmations:
             self.settle()
 
     def settle(self) -> None:
-        """Take the verdict of the confirmation that is out, if any."""
-        if self._out is None:
-            return
-        (asked, quick), self._out = self._out, None
-        verdict = self.asking.finish(asked)
-        step = self.line.step_of(asked.program)
-        if step is None:
-            return
-        if verdict.faults:
-            self._trust(step, proven=not quick)
-        elif verdict.known:
-            self._roll_back(step, quick=quick)
+        """Take the verdicts of the confirmations that are out, in the order in which they were asked for."""
+        while self._out:
+            asked, quick = self._out.pop(0)
+            verdict = self.asking.finish(asked)
+            step = self.line.step_of(asked.program)
+            if step is None:
+                continue
+            if verdict.faults:
+                self._trust(step, proven=not quick)
+            elif verdict.known:
+                self._roll_back(step, quick=quick)
 
     def after_cut(self) -> None:
         """The line was cut short: what is out about a program that went is of no more use. Its answer is taken all the
         same, since the journal must have it for a replay."""
-        if self._out is not None and self.line.step_of(self._out[0].program) is None:
-            self.asking.finish(self._out[0])
-            self._out = None
+        for asked, _ in self._out:
+            if self.line.step_of(asked.program) is None:
+                self.asking.finish(asked)
+        self._out = [each for each in self._out if self.line.step_of(each[0].program) is not None]
         self._next = 0
 
     def cold(self, program: Program) -> Verdict:
@@ -140,7 +134,7 @@ class Confirmations:
                 (self.trusted if verdict.faults else self.refuted).add(candidates[index].key)
 
     def _ask_later(self, considered: int, *, quick: bool) -> None:
-        self._out = self._start(self.line.last.program, quick=quick), quick
+        self._out.append((self._start(self.line.last.program, quick=quick), quick))
         self._next = considered + self.checkpoint
 
     def _trust(self, step: Step, *, proven: bool) -> None:

@@ -290,12 +290,13 @@ class _Engine:
                 if state.thorough:
                     self.checks.before_the_end(state.considered)
                 continue
-            if self.again is not None:
-                self.checks.in_advance(state.considered)  # seconds, during which the lanes are free
+            # What is asked at the end takes seconds, during which the lanes are free for a second course.
+            stands = self.again is None or self.checks.before_the_end(state.considered)
+            if stands and self.again is not None:
                 again, self.again = self.again, None
                 if self._second(again):
                     continue
-            if self.checks.stand(state.considered):
+            if stands and self.checks.stand(state.considered):
                 return
             self._be_thorough(False)
 

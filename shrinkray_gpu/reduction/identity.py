@@ -93,11 +93,6 @@ class Identity:
         if self.identify is not None and self.line.last.fingerprint is None:
             self._begin()
 
-    def in_advance(self) -> None:
-        """Begin the fingerprint of the last program, unless one is out."""
-        if self.identify is not None and self._out is None and self.line.last.fingerprint is None:
-            self._begin()
-
     def at_the_end(self, considered: int) -> None:
         self.settle(considered)
         last = self.line.last.fingerprint

@@ -8,12 +8,13 @@ from pathlib import Path
 import libcst as cst
 import pytest
 
+from shrinkray_gpu.oracle.verdict import Verdict
 from shrinkray_gpu.reduction.edit import Edit, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.second import SHARE, by_gain, hopeless
 from shrinkray_gpu.reduction.spending import Spent
 from shrinkray_gpu.reduction.state import State
-from tests.reduction.course import Bench, Own, statements
+from tests.reduction.course import Bench, Own, statements, verdict
 
 JUNK = "".join(f"junk({i}, {i}, {i})\n" for i in range(12))
 PROGRAM = JUNK + "begin(middle(1, 2, 3))\n"
@@ -52,6 +53,39 @@ def test_another_order_leads_round_what_the_first_one_ran_into(tmp_path: Path) -
     assert (tmp_path / "both" / "best.py").read_text() == "end()\n"
     assert both.line[-1].text == "end()\n" and both.spent["second course"].tokens == 3
     assert both.tries == len(bench.asked) == len(set(bench.keys)), "verdicts of the first course are remembered"
+
+
+def test_it_goes_beside_the_last_cold_run(tmp_path: Path) -> None:
+    """Which takes seconds in one lane: both are under way before either is waited for."""
+    bench = Bench(faults)
+    beside: dict[str, int] = {}
+
+    class Cold:
+        def __init__(self, program: Program) -> None:
+            self.program, self.begun = program, len(bench.asked)
+
+        def result(self) -> Verdict:
+            beside[self.program.text] = len(bench.asked) - self.begun
+            return verdict(faults(self.program.text))
+
+    both = bench.reduce(PROGRAM, tmp_path / "both", passes=(trap, way), second=True, confirm=Cold)
+    assert both.program.text == "end()\n" and both.verified == both.program
+    assert beside["trap(1, 2)\n"] >= both.spent["second course"].tries > 0
+
+
+def test_a_first_course_that_a_cold_run_takes_back_goes_on(tmp_path: Path) -> None:
+    """The second one was begun on trust: what is accepted in the end is what a cold run confirms."""
+
+    class Cold:
+        def __init__(self, program: Program) -> None:
+            self.program = program
+
+        def result(self) -> Verdict:
+            return verdict("begin" in self.program.text)
+
+    both = Bench(faults).reduce(PROGRAM, tmp_path / "both", passes=(trap, way), second=True, confirm=Cold)
+    assert (both.program.text, both.ended) == ("begin(middle(1, 2, 3))\n", "done")
+    assert both.rollbacks > 0 and both.verified == both.program
 
 
 def test_what_ends_no_smaller_changes_nothing(tmp_path: Path) -> None:
