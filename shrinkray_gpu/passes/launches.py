@@ -2,12 +2,14 @@
 
 A one-program grid says that the fault is no race and no matter of sizes, and runs at once. Warm-up and repeated
 launches go; `num_warps=`, `num_stages=` and the like stay only where the fault depends on them, which tells the
-maintainer where to look. A grid computed by a lambda becomes a plain tuple, so that its sizes can shrink.
+maintainer where to look. A grid computed by a lambda becomes a plain tuple, so that its sizes can shrink. Kernels of
+CUDA C++ that Python launches (`torch.cuda._compile_kernel`) have a grid and a block of threads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import prod
 
 import libcst as cst
 
@@ -16,6 +18,9 @@ from shrinkray_gpu.passes.scoping import Binding, bindings, readers
 from shrinkray_gpu.passes.tree import dotted, every, line_number, source, statement, weight, within
 from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
+
+WARP = 32
+"""Threads of a warp: instructions for whole warps want no fewer."""
 
 
 def find(program: Program) -> Iterator[Edit]:
@@ -26,6 +31,8 @@ def find(program: Program) -> Iterator[Edit]:
         yield from _smaller_grid(program, call)
         yield from _plain_grid(program, call, stands_for)
     yield from _fewer_options(program, launches, stands_for)
+    for call in _of_compiled(program):
+        yield from _smaller_extents(program, call)
 
 
 def _grid(call: cst.Call) -> cst.BaseExpression | None:
@@ -137,3 +144,40 @@ def _fewer_options(
             yield Edit(f"drop every {name}", tuple(map(Remove, args)), 2, weight(program, *args))
     for arg in every_option:
         yield Edit(f"drop {source(program, arg)} at line {line_number(program, arg)}", (Remove(arg),), 3, 3)
+
+
+def _of_compiled(program: Program) -> Iterator[cst.Call]:
+    """The launches of what `_compile_kernel` made, by its name or at once."""
+
+    def compiles(value: cst.BaseExpression | None) -> bool:
+        return isinstance(value, cst.Call) and dotted(value.func).rpartition(".")[2] == "_compile_kernel"
+
+    names = {
+        target.target.value
+        for assign in every(program, cst.Assign)
+        if compiles(assign.value)
+        for target in assign.targets
+        if isinstance(target.target, cst.Name)
+    }
+    for call in every(program, cst.Call):
+        if compiles(call.func) or (isinstance(call.func, cst.Name) and call.func.value in names):
+            yield call
+
+
+def _smaller_extents(program: Program, call: cst.Call) -> Iterator[Edit]:
+    where = f"of the launch at line {line_number(program, call)}"
+    for place, name in enumerate(("grid", "block")):
+        named = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value == name]
+        plain = [arg for arg in call.args[: place + 1] if arg.keyword is None and not arg.star]
+        extent = named[0].value if named else plain[place].value if len(plain) > place else None
+        if not isinstance(extent, cst.Tuple):
+            continue
+        parts = [element.value for element in extent.elements]
+        numbers = [part.evaluated_value for part in parts if isinstance(part, cst.Integer)]
+        many = prod(numbers) if len(numbers) == len(parts) else None
+        for count in (1,) if name == "grid" else (1, WARP, 2 * WARP, 4 * WARP):
+            if many is None or many > count:
+                yield Edit(f"{name} {where} is ({count}, 1, 1)", (Replace(extent, (f"({count}, 1, 1)",)),), 1, 3)
+        for axis, part in enumerate(parts):
+            if source(program, part) != "1":
+                yield Edit(f"axis {axis} of the {name} {where} is 1", (Replace(part, ("1",)),), 2, 1)

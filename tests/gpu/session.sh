@@ -4,6 +4,7 @@
 #
 #     bash tests/gpu/session.sh flaky=330 held=160          seconds for each stage, in this order
 #     CASES="hang missing_mask" bash tests/gpu/session.sh cases=560      names: these only, see make_cases.py
+#     CASES="fa_intermittent_misaligned --no-replay --jobs 8" bash tests/gpu/session.sh cases=570
 #     PEERS="vector_hint --limit 60 --lanes 12 --until 400" bash tests/gpu/session.sh peers=480
 #     bash tests/gpu/session.sh lifting=400 naive=150 attachment=150
 #     bash tests/gpu/session.sh alone=120 wmma=300 fa=520      a CUDA C++ extension each, with the GPU to itself

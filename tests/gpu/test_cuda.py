@@ -6,6 +6,7 @@ takes 40 s, what comes after 15 to 30 s. What there is of each lies in $OUT/cuda
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -90,6 +91,8 @@ def test_a_misaligned_load_now_and_then(tmp_path: Path) -> None:
     repro = reduced("fa_intermittent_misaligned", tmp_path, "--oracle", "misaligned address", "--final-runs", "6")
     assert "<<<" in repro.read_text() or "_compile_kernel" in repro.read_text()
     assert lines(repro) <= 60
+    held = json.loads((OUT / "fa_intermittent_misaligned/result.json").read_text())["held"]
+    assert held["zeroed-shared"].startswith("passes"), "it still reads what nobody had written yet"
 
 
 def first_record(path: Path, *argv: str) -> Record:

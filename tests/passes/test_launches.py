@@ -53,3 +53,26 @@ def test_options_of_tuned_configurations() -> None:
 
 def test_a_call_of_an_element_is_no_launch() -> None:
     assert offers(launches, "table[0](x)\n") == {}
+
+
+def test_a_kernel_of_cuda_in_one_block_and_few_threads() -> None:
+    made = 'kernel = torch.cuda._compile_kernel(SOURCE, "k")\n'
+    found = offers(launches, made + "kernel((7, 16, 1), (256, 1, 1), [x], shared_mem=96)\n")
+    results = {what: result.removeprefix(made) for what, result in found.items()}
+    assert results == {
+        "grid of the launch at line 2 is (1, 1, 1)": "kernel((1, 1, 1), (256, 1, 1), [x], shared_mem=96)\n",
+        "axis 0 of the grid of the launch at line 2 is 1": "kernel((1, 16, 1), (256, 1, 1), [x], shared_mem=96)\n",
+        "axis 1 of the grid of the launch at line 2 is 1": "kernel((7, 1, 1), (256, 1, 1), [x], shared_mem=96)\n",
+        "block of the launch at line 2 is (1, 1, 1)": "kernel((7, 16, 1), (1, 1, 1), [x], shared_mem=96)\n",
+        "block of the launch at line 2 is (32, 1, 1)": "kernel((7, 16, 1), (32, 1, 1), [x], shared_mem=96)\n",
+        "block of the launch at line 2 is (64, 1, 1)": "kernel((7, 16, 1), (64, 1, 1), [x], shared_mem=96)\n",
+        "block of the launch at line 2 is (128, 1, 1)": "kernel((7, 16, 1), (128, 1, 1), [x], shared_mem=96)\n",
+        "axis 0 of the block of the launch at line 2 is 1": "kernel((7, 16, 1), (1, 1, 1), [x], shared_mem=96)\n",
+    }
+
+
+def test_a_kernel_of_cuda_by_name_by_keyword_and_at_once() -> None:
+    found = offers(launches, "torch.cuda._compile_kernel(SOURCE, 'k')(block=(n, 1, 1), grid=grid)\n")
+    assert found["block of the launch at line 1 is (1, 1, 1)"].endswith("(block=(1, 1, 1), grid=grid)\n")
+    assert not any(what.startswith("grid") for what in found)
+    assert offers(launches, "kernel((7, 16, 1), (256, 1, 1))\n") == {}, "of a function that is not seen nobody knows"

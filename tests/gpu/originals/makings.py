@@ -11,6 +11,7 @@ from typing import Any
 
 ORIGINALS = Path(__file__).parent
 LIFTING = ORIGINALS.parent / "lifting"
+CUDA = ORIGINALS.parent / "cuda"
 
 TRITON, TORCH = "https://github.com/triton-lang/triton", "https://github.com/pytorch/pytorch"
 ILLEGAL, MISALIGNED = "illegal memory access", "misaligned address"
@@ -175,6 +176,19 @@ MAKINGS = (
         (f"{TRITON}/issues/6638",),
         needs={"architecture": "sm_90", "packages": ["triton>=3.5"]},
         seconds=45,
+    ),
+    Making(
+        "fa_intermittent_misaligned",
+        CUDA / "fa_intermittent_misaligned.py",
+        MISALIGNED,
+        "A slot in shared memory is read before thread 0 has written it",
+        "intermittent misalignment",
+        "Thread 0 writes down where the first tile of K begins in its ring, and the other warps read it with no barrier"
+        " between. They find what the block before left there, scores in the same union, and store 16 bytes at an odd"
+        " offset. A configuration of one stage has no ring, and shared memory that holds zeros hides it.",
+        options=("--final-runs", "6", "--no-second"),
+        seconds=400,
+        alone=True,
     ),
     Making(
         "hang",
