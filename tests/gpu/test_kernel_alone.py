@@ -1,4 +1,5 @@
-"""Kernels of extensions alone, on a real GPU: which script is taken, how often it shows the fault, what a try costs.
+"""Kernels of extensions alone, on a real GPU: which script is taken, how often it shows the fault, what a try costs,
+and whether dry runs compile there.
 
 Nothing is searched. 60 s each on 16 cores; what was taken lies in $OUT/alone.
 """
@@ -8,6 +9,8 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,8 @@ from shrinkray_gpu.evidence import dumping
 from shrinkray_gpu.options import Options, chosen_oracle, program_of, setup_of
 from shrinkray_gpu.preparing import given_of
 from shrinkray_gpu.reduction.journal import Journal
+from shrinkray_gpu.runner import gpus
+from shrinkray_gpu.runner.pool import Pool, Script
 
 pytestmark = pytest.mark.gpu
 
@@ -66,3 +71,33 @@ def test_its_kernel_alone_shows_the_fault(name: str, oracle: str, argv: tuple[st
         finally:
             if start.lanes is not None:
                 start.lanes.close()
+
+
+FILLS = """
+import faulthandler, sys
+faulthandler.dump_traceback_later(15, file=sys.__stderr__)  # where it waits, if it does
+import torch
+kernel = torch.cuda._compile_kernel("__global__ void fill(float* x) { x[threadIdx.x] = %d; }", "fill")
+kernel((1, 1, 1), (32, 1, 1), [torch.zeros(32, device="cuda")])
+"""
+
+
+def test_dry_runs_compile_beside_a_driver(tmp_path: Path) -> None:
+    """NVRTC would start it, and a forked child then waits until its time is over."""
+    path = tmp_path / "fills.py"
+    with tempfile.TemporaryDirectory(prefix="dry-", dir="/tmp") as folder:
+        setup = setup_of(path, Path(folder), Options(oracle=("misaligned address",)))
+        imports = ("torch", "triton", "torch.utils.cpp_extension")
+        setup = replace(setup, imports=imports, arch=gpus.capability(), warm=False, reuse=False)
+        pool = Pool(Script(path, cwd=tmp_path, asserts=False), setup, mode="virtual", jobs=4, seconds=30)
+        try:
+            pool.start(FILLS % 0)
+            with ThreadPoolExecutor(4) as threads:
+                runs = list(threads.map(lambda number: pool.run(FILLS % number), range(8)))
+        finally:
+            pool.close()
+    for run in runs:
+        print(f"{run.seconds:.1f} s, {run.trouble or run.signal or run.timed_out or 'compiled'}")
+    for run in runs:
+        assert (run.trouble, run.signal, run.timed_out, run.exit) == ("", None, False, 0), run.stderr
+        assert [build.failed for build in run.builds] == [False]
