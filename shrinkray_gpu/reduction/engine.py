@@ -291,12 +291,11 @@ class _Engine:
                     self.checks.before_the_end(state.considered)
                 continue
             # What is asked at the end takes seconds, during which the lanes are free for a second course.
-            stands = self.again is None or self.checks.before_the_end(state.considered)
-            if stands and self.again is not None:
+            if self.again is not None and self.checks.before_the_end(state.considered):
                 again, self.again = self.again, None
                 if self._second(again):
                     continue
-            if stands and self.checks.stand(state.considered):
+            if self.again is None and self.checks.stand(state.considered):
                 return
             self._be_thorough(False)
 

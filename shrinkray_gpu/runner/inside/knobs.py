@@ -82,7 +82,8 @@ class Turned:
         self.over = True
         self.patches.undo()
         kernelkey.turn("")
-        self.compiled_otherwise[zeroing.KNOB] += zeroing.end()
+        if zeroing.KNOB in self.knobs:
+            self.compiled_otherwise[zeroing.KNOB] = zeroing.end()
         while self.held:
             owner, name, value = self.held.pop()
             setattr(owner, name, value)
