@@ -83,7 +83,8 @@ kernel((1, 1, 1), (32, 1, 1), [torch.zeros(32, device="cuda")])
 
 
 def test_dry_runs_compile_beside_a_driver(tmp_path: Path) -> None:
-    """NVRTC would start it, and a forked child then waits until its time is over."""
+    """NVRTC would start it, and a forked child then waits until its time is over. The environment of an extension, too,
+    has our site in it, whose compiler must not wait for itself."""
     path = tmp_path / "fills.py"
     with tempfile.TemporaryDirectory(prefix="dry-", dir="/tmp") as folder:
         setup = setup_of(path, Path(folder), Options(oracle=("misaligned address",)))

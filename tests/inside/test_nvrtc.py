@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,22 @@ def test_a_text_is_compiled_once_for_each_thing_asked_of_it(tmp_path: Path) -> N
             compiled("error", "fill")
     assert len(asked) == 3
     assert [build["failed"] for build in seen] == [False, False, False, True, True]
+
+
+def test_one_that_remembers_already_is_not_waited_for(tmp_path: Path) -> None:
+    """A dry run's process has it from our site: asked inside of another, it waited for that one's lock, for ever."""
+
+    def plain(*given: Any, **options: Any) -> tuple[bytes, str]:
+        return b"\x7fELF\0", "_Z4fillPfi"
+
+    outer: Any = Nvrtc(str(tmp_path), 90, []).compiler(plain)
+    outer._plain = plain
+    made: list[Any] = []
+    inner = Nvrtc(str(tmp_path), 90, []).compiler(outer)
+    thread = threading.Thread(target=lambda: made.append(inner(SOURCE, "fill")), daemon=True)
+    thread.start()
+    thread.join(20)
+    assert made == [(b"\x7fELF\0", "_Z4fillPfi")]
 
 
 @pytest.mark.parametrize(

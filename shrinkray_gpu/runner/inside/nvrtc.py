@@ -38,7 +38,12 @@ class Nvrtc:
         self.folder, self.arch, self.seen = folder, arch, seen
 
     def compiler(self, plain: Compiler) -> Compiler:
-        """The same as torch's `_nvrtc_compile`, which is `plain`. What raised raises again."""
+        """The same as torch's `_nvrtc_compile`, which is `plain`. What raised raises again.
+
+        Of one that remembers already, as a process has it whose site is ours, the plain one is taken: it would wait for
+        the lock that this one holds.
+        """
+        plain = getattr(plain, "_plain", plain)
 
         def compiled(kernel_source: str, kernel_name: str, capability: Any = None, *rest: Any, **options: Any) -> Any:
             options, kernel_source = dict(options), zeroing.zeroed(kernel_source)
