@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
+from typing import Any
 
 from shrinkray_gpu.oracle import Fault, Oracle
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
@@ -28,6 +29,8 @@ STEADY = 2
 got rarer, to two runs of three, passes them all once in three times, and is asked several times on the way."""
 WASTED = 3
 """Dry runs that waited until their time was over, where the lane then had an answer sooner: no more are made."""
+DRIED = 200
+"""Dry runs made ahead that are kept."""
 UNKNOWN_CONTENT = "#?"
 """In a launch's argument: what it holds was written by a kernel, and no kernel ran."""
 
@@ -74,9 +77,11 @@ class Judge:
         """Tries in lanes that an error of the host code ended, which a dry run might have told."""
         self.mute: Counter[str] = Counter()
         """Dry runs that told nothing, by what became of them."""
-        self.at_once = max(pool.jobs, dry.jobs if dry else 0) // 2
+        self.at_once = (dry.jobs if dry else pool.jobs) // 2
         """Tries under way up to which others are begun ahead: half of the lanes, since most of these are never asked
         for, and what is asked next must neither wait for them nor share its core with them."""
+        self.scarce = False
+        """Whether lanes are: then only the dry run of a try is made ahead, in which its kernels are compiled."""
         self.ahead = self.foreseen = 0
         """Tries that were begun before they were asked for, and how many of these were asked for in the end."""
         self._wasted = 0
@@ -88,6 +93,7 @@ class Judge:
         self._again = ThreadPoolExecutor(pool.jobs, thread_name_prefix="again")  # or a decision would wait for itself
         self._likely: Iterator[Program] = iter(())
         self._ahead: dict[str, Future[Verdict]] = {}
+        self._dried: dict[str, Future[Run]] = {}
 
     def forget(self) -> None:
         """No verdict is taken on credit any more, nor the launches known that were judged before."""
@@ -112,11 +118,13 @@ class Judge:
     def __call__(self, programs: Sequence[Program]) -> list[Verdict]:
         """Verdicts in the order of the programs."""
         stale = [text for text, future in self._ahead.items() if future.cancel()]
+        self._dried = {text: future for text, future in self._dried.items() if not future.cancel()}
         asked = []
         for program in programs:
             known = None if program.text in stale else self._ahead.pop(program.text, None)
-            self.foreseen += known is not None
-            asked.append(known or self._threads.submit(self.judge, program.text))
+            dried = self._dried.pop(program.text, None)
+            self.foreseen += known is not None or dried is not None
+            asked.append(known or self._threads.submit(self.judge, program.text, dried))
         for text in stale:
             self._ahead.pop(text, None)
         self._wait(asked)
@@ -126,33 +134,46 @@ class Judge:
         """Keep the lanes busy with what is likely to be asked next, until all that was asked is answered."""
         likely, self._likely = self._likely, iter(())
         while waiting := [future for future in asked if not future.done()]:
-            busy = [*waiting, *(future for future in self._ahead.values() if not future.done())]
+            busy: list[Future[Any]] = [*waiting, *self._ahead.values(), *self._dried.values()]
+            busy = [future for future in busy if not future.done()]
             program = next(likely, None) if len(busy) <= self.at_once else None
             if program is None:
                 wait(busy if len(busy) > self.at_once else waiting, return_when=FIRST_COMPLETED)
-            elif program.text not in self._ahead:
+            elif program.text not in self._ahead and program.text not in self._dried:
                 self.ahead += 1
-                self._ahead[program.text] = self._threads.submit(self.judge, program.text)
+                self._begin(program.text)
+
+    def _begin(self, source: str) -> None:
+        dry = self.dry
+        if dry is not None and self.scarce:
+            while len(self._dried) >= DRIED:
+                del self._dried[next(iter(self._dried))]
+            self._dried[source] = self._threads.submit(dry.run, source)
+        else:
+            self._ahead[source] = self._threads.submit(self.judge, source)
 
     def _drop_ahead(self) -> None:
-        for future in self._ahead.values():
+        begun: list[Future[Any]] = [*self._ahead.values(), *self._dried.values()]
+        for future in begun:
             future.cancel()
         self._ahead.clear()
+        self._dried = {}
 
-    def judge(self, source: str) -> Verdict:
+    def judge(self, source: str, dried: Future[Run] | None = None) -> Verdict:
+        """`dried`: its dry run, if that is made already."""
         if self.oracle.needs_run:
-            verdict = self._run(source)
+            verdict = self._run(source, dried)
             if not verdict.faults:
                 return verdict
         if self.oracle.needs_text:
             verdict = self._settled(source, lambda: (self._in_script(source), None), self._deciding_on(source))
         return verdict
 
-    def _run(self, source: str) -> Verdict:
+    def _run(self, source: str, dried: Future[Run] | None) -> Verdict:
         dry = self.dry
         if dry is None:
             return self._lane(source)
-        run = dry.run(source)
+        run = dry.run(source) if dried is None else dried.result()
         if run.timed_out or run.trouble or (run.signal is not None and not self.predicts):
             with self._lock:
                 self.mute[run.trouble or ("time limit" if run.timed_out else f"signal {run.signal}")] += 1

@@ -38,6 +38,8 @@ def search(
 ) -> Reduction:
     plan, judge, guards, repeats = ready.plan, ready.judge, ready.guards, ready.repeats
     width = journal.header["width"]
+    # Each try takes a context then, and most of what is begun ahead is never asked for.
+    judge.scarce = plan.gpu and plan.mode == "fork" and not plan.dry_predicts
     history = judge.timed = plan.gpu and plan.mode != "cold" and guards is not None and guards.history
     if ready.start.lifted:  # the best so far, before anything is tried
         journal.begin_with(ready.program, size=ready.program.size, by="lift")

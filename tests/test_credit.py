@@ -128,6 +128,23 @@ def test_a_dry_run_that_died_tells_of_no_launches(judging: Made) -> None:
     assert judge.mute == {"signal 11": 2}
 
 
+def test_where_lanes_are_scarce_only_dry_runs_are_made_ahead(judging: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = judging(credit=False)
+    judge.scarce, judge.at_once = True, 2
+    assert judge.dry is not None
+    programs = [Program.from_text(f"{FAILING}x{number} = 0\n", "failing.py") for number in range(3)]
+    broken = Program.from_text(BROKEN, "failing.py")
+    real, dried = judge.dry.run, []
+    monkeypatch.setattr(judge.dry, "run", lambda source, **options: dried.append(source) or real(source, **options))
+    judge.foresee([*programs[1:], broken])
+    judge([programs[0]])
+    assert judge.tries == {LANE: 1} and 0 < judge.ahead <= 3
+    judge([programs[2], broken])
+    assert judge.tries == {LANE: 2, DRY: 1}
+    assert judge.foreseen == judge.ahead - 1, "one of them was not asked for"
+    assert sorted(dried) == sorted({*dried}), "what was made ahead is not made again"
+
+
 def test_dry_runs_that_only_wait_are_given_up(judging: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     judge = judging()
     assert judge.dry is not None
