@@ -39,7 +39,9 @@ def guards_of(
     script, setup = plan.pool.script, plan.pool.setup
     device = reference is not None and reference.fault.phase == "device"
     own = reference is not None and reference.fault.phase != "python"
-    standard = controls.standard(plan.gpu) if own else ()
+    seen = plan.reference
+    only_cuda = bool(seen.builds) and not (seen.compiles or seen.launches)
+    standard = controls.standard(plan.gpu, triton=not only_cuda) if own else ()
     limit = plan.pool.seconds + plan.pool.extra
 
     quick = dumping.in_lanes(plan.pool) if plan.gpu else None

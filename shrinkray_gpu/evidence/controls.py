@@ -64,8 +64,9 @@ class Tried:
         return f"{self.control.name}: {self.outcome.value} ({self.why})"
 
 
-def standard(gpu: bool) -> tuple[Control, ...]:
-    """The controls that are tried on every original. Without a GPU, those that change what is compiled.
+def standard(gpu: bool, *, triton: bool = True) -> tuple[Control, ...]:
+    """The controls that are tried on every original. Without a GPU, those that change what is compiled. All but
+    exact-allocation turn something in Triton: to be left out where there is none, see `of_cuda`.
 
     num_stages=1        no pipelining: no copies under way, one buffer a load
     num_warps=1         nothing to synchronise between the warps of a block. More warps would change no less of the
@@ -78,7 +79,7 @@ def standard(gpu: bool) -> tuple[Control, ...]:
     names = ["num_stages=1", "num_warps=1", "ptxas=-O0"]
     if gpu:
         names += ["serial", "exact-allocation", "interpreter"]
-    return tuple(_by_way(ways.parse(name)) for name in names)
+    return tuple(_by_way(ways.parse(name)) for name in names if triton or name == "exact-allocation")
 
 
 def of_cuda(original: Program, gpu: bool) -> tuple[Control, ...]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.evidence.controls import Controls, Outcome, of_cuda
+from shrinkray_gpu.evidence.controls import Controls, Outcome, of_cuda, standard
 from shrinkray_gpu.oracle import parse
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import ways
@@ -51,3 +51,16 @@ def test_a_flag_that_nothing_asks_for_any_more_guards_nothing() -> None:
     resolved = PRODUCT.replace("#ifdef USE_WMMA\n", "").replace("#endif\n", "")
     assert controls.attempt(control, resolved).outcome is Outcome.NOT_APPLICABLE
     assert [way.name for way in asked] == ["without=-DUSE_WMMA"]
+
+
+def test_where_there_is_no_triton_its_knobs_are_no_controls() -> None:
+    assert [one.name for one in standard(True, triton=False)] == ["exact-allocation"]
+    assert standard(False, triton=False) == ()
+    assert {"serial", "interpreter", "exact-allocation"} < {one.name for one in standard(True)}
+
+
+def test_shared_memory_of_zeros_is_one_where_kernels_run_and_declare_any() -> None:
+    shared = PRODUCT.replace("__global__", "extern __shared__ half tile[];\n__global__", 1)
+    for text, gpu, offered in ((shared, True, True), (shared, False, False), (PRODUCT, True, False)):
+        names = [one.name for one in of_cuda(Program.from_text(text), gpu=gpu)]
+        assert ("zeroed-shared" in names) is offered
