@@ -17,9 +17,10 @@ import pytest
 
 from shrinkray_gpu import lifting
 from shrinkray_gpu.evidence import dumping
-from shrinkray_gpu.options import Options, chosen_oracle, program_of, setup_of
+from shrinkray_gpu.options import Options, building, chosen_oracle, program_of, setup_of
 from shrinkray_gpu.preparing import given_of
 from shrinkray_gpu.reduction.journal import Journal
+from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import gpus
 from shrinkray_gpu.runner.pool import Pool, Script
 
@@ -87,7 +88,8 @@ def test_dry_runs_compile_beside_a_driver(tmp_path: Path) -> None:
     has our site in it, whose compiler must not wait for itself."""
     path = tmp_path / "fills.py"
     with tempfile.TemporaryDirectory(prefix="dry-", dir="/tmp") as folder:
-        setup = setup_of(path, Path(folder), Options(oracle=("misaligned address",)))
+        extension = Program.from_text("from torch.utils import cpp_extension\n", path.name)
+        setup = building(extension, setup_of(path, Path(folder), Options(oracle=("misaligned address",))))
         imports = ("torch", "triton", "torch.utils.cpp_extension")
         setup = replace(setup, imports=imports, arch=gpus.capability(), warm=False, reuse=False)
         pool = Pool(Script(path, cwd=tmp_path, asserts=False), setup, mode="virtual", jobs=4, seconds=30)
