@@ -178,6 +178,6 @@ def _smaller_extents(program: Program, call: cst.Call) -> Iterator[Edit]:
         for count in (1,) if name == "grid" else (1, WARP, 2 * WARP, 4 * WARP):
             if many is None or many > count:
                 yield Edit(f"{name} {where} is ({count}, 1, 1)", (Replace(extent, (f"({count}, 1, 1)",)),), 1, 3)
-        for axis, part in enumerate(parts):
-            if source(program, part) != "1":
-                yield Edit(f"axis {axis} of the {name} {where} is 1", (Replace(part, ("1",)),), 2, 1)
+        long = [(axis, part) for axis, part in enumerate(parts) if source(program, part) != "1"]
+        for axis, part in long if len(long) > 1 else ():  # a single one is all of it
+            yield Edit(f"axis {axis} of the {name} {where} is 1", (Replace(part, ("1",)),), 2, 1)

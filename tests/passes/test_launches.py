@@ -67,7 +67,6 @@ def test_a_kernel_of_cuda_in_one_block_and_few_threads() -> None:
         "block of the launch at line 2 is (32, 1, 1)": "kernel((7, 16, 1), (32, 1, 1), [x], shared_mem=96)\n",
         "block of the launch at line 2 is (64, 1, 1)": "kernel((7, 16, 1), (64, 1, 1), [x], shared_mem=96)\n",
         "block of the launch at line 2 is (128, 1, 1)": "kernel((7, 16, 1), (128, 1, 1), [x], shared_mem=96)\n",
-        "axis 0 of the block of the launch at line 2 is 1": "kernel((7, 16, 1), (1, 1, 1), [x], shared_mem=96)\n",
     }
 
 
