@@ -6,15 +6,15 @@ import ast
 import sys
 from dataclasses import replace
 
-from shrinkray_gpu import lift
+from shrinkray_gpu import lift, planning
 from shrinkray_gpu.identifying import Identity
 from shrinkray_gpu.lift.beside import files
 from shrinkray_gpu.lifting.one_file import in_one_file
 from shrinkray_gpu.lifting.runs import Runs, plain
 from shrinkray_gpu.lifting.start import Given, Say, Start
 from shrinkray_gpu.lifting.telling import lost, named
-from shrinkray_gpu.lifting.trying import Trying
-from shrinkray_gpu.oracle import Fault, Oracle
+from shrinkray_gpu.lifting.trying import Trying, ahead
+from shrinkray_gpu.oracle import Fault, Oracle, speech
 from shrinkray_gpu.oracle.carried import Carried
 from shrinkray_gpu.oracle.same import Same
 from shrinkray_gpu.oracle.statistics import clean_runs
@@ -38,39 +38,56 @@ class Choosing:
         self.given, self.say = given, say
         self.runs = Runs(given)
         self.trying: Trying | None = None
+        self.ahead: planning.Lanes | None = None
+        """Workers for lifted scripts, until `trying` has them."""
 
     def start(self) -> Start:
         try:
             start = self._start()
         except BaseException:
             self.runs.close()
-            if self.trying is not None and self.trying.lanes is not None:
-                self.trying.lanes.close()
+            self._close_lanes()
             raise
         finally:
             if self.trying is not None and self.trying.identity is not None:
                 self.trying.identity.close()
         lanes = self.runs.lanes_for(start.program.text)
+        if self.trying is not None and start.alone:
+            lanes = self.trying.lanes
+        else:
+            self._close_lanes()
         if self.trying is None:
             return replace(start, tries=self.runs.tries, lanes=lanes)
-        if start.alone:
-            lanes = self.trying.lanes
-        elif self.trying.lanes is not None:
-            self.trying.lanes.close()
         if (identity := self.trying.identity) is not None:
             self.runs.tries["fingerprint"] += identity.looks
             start = replace(start, fault=identity.fault if start.alone else identity.known)
         return replace(start, tries=self.runs.tries, lanes=lanes)
 
+    def _close_lanes(self) -> None:
+        """The workers for lifted scripts are not wanted, or not now."""
+        lanes = self.ahead if self.trying is None else self.trying.lanes
+        self.ahead = None
+        if lanes is not None:
+            lanes.close()
+
+    def _runs(self) -> tuple[list[Run], Fault | None, bool]:
+        """The first runs of the program, the last of which shows its fault if any does; what a core dump told of that;
+        and whether they were as a user's."""
+        text, worth_it = self.given.program.text, self.runs.worth_it
+        if (dumping := self.given.on_the_way()) is not None:
+            [run] = self.runs.until(worth_it, text, 1, capture="launch", way=dumping.way)
+            dumped = dumping.fault(text, self.given.script, run)
+            if worth_it(run):
+                return [run], dumped, False
+        return self.runs.until(worth_it, text, FURTHER + 1, capture="launch"), None, True
+
     def _start(self) -> Start:
-        program, worth_it = self.given.program, self.runs.worth_it
-        dumping, dumped, runs = self.given.on_the_way(), None, list[Run]()
-        if dumping is not None:
-            [run] = self.runs.until(worth_it, program.text, 1, capture="launch", way=dumping.way)
-            dumped = dumping.fault(program.text, self.given.script, run)
-            runs = [run] if worth_it(run) else []
-        as_users_do = not runs
-        runs = runs or self.runs.until(worth_it, program.text, FURTHER + 1, capture="launch")
+        program = self.given.program
+        self.ahead = ahead(self.given)
+        runs, dumped, as_users_do = self._runs()
+        if self.ahead is not None and speech.shortage(runs[-1]):
+            self._close_lanes()  # theirs is half a GB each
+            runs, dumped, as_users_do = self._runs()
         run = runs[-1]
         oracle = self.runs.bound(run)
         if oracle is None:
@@ -83,8 +100,9 @@ class Choosing:
             return in_one_file(replace(as_it_is, told=why), oracle, self.runs, self.say)
         children = bool((run.captured or {}).get("children"))
         identity = _identity(self.given, oracle, run, dumped)
-        trying = Trying(self.given, self.runs.tries, self.say, gpu=self.runs.gpu, identity=identity)
-        self.trying = trying
+        trying = self.trying = Trying(
+            self.given, self.runs.tries, self.say, gpu=self.runs.gpu, identity=identity, lanes=self.ahead
+        )
         offers = _offers(run, identity)
         if (asked := _carried(self.given, oracle)) is not None:
             if found := trying.first([each.text for each in offers], asked, run):

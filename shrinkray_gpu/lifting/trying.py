@@ -15,10 +15,14 @@ from shrinkray_gpu.lift.beside import kept
 from shrinkray_gpu.lifting.start import Given, Say
 from shrinkray_gpu.oracle import Fault, Oracle, speech
 from shrinkray_gpu.planning.original import COLD_RUNS
-from shrinkray_gpu.runner import preamble
+from shrinkray_gpu.runner import gpus, preamble
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.ways import PLAIN
 
+LIFTED = ("torch", "triton", "triton.language")
+"""What a lifted script imports, and whatever else of these packages the program does."""
+SPARE_CORES = COLD_RUNS + 2
+"""With no more jobs than the lifted script is run at once, and these workers, nothing is gained by starting earlier."""
 PATIENT = 10.0
 """Seconds that a lifted script may take at least, after its imports, whatever the program took."""
 
@@ -26,7 +30,16 @@ PATIENT = 10.0
 class Trying:
     """The scripts made of one program's launches. `identity`: the instruments, at work on the program, if they are."""
 
-    def __init__(self, given: Given, tries: Counter[str], say: Say, *, gpu: bool, identity: Identity | None) -> None:
+    def __init__(
+        self,
+        given: Given,
+        tries: Counter[str],
+        say: Say,
+        *,
+        gpu: bool,
+        identity: Identity | None,
+        lanes: planning.Lanes | None = None,
+    ) -> None:
         self.given, self.tries, self.say, self.gpu, self.identity = given, tries, say, gpu, identity
         self.failed: set[str] = set()
         """Texts that did not show the fault."""
@@ -34,7 +47,8 @@ class Trying:
         """All texts so far, each with what it was before it got settings and paths of its own."""
         self.dumped: dict[str, Fault] = {}
         """What a core dump told of a text."""
-        self.lanes: planning.Lanes | None = None
+        self.lanes = lanes
+        """Workers on their way, for what follows."""
 
     def first(self, texts: Iterable[str], oracle: Oracle, run: Run) -> tuple[str, tuple[Run, ...]] | None:
         """The first text in order that shows the fault, and its runs. As many at a time as there are jobs; the very
@@ -45,6 +59,9 @@ class Trying:
         waiting = [text for text in self.made if text not in self.failed]
         if not waiting:
             return None
+        if self.lanes is not None and not self.lanes.import_for(waiting[0]):
+            self.lanes.close()
+            self.lanes = None
         if self.lanes is None:
             self.lanes = self.given.alone.lanes(waiting[0])
         pool = self.given.alone.cold()
@@ -98,6 +115,17 @@ class Trying:
         if slip:
             self.say(f"a lifted launch was not taken, since its fault is another one: {slip}")
         return bool(slip)
+
+
+def ahead(given: Given) -> planning.Lanes | None:
+    """Workers for lifted scripts, to come up while the program runs: beside the lifted scripts' own first runs they
+    would take twelve seconds, on an H100, and those runs half as long again. None where cores are few."""
+    if given.setup.arch is not None or not gpus.present() or given.jobs < SPARE_CORES:
+        return None
+    head = preamble.read(given.program.text)
+    more = [name for name in head.imports if name.partition(".")[0] in LIFTED]
+    imports = "".join(f"import {name}\n" for name in dict.fromkeys((*LIFTED, *more)))
+    return given.alone.lanes(setting(head.environment, imports))
 
 
 def setting(environment: Sequence[tuple[str, str]], text: str) -> str:

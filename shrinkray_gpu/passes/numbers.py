@@ -70,7 +70,7 @@ def offers(number: int, option: str = "", floor: int = 1) -> list[int]:
     """Smaller numbers on the lattice of this one, in order of preference.
 
     >>> offers(16), offers(64, floor=16), offers(100), offers(8, option="num_warps")
-    ([1, 2, 4, 8], [16, 32, 1, 2, 4, 8], [1, 2, 0, 50, 99], [1, 2, 4])
+    ([1, 2, 4, 8], [16, 32, 1, 2, 4, 8], [1, 2, 0, 50, 88, 97, 99], [1, 2, 4])
     """
     if option in ("num_warps", "num_ctas"):
         return [power for power in (1, 2, 4) if power < number]
@@ -81,8 +81,18 @@ def offers(number: int, option: str = "", floor: int = 1) -> list[int]:
     if _is_power(number):
         powers = [1 << exponent for exponent in range(NEAR.bit_length() if number > FAR else number.bit_length() - 1)]
         return sorted(powers, key=lambda power: (power < floor, power))
-    lower = (1, 2, 0) if number > FAR else (1, 2, 0, number // 2, number - 1)
+    lower = (1, 2, 0) if number > FAR else (1, 2, 0, *_towards(number))
     return [smaller for smaller in dict.fromkeys(lower) if smaller < number]
+
+
+def _towards(number: int) -> Iterator[int]:
+    """Ever closer to it: the smallest that still faults is reached in few steps, and not one by one."""
+    yield number // 2
+    part = number // 8
+    while part > 1:
+        yield number - part
+        part //= 4
+    yield number - 1
 
 
 def _is_power(number: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -47,6 +48,11 @@ class Lanes:
             return self.cold
         report, gpu = self.started.result(), self.forking.arch is None and gpus.present()
         return self.cold if gpu and (report["touched"] or report["spoilt"]) else self.warm
+
+    def import_for(self, source: str) -> bool:
+        """Whether their workers import all that `source` does: what is missing each of its runs would import."""
+        own = {name for name in preamble.read(source).imports if name.partition(".")[0] not in sys.stdlib_module_names}
+        return own.issubset(self.forking.imports)
 
     def limit(self, jobs: int) -> None:
         """No more than so many at a time. Only before any candidate runs."""

@@ -8,6 +8,8 @@ that the same seed gives the same result.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
 
 from shrinkray_gpu.oracle.verdict import Verdict
 from shrinkray_gpu.reduction.asking import Ask, Asked, Asking, Tell
@@ -15,8 +17,20 @@ from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.lineage import Lineage, Step, Undo
 from shrinkray_gpu.reduction.program import Program
 
+PATIENT = 6
+"""A cold run asked for beside the end is looked at so many times later than a probe: it takes ten times as long, and
+the rounds between are of candidates that are judged in no time."""
 WARY_AFTER = 3
 """After this many rollbacks the judge's "yes" is not trusted any more: each is confirmed cold before it is accepted."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Out:
+    """A confirmation asked for. `due`: the number of candidates after which it is looked at."""
+
+    asked: Asked
+    quick: bool
+    due: float
 
 
 class Confirmations:
@@ -41,7 +55,8 @@ class Confirmations:
         self.refuted: set[str] = set()
         self.trusted: set[str] = set()
         self.rollbacks = 0
-        self._out: list[tuple[Asked, bool]] = []  # asked for and not yet looked at; whether it is a quick one
+        self._out: list[_Out] = []
+        """Asked for and not yet looked at, in the order of asking."""
         self._next = 0
 
     @property
@@ -74,7 +89,7 @@ class Confirmations:
         """
         if self.probe is None or considered < self._next:
             return
-        self.settle()
+        self.settle(considered)
         last = self.line.last
         if not last.probed:
             self._ask_later(considered, quick=True)
@@ -84,7 +99,7 @@ class Confirmations:
     def before_the_end(self, considered: int) -> None:
         """Most likely the end: have it confirmed while the last round goes on, beside what else is out."""
         last = self.line.last
-        asked = any(out.program is last.program and not quick for out, quick in self._out)
+        asked = any(out.asked.program is last.program and not out.quick for out in self._out)
         if self.confirm is not None and not last.proven and not asked:
             self._ask_later(considered, quick=False)
 
@@ -94,26 +109,27 @@ class Confirmations:
             self._ask_later(considered, quick=False)
             self.settle()
 
-    def settle(self) -> None:
-        """Take the verdicts of the confirmations that are out, in the order in which they were asked for."""
-        while self._out:
-            asked, quick = self._out.pop(0)
-            verdict = self.asking.finish(asked)
-            step = self.line.step_of(asked.program)
+    def settle(self, considered: float = inf) -> None:
+        """Take the verdicts of the confirmations that are out, and due after so many candidates, in the order in which
+        they were asked for."""
+        while out := next((each for each in self._out if each.due <= considered), None):
+            self._out.remove(out)
+            verdict = self.asking.finish(out.asked)
+            step = self.line.step_of(out.asked.program)
             if step is None:
                 continue
             if verdict.faults:
-                self._trust(step, proven=not quick)
+                self._trust(step, proven=not out.quick)
             elif verdict.known:
-                self._roll_back(step, quick=quick)
+                self._roll_back(step, quick=out.quick)
 
     def after_cut(self) -> None:
         """The line was cut short: what is out about a program that went is of no more use. Its answer is taken all the
         same, since the journal must have it for a replay."""
-        for asked, _ in self._out:
-            if self.line.step_of(asked.program) is None:
-                self.asking.finish(asked)
-        self._out = [each for each in self._out if self.line.step_of(each[0].program) is not None]
+        for out in self._out:
+            if self.line.step_of(out.asked.program) is None:
+                self.asking.finish(out.asked)
+        self._out = [out for out in self._out if self.line.step_of(out.asked.program) is not None]
         self._next = 0
 
     def cold(self, program: Program) -> Verdict:
@@ -134,8 +150,9 @@ class Confirmations:
                 (self.trusted if verdict.faults else self.refuted).add(candidates[index].key)
 
     def _ask_later(self, considered: int, *, quick: bool) -> None:
-        self._out.append((self._start(self.line.last.program, quick=quick), quick))
         self._next = considered + self.checkpoint
+        due = self._next if quick or self.probe is self.confirm else considered + PATIENT * self.checkpoint
+        self._out.append(_Out(self._start(self.line.last.program, quick=quick), quick, due))
 
     def _trust(self, step: Step, *, proven: bool) -> None:
         step.probed, step.proven = True, step.proven or proven

@@ -10,6 +10,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from shrinkray_gpu.runner.lanes import Lane, Worker
 
+FIRST = 2
+"""Spare lanes that a worker begins with; there are more as lanes are taken. On a GPU each makes a context, one after
+another for the whole machine: cold processes beside a worker that makes 17 of them take half as long again."""
+
 
 class Stocks:
     """Workers with their lanes, by what they were started with. Of those not in use the ones used last are kept.
@@ -78,7 +82,7 @@ class Stock:
         self.lock = threading.Lock()
         self.most = spares
         self.clean: deque[Lane] = deque()
-        self.spares: deque[Lane] = deque(worker.spawn() for _ in range(spares))
+        self.spares: deque[Lane] = deque(worker.spawn() for _ in range(min(FIRST, spares)))
         self.closed = False
 
     def take(self, fresh: bool) -> Lane:
@@ -90,7 +94,8 @@ class Stock:
                 raise WorkerGone
             lane = self.spares.popleft()
             with contextlib.suppress(OSError):
-                self.spares.append(self.worker.spawn())
+                for _ in range(min(2, self.most - len(self.spares))):
+                    self.spares.append(self.worker.spawn())
             return lane
 
     def give_back(self, lane: Lane, *, again: bool) -> None:

@@ -84,3 +84,33 @@ def test_a_fault_by_what_an_earlier_block_left_goes_away_with_zeroed_shared_memo
     assert (turned.exit, turned.driver_error, turned.turned) == (0, 0, {"zeroed-shared": 4}), turned.stderr
     constant = LEFTOVERS.replace("raw[64] % 16", "1")
     assert pool.run(constant, way=parse("zeroed-shared")).driver_error == 716
+
+
+COUNTS = '''import torch
+
+SOURCE = r"""
+__global__ void leaves() {
+  extern __shared__ unsigned char raw[];
+  for (int i = threadIdx.x; i < 40000; i += blockDim.x) raw[i] = 7;
+}
+__global__ void counts(int bytes, int* found) {
+  __shared__ unsigned char own[100];
+  extern __shared__ unsigned char raw[];
+  for (int i = threadIdx.x; i < bytes; i += blockDim.x) if (raw[i]) atomicAdd(found, 1);
+  for (int i = threadIdx.x; i < 100; i += blockDim.x) if (own[i]) atomicAdd(found + 1, 1);
+}
+"""
+leaves, counts = (torch.cuda._compile_kernel(SOURCE, name) for name in ("leaves", "counts"))
+for bytes in (4, 200, 900, 5000):
+    found = torch.zeros(2, dtype=torch.int32, device="cuda")
+    leaves((264, 1, 1), (32, 1, 1), shared_mem=40000)
+    counts((264, 1, 1), (32, 1, 1), (bytes, found), shared_mem=bytes)
+    print(*found.tolist())
+'''
+
+
+def test_all_of_a_block_s_shared_memory_is_zeroed_and_no_more(pool: Pool) -> None:
+    """The last 736 bytes were not: what the driver has reserved is more than what it uses of that."""
+    plain, turned = pool.run(COUNTS), pool.run(COUNTS, way=parse("zeroed-shared"))
+    assert all(int(count) for count in plain.stdout.split()), (plain.stdout, plain.stderr)
+    assert (turned.exit, turned.stdout) == (0, "0 0\n" * 4), turned.stderr
