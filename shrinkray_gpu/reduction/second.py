@@ -21,11 +21,11 @@ from shrinkray_gpu.reduction.state import State
 
 SHARE = 0.75
 """Of the candidates that the first course considered, as many as the second may."""
-BEHIND = ((0.1, 3.0), (0.2, 2.0), (0.4, 1.35))
+BEHIND = ((0.05, 4.0), (0.1, 3.0), (0.2, 2.0), (0.4, 1.35))
 """After such a share of them it is given up if it has more than so many times the first course's tokens. Of the eight
 programs that fail without a GPU, and the TMA case, five stood higher at 0.4 and ended level with the first course or
-above it; four of these stood higher at 0.1 and 0.2 too, and no other did."""
-LEAST = 40
+above it; four of these stood higher at each earlier share too, and no other did."""
+LEAST = 25
 """Candidates that tell nothing yet, however few the first course had."""
 IN_TIME = 0.9
 """Of the time that is left until the deadline; the layout and the last checks want the rest."""

@@ -51,6 +51,8 @@ class Cell:
     """Of all runs together."""
     code: frozenset[str] = frozenset()
     """The kernels that were compiled, by their TTIR and options, and how they were launched."""
+    builds: bool = False
+    """Whether it builds CUDA C++, of whose launches nothing is told."""
 
     @property
     def kind(self) -> Kind:
@@ -166,6 +168,7 @@ class _Tally:
         self.doubt = self.obstacle = ""
         self.seconds = 0.0
         self.code: frozenset[str] = frozenset()
+        self.builds = False
 
     @property
     def hopeless(self) -> bool:
@@ -174,6 +177,7 @@ class _Tally:
     def add(self, run: Run) -> None:
         self.seconds += run.seconds
         self.code = self.code or _code(run)
+        self.builds = self.builds or bool(run.builds)
         fault = Fault.of(run)
         self.obstacle = self.obstacle or obstacle(run)
         if self.obstacle:  # a module that is missing is no fault of the program
@@ -210,6 +214,7 @@ class _Tally:
             self.doubt,
             self.seconds,
             self.code,
+            self.builds,
         )
 
     def _unknown(self, why: str) -> None:

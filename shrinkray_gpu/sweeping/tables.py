@@ -37,7 +37,7 @@ def summary(matrix: Matrix) -> list[str]:
     lines = [f"{len(matrix.cells)} configurations: {told} ({matrix.place}; triton {matrix.versions.get('triton')})"]
     lines += [f"changed {where}" for where in matrix.cells[0].program.where]
     lines += [f"{name} changes no kernel and no launch: does it reach them?" for name in matrix.idle]
-    if not any(cell.code for cell in matrix.cells):
+    if not any(cell.code or cell.builds for cell in matrix.cells):
         lines.append("no configuration compiles a kernel: what is told here is of the host's code alone")
     passing = [cell for cell in matrix.cells if cell.kind is Kind.PASSES]
     if matrix.runs == 1:

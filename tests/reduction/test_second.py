@@ -114,9 +114,12 @@ def test_it_is_given_up_where_it_falls_behind(tmp_path: Path) -> None:
         made.best = Program.from_text("x\n" * tokens)
         return made
 
-    assert not hopeless(state(39, 400), 80, 100), "too early to tell"
-    assert hopeless(state(40, 400), 80, 100)
+    assert not hopeless(state(24, 500), 80, 100), "too early to tell"
+    assert hopeless(state(25, 500), 80, 100)
     assert not hopeless(state(40, 120), 80, 100), "not far behind"
+    far = [tokens for tokens in range(100, 500, 5) if hopeless(state(60, tokens), 1000, 100)]
+    assert far[0] == 405, "at a twentieth of the first course four times its end"
+    assert not hopeless(state(40, 1000), 1000, 100), "before that it tells nothing"
     assert hopeless(state(60, 90), 80, 100), "it has had its share"
 
 

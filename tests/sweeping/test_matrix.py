@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import xml.etree.ElementTree as xml
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,8 @@ def test_an_axis_that_reaches_nothing_is_told() -> None:
     unseen = matrix((0, 9), (0, 9), (9, 9), (9, 9))
     assert unseen.idle == [] and "no configuration compiles a kernel: " in tables.table(unseen)
     assert "no configuration compiles" not in tables.table(found)
+    extension = replace(unseen, cells=tuple(replace(cell, builds=True) for cell in unseen.cells))
+    assert "no configuration compiles" not in tables.table(extension)
 
 
 def test_the_picture_says_all_in_words_too() -> None:
