@@ -18,10 +18,12 @@ from shrinkray_gpu.lifting.choosing import from_elsewhere, modules_of_its_own
 from shrinkray_gpu.lifting.kernel_alone import calls
 from shrinkray_gpu.lifting.start import Start
 from shrinkray_gpu.options import Options
+from shrinkray_gpu.planning import Plan
 from shrinkray_gpu.preparing import Ready
 from shrinkray_gpu.reduction.outcome import Reduction
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.size import lines, tokens
+from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.summary import Result, command_of, economy_of, evidence_of, rates_of, told
 
 
@@ -57,14 +59,18 @@ def concluded(ready: Ready, reduction: Reduction, original: Program, output: Pat
     evidence = looked.result() if looked else None
     if guards and (evidence is None or final.text != best):
         evidence = guards.evidence(final.text)
-    used = {"original": ptxas.told(plan.reference.builds)} if plan.reference.builds else {}
-    if used:
-        # NVRTC tells no figures: nvcc does, of what launches where no GPU is.
-        used["repro"] = ptxas.told(plan.pool.cold(final.text).builds) or ptxas.told(
-            calls(final.text, plan.pool.script, plan.pool.setup, options.timeout)
-        )
+    reference = ready.start.reference or plan.reference  # the first is of the user's own program, if that was lifted
+    used = {}
+    if reference.builds:
+        used["original"] = _figures(reference, original.text, plan, options)
+        used["repro"] = _figures(plan.pool.cold(final.text), final.text, plan, options)
     plain = cu_output.make(final.text, output, plan, options) if options.cu else ""
     return Conclusion(final, settled(final.text, output)[0], evidence, used, plain)
+
+
+def _figures(run: Run, text: str, plan: Plan, options: Options) -> str:
+    """What ptxas said in this run of `text`. NVRTC tells no figures: nvcc does, of what launches where no GPU is."""
+    return ptxas.told(run.builds) or ptxas.told(calls(text, plan.pool.script, plan.pool.setup, options.timeout))
 
 
 def result_of(

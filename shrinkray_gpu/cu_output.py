@@ -42,7 +42,8 @@ def make(text: str, output: Path, plan: planning.Plan, options: Options) -> str:
     flags = [flag for flag in build.flags if flag not in _FOR_TORCH]
     shown = f"{shlex.join(['nvcc', *flags, path.name, '-o', path.stem])} && ./{path.stem}"
     try:
-        source = as_cu.written(Program.from_text(text).literals, build.calls, shown)
+        literals, runs = Program.from_text(text).literals, not _of_the_build(plan.oracle)
+        source = as_cu.written(literals, build.calls, shown, repeated=runs)
     except as_cu.NotPlain as why:
         return f"no .cu: {why}"
     path.write_text(source, encoding="utf-8")
@@ -60,10 +61,15 @@ def _judged(made: Build, binary: Path, plan: planning.Plan, options: Options) ->
     ran = Run("plain", 0, builds=(made,))
     if options.arch is None:
         ran = _run(binary, ran, plan.oracle, plan.pool.setup.environment, options)
-    elif not any(want.startswith(WANTED) for want in plan.oracle.wants):
+    elif not _of_the_build(plan.oracle):
         return "and what it shows takes a GPU"
     verdict = plan.oracle.judge(ran)
     return "and shows the same" if verdict.faults else f"but does not show the same: {verdict.why}"
+
+
+def _of_the_build(oracle: Oracle) -> bool:
+    """Whether what nvcc says is asked for, and no launch."""
+    return any(want.startswith(WANTED) for want in oracle.wants)
 
 
 def _run(binary: Path, ran: Run, oracle: Oracle, environment: Mapping[str, str], options: Options) -> Run:
@@ -80,6 +86,7 @@ def _run(binary: Path, ran: Run, oracle: Oracle, environment: Mapping[str, str],
         ran,
         exit=done.returncode,
         stdout=done.stdout,
+        stderr=f"{found[0]}\n" if found else "",  # where a script's last words are
         driver_error=int(found[1]) if found else 0,
         records=(*texts, sanitizer.summary(done.stdout)) if prefix else (),
     )

@@ -10,6 +10,7 @@ import math
 import re
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from shrinkray_gpu.errors import ShrinkError
@@ -39,8 +40,11 @@ class NotPlain(ShrinkError):
     """This program has no such form, and why."""
 
 
-def written(literals: Iterable[Literal], calls: Sequence[Mapping[str, Any]], command: str) -> str:
-    """The text of the .cu. Raises NotPlain where a launch hangs on something that is not written down."""
+def written(
+    literals: Iterable[Literal], calls: Sequence[Mapping[str, Any]], command: str, *, repeated: bool = True
+) -> str:
+    """The text of the .cu. `repeated`: a launch made several times in a row is made so often, for a fault that hangs on
+    what the one before left. Raises NotPlain where a launch hangs on something that is not written down."""
     if not calls:
         raise NotPlain("its host code launches no kernel")
     wanted = {plain_name(call["kernel"]) for call in calls}
@@ -49,7 +53,7 @@ def written(literals: Iterable[Literal], calls: Sequence[Mapping[str, Any]], com
     for name in wanted:
         if not re.search(rf"\b{name}\b", text):
             raise NotPlain(f"the source of its kernel {name} is not in the script, or needs torch")
-    main = "\n".join(_main(_distinct(calls)))
+    main = "\n".join(_main(calls, repeated=repeated))
     fill = FILL if "filled(" in main else ""
     return f"// {command}\n#include <cstdio>\n{tidy(text).strip()}\n{fill}\n{main}\n"
 
@@ -108,16 +112,11 @@ def callee(signature: str) -> str:
     return rest if space and "<" not in head and "::" not in head else called
 
 
-def _distinct(calls: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Without repetitions of the launch before."""
-    return [call for at, call in enumerate(calls) if at == 0 or call != calls[at - 1]]
-
-
-def _main(calls: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _main(calls: Sequence[Mapping[str, Any]], *, repeated: bool) -> Iterator[str]:
     yield "int main() {"
     buffers: dict[int, str] = {}
     lines: list[str] = []
-    for call in calls:
+    for call, times in ((call, sum(1 for _ in alike)) for call, alike in groupby(calls)):
         given = []
         for arg in call["args"]:
             if "tensor" not in arg:
@@ -136,7 +135,8 @@ def _main(calls: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             shared = f"cudaFuncAttributeMaxDynamicSharedMemorySize, {call['shared']}"
             lines.append(f"  cudaFuncSetAttribute({called}, {shared});")
         options = [_dim(call["grid"]), _dim(call["block"]), *([str(call["shared"])] if call["shared"] else [])]
-        lines.append(f"  {called}<<<{', '.join(options)}>>>({', '.join(given)});")
+        again = f"for (int i = 0; i < {times}; ++i) " if repeated and times > 1 else ""
+        lines.append(f"  {again}{called}<<<{', '.join(options)}>>>({', '.join(given)});")
     yield from lines
     yield "  cudaError_t error = cudaDeviceSynchronize();"
     yield '  std::printf("CUDA error %d: %s\\n", (int)error, cudaGetErrorString(error));'

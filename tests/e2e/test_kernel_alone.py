@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.lift import as_cu
 from shrinkray_gpu.lifting import Given, Start
-from shrinkray_gpu.lifting.kernel_alone import kernel_alone, may_be
+from shrinkray_gpu.lifting.kernel_alone import calls, kernel_alone, may_be
+from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner.run import Run
 from tests.e2e.test_cuda import PROGRAM
 from tests.test_lifting import given
@@ -47,6 +49,9 @@ def test_the_kernel_is_compiled_and_launched_without_its_binding(tmp_path: Path)
         assert text.endswith("kernel((1, 1, 1), (32, 1, 1), [x, x, out, 1])\ntorch.cuda.synchronize()\n")
         assert start.seen and all(start.oracle.judge(run).faults for run in start.seen)
         assert [build.launched for run in start.seen for build in run.builds] == [("product",)] * len(start.seen)
+        [build] = calls(text, program.alone.script, program.setup, None)
+        plain = as_cu.written(Program.from_text(text).literals, build.calls, "nvcc product.cu")
+        assert "  product<<<1, 32>>>((__half const*)x0, (__half const*)x0, (float*)x1, 1);\n" in plain
     finally:
         assert start.lanes is not None
         start.lanes.close()

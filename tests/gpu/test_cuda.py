@@ -47,6 +47,7 @@ def reduced(name: str, folder: Path, *options: str, argv: tuple[str, ...] = ()) 
         "--no-report",
         "--no-second",
         "--restart",
+        "--cu",
     ]
     until = time.monotonic() + SECONDS + AFTER
     with (target / "said.txt").open("w") as said:
@@ -63,12 +64,17 @@ def reduced(name: str, folder: Path, *options: str, argv: tuple[str, ...] = ()) 
     best = output if output.exists() else folder / f"{name}.shrink" / "best.py"
     print(best.read_text())
     assert job.wait() == 0
+    assert "repro.cu builds with plain nvcc, and shows the same" in (target / "said.txt").read_text()
     return output
 
 
 def leave(folder: Path, target: Path) -> None:
     made = folder / f"{target.name}.shrink"
-    for path in (folder / "repro.py", *(made / name for name in ("best.py", "journal.jsonl", "result.json"))):
+    for path in (
+        folder / "repro.py",
+        folder / "repro.cu",
+        *(made / name for name in ("best.py", "journal.jsonl", "result.json")),
+    ):
         if path.exists():
             shutil.copy(path, target)
 

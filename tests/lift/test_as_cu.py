@@ -41,9 +41,14 @@ def test_main_allocates_once_fills_and_launches() -> None:
     assert launch in main
 
 
-def test_a_launch_again_is_one() -> None:
-    once = call(HALF, HALF, OUT, COUNT)
-    assert text_of(PRODUCT, once, once) == text_of(PRODUCT, once)
+def test_a_launch_is_made_as_often_as_the_script_makes_it() -> None:
+    """A fault may hang on what the launch before left in shared memory."""
+    once, other = call(HALF, HALF, OUT, COUNT), call(HALF, HALF, OUT, COUNT, block=[64, 1, 1])
+    launch = "product<<<dim3(2, 3), 32>>>((__half const*)x0, (__half const*)x0, (float*)(x1 + 64), -1);"
+    main = text_of(PRODUCT, once, once, other, once)
+    assert f"  for (int i = 0; i < 2; ++i) {launch}\n  {launch.replace('32', '64')}\n  {launch}\n" in main
+    literals = Program.from_text(PRODUCT).literals
+    assert written(literals, [once, once], "nvcc product.cu", repeated=False) == text_of(PRODUCT, once)
 
 
 def test_an_instance_of_a_template_in_a_namespace_and_more_shared_memory() -> None:
