@@ -11,10 +11,11 @@ import pytest
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import parse
 from shrinkray_gpu.planning import Plan, make, open_lanes, perturbed
+from shrinkray_gpu.planning.dry import with_dry
 from shrinkray_gpu.planning.lanes import _refuse_mps
 from shrinkray_gpu.runner.interpreter import check_python
 from shrinkray_gpu.runner.lanes import Setup
-from shrinkray_gpu.runner.pool import Script
+from shrinkray_gpu.runner.pool import Pool, Script
 
 from .chance import EVEN
 
@@ -76,3 +77,18 @@ def test_a_full_disk_is_no_other_fault_of_the_program(tmp_path: Path) -> None:
     text = "import errno, os\nraise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))\n"
     with pytest.raises(OSError, match="No space left on device, as the program said"):
         planned(tmp_path, text, "misaligned address").close()
+
+
+@pytest.mark.parametrize(("seconds", "want"), [(30, True), (0, False)])
+def test_a_dry_run_that_takes_much_longer_than_a_lane_is_not_made(tmp_path: Path, seconds: int, want: bool) -> None:
+    """Two gigabytes of random numbers are drawn on a GPU in no time, and on the virtual one in 14 s."""
+    source = f"import time\ntime.sleep({seconds})\n[][7]\n"
+    plan = planned(tmp_path, "[][7]\n", "exception:IndexError")
+    dry = Pool(plan.pool.script, plan.pool.setup, mode="virtual", jobs=1, seconds=60)
+    try:
+        found = with_dry(plan, dry, source)
+        slow = [note for note in found.notes if "without a GPU the original takes over 3 s" in note]
+        assert (found.dry is None, bool(slow)) == (True, want), found.notes
+    finally:
+        dry.close()
+        plan.close()

@@ -116,7 +116,7 @@ def open_lanes(
             pool = Pool(script, forking, mode=name, jobs=jobs, seconds=cold.seconds, devices=devices, extra=cold.extra)
             lanes = replace(lanes, warm=pool, started=lanes.starter.submit(pool.start, source))
         # Under compute-sanitizer each try is a process of its own: what does not even compile must not get there.
-        sanitized = oracle is not None and bool(oracle.sanitizer) and bool(_BUILDS.search(source))
+        sanitized = oracle is not None and bool(oracle.sanitizer) and builds(source)
         arch = gpus.capability() if gpu and (mode is None or sanitized) else None
         if arch:
             virtual = replace(forking, arch=arch, warm=False, reuse=False)
@@ -126,6 +126,11 @@ def open_lanes(
         lanes.close()
         raise
     return lanes
+
+
+def builds(source: str) -> bool:
+    """Whether it has CUDA C++ compiled, which takes much longer the first time."""
+    return bool(_BUILDS.search(source))
 
 
 def closed(*pools: Pool | None) -> tuple[None, None]:
