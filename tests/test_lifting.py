@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu import lifting
+from shrinkray_gpu import lifting, planning
 from shrinkray_gpu.lifting import Given, Start, choosing, telling, trying
 from shrinkray_gpu.oracle import all_of, parse
 from shrinkray_gpu.oracle.oracle import Oracle
@@ -136,6 +136,60 @@ def on_the_virtual_gpu(folder: Path, text: str) -> tuple[Start, list[str]]:
     if start.lanes is not None:
         start.lanes.close()
     return start, said
+
+
+@pytest.fixture
+def early(monkeypatch: pytest.MonkeyPatch) -> list[planning.Lanes | None]:
+    """The workers that came up while the program ran."""
+    made: list[planning.Lanes | None] = []
+
+    def ahead(given: Given) -> planning.Lanes | None:
+        made.append(trying.ahead(given))
+        return made[-1]
+
+    monkeypatch.setattr(choosing, "ahead", ahead)
+    return made
+
+
+def one_kernel(folder: Path, text: str, **changes: object) -> Given:
+    program = given(folder, text, "ttgir:tensor<64xf32")
+    script = replace(program.script, asserts=False, wants=("ttgir",))
+    return replace(program, setup=replace(program.setup, arch=90), script=script, **changes)  # type: ignore[arg-type]
+
+
+def test_workers_for_a_lifted_script_come_up_while_the_program_runs(
+    tmp_path: Path, early: list[planning.Lanes | None]
+) -> None:
+    start = begun(one_kernel(tmp_path, TWICE, jobs=trying.SPARE_CORES), [])
+    [lanes] = early
+    assert start.alone and lanes is not None and start.lanes is lanes, start.told
+    assert lanes.warm is not None and lanes.warm.run(start.program.text).launches
+    lanes.close()
+
+
+def test_workers_that_import_too_little_make_room_for_others(
+    tmp_path: Path, early: list[planning.Lanes | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning.Lanes, "import_for", lambda lanes, source: lanes is not early[0])
+    start = begun(one_kernel(tmp_path, TWICE, jobs=trying.SPARE_CORES), [])
+    assert start.alone and start.lanes is not None and start.lanes is not early[0], start.told
+    start.lanes.close()
+
+
+@pytest.mark.parametrize("text", ["print('well')\n", HELPED])
+def test_workers_for_nothing_lifted_end(tmp_path: Path, early: list[planning.Lanes | None], text: str) -> None:
+    (tmp_path / "helper.py").write_text("def find(key):\n    return [1, 2, 3][key]\n")
+    start = begun(replace(given(tmp_path, text, "exception:IndexError"), jobs=trying.SPARE_CORES), [])
+    [lanes] = early
+    assert not start.alone and lanes is not None and start.lanes is not lanes
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        lanes.starter.submit(print)
+    if start.lanes is not None:
+        start.lanes.close()
+
+
+def test_where_cores_are_few_they_wait(tmp_path: Path) -> None:
+    assert trying.ahead(given(tmp_path, "print('well')\n", "exception:IndexError")) is None
 
 
 def test_where_only_the_run_with_values_ends_well_timing_is_believed_lost(tmp_path: Path) -> None:

@@ -79,6 +79,18 @@ def test_a_full_disk_is_no_other_fault_of_the_program(tmp_path: Path) -> None:
         planned(tmp_path, text, "misaligned address").close()
 
 
+def test_workers_import_what_a_script_does_or_they_do_not(tmp_path: Path) -> None:
+    setup = Setup(sys.executable, dict(os.environ), (), (str(tmp_path),), str(tmp_path), confine=False)
+    script = Script(tmp_path / "failing.py", cwd=tmp_path)
+    head = "import json.decoder\nimport click\n"
+    lanes = open_lanes(head, script, setup, oracle=None, jobs=1, timeout=None, devices=(), mode="cold")
+    try:
+        assert lanes.import_for("import math\nimport click\n") and lanes.import_for("import triton\n")
+        assert not lanes.import_for("import click.testing\n")
+    finally:
+        lanes.close()
+
+
 @pytest.mark.parametrize(("seconds", "want"), [(30, True), (0, False)])
 def test_a_dry_run_that_takes_much_longer_than_a_lane_is_not_made(tmp_path: Path, seconds: int, want: bool) -> None:
     """Two gigabytes of random numbers are drawn on a GPU in no time, and on the virtual one in 14 s."""

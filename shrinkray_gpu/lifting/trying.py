@@ -15,7 +15,7 @@ from shrinkray_gpu.lift.beside import kept
 from shrinkray_gpu.lifting.start import Given, Say
 from shrinkray_gpu.oracle import Fault, Oracle, speech
 from shrinkray_gpu.planning.original import COLD_RUNS
-from shrinkray_gpu.runner import gpus, preamble
+from shrinkray_gpu.runner import preamble
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.ways import PLAIN
 
@@ -120,7 +120,7 @@ class Trying:
 def ahead(given: Given) -> planning.Lanes | None:
     """Workers for lifted scripts, to come up while the program runs: beside the lifted scripts' own first runs they
     would take twelve seconds, on an H100, and those runs half as long again. None where cores are few."""
-    if given.setup.arch is not None or not gpus.present() or given.jobs < SPARE_CORES:
+    if given.jobs < SPARE_CORES:
         return None
     head = preamble.read(given.program.text)
     more = [name for name in head.imports if name.partition(".")[0] in LIFTED]

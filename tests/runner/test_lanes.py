@@ -15,6 +15,7 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner.lanes import Setup, Worker
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.stock import Stock
 from shrinkray_gpu.runner.ways import PLAIN
 
 POISON = "import sys; sys.modules['shrinkray_inside.device'].sticky = lambda: 716\n"
@@ -290,6 +291,16 @@ def test_lanes_die_with_the_tool(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parents[2])
     assert done.returncode == -9, done.stderr
     assert all(gone(int(pid)) for pid in done.stdout.split())
+
+
+def test_spare_lanes_come_as_lanes_are_taken(pool: Pool) -> None:
+    """On a GPU each makes a context, one after another for the whole machine."""
+    stock = Stock(pool._stock("", "").worker, 5)
+    counts = [len(stock.spares)]
+    for _ in range(4):
+        stock.take(fresh=True).kill()
+        counts.append(len(stock.spares))
+    assert counts == [2, 3, 4, 5, 5]
 
 
 def test_an_interpreter_that_is_none_is_refused_in_one_line(tmp_path: Path) -> None:
