@@ -299,6 +299,36 @@ def test_a_doubt_that_is_not_cleared_refutes_nothing(tmp_path: Path) -> None:
     assert answers == [None] and not doubting.refuted and not doubting.trusted
 
 
+def test_a_cold_run_beside_the_end_is_not_waited_for_where_a_probe_would_be(tmp_path: Path) -> None:
+    """It takes ten times as long, and the rounds after it are of candidates that are judged in no time."""
+    start, last = (Program.from_text(text, "failing.py") for text in ("a = 1\nb = 2\n", "a = 1\n"))
+    probe, cold = Cold(lambda text: True), Cold(lambda text: True)
+    line = Lineage(start)
+    with Journal.open(tmp_path, original=start, seed=0, width=1, settings={}) as journal:
+        confirmations = Confirmations(
+            line,
+            journal,
+            confirm=cold,
+            probe=probe,
+            checkpoint=10,
+            undo=lambda back, by, why: None,
+            tell=lambda program, verdict: None,
+        )
+        step = line.add(last, 1)
+        confirmations.before_the_end(100)
+        heard = []
+        for considered in (105, 110, 120, 159, 160):
+            confirmations.at_point(considered)
+            heard.append((considered, step.probed, step.proven))
+    assert heard == [
+        (105, False, False),
+        (110, False, False),  # a probe is asked for
+        (120, True, False),
+        (159, True, False),
+        (160, True, True),
+    ]
+
+
 def test_cold_runs_are_asked_for_seldom(tmp_path: Path) -> None:
     cold = Cold(has("s7 "))
     result = Bench(has("s7 ")).reduce(LONG, tmp_path, confirm=cold)
