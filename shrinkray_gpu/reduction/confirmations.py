@@ -19,7 +19,7 @@ from shrinkray_gpu.reduction.program import Program
 
 PATIENT = 6
 """A cold run asked for beside the end is looked at so many times later than a probe: it takes ten times as long, and
-the rounds between are of candidates that are judged in no time."""
+the rounds in between ask little that is new."""
 WARY_AFTER = 3
 """After this many rollbacks the judge's "yes" is not trusted any more: each is confirmed cold before it is accepted."""
 
@@ -101,7 +101,7 @@ class Confirmations:
         last = self.line.last
         asked = any(out.asked.program is last.program and not out.quick for out in self._out)
         if self.confirm is not None and not last.proven and not asked:
-            self._ask_later(considered, quick=False)
+            self._ask_later(considered, quick=False, waits=PATIENT if self.probe is not self.confirm else 1)
 
     def at_the_end(self, considered: int) -> None:
         self.settle()
@@ -149,10 +149,10 @@ class Confirmations:
             if verdict.known:
                 (self.trusted if verdict.faults else self.refuted).add(candidates[index].key)
 
-    def _ask_later(self, considered: int, *, quick: bool) -> None:
+    def _ask_later(self, considered: int, *, quick: bool, waits: int = 1) -> None:
+        asked = self._start(self.line.last.program, quick=quick)
+        self._out.append(_Out(asked, quick, due=considered + waits * self.checkpoint))
         self._next = considered + self.checkpoint
-        due = self._next if quick or self.probe is self.confirm else considered + PATIENT * self.checkpoint
-        self._out.append(_Out(self._start(self.line.last.program, quick=quick), quick, due))
 
     def _trust(self, step: Step, *, proven: bool) -> None:
         step.probed, step.proven = True, step.proven or proven
