@@ -11,8 +11,8 @@ Results are kept by program and tool in benchmarks/results/peers_{cpu,gpu}.json:
 
 A peer's test is what its user would write: run the candidate in a new process, look for the words in what it says (of a
 hang: is it still going). Each candidate that passes is kept with its time, so that size against time is known of every
-tool; ours is watched by its best.py. Seconds are counted from a tool's first candidate. Last, the result is run in
-cold processes and judged by the Fault, not by the words.
+tool; ours is watched by its best.py, and leaves log and journal in $OUT/peers, where that is set. Seconds are counted
+from a tool's first candidate. Last, the result is run in cold processes and judged by the Fault, not by the words.
 """
 
 from __future__ import annotations
@@ -171,6 +171,11 @@ def measure(tool: Tool, setting: Setting) -> dict[str, Any]:
             tries, course, text, first = _peers(folder, epoch, setting)
         verdict = _cold(setting, text)
         told = (folder / "log").read_text(errors="replace")[-400:] if tries < 2 else ""
+        if (out := os.environ.get("OUT")) and tool.name == "ours":
+            kept = Path(out) / "peers" / setting.program.name
+            kept.mkdir(parents=True, exist_ok=True)
+            for path in (folder / "log", *(folder / "work" / "case.shrink").glob("*.json*")):
+                shutil.copy(path, kept)
     return {
         "lines": lines(text),
         "tokens": tokens(text),
@@ -275,7 +280,7 @@ def _command(tool: Tool, folder: Path, target: Path, test: Path, setting: Settin
     if tool.name == "ours":
         oracle = [word for spec in setting.program.oracle for word in ("--oracle", spec)]
         arch = ["--arch", setting.arch] if setting.arch else []
-        command = [sys.executable, "-m", "shrinkray_gpu", str(target), *oracle, *arch, "--jobs", lanes, "--quiet"]
+        command = [sys.executable, "-m", "shrinkray_gpu", str(target), *oracle, *arch, "--jobs", lanes, "--verbose"]
         command += ["--python", setting.python, "--max-time", str(setting.limit)]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(suite.ROOT), os.environ.get("PYTHONPATH", "")])}
     elif tool.name == "shrinkray":
