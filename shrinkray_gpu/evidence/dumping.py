@@ -15,11 +15,15 @@ from pathlib import Path
 from shrinkray_gpu.evidence import instruments
 from shrinkray_gpu.evidence.assembling import assembled
 from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.oracle.sticky import sticky_code
 from shrinkray_gpu.runner import coredump, gpus
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.ways import Way
+
+LAUNCH_FAILED = 719
+"""What the driver reports with a core dump where it reports a failed assertion (710) without one, on an H100."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +90,13 @@ class InLanes:
             dump = coredump.read(self.tool, core)
         finally:
             core.unlink(missing_ok=True)
+        if dump is None:
+            return None
+        if sticky_code(run)[0] == LAUNCH_FAILED:  # a plain run tells which of the two it is
+            plain = self.pool.run(text, fresh=True)
+            run = plain if Fault.of(plain) is not None else run
         subject = instruments.Subject(text, self.pool.script, self.pool.setup, run.seconds, self.folder)
-        return assembled(subject, run, dump=dump, code=False).fault if dump is not None else None
+        return assembled(subject, run, dump=dump, code=False).fault
 
 
 def in_lanes(pool: Pool) -> InLanes | None:

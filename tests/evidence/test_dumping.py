@@ -51,3 +51,19 @@ def test_each_fault_gets_what_its_own_dump_tells(lanes: InLanes) -> None:
 def test_without_a_fault_or_a_dump_nothing_is_told(lanes: InLanes) -> None:
     assert lanes.fault(WRITES.format(name="tma")) is None
     assert lanes.fault(FAULTS) is None
+
+
+def test_a_failed_assertion_stays_one(lanes: InLanes) -> None:
+    """With a core dump the driver calls it a failed launch: after the first fingerprint all steps were taken back."""
+    driver = "import os, sys\nwith_dump = bool(os.environ.get('CUDA_COREDUMP_FILE'))\n"
+    driver += "sys.modules['shrinkray_inside.device'].sticky = lambda: 719 if with_dump else 710\n"
+    asserts = (
+        "raise RuntimeError('CUDA error: ' + ('unspecified launch failure' if with_dump else 'device-side assert'))\n"
+    )
+    seen = lanes.fault(WRITES.format(name="oob") + driver + asserts)
+    assert seen is not None and (seen.code, seen.klass) == (710, "device-side assert triggered")
+    other = driver.replace("719 if with_dump else 710", "719")
+    seen = lanes.fault(
+        WRITES.format(name="oob") + other + "raise RuntimeError('CUDA error: unspecified launch failure')\n"
+    )
+    assert seen is not None and (seen.code, seen.klass) == (719, "unspecified launch failure")
