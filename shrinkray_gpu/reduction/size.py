@@ -210,8 +210,9 @@ def _exposed(words: Sequence[str]) -> Exposed:
     load whose other lanes hold anything (no `other=`), one for a tensor that starts with what the memory held, one for
     a tensor made without elements: its pointer is null, and a kernel that only a mask keeps off it is a poor repro.
 
-    Methods of descriptors are not counted, the hardware clips these; nor is a load of a bare pointer parameter, nor
-    the memory that `lambda size, align, stream: torch.empty(size, ...)` hands to Triton, which nobody reads unwritten.
+    Methods of descriptors are not counted, the hardware clips these; nor is a load of a bare pointer parameter, or of
+    that plus zeros, nor the memory that `lambda size, align, stream: torch.empty(size, ...)` hands to Triton, which
+    nobody reads unwritten.
     """
     sure: list[tuple[int, Lack, int]] = []
     accesses: list[Access] = []
@@ -255,6 +256,16 @@ def _arguments(words: Sequence[str], at: int) -> list[list[str]]:
     return [argument for argument in found if argument]
 
 
+def _of_one_element(pointer: Sequence[str]) -> bool:
+    """Whether it is `p + tl.zeros(...)`: what `p` points to, many times."""
+    depth = 0
+    for at, word in enumerate(pointer):
+        depth += (word in "([{") - (word in ")]}")
+        if at >= 5 and depth == 0:
+            return at == len(pointer) - 1 and pointer[1] == "+" and list(pointer[3:6]) == [".", "zeros", "("]
+    return False
+
+
 def _lack(word: str, arguments: Sequence[Sequence[str]]) -> tuple[Lack, str] | None:
     """What a load or store lacks if its pointer is a computed one, and the name that tells (see `Access`)."""
     named = {argument[0] for argument in arguments if argument[1:2] == ["="]}
@@ -262,7 +273,7 @@ def _lack(word: str, arguments: Sequence[Sequence[str]]) -> tuple[Lack, str] | N
     pointer = given[0] if given else []
     if "boundary_check" in named or not pointer:
         return None
-    name = pointer[0] if len(pointer) == 1 else ""
+    name = pointer[0] if len(pointer) == 1 or _of_one_element(pointer) else ""
     mask_at = 1 if word == "load" else 2
     if "mask" not in named and len(given) <= mask_at:
         return (Lack.LOAD_MASK if word == "load" else Lack.STORE_MASK), name

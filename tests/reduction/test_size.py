@@ -83,6 +83,11 @@ def test_dropping_a_guard_is_growth() -> None:
 def test_what_needs_no_guard_has_no_level() -> None:
     assert guards("x = tl.load(seed_ptr)") == 0
     assert guards("x = descriptor.load([i, j])") == 0
+    assert guards("x = tl.load(p + tl.zeros([64, 128], tl.int32))") == 0
+    assert guards("x = tl.load(p + tl.zeros([64], tl.int32) + i)") == 2
+    assert guards("x = tl.load(p + tl.zeros([64], tl.int32)[:, None])") == 2
+    assert guards("x = tl.load(p - tl.zeros([64], tl.int32))") == 2
+    assert guards("p = q + i\nx = tl.load(p + tl.zeros([64], tl.int32))") == 2
     assert guards("torch.load(path + name)") == 0
     assert guards("def load(x): pass") == 0
     assert guards("p = q + i\nx = tl.load(p)") == 2
