@@ -19,7 +19,7 @@ from shrinkray_gpu.lift import as_cu
 from shrinkray_gpu.lifting.kernel_alone import calls
 from shrinkray_gpu.options import Options
 from shrinkray_gpu.oracle import Oracle
-from shrinkray_gpu.oracle.builds import WANTED
+from shrinkray_gpu.oracle.builds import asks_nvcc
 from shrinkray_gpu.reduction.native.tree import can_parse
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import sanitizer, toolkit
@@ -42,8 +42,8 @@ def make(text: str, output: Path, plan: planning.Plan, options: Options) -> str:
     flags = [flag for flag in build.flags if flag not in _FOR_TORCH]
     shown = f"{shlex.join(['nvcc', *flags, path.name, '-o', path.stem])} && ./{path.stem}"
     try:
-        literals, runs = Program.from_text(text).literals, not _of_the_build(plan.oracle)
-        source = as_cu.written(literals, build.calls, shown, repeated=runs)
+        literals = Program.from_text(text).literals
+        source = as_cu.written(literals, build.calls, shown, repeated=not asks_nvcc(plan.oracle))
     except as_cu.NotPlain as why:
         return f"no .cu: {why}"
     path.write_text(source, encoding="utf-8")
@@ -61,15 +61,10 @@ def _judged(made: Build, binary: Path, plan: planning.Plan, options: Options) ->
     ran = Run("plain", 0, builds=(made,))
     if options.arch is None:
         ran = _run(binary, ran, plan.oracle, plan.pool.setup.environment, options)
-    elif not _of_the_build(plan.oracle):
+    elif not asks_nvcc(plan.oracle):
         return "and what it shows takes a GPU"
     verdict = plan.oracle.judge(ran)
     return "and shows the same" if verdict.faults else f"but does not show the same: {verdict.why}"
-
-
-def _of_the_build(oracle: Oracle) -> bool:
-    """Whether what nvcc says is asked for, and no launch."""
-    return any(want.startswith(WANTED) for want in oracle.wants)
 
 
 def _run(binary: Path, ran: Run, oracle: Oracle, environment: Mapping[str, str], options: Options) -> Run:

@@ -19,7 +19,7 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.controls import Control
 from shrinkray_gpu.lift.embed import embedded
 from shrinkray_gpu.oracle import Oracle, all_of, parse
-from shrinkray_gpu.oracle.builds import WANTED
+from shrinkray_gpu.oracle.builds import asks_nvcc
 from shrinkray_gpu.oracle.same import same_fault
 from shrinkray_gpu.reduction.program import Program, read_program
 from shrinkray_gpu.runner import sanitizer
@@ -240,7 +240,7 @@ _KERNEL = re.compile(r"__global__[^;]*\)\s*\{")
 
 def builds_cuda(program: Program, options: Options, oracle: Oracle | None) -> bool:
     """Whether nothing will come of it without nvcc. NVRTC compiles what a GPU's own libraries are given."""
-    if oracle is not None and any(want.startswith(WANTED) for want in oracle.wants):
+    if oracle is not None and asks_nvcc(oracle):
         return True
     defined = _KERNEL.search(program.text) is not None
     return defined and (options.arch is not None or "cpp_extension" in program.text)

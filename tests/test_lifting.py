@@ -160,7 +160,7 @@ def one_kernel(folder: Path, text: str, **changes: object) -> Given:
 def test_workers_for_a_lifted_script_come_up_while_the_program_runs(
     tmp_path: Path, early: list[planning.Lanes | None]
 ) -> None:
-    start = begun(one_kernel(tmp_path, TWICE, jobs=trying.SPARE_CORES), [])
+    start = begun(one_kernel(tmp_path, TWICE, jobs=trying.JOBS_AHEAD), [])
     [lanes] = early
     assert start.alone and lanes is not None and start.lanes is lanes, start.told
     assert lanes.warm is not None and lanes.warm.run(start.program.text).launches
@@ -171,7 +171,7 @@ def test_workers_that_import_too_little_make_room_for_others(
     tmp_path: Path, early: list[planning.Lanes | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(planning.Lanes, "import_for", lambda lanes, source: lanes is not early[0])
-    start = begun(one_kernel(tmp_path, TWICE, jobs=trying.SPARE_CORES), [])
+    start = begun(one_kernel(tmp_path, TWICE, jobs=trying.JOBS_AHEAD), [])
     assert start.alone and start.lanes is not None and start.lanes is not early[0], start.told
     start.lanes.close()
 
@@ -179,7 +179,7 @@ def test_workers_that_import_too_little_make_room_for_others(
 @pytest.mark.parametrize("text", ["print('well')\n", HELPED])
 def test_workers_for_nothing_lifted_end(tmp_path: Path, early: list[planning.Lanes | None], text: str) -> None:
     (tmp_path / "helper.py").write_text("def find(key):\n    return [1, 2, 3][key]\n")
-    start = begun(replace(given(tmp_path, text, "exception:IndexError"), jobs=trying.SPARE_CORES), [])
+    start = begun(replace(given(tmp_path, text, "exception:IndexError"), jobs=trying.JOBS_AHEAD), [])
     [lanes] = early
     assert not start.alone and lanes is not None and start.lanes is not lanes
     with pytest.raises(RuntimeError, match="after shutdown"):
@@ -188,8 +188,9 @@ def test_workers_for_nothing_lifted_end(tmp_path: Path, early: list[planning.Lan
         start.lanes.close()
 
 
-def test_where_cores_are_few_they_wait(tmp_path: Path) -> None:
-    assert trying.ahead(given(tmp_path, "print('well')\n", "exception:IndexError")) is None
+@pytest.mark.parametrize(("text", "jobs"), [("print('well')\n", 2), ("from torch.utils import cpp_extension\n", 16)])
+def test_where_jobs_are_few_or_an_extension_is_built_there_are_none(tmp_path: Path, text: str, jobs: int) -> None:
+    assert trying.ahead(replace(given(tmp_path, text, "exception:IndexError"), jobs=jobs)) is None
 
 
 def test_where_only_the_run_with_values_ends_well_timing_is_believed_lost(tmp_path: Path) -> None:

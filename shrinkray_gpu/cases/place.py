@@ -15,7 +15,7 @@ from shrinkray_gpu.cases.case import Case
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.versions import versions
 from shrinkray_gpu.oracle import Oracle
-from shrinkray_gpu.oracle.builds import WANTED
+from shrinkray_gpu.oracle.builds import asks_nvcc
 from shrinkray_gpu.runner import gpus, sanitizer, toolkit
 
 _ASK = (
@@ -94,7 +94,7 @@ def _device(case: Case, oracle: Oracle, place: Place) -> str:
             sanitizer.required(oracle.sanitizer, place.python, os.environ)
         except UsageError as error:
             return str(error)
-    builds = ("nvcc",) if any(want.startswith(WANTED) for want in oracle.wants) else ()
+    builds = ("nvcc",) if asks_nvcc(oracle) else ()
     for tool in dict.fromkeys((*needs.tools, *builds)):
         if toolkit.find(tool, place.python, os.environ) is None:
             return toolkit.missing(tool)

@@ -80,7 +80,7 @@ class InLanes:
         self.pool.run("", way=self.way)
 
     def fault(self, text: str) -> Fault | None:
-        """The fault of one run of `text`, with what its dump tells; None if it shows none, or left no dump that tells
+        """The fault of a run of `text`, with what its dump tells; None if it shows none, or left no dump that tells
         of a kernel."""
         run = self.pool.run(text, fresh=True, way=self.way)
         core = self.folder / str(run.pid)

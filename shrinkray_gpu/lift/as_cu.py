@@ -116,7 +116,8 @@ def _main(calls: Sequence[Mapping[str, Any]], *, repeated: bool) -> Iterator[str
     yield "int main() {"
     buffers: dict[int, str] = {}
     lines: list[str] = []
-    for call, times in ((call, sum(1 for _ in alike)) for call, alike in groupby(calls)):
+    for call, alike in groupby(calls):
+        times = len(list(alike)) if repeated else 1
         given = []
         for arg in call["args"]:
             if "tensor" not in arg:
@@ -135,7 +136,7 @@ def _main(calls: Sequence[Mapping[str, Any]], *, repeated: bool) -> Iterator[str
             shared = f"cudaFuncAttributeMaxDynamicSharedMemorySize, {call['shared']}"
             lines.append(f"  cudaFuncSetAttribute({called}, {shared});")
         options = [_dim(call["grid"]), _dim(call["block"]), *([str(call["shared"])] if call["shared"] else [])]
-        again = f"for (int i = 0; i < {times}; ++i) " if repeated and times > 1 else ""
+        again = f"for (int i = 0; i < {times}; ++i) " if times > 1 else ""
         lines.append(f"  {again}{called}<<<{', '.join(options)}>>>({', '.join(given)});")
     yield from lines
     yield "  cudaError_t error = cudaDeviceSynchronize();"

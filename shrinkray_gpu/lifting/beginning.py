@@ -14,7 +14,7 @@ from shrinkray_gpu.lifting.one_file import in_one_file
 from shrinkray_gpu.lifting.runs import Runs, plain
 from shrinkray_gpu.lifting.start import Given, Say, Start
 from shrinkray_gpu.oracle import Fault
-from shrinkray_gpu.oracle.builds import WANTED
+from shrinkray_gpu.oracle.builds import asks_nvcc
 from shrinkray_gpu.planning.missed import FURTHER
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.keep import kept_nodes
@@ -79,7 +79,7 @@ def _may_be_lifted(given: Given) -> bool:
     # Outputs that are compared, sanitizers' records and hangs need runs of their own kind, `script:` none of ours.
     return chosen is None or not (
         chosen.twins
-        or any(want.startswith(WANTED) for want in chosen.wants)
+        or asks_nvcc(chosen)
         or chosen.sanitizer
         or chosen.alone
         or chosen.limit is not None

@@ -70,7 +70,7 @@ class Choosing:
         if lanes is not None:
             lanes.close()
 
-    def _runs(self) -> tuple[list[Run], Fault | None, bool]:
+    def _first_runs(self) -> tuple[list[Run], Fault | None, bool]:
         """The first runs of the program, the last of which shows its fault if any does; what a core dump told of that;
         and whether they were as a user's."""
         text, worth_it = self.given.program.text, self.runs.worth_it
@@ -84,10 +84,10 @@ class Choosing:
     def _start(self) -> Start:
         program = self.given.program
         self.ahead = ahead(self.given)
-        runs, dumped, as_users_do = self._runs()
+        runs, dumped, as_users_do = self._first_runs()
         if self.ahead is not None and speech.shortage(runs[-1]):
             self._close_lanes()  # theirs is half a GB each
-            runs, dumped, as_users_do = self._runs()
+            runs, dumped, as_users_do = self._first_runs()
         run = runs[-1]
         oracle = self.runs.bound(run)
         if oracle is None:

@@ -22,7 +22,7 @@ from shrinkray_gpu.lift.as_cu import NotPlain
 from shrinkray_gpu.lifting.runs import plain
 from shrinkray_gpu.lifting.start import Given, Say, Start
 from shrinkray_gpu.oracle import Oracle, Verdict
-from shrinkray_gpu.oracle.builds import CALLS, WANTED
+from shrinkray_gpu.oracle.builds import CALLS, WANTED, asks_nvcc
 from shrinkray_gpu.reduction.native.tree import can_parse
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.size import lines
@@ -44,11 +44,7 @@ def may_be(given: Given) -> bool:
     if _BINDS not in given.program.text or not given.program.literals or not can_parse():
         return False
     return chosen is None or not (
-        chosen.twins
-        or any(want.startswith(WANTED) for want in chosen.wants)
-        or chosen.alone
-        or chosen.limit is not None
-        or not chosen.needs_run
+        chosen.twins or asks_nvcc(chosen) or chosen.alone or chosen.limit is not None or not chosen.needs_run
     )
 
 

@@ -14,6 +14,7 @@ from shrinkray_gpu.judge import COLD, whole
 from shrinkray_gpu.lift.beside import kept
 from shrinkray_gpu.lifting.start import Given, Say
 from shrinkray_gpu.oracle import Fault, Oracle, speech
+from shrinkray_gpu.planning.lanes import builds
 from shrinkray_gpu.planning.original import COLD_RUNS
 from shrinkray_gpu.runner import preamble
 from shrinkray_gpu.runner.run import Run
@@ -21,8 +22,8 @@ from shrinkray_gpu.runner.ways import PLAIN
 
 LIFTED = ("torch", "triton", "triton.language")
 """What a lifted script imports, and whatever else of these packages the program does."""
-SPARE_CORES = COLD_RUNS + 2
-"""With no more jobs than the lifted script is run at once, and these workers, nothing is gained by starting earlier."""
+JOBS_AHEAD = COLD_RUNS + 2
+"""With fewer jobs, workers that come up while the program runs would only make that slower."""
 PATIENT = 10.0
 """Seconds that a lifted script may take at least, after its imports, whatever the program took."""
 
@@ -119,8 +120,9 @@ class Trying:
 
 def ahead(given: Given) -> planning.Lanes | None:
     """Workers for lifted scripts, to come up while the program runs: beside the lifted scripts' own first runs they
-    would take twelve seconds, on an H100, and those runs half as long again. None where cores are few."""
-    if given.jobs < SPARE_CORES:
+    would take twelve seconds, on an H100, and those runs half as long again. None where jobs are few, nor for a program
+    that builds CUDA C++: most such programs launch nothing that Triton compiled."""
+    if given.jobs < JOBS_AHEAD or builds(given.program.text):
         return None
     head = preamble.read(given.program.text)
     more = [name for name in head.imports if name.partition(".")[0] in LIFTED]

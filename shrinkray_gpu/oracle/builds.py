@@ -24,6 +24,11 @@ UNSOUND = {"549": "reads a variable that was never set", "940": "has a function 
 _NUMBER = re.compile(r"#(\d+)-D\b")
 
 
+def asks_nvcc(oracle: Oracle) -> bool:
+    """Whether what nvcc says of a build is asked for."""
+    return any(want.startswith(WANTED) for want in oracle.wants)
+
+
 @dataclass(frozen=True, kw_only=True)
 class BuildSays(Oracle):
     """A build's words match. A build that succeeded in the original must succeed, since a program that does not compile

@@ -75,10 +75,10 @@ def _as_a_tile(program: Program, call: cst.Call, pointer: cst.Name, what: str) -
     if not rest or not any(sized.values()):
         return
     shape = max(sized, key=lambda shape: sized[shape])
-    tile = (" + tl.zeros(", source(program, shape), ", tl.int32)")
+    tile = Replace(first, (pointer, f" + tl.zeros({source(program, shape)}, tl.int32)"))
     gain = weight(program, first, *rest) - weight(program, shape) - TILE
     if gain > 0:
-        yield Edit(f"{what}, for a tile", (Replace(first, (pointer, "".join(tile))), *map(Remove, rest)), BARE, gain)
+        yield Edit(f"{what}, for a tile", (tile, *map(Remove, rest)), BARE, gain)
 
 
 def _elements(shape: cst.CSTNode) -> int:

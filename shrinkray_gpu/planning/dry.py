@@ -26,15 +26,13 @@ def gated(plan: Plan, dry: Pool, source: str, *, building: float = BUILDING) -> 
 
 def with_dry(plan: Plan, dry: Pool, source: str) -> Plan:
     """Dry runs on a virtual GPU of the same architecture, if the original makes the same launches there, in time."""
-    if not builds(source):
+    if not (builds(source) or plan.oracle.alone):
         dry.seconds = max(FLOOR, SLOWER * plan.warm_seconds)
     run = dry.run(source)
-    if run.timed_out and not builds(source):
+    if run.timed_out and not plan.oracle.alone:  # that one asks how long it takes
         dry.close()
-        note = (
-            f"no dry run: without a GPU the original takes over {dry.seconds:.0f} s, {plan.warm_seconds:.1f} in a lane"
-        )
-        return replace(plan, notes=(*plan.notes, note))
+        took = f"over {dry.seconds:.0f} s, in a lane {plan.warm_seconds:.1f} s"
+        return replace(plan, notes=(*plan.notes, f"no dry run: without a GPU the original takes {took}"))
     if "_compile_kernel" in source and run.builds and not run.launches:  # what it compiles is there for the lanes
         return gated(plan, dry, source, building=min(BUILDING, 3 * plan.cold_seconds))
     names = [launch.kernel for launch in run.launches]

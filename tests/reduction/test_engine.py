@@ -7,6 +7,7 @@ import json
 import random
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -281,19 +282,14 @@ def test_out_of_time_the_last_step_is_confirmed_where_no_yes_is_trusted(tmp_path
     assert result.verified == result.program and result.rollbacks == 1
 
 
+confirmations = partial(Confirmations, undo=lambda back, by, why: None, tell=lambda program, verdict: None)
+
+
 def test_a_doubt_that_is_not_cleared_refutes_nothing(tmp_path: Path) -> None:
     start, candidate = (Program.from_text(text, "failing.py") for text in ("a = 1\nb = 2\n", "a = 1\n"))
     cold = Cold(lambda text: None)
     with Journal.open(tmp_path, original=start, seed=0, width=1, settings={}) as journal:
-        doubting = Confirmations(
-            Lineage(start),
-            journal,
-            confirm=cold,
-            probe=cold,
-            checkpoint=1,
-            undo=lambda back, by, why: None,
-            tell=lambda program, verdict: None,
-        )
+        doubting = confirmations(Lineage(start), journal, confirm=cold, probe=cold, checkpoint=1)
         answers: list[bool | None] = [True]
         doubting.doubt([candidate], answers)
     assert answers == [None] and not doubting.refuted and not doubting.trusted
@@ -305,20 +301,12 @@ def test_a_cold_run_beside_the_end_is_not_waited_for_where_a_probe_would_be(tmp_
     probe, cold = Cold(lambda text: True), Cold(lambda text: True)
     line = Lineage(start)
     with Journal.open(tmp_path, original=start, seed=0, width=1, settings={}) as journal:
-        confirmations = Confirmations(
-            line,
-            journal,
-            confirm=cold,
-            probe=probe,
-            checkpoint=10,
-            undo=lambda back, by, why: None,
-            tell=lambda program, verdict: None,
-        )
+        checks = confirmations(line, journal, confirm=cold, probe=probe, checkpoint=10)
         step = line.add(last, 1)
-        confirmations.before_the_end(100)
+        checks.before_the_end(100)
         heard = []
         for considered in (105, 110, 120, 159, 160):
-            confirmations.at_point(considered)
+            checks.at_point(considered)
             heard.append((considered, step.probed, step.proven))
     assert heard == [
         (105, False, False),
