@@ -88,6 +88,7 @@ def _as_cold(seen: Plan, pool: Pool, source: str) -> Plan:
 def reusing(plan: Plan, source: str) -> Plan:
     """Whether contexts may be reused: the fault must show in one in which another, harmless program ran before."""
     harmless = "import torch\nx = torch.ones(8, device='cuda')\ntorch.cuda.synchronize()\n"
+    before = plan.pool.retired.copy()
     plan.pool.run(harmless, fresh=True)
     run = plan.pool.run(source)
     again = [run]
@@ -106,7 +107,10 @@ def reusing(plan: Plan, source: str) -> Plan:
             return replace(plan, mode="warm", why=why)
     plan.pool.reuse = False
     plan.pool.limit(min(plan.pool.jobs, len(plan.pool.devices) * _of_use(plan.warm_seconds)))
-    return replace(plan, why="the fault shows in a fresh context only, not in one that another program used before")
+    why = "the fault shows in a fresh context only, not in one that another program used before"
+    if not reused:
+        why = f"no context could be used again ({next(filter(None, plan.pool.retired - before), 'none was there')})"
+    return replace(plan, why=why)
 
 
 def _of_use(seconds: float) -> int:

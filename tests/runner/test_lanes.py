@@ -215,6 +215,16 @@ def test_a_clean_process_is_reused_and_says_so(reusing: Pool) -> None:
     assert reusing.run(import_pid, fresh=True).fresh
 
 
+@pytest.mark.parametrize("extension", [False, True])
+def test_a_process_with_torch_is_reused_though_builds_are_watched(tmp_path: Path, extension: bool) -> None:
+    """As on a GPU: what watches NVRTC and the extensions replaces functions of torch's, and puts them back."""
+    pool = make(tmp_path, reuse=True, imports=("torch",), writable=(str(tmp_path / "scratch"),))
+    source = "import torch\n" + "import torch.utils.cpp_extension\n" * extension
+    runs = [pool.run(source) for _ in range(3)]
+    pool.close()
+    assert [(run.mode, run.trouble) for run in runs] == [("fork", ""), ("warm", ""), ("warm", "")], pool.retired
+
+
 LEAKS = {
     "environment": ("import os; os.environ['LEFT'] = '1'", "import os; assert 'LEFT' not in os.environ"),
     "folder": ("import os; os.chdir('/')", "import os; assert os.getcwd() != '/'"),

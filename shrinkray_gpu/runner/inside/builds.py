@@ -28,6 +28,13 @@ WANTED = "build:"
 CALLS = "calls"
 """In what is wanted of a run: launches with their arguments, and flags of the build."""
 IMPLICIT = "#include <torch/types.h>\n#include <cuda.h>\n#include <cuda_runtime.h>\n"
+_WATCHED = (
+    ("torch.utils.cpp_extension", "load"),
+    ("torch.utils.cpp_extension", "load_inline"),
+    ("torch.cuda._utils", "_nvrtc_compile"),
+    ("torch.cuda", "_compile_kernel"),
+)
+"""Functions that get one of ours in front."""
 _OPTIMISES = re.compile(r"(-O\d|--optimize.*|-lineinfo|--generate-line-info|-G)\Z")
 _SETTLED = re.compile(r"\s+")
 
@@ -57,6 +64,13 @@ class Builds:
             raw_kernels.watch(self._compiled, lambda: self.gpu, self.arch, of_torch)
         elif os.environ.get(SWITCH) != "torch":
             arrival.when_imported("torch.cuda", own.watch)
+
+    def end(self) -> None:
+        """Put torch's own functions back: a process in which any is replaced runs no other candidate."""
+        for name, function in _WATCHED:
+            module: Any = sys.modules.get(name)
+            if module is not None and hasattr(module, function):
+                setattr(module, function, _plain(getattr(module, function)))
 
     # What each library calls a build
 

@@ -312,6 +312,8 @@ class _Lane:
             left()
         if watchdog is not None:
             watchdog.end()
+        if built is not None:
+            built.end()
         seen = observer.end() if observer is not None else {}
         counts = turned.end() if turned is not None else {}
         return {
