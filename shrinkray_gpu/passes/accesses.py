@@ -2,7 +2,6 @@
 
     tl.store(out + rows[:, None] * n + cols, acc, mask=rows[:, None] < m)    to    tl.store(out, tl.sum(acc))
     tl.load(x + offsets, mask=offsets < n, other=0.0)                        to    tl.load(x)
-    tl.load(x, mask=tl.zeros([64, 8], tl.int32) < n, other=0.0)              to    tl.load(x + tl.zeros([64, 8], ...))
 
 Pointer, value and mask must change together, or the shapes do not fit: no single step leads there. The guard level
 stays as it is, since a kernel may well use the pointer that it was given. The names of arguments (`shape=`, `strides=`)
@@ -12,19 +11,16 @@ go the same way: all of a call at once, or the first of them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import prod
 
 import libcst as cst
 
 from shrinkray_gpu.passes.expressions import GUARDS
 from shrinkray_gpu.passes.kernels import compiled
-from shrinkray_gpu.passes.tree import dotted, every, line_number, source, weight, within
+from shrinkray_gpu.passes.tree import dotted, every, line_number, weight, within
 from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
 
 BARE, NAMES = 0, 1
-TILE = 10
-"""Tokens of `p + tl.zeros(, tl.int32)`."""
 
 
 def find(program: Program) -> Iterator[Edit]:
@@ -55,38 +51,10 @@ def _bare(program: Program, call: cst.Call, pointers: set[str]) -> Iterator[Edit
     gain = weight(program, first, *rest)
     if kind == "load":
         yield Edit(what, gone, BARE, gain)
-        yield from _as_a_tile(program, call, pointer, what)
     elif call.args[1].keyword is None:
         value = call.args[1].value
         yield Edit(f"{what} of a sum", (*gone, Replace(value, ("tl.sum(", value, ")"))), BARE, max(1, gain - 5))
         yield Edit(what, gone, BARE, gain)
-
-
-def _as_a_tile(program: Program, call: cst.Call, pointer: cst.Name, what: str) -> Iterator[Edit]:
-    """The one element for all of a tile, where the largest shape that the call spells out says how large that is: often
-    only its mask does."""
-    shapes = [
-        made.args[0].value
-        for made in within(program, call, cst.Call)
-        if dotted(made.func).rpartition(".")[2] in ("zeros", "full") and made.args
-    ]
-    sized = {shape: _elements(shape) for shape in shapes}
-    first, rest = call.args[0].value, call.args[1:]
-    if not rest or not any(sized.values()):
-        return
-    shape = max(sized, key=lambda shape: sized[shape])
-    tile = Replace(first, (pointer, f" + tl.zeros({source(program, shape)}, tl.int32)"))
-    gain = weight(program, first, *rest) - weight(program, shape) - TILE
-    if gain > 0:
-        yield Edit(f"{what}, for a tile", (tile, *map(Remove, rest)), BARE, gain)
-
-
-def _elements(shape: cst.CSTNode) -> int:
-    """How many elements a literal shape has; 0 of any other."""
-    if not isinstance(shape, (cst.List, cst.Tuple)):
-        return 0
-    sizes = [element.value for element in shape.elements]
-    return prod(size.evaluated_value if isinstance(size, cst.Integer) else 0 for size in sizes)
 
 
 def _by_position(program: Program, call: cst.Call) -> Iterator[Edit]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from shrinkray_gpu.oracle.verdict import Verdict
-from shrinkray_gpu.reduction.asking import Ask, Asking, Tell
+from shrinkray_gpu.reduction.asking import Ask, Asked, Asking, Tell
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.lineage import Lineage, Step, Undo
 from shrinkray_gpu.reduction.program import Program
@@ -23,6 +23,8 @@ WIDEST = 4
 WIDEST_AFTER_DRIFT = 2
 TAKEN_AFTER = 0.5
 """Of the first interval: candidates after which a fingerprint that was begun is there, and looked at."""
+AT_ONCE = 3
+"""Fingerprints that are out together where the step is looked for at which a course drifted."""
 WARY_AFTER = 3
 """After this many drifts the everyday test is evidently beyond tightening: no step is taken unseen, see `vouch`."""
 
@@ -142,20 +144,23 @@ class Identity:
                 return
 
     def _drift(self, seen: Step, verdict: Verdict, considered: int) -> None:
-        """Back to the last step with the same fingerprint, by bisection. The verdict nearest to it tells best what the
-        everyday test must learn to see."""
+        """Back to the last step with the same fingerprint, by bisection, with several out at once: each takes seconds.
+        The verdict nearest to it tells best what the everyday test must learn to see."""
         steps = self.line.steps
         first_other = unsure = steps.index(seen)
         good = self.line.latest(_identified, before=first_other)
         while unsure - good > 1:
-            middle = (good + unsure) // 2
-            said = self._take(steps[middle])
-            if said.faults:
-                good = middle
-                continue
-            unsure = middle
-            if said.known:
-                first_other, verdict = middle, said
+            parts = range(1, AT_ONCE + 1)
+            between = sorted({good + (unsure - good) * part // (AT_ONCE + 1) for part in parts} - {good})
+            for at in between:
+                self._ask(steps[at])
+            for at, said in [(at, self._take(steps[at])) for at in between]:
+                if not said.faults:
+                    unsure = at
+                    if said.known:
+                        first_other, verdict = at, said
+                    break
+                good = at
         self.refuted.update(step.program.key for step in steps[first_other:])
         self.refuted -= {step.program.key for step in steps[: good + 1]}
         self.drifts.append(_reason(verdict))
@@ -171,11 +176,14 @@ class Identity:
         self._out = self.line.last
         self._out.fingerprint = self.asking.about(self._out.program, self.identify)
 
-    def _take(self, step: Step) -> Verdict:
+    def _ask(self, step: Step) -> Asked:
         assert self.identify is not None
         if step.fingerprint is None:
             step.fingerprint = self.asking.about(step.program, self.identify)
-        return self.asking.finish(step.fingerprint)
+        return step.fingerprint
+
+    def _take(self, step: Step) -> Verdict:
+        return self.asking.finish(self._ask(step))
 
 
 def _identified(step: Step) -> bool:

@@ -20,21 +20,8 @@ def test_a_load_of_the_pointer_itself() -> None:
     assert results(accesses.find, HEAD + "    y = tl.load(x)\n") == []
 
 
-def test_one_element_for_all_of_a_tile_whose_size_only_the_mask_says() -> None:
-    source = (
-        HEAD + "    y = tl.load(x + rows, mask=tl.zeros([64, 128], tl.int32) < tl.zeros([1], tl.int32), other=0.0)\n"
-    )
-    plain = HEAD + "    y = tl.load(x + tl.zeros([64, 128], tl.int32))\n"
-    assert offered(accesses.find, source, plain)
-    assert not any("zeros" in text for text in results(accesses.find, plain))
-    assert not offered(accesses.find, HEAD + "    y = tl.load(x, mask=tl.zeros([n], tl.int32) < n)\n", plain)
-
-
 def test_no_guard_is_lost() -> None:
     start = program(HEAD + "    tl.store(out + rows, tl.load(x + rows, mask=rows < n, other=0.0), mask=rows < n)\n")
-    tile = program(HEAD + "    tl.load(x + rows, mask=tl.zeros([64, 128], tl.int32) < n, other=0.0)\n")
-    [*_, edit] = accesses.find(tile)
-    assert "for a tile" in edit.what and render(tile, [edit]).size.guards == tile.size.guards
     for edit in accesses.find(start):
         assert render(start, [edit]).size.guards == start.size.guards, edit.what
 

@@ -11,6 +11,7 @@ from shrinkray_gpu.passes.tree import source
 from shrinkray_gpu.passes.typed import Kind, kinds, watchable
 from shrinkray_gpu.reduction.edit import Edit
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.reduction.render import render
 from tests.passes.offers import SAMPLES, assert_subsets_parse, offered, program
 
 HEAD = "import triton.language as tl\n@triton.jit\n"
@@ -80,6 +81,29 @@ def test_a_row_of_zeros_may_be_a_range_unless_it_may_be_an_offset() -> None:
 def test_what_something_else_uses_stays() -> None:
     text = HEAD + "def k(x, y):\n    p = x + tl.arange(0, 16)\n    tl.store(y, tl.load(p) + tl.load(p + 1))\n"
     assert not list(knowing(fillings.find, {"tl.load(p)": "<int8 [16]>"})(program(text))), "zeros are longer than that"
+
+
+LOAD = "tl.load(x + rows, mask=(rows < 1)[:, None] & (cols < n)[None, :], other=0.0)"
+ROWS = "    rows = tl.arange(0, 64)\n    cols = tl.arange(0, 128)\n"
+TILE = HEAD + f"def k(x, n):\n{ROWS}    y = {LOAD}\nk[(1,)](t, 5)\n"
+
+
+def of_one_element(text: str, load: str, kind: str) -> list[Edit]:
+    return [edit for edit in knowing(fillings.find, {load: kind})(program(text)) if "element" in edit.what]
+
+
+def test_one_element_for_all_of_a_tile() -> None:
+    plain = "tl.load(x + tl.zeros([64, 128], tl.int32))"
+    want = HEAD + f"def k(x):\n    y = {plain}\nk[(1,)](t)\n"
+    assert offered(knowing(fillings.find, {LOAD: "<fp16 [64, 128]>"}), TILE, want)
+    assert of_one_element(want, plain, "<fp16 [64, 128]>") == [] == of_one_element(TILE, LOAD, "<fp16 []>")
+
+
+def test_one_element_for_all_of_a_tile_needs_no_mask() -> None:
+    start = program(TILE)
+    finds = knowing(fillings.find, {LOAD: "<fp16 [64, 128]>"})(start)
+    edit = next(edit for edit in finds if "element" in edit.what)
+    assert render(start, [edit]).size.guards == start.size.guards
 
 
 def test_a_pointer_has_no_constant() -> None:

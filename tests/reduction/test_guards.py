@@ -307,7 +307,7 @@ def test_a_drift_is_found_by_bisection(tmp_path: Path) -> None:
     ]
     assert back.program.text == [text for text in before if truth(text)][-1]
     asked = identify.asked[: identify.asked.index(result.program.text)]
-    assert len(asked) <= 2 + len(before).bit_length()
+    assert len(asked) <= 2 + identity.AT_ONCE * -(-len(before).bit_length() // 2), "each round leaves a quarter"
 
 
 def wide(count: int) -> str:
