@@ -20,7 +20,7 @@ from shrinkray_gpu.passes.expressions import is_value
 from shrinkray_gpu.passes.orphans import orphans, weights
 from shrinkray_gpu.passes.tree import ancestors, dotted, function, source, weight, within
 from shrinkray_gpu.passes.typed import Kind, kinds, language
-from shrinkray_gpu.reduction.edit import Edit, Remove, Replace
+from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.size import tokens
 
@@ -52,7 +52,7 @@ def _of_one_element(program: Program, load: cst.BaseExpression, kind: Kind, tl: 
     lost = orphans(program, parts, kept=[pointer])
     gain = weight(program, *load.args) + weights(program, lost) - weight(program, pointer) - tokens(text)
     if gain > 0:
-        changes = (Replace(parts[0], (pointer, text)), *map(Remove, load.args[1:]), *lost)
+        changes: tuple[Change, ...] = (Replace(parts[0], (pointer, text)), *map(Remove, load.args[1:]), *lost)
         yield Edit("one element for a tile", changes, _depth(program, load), gain)
 
 
