@@ -14,7 +14,7 @@ import sys
 from time import monotonic  # kept from a candidate that replaces it in the module
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional
 
-from . import arguments, arrival, kernelkey, kernelline, printed, scalars, stages
+from . import arguments, arrival, kernelkey, kernelline, loopbounds, printed, stages
 
 Record = Dict[str, Any]
 
@@ -47,7 +47,7 @@ class Watch:
         _active = self
         kernelline.tell_truth("lines" in self.wants)
         arrival.when_imported("triton", _wrap)
-        scalars.mend()
+        loopbounds.mend()
 
     def uninstall(self) -> None:
         """Stop listening (the wrappers stay, and cost one test each)."""

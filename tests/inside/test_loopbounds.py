@@ -16,7 +16,7 @@ import triton.runtime.interpreter as interpreter
 plain = interpreter._patch_lang_tensor
 
 def refuse(value):
-    raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
+    raise TypeError("only 0-dimensional arrays can be converted to Python loopbounds")
 
 def patch(tensor, *scope):
     plain(tensor, *scope)
@@ -25,11 +25,11 @@ def patch(tensor, *scope):
 interpreter._patch_lang_tensor = patch
 """
 MENDED = """
-from shrinkray_gpu.runner.inside import scalars
+from shrinkray_gpu.runner.inside import loopbounds
 
-scalars._refused = lambda numpy: True
-scalars.mend()
-scalars.mend()
+loopbounds._refused = lambda numpy: True
+loopbounds.mend()
+loopbounds.mend()
 """
 LOOP = """
 import torch, triton, triton.language as tl
