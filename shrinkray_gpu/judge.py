@@ -47,6 +47,10 @@ class Judge:
 
     `repeats`, where given, says that the fault is flaky: candidates are run again until it decides, and nothing is
     taken on credit, since the same launches may fault or not.
+
+    `brief`, where given, is for a kernel that hangs: a lane whose GPU is at work for so many seconds after the last
+    launch is taken to hang until a probe or a cold run, which wait for as long as the oracle says, tells otherwise.
+    From then on all lanes wait.
     """
 
     def __init__(
@@ -58,8 +62,10 @@ class Judge:
         predicts: bool = False,
         credit: bool = True,
         repeats: Repeated | None = None,
+        brief: float = 0.0,
     ) -> None:
         self.oracle, self.pool, self.dry = oracle, pool, dry
+        self.brief = brief
         # Outputs that are compared depend on seeds and memory, of which a dry run's launches tell nothing.
         self.credit = credit and repeats is None and not oracle.twins
         self.predicts = predicts and repeats is None
@@ -278,10 +284,14 @@ class Judge:
         return ask
 
     def _in_lane(self, source: str, fresh: bool) -> tuple[Verdict, Run]:
-        started = time.monotonic()
-        run = self.pool.run(source, fresh=fresh)
+        started, brief = time.monotonic(), 0.0 if fresh else self.brief
+        run = self.pool.run(source, fresh=fresh, brief=brief)
         self.count(COLD if run.mode == "cold" else LANE, time.monotonic() - started)
         verdict = self.oracle.judge(run)
+        if verdict.faults and brief and run.seconds < self.pool.seconds:
+            return replace(
+                verdict, why=f"the GPU is at work {brief:g} s after the last launch, and maybe for ever"
+            ), run
         if verdict.answer is not Answer.PASSES:
             return verdict, run
         fault = Fault.of(run)
@@ -315,11 +325,11 @@ class Judge:
 
     def confirm(self, program: Program) -> Future[Verdict]:
         """Judge the program in a cold process, beside the search. Of a flaky fault the rate is confirmed first."""
-        return self._threads.submit(self._confirmed, program.text)
+        return self._threads.submit(self._heeded, self._confirmed, program.text)
 
     def probe(self, program: Program) -> Future[Verdict]:
         """Judge the program in a fresh context of a lane, beside the search: quicker than a cold process."""
-        return self._threads.submit(self._rate_confirmed, program.text)
+        return self._threads.submit(self._heeded, self._rate_confirmed, program.text)
 
     def sighted(self, program: Program) -> Future[Verdict]:
         """Judge the program in cold processes, beside the search, until it shows the fault: one for a "yes"."""
@@ -334,6 +344,13 @@ class Judge:
         """The verdict of a cold process. Of a flaky fault: whether it shows at all in as many as a "no" must rest on,
         since each takes seconds, and the rate is for the lanes to see to."""
         return self._settled(source, lambda: self._in_process(source), Repeated.sighted)
+
+    def _heeded(self, confirm: Callable[[str], Verdict], source: str) -> Verdict:
+        verdict = confirm(source)
+        if self.brief and verdict.answer is Answer.PASSES:
+            self.brief = 0.0
+            self.forget()
+        return verdict
 
     def _confirmed(self, source: str) -> Verdict:
         if self.repeats is None or (self.pool.mode != "cold" and not self.timed):

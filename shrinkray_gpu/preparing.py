@@ -14,6 +14,8 @@ from shrinkray_gpu.guarding import Guards
 from shrinkray_gpu.judge import Judge
 from shrinkray_gpu.options import Options, Say, adopting, builds_cuda, called, devices_of, jobs_of
 from shrinkray_gpu.oracle import Fault, Oracle
+from shrinkray_gpu.oracle.hang import DEVICE
+from shrinkray_gpu.planning.standing import fitting
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.repeating import Repeated
@@ -23,6 +25,13 @@ from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.setting_guards import guards_of
 from shrinkray_gpu.summary import findings
+
+BRIEF = 1.0
+"""Seconds after its last launch for which a lane is waited for that most likely hangs."""
+LONG = 3.0
+"""Limits from which on that is worth it."""
+HANGING = 8
+"""Lanes of which each may hold a kernel that never ends: the GPU's time is shared out among them."""
 
 
 def given_of(
@@ -113,6 +122,7 @@ def made_ready(
         predicts=plan.dry_predicts,
         credit=options.credit,
         repeats=repeats,
+        brief=_brief(plan, options),
     )
     judge.tries.update(start.tries)
     if start.history:
@@ -135,6 +145,18 @@ def made_ready(
         ready.close()
         raise
     return ready
+
+
+def _brief(plan: planning.Plan, options: Options) -> float:
+    """Seconds after the last launch that tell of a kernel that hangs, until more are waited for; 0: all are. Where that
+    is enough, lanes need not have the GPU to themselves either."""
+    briefly = plan.gpu and plan.mode in ("warm", "fork") and plan.reference.hanging == DEVICE and plan.rate is None
+    if not briefly or not options.credit or plan.pool.seconds < LONG:
+        return 0.0
+    plan.pool.limit(fitting(plan.pool, min(jobs_of(options), HANGING)))
+    if plan.dry is not None:
+        plan.dry.limit(jobs_of(options))
+    return BRIEF
 
 
 def _insist(ready: Ready, say: Say) -> None:

@@ -85,7 +85,7 @@ def _probe(plan: planning.Plan, judge: Judge, repeats: Repeated | None, history:
     """What confirms an accepted program quickly, beside the search; None where that takes a cold process."""
     if history:
         return judge.sighted if repeats else None
-    if plan.dry_predicts or (repeats and plan.gpu):
+    if plan.dry_predicts or (repeats and plan.gpu) or judge.brief:
         return judge.probe
     if plan.gpu and plan.mode != "cold" and plan.oracle.needs_run and not plan.oracle.alone:
         return judge.steady

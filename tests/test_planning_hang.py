@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.judge import Judge
 from shrinkray_gpu.oracle import parse
 from shrinkray_gpu.planning import IMPORTS, Plan, in_lanes, make, standing
+from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import gpus
 from shrinkray_gpu.runner.lanes import Setup
-from shrinkray_gpu.runner.pool import Script
+from shrinkray_gpu.runner.pool import Pool, Script
 
 from .runner.test_hang import LAUNCHED, WAITS, driver
 
@@ -40,6 +42,26 @@ def test_a_cold_run_does_not_wait_out_the_time_for_imports(plan: Plan) -> None:
     assert (plan.reference.hanging, plan.reference.timed_out) == ("device", True)
     assert plan.cold_seconds < IMPORTS
     assert (plan.pool.jobs, plan.faulted) == (1, plan.runs)
+
+
+def test_a_lane_that_most_likely_hangs_is_not_waited_for(tmp_path: Path, driver: str) -> None:
+    """Until one is found that ends after all."""
+    environment = {**os.environ, "LD_LIBRARY_PATH": driver}
+    setup = Setup(sys.executable, environment, (), (str(tmp_path),), str(tmp_path), confine=False)
+    script, oracle = Script(tmp_path / "spins.py", cwd=tmp_path, tell=True), parse("hang:6", folder=tmp_path)
+    spins, slow = (f"import os\nos.environ['{how}'] = '1'\n{SPINS}" for how in ("GPU_HANGS", "GPU_BUSY"))
+    pool = Pool(script, setup, mode="fork", jobs=2, seconds=6)
+    try:
+        judge = Judge(oracle.calibrated(pool.run(spins)), pool, brief=0.5)
+        verdicts = [judge.judge(spins), judge.judge(slow)]
+        assert [verdict.faults for verdict in verdicts] == [True, True]
+        assert all("maybe for ever" in verdict.why for verdict in verdicts)
+        assert judge.probe(Program.from_text(spins)).result().faults and judge.brief
+        assert not judge.probe(Program.from_text(slow)).result().faults and not judge.brief
+        assert not judge.judge(slow).faults
+        judge.close()
+    finally:
+        pool.close()
 
 
 def test_on_a_gpu_lanes_show_how_often_it_hangs(plan: Plan) -> None:

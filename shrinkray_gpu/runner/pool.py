@@ -132,10 +132,14 @@ class Pool:
         capture: str = "",
         way: Way = PLAIN,
         wants: tuple[str, ...] = (),
+        brief: float = 0.0,
     ) -> Run:
         """Run a candidate; `fresh` insists on a context that nothing ran in before, `way` turns a knob, `wants` are
-        IR stages to deliver beside the script's own, `capture` (`launch` or `values`) writes launches down."""
+        IR stages to deliver beside the script's own, `capture` (`launch` or `values`) writes launches down. `brief`: a
+        lane is not waited for when its GPU is still at work so many seconds after the last launch."""
         request = self.script.request(source, values=values, capture=capture, way=way, wants=wants)
+        if brief and request.tell:
+            request = replace(request, limit=brief)
         with self._free:
             if way == PLAIN and not (values or capture):
                 return self._compared(request, lambda asked, way: self._run(asked, fresh, way))

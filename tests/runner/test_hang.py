@@ -28,9 +28,13 @@ int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active) { *acti
 int cuDevicePrimaryCtxRetain(void **context, int device) { *context = context; return 0; }
 int cuCtxSetCurrent(void *context) { return 0; }
 int cuCtxGetCurrent(void **context) { *context = context; return 0; }
-int cuCtxSynchronize(void) { while (getenv("GPU_HANGS")) pause(); return 0; }
+int cuCtxSynchronize(void) {
+    while (getenv("GPU_HANGS")) pause();
+    if (getenv("GPU_BUSY")) sleep(2);
+    return 0;
+}
 """
-"""Stands in for libcuda: as blocking as the real one while a kernel does not end."""
+"""Stands in for libcuda: as blocking as the real one while a kernel does not end, or takes its time."""
 
 GPU = """
 import ctypes, sys
