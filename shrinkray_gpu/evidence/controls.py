@@ -24,7 +24,7 @@ from shrinkray_gpu.evidence.patches import Patch
 from shrinkray_gpu.oracle import cuda_errors, speech
 from shrinkray_gpu.oracle.fault import Fault, normalised
 from shrinkray_gpu.oracle.oracle import Oracle
-from shrinkray_gpu.oracle.sticky import sticky_code
+from shrinkray_gpu.oracle.sticky import OUTSIDE, sticky_code
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import ways
@@ -80,6 +80,15 @@ def standard(gpu: bool, *, triton: bool = True) -> tuple[Control, ...]:
     if gpu:
         names += ["serial", "exact-allocation", "interpreter"]
     return tuple(_by_way(ways.parse(name)) for name in names if triton or name == "exact-allocation")
+
+
+def of_access(fault: Fault) -> tuple[Control, ...]:
+    """Those for an access to where nothing is mapped.
+
+    int64               products of Triton's integers have 64 bits: vanishing faults are offsets that overflowed, and
+                        not those that left their tensor
+    """
+    return (_by_way(ways.parse("int64")),) if fault.code in OUTSIDE else ()
 
 
 def of_cuda(original: Program, gpu: bool) -> tuple[Control, ...]:

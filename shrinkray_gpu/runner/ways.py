@@ -114,6 +114,10 @@ KNOWN: Mapping[str, Form] = {
     ),
     "ptxas": _level("ptxas", "0123", "another optimisation level of ptxas"),
     "llvm": _level("llvm", "0", "LLVM without its optimisation passes"),
+    "int64": _word(
+        Way("int64", knobs={"int64": "1"}),
+        "products of 32-bit integers in Triton's kernels have 64 bits, so that no offset overflows",
+    ),
     "interpreter": _word(
         Way("interpreter", knobs={"interpreter": "1"}, environment={"TRITON_INTERPRET": "1"}),
         "kernels run by Triton's interpreter on the CPU (in a worker of its own)",

@@ -1,4 +1,4 @@
-"""Flags of nvcc as controls: which of a script's are any, and when one has nothing to turn any more."""
+"""Controls that only some originals have: flags of nvcc, and what they are when there is nothing to turn any more."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.evidence.controls import Controls, Outcome, of_cuda, standard
-from shrinkray_gpu.oracle import parse
+from shrinkray_gpu.evidence.controls import Controls, Outcome, of_access, of_cuda, standard
+from shrinkray_gpu.oracle import Fault, parse
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import ways
 from shrinkray_gpu.runner.run import Build, Run
@@ -57,6 +57,11 @@ def test_where_there_is_no_triton_its_knobs_are_no_controls() -> None:
     assert [one.name for one in standard(True, triton=False)] == ["exact-allocation"]
     assert standard(False, triton=False) == ()
     assert {"serial", "interpreter", "exact-allocation"} < {one.name for one in standard(True)}
+
+
+@pytest.mark.parametrize("code, names", [(700, ["int64"]), (717, ["int64"]), (716, []), (710, [])])
+def test_an_access_to_where_nothing_is_may_come_of_an_overflow(code: int, names: list[str]) -> None:
+    assert [one.name for one in of_access(Fault("device", "", code=code))] == names
 
 
 def test_shared_memory_of_zeros_is_one_where_kernels_run_and_declare_any() -> None:

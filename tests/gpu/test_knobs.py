@@ -45,6 +45,17 @@ def test_other_ways_leave_this_fault_as_it_is(pool: Pool, way: str) -> None:
     assert run.turned == ({} if way == "exact-allocation" else {way.partition("=")[0]: int(way != "serial")})
 
 
+OVERFLOW = Path(__file__).parents[2] / "benchmarks/programs/embedding_cache_overflow/smallest.py"
+
+
+@pytest.mark.parametrize("size, code", [("2**31 + 1", 0), ("1024", 700)])
+def test_an_offset_that_overflowed_is_told_from_one_beyond_its_tensor(pool: Pool, size: str, code: int) -> None:
+    source = OVERFLOW.read_text().replace("2**31 + 1", size)
+    plain, turned = pool.run(source), pool.run(source, way=parse("int64"))
+    assert (plain.driver_error, turned.driver_error) == (700, code), turned.stderr
+    assert turned.turned == {"int64": 1}
+
+
 def test_the_interpreter_runs_the_kernel_on_the_cpu(pool: Pool) -> None:
     run = pool.run(CORPUS, way=parse("interpreter"))
     assert (run.exit, run.driver_error, run.turned) == (0, 0, {"interpreter": 1}), run.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import runpy
 import subprocess
 import sys
@@ -85,6 +86,38 @@ def test_the_corpus_case_passes_with_one_stage(pool):
     assert (faults(plain), plain.driver_error, plain.turned) == ([True], 716, {})
     assert (faults(turned), turned.driver_error, turned.exit, turned.turned) == ([False], 0, 0, {"num_stages": 1})
     assert plain.compiles[0].hash != turned.compiles[0].hash
+
+
+PRODUCT = (
+    HEAD
+    + """
+@triton.jit
+def kernel(x, slots, width):
+    at = tl.load(slots) * width
+    tl.store(x + at + tl.arange(0, 4) * 3, {value})
+
+kernel[(1,)](torch.zeros(64, device="cuda"), torch.zeros(1, dtype=torch.int32, device="cuda"), 7)
+"""
+)
+
+
+@pytest.mark.parametrize(
+    "value", ["0.0", "0.5 * tl.load(x)", "2 * tl.load(slots)", "(at * 2 < width * 3).to(tl.float32)"]
+)
+def test_products_of_integers_have_64_bits(pool, value):
+    plain, turned = both(pool, PRODUCT.replace("{value}", value), "int64")
+    widths = [
+        set(re.findall(r"arith\.muli .*: (?:tensor<4x)?(i\d+)", run.compiles[0].ir["ttgir"])) for run in (plain, turned)
+    ]
+    assert widths == [{"i32"}, {"i64"}]
+    assert (turned.exit, turned.failure, turned.turned, plain.turned) == (0, None, {"int64": 1}, {})
+    assert pool.run(PRODUCT.replace("{value}", value)).compiles[0].hash == plain.compiles[0].hash
+
+
+def test_a_kernel_without_products_is_what_it_is_with_64_bits(pool):
+    source = HEAD + "@triton.jit\ndef kernel(x):\n    tl.store(x, 0)\nkernel[(1,)](torch.zeros(1, device='cuda'))\n"
+    _, turned = both(pool, source, "int64")
+    assert (turned.exit, turned.turned) == (0, {"int64": 1}), "in force: its fault would be no overflow"
 
 
 def test_a_kernel_found_on_disk_is_counted_as_when_it_was_compiled(pool):

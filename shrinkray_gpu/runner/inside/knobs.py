@@ -4,6 +4,7 @@
                                             the kernel (a launch, an autotuned Config, Inductor), and however;
                                             num_stages also of every `tl.range` that names stages of its own
     ptxas llvm                              optimisation level, as an option or in the environment Triton reads
+    int64                                   a product of two 32-bit integers has 64 bits, so that none overflows
     serial                                  the device is waited for before and after each launch
     zeroed-shared                           kernels of CUDA C++ are compiled with a beginning of ours (`zeroing`)
     interpreter                             turned by the environment; only the interpreted launches are counted here
@@ -30,6 +31,8 @@ from . import arrival, device, kernelkey, variables, zeroing
 from .vgpu.patches import Patches
 
 OPTIONS = ("num_stages", "num_warps", "num_ctas", "maxnreg")
+COMPILING = (*OPTIONS, "ptxas", "llvm", "int64")
+"""What changes the kernels."""
 _LEVEL = re.compile(r"(?:-O|--opt-level[ =])([0-9])")
 _NOTE = "shrink_stages.txt"
 _PLAIN_PTXAS = "3"
@@ -67,7 +70,7 @@ class Turned:
         self.held: List[Tuple[Any, str, Any]] = []
         """Kernels that functions had in memory before, to be given back."""
         self.seen: Dict[int, Any] = {}
-        compiling = {name: value for name, value in self.knobs.items() if name in (*OPTIONS, "ptxas", "llvm")}
+        compiling = {name: value for name, value in self.knobs.items() if name in COMPILING}
         self.compiling = bool(compiling)
         kernelkey.turn(" ".join("%s=%s" % pair for pair in sorted(compiling.items())))
         self._environment()
@@ -92,6 +95,8 @@ class Turned:
         counts = {name: self.launched[name] or self.compiled_otherwise[name] for name in self.knobs}
         if "serial" in counts:  # the launch that is alone, or the first, has no other to wait for
             counts["serial"] = max(0, self.launches - 1)
+        if "int64" in counts:  # a kernel without products is what it would be: its fault is no overflow
+            counts["int64"] = self.launches
         return counts
 
     def _environment(self) -> None:
@@ -112,7 +117,8 @@ class Turned:
     def _install(self) -> None:
         if self.over:
             return
-        for door in (self._doors_of_options, self._doors_of_loops, self._door_of_launches):
+        doors = (self._doors_of_options, self._doors_of_loops, self._doors_of_products, self._door_of_launches)
+        for door in doors:
             with contextlib.suppress(Exception):  # another Triton: this door is not there
                 door()
 
@@ -182,6 +188,14 @@ class Turned:
                 loop.num_stages = wanted if given is value else type(given)(wanted)
 
         return init
+
+    def _doors_of_products(self) -> None:
+        if "int64" not in self.knobs:
+            return
+        import triton.language as tl
+
+        for name in ("__mul__", "__rmul__"):
+            self.patches.set(tl.tensor, name, _widened(getattr(tl.tensor, name)))
 
     def _door_of_launches(self) -> None:
         from triton.runtime.jit import JITFunction
@@ -290,6 +304,20 @@ class Turned:
             with open(path) as note:
                 return int(note.read())
         return found
+
+
+def _widened(multiply: Callable[..., Any]) -> Callable[..., Any]:
+    """A product of Triton's language, by what builds the kernel as its only keyword."""
+    import triton.language as tl
+
+    def wide(value: Any, builds: Dict[str, Any]) -> Any:
+        return value.to(tl.int64, **builds) if getattr(value, "dtype", None) == tl.int32 else value
+
+    @functools.wraps(multiply)
+    def product(one: Any, other: Any, **builds: Any) -> Any:
+        return multiply(wide(one, builds), wide(other, builds), **builds)
+
+    return product
 
 
 def _on(variable: str) -> bool:
