@@ -220,6 +220,21 @@ def test_the_width_of_a_misaligned_access_is_in_the_code_too(guarded: Guarded, j
     assert judge.judge(REPRO).faults
 
 
+def test_on_a_gpu_the_code_is_asked_for_from_the_beginning(
+    guarded: Guarded, judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the instruments say, and that there is a GPU, is made up; the code is not."""
+    seen = Fault("device", "misaligned address", "kernel", 716, instruction="STG", space="global", size=4)
+    setup = judge.pool.setup
+    monkeypatch.setattr(judge.pool, "setup", replace(setup, arch=None))
+    guards = guarded(examine=lambda text: seen, known=seen)
+    monkeypatch.setattr(judge.pool, "setup", setup)
+    assert guards.tightened == [] and judge.judge(REPRO).faults
+    narrow = REPRO.replace('"cuda"), torch.zeros(1,', '"cuda"), torch.zeros(1, dtype=torch.int8,')
+    assert judge.judge(narrow.replace("tl.exp(", "tl.abs(")) == lacks("another fault: no STG of 4 bytes in its kernels")
+    assert judge.check is not None and judge.check(HARMLESS, passing()) is None, "no kernel, no code"
+
+
 def test_where_it_does_not_the_everyday_test_stays_as_it_is(guarded: Guarded, judge: Judge, look: Look) -> None:
     guards = guarded(examine=look)
     drift = guards.identify(program(ALIGNED)).result()

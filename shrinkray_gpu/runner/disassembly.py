@@ -147,14 +147,19 @@ def around(instructions: Sequence[Instruction], offset: int, lines: int = 3) -> 
 
 def disassemble(tool: Path, cubin: bytes) -> Mapping[str, tuple[Instruction, ...]]:
     """The cubin's functions; empty where the tool cannot read it (one of an older CUDA than the cubin's)."""
+    return parse(listing(tool, cubin, "-g"))
+
+
+def listing(tool: Path, cubin: bytes, *options: str) -> str:
+    """What the tool prints of a cubin; nothing where it cannot read it."""
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
         try:
-            done = subprocess.run([tool, "-c", "-g", file.name], capture_output=True, timeout=SECONDS)
+            done = subprocess.run([tool, "-c", *options, file.name], capture_output=True, timeout=SECONDS)
         except (OSError, subprocess.SubprocessError):
-            return {}
-    return parse(done.stdout.decode(errors="replace")) if done.returncode == 0 else {}
+            return ""
+    return done.stdout.decode(errors="replace") if done.returncode == 0 else ""
 
 
 def find(python: str, environment: Mapping[str, str]) -> Path | None:
