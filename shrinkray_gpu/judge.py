@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from shrinkray_gpu.oracle import Fault, Oracle
-from shrinkray_gpu.oracle.verdict import Answer, Verdict
+from shrinkray_gpu.oracle.verdict import Answer, Verdict, lacks
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.repeating import Ask, Repeated
 from shrinkray_gpu.runner.pool import Pool
@@ -29,6 +29,8 @@ STEADY = 2
 got rarer, to two runs of three, passes them all once in three times, and is asked several times on the way."""
 WASTED = 3
 """Dry runs that waited until their time was over, where the lane then had an answer sooner: no more are made."""
+PLENTY = 1 << 30
+"""Device memory, in bytes, from which on it matters how much the original takes."""
 DRIED = 200
 """Dry runs made ahead that are kept."""
 UNKNOWN_CONTENT = "#?"
@@ -70,6 +72,9 @@ class Judge:
         self.credit = credit and repeats is None and not oracle.twins
         self.predicts = predicts and repeats is None
         self.repeats = repeats
+        self.memory = 2 * pool.peak if pool.peak > PLENTY else 0
+        """Device memory, in bytes, that no candidate may hold; 0: any may. What shrinks the text may grow the tensors
+        (int8 to the default type), and a repro that needs more than the original is of little use."""
         self.timed = False
         """Whether the fault is a matter of time between launches: only cold processes confirm it then, since a lane,
         where all is compiled and warm, is none."""
@@ -288,6 +293,8 @@ class Judge:
         run = self.pool.run(source, fresh=fresh, brief=brief)
         self.count(COLD if run.mode == "cold" else LANE, time.monotonic() - started)
         verdict = self.oracle.judge(run)
+        if verdict.faults and self.memory and run.peak > self.memory:
+            return lacks(f"it holds {run.peak / 1e9:.1f} GB of device memory, far more than the original"), run
         if verdict.faults and brief and run.seconds < self.pool.seconds:
             return replace(
                 verdict, why=f"the GPU is at work {brief:g} s after the last launch, and maybe for ever"

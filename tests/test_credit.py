@@ -217,3 +217,22 @@ def reduced(judge: Judge, folder: Path, **options: object) -> Reduction:
     with Journal.open(folder, original=program, seed=0, width=4, settings={}) as journal:
         passes = [each for each in PASSES if each.name in ("definitions", "statements", "constants")]
         return reduce_program(program, passes=passes, judge=judge, journal=journal, width=4, **options)  # type: ignore[arg-type]
+
+
+HOLDING = (
+    "import sys\nsys.modules['shrinkray_inside.device'].peak_bytes = lambda: {} << 30\nraise RuntimeError('too wide')\n"
+)
+
+
+def test_a_candidate_that_needs_far_more_memory_than_the_original_is_none(tmp_path: Path) -> None:
+    """What torch would say of the device's memory is made up."""
+    setup = Setup(sys.executable, dict(os.environ), (), (str(tmp_path),), str(tmp_path), confine=False)
+    pool = Pool(Script(tmp_path / "holding.py", cwd=tmp_path), setup, mode="fork", jobs=1, seconds=30)
+    try:
+        pool.run(HOLDING.format(2))
+        judge = Judge(parse("too wide", folder=tmp_path), pool)
+        assert judge.judge(HOLDING.format(1)).faults and judge.judge(HOLDING.format(4)).faults
+        assert judge.judge(HOLDING.format(16)) == lacks("it holds 17.2 GB of device memory, far more than the original")
+        judge.close()
+    finally:
+        pool.close()

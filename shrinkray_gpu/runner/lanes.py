@@ -130,14 +130,13 @@ class Lane:
         self.device = hello["device"]
         return True
 
-    def run(self, request: Request, *, mode: str, seconds: float) -> tuple[Run, str, int]:
-        """Run a candidate. Returns what happened, why the lane is over (empty if it can take another), and the most
-        device memory in bytes that the candidate held."""
+    def run(self, request: Request, *, mode: str, seconds: float) -> tuple[Run, str]:
+        """Run a candidate. Returns what happened, and why the lane is over (empty if it can take another)."""
         with _folder_of_its_own(self.scratch) as temporary:
             run, over, peak = self._run({**request.message(), "temporary": temporary}, mode, seconds)
             if request.capture and run.captured is None:  # it did not live to tell
                 run = replace(run, captured=blackbox.recovered(os.path.join(temporary, blackbox.FOLDER)))
-            return replace(run, pid=self.pid), over, peak
+            return replace(run, pid=self.pid, peak=peak), over
 
     def _run(self, request: dict[str, Any], mode: str, seconds: float) -> tuple[Run, str, int]:
         started = time.monotonic()

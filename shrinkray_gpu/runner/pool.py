@@ -178,8 +178,8 @@ class Pool:
                 self.arch = lane.device["arch"]
                 self.free_bytes = self.free_bytes or lane.device["free"]
             mode = "warm" if lane.used else self.mode
-            run, over, peak = lane.run(request, mode=mode, seconds=seconds)
-            self.peak = max(self.peak, peak)
+            run, over = lane.run(request, mode=mode, seconds=seconds)
+            self.peak = max(self.peak, run.peak)
             self.retired[over] += 1
             stock.give_back(lane, again=not over and self.reuse)
             if not run.trouble:

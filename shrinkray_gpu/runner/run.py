@@ -131,6 +131,8 @@ class Run:
     """For a run under compute-sanitizer: its records, each whole."""
     virtual: bool = False
     """Whether this was on the virtual GPU, whatever the mode."""
+    peak: int = 0
+    """The most device memory that torch held at once in it, in bytes; 0: none, or not known."""
     pid: int = 0
     """Of the lane's process that ran it; 0 where that is not known."""
     fresh: bool = True

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.oracle import parse as parse_oracle
+from shrinkray_gpu.oracle.sticky import OUTSIDE
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.ways import parse
@@ -48,11 +49,11 @@ def test_other_ways_leave_this_fault_as_it_is(pool: Pool, way: str) -> None:
 OVERFLOW = Path(__file__).parents[2] / "benchmarks/programs/embedding_cache_overflow/smallest.py"
 
 
-@pytest.mark.parametrize("size, code", [("2**31 + 1", 0), ("1024", 700)])
-def test_an_offset_that_overflowed_is_told_from_one_beyond_its_tensor(pool: Pool, size: str, code: int) -> None:
+@pytest.mark.parametrize("size, codes", [("2**31 + 1", {0}), ("1024", OUTSIDE)])
+def test_an_offset_that_overflowed_is_told_from_one_beyond_its_tensor(pool: Pool, size: str, codes: set[int]) -> None:
     source = OVERFLOW.read_text().replace("2**31 + 1", size)
     plain, turned = pool.run(source), pool.run(source, way=parse("int64"))
-    assert (plain.driver_error, turned.driver_error) == (700, code), turned.stderr
+    assert plain.driver_error in OUTSIDE and turned.driver_error in codes, turned.stderr
     assert turned.turned == {"int64": 1}
 
 
@@ -83,8 +84,10 @@ __global__ void reads() {
   *reinterpret_cast<uint4*>(reinterpret_cast<char*>(raw) + 16 + raw[64] % 16) = make_uint4(raw[65], 0, 0, 0);
 }
 """
-for name in ("leaves", "reads"):
-    torch.cuda._compile_kernel(SOURCE, name)((264, 1, 1), (32, 1, 1), shared_mem=40000)
+kernels = [torch.cuda._compile_kernel(SOURCE, name) for name in ("leaves", "reads")]
+for _ in range(4):
+    for kernel in kernels:
+        kernel((2640, 1, 1), (32, 1, 1), shared_mem=40000)
 torch.cuda.synchronize()
 '''
 
