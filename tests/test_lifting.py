@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from shrinkray_gpu import lifting, planning
+from shrinkray_gpu.judge import COLD, LANE
 from shrinkray_gpu.lifting import Given, Start, choosing, telling, trying
 from shrinkray_gpu.oracle import all_of, parse
 from shrinkray_gpu.oracle.oracle import Oracle
@@ -173,6 +175,25 @@ def test_workers_that_import_too_little_make_room_for_others(
     monkeypatch.setattr(planning.Lanes, "import_for", lambda lanes, source: lanes is not early[0])
     start = begun(one_kernel(tmp_path, TWICE, jobs=trying.JOBS_AHEAD), [])
     assert start.alone and start.lanes is not None and start.lanes is not early[0], start.told
+    start.lanes.close()
+
+
+@pytest.mark.parametrize("up", [True, False])
+def test_of_many_launches_lanes_tell_which_are_worth_a_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, up: bool
+) -> None:
+    def ahead(given: Given) -> planning.Lanes | None:
+        lanes = trying.ahead(given)
+        assert lanes is not None and lanes.started is not None
+        lanes.started.result()
+        return lanes if up else replace(lanes, started=Future())
+
+    monkeypatch.setattr(choosing, "ahead", ahead)
+    text = TWICE.replace("(30, 60)", "(30, 29, 60, 16)")
+    start = begun(one_kernel(tmp_path, text, jobs=trying.JOBS_AHEAD), [])
+    assert start.alone and "launch 5 of 8" in start.told
+    assert (start.tries[COLD] <= 4, start.tries[LANE] > 3) == (up, up), start.tries
+    assert start.lanes is not None
     start.lanes.close()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from shrinkray_gpu import planning
 from shrinkray_gpu.evidence.dumping import Dumping
 from shrinkray_gpu.identifying import Identity
-from shrinkray_gpu.judge import COLD, whole
+from shrinkray_gpu.judge import COLD, LANE, whole
 from shrinkray_gpu.lift.beside import kept
 from shrinkray_gpu.lifting.start import Given, Say
 from shrinkray_gpu.oracle import Fault, Oracle, speech
@@ -87,6 +87,7 @@ class Trying:
                 self.dumped[text] = found
             return faults, run
 
+        waiting = self._sifted(waiting, oracle, name, pool.seconds)
         first = [waiting[0]] * (COLD_RUNS if self.gpu and self.given.jobs >= COLD_RUNS else 1)
         waves = [first + waiting[1 : max(1, self.given.jobs - len(first) + 1)]]
         rest = waiting[len(waves[0]) - len(first) + 1 :]
@@ -107,6 +108,30 @@ class Trying:
                         return text, tuple(run for _, run in seen if run)
                     self.failed.add(text)
         return None
+
+    def _sifted(self, waiting: list[str], oracle: Oracle, name: str, seconds: float) -> list[str]:
+        """Without those that do not show the fault in a lane, where the texts are many and the lanes are up: a cold
+        process takes ten times as long, and a dozen of them beside each other longer still. What does show it there is
+        tried in cold processes all the same, and so is the very first."""
+        lanes = self.lanes
+        if len(waiting) <= COLD_RUNS or lanes is None or lanes.started is None or oracle.alone:
+            return waiting
+        if not lanes.started.done() or lanes.started.exception() is not None:
+            return waiting
+        cheapest = lanes.cheapest(oracle)
+        if cheapest is lanes.cold:
+            return waiting
+        pool = cheapest.serving(cheapest.script, seconds=seconds)
+
+        def hopeless(text: str) -> bool:
+            verdict = whole(oracle, text, name, lambda source: pool.run(source, fresh=True))
+            return verdict.known and not verdict.faults
+
+        self.tries[LANE] += len(waiting)
+        with ThreadPoolExecutor(pool.jobs, thread_name_prefix="sifting") as threads:
+            gone = {text for text, out in zip(waiting, threads.map(hopeless, waiting)) if out} - {waiting[0]}
+        self.failed |= gone
+        return [text for text in waiting if text not in gone]
 
     def _slips(self, text: str, run: Run | None) -> bool:
         """Whether the instruments see another fault in a lifted script that shows, in words, the program's."""
