@@ -107,6 +107,7 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="run also what has results")
     parser.add_argument("--until", type=float, help="begin nothing that would not end within so many seconds")
     parser.add_argument("--note", default="", help="kept with the results, e.g. 'provisional'")
+    parser.add_argument("--take", type=Path, nargs="*", default=[], help="only keep what these files of results have")
     parser.add_argument("--plot", action="store_true", help="only draw what is there")
     given = parser.parse_args()
     if given.plot:
@@ -118,6 +119,11 @@ def main() -> None:
     started = time.monotonic()
     path = RESULTS / f"peers_{'cpu' if given.arch else 'gpu'}.json"
     kept: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {"programs": {}}
+    if given.take:
+        for other in given.take:
+            _take(kept, json.loads(other.read_text()))
+        path.write_text(json.dumps(kept, indent=1) + "\n")
+        return
     tools = [Tool("ours", "")] + [
         Tool(name, place)
         for name in ("shrinkray", "autodd", "pysource-minimize", "cvise")
@@ -149,6 +155,14 @@ def main() -> None:
             path.write_text(json.dumps(kept, indent=1) + "\n")
     if path.exists():
         print(_table(kept))
+
+
+def _take(kept: dict[str, Any], other: dict[str, Any]) -> None:
+    """Results from another machine. What was run there is newer."""
+    kept["environment"] = other["environment"]
+    for name, program in other["programs"].items():
+        mine = kept["programs"].setdefault(name, {"smallest": program["smallest"], "tools": {}})
+        mine["tools"].update(program["tools"])
 
 
 def measure(tool: Tool, setting: Setting) -> dict[str, Any]:

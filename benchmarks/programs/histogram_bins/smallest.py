@@ -4,8 +4,9 @@ import triton.language as tl
 
 
 @triton.jit
-def f(x, y):
-    tl.store(y, tl.load(x).to(tl.int32))
+def kernel(x_ptr):
+    offs = 0
+    tl.store(x_ptr, ((offs < 1) * 1.6e31).to(tl.int32))
 
 
-f[(1,)](torch.full((1,), 1e10, device="cuda"), torch.zeros(1, dtype=torch.int32, device="cuda"))
+kernel[(1,)](torch.randn(1, device="cuda"))
