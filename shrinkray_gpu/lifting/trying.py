@@ -114,9 +114,7 @@ class Trying:
         process takes ten times as long, and a dozen of them beside each other longer still. What does show it there is
         tried in cold processes all the same, and so is the very first."""
         lanes = self.lanes
-        if len(waiting) <= COLD_RUNS or lanes is None or lanes.started is None or oracle.alone:
-            return waiting
-        if not lanes.started.done() or lanes.started.exception() is not None:
+        if len(waiting) <= COLD_RUNS or lanes is None or not lanes.up or oracle.alone:
             return waiting
         cheapest = lanes.cheapest(oracle)
         if cheapest is lanes.cold:

@@ -49,6 +49,11 @@ class Lanes:
         report, gpu = self.started.result(), self.forking.arch is None and gpus.present()
         return self.cold if gpu and (report["touched"] or report["spoilt"]) else self.warm
 
+    @property
+    def up(self) -> bool:
+        """Whether the worker for further runs has come up."""
+        return self.started is not None and self.started.done() and self.started.exception() is None
+
     def import_for(self, source: str) -> bool:
         """Whether their workers import all that `source` does: what is missing each of its runs would import."""
         own = {name for name in preamble.read(source).imports if name.partition(".")[0] not in sys.stdlib_module_names}
