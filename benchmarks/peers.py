@@ -147,9 +147,7 @@ def main() -> None:
                 continue
             setting = Setting(program, program.text(), given.arch, given.limit, given.lanes, given.python)
             of_program["tools"][tool.name] = found = measure(tool, setting)
-            found["on"] = ", ".join(str(kept["environment"].get(name, "")) for name in ("gpu", "date", "note")).strip(
-                ", "
-            )
+            found["on"] = {key: kept["environment"].get(key, "") for key in ("gpu", "date", "note")}
             print(program.name, tool.name, json.dumps({k: v for k, v in found.items() if k not in ("text", "course")}))
             path.parent.mkdir(exist_ok=True)
             path.write_text(json.dumps(kept, indent=1) + "\n")

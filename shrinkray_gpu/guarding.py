@@ -102,7 +102,7 @@ class Guards:
         self._checks: list[Check] = []
         self._lock = threading.Lock()
         self._faults: dict[str, Future[Fault | None]] = {}
-        self._codes: dict[str, str | None] = {}
+        self._codes: dict[str, str] = {}
         self._original = original
         self._known = known
         """The full fingerprint to compare with, where `original` was lifted out of the program that has it."""
@@ -186,12 +186,12 @@ class Guards:
     def _code(self, compile: Compile) -> str | None:
         """The kernel's listing, made once; None where nobody can make one. Only of candidates that show the fault, so
         that a process of nvdisasm does not matter."""
-        if compile.hash not in self._codes:
-            cubin, setup = compile.ir.get("cubin"), self.judge.pool.setup
-            tool = disassembly.find(setup.python, setup.environment) if cubin else None
-            listing = disassembly.listing(tool, base64.b64decode(cubin)) if cubin and tool else ""
-            self._codes[compile.hash] = listing or None
-        return self._codes[compile.hash]
+        cubin = compile.ir.get("cubin")
+        if compile.hash not in self._codes and cubin:
+            setup = self.judge.pool.setup
+            tool = disassembly.find(setup.python, setup.environment)
+            self._codes[compile.hash] = disassembly.listing(tool, base64.b64decode(cubin)) if tool else ""
+        return self._codes.get(compile.hash) or None
 
     def _check_controls(self, source: str, run: Run) -> Verdict | None:
         verdict = self._held(source, self._active(frozenset(self._controls)))

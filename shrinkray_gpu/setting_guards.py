@@ -43,7 +43,7 @@ def guards_of(
     only_cuda = bool(seen.builds) and not (seen.compiles or seen.launches)
     standard = controls.standard(plan.gpu, triton=not only_cuda) if own else ()
     if reference is not None and not only_cuda:
-        standard += controls.of_access(reference.fault)
+        standard = (*controls.of_access(reference.fault), *standard)
     limit = plan.pool.seconds + plan.pool.extra
 
     quick = dumping.in_lanes(plan.pool) if plan.gpu else None
