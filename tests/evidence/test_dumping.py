@@ -53,6 +53,14 @@ def test_without_a_fault_or_a_dump_nothing_is_told(lanes: InLanes) -> None:
     assert lanes.fault(FAULTS) is None
 
 
+def test_a_dump_that_is_missing_is_asked_for_once_more(lanes: InLanes, tmp_path: Path) -> None:
+    mark = tmp_path / "scratch" / "ran"
+    writes = WRITES.format(name="tma")
+    late = f"import os\nif os.path.exists({str(mark)!r}):\n    exec({writes!r})\nopen({str(mark)!r}, 'w')\n"
+    seen = lanes.fault(late + FAULTS)
+    assert seen is not None and seen.instruction == "UTMALDG"
+
+
 def test_a_failed_assertion_stays_one(lanes: InLanes) -> None:
     """With a core dump the driver calls it a failed launch: after the first fingerprint all steps were taken back."""
     driver = "import os, sys\nwith_dump = bool(os.environ.get('CUDA_COREDUMP_FILE'))\n"
