@@ -115,6 +115,9 @@ def made_ready(
         return made_ready(lifting.without(start, given, why, journal, say), given, named, options, journal, say)
     plan = _perturbed(plan, start.program, journal)
     repeats = Repeated(plan.rate, plan.reference, confidence=options.confidence) if plan.rate else None
+    brief = BRIEF if options.credit and _told_soon(plan) else 0.0
+    if brief:
+        _share(plan, jobs_of(options))
     judge = Judge(
         plan.oracle,
         plan.pool,
@@ -122,7 +125,7 @@ def made_ready(
         predicts=plan.dry_predicts,
         credit=options.credit,
         repeats=repeats,
-        brief=_brief(plan, options),
+        brief=brief,
     )
     judge.tries.update(start.tries)
     if start.history:
@@ -147,16 +150,17 @@ def made_ready(
     return ready
 
 
-def _brief(plan: planning.Plan, options: Options) -> float:
-    """Seconds after the last launch that tell of a kernel that hangs, until more are waited for; 0: all are. Where that
-    is enough, lanes need not have the GPU to themselves either."""
-    briefly = plan.gpu and plan.mode in ("warm", "fork") and plan.reference.hanging == DEVICE and plan.rate is None
-    if not briefly or not options.credit or plan.pool.seconds < LONG:
-        return 0.0
-    plan.pool.limit(fitting(plan.pool, min(jobs_of(options), HANGING)))
+def _told_soon(plan: planning.Plan) -> bool:
+    """Whether a kernel hangs, each time, in lanes that would wait long to be sure of it."""
+    lanes = plan.gpu and plan.mode in ("warm", "fork") and plan.pool.seconds >= LONG
+    return lanes and plan.reference.hanging == DEVICE and plan.rate is None
+
+
+def _share(plan: planning.Plan, jobs: int) -> None:
+    """Where time is the question a try has the GPU to itself; not where what it tells is confirmed later."""
+    plan.pool.limit(fitting(plan.pool, min(jobs, HANGING)))
     if plan.dry is not None:
-        plan.dry.limit(jobs_of(options))
-    return BRIEF
+        plan.dry.limit(jobs)
 
 
 def _insist(ready: Ready, say: Say) -> None:

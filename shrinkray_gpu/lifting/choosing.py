@@ -104,7 +104,7 @@ class Choosing:
             self.given, self.runs.tries, self.say, gpu=self.runs.gpu, identity=identity, lanes=self.ahead
         )
         # Where lanes are up, to try all suspects takes less than the instruments do.
-        offers = _offers(run, None if self.ahead is not None and self.ahead.up else identity)
+        offers = _offers(run, None if self.ahead and self.ahead.up(oracle) else identity)
         if (asked := _carried(self.given, oracle)) is not None:
             if found := trying.first([each.text for each in offers], asked, run):
                 text, seen = found

@@ -113,13 +113,10 @@ class Trying:
         """Without those that do not show the fault in a lane, where the texts are many and the lanes are up: a cold
         process takes ten times as long, and a dozen of them beside each other longer still. What does show it there is
         tried in cold processes all the same, and so is the very first."""
-        lanes = self.lanes
-        if len(waiting) <= COLD_RUNS or lanes is None or not lanes.up or oracle.alone:
+        lanes = self.lanes.up(oracle) if self.lanes is not None and not oracle.alone else None
+        if len(waiting) <= COLD_RUNS or lanes is None:
             return waiting
-        cheapest = lanes.cheapest(oracle)
-        if cheapest is lanes.cold:
-            return waiting
-        pool = cheapest.serving(cheapest.script, seconds=seconds)
+        pool = lanes.serving(lanes.script, seconds=seconds)
 
         def hopeless(text: str) -> bool:
             verdict = whole(oracle, text, name, lambda source: pool.run(source, fresh=True))

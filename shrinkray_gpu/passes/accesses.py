@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from shrinkray_gpu.passes.expressions import GUARDS
-from shrinkray_gpu.passes.kernels import compiled
+from shrinkray_gpu.passes.kernels import compiled, parameter_in
 from shrinkray_gpu.passes.tree import dotted, every, line_number, weight, within
 from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
@@ -27,18 +27,17 @@ def find(program: Program) -> Iterator[Edit]:
     for kernel in every(program, cst.FunctionDef):
         if not compiled(kernel):
             continue
-        pointers = {param.name.value for param in kernel.params.params}
         for call in within(program, kernel.body, cst.Call):
-            yield from _bare(program, call, pointers)
+            yield from _bare(program, kernel, call)
             yield from _by_position(program, call)
 
 
-def _bare(program: Program, call: cst.Call, pointers: set[str]) -> Iterator[Edit]:
+def _bare(program: Program, kernel: cst.FunctionDef, call: cst.Call) -> Iterator[Edit]:
     kind = dotted(call.func).rpartition(".")[2]
     if kind not in ("load", "store") or len(call.args) < (1 if kind == "load" else 2):
         return
     first = call.args[0].value
-    pointer = next((name for name in within(program, first, cst.Name) if name.value in pointers), None)
+    pointer = parameter_in(program, kernel, first)
     if pointer is None or call.args[0].keyword is not None:
         return
     rest = call.args[1:] if kind == "load" else call.args[2:]

@@ -17,8 +17,9 @@ from collections.abc import Iterator, Mapping
 import libcst as cst
 
 from shrinkray_gpu.passes.expressions import is_value
+from shrinkray_gpu.passes.kernels import parameter_in
 from shrinkray_gpu.passes.orphans import orphans, weights
-from shrinkray_gpu.passes.tree import ancestors, dotted, function, source, weight, within
+from shrinkray_gpu.passes.tree import ancestors, dotted, function, source, weight
 from shrinkray_gpu.passes.typed import Kind, kinds, language
 from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
@@ -43,9 +44,8 @@ def _of_one_element(program: Program, load: cst.BaseExpression, kind: Kind, tl: 
     kernel = function(program, load)
     if kernel is None or not kind.shape or not isinstance(load, cst.Call) or dotted(load.func) != f"{tl}.load":
         return
-    pointers = {param.name.value for param in kernel.params.params}
     parts = [arg.value for arg in load.args]
-    pointer = next((name for name in within(program, parts[0], cst.Name) if name.value in pointers), None)
+    pointer = parameter_in(program, kernel, parts[0])
     if pointer is None or load.args[0].keyword is not None:
         return
     text = f" + {_zeros(kind.shape, 'int32', tl)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from shrinkray_gpu.passes.calls import decorator_name, is_kernel
-from shrinkray_gpu.passes.tree import ancestors
+from shrinkray_gpu.passes.tree import ancestors, within
 from shrinkray_gpu.reduction.program import Program
 
 
@@ -17,3 +17,9 @@ def compiled(function: cst.FunctionDef) -> bool:
 def in_kernel(program: Program, node: cst.CSTNode) -> bool:
     """Whether the node belongs to a kernel: its decorators, header or body."""
     return any(isinstance(up, cst.FunctionDef) and compiled(up) for up in ancestors(program, node))
+
+
+def parameter_in(program: Program, kernel: cst.FunctionDef, node: cst.CSTNode) -> cst.Name | None:
+    """The first of the kernel's parameters that the node names: of an address, mostly the pointer."""
+    names = {param.name.value for param in kernel.params.params}
+    return next((name for name in within(program, node, cst.Name) if name.value in names), None)

@@ -78,7 +78,7 @@ def offers(number: int, option: str = "", floor: int = 1) -> list[int]:
         return list(range(1, min(number, 7)))
     if number <= 1:
         return [0] if number == 1 else []
-    if _is_power(number):
+    if is_power(number):
         powers = [1 << exponent for exponent in range(NEAR.bit_length() if number > FAR else number.bit_length() - 1)]
         return sorted(powers, key=lambda power: (power < floor, power))
     lower = (1, 2, 0) if number > FAR else (1, 2, 0, *_towards(number))
@@ -95,7 +95,7 @@ def _towards(number: int) -> Iterator[int]:
     yield number - 1
 
 
-def _is_power(number: int) -> bool:
+def is_power(number: int) -> bool:
     return number > 0 and number & (number - 1) == 0
 
 
@@ -139,7 +139,7 @@ def _clamped(integers: list[cst.Integer]) -> Iterator[Edit]:
 
 
 def _equal(program: Program, integers: list[cst.Integer], floor: int) -> Iterator[Edit]:
-    for number, nodes in _by_value(integers).items():
+    for number, nodes in by_value(integers).items():
         if len(nodes) > 1:
             for smaller in offers(number, floor=floor)[:MOST_JOINT]:
                 if smaller or not any(is_step(program, node) or _counts(program, node) for node in nodes):
@@ -148,10 +148,10 @@ def _equal(program: Program, integers: list[cst.Integer], floor: int) -> Iterato
 
 def _multiples(integers: list[cst.Integer], floor: int) -> Iterator[Edit]:
     """`M=512, BLOCK=128` to `M=16, BLOCK=4`: whatever is a multiple of a tile keeps its ratio to it."""
-    groups = _by_value(integers)
+    groups = by_value(integers)
     for unit in groups:
         related = [node for node in integers if node.evaluated_value % unit == 0 and 0 < node.evaluated_value <= FAR]
-        if _is_power(unit) and len({node.evaluated_value for node in related}) > 1:
+        if is_power(unit) and len({node.evaluated_value for node in related}) > 1:
             for smaller in offers(unit, floor=floor)[:MOST_JOINT]:
                 changes = tuple(Replace(node, (str(node.evaluated_value // unit * smaller),)) for node in related)
                 yield Edit(f"multiples of {unit} to {smaller}", changes, level=MULTIPLES)
@@ -164,7 +164,7 @@ def _leads_near(program: Program, number: cst.Integer, smaller: int) -> bool:
     return shifts and FAR < 1 << min(number.evaluated_value, 64) and NEAR < 1 << smaller
 
 
-def _by_value(integers: list[cst.Integer]) -> dict[int, list[cst.Integer]]:
+def by_value(integers: list[cst.Integer]) -> dict[int, list[cst.Integer]]:
     groups: dict[int, list[cst.Integer]] = {}
     for node in integers:
         if node.evaluated_value >= COUPLED_FROM:

@@ -15,7 +15,7 @@ import libcst as cst
 
 from shrinkray_gpu.passes.kernels import in_kernel
 from shrinkray_gpu.passes.literals import last_name
-from shrinkray_gpu.passes.numbers import together
+from shrinkray_gpu.passes.numbers import ALONE, by_value, is_power, together
 from shrinkray_gpu.passes.tree import every
 from shrinkray_gpu.reduction.edit import Edit, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
@@ -39,11 +39,9 @@ def _wider(program: Program) -> Iterator[Edit]:
     ]
     if not types:
         return
-    numbers: dict[int, list[cst.Integer]] = {}
-    for node in every(program, cst.Integer):
-        if node.evaluated_value > LARGE and not node.evaluated_value & (node.evaluated_value - 1):
-            numbers.setdefault(node.evaluated_value, []).append(node)
-    for number, nodes in numbers.items():
+    for number, nodes in by_value(every(program, cst.Integer)).items():
+        if number <= LARGE or not is_power(number):
+            continue
         for places in [nodes, *([node] for node in nodes if len(nodes) > 1)]:
             halved = tuple(Replace(node, (str(number // 2),)) for node in places)
-            yield Edit(f"elements of four bytes, {number} to {number // 2}", (*types, *halved), level=2)
+            yield Edit(f"elements of four bytes, {number} to {number // 2}", (*types, *halved), level=ALONE)

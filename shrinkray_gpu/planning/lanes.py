@@ -49,10 +49,12 @@ class Lanes:
         report, gpu = self.started.result(), self.forking.arch is None and gpus.present()
         return self.cold if gpu and (report["touched"] or report["spoilt"]) else self.warm
 
-    @property
-    def up(self) -> bool:
-        """Whether the worker for further runs has come up."""
-        return self.started is not None and self.started.done() and self.started.exception() is None
+    def up(self, oracle: Oracle) -> Pool | None:
+        """The worker's lanes, if it has come up and runs the program as a cold process would."""
+        if self.started is None or not self.started.done() or self.started.exception() is not None:
+            return None
+        pool = self.cheapest(oracle)
+        return None if pool is self.cold else pool
 
     def import_for(self, source: str) -> bool:
         """Whether their workers import all that `source` does: what is missing each of its runs would import."""
