@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple
 
@@ -17,11 +17,15 @@ from shrinkray_gpu.oracle.statistics import clean_runs
 from shrinkray_gpu.planning.standing import fitting
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.repeating import Repeated
+from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.ways import Way
 
 LOOKS = 8
 """Times that the instruments look at a flaky fault."""
+INTERPRETED = 10.0
+"""Seconds that the interpreter has for a program, unless the user named that control: each fingerprint waits for it. A
+grid of 132 blocks with a loop of 512 steps took a minute and a half, while the whole search took 18 s."""
 
 
 def guards_of(
@@ -59,18 +63,22 @@ def guards_of(
         with ThreadPoolExecutor(4) as threads:
             return max(threads.map(once, range(LOOKS)), key=_known_fields, default=None)
 
-    def run(text: str, way: Way) -> Run:
-        judge.count("control")
-        return plan.pool.run(text, way=way)
-
     # What hangs takes its whole limit under each control, too: the original is tried under all of them at once. So much
     # load may hide that one makes it end, which is not asked of the steps then; of one that the user named it must not.
     at_once = plan.pool.beside(fitting(plan.pool, min(len(standard), jobs_of(options))))
-    interpreting = plan.pool.beside(1)
+    interpreting = plan.pool.beside(2)
+    if not any("interpreter" in control.way.knobs for control in named):
+        interpreting.seconds = min(limit, INTERPRETED)
+        interpreting.extra = plan.pool.extra if plan.pool.mode == "cold" else 0.0
 
-    def run_at_once(text: str, way: Way) -> Run:
-        judge.count("control")
-        return (interpreting if "interpreter" in way.knobs else at_once).run(text, way=way)
+    def running(pool: Pool) -> Callable[[str, Way], Run]:
+        def run(text: str, way: Way) -> Run:
+            judge.count("control")
+            return (interpreting if "interpreter" in way.knobs else pool).run(text, way=way)
+
+        return run
+
+    run, run_at_once = running(plan.pool), running(at_once)
 
     first = controls.Controls(run_at_once, plan.oracle, reference=plan.reference, repeats=repeats)
     return Guards(

@@ -34,6 +34,11 @@ from shrinkray_gpu.runner.ways import PLAIN, Way
 _FLAG = re.compile(r"""(?P<quote>['"])(?P<flag>-D\w+(?:=\w+)?|--?use_fast_math|-{1,2}maxrregcount=\d+)(?P=quote)""")
 
 
+NOTHING_TO_TURN = "nothing there to turn"
+TELLING = ("int64",)
+"""Controls that turn what the fault itself is made of: a program where they find nothing to turn has another one."""
+
+
 class Outcome(enum.Enum):
     PASSES = "passes"
     FAULTS = "faults"
@@ -86,7 +91,7 @@ def of_access(fault: Fault) -> tuple[Control, ...]:
     """Those for an access to where nothing is mapped.
 
     int64               products of Triton's integers have 64 bits: vanishing faults are offsets that overflowed, and
-                        not those that left their tensor
+                        not those that left their tensor. Where none overflows it has nothing to turn
     """
     return (_by_way(ways.parse("int64")),) if fault.code in OUTSIDE else ()
 
@@ -195,7 +200,7 @@ def _lame(run: Run, verdict: Verdict, control: Control, reference: Run | None) -
     counts = [run.turned[knob] for knob in control.way.knobs if knob in run.turned]
     # A way with an environment is in force even if nobody counts. One that is knobs alone is not.
     if control.way.knobs and not any(counts) and (counts or not control.way.environment):
-        return "nothing there to turn"
+        return NOTHING_TO_TURN
     return ""
 
 
@@ -265,14 +270,16 @@ class Controls:
     def guard(self, source: str, controls: Sequence[Control]) -> Verdict:
         """FAULTS if the controls hold for this program, PASSES if it still faults under one: that is slippage.
 
-        Unknown only if nothing else decides. A control that does not apply any more decides nothing: the reduction may
-        take away what it turned.
+        Unknown only if nothing else decides. A control that does not apply any more decides nothing, since the
+        reduction may take away what it turned; unless that is the fault's own cause, see TELLING.
         """
         tried = []
         for control in controls:
             one = self.attempt(control, source)
             if one.outcome is Outcome.FAULTS:
                 return lacks(f"control {control.name} still faults: another cause ({one.why})")
+            if one.why == NOTHING_TO_TURN and control.way.name in TELLING:
+                return lacks(f"control {control.name} finds nothing to turn: another cause")
             tried.append(one)
         doubts = [f"control {one.control.name}: {one.why}" for one in tried if not one.known]
         if doubts:

@@ -140,7 +140,7 @@ def _bits(word: str) -> int:
 
 _UNINITIALISED = frozenset({"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided"})
 _FACTORIES = _UNINITIALISED | {"zeros", "ones", "rand", "randn"}
-_WATCHED = _FACTORIES | {"load", "store"}
+_WATCHED = _FACTORIES | {"arange", "tensor", "load", "store"}
 _UNMASKED, _NO_OTHER = 2, 1
 _ASSIGNS = frozenset({"=", "+=", "-="})
 
@@ -219,7 +219,7 @@ def _exposed(words: Sequence[str]) -> Exposed:
     for at, word in enumerate(words[:-1]):
         if word not in _WATCHED or words[at + 1] != "(":
             continue
-        if word in _FACTORIES and words[at - 2 : at] == ["torch", "."] and ["0"] in _arguments(words, at + 2):
+        if words[at - 2 : at] == ["torch", "."] and _without_elements(word, _arguments(words, at + 2)):
             sure.append((at, Lack.ELEMENTS, 1))
         if word in _UNINITIALISED and not _allocates(words, at):
             sure.append((at, Lack.VALUES, 1))
@@ -229,6 +229,14 @@ def _exposed(words: Sequence[str]) -> Exposed:
     renamed = frozenset(to for of, by, to in zip(words, words[1:], words[2:]) if of == "language" and by == "as")
     computed = frozenset(name for name, after in zip(words, words[1:]) if after in _ASSIGNS)
     return Exposed(tuple(sure), tuple(accesses), renamed, computed)
+
+
+def _without_elements(factory: str, arguments: Sequence[Sequence[str]]) -> bool:
+    if factory == "tensor":
+        return arguments[:1] == [["[", "]"]]
+    if factory == "arange":  # with two numbers the first is where it starts
+        return [argument for argument in arguments if argument[1:2] != ["="]] == [["0"]]
+    return factory in _FACTORIES and ["0"] in arguments
 
 
 def _allocates(words: Sequence[str], at: int) -> bool:

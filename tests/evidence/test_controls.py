@@ -133,6 +133,15 @@ def test_guards(case: str) -> None:
     assert said in verdict.why
 
 
+def test_a_control_that_turns_the_cause_itself_must_find_something_to_turn() -> None:
+    """Seen on an H100: far out of bounds with 64 bits as with 32, but in memory that another tensor had left mapped."""
+    wide = control("int64")
+    for turned, expected in ((3, Answer.FAULTS), (0, Answer.PASSES)):
+        plays = Plays(int64=(passing(turned={"int64": turned}, launches=(JSD,)),))
+        verdict = Controls(plays, ORACLE, reference=MISALIGNED).guard("program", (wide,))
+        assert verdict.answer is expected, verdict.why
+
+
 def test_a_flaky_fault_needs_several_clean_runs_to_pass_and_one_sighting_to_fault() -> None:
     late = (TURNED, TURNED, replace(MISALIGNED, turned={"num_stages": 2}), TURNED)
     for repeats, expected in ((2, PASSES), (3, FAULTS)):

@@ -49,12 +49,17 @@ def test_other_ways_leave_this_fault_as_it_is(pool: Pool, way: str) -> None:
 OVERFLOW = Path(__file__).parents[2] / "benchmarks/programs/embedding_cache_overflow/smallest.py"
 
 
-@pytest.mark.parametrize("size, codes", [("2**31 + 1", {0}), ("1024", OUTSIDE)])
-def test_an_offset_that_overflowed_is_told_from_one_beyond_its_tensor(pool: Pool, size: str, codes: set[int]) -> None:
-    source = OVERFLOW.read_text().replace("2**31 + 1", size)
+@pytest.mark.parametrize(
+    "size, slot, codes, overflows",
+    [("2**31 + 1", "2**21", {0}, 1), ("1024", "2**21", OUTSIDE, 1), ("1024", "2**20", OUTSIDE, 0)],
+)
+def test_an_offset_that_overflowed_is_told_from_one_beyond_its_tensor(
+    pool: Pool, size: str, slot: str, codes: set[int], overflows: int
+) -> None:
+    source = OVERFLOW.read_text().replace("2**31 + 1", size).replace("2**21", slot)
     plain, turned = pool.run(source), pool.run(source, way=parse("int64"))
     assert plain.driver_error in OUTSIDE and turned.driver_error in codes, turned.stderr
-    assert turned.turned == {"int64": 1}
+    assert turned.turned == {"int64": overflows}
 
 
 def test_the_interpreter_runs_the_kernel_on_the_cpu(pool: Pool) -> None:

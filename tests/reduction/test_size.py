@@ -123,3 +123,18 @@ def test_a_tensor_without_elements_is_no_improvement() -> None:
     text = "torch.zeros(1)\ntl.store(x, 1)\n"
     assert measure(text.replace("1)", "0)", 1)) > measure(text)
     assert measure(text.replace("torch.zeros(1)", "tl.zeros(0)")) < measure(text), "inside a kernel it is no tensor"
+
+
+@pytest.mark.parametrize(
+    "tensor, lacks",
+    [
+        ("torch.arange(0, device='cuda')", 1),
+        ("torch.arange(0, 8, device='cuda')", 0),
+        ("torch.arange(8, device='cuda')", 0),
+        ("torch.tensor([], device='cuda')", 1),
+        ("torch.tensor([0], device='cuda')", 0),
+        ("tl.arange(0, 8)", 0),
+    ],
+)
+def test_a_tensor_without_elements_is_a_null_pointer_however_it_is_made(tensor: str, lacks: int) -> None:
+    assert measure(f"x = {tensor}\n").guards == lacks

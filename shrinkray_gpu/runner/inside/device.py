@@ -56,6 +56,14 @@ def sticky() -> int:
     return int(cuda.cuCtxSynchronize())
 
 
+def current() -> bool:
+    """Whether this thread has a context to work with; where the process has one, that is made so."""
+    if not touched():
+        return False
+    code, context = _current()
+    return code == 0 and (bool(context.value) or _retain_primary(ctypes.CDLL("libcuda.so.1")))
+
+
 def _retain_primary(cuda: ctypes.CDLL) -> bool:
     """Make the active primary context current in this thread; False if no device has one."""
     count = ctypes.c_int()

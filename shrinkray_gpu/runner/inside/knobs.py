@@ -4,7 +4,8 @@
                                             the kernel (a launch, an autotuned Config, Inductor), and however;
                                             num_stages also of every `tl.range` that names stages of its own
     ptxas llvm                              optimisation level, as an option or in the environment Triton reads
-    int64                                   a product of two 32-bit integers has 64 bits, so that none overflows
+    int64                                   a product of two 32-bit integers has 64 bits, so that none overflows; on a
+                                            GPU that is counted only where one would have (`overflow`)
     serial                                  the device is waited for before and after each launch
     zeroed-shared                           kernels of CUDA C++ are compiled with a beginning of ours (`zeroing`)
     interpreter                             turned by the environment; only the interpreted launches are counted here
@@ -27,7 +28,7 @@ import threading
 from collections import Counter
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Set, Tuple
 
-from . import arrival, device, kernelkey, variables, zeroing
+from . import arrival, device, kernelkey, overflow, variables, zeroing
 from .vgpu.patches import Patches
 
 OPTIONS = ("num_stages", "num_warps", "num_ctas", "maxnreg")
@@ -70,9 +71,9 @@ class Turned:
         self.held: List[Tuple[Any, str, Any]] = []
         """Kernels that functions had in memory before, to be given back."""
         self.seen: Dict[int, Any] = {}
-        compiling = {name: value for name, value in self.knobs.items() if name in COMPILING}
-        self.compiling = bool(compiling)
-        kernelkey.turn(" ".join("%s=%s" % pair for pair in sorted(compiling.items())))
+        self.witness = overflow.Witness()
+        self.compiling = any(name in COMPILING for name in self.knobs)
+        self._key()
         self._environment()
         log.listeners.append(self)
         arrival.when_imported("triton", self._install)  # the watch asked first: its wrappers are inside of ours
@@ -95,9 +96,14 @@ class Turned:
         counts = {name: self.launched[name] or self.compiled_otherwise[name] for name in self.knobs}
         if "serial" in counts:  # the launch that is alone, or the first, has no other to wait for
             counts["serial"] = max(0, self.launches - 1)
-        if "int64" in counts:  # a kernel without products is what it would be: its fault is no overflow
-            counts["int64"] = self.launches
+        if "int64" in counts:
+            noted = bool(self.witness.address)
+            counts["int64"] = self.launches if self.witness.end() or not noted else 0
         return counts
+
+    def _key(self) -> None:
+        turned = ["%s=%s" % pair for pair in sorted(self.knobs.items()) if pair[0] in COMPILING]
+        kernelkey.turn(" ".join(turned + ["noted at %d" % self.witness.address] * bool(self.witness.address)))
 
     def _environment(self) -> None:
         """Triton reads both variables at each compilation, from the environment of the moment."""
@@ -195,7 +201,7 @@ class Turned:
         import triton.language as tl
 
         for name in ("__mul__", "__rmul__"):
-            self.patches.set(tl.tensor, name, _widened(getattr(tl.tensor, name)))
+            self.patches.set(tl.tensor, name, overflow.widened(getattr(tl.tensor, name), self.witness))
 
     def _door_of_launches(self) -> None:
         from triton.runtime.jit import JITFunction
@@ -204,11 +210,13 @@ class Turned:
         self.patches.set(jit, "run", self._run(jit.run))
 
     def _run(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        serial = "serial" in self.knobs
+        serial, wide = "serial" in self.knobs, "int64" in self.knobs
 
         @functools.wraps(original)
         def run(fn: Any, *args: Any, **kwargs: Any) -> Any:
             self._forget()
+            if wide and not self.witness.address and self.witness.prepare():
+                self._key()
             if self.compiling:
                 self._set_aside(fn)
             for name, value in self.options.items():
@@ -304,20 +312,6 @@ class Turned:
             with open(path) as note:
                 return int(note.read())
         return found
-
-
-def _widened(multiply: Callable[..., Any]) -> Callable[..., Any]:
-    """A product of Triton's language, by what builds the kernel as its only keyword."""
-    import triton.language as tl
-
-    def wide(value: Any, builds: Dict[str, Any]) -> Any:
-        return value.to(tl.int64, **builds) if getattr(value, "dtype", None) == tl.int32 else value
-
-    @functools.wraps(multiply)
-    def product(one: Any, other: Any, **builds: Any) -> Any:
-        return multiply(wide(one, builds), wide(other, builds), **builds)
-
-    return product
 
 
 def _on(variable: str) -> bool:
