@@ -178,9 +178,12 @@ def test_workers_that_import_too_little_make_room_for_others(
     start.lanes.close()
 
 
-@pytest.mark.parametrize("up", [True, False])
-def test_of_many_launches_lanes_tell_which_are_worth_a_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, up: bool
+@pytest.mark.parametrize(
+    ("sizes", "launch", "up"),
+    [("(30, 29, 60, 16)", "5 of 8", True), ("(30, 29, 60, 16)", "5 of 8", False), ("(60, 30)", "1 of 4", True)],
+)
+def test_lanes_tell_which_launches_are_worth_a_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: str, launch: str, up: bool
 ) -> None:
     def ahead(given: Given) -> planning.Lanes | None:
         lanes = trying.ahead(given)
@@ -189,9 +192,8 @@ def test_of_many_launches_lanes_tell_which_are_worth_a_process(
         return lanes if up else replace(lanes, started=Future())
 
     monkeypatch.setattr(choosing, "ahead", ahead)
-    text = TWICE.replace("(30, 60)", "(30, 29, 60, 16)")
-    start = begun(one_kernel(tmp_path, text, jobs=trying.JOBS_AHEAD), [])
-    assert start.alone and "launch 5 of 8" in start.told
+    start = begun(one_kernel(tmp_path, TWICE.replace("(30, 60)", sizes), jobs=trying.JOBS_AHEAD), [])
+    assert start.alone and f"launch {launch}" in start.told
     assert (start.tries[COLD] <= 4, start.tries[LANE] > 3) == (up, up), start.tries
     assert start.lanes is not None
     start.lanes.close()

@@ -110,11 +110,11 @@ class Trying:
         return None
 
     def _sifted(self, waiting: list[str], oracle: Oracle, name: str, seconds: float) -> list[str]:
-        """Without those that do not show the fault in a lane, where the texts are many and the lanes are up: a cold
+        """Without those that do not show the fault in a lane, where there is a choice and the lanes are up: a cold
         process takes ten times as long, and a dozen of them beside each other longer still. What does show it there is
-        tried in cold processes all the same, and so is the very first."""
+        tried in cold processes all the same; so is the very first, but last where a lane does not show it."""
         lanes = self.lanes.up(oracle) if self.lanes is not None and not oracle.alone else None
-        if len(waiting) <= COLD_RUNS or lanes is None:
+        if len(waiting) < 2 or lanes is None:
             return waiting
         pool = lanes.serving(lanes.script, seconds=seconds)
 
@@ -124,9 +124,9 @@ class Trying:
 
         self.tries[LANE] += len(waiting)
         with ThreadPoolExecutor(pool.jobs, thread_name_prefix="sifting") as threads:
-            gone = {text for text, out in zip(waiting, threads.map(hopeless, waiting)) if out} - {waiting[0]}
-        self.failed |= gone
-        return [text for text in waiting if text not in gone]
+            gone = {text for text, out in zip(waiting, threads.map(hopeless, waiting)) if out}
+        self.failed |= gone - {waiting[0]}
+        return [text for text in waiting if text not in gone] + [waiting[0]] * (waiting[0] in gone)
 
     def _slips(self, text: str, run: Run | None) -> bool:
         """Whether the instruments see another fault in a lifted script that shows, in words, the program's."""
