@@ -64,7 +64,8 @@ class Launch:
     args: tuple[str, ...] = ()
     """One description an argument, free of addresses: `i32 64`; for a tensor its dtype, shape, strides, offset in its
     storage (in elements) and address modulo 128: `f32[8, 64] s(64, 1) +0 @0%128`. The virtual GPU adds a hash of the
-    content, `#1a2b3c4d`, or `#?` where a kernel that never ran would have written it."""
+    content, `#1a2b3c4d`; where that was not computed, of how it comes about, `#~1a2b3c4d.0`; or `#?` where a kernel
+    that never ran would have written it."""
     synced: bool = False
     """Whether the host waited for the device after this launch and before the script ended."""
     fault: str = ""

@@ -49,6 +49,7 @@ LIMIT = 2**31
 def told(folder: Path, *arguments: object, interpreted: str) -> str:
     (folder / "script.py").write_text(SCRIPT)
     environment = {**os.environ, "TRITON_INTERPRET": interpreted, "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment["TRITON_CACHE_DIR"] = str(folder / "triton")
     command = [sys.executable, "script.py", *map(str, arguments)]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

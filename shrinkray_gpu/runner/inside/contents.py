@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import re
 from collections import OrderedDict
 from typing import Any, Callable, Dict, List
 
@@ -25,14 +26,15 @@ KEPT = 1 << 30
 SAMPLE = 1 << 20
 """Elements looked at for what cannot be told without a copy, and of tensors on the host."""
 
+NOT_COMPUTED = re.compile(r"#(\?|~[0-9a-f.]+)$")
 _UNSIGNED = ("uint16", "uint32", "uint64")
 
 
 class Contents:
     """Describes the tensors of one run and keeps what is saved of them in `folder`.
 
-    `word(tensor)` is how the tensor reads in a launch record; on the virtual GPU it ends in `#?` where a kernel that
-    never ran would have written, and what is read there says nothing.
+    `word(tensor)` is how the tensor reads in a launch record; on the virtual GPU it ends in `#?` or `#~1a2b3c4d` where
+    the values were not computed, and what is read there says nothing.
     """
 
     def __init__(self, folder: str, word: Callable[[Any], str] = lambda tensor: "") -> None:
@@ -49,7 +51,7 @@ class Contents:
     def describe(self, tensor: Any) -> Content:
         import torch
 
-        if self.word(tensor).endswith("#?"):
+        if NOT_COMPUTED.search(self.word(tensor)):
             return {"kind": "unknown", "why": "a kernel that did not run would have written it"}
         with torch.no_grad(), torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch():
             if tensor.is_cuda and torch.cuda.is_current_stream_capturing():

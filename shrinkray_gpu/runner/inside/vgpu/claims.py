@@ -1,5 +1,8 @@
 """Which memory plays the GPU's: real CPU storages that claim to be CUDA, and storages whose values nobody knows.
 
+Of some of those it is known how they come about (`torch.randn` of so many elements, after that seed), which is as good
+as the values where the question is whether two launches are on the same data.
+
 A claim belongs to a storage, so that views, detached and reshaped tensors share it. Addresses of freed storages are
 used again by the next one; a weak reference held beside each claim keeps the address taken.
 """
@@ -17,12 +20,13 @@ _plain: Any = torch._C.DisableTorchFunction
 
 
 class _Claim:
-    __slots__ = ("ref", "cuda", "unknown")
+    __slots__ = ("ref", "cuda", "unknown", "origin")
 
     def __init__(self, ref: Any) -> None:
         self.ref = ref
         self.cuda = False
         self.unknown = False
+        self.origin = ""
 
 
 class Claims:
@@ -47,22 +51,30 @@ class Claims:
             claim = self._of.get(_address(tensor)) if tensor.device.type == "cpu" else None
         return claim is not None and claim.unknown
 
+    def origin(self, tensor: Any) -> str:
+        """Of unknown values: a word on how the whole storage came about; empty where nobody knows."""
+        with _plain():
+            claim = self._of.get(_address(tensor)) if tensor.device.type == "cpu" else None
+        return claim.origin if claim is not None else ""
+
     def claim(self, tensor: Any) -> None:
         """This tensor is on the GPU."""
-        self._set(tensor, "cuda", True)
+        self._set(tensor, cuda=True)
 
-    def doubt(self, tensor: Any) -> None:
-        """From here on nobody knows what this tensor holds."""
-        self._set(tensor, "unknown", True)
+    def doubt(self, tensor: Any, origin: str = "") -> None:
+        """From here on nobody knows what this tensor holds, but perhaps how its whole storage came about."""
+        self._set(tensor, unknown=True, origin=origin)
 
     def trust(self, tensor: Any) -> None:
         """The whole storage was written with known values."""
-        self._set(tensor, "unknown", False)
+        self._set(tensor, unknown=False, origin="")
 
-    def _set(self, tensor: Any, name: str, value: bool) -> None:
+    def _set(self, tensor: Any, **values: Any) -> None:
         with _plain():
             if tensor.device.type == "cpu":
-                setattr(self._at(tensor), name, value)
+                claim = self._at(tensor)
+                for name, value in values.items():
+                    setattr(claim, name, value)
 
     def _at(self, tensor: Any) -> _Claim:
         key = _address(tensor)

@@ -13,7 +13,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
-from . import lazy, unknown
+from . import content, lazy, unknown
 from .claims import tensors
 from .gpu import Gpu
 
@@ -85,9 +85,14 @@ class DeviceDispatch(TorchDispatchMode):
         elif doubtful and name == "_local_scalar_dense":
             return unknown.number(doubtful[0], func(*args, **kwargs))
         else:
+            # Asked first: what is computed in place changes the memory that others' words are made of.
+            known = all(claims.origin(t) for t in doubtful)
+            origin = content.origin(claims, func, args, kwargs) if doubtful and known else ""
             out, computed = self._compute(func, name, args, kwargs, inputs)
+            if not (doubtful or computed):
+                origin = content.origin(claims, func, args, kwargs)
             if doubtful or not computed:
-                self._doubt(func, out, args, kwargs, inputs)
+                self._doubt(func, out, args, kwargs, origin)
             elif name in ("copy_", "zero_", "fill_") and inputs[0].numel() * inputs[0].element_size() == _bytes(
                 inputs[0]
             ):
@@ -113,7 +118,9 @@ class DeviceDispatch(TorchDispatchMode):
     ) -> "tuple[Any, bool]":
         """The result, and whether its values were computed."""
         if not inputs:
-            size = args[0] if args and isinstance(args[0], (list, tuple)) else None
+            size = next(
+                (each for each in args[:3] if isinstance(each, (list, tuple))), None
+            )  # randint(low, high, size)
             count = _count(size)
             if size is not None and (name in ("empty", "empty_strided") or count > lazy.LIMIT):
                 shaped = func(*args, **{**_without_generator(kwargs), "device": "meta"})
@@ -129,10 +136,8 @@ class DeviceDispatch(TorchDispatchMode):
             except (RuntimeError, NotImplementedError) as error:
                 if "not implemented" not in str(error) and "not supported" not in str(error):
                     raise  # else: a type that only the GPU's kernels know (float8 matmul), so only the shape is made
-        if func._schema.is_mutable:
-            for declared, given in zip(func._schema.arguments, args):
-                if declared.alias_info is not None and declared.alias_info.is_write:
-                    return given, False
+        if written := _written(func, args, kwargs):
+            return written[0], False
         try:
             shaped = func(
                 *tree_map(_meta, tuple(args)), **{k: tree_map(_meta, v) for k, v in _without_generator(kwargs).items()}
@@ -142,14 +147,29 @@ class DeviceDispatch(TorchDispatchMode):
         make = lambda t: lazy.zeros(t.shape, t.stride(), t.dtype) if isinstance(t, torch.Tensor) else t  # noqa: E731
         return tree_map(make, shaped), False
 
-    def _doubt(self, func: Any, out: Any, args: Sequence[Any], kwargs: Dict[str, Any], inputs: List[Any]) -> None:
-        for t in tensors((out,)):
-            self.gpu.claims.doubt(t)
-        if func._schema.is_mutable:
-            for declared, given in zip(func._schema.arguments, args):
-                if declared.alias_info is not None and declared.alias_info.is_write:
-                    for t in tensors((given,)):
-                        self.gpu.claims.doubt(t)
+    def _doubt(self, func: Any, out: Any, args: Sequence[Any], kwargs: Dict[str, Any], origin: str) -> None:
+        """Nobody knows what was written, unless `origin` says how it came about."""
+        claims = self.gpu.claims
+        if func.is_view:  # of a storage that is in doubt already
+            return
+        written = tensors(_written(func, args, kwargs))
+        for t in written:
+            whole = claims.origin(t) or t.numel() * t.element_size() == _bytes(t)
+            claims.doubt(t, origin if whole else "")
+        for index, t in enumerate(tensors((out,)) if not written else ()):
+            claims.doubt(t, origin and "%s.%d" % (origin, index))
+
+
+def _written(func: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> List[Any]:
+    """The arguments that the operation writes to."""
+    if not func._schema.is_mutable:
+        return []
+    given = [*args, *(kwargs.get(declared.name) for declared in func._schema.arguments[len(args) :])]
+    return [
+        each
+        for declared, each in zip(func._schema.arguments, given)
+        if declared.alias_info is not None and declared.alias_info.is_write
+    ]
 
 
 def _refuse_mixed(name: str, inputs: List[Any], devices: List[str]) -> None:

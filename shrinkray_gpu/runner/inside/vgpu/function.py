@@ -93,7 +93,7 @@ class DeviceFunctions(TorchFunctionMode):
         if here == "cuda" and wait:
             self.gpu.wait()
         out = self.wanting(str(kind), tensor.clone)
-        if self.gpu.claims.unknown(tensor):
+        if self.gpu.claims.unknown(tensor) and not self.gpu.claims.unknown(out):
             self.gpu.claims.doubt(out)
         return out
 
