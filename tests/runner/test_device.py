@@ -40,3 +40,33 @@ def test_without_a_driver_nobody_started_it(tmp_path: Path) -> None:
     text = ASK.replace("print(", "import ctypes\ndef gone(name): raise OSError(name)\nctypes.CDLL = gone\nprint(")
     done = subprocess.run([sys.executable, "-c", text], env=environment, capture_output=True, text=True)
     assert done.stdout.strip() == "False 0", done.stderr
+
+
+DUMPS = f"""
+import os, threading, time
+{ASK[: ASK.index("device._opened")]}
+os.environ["CUDA_COREDUMP_FILE"] = "core.%p"
+def write():
+    with open(f"core.{{os.getpid()}}", "wb", buffering=0) as core:
+        for _ in range(8):
+            core.write(b"1234")
+            time.sleep(0.05)
+begun = time.monotonic()
+thread = threading.Thread(target=write)
+if WRITTEN:
+    thread.start()
+device.dumped()
+print(thread.is_alive(), "soon" if time.monotonic() - begun < device.DUMPED else "late")
+"""
+
+
+@pytest.mark.parametrize(
+    ("flags", "written", "told"),
+    [("skip_abort", True, "False soon"), ("skip_abort", False, "False late"), ("", True, "True soon")],
+)
+def test_a_dump_is_waited_for_until_it_is_whole(flags: str, written: bool, told: str, tmp_path: Path) -> None:
+    """Nobody waits where none was asked for, nor for ever where none comes."""
+    environment = {**os.environ, "CUDA_COREDUMP_GENERATION_FLAGS": flags}
+    text = DUMPS.replace("WRITTEN", str(written))
+    done = subprocess.run([sys.executable, "-c", text], env=environment, cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.strip() == told, done.stderr

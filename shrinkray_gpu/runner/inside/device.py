@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import os
+import time
 from typing import Any, Tuple
 
 NOT_INITIALISED = 3
 """CUDA's number for a driver that was not started."""
+DUMPED = 2.0
+"""Seconds that a core dump may take."""
 
 
 def touched() -> bool:
@@ -54,6 +57,27 @@ def sticky() -> int:
     if not context.value and not _retain_primary(cuda):
         return 0
     return int(cuda.cuCtxSynchronize())
+
+
+def dumped() -> None:
+    """Wait for the core dump of a fault, where the environment asks for one and for the process to go on after it: the
+    driver writes it beside this thread, and it is lost with the process."""
+    if "skip_abort" not in os.environ.get("CUDA_COREDUMP_GENERATION_FLAGS", ""):
+        return
+    path = os.environ.get("CUDA_COREDUMP_FILE", "").replace("%p", str(os.getpid()))
+    end, size = time.monotonic() + DUMPED, -1
+    while time.monotonic() < end:
+        before, size = size, _size(path)
+        if size > 0 and size == before:
+            return
+        time.sleep(0.1)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return -1
 
 
 def current() -> bool:

@@ -1,0 +1,52 @@
+"""Core dumps of runs in lanes: each faulting run leaves one, whole, before its lane is killed."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu.evidence import dumping
+from shrinkray_gpu.evidence.dumping import InLanes
+from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.pool import Pool, Script
+
+pytestmark = pytest.mark.gpu
+
+CORPUS = Path(__file__).parents[2] / "corpus/tma_misaligned/repro_tma_misaligned.py"
+PROGRAMS = Path(__file__).parents[2] / "benchmarks/programs"
+FAULTS = {
+    "descriptor": (CORPUS, "UTMALDG"),
+    "misaligned": (PROGRAMS / "vector_hint/smallest.py", "LDG"),
+    "far outside": (PROGRAMS / "strided_gather/smallest.py", "STG"),
+    "overflow": (PROGRAMS / "embedding_cache_overflow/smallest.py", "STG"),
+}
+
+
+@pytest.fixture(scope="module")
+def lanes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InLanes]:
+    folder = tmp_path_factory.mktemp("dumps")
+    environment = {**os.environ, "TRITON_CACHE_DIR": str(folder / "cache"), "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
+    scratch, imports = str(folder), ("torch", "triton")
+    setup = Setup(sys.executable, environment, imports, (), scratch, (scratch,), warm=True, reuse=True)
+    pool = Pool(Script(folder / "script.py", cwd=folder), setup, mode="fork", jobs=4, seconds=30)
+    made = dumping.in_lanes(pool)
+    if made is None:
+        pytest.skip("needs cuda-gdb")
+    made.prepare()
+    yield made
+    pool.close()
+
+
+@pytest.mark.parametrize("case", FAULTS)
+def test_each_faulting_run_leaves_a_dump(lanes: InLanes, case: str) -> None:
+    path, instruction = FAULTS[case]
+    for _ in range(3):
+        began = time.monotonic()
+        run, dump = lanes._dumped(path.read_text())
+        print(f"{case}: {time.monotonic() - began:.1f} s, the run {run.seconds:.1f} s")
+        assert dump is not None and instruction in dump.instruction, (run.driver_error, run.stderr)
