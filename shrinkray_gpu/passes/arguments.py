@@ -15,6 +15,7 @@ import libcst as cst
 
 from shrinkray_gpu.passes.calls import Function, all_parameters, functions, matches, open_ended
 from shrinkray_gpu.passes.definitions import Losses
+from shrinkray_gpu.passes.pinning import maker
 from shrinkray_gpu.passes.scoping import Binding, bindings, readers
 from shrinkray_gpu.passes.tree import ancestors, dotted, every, source, statements, weight, within
 from shrinkray_gpu.reduction.edit import Change, Edit, Insert, Remove, Replace
@@ -140,7 +141,7 @@ def _roomier(
 
 def _elements(program: Program, value: cst.BaseExpression, stands_for: Mapping[cst.Name, Binding]) -> int | None:
     """The elements of a tensor that torch makes here, of a shape written out."""
-    call = _maker(program, value, stands_for)
+    call = maker(program, value, stands_for)
     if not isinstance(call, cst.Call) or dotted(call.func).rpartition(".")[2] not in _FILLED_BY_SHAPE:
         return None
     shape: list[cst.BaseExpression] = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
@@ -153,17 +154,7 @@ def _elements(program: Program, value: cst.BaseExpression, stands_for: Mapping[c
 
 def _made(program: Program, value: cst.BaseExpression, stands_for: Mapping[cst.Name, Binding]) -> str:
     """An argument's text; for a variable that holds a new tensor, the text that makes it."""
-    return "".join(source(program, _maker(program, value, stands_for)).split())
-
-
-def _maker(program: Program, value: cst.BaseExpression, stands_for: Mapping[cst.Name, Binding]) -> cst.BaseExpression:
-    """The call of torch that makes the tensor which an argument is, or the argument itself."""
-    if isinstance(value, cst.Name) and (variable := stands_for.get(value)) is not None and len(variable.names) == 1:
-        maker = program.parents.get(program.parents.get(variable.names[0], variable.names[0]))
-        if isinstance(maker, cst.Assign) and len(maker.targets) == 1 and isinstance(maker.value, cst.Call):
-            if dotted(maker.value.func).partition(".")[0] == "torch":
-                return maker.value
-    return value
+    return "".join(source(program, maker(program, value, stands_for)).split())
 
 
 def _gradients(program: Program, function: Function, param: cst.Param) -> list[Change]:

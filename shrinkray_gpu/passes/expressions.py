@@ -51,6 +51,8 @@ def find(program: Program) -> Iterator[Edit]:
                     level=level,
                     weight=max(1, heavy - kept),
                 )
+        if value and isinstance(node, cst.List) and not in_kernel(program, node):
+            yield from _fewer_elements(program, node, level)
         if isinstance(node, cst.Call) and not (isinstance(node.func, cst.Name) and node.func.value in own):
             if value or getattr(program.parents[node], "func", None) is node:  # `compiled(source, options=...)(x)`
                 yield from _fewer_arguments(program, node, level)
@@ -183,6 +185,16 @@ def _fewer_arguments(program: Program, call: cst.Call, level: int) -> Iterator[E
         yield Edit("call without arguments", every_one, level=level, weight=weight(program, *optional))
     for arg in reversed(optional):
         yield Edit("call without an argument", (Remove(arg),), level=level + 1, weight=weight(program, arg))
+
+
+def _fewer_elements(program: Program, listed: cst.List, level: int) -> Iterator[Edit]:
+    """A list of the host, as in `torch.tensor([...])`: its first element alone, then without each, the last first."""
+    if len(listed.elements) < 2:
+        return
+    rest = listed.elements[1:]
+    yield Edit("the first of a list", tuple(map(Remove, rest)), level=level, weight=weight(program, *rest))
+    for element in reversed(listed.elements):
+        yield Edit("without an element", (Remove(element),), level=level + 1, weight=weight(program, element))
 
 
 def _one_element(program: Program, comp: cst.BaseSimpleComp) -> Template | None:

@@ -5,14 +5,14 @@ Half of it never works alone: a binding without its reads changes nothing, reads
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import libcst as cst
 
 from shrinkray_gpu.passes.calls import Function, matches
 from shrinkray_gpu.passes.literals import code
 from shrinkray_gpu.passes.scoping import Binding
-from shrinkray_gpu.passes.tree import ancestors, every, once, statement
+from shrinkray_gpu.passes.tree import ancestors, dotted, every, once, statement
 from shrinkray_gpu.reduction.edit import Change, Remove, Replace, Template
 from shrinkray_gpu.reduction.program import Program
 
@@ -28,6 +28,16 @@ def assigned(program: Program, binding: Binding) -> tuple[cst.BaseSmallStatement
     if isinstance(made, cst.AnnAssign) and made.target is place and made.value is not None:
         return made, made.value
     return None
+
+
+def maker(program: Program, value: cst.BaseExpression, stands_for: Mapping[cst.Name, Binding]) -> cst.BaseExpression:
+    """The call of torch that makes the tensor which an argument is, or the argument itself."""
+    if isinstance(value, cst.Name) and (variable := stands_for.get(value)) is not None and len(variable.names) == 1:
+        maker = program.parents.get(program.parents.get(variable.names[0], variable.names[0]))
+        if isinstance(maker, cst.Assign) and len(maker.targets) == 1 and isinstance(maker.value, cst.Call):
+            if dotted(maker.value.func).partition(".")[0] == "torch":
+                return maker.value
+    return value
 
 
 def replaced(program: Program, reads: Sequence[cst.CSTNode], by: Template) -> list[Change] | None:

@@ -30,6 +30,7 @@ from tests.passes.offers import SAMPLES, assert_subsets_parse, offered, program,
         ("y = (lambda: a + b)()", ["y = a + b"]),
         ("f(a, b=c)(d)", ["f(a)(d)", "f()(d)"]),
         ("y = s * (a + b)", ["y = s * a", "y = a + b"]),
+        ("y = f([a, 2, 3])", ["y = f([a])", "y = f([a, 2])", "y = f([2, 3])"]),
     ],
 )
 def test_offers(source: str, want: list[str]) -> None:
