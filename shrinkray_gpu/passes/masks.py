@@ -1,14 +1,15 @@
 """Masks to stricter ones: what lets less through is never more undefined, and often shorter.
 
-A mask may always become `False`. Of two that both must hold, one that lets nothing through is enough:
-`(rows < 0)[:, None]` for `(rows < 0)[:, None] & (cols < n)[None, :]`. Where rows and columns have become zeros, one
-tile of zeros lets through the same as both. Other simplifications of a mask let more through, and belong to nobody:
-`guards` takes a mask as a whole, where the fault needs it gone.
+A mask may always become `False`. Of two that both must hold, one that lets nothing through is enough: `(rows < 0)[:,
+None]` for `(rows < 0)[:, None] & (cols < n)[None, :]`. Where rows and columns have become zeros, one tile of zeros lets
+through the same as both; of two numbers the comparison is `True`. Other simplifications of a mask let more through, and
+belong to nobody: `guards` takes a mask as a whole, where the fault needs it gone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator, Mapping
 
 import libcst as cst
 
@@ -21,6 +22,15 @@ from shrinkray_gpu.reduction.edit import Edit, Replace
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.size import tokens
 
+_COMPARE: Mapping[type[cst.BaseCompOp], Callable[[int, int], bool]] = {
+    cst.LessThan: operator.lt,
+    cst.LessThanEqual: operator.le,
+    cst.GreaterThan: operator.gt,
+    cst.GreaterThanEqual: operator.ge,
+    cst.Equal: operator.eq,
+    cst.NotEqual: operator.ne,
+}
+
 
 def find(program: Program) -> Iterator[Edit]:
     for arg in every(program, cst.Arg):
@@ -29,6 +39,8 @@ def find(program: Program) -> Iterator[Edit]:
         where = f"of the mask at line {line_number(program, arg)}"
         gain = weight(program, arg.value) - 1
         yield Edit(f"nothing through, instead {where}", (Replace(arg.value, ("False",)),), 0, max(1, gain))
+        if _holds(arg.value):
+            yield Edit(f"what it is instead {where}", (Replace(arg.value, ("True",)),), 0, max(1, gain))
         if (tile := _tile(program, arg.value)) is not None:
             lost = orphans(program, [arg.value])
             gain = weight(program, arg.value) + weights(program, lost) - tokens(tile)
@@ -39,6 +51,17 @@ def find(program: Program) -> Iterator[Edit]:
             for one, other in ((both.left, both.right), (both.right, both.left)):
                 if _shut(program, one):
                     yield Edit(f"one half {where}", (Replace(both, (one,)),), 1, weight(program, other) + 1)
+
+
+def _holds(mask: cst.BaseExpression) -> bool:
+    """Whether it is `0 < 1024`, or another comparison of two numbers that comes out true."""
+    if not isinstance(mask, cst.Comparison) or len(mask.comparisons) != 1:
+        return False
+    [target] = mask.comparisons
+    compare = _COMPARE.get(type(target.operator))
+    if compare is None or not isinstance(mask.left, cst.Integer) or not isinstance(target.comparator, cst.Integer):
+        return False
+    return compare(mask.left.evaluated_value, target.comparator.evaluated_value)
 
 
 def _tile(program: Program, mask: cst.BaseExpression) -> str | None:

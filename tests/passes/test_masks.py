@@ -18,6 +18,13 @@ def test_the_half_that_is_shut_is_enough_and_the_other_is_not() -> None:
     assert not any(text.endswith("mask=(j < n)[None, :])") for text in results(masks.find, source))
 
 
+@pytest.mark.parametrize(("mask", "holds"), [("0 < 9", True), ("9 >= 9", True), ("9 < 0", False), ("i < 9", False)])
+def test_two_numbers_compared_are_true(mask: str, holds: bool) -> None:
+    text = "x = tl.load(p + 8, mask={}, other=0)\n"
+    found = results(masks.find, text.format(mask))
+    assert (text.format("True").strip() in found) is holds and text.format("False").strip() in found
+
+
 def test_no_guard_is_lost() -> None:
     start = program("x = tl.load(p + i, mask=(i < 0) & (i < n), other=0.0)\n")
     for edit in masks.find(start):
