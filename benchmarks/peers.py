@@ -44,6 +44,8 @@ ONE_RUN = 60
 """Seconds that a candidate may take in a peer's test."""
 CHECK = 60
 """Seconds beyond the limit in which ours, told to stop there, checks its result in clean runs. The peers check none."""
+SEARCHING = (b'"event":"accept"', b'"event":"judged"')
+"""In our journal, once the search has begun: what comes before is calibration, and the launch lifted out."""
 MINIMIZE = """
 import subprocess, sys
 from pathlib import Path
@@ -212,7 +214,7 @@ def _watch(process: subprocess.Popen[bytes], limit: float, folder: Path, watched
     began, first, last = time.monotonic(), 0.0, ""
     while process.poll() is None and time.monotonic() - began < limit:
         now = time.monotonic() - began
-        if not first and journal.exists() and journal.read_bytes().count(b"\n") > 1:
+        if not first and journal.exists() and any(event in journal.read_bytes() for event in SEARCHING):
             first = now
         if best.exists() and (text := best.read_text()) != last:
             last = text
