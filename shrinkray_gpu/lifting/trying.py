@@ -53,7 +53,7 @@ class Trying:
 
     def first(self, texts: Iterable[str], oracle: Oracle, run: Run) -> tuple[str, tuple[Run, ...]] | None:
         """The first text in order that shows the fault, and its runs. As many at a time as there are jobs; the very
-        first is the likeliest, and is run as often at once as calibration would."""
+        first is the likeliest, and is run as often at once as calibration would, as is the first that lanes show."""
         environment = preamble.read(self.given.program.text).environment
         values = Path(self.given.setup.scratch).parent / "values"
         self.made.update({kept(setting(environment, text), values): text for text in texts})
@@ -87,10 +87,13 @@ class Trying:
                 self.dumped[text] = found
             return faults, run
 
+        likeliest = waiting[0]
         waiting = self._sifted(waiting, oracle, name, pool.seconds)
-        first = [waiting[0]] * (COLD_RUNS if self.gpu and self.given.jobs >= COLD_RUNS else 1)
-        waves = [first + waiting[1 : max(1, self.given.jobs - len(first) + 1)]]
-        rest = waiting[len(waves[0]) - len(first) + 1 :]
+        often = dict.fromkeys((waiting[0], likeliest))
+        times = COLD_RUNS if self.gpu and self.given.jobs >= COLD_RUNS * len(often) else 1
+        first, others = [text for text in often for _ in range(times)], [text for text in waiting if text not in often]
+        room = max(0, self.given.jobs - len(first))
+        waves, rest = [first + others[:room]], others[room:]
         waves += [rest[at : at + self.given.jobs] for at in range(0, len(rest), self.given.jobs)]
         with ThreadPoolExecutor(self.given.jobs, thread_name_prefix="lifting") as threads:
             for wave in waves:
