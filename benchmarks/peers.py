@@ -300,7 +300,7 @@ def _command(tool: Tool, folder: Path, target: Path, test: Path, setting: Settin
         oracle = [word for spec in setting.program.oracle for word in ("--oracle", spec)]
         arch = ["--arch", setting.arch] if setting.arch else []
         command = [sys.executable, "-m", "shrinkray_gpu", str(target), *oracle, *arch, "--jobs", lanes, "--verbose"]
-        command += ["--python", setting.python, "--max-time", str(setting.limit)]
+        command += ["--python", setting.python, "--max-time", str(setting.limit), "--no-report"]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(suite.ROOT), os.environ.get("PYTHONPATH", "")])}
     elif tool.name == "shrinkray":
         # Basic UI: no terminal here. No language model: it is none of the machine's. Its timeout is for one test.

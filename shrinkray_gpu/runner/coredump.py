@@ -18,6 +18,9 @@ SECONDS = 120.0
 NO_HOST_DUMP = ("/bin/sh", "-c", 'ulimit -c 0; exec "$@"', "sh")
 """Prefix of the command: the abort would leave the host's own core file in the working directory."""
 
+LIGHT = ("skip_nonrelocated_elf_images", "skip_global_memory", "skip_shared_memory", "skip_local_memory")
+"""What a light dump lacks, as the driver's flags."""
+
 
 @dataclass(frozen=True)
 class Dump:
@@ -49,12 +52,13 @@ _CODE = re.compile(r"^([*=]{1,2}>)\s*0x[0-9a-f]+ <(.+?)(?:\+(\d+))?>:\s*(.+?)\s*
 
 def environment(path: Path, *, abort: bool = True) -> Mapping[str, str]:
     """For the process: write a light dump (registers and code, no memory: 20 to 30 MB) to `path` at an exception. Then
-    the driver ends it, unless `abort` is false."""
+    the driver ends it, unless `abort` is false. Where flags are given, a driver does not regard the variable for light
+    dumps: with `skip_abort` alone, a table of 2 GB went to the disk in 15 s (580.159, H100)."""
     return {
         "CUDA_ENABLE_COREDUMP_ON_EXCEPTION": "1",
         "CUDA_ENABLE_LIGHTWEIGHT_COREDUMP": "1",
         "CUDA_COREDUMP_FILE": str(path),
-        **({} if abort else {"CUDA_COREDUMP_GENERATION_FLAGS": "skip_abort"}),
+        **({} if abort else {"CUDA_COREDUMP_GENERATION_FLAGS": ",".join((*LIGHT, "skip_abort"))}),
     }
 
 

@@ -45,8 +45,9 @@ def lanes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InLanes]:
 @pytest.mark.parametrize("case", FAULTS)
 def test_each_faulting_run_leaves_a_dump(lanes: InLanes, case: str) -> None:
     path, instruction = FAULTS[case]
+    text = path.read_text().replace("2**28", "2**38")  # 1 GB on, a lane may have memory of its own
     for _ in range(3):
         began = time.monotonic()
-        run, dump = lanes._dumped(path.read_text())
+        run, dump = lanes._dumped(text)
         print(f"{case}: {time.monotonic() - began:.1f} s, the run {run.seconds:.1f} s")
-        assert dump is not None and instruction in dump.instruction, (run.driver_error, run.stderr)
+        assert dump is not None and instruction in dump.instruction, run

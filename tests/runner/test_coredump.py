@@ -52,3 +52,9 @@ def test_a_dump_is_asked_for_by_the_environment(tmp_path: Path) -> None:
     asked = coredump.environment(tmp_path / "core")
     assert asked["CUDA_COREDUMP_FILE"] == str(tmp_path / "core")
     assert asked["CUDA_ENABLE_LIGHTWEIGHT_COREDUMP"] == "1"
+
+
+def test_a_dump_is_light_also_where_the_process_goes_on(tmp_path: Path) -> None:
+    """The driver takes the flags in place of the variable for light dumps: without them, device memory is written."""
+    flags = coredump.environment(tmp_path / "core", abort=False)["CUDA_COREDUMP_GENERATION_FLAGS"].split(",")
+    assert {"skip_global_memory", "skip_abort"} <= set(flags)

@@ -10,7 +10,7 @@ from typing import Any, Tuple
 NOT_INITIALISED = 3
 """CUDA's number for a driver that was not started."""
 DUMPED = 2.0
-"""Seconds that a core dump may take."""
+"""Seconds that a core dump, and the error with it, may take."""
 
 
 def touched() -> bool:
@@ -59,18 +59,26 @@ def sticky() -> int:
     return int(cuda.cuCtxSynchronize())
 
 
-def dumped() -> None:
-    """Wait for the core dump of a fault, where the environment asks for one and for the process to go on after it: the
-    driver writes it beside this thread, and it is lost with the process."""
-    if "skip_abort" not in os.environ.get("CUDA_COREDUMP_GENERATION_FLAGS", ""):
-        return
+def dumping() -> bool:
+    """Whether the environment asks for a core dump of a fault, and for the process to go on after it."""
+    return "skip_abort" in os.environ.get("CUDA_COREDUMP_GENERATION_FLAGS", "")
+
+
+def dumped(code: int) -> int:
+    """Wait for the core dump of a fault: the driver writes it beside this thread, and it is lost with the process.
+
+    Returns the driver's error code, `code` if there is one already: while a dump is made of a short kernel, a wait for
+    the device ends well, and the error comes up to half a second later (driver 580.159, H100).
+    """
     path = os.environ.get("CUDA_COREDUMP_FILE", "").replace("%p", str(os.getpid()))
     end, size = time.monotonic() + DUMPED, -1
     while time.monotonic() < end:
+        code = code or sticky()
         before, size = size, _size(path)
-        if size > 0 and size == before:
-            return
+        if code and size > 0 and size == before:
+            break
         time.sleep(0.1)
+    return code
 
 
 def _size(path: str) -> int:

@@ -308,8 +308,8 @@ class _Lane:
             if watchdog is not None:
                 watchdog.ended = True
             code = device.sticky()
-            if code:
-                device.dumped()
+            if device.dumping():
+                code = device.dumped(code)
         if left is not None:
             left()
         if watchdog is not None:
