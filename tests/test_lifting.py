@@ -199,6 +199,14 @@ def test_lanes_tell_which_launches_are_worth_a_process(
     start.lanes.close()
 
 
+def test_many_launches_wait_for_lanes_where_jobs_are_few(tmp_path: Path) -> None:
+    start = begun(one_kernel(tmp_path, TWICE.replace("(30, 60)", "(30, 29, 60, 16)"), jobs=1), [])
+    assert start.alone and "launch 5 of 8" in start.told
+    assert start.tries[COLD] <= 4 and start.tries[LANE] > 3, start.tries
+    assert start.lanes is not None
+    start.lanes.close()
+
+
 @pytest.mark.parametrize("text", ["print('well')\n", HELPED])
 def test_workers_for_nothing_lifted_end(tmp_path: Path, early: list[planning.Lanes | None], text: str) -> None:
     (tmp_path / "helper.py").write_text("def find(key):\n    return [1, 2, 3][key]\n")

@@ -24,6 +24,8 @@ LIFTED = ("torch", "triton", "triton.language")
 """What a lifted script imports, and whatever else of these packages the program does."""
 JOBS_AHEAD = COLD_RUNS + 2
 """With fewer jobs, workers that come up while the program runs would only make that slower."""
+WAVES = 2
+"""Cold processes one after another that take longer than workers do to come up: 8 s each, and 13 s, on an H100."""
 PATIENT = 10.0
 """Seconds that a lifted script may take at least, after its imports, whatever the program took."""
 
@@ -113,11 +115,14 @@ class Trying:
         return None
 
     def _sifted(self, waiting: list[str], oracle: Oracle, name: str, seconds: float) -> list[str]:
-        """Without those that do not show the fault in a lane, where there is a choice and the lanes are up: a cold
-        process takes ten times as long, and a dozen of them beside each other longer still. What does show it there is
-        tried in cold processes all the same; so is the very first, but last where a lane does not show it."""
-        lanes = self.lanes.up(oracle) if self.lanes is not None and not oracle.alone else None
-        if len(waiting) < 2 or lanes is None:
+        """Without those that do not show the fault in a lane, where there is a choice and the lanes are up, or so many
+        wait that they will be sooner: a cold process takes ten times as long, and a dozen of them beside each other
+        longer still. What does show it there is tried in cold processes all the same; so is the very first, but last
+        where a lane does not show it."""
+        if len(waiting) < 2 or self.lanes is None or oracle.alone:
+            return waiting
+        lanes = self.lanes.up(oracle, wait=len(waiting) > WAVES * self.given.jobs)
+        if lanes is None:
             return waiting
         pool = lanes.serving(lanes.script, seconds=seconds)
 

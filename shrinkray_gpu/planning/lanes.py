@@ -49,9 +49,9 @@ class Lanes:
         report, gpu = self.started.result(), self.forking.arch is None and gpus.present()
         return self.cold if gpu and (report["touched"] or report["spoilt"]) else self.warm
 
-    def up(self, oracle: Oracle) -> Pool | None:
-        """The worker's lanes, if it has come up and runs the program as a cold process would."""
-        if self.started is None or not self.started.done() or self.started.exception() is not None:
+    def up(self, oracle: Oracle, *, wait: bool = False) -> Pool | None:
+        """The worker's lanes, if it has come up and runs the program as a cold process would. `wait`: until it has."""
+        if self.started is None or not (wait or self.started.done()) or self.started.exception() is not None:
             return None
         pool = self.cheapest(oracle)
         return None if pool is self.cold else pool

@@ -140,7 +140,9 @@ def _bits(word: str) -> int:
 
 _UNINITIALISED = frozenset({"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided"})
 _FACTORIES = _UNINITIALISED | {"zeros", "ones", "rand", "randn"}
-_WATCHED = _FACTORIES | {"arange", "tensor", "load", "store"}
+_OF_ONE_SIZE = frozenset({"full", "empty_strided"})
+"""Whose first argument alone is the size."""
+_WATCHED = _FACTORIES | _OF_ONE_SIZE | {"arange", "randint", "tensor", "load", "store"}
 _UNMASKED, _NO_OTHER = 2, 1
 _ASSIGNS = frozenset({"=", "+=", "-="})
 
@@ -232,11 +234,17 @@ def _exposed(words: Sequence[str]) -> Exposed:
 
 
 def _without_elements(factory: str, arguments: Sequence[Sequence[str]]) -> bool:
+    given = [argument for argument in arguments if argument[1:2] != ["="]]
     if factory == "tensor":
-        return arguments[:1] == [["[", "]"]]
+        return bool(given) and not set(given[0]) - set("[](),")
     if factory == "arange":  # with two numbers the first is where it starts
-        return [argument for argument in arguments if argument[1:2] != ["="]] == [["0"]]
-    return factory in _FACTORIES and ["0"] in arguments
+        return given == [["0"]] or (len(given) > 1 and given[0] == given[1])
+    sizes = [argument[2:] for argument in arguments if list(argument[:2]) == ["size", "="]]
+    if factory in _OF_ONE_SIZE:
+        given = given[:1]
+    elif factory == "randint":  # before its size are what it begins and ends with
+        given = [argument for argument in given if argument[0] in "(["]
+    return any(["0"] in (_arguments(size, 1) if size[0] in "([" else [size]) for size in (*given, *sizes) if size)
 
 
 def _allocates(words: Sequence[str], at: int) -> bool:

@@ -24,6 +24,7 @@ FAULTS = {
     "misaligned": (PROGRAMS / "vector_hint/smallest.py", "LDG"),
     "far outside": (PROGRAMS / "strided_gather/smallest.py", "STG"),
     "overflow": (PROGRAMS / "embedding_cache_overflow/smallest.py", "STG"),
+    "assertion": (PROGRAMS / "beam_assert/smallest.py", ""),
 }
 
 
