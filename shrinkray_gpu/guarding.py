@@ -238,8 +238,8 @@ class Guards:
         return self._active(frozenset(self._controls))
 
     def _active(self, among: frozenset[Control]) -> tuple[Control, ...]:
-        asked = zip(self._controls, self._tried, strict=True)
-        return tuple(one for one, tried in asked if one in among and tried.result().outcome is Outcome.PASSES)
+        found = [future.result() for one, future in zip(self._controls, self._tried, strict=True) if one in among]
+        return tuple(tried.control for tried in found if tried.outcome is Outcome.PASSES)
 
     def settle(self) -> None:
         """Wait for the controls on the original, where they take no turns with the candidates, so that none is at work

@@ -14,7 +14,7 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -35,6 +35,8 @@ _FLAG = re.compile(r"""(?P<quote>['"])(?P<flag>-D\w+(?:=\w+)?|--?use_fast_math|-
 
 
 NOTHING_TO_TURN = "nothing there to turn"
+OUTSIDE_TENSORS = "outside"
+"""What a run under int64 counts beside that: 1 if an access left its tensor."""
 TELLING = ("int64",)
 """Controls that turn what the fault itself is made of: a program where they find nothing to turn has another one."""
 
@@ -52,6 +54,9 @@ class Control:
     name: str
     way: Way = PLAIN
     patch: Patch | None = None
+    inside: bool = False
+    """Whether the original kept inside its tensors under it: then a program whose accesses leave them has another
+    fault, even where the memory beyond is mapped."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,8 @@ def of_access(fault: Fault) -> tuple[Control, ...]:
     """Those for an access to where nothing is mapped.
 
     int64               products of Triton's integers have 64 bits: vanishing faults are offsets that overflowed, and
-                        not those that left their tensor. Where none overflows it has nothing to turn
+                        not those that left their tensor. Where none overflows it has nothing to turn; where the
+                        original then keeps inside its tensors, so must each step
     """
     return (_by_way(ways.parse("int64")),) if fault.code in OUTSIDE else ()
 
@@ -172,6 +178,8 @@ def outcome(run: Run, verdict: Verdict, control: Control, reference: Run | None 
     """
     if verdict.faults:
         return Outcome.FAULTS, verdict.why
+    if control.inside and run.turned.get(OUTSIDE_TENSORS):
+        return Outcome.FAULTS, "an access leaves its tensor"
     if doubt := _lame(run, verdict, control, reference):
         return Outcome.NOT_APPLICABLE, doubt
     turned = sum(run.turned.get(knob, 0) for knob in control.way.knobs)
@@ -265,7 +273,8 @@ class Controls:
             if result is not Outcome.PASSES:
                 known = result is Outcome.FAULTS or not run.trouble and (verdict.known or run.timed_out)
                 return Tried(control, result, why, known)
-        return Tried(control, Outcome.PASSES, f"{why} ({part})" if part else why)
+        kept = replace(control, inside=True) if run.turned.get(OUTSIDE_TENSORS) == 0 else control
+        return Tried(kept, Outcome.PASSES, f"{why} ({part})" if part else why)
 
     def guard(self, source: str, controls: Sequence[Control]) -> Verdict:
         """FAULTS if the controls hold for this program, PASSES if it still faults under one: that is slippage.

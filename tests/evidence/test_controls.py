@@ -142,6 +142,19 @@ def test_a_control_that_turns_the_cause_itself_must_find_something_to_turn() -> 
         assert verdict.answer is expected, verdict.why
 
 
+@pytest.mark.parametrize(("original", "step", "holds"), [(0, 1, False), (0, 0, True), (1, 1, True)])
+def test_a_step_stays_inside_its_tensors_as_the_original_does(original: int, step: int, holds: bool) -> None:
+    """With 64 bits, too, memory that is mapped beyond a tensor hides that a step points there."""
+    plays = Plays(
+        int64=tuple(passing(turned={"int64": 3, "outside": outside}, launches=(JSD,)) for outside in (original, step))
+    )
+    controls = Controls(plays, ORACLE, reference=MISALIGNED)
+    kept = controls.attempt(control("int64"), "original")
+    assert kept.outcome is PASSES
+    verdict = controls.guard("step", (kept.control,))
+    assert verdict.faults is holds, verdict.why
+
+
 def test_a_flaky_fault_needs_several_clean_runs_to_pass_and_one_sighting_to_fault() -> None:
     late = (TURNED, TURNED, replace(MISALIGNED, turned={"num_stages": 2}), TURNED)
     for repeats, expected in ((2, PASSES), (3, FAULTS)):

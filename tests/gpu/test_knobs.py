@@ -50,16 +50,24 @@ OVERFLOW = Path(__file__).parents[2] / "benchmarks/programs/embedding_cache_over
 
 
 @pytest.mark.parametrize(
-    "size, slot, codes, overflows",
-    [("2**31 + 1", "2**21", {0}, 1), ("1024", "2**21", OUTSIDE, 1), ("1024", "2**20", OUTSIDE, 0)],
+    "size, slot, codes, overflows, outside",
+    [("2**31 + 1", "2**21", {0}, 1, 0), ("1024", "2**21", OUTSIDE, 1, 1), ("1024", "2**20", OUTSIDE, 0, 1)],
 )
 def test_an_offset_that_overflowed_is_told_from_one_beyond_its_tensor(
-    pool: Pool, size: str, slot: str, codes: set[int], overflows: int
+    pool: Pool, size: str, slot: str, codes: set[int], overflows: int, outside: int
 ) -> None:
     source = OVERFLOW.read_text().replace("2**31 + 1", size).replace("2**21", slot)
     plain, turned = pool.run(source), pool.run(source, way=parse("int64"))
     assert plain.driver_error in OUTSIDE and turned.driver_error in codes, turned.stderr
-    assert turned.turned == {"int64": overflows}
+    assert turned.turned == {"int64": overflows, "outside": outside}
+
+
+def test_an_access_into_memory_that_is_mapped_beyond_its_tensor_is_told(pool: Pool) -> None:
+    """15 MB beyond a tensor of 2 GB, as a reduction had it: the control itself ended well."""
+    source = OVERFLOW.read_text().replace("2**31 + 1", "2**31 - 15 * 2**20")
+    beside = source.replace("f[(1,)](", 'beside = torch.zeros(2**26, device="cuda")\nf[(1,)](')
+    for text in (source, beside):
+        assert pool.run(text, way=parse("int64")).turned == {"int64": 1, "outside": 1}
 
 
 def test_the_interpreter_runs_the_kernel_on_the_cpu(pool: Pool) -> None:

@@ -1,4 +1,5 @@
-"""Kernels with wide products note at an address of ours when a product would not have fitted 32 bits.
+"""Kernels with wide products note at an address of ours when a product would not have fitted 32 bits, and when an
+access leaves the tensors all the same.
 
 Run by Triton's interpreter, which writes to host memory as the GPU would; compiled for sm_90 as well.
 """
@@ -18,30 +19,41 @@ import ctypes, json, sys
 import torch, triton, triton.language as tl
 from shrinkray_gpu.runner.inside import overflow
 
-noted = ctypes.c_int(0)
+notes = overflow._Notes()
 witness = overflow.Witness()
-witness._memory = ctypes.c_void_p(ctypes.addressof(noted))
-for name in ("__mul__", "__rmul__"):
-    setattr(tl.tensor, name, overflow.widened(getattr(tl.tensor, name), witness))
+witness._memory = ctypes.c_void_p(ctypes.addressof(notes))
+for owner, name, value in overflow.patches(tl, witness):
+    setattr(owner, name, value)
 
 @triton.jit
-def kernel(out, i, k, WIDE: tl.constexpr):
+def kernel(out, i, k, far, last, WIDE: tl.constexpr):
     lanes = tl.arange(0, 4)
     tl.store(out + lanes, (i + lanes) * WIDE)
     tl.store(out + 4, WIDE * i + (2.0 * i).to(tl.int64))
     tl.store(out + 5, k * i)
     tl.store(out + 6, (i.to(tl.int64) * 2**20) * 2**20)
+    tl.store(out + far + lanes, tl.load(out + far + lanes, lanes <= last, other=0), mask=lanes <= last)
 
+@triton.jit
+def derived(out, i, k, far, last, WIDE: tl.constexpr):
+    rows = i * 2 + tl.arange(0, 4) - 1
+    tl.store(out + tl.arange(0, 4)[:, None], rows[:, None] * WIDE)
+    tl.store(out + 4, rows.to(tl.int64).sum() * 2**40)
+
+kernel = globals()[sys.argv.pop(1)]
 if sys.argv[1] == "compile":
-    source = triton.compiler.ASTSource(
-        kernel, signature={"out": "*i64", "i": "i32", "k": "i32", "WIDE": "constexpr"}, constexprs={"WIDE": 1024})
+    signature = {"out": "*i64", "i": "i32", "k": "i32", "far": "i64", "last": "i32", "WIDE": "constexpr"}
+    source = triton.compiler.ASTSource(kernel, signature=signature, constexprs={"WIDE": 1024})
     from triton.backends.compiler import GPUTarget
-    print(str(witness.address) in triton.compile(source, target=GPUTarget("cuda", 90, 32)).asm["ttgir"])
+    text = triton.compile(source, target=GPUTarget("cuda", 90, 32)).asm["ttgir"]
+    print([str(witness.address + offset) in text for offset in (0, 4, 8)])
 else:
-    i, k = map(int, sys.argv[1:])
-    out = torch.zeros(7, dtype=torch.int64)
-    kernel[(1,)](out, i, k, 1024)
-    print(json.dumps([noted.value, out.tolist()]))
+    i, k, last = map(int, sys.argv[1:])
+    memory = torch.zeros(32, dtype=torch.int64)
+    out = torch.frombuffer((ctypes.c_int64 * 8).from_address(memory.data_ptr()), dtype=torch.int64)
+    witness.cover(((out, [torch.zeros(1)]), {"more": torch.zeros(1)}))
+    kernel[(1,)](out, i, k, 6, last, 1024)
+    print(json.dumps([notes.overflowed, notes.outside, out.tolist()]))
 """
 LIMIT = 2**31
 
@@ -64,10 +76,25 @@ def told(folder: Path, *arguments: object, interpreted: str) -> str:
 def test_a_product_that_does_not_fit_is_noted_and_comes_out_right(
     tmp_path: Path, i: int, k: int, overflows: bool
 ) -> None:
-    noted, values = json.loads(told(tmp_path, i, k, interpreted="1"))
+    noted, outside, values = json.loads(told(tmp_path, "kernel", i, k, -1, interpreted="1"))
+    assert (bool(noted), outside) == (overflows, 0)
+    assert values[:7] == [*((i + lane) * 1024 for lane in range(4)), 1024 * i + 2 * i, k * i, i * 2**40]
+
+
+@pytest.mark.parametrize("i, overflows", [(5, False), (LIMIT // 2048, True)])
+def test_what_is_made_of_a_product_has_32_bits_as_well(tmp_path: Path, i: int, overflows: bool) -> None:
+    """`(pid * BLOCK + arange) * stride` is how most kernels overflow. Who converts it means the 64 bits."""
+    noted, _, values = json.loads(told(tmp_path, "derived", i, 0, -1, interpreted="1"))
     assert bool(noted) is overflows
-    assert values == [*((i + lane) * 1024 for lane in range(4)), 1024 * i + 2 * i, k * i, i * 2**40]
+    assert values[:4] == [(2 * i + lane - 1) * 1024 for lane in range(4)]
 
 
-def test_it_compiles_for_a_gpu(tmp_path: Path) -> None:
-    assert told(tmp_path, "compile", interpreted="0").strip() == "True"
+@pytest.mark.parametrize("last, outside", [(-1, 0), (1, 0), (2, 1), (3, 1)])
+def test_an_access_beyond_all_tensors_is_noted(tmp_path: Path, last: int, outside: int) -> None:
+    """Of a tensor with eight elements, from the sixth on."""
+    assert json.loads(told(tmp_path, "kernel", 5, 3, last, interpreted="1"))[:2] == [0, outside]
+
+
+@pytest.mark.parametrize("kernel", ["kernel", "derived"])
+def test_it_compiles_for_a_gpu(tmp_path: Path, kernel: str) -> None:
+    assert told(tmp_path, kernel, "compile", interpreted="0").strip() == "[True, True, True]"

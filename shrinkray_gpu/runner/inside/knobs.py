@@ -97,8 +97,10 @@ class Turned:
         if "serial" in counts:  # the launch that is alone, or the first, has no other to wait for
             counts["serial"] = max(0, self.launches - 1)
         if "int64" in counts:
-            noted = bool(self.witness.address)
-            counts["int64"] = self.launches if self.witness.end() or not noted else 0
+            noted = self.witness.end()
+            counts["int64"] = self.launches if noted.get("overflowed", 1) else 0
+            if "outside" in noted:
+                counts["outside"] = noted["outside"]
         return counts
 
     def _key(self) -> None:
@@ -200,8 +202,8 @@ class Turned:
             return
         import triton.language as tl
 
-        for name in ("__mul__", "__rmul__"):
-            self.patches.set(tl.tensor, name, overflow.widened(getattr(tl.tensor, name), self.witness))
+        for owner, name, value in overflow.patches(tl, self.witness):
+            self.patches.set(owner, name, value)
 
     def _door_of_launches(self) -> None:
         from triton.runtime.jit import JITFunction
@@ -215,8 +217,10 @@ class Turned:
         @functools.wraps(original)
         def run(fn: Any, *args: Any, **kwargs: Any) -> Any:
             self._forget()
-            if wide and not self.witness.address and self.witness.prepare():
-                self._key()
+            if wide:
+                if not self.witness.address and self.witness.prepare():
+                    self._key()
+                self.witness.cover((args, kwargs))
             if self.compiling:
                 self._set_aside(fn)
             for name, value in self.options.items():
