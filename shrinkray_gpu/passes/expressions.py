@@ -14,6 +14,7 @@ import libcst as cst
 from shrinkray_gpu.passes.kernels import in_kernel
 from shrinkray_gpu.passes.literals import code, is_scalar, last_name
 from shrinkray_gpu.passes.loops import is_step
+from shrinkray_gpu.passes.masking import in_mask
 from shrinkray_gpu.passes.scoping import bindings, modules
 from shrinkray_gpu.passes.tree import NO_VALUES, ancestors, docstring, dotted, every, function, source, weight, within
 from shrinkray_gpu.reduction.edit import Edit, Remove, Replace, Template
@@ -173,11 +174,7 @@ def _fewer_arguments(program: Program, call: cst.Call, level: int) -> Iterator[E
             if arg.star:
                 yield Edit("launch without some arguments", (Remove(arg),), level=level, weight=weight(program, arg))
         return
-    optional = [
-        arg
-        for arg in call.args
-        if not (arg.keyword is not None and arg.keyword.value in GUARDS or _says_where(program, arg))
-    ]
+    optional = [arg for arg in call.args if not (_is_guard(program, arg) or _says_where(program, arg))]
     if in_kernel(program, call) and not last_name(call.func).endswith("range"):  # its first argument is its operand
         optional = [arg for arg in optional[1:] if arg.keyword is not None or arg is call.args[-1]]
     if len(optional) > 1:
@@ -246,8 +243,11 @@ def _first_of(iterated: cst.BaseExpression) -> str | cst.BaseExpression | None:
 
 
 def is_value(program: Program, node: cst.BaseExpression) -> bool:
-    """Whether something else may stand here: no target, no callee, no annotation, import, keyword or attribute name."""
+    """Whether something else may stand here: no target, no callee, no annotation, import, keyword or attribute name,
+    and nothing in a mask, which would let more through without the size order's seeing it."""
     parent = program.parents[node]
+    if in_mask(program, node):
+        return False
     if isinstance(parent, cst.Index) and _whole_grid(program, parent):
         return False  # see `launches`: with `kernel[0](x)` a compiler that is mended ends in a TypeError
     if node in modules(program) or isinstance(parent, (cst.ConcatenatedString, cst.FunctionDef, cst.ClassDef)):
@@ -260,12 +260,16 @@ def is_value(program: Program, node: cst.BaseExpression) -> bool:
     for up in ancestors(program, node):
         if isinstance(up, _CLOSED) or getattr(up, "target", None) is below or getattr(up, "asname", None) is below:
             return False
-        if isinstance(up, cst.Arg) and up.keyword is not None and up.keyword.value in GUARDS:
+        if isinstance(up, cst.Arg) and _is_guard(program, up):
             return False
         if isinstance(up, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
             return True
         below = up
     return True
+
+
+def _is_guard(program: Program, arg: cst.Arg) -> bool:
+    return arg.keyword is not None and arg.keyword.value in GUARDS or in_mask(program, arg.value)
 
 
 def is_extent(program: Program, node: cst.CSTNode) -> bool:

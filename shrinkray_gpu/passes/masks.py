@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterator, Mapping
 
 import libcst as cst
 
+from shrinkray_gpu.passes.masking import mask_arguments
 from shrinkray_gpu.passes.orphans import orphans, weights
 from shrinkray_gpu.passes.pinning import assigned
 from shrinkray_gpu.passes.scoping import bindings
-from shrinkray_gpu.passes.tree import dotted, every, line_number, source, weight, within
+from shrinkray_gpu.passes.tree import dotted, line_number, source, weight, within
 from shrinkray_gpu.passes.typed import language
 from shrinkray_gpu.reduction.edit import Edit, Replace
 from shrinkray_gpu.reduction.program import Program
@@ -33,8 +34,8 @@ _COMPARE: Mapping[type[cst.BaseCompOp], Callable[[int, int], bool]] = {
 
 
 def find(program: Program) -> Iterator[Edit]:
-    for arg in every(program, cst.Arg):
-        if arg.keyword is None or arg.keyword.value != "mask" or dotted(arg.value) == "False":
+    for arg in mask_arguments(program):
+        if dotted(arg.value) == "False":
             continue
         where = f"of the mask at line {line_number(program, arg)}"
         gain = weight(program, arg.value) - 1
@@ -85,9 +86,7 @@ def _zeros_below(program: Program, test: cst.BaseExpression) -> str:
     limit, value = test.comparisons[0].comparator, test.left
     if not isinstance(test.comparisons[0].operator, cst.LessThan) or not isinstance(limit, cst.Integer):
         return ""
-    if isinstance(value, cst.Name):
-        made = next((assigned(program, each) for each in bindings(program) if value in each.reads), None)
-        value = made[1] if made is not None else value
+    value = _made(program, value)
     if not isinstance(value, cst.Call) or dotted(value.func) != f"{language(program)}.zeros" or not value.args:
         return ""
     shape = value.args[0].value
@@ -96,10 +95,41 @@ def _zeros_below(program: Program, test: cst.BaseExpression) -> str:
 
 
 def _shut(program: Program, mask: cst.BaseExpression) -> bool:
-    """Whether it lets nothing through, as far as the text tells: offsets count from 0."""
+    """Whether it lets nothing through: it asks for less than 0 of what is not, as it is written. An index that was
+    loaded may well be -1, and its bound alone would let all of a tile through."""
     while isinstance(mask, cst.Subscript):
         mask = mask.value
     if not isinstance(mask, cst.Comparison) or len(mask.comparisons) != 1:
         return False
     target = mask.comparisons[0]
-    return isinstance(target.operator, cst.LessThan) and source(program, target.comparator) == "0"
+    below_zero = isinstance(target.operator, cst.LessThan) and source(program, target.comparator) == "0"
+    return below_zero and _counts_from_zero(program, mask.left)
+
+
+def _counts_from_zero(program: Program, value: cst.BaseExpression) -> bool:
+    """Whether it is made of nothing but offsets, numbers of programs and literals, by sums and products."""
+    tl = language(program)
+    never_below = {f"{tl}.{name}" for name in ("zeros", "program_id", "num_programs")}
+    left, seen = [value], set[cst.CSTNode]()
+    while left:
+        node = _made(program, left.pop())
+        if node in seen:
+            continue
+        seen.add(node)
+        if isinstance(node, cst.Subscript):
+            left.append(node.value)
+        elif isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.Add, cst.Multiply)):
+            left += (node.left, node.right)
+        elif isinstance(node, cst.Call) and dotted(node.func) == f"{tl}.arange":
+            left += (arg.value for arg in node.args[:1])
+        elif not isinstance(node, cst.Integer) and dotted(getattr(node, "func", None)) not in never_below:
+            return False
+    return True
+
+
+def _made(program: Program, value: cst.BaseExpression) -> cst.BaseExpression:
+    """What a variable with a single assignment stands for, or the expression itself."""
+    if not isinstance(value, cst.Name):
+        return value
+    made = next((assigned(program, each) for each in bindings(program) if value in each.reads), None)
+    return made[1] if made is not None else value

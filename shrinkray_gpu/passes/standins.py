@@ -3,8 +3,8 @@
 A person who writes a repro needs no `cols = tl.arange(0, 16)` beside `rows = tl.arange(0, 16)`, and multiplies a tile
 by itself. An expression cut down to its own parts never gets there, since the tile that would do stands elsewhere. So a
 variable goes for one that was bound before it (all its reads, with its line), and a long expression for one of those
-bound before: the same value first, then the nearest. Host code has passes of its own for that (`constants`,
-`arguments`), and knows no tiles.
+bound before: the same value first, then the nearest. A mask stays what it is: another might let more through. Host code
+has passes of its own for that (`constants`, `arguments`), and knows no tiles.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import libcst as cst
 
 from shrinkray_gpu.passes.expressions import is_value
 from shrinkray_gpu.passes.kernels import compiled
+from shrinkray_gpu.passes.masking import is_mask_read
 from shrinkray_gpu.passes.pinning import assigned, replaced
 from shrinkray_gpu.passes.scoping import Binding, bindings
 from shrinkray_gpu.passes.tree import ancestors, every, function, source, statement, weight, within
@@ -54,7 +55,7 @@ def _in_body(program: Program, place: cst.Name, kernel: cst.FunctionDef) -> bool
 def _variables(program: Program, own: list[Binding]) -> Iterator[Edit]:
     for at, binding in enumerate(own):
         made = assigned(program, binding)
-        if made is None or not binding.reads:
+        if made is None or not binding.reads or any(is_mask_read(program, read) for read in binding.reads):
             continue
         line, value = made
         text = _plain(program, value)

@@ -10,6 +10,7 @@ import enum
 import math
 import re
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
@@ -144,7 +145,11 @@ _OF_ONE_SIZE = frozenset({"full", "empty_strided"})
 """Whose first argument alone is the size."""
 _WATCHED = _FACTORIES | _OF_ONE_SIZE | {"arange", "randint", "tensor", "load", "store"}
 _UNMASKED, _NO_OTHER = 2, 1
-_ASSIGNS = frozenset({"=", "+=", "-="})
+_TELLING = frozenset({"(", "=", "+=", "-="})
+"""Words of which the one before says what is called or assigned."""
+_GOES_ON = frozenset("(,.=[{+-*/%&|^@<>~!")
+"""The words before a name that begins no statement end like that."""
+_DEEPER = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 
 
 class Lack(enum.Enum):
@@ -180,6 +185,8 @@ class Access(NamedTuple):
     owner: str
     pointer: str
     """The name that must be one of a computed pointer; empty where the pointer is computed on the spot."""
+    function: str
+    """The function that it is in, as far as the words tell: the last one that was defined before it."""
 
 
 class Exposed(NamedTuple):
@@ -191,6 +198,8 @@ class Exposed(NamedTuple):
     """Names that an import gives to `triton.language`."""
     computed: frozenset[str]
     """Names that are assigned to."""
+    called: frozenset[str]
+    """Names of what is called, and not launched: a helper may be handed a computed pointer."""
 
 
 _POINTS = {Lack.LOAD_MASK: _UNMASKED, Lack.STORE_MASK: _UNMASKED, Lack.OTHER: _NO_OTHER}
@@ -201,8 +210,10 @@ def _settled(parts: Sequence[Exposed]) -> Iterator[tuple[int, Lack, int]]:
     languages = {"tl", "language"}.union(*(part.languages for part in parts))
     for part in parts:
         found = [*part.sure]
-        for at, lack, owner, pointer in part.accesses:
-            if owner in languages and (not pointer or any(pointer in other.computed for other in parts)):
+        for at, lack, owner, pointer, function in part.accesses:
+            if owner in languages and (
+                not pointer or any(pointer in other.computed or function in other.called for other in parts)
+            ):
                 found.append((at, lack, _POINTS[lack]))
         yield from sorted(found, key=itemgetter(0))
 
@@ -212,25 +223,55 @@ def _exposed(words: Sequence[str]) -> Exposed:
     load whose other lanes hold anything (no `other=`), one for a tensor that starts with what the memory held, one for
     a tensor made without elements: its pointer is null, and a kernel that only a mask keeps off it is a poor repro.
 
-    Methods of descriptors are not counted, the hardware clips these; nor is a load of a bare pointer parameter, or of
-    that plus zeros, nor the memory that `lambda size, align, stream: torch.empty(size, ...)` hands to Triton, which
-    nobody reads unwritten.
+    Methods of descriptors are not counted, the hardware clips these; nor is a load of a bare pointer parameter (but a
+    helper's, which may be handed any), or of that plus zeros, nor the memory that
+    `lambda size, align, stream: torch.empty(size, ...)` hands to Triton, which nobody reads unwritten.
     """
     sure: list[tuple[int, Lack, int]] = []
     accesses: list[Access] = []
-    for at, word in enumerate(words[:-1]):
-        if word not in _WATCHED or words[at + 1] != "(":
+    computed: set[str] = set()
+    called: set[str] = set()
+    tuples: list[range] = []
+    function = ""
+    for at, (word, after) in enumerate(zip(words, words[1:])):
+        if after not in _TELLING:
+            continue
+        before = words[at - 1] if at else ""
+        if after != "(":
+            computed.add(word)
+            if before == "," or word == ")":
+                tuples.append(_tuple_before(words, at + 1))
+            continue
+        if before == "def":
+            function = word
+        elif before != ".":
+            called.add(word)
+        if word not in _WATCHED:
             continue
         if words[at - 2 : at] == ["torch", "."] and _without_elements(word, _arguments(words, at + 2)):
             sure.append((at, Lack.ELEMENTS, 1))
         if word in _UNINITIALISED and not _allocates(words, at):
             sure.append((at, Lack.VALUES, 1))
-        elif word in ("load", "store") and at >= 2 and words[at - 1] == ".":
+        elif word in ("load", "store") and at >= 2 and before == ".":
             if (found := _lack(word, _arguments(words, at + 2))) is not None:
-                accesses.append(Access(at, found[0], words[at - 2], found[1]))
+                accesses.append(Access(at, found[0], words[at - 2], found[1], function))
+    if any(tuples):
+        depths = [*accumulate(_DEEPER.get(word, 0) for word in words)]
+        computed.update(words[name] for names in tuples for name in names if depths[names.stop] == 0)
     renamed = frozenset(to for of, by, to in zip(words, words[1:], words[2:]) if of == "language" and by == "as")
-    computed = frozenset(name for name, after in zip(words, words[1:]) if after in _ASSIGNS)
-    return Exposed(tuple(sure), tuple(accesses), renamed, computed)
+    return Exposed(tuple(sure), tuple(accesses), renamed, frozenset(computed), frozenset(called))
+
+
+def _tuple_before(words: Sequence[str], equals: int) -> range:
+    """Where the names are of a tuple that is assigned: `p, inside = x + offsets, offsets < n`. Empty for most keyword
+    arguments, `f(x + p, mask=m)`; the rest of them, as behind the colon of a lambda, are those inside brackets."""
+    in_brackets = words[equals - 1] == ")"
+    first = equals - 1 - in_brackets
+    while first >= 2 and words[first - 1] == "," and words[first - 2].isidentifier():
+        first -= 2
+    before = words[first - 1] if first else ";"
+    may_begin = before == "(" if in_brackets else before[-1] not in _GOES_ON
+    return range(first if may_begin else equals, equals, 2)
 
 
 def _without_elements(factory: str, arguments: Sequence[Sequence[str]]) -> bool:
@@ -286,7 +327,7 @@ def _lack(word: str, arguments: Sequence[Sequence[str]]) -> tuple[Lack, str] | N
     """What a load or store lacks if its pointer is a computed one, and the name that tells (see `Access`)."""
     named = {argument[0] for argument in arguments if argument[1:2] == ["="]}
     given = [argument for argument in arguments if argument[1:2] != ["="]]
-    pointer = given[0] if given else []
+    pointer = given[0] if given else next((each[2:] for each in arguments if each[:2] == ["pointer", "="]), [])
     if "boundary_check" in named or not pointer:
         return None
     name = pointer[0] if len(pointer) == 1 or _of_one_element(pointer) else ""

@@ -57,6 +57,60 @@ def test_masks_are_left_to_the_pass_that_guards_them() -> None:
     assert "y = tl.load(p, mask=i + 1 < n, other=u * v)" in after
 
 
+MASKED = """\
+@triton.jit
+def load_at(pointer, inside):
+    return tl.load(pointer, mask=inside)
+
+
+@triton.jit
+def kernel(x, out, width, vocabulary):
+    cols = tl.arange(0, 16)
+    {}
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "inside = (cols < width) & (2 < vocabulary)\n    tl.load(x + cols, mask=inside, other=0.0)",
+        "inside = (cols < width) & (2 < vocabulary)\n    tl.load(x + cols, mask=inside[:, None] & flag)",
+        "inside = (cols < width) & (2 < vocabulary)\n    late = ~inside\n    tl.store(x + cols, inside, mask=~late)",
+        "inside = (cols < width) & (2 < vocabulary)\n    tl.load(x, tl.broadcast_to(inside[None, :], [16, 16]), 0.0)",
+        "at, inside = x + cols, (cols < width) & (2 < vocabulary)\n    tl.atomic_add(at, 1, inside.to(tl.int1))",
+        "inside = cols < 8\n    inside &= (cols < width) & (2 < vocabulary)\n    tl.load(x + cols, mask=inside)",
+        "inside = (cols < width) & (2 < vocabulary)\n    load_at(x + cols, inside)",
+        "load_at(inside=(cols < width) & (2 < vocabulary), pointer=x + cols)",
+        "tl.load(x + cols, (cols < width) & (2 < vocabulary), 0.0)",
+        "tl.store(x + cols, cols, (cols < width) & (2 < vocabulary))",
+        "tl.atomic_add(x + cols, cols, (cols < width) & (2 < vocabulary))",
+        "tl.atomic_add(x + cols, 1, sem='relaxed', mask=(cols < width) & (2 < vocabulary))",
+    ],
+)
+def test_no_mask_lets_more_through_wherever_it_is_made(body: str) -> None:
+    source = MASKED.format(body)
+    for looser in ("cols < width", "2 < vocabulary", "(cols < width) & (2 < 0)", "(cols < 0) & (2 < vocabulary)", "1"):
+        assert not offered(find, source, source.replace("(cols < width) & (2 < vocabulary)", looser)), looser
+    assert not offered(find, source, source.replace(", (cols < width) & (2 < vocabulary)", ""))
+
+
+def test_a_helper_that_makes_masks_keeps_what_it_returns() -> None:
+    helper = "@triton.jit\ndef near(at, n, m):\n    return (at < n) & (2 < m)\n\n\n"
+    source = helper + MASKED.format("tl.load(x + cols, mask=near(cols, width, vocabulary), other=0.0)")
+    for looser in ("at < n", "2 < m", "(at < n) & (2 < 0)", "1"):
+        assert not offered(find, source, source.replace("(at < n) & (2 < m)", looser))
+
+
+def test_what_a_mask_compares_is_a_value_where_it_is_made() -> None:
+    source = MASKED.format("limit = width + 1\n    tl.load(x + cols, mask=(cols < limit)[:, None])")
+    assert offered(find, source, source.replace("width + 1", "width"))
+    assert offered(find, source, source.replace("tl.arange(0, 16)", "0"))
+    second = MASKED.format("near = tl.abs(x)\n    tl.dot(near, x.load([near, 1]))\n    load_near(x + cols, near)")
+    assert offered(find, second, second.replace("tl.abs(x)", "x"))
+    host = "near = torch.load(path, a + b)\nattend(mask=near)\n"
+    assert offered(find, host, host.replace("a + b", "a"))
+
+
 def test_a_launch_keeps_its_callee_and_arguments() -> None:
     assert not offered(find, "k[g](xx, yy)", "k(xx, yy)")
     assert not offered(find, "k[g](xx, yy)", "k[g](xx)")

@@ -32,6 +32,24 @@ def test_what_comes_later_and_host_code_stand_for_nothing() -> None:
     assert results(standins.find, "a = torch.zeros(4, 4)\nb = torch.zeros(4, 4)\nprint(a + b)\n") == []
 
 
+def test_a_mask_keeps_what_it_says_and_its_blocks_of_offsets_may_be_one() -> None:
+    source = HEAD + (
+        "    rows = tl.arange(0, 16)\n    cols = tl.arange(0, 16)\n    row_ok = rows < 4\n    col_ok = cols < 8\n"
+        "    tl.store(x + rows[:, None] + cols, 0, mask=row_ok[:, None] & col_ok)\n"
+    )
+    assert not any("row_ok[:, None] & row_ok" in text for text in results(standins.find, source))
+    want = source.replace("    cols = tl.arange(0, 16)\n", "").replace("cols", "rows")
+    assert offered(standins.find, source, want)
+
+
+def test_a_mask_is_no_long_expression_that_a_variable_may_stand_for() -> None:
+    source = HEAD + (
+        "    rows = tl.arange(0, 16)\n    row_ok = rows < 4\n"
+        "    ok = (rows < 8) & (rows > 2)\n    tl.load(x + rows, ok)\n"
+    )
+    assert not any("ok = rows\n" in text or "ok = row_ok" in text for text in results(standins.find, source))
+
+
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
 def test_any_subset_parses(sample) -> None:  # type: ignore[no-untyped-def]
     assert_subsets_parse(standins.find, sample)

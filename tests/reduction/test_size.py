@@ -99,6 +99,31 @@ def test_masks_inside_other_brackets_are_not_the_call_s_own() -> None:
     assert guards("x = tl.load(p + f(mask=m))") == 2
 
 
+def test_a_pointer_is_computed_however_it_got_its_name() -> None:
+    assert guards("p, m = x + offs, offs < n\ntl.load(p, m, 0)") == 0
+    assert guards("p, m = x + offs, offs < n\ntl.load(p)") == 2
+    assert guards("m, p = offs < n, x + offs\ntl.load(p)") == 2
+    assert guards("if n:\n    (m, p) = offs < n, x + offs\n    tl.load(p)") == 2
+    assert guards("tl.load(pointer=x + offs)") == 2
+    assert guards("tl.store(pointer=x + offs, value=1)") == 2
+    assert guards("tl.load(pointer=x + offs, mask=m)") == 1
+    assert guards("tl.load(pointer=x)\ntl.store(value=1, pointer=y)") == 0
+
+
+def test_what_stands_before_a_keyword_is_not_assigned() -> None:
+    assert guards("def f(a: int, p, m=1): pass\ntl.load(p)") == 0
+    assert guards("x = y\nf(p, m=1)\ng(lambda: p, m=1)\ntl.load(p)") == 0
+    assert guards("x = [p, m]\ny = 1\ntl.load(p)") == 0
+
+
+def test_what_a_helper_is_handed_may_be_computed() -> None:
+    helper = "def first(p):\n    return tl.load(p)\n"
+    assert guards(f"{helper}def k(x, n):\n    tl.store(x, first(x + n))\nk[(1,)](y, 1)") == 2
+    assert guards("def load(p):\n    return tl.load(p)\ndef k(x, n):\n    tl.store(x, load(x + n))") == 2
+    assert guards(f"{helper}first[(1,)](y)") == 0
+    assert guards(f"{helper}x = y.first(0)") == 0
+
+
 def test_regions_add_up() -> None:
     one, two = Region("a.py", "x = 1\n"), Region("b.py", "for y in z: pass\n")
     both = Program((one, two)).size
