@@ -33,10 +33,11 @@ def find(program: Program) -> Iterator[Edit]:
     for match in every(program, cst.Match):
         for case in match.cases:
             label = f"case {' '.join(program.text[slice(*program.spans[case.pattern])].split())}"
-            if not within(program, case.pattern, cst.MatchAs, cst.MatchStar):  # would lose the names it binds
+            if not _binds(program, case.pattern):
+                tests = [test for test in (match.subject, case.guard) if test is not None]
                 yield Edit(
                     f"only {label} at line {line_number(program, match)}",
-                    (Unwrap(match, keep=(case.body,)),),
+                    (Unwrap(match, keep=(case.body,), before=_bound(program, tests)),),
                     depth(program, match),
                     weight(program, match) - weight(program, case.body),
                 )
@@ -68,6 +69,14 @@ def _arms(program: Program, chain: cst.If) -> Iterator[Edit]:
 def _bound(program: Program, tests: list[cst.BaseExpression]) -> tuple[Template, ...]:
     """A test that binds a name (`if (n := f()) > 1`) is still computed."""
     return tuple((test,) for test in tests if within(program, test, cst.NamedExpr))
+
+
+def _binds(program: Program, pattern: cst.MatchPattern) -> bool:
+    """Whether names would be lost with it: `_` and `*_` bind none."""
+    names: list[cst.Name | None] = [each.name for each in within(program, pattern, cst.MatchAs)]
+    names += [each.name for each in within(program, pattern, cst.MatchStar)]
+    names += [each.rest for each in within(program, pattern, cst.MatchMapping)]
+    return any(name is not None for name in names)
 
 
 def _drop(program: Program, clause: cst.CSTNode, what: str) -> Edit:

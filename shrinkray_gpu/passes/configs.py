@@ -27,6 +27,8 @@ from shrinkray_gpu.reduction.program import Program
 Display: TypeAlias = "cst.Dict | cst.List | cst.Tuple | cst.Set"
 MOST = 24
 """Entries offered of one table; longer ones are first cut to a quarter."""
+_PLACES = ("kwargs", "num_warps", "num_stages", "num_ctas")
+"""Of `triton.Config`. The next one is `maxnreg` in Triton 3.7, and `num_buffers_warp_spec` in some that are older."""
 
 
 def find(program: Program) -> Iterable[Edit]:
@@ -76,7 +78,7 @@ def _pinned(
 
 
 def _config(entry: cst.BaseExpression) -> Config | None:
-    """None where the entry is no plain Config: a hook cannot go to the launch."""
+    """None where the entry is no plain Config: a hook cannot go to the launch, nor what has no certain name."""
     if not isinstance(entry, cst.Call) or last_name(entry.func) != "Config":
         return None
     table, options = _argument(entry, "kwargs", 0), []
@@ -90,8 +92,10 @@ def _config(entry: cst.BaseExpression) -> Config | None:
     else:
         return None
     for place, arg in enumerate(entry.args):
-        name = arg.keyword.value if arg.keyword is not None else ("kwargs", "num_warps", "num_stages")[min(place, 2)]
-        if arg.star or name in ("pre_hook", "ir_override"):
+        if arg.star or arg.keyword is None and place >= len(_PLACES):
+            return None
+        name = arg.keyword.value if arg.keyword is not None else _PLACES[place]
+        if name in ("pre_hook", "ir_override"):
             return None
         if name != "kwargs":
             options.append((name, code(arg.value)))

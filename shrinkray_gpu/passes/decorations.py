@@ -1,4 +1,4 @@
-"""What only people read: decorators, annotations, docstrings.
+"""What only people read: decorators and their arguments, annotations, docstrings.
 
 Little of it can matter to a fault, so all that is harmless goes in one edit, for one try. Some of it does matter and is
 tried alone: a `tl.constexpr` annotation changes what Triton compiles, fields of a dataclass live by their annotations,
@@ -7,18 +7,24 @@ and `@triton.jit` and its like make a function what it is. Comments cost no try 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import libcst as cst
 
 from shrinkray_gpu.passes.calls import decorator_name
 from shrinkray_gpu.passes.tree import ancestors, docstring, every, line_number, source, weight
-from shrinkray_gpu.reduction.edit import Edit, Remove
+from shrinkray_gpu.reduction.edit import Edit, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
 
 _ESSENTIAL = frozenset({"jit", "autotune", "heuristics", "property", "staticmethod", "classmethod", "dataclass",
                         "contextmanager", "setter", "kernel", "fixture", "custom_op", "autograd_function"})  # fmt: skip
 """Last names of decorators without which a function cannot be used as it is."""
+_NEEDED: Mapping[str, Sequence[str]] = {
+    "autotune": ("configs", "key"),
+    "heuristics": ("values",),
+    "custom_op": ("name", "mutates_args"),
+}
+"""Decorators that are nothing without their arguments, and which of these they need."""
 
 
 def find(program: Program) -> Iterator[Edit]:
@@ -47,6 +53,23 @@ def find(program: Program) -> Iterator[Edit]:
     for node in [*docstrings, *annotations, *constexprs, *decorators]:
         what = " ".join(source(program, node).split())
         yield _edit(program, f"remove {what[:40]} at line {line_number(program, node)}", [node], 2)
+    for decorator in decorators:
+        yield from _fewer_arguments(program, decorator)
+
+
+def _fewer_arguments(program: Program, decorator: cst.Decorator) -> Iterator[Edit]:
+    """`@triton.jit(debug=True)` as `@triton.jit`, and without one argument each."""
+    call, needed = decorator.decorator, _NEEDED.get(_last(decorator))
+    if not isinstance(call, cst.Call):
+        return
+    where = f"of the decorator at line {line_number(program, decorator)}"
+    if needed is None:
+        gain = weight(program, call) - weight(program, call.func)
+        yield Edit(f"drop the call {where}", (Replace(call, (call.func,)),), 2, gain)
+    for arg in call.args:
+        if needed is None or arg.keyword is not None and arg.keyword.value not in needed:
+            what = " ".join(source(program, arg).split())
+            yield _edit(program, f"drop {what[:40]} {where}", [arg], 2)
 
 
 def _edit(program: Program, what: str, nodes: list[cst.CSTNode], level: int) -> Edit:

@@ -7,6 +7,7 @@ and `tl.range(..., num_stages=3, flatten=False)` seldom all of its options: whic
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 import libcst as cst
@@ -14,7 +15,18 @@ import libcst as cst
 from shrinkray_gpu.passes.calls import is_kernel
 from shrinkray_gpu.passes.pinning import assigned
 from shrinkray_gpu.passes.scoping import Binding, bindings, readers
-from shrinkray_gpu.passes.tree import ancestors, depth, dotted, every, function, line_number, source, weight, within
+from shrinkray_gpu.passes.tree import (
+    ancestors,
+    depth,
+    dotted,
+    every,
+    function,
+    line_number,
+    once,
+    source,
+    weight,
+    within,
+)
 from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Replace, Template, Unwrap
 from shrinkray_gpu.reduction.program import Program
 
@@ -103,8 +115,14 @@ def _alone(program: Program, loop: cst.For) -> Iterator[Edit]:
 def _unread(program: Program, target: cst.CSTNode) -> bool:
     """Whether nothing in the program is called as the loop variable is."""
     own = within(program, target, cst.Name)
-    names = {name.value for name in own}
-    return sum(name.value in names for name in every(program, cst.Name)) == len(own)
+    mentions = _mentions(program)
+    return sum(mentions[name] for name in {name.value for name in own}) == len(own)
+
+
+@once
+def _mentions(program: Program) -> Counter[str]:
+    """How often each name stands in the program."""
+    return Counter(name.value for name in every(program, cst.Name))
 
 
 def _firsts(program: Program, loop: cst.For) -> Iterator[Template]:

@@ -10,6 +10,7 @@ dot tiles start at 16, rows of a descriptor at 16 bytes: these minima only decid
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from functools import cache
 
 import libcst as cst
 
@@ -19,6 +20,7 @@ from shrinkray_gpu.passes.literals import last_name
 from shrinkray_gpu.passes.loops import is_step
 from shrinkray_gpu.passes.tree import ancestors, every
 from shrinkray_gpu.reduction.edit import Edit, Replace
+from shrinkray_gpu.reduction.keep import allowed
 from shrinkray_gpu.reduction.program import Program
 
 CLAMPS = (4, 16, 64)
@@ -48,7 +50,7 @@ def find(program: Program) -> Iterator[Edit]:
             for text in ("1.0", "0.0") if node.evaluated_value not in (0.0, 1.0) else ():
                 yield _set([node], text, ALONE)
         elif isinstance(node, cst.Integer):
-            for smaller in offers(node.evaluated_value, option=_option(program, node), floor=floor):
+            for smaller in offers(value_of(node), option=_option(program, node), floor=floor):
                 if smaller == 0 and (is_step(program, node) or _counts(program, node)):
                     continue
                 if _leads_near(program, node, smaller):
@@ -58,8 +60,8 @@ def find(program: Program) -> Iterator[Edit]:
 
 def together(program: Program, above: int = 0) -> Iterator[Edit]:
     """Moves of several numbers at once, those of at least `above` only."""
-    every_integer = (node for node in every(program, cst.Integer) if node.evaluated_value >= above)
-    integers = [node for node in every_integer if not _of_hardware(program, node)]
+    every_integer = (node for node in every(program, cst.Integer) if value_of(node) >= above)
+    integers = [node for node in every_integer if not _of_hardware(program, node) and _movable(program, node)]
     floor = _smallest_legal_tile(program)
     yield from _clamped(integers)
     yield from _equal(program, integers, floor)
@@ -95,6 +97,16 @@ def _towards(number: int) -> Iterator[int]:
     yield number - 1
 
 
+def value_of(number: cst.Integer) -> int:
+    """Its `evaluated_value`, which libcst parses again each time."""
+    return _value(number.value)
+
+
+@cache
+def _value(text: str) -> int:
+    return int(text, 0)
+
+
 def is_power(number: int) -> bool:
     return number > 0 and number & (number - 1) == 0
 
@@ -123,6 +135,14 @@ def _of_hardware(program: Program, number: cst.CSTNode, places: Mapping[str, Col
     return False
 
 
+def _movable(program: Program, number: cst.Integer) -> bool:
+    """Whether it may become another at all. A joint move is dropped whole for one place that may not: in a pattern of
+    `match`, in what the user marked to be kept, in an assertion of a kernel."""
+    if any(isinstance(up, cst.MatchPattern) for up in ancestors(program, number)):
+        return False
+    return bool(allowed(program, [Edit("", (Replace(number, ("1",)),))]))
+
+
 def _set(nodes: list[cst.CSTNode], text: str, level: int) -> Edit:
     before = getattr(nodes[0], "value", "")
     what = f"number {before} to {text}" + (f", {len(nodes)} places" if len(nodes) > 1 else "")
@@ -131,7 +151,7 @@ def _set(nodes: list[cst.CSTNode], text: str, level: int) -> Edit:
 
 def _clamped(integers: list[cst.Integer]) -> Iterator[Edit]:
     for limit in CLAMPS:
-        larger = [node for node in integers if node.evaluated_value > limit]
+        larger = [node for node in integers if value_of(node) > limit]
         if len(larger) > 1:
             yield Edit(
                 f"numbers above {limit} to it", tuple(Replace(node, (str(limit),)) for node in larger), level=JOINT
@@ -148,12 +168,12 @@ def _equal(program: Program, integers: list[cst.Integer], floor: int) -> Iterato
 
 def _multiples(integers: list[cst.Integer], floor: int) -> Iterator[Edit]:
     """`M=512, BLOCK=128` to `M=16, BLOCK=4`: whatever is a multiple of a tile keeps its ratio to it."""
-    groups = by_value(integers)
-    for unit in groups:
-        related = [node for node in integers if node.evaluated_value % unit == 0 and 0 < node.evaluated_value <= FAR]
-        if is_power(unit) and len({node.evaluated_value for node in related}) > 1:
+    near = [(node, value_of(node)) for node in integers if 0 < value_of(node) <= FAR]
+    for unit in filter(is_power, by_value(integers)):
+        related = [(node, value) for node, value in near if value % unit == 0]
+        if len({value for _, value in related}) > 1:
             for smaller in offers(unit, floor=floor)[:MOST_JOINT]:
-                changes = tuple(Replace(node, (str(node.evaluated_value // unit * smaller),)) for node in related)
+                changes = tuple(Replace(node, (str(value // unit * smaller),)) for node, value in related)
                 yield Edit(f"multiples of {unit} to {smaller}", changes, level=MULTIPLES)
 
 
@@ -161,14 +181,14 @@ def _leads_near(program: Program, number: cst.Integer, smaller: int) -> bool:
     """Whether `x << number` goes from far away to where chance decides what is mapped."""
     up = program.parents[number]
     shifts = isinstance(up, cst.BinaryOperation) and isinstance(up.operator, cst.LeftShift) and up.right is number
-    return shifts and FAR < 1 << min(number.evaluated_value, 64) and NEAR < 1 << smaller
+    return shifts and FAR < 1 << min(value_of(number), 64) and NEAR < 1 << smaller
 
 
 def by_value(integers: list[cst.Integer]) -> dict[int, list[cst.Integer]]:
     groups: dict[int, list[cst.Integer]] = {}
     for node in integers:
-        if node.evaluated_value >= COUPLED_FROM:
-            groups.setdefault(node.evaluated_value, []).append(node)
+        if value_of(node) >= COUPLED_FROM:
+            groups.setdefault(value_of(node), []).append(node)
     return groups
 
 

@@ -7,12 +7,13 @@ alone is longer than what it replaces: only together are they a step.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import libcst as cst
 
 from shrinkray_gpu.passes.calls import Function, all_parameters, functions, matches, open_ended
 from shrinkray_gpu.passes.scoping import Binding, bindings
-from shrinkray_gpu.passes.tree import ancestors, function, once, statement, weight
+from shrinkray_gpu.passes.tree import function, once, statement, weight, within
 from shrinkray_gpu.reduction.edit import Change, Remove
 from shrinkray_gpu.reduction.program import Program
 
@@ -20,23 +21,28 @@ from shrinkray_gpu.reduction.program import Program
 def orphans(program: Program, gone: Iterable[cst.CSTNode], *, kept: Sequence[cst.CSTNode] = ()) -> list[Remove]:
     """What goes with these nodes of one kernel: assignments, parameters with their arguments. `kept`: parts of `gone`
     that stay after all."""
-    roots = set(gone)
-    kernel = function(program, next(iter(roots)))
+    new = [*gone]
+    kernel = function(program, new[0])
     if kernel is None:
         return []
-    own = _variables(program).get(kernel, ())
+    reading = _reading(program).get(kernel, {})
+    settled = {reading[name] for node in kept for name in within(program, node, cst.Name) if name in reading}
+    left: dict[_Variable, set[cst.Name]] = {}
     losses: list[Remove] = []
-    left = list(own)
-    while True:
-        dead = [binding for binding in left if _dies(program, binding, roots, kept)]
-        if not dead:
-            return losses
-        for binding in dead:
-            left.remove(binding)
-            removed = _parameter(program, kernel, binding) if isinstance(binding.places[0], cst.Param) else [
-                statement(program, place) for place in binding.places]  # fmt: skip
-            losses += [Remove(node) for node in removed]
-            roots.update(removed)
+    while new:
+        touched: set[_Variable] = set()
+        for node in new:
+            for name in within(program, node, cst.Name):
+                variable = reading.get(name)
+                if variable is not None and variable not in settled:
+                    left.setdefault(variable, set(variable.readers)).discard(name)
+                    touched.add(variable)
+        dead = [each for each in touched if not left[each]]
+        dead.sort(key=lambda each: program.spans[each.binding.names[0]])
+        settled.update(dead)
+        new = [node for each in dead for node in each.makers or _parameter(program, kernel, each.binding)]
+        losses += map(Remove, new)
+    return losses
 
 
 def weights(program: Program, changes: Iterable[Change]) -> int:
@@ -44,41 +50,46 @@ def weights(program: Program, changes: Iterable[Change]) -> int:
     return sum(weight(program, change.node) for change in changes if isinstance(change, Remove))
 
 
+@dataclass(frozen=True, eq=False)
+class _Variable:
+    """A variable of a kernel that can go as a whole, once nothing but its own lines reads it."""
+
+    binding: Binding
+    makers: tuple[cst.CSTNode, ...]
+    """The statements that do nothing but set it; none of a parameter."""
+    readers: frozenset[cst.Name]
+    """Where other lines read it."""
+
+
 @once
-def _variables(program: Program) -> dict[cst.FunctionDef, list[Binding]]:
-    """The variables of each function, parameters among them."""
-    found: dict[cst.FunctionDef, list[Binding]] = {}
+def _reading(program: Program) -> dict[cst.FunctionDef, dict[cst.Name, _Variable]]:
+    """The variables of each function, parameters among them, by every Name that reads them."""
+    found: dict[cst.FunctionDef, dict[cst.Name, _Variable]] = {}
     for binding in bindings(program):
         place = binding.places[0]
         up = program.parents[program.parents[place]] if isinstance(place, cst.Param) else function(program, place)
-        if isinstance(up, cst.FunctionDef):
-            found.setdefault(up, []).append(binding)
+        if isinstance(up, cst.FunctionDef) and (variable := _variable(program, binding)) is not None:
+            found.setdefault(up, {}).update(dict.fromkeys(binding.reads, variable))
     return found
 
 
-def _dies(program: Program, binding: Binding, gone: set[cst.CSTNode], kept: Sequence[cst.CSTNode]) -> bool:
-    if binding.declared or not binding.reads:
-        return False
-    makers: set[cst.CSTNode] = set()
+def _variable(program: Program, binding: Binding) -> _Variable | None:
+    """None of what cannot go: it is declared elsewhere, or bound by more than statements of its own."""
+    makers: list[cst.CSTNode] = []
     for place in binding.places:
         if isinstance(place, cst.Param):
             continue
         made = statement(program, place)
         if isinstance(made, cst.Assign) and len(made.targets) == 1 and made.targets[0].target is place:
-            makers.add(made)
+            makers.append(made)
         elif isinstance(made, (cst.AugAssign, cst.AnnAssign)) and made.target is place:
-            makers.add(made)
+            makers.append(made)
         else:
-            return False
-    if makers and isinstance(binding.places[0], cst.Param):
-        return False
-    inside = False
-    for read in binding.reads:
-        around = {read, *ancestors(program, read)}
-        if not around.isdisjoint(kept) or around.isdisjoint(gone) and around.isdisjoint(makers):
-            return False
-        inside = inside or not around.isdisjoint(gone)
-    return inside
+            return None
+    if binding.declared or makers and isinstance(binding.places[0], cst.Param):
+        return None
+    own = {name for made in makers for name in within(program, made, cst.Name)}
+    return _Variable(binding, tuple(makers), frozenset(binding.reads) - own)
 
 
 def _parameter(program: Program, kernel: cst.FunctionDef, binding: Binding) -> list[cst.CSTNode]:

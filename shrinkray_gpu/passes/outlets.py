@@ -2,7 +2,7 @@
 
 A compiler throws away what nobody uses, so a kernel has to do something with the value that it fails at. A store needs
 a pointer, a mask, a parameter and a tensor for it; a print needs nothing. (Inline assembly needs not even that: see
-`assembly`.)
+`assembly`.) A print takes a whole tile where a pointer takes one number: the `tl.sum` that made one of it goes as well.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from shrinkray_gpu.passes.typed import language
 from shrinkray_gpu.reduction.edit import Edit, Replace
 from shrinkray_gpu.reduction.program import Program
 
+_REDUCTIONS = frozenset({"sum", "xor_sum", "max", "min", "argmax", "argmin", "reduce_or", "reduce"})
+
 
 def find(program: Program) -> Iterator[Edit]:
     tl = language(program)
@@ -29,13 +31,24 @@ def find(program: Program) -> Iterator[Edit]:
         given = [arg for arg in call.args if arg.keyword is None and not arg.star]
         if name not in ("store", "atomic_add", "atomic_xchg", "atomic_max", "atomic_min") or len(given) < 2:
             continue
-        value = given[1].value
-        others = [arg for arg in call.args if arg is not given[1]]
-        lost = orphans(program, others)
-        gain = weight(program, *others) + weights(program, lost) - 1
-        if gain > 0:
-            yield Edit(
-                f"print instead of the {name} at line {line_number(program, line)}",
-                (Replace(call, (f'{tl}.device_print("", ', value, ")")), *lost),
-                weight=gain,
-            )
+        for value in _reduced(given[1].value, tl):
+            lost = orphans(program, call.args, kept=[value])
+            gain = weight(program, *call.args) - weight(program, value) + weights(program, lost) - 1
+            if gain > 0:  # a print of the same value alone is no shorter: it says "" where the store says the pointer
+                tile = "" if value is given[1].value else " of the tile"
+                yield Edit(
+                    f"print{tile} instead of the {name} at line {line_number(program, line)}",
+                    (Replace(call, (f'{tl}.device_print("", ', value, ")")), *lost),
+                    weight=gain,
+                )
+
+
+def _reduced(value: cst.BaseExpression, tl: str) -> Iterator[cst.BaseExpression]:
+    """The value itself, then the tile that it is the sum (maximum, ...) of."""
+    yield value
+    while isinstance(value, cst.Call) and dotted(value.func) in {f"{tl}.{name}" for name in _REDUCTIONS}:
+        tile = next((arg.value for arg in value.args[:1] if arg.keyword is None and not arg.star), None)
+        if tile is None:
+            return
+        value = tile
+        yield value

@@ -51,19 +51,20 @@ def _wrapped(line: str) -> Iterator[str]:
     if len(f"{indent}    {inner}") <= WIDTH or not commas:
         yield from _if_long(f"{indent}    {inner}")
     else:
-        for row in _filled(parts, WIDTH - len(indent) - 4):
+        members = [*(f"{part}," for part in parts[:-1]), parts[-1] if len(parts) > 1 else f"{parts[-1]},"]
+        for row in _filled(members, WIDTH - len(indent) - 4):
             yield from _if_long(f"{indent}    {row}")
     yield f"{indent}{line[closing:]}"
 
 
-def _filled(parts: Sequence[str], width: int) -> Iterator[str]:
-    """As many parts a row as fit; one a row would make a short program look long."""
+def _filled(members: Sequence[str], width: int) -> Iterator[str]:
+    """As many members a row as fit; one a row would make a short program look long."""
     row = ""
-    for part in parts:
-        if row and len(f"{row} {part},") > width:
+    for member in members:
+        if row and len(f"{row} {member}") > width:
             yield row
             row = ""
-        row += f" {part}," if row else f"{part},"
+        row += f" {member}" if row else member
     if row:
         yield row
 

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 from shrinkray_gpu.passes import assembly, outlets
-from tests.passes.offers import offered, results
+from shrinkray_gpu.reduction.render import render
+from shrinkray_gpu.reduction.size import tokens
+from tests.passes.offers import offered, program, results
 
 HEAD = "@triton.jit\ndef k(out, x):\n"
 
@@ -56,3 +58,23 @@ def test_a_print_for_a_store_and_what_only_the_store_used() -> None:
 
 def test_a_store_that_leaves_something_behind_is_no_longer_than_a_print() -> None:
     assert not results(outlets.find, HEAD + "    tl.store(x, tl.load(x))\n")
+
+
+def test_a_tile_is_printed_as_it_is_where_only_a_store_asked_for_one_number() -> None:
+    for reduced in ("tl.sum({})", "tl.max({}, axis=0)", "tl.min(tl.sum({}, 1))"):
+        text = HEAD + f"    tl.store(x, {reduced.format('tl.load(x + tl.arange(0, 4))')})\n"
+        want = HEAD + '    tl.device_print("", tl.load(x + tl.arange(0, 4)))\n'
+        assert offered(outlets.find, text, want)
+
+
+def test_what_only_the_reduction_used_goes_with_it() -> None:
+    text = HEAD + "    axis = f()\n    tl.store(out, tl.sum(tl.load(x), axis))\nk[(1,)](s, t)\n"
+    want = '@triton.jit\ndef k(x):\n    tl.device_print("", tl.load(x))\nk[(1,)](t)\n'
+    assert offered(outlets.find, text, want)
+
+
+def test_the_gain_of_a_print_is_what_it_takes_away() -> None:
+    for value in ("tl.sum(tl.load(x))", "tl.sum(tl.max(tl.load(x), 1), axis=0)", "f(x)"):
+        start = program(HEAD + f"    tl.store(out, {value})\nk[(1,)](s, t)\n")
+        for edit in outlets.find(start):
+            assert 0 < edit.weight <= tokens(start.text) - tokens(render(start, [edit]).text)

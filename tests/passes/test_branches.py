@@ -58,3 +58,20 @@ def test_a_case_of_a_match() -> None:
 
 def test_the_else_of_a_loop() -> None:
     assert offers(branches, "while a:\n    f()\nelse:\n    g()\n") == {"drop else at line 3": "while a:\n    f()\n"}
+
+
+def test_the_body_of_a_case_that_binds_nothing_in_the_place_of_the_match() -> None:
+    found = offers(branches, "match n:\n    case 0:\n        f()\n    case [_, *_] | _:\n        g()\n")
+    assert found["only case [_, *_] | _ at line 1"] == "g()\n"
+    assert offers(branches, "match n:\n    case _:\n        g()\n") == {"only case _ at line 1": "g()\n"}
+
+
+def test_a_case_that_binds_a_name_stays_a_case() -> None:
+    for pattern in ("x", "[_, x]", "int() as x", "[*x]", '{"a": _, **x}'):
+        text = f"match n:\n    case {pattern}:\n        g(x)\n"
+        assert offers(branches, text) == {}
+
+
+def test_what_a_match_binds_beside_its_patterns_is_still_computed() -> None:
+    found = offers(branches, "match (n := f()):\n    case _ if (m := n) > 1:\n        g(n, m)\n")
+    assert found["only case _ at line 1"] == "(n := f())\n(m := n) > 1\ng(n, m)\n"

@@ -73,3 +73,13 @@ def test_a_table_with_other_readers_keeps_that_entry() -> None:
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
 def test_any_subset_parses(sample) -> None:
     assert_subsets_parse(find, sample)
+
+
+def test_arguments_by_place_get_the_names_that_triton_gives_them() -> None:
+    source = tuned("[triton.Config({'BLOCK': 64}, 4, 3, 1)]", "k[g](x, n)")
+    assert offered(find, source, f"{KERNEL}\nk[g](x, n, BLOCK=64, num_warps=4, num_stages=3, num_ctas=1)")
+
+
+def test_a_place_that_is_another_in_another_triton_keeps_the_entry() -> None:
+    for rest in ("4, 3, 1, None, hook", "4, 3, 1, 0"):
+        assert not results(find, tuned(f"[triton.Config({{'BLOCK': 64}}, {rest})]", "k[g](x, n)"))

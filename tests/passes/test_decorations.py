@@ -41,3 +41,22 @@ def test_what_may_matter_is_offered_alone() -> None:
 
 def test_all_at_once_leaves_plain_code() -> None:
     assert all_at_once(decorations, SCRIPT).count("@") == 0
+
+
+def test_each_argument_of_a_decorator_and_all_of_them() -> None:
+    found = offers(decorations, '@triton.jit(do_not_specialize=["n"], debug=True)\ndef k(n):\n    pass\n')
+    assert "@triton.jit(debug=True)\ndef k(n):\n    pass\n" in found.values()
+    assert '@triton.jit(do_not_specialize=["n"])\ndef k(n):\n    pass\n' in found.values()
+    assert "@triton.jit\ndef k(n):\n    pass\n" in found.values()
+    found = offers(decorations, "@dataclass(frozen=True)\nclass C:\n    pass\n")
+    assert "@dataclass\nclass C:\n    pass\n" in found.values()
+
+
+def test_a_decorator_keeps_what_it_cannot_be_called_without() -> None:
+    found = offers(decorations, '@triton.autotune(configs=CONFIGS, key=["n"], warmup=3)\ndef k(n):\n    pass\n')
+    assert list(found.values()) == [
+        "def k(n):\n    pass\n",
+        '@triton.autotune(configs=CONFIGS, key=["n"])\ndef k(n):\n    pass\n',
+    ]
+    for decorator in ("triton.autotune(CONFIGS, KEYS)", 'triton.heuristics({"E": f})', 'custom_op("a::b")'):
+        assert list(offers(decorations, f"@{decorator}\ndef k(n):\n    pass\n").values()) == ["def k(n):\n    pass\n"]

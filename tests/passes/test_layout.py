@@ -7,6 +7,7 @@ import pytest
 
 from shrinkray_gpu.passes.layout import layout
 from shrinkray_gpu.passes.wrapping import WIDTH
+from shrinkray_gpu.reduction.size import tokens
 from tests.passes.outcomes import lines
 
 SAMPLES = sorted((Path(__file__).parent / "samples").glob("*.py"))
@@ -113,6 +114,14 @@ def test_long_lines_are_broken_and_filled() -> None:
     assert max(map(len, broken.splitlines())) <= WIDTH
     assert len(broken.splitlines()) == 5
     assert ast.dump(ast.parse(broken)) == ast.dump(ast.parse(call))
+
+
+def test_a_broken_line_has_no_token_more() -> None:
+    names = ", ".join(f"argument_number_{n}" for n in range(12))
+    for text in (f"f({names})", f"x = [{names}]", f"f(g({names}), h({names}))", f"x = ({names.replace(', ', ' + ')},)"):
+        broken = layout(text + "\n")
+        assert tokens(broken) == tokens(text) and broken.count("\n") > 1
+        assert ast.dump(ast.parse(broken)) == ast.dump(ast.parse(text))
 
 
 def test_comments_that_are_obeyed_stay() -> None:

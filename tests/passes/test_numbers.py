@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from shrinkray_gpu.passes.numbers import find, offers
+from shrinkray_gpu.passes.numbers import ALONE, find, offers
+from shrinkray_gpu.reduction.keep import allowed
+from shrinkray_gpu.reduction.render import render
 from tests.passes.offers import SAMPLES, assert_subsets_parse, offered, program, results
 
 
@@ -106,3 +108,28 @@ def test_an_offset_may_be_zero() -> None:
 def test_a_grid_has_one_program_at_least() -> None:
     for number in (1, 3, 8):
         assert not any("k[0," in after or "k[(0," in after for after in results(find, f"k[({number},)](x)"))
+
+
+STAYS = "y = 128  # shrink: keep"
+
+
+@pytest.mark.parametrize(
+    "fixed",
+    ["match m:\n    case 128:\n        f()", "tl.static_assert(m == 128)", "os.remove(paths[128])", STAYS],
+)
+def test_numbers_move_together_without_those_that_can_never_change(fixed: str) -> None:
+    start = program(f"a = f(128)\n{fixed}\nb = f(128, 512)\n")
+    texts = [render(start, [edit]).text for edit in allowed(start, find(start))]
+    assert f"a = f(4)\n{fixed}\nb = f(4, 512)\n" in texts
+    assert f"a = f(4)\n{fixed}\nb = f(4, 16)\n" in texts
+    assert f"a = f(16)\n{fixed}\nb = f(16, 16)\n" in texts
+
+
+def test_numbers_that_can_all_never_change_are_not_offered_together() -> None:
+    start = program("tl.static_assert(m == 128)\ntl.static_assert(n == 128)\n")
+    assert all(edit.level == ALONE for edit in find(start))
+
+
+def test_numbers_beside_those_that_never_change_move_on() -> None:
+    text = "@f({0})\ndef g(x):\n    x[{0}] = 1\n    match x:\n        case [y] if y == {0}:\n            return {0}\n"
+    assert offered(find, text.format(128), text.format(4))

@@ -47,3 +47,14 @@ def test_a_parameter_that_an_unseen_call_may_give_stays() -> None:
 
 def test_host_code_has_none() -> None:
     assert lost("a = f(1)\nb = g(a)\n", "g(a)") == []
+
+
+def test_a_line_that_is_gone_itself_reads_nothing_any_more() -> None:
+    text = HEAD + "    a = 0\n    a = a + n\n    tl.store(x, f(a))\nk[(1,)](t, 4)\n"
+    assert lost(text, "f(a)") == ["a = 0", "a = a + n", "n", "4"]
+    assert lost(text, "a + n") == ["n", "4"]
+
+
+def test_a_kept_part_of_a_line_keeps_the_variable_that_the_line_makes() -> None:
+    text = HEAD + "    a = 0\n    a = f(a) + n\n    tl.store(x, a)\n"
+    assert lost(text, "tl.store(x, a)", kept="f(a)") == ["x"]
