@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -205,6 +208,41 @@ def test_many_launches_wait_for_lanes_where_jobs_are_few(tmp_path: Path) -> None
     assert start.tries[COLD] <= 4 and start.tries[LANE] > 3, start.tries
     assert start.lanes is not None
     start.lanes.close()
+
+
+def test_the_likeliest_is_run_three_times_though_a_lane_does_not_show_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With jobs for three runs at a time, what lanes show has the first ones."""
+    shows, ends_well, runs = Run("cold", 1, failure=Failure("KeyError", "x")), Run("cold", 0), Counter[str]()
+
+    def cold(source: str, **how: object) -> Run:
+        runs[source] += 1
+        return shows if source == "likeliest" and runs[source] == 2 else ends_well
+
+    pool = SimpleNamespace(cold=cold, seconds=1.0)
+    monkeypatch.setattr(Given, "cold", lambda given: pool)
+    monkeypatch.setattr(trying.Trying, "_sifted", lambda self, *_: ["in a lane", "likeliest", "other"])
+    asked = replace(given(tmp_path, "{}['x']\n", "exception:KeyError"), jobs=4)
+    lanes: Any = SimpleNamespace(import_for=lambda text: True)
+    oracle = parse("exception:KeyError", folder=tmp_path)
+    tried = trying.Trying(asked, Counter(), print, gpu=True, identity=None, lanes=lanes)
+    found = tried.first(["likeliest", "in a lane", "other"], oracle, shows)
+    assert found is not None and found[0] == "likeliest" and len(found[1]) == 3
+    assert runs == {"in a lane": 3, "likeliest": 3, "other": 1}
+
+
+@pytest.mark.parametrize(
+    ("jobs", "expected"),
+    [
+        (3, ["aaa", "bbb", "cde", "f"]),
+        (5, ["aaacd", "bbbef"]),
+        (6, ["aaabbb", "cdef"]),
+        (8, ["aaabbbcd", "ef"]),
+    ],
+)
+def test_what_is_run_often_has_waves_of_its_own_where_it_does_not_fit_in_one(jobs: int, expected: list[str]) -> None:
+    assert ["".join(wave) for wave in trying.waves("ab", "cdef", times=3, jobs=jobs)] == expected
 
 
 @pytest.mark.parametrize("text", ["print('well')\n", HELPED])

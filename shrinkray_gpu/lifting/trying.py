@@ -55,7 +55,8 @@ class Trying:
 
     def first(self, texts: Iterable[str], oracle: Oracle, run: Run) -> tuple[str, tuple[Run, ...]] | None:
         """The first text in order that shows the fault, and its runs. As many at a time as there are jobs; the very
-        first is the likeliest, and is run as often at once as calibration would, as is the first that lanes show."""
+        first is the likeliest, and is run as often at once as calibration would, as is the first that lanes show; where
+        jobs are too few for both at once, what lanes show comes first."""
         environment = preamble.read(self.given.program.text).environment
         values = Path(self.given.setup.scratch).parent / "values"
         self.made.update({kept(setting(environment, text), values): text for text in texts})
@@ -92,17 +93,15 @@ class Trying:
         likeliest = waiting[0]
         waiting = self._sifted(waiting, oracle, name, pool.seconds)
         often = dict.fromkeys((waiting[0], likeliest))
-        times = COLD_RUNS if self.gpu and self.given.jobs >= COLD_RUNS * len(often) else 1
-        first, others = [text for text in often for _ in range(times)], [text for text in waiting if text not in often]
-        room = max(0, self.given.jobs - len(first))
-        waves, rest = [first + others[:room]], others[room:]
-        waves += [rest[at : at + self.given.jobs] for at in range(0, len(rest), self.given.jobs)]
+        times = COLD_RUNS if self.gpu and self.given.jobs >= COLD_RUNS else 1
+        others = [text for text in waiting if text not in often]
         with ThreadPoolExecutor(self.given.jobs, thread_name_prefix="lifting") as threads:
-            for wave in waves:
+            for at, wave in enumerate(waves(list(often), others, times=times, jobs=self.given.jobs)):
                 self.tries[COLD] += len(wave)
                 # A script that is tried three times need not be run once more for the instruments. That run alone is
                 # no proof: the others are as a user's.
-                dumping = self.given.on_the_way() if self.identity is not None and wave[0] in wave[1:] else None
+                repeated = at == 0 and wave[0] in wave[1:]
+                dumping = self.given.on_the_way() if self.identity is not None and repeated else None
                 answers = list(threads.map(judged, wave, [dumping, *[None] * (len(wave) - 1)]))
                 for text in dict.fromkeys(wave):
                     mine = [answer for each, answer in zip(wave, answers) if each == text]
@@ -144,6 +143,20 @@ class Trying:
         if slip:
             self.say(f"a lifted launch was not taken, since its fault is another one: {slip}")
         return bool(slip)
+
+
+def waves(often: Sequence[str], others: Sequence[str], *, times: int, jobs: int) -> list[list[str]]:
+    """What is run beside each other: the texts of `often` so many times each, in one wave where all of these fit, else
+    each in one of its own; and the others once, where there is room and after them."""
+    repeated = [[text] * times for text in often]
+    if len(often) * times <= jobs:
+        repeated = [[text for wave in repeated for text in wave]]
+    waves, rest = [], list(others)
+    for wave in repeated:
+        room = max(0, jobs - len(wave))
+        waves.append(wave + rest[:room])
+        rest = rest[room:]
+    return waves + [rest[at : at + jobs] for at in range(0, len(rest), jobs)]
 
 
 def ahead(given: Given) -> planning.Lanes | None:

@@ -32,6 +32,7 @@ def shown(
     # Where time is the question they come one after another: then lanes, if there are any, tell more for less.
     alone = isinstance(oracle, Oracle) and oracle.alone and lanes.warm is not None
     colds = [*seen, *several(pool, source, (COLD_RUNS if gpu and not alone else 1) - len(seen))]
+    pool.peak = max(pool.peak, *(run.peak for run in colds))
     looked, first = (colds, colds[0]) if isinstance(oracle, Oracle) else until_adopted(colds, source, lanes)
     judged = oracle if isinstance(oracle, Oracle) else oracle(first)
     if judged.alone:

@@ -107,7 +107,7 @@ class Pool:
         self.narrow = setup.warm
         """Whether lanes' contexts have one hardware queue each, see NARROW; what the user or the script sets stays."""
         self.peak = 0
-        """The most device memory that a candidate held, in bytes."""
+        """The most device memory that a candidate held, in bytes, in a lane or in a process of its own."""
         self.retired: Counter[str] = Counter()
         """Why lanes came to their end."""
         self.arch: int | None = None
@@ -215,7 +215,9 @@ class Pool:
             setup = replace(self.setup, warm=False, reuse=False, environment=environment, python=python)
             if self.script.sanitizer and not (request.values or request.capture or request.knobs):
                 return self._sanitized(request.source, setup)
-            return cold(setup, self._limited(request), seconds=self.seconds + self.extra)
+            run = cold(setup, self._limited(request), seconds=self.seconds + self.extra)
+            self.peak = max(self.peak, run.peak)
+            return run
 
     def _sanitized(self, source: str, setup: Setup) -> Run:
         """The plain program under compute-sanitizer: our worker has no place in there."""

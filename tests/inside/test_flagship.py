@@ -64,6 +64,23 @@ def test_a_script_that_never_waits_does_not_see_the_fault(play):
     assert seen.faults and not seen.launches[0]["synced"]
 
 
+CAPTURES = "graph = torch.cuda.CUDAGraph()\nwith torch.cuda.graph(graph):\n    jsd["
+
+
+@pytest.mark.parametrize(
+    ("end", "sticky", "faults", "synced"),
+    [
+        (SYNC, 0, 0, True),
+        ("graph.replay()\n" + SYNC, 716, 1, True),
+        (SYNC + "graph.replay()\n", 0, 1, False),
+    ],
+)
+def test_what_is_captured_into_a_graph_faults_when_that_is_replayed(play, end, sticky, faults, synced):
+    seen = play(script(end=end).replace("jsd[(8", CAPTURES + "(8"))
+    assert (seen.sticky, len(seen.faults)) == (sticky, faults), seen.error
+    assert [launch["synced"] for launch in seen.launches] == [synced]
+
+
 def test_an_error_before_the_wait_is_what_the_script_dies_of(play):
     seen = play(script(end="1 / 0\n" + SYNC))
     assert seen.error.startswith("ZeroDivisionError") and seen.sticky == 0

@@ -51,7 +51,7 @@ class Baseline:
         os.chdir(self.folder)
         sys.path[:] = self.path
         for name in set(sys.modules) - self.modules:
-            if not name.startswith(WATCHED):
+            if name.split(".")[0] not in WATCHED:  # those of torch and Triton cannot be imported twice
                 del sys.modules[name]
         sys.stdin, sys.stdout, sys.stderr, sys.excepthook, sys.displayhook = self.streams
         warnings.filters[:] = self.filters  # type: ignore[index]
@@ -145,8 +145,10 @@ def _triton() -> Callable[[], str] | None:
     held = slot.get() if hasattr(slot, "get") else slot
     driver = sys.modules["triton.runtime"].driver
     active = getattr(driver, "_active", None) or getattr(driver, "active", None)
+    forget_settings = _knobs()
 
     def undo() -> str:
+        forget_settings()
         # A cold run has no allocator; one that stays would let every "drop set_allocator" succeed here and fail there.
         if hasattr(slot, "set"):
             slot.set(held)
@@ -154,6 +156,26 @@ def _triton() -> Callable[[], str] | None:
             setattr(allocation, "_allocator", held)  # noqa: B010 (the name that is there up to Triton 3.5)
         same = active is (getattr(driver, "_active", None) or getattr(driver, "active", None))
         return "" if same else "Triton's driver was replaced"
+
+    return undo
+
+
+def _knobs() -> Callable[[], None]:
+    """What was set by `triton.knobs.x.y = v` (from Triton 3.4 on): it is kept in the object, and comes before what the
+    environment says. A hook may also have been added to a list that is there already."""
+    module = sys.modules.get("triton.knobs")
+    kind: Any = getattr(module, "base_knobs", ())
+    groups = [each for each in vars(module).values() if isinstance(each, kind)] if module is not None else []
+    lists = [getattr(each, "calls", None) for group in groups for each in vars(type(group)).values()]
+    settings = [(vars(group), dict(vars(group))) for group in groups]
+    hooks = [(calls, list(calls)) for calls in lists if isinstance(calls, list)]
+
+    def undo() -> None:
+        for values, before in settings:
+            values.clear()
+            values.update(before)
+        for calls, held in hooks:
+            calls[:] = held
 
     return undo
 

@@ -8,9 +8,11 @@ to light. Needs no torch; without torch there are no claims.
 from __future__ import annotations
 
 import sys
-from typing import Any, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 MISALIGNED = 716  # CUDA_ERROR_MISALIGNED_ADDRESS
+
+Faults = List[Tuple[str, Dict[str, Any]]]  # why a launch faults, and the watch's record of it
 
 
 class Gpu:
@@ -26,14 +28,18 @@ class Gpu:
         self.undecided: List[str] = []  # launches on which the static rule had no opinion, and why
         self.harmed = ""  # why a real device would be in another sticky error already
         self.reason = ""
-        self.capture: Optional[List[str]] = None  # faults of the CUDA graph that is being captured
+        self.ended: List[Dict[str, Any]] = []  # records of launches that ended in a fault, and were not waited for
+        self.capture: Optional[Faults] = None  # faults of the CUDA graph that is being captured
         self.default: Any = None  # torch.set_default_device
 
-    def fault(self, reason: str) -> None:
-        """A launch ends in this fault; nobody knows yet."""
+    def fault(self, reason: str, launch: Dict[str, Any]) -> None:
+        """A launch ends in this fault; nobody knows yet. One that goes into a graph does so at each replay, whatever
+        was waited for in between."""
         if self.capture is not None:
-            self.capture.append(reason)
+            self.capture.append((reason, launch))
         else:
+            launch["fault"], launch["synced"] = reason, False
+            self.ended.append(launch)
             self.pending = self.pending or reason
 
     def wait(self) -> None:
@@ -41,6 +47,8 @@ class Gpu:
         if self.capture is not None:
             raise accelerator_error("CUDA error: operation not permitted when stream is capturing")
         self.watch.sync()
+        while self.ended:
+            self.ended.pop()["synced"] = True
         if self.pending and not self.sticky:
             self.sticky, self.reason = MISALIGNED, self.pending
         self.check()

@@ -55,8 +55,7 @@ def _judge(gpu: Gpu, grid: Tuple[int, ...], values: List[Any]) -> None:
     if finding.reason and not unknown:
         place = locations.of_operation(ttgir, finding.copy) if "lines" in gpu.watch.wants else ""
         reason = finding.reason + (", at " + place if place else "")
-        gpu.watch.launches[-1]["fault"] = reason
-        gpu.fault(reason)
+        gpu.fault(reason, gpu.watch.launches[-1])
     elif unknown:
         gpu.undecided.append("%s: %s" % (kernel.name, unknown))
     # An overrun may go unnoticed, a null pointer never does: then the fault of a later launch is not what is seen.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, Optional
 
-from .gpu import Gpu
+from .gpu import Faults, Gpu
 
 
 def classes(gpu: Gpu) -> Dict[str, Any]:
@@ -82,7 +82,7 @@ def classes(gpu: Gpu) -> Dict[str, Any]:
         """What is captured runs once, at capture; its faults come with each replay."""
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:
-            self._faults: List[str] = []
+            self._faults: Faults = []
 
         def capture_begin(self, *args: Any, **kwargs: Any) -> None:
             gpu.capture = self._faults = []
@@ -92,8 +92,8 @@ def classes(gpu: Gpu) -> Dict[str, Any]:
 
         def replay(self) -> None:
             gpu.check()
-            for reason in self._faults:
-                gpu.fault(reason)
+            for reason, launch in self._faults:
+                gpu.fault(reason, launch)
 
         def reset(self) -> None:
             self._faults = []
