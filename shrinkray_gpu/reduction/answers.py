@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
@@ -30,20 +30,20 @@ class Answers:
         """Whether each of them faults; None where nobody can tell. `smaller`: what is not smaller than the program at
         hand is refused."""
         state = self.state
+        if state.budget is not None and state.considered >= state.budget:
+            raise Enough  # before anything is recalled: a replay would miss it later
         answers: list[bool | None] = [None] * len(candidates)
         waiting: dict[str, list[int]] = {}
-        recalled: set[str] = set()
+        recalled: dict[str, Verdict] = {}  # one a key, as from the judge: the journal may have no second
         for index, candidate in enumerate(candidates):
-            settled = self._for_free(candidate, smaller)
+            settled = self._for_free(candidate, smaller, recalled)
             if settled is None:
                 waiting.setdefault(candidate.key, []).append(index)
             elif isinstance(settled, bool):
                 answers[index] = settled
             else:
                 answers[index] = self._believe(candidate, settled)
-                recalled.add(candidate.key)
-        if state.budget is not None and state.considered >= state.budget:
-            raise Enough
+                recalled[candidate.key] = settled
         state.considered += len(waiting) + len(recalled)  # the same in a replay, where all are recalled
         if waiting:
             self.ending.check()
@@ -71,7 +71,7 @@ class Answers:
             and not self.checks.refute(candidate)
         )
 
-    def _for_free(self, candidate: Program, smaller: bool) -> Verdict | bool | None:
+    def _for_free(self, candidate: Program, smaller: bool, recalled: Mapping[str, Verdict]) -> Verdict | bool | None:
         free = self.state.free
         if smaller and not self.state.smaller(candidate):
             free["not smaller"] += 1
@@ -85,7 +85,9 @@ class Answers:
         if candidate.key == self.state.current.key:
             free["same code"] += 1
             return True
-        known = self.journal.recall(candidate.key, insist=self.state.thorough)
+        known = recalled.get(candidate.key)
+        if known is None:
+            known = self.journal.recall(candidate.key, insist=self.state.thorough)
         if known is not None:
             free["judged before"] += 1
             self.found(candidate, known)

@@ -1,7 +1,8 @@
 """A question asked beside the search: begun now, its answer taken later, at a fixed point of the course.
 
-Answers are written to the journal when they are taken. A replay finds them there, in the order in which they were asked
-of one program, and begins nothing; what was still out at a kill is asked again.
+Answers are written to the journal when they are taken. A replay finds them there, those of one kind about one program
+in the order in which they were taken, and begins nothing; what was still out at a kill is asked again. So what may be
+out beside each other about one program must be of two kinds, unless either answer will do for both.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ class Asked:
     pending: Pending | None = None
     recalled: Verdict | None = None
     verdict: Verdict | None = None
+    kind: Aside | None = None
+    """None: that of all the questions it is among."""
 
     @property
     def good(self) -> bool:
@@ -43,7 +46,7 @@ class Asked:
 
 
 class Asking:
-    """The questions of one kind. `tell` hears each answer when it is taken."""
+    """The questions of one kind, unless one is said to be of another. `tell` hears each answer when it is taken."""
 
     def __init__(self, kind: Aside, journal: Journal, tell: Tell = lambda program, verdict: None) -> None:
         self.kind, self.journal, self.tell = kind, journal, tell
@@ -52,10 +55,10 @@ class Asking:
         self.known: dict[str, Asked] = {}
         """By key: the same code is not asked about twice."""
 
-    def start(self, program: Program, ask: Ask) -> Asked:
+    def start(self, program: Program, ask: Ask, *, kind: Aside | None = None) -> Asked:
         self.count += 1
-        recalled = self.journal.recall_answer(self.kind, program.key)
-        return Asked(program, None if recalled else ask(program), recalled)
+        recalled = self.journal.recall_answer(kind or self.kind, program.key)
+        return Asked(program, None if recalled else ask(program), recalled, kind=kind)
 
     def about(self, program: Program, ask: Ask) -> Asked:
         """Ask, unless an answer is out or known."""
@@ -85,6 +88,6 @@ class Asking:
             else:
                 assert asked.pending is not None
                 asked.verdict = asked.pending.result()
-                self.journal.answered(self.kind, asked.program.key, asked.verdict)
+                self.journal.answered(asked.kind or self.kind, asked.program.key, asked.verdict)
             self.tell(asked.program, asked.verdict)
         return asked.verdict

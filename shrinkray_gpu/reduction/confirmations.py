@@ -195,7 +195,7 @@ class Confirmations:
     def _start(self, program: Program, *, quick: bool) -> Asked:
         ask = self.probe if quick else self.confirm
         assert ask is not None
-        return self.asking.start(program, ask)
+        return self.asking.start(program, ask, kind="confirmed" if ask is self.confirm else "probed")
 
 
 def _probed(step: Step) -> bool:

@@ -32,8 +32,8 @@ from shrinkray_gpu.reduction.program import Program, normalised
 
 FORMAT = 1
 
-Aside = Literal["confirmed", "guarded", "identified"]
-"""What is asked beside the search: a cold run or a probe, the controls, the full fingerprint."""
+Aside = Literal["confirmed", "probed", "guarded", "identified"]
+"""What is asked beside the search: a cold run, a probe, the controls, the full fingerprint."""
 
 
 class Journal:
@@ -99,6 +99,7 @@ class Journal:
             "original": digest(original),
             "seed": seed,
             "width": width,
+            "probed": True,  # probes have a kind of their own; see `_kind`
             "settings": json.loads(json.dumps(dict(settings), default=str)),
         }
         try:
@@ -262,12 +263,16 @@ class Journal:
             self._write({"event": "drift"})
 
     def recall_answer(self, kind: Aside, key: str) -> Verdict | None:
-        """What was answered beside the search, in the order in which it was asked; each answer once."""
-        answers = self._asides.get((kind, key))
+        """What was answered beside the search, in the order in which it was taken; each answer once."""
+        answers = self._asides.get((self._kind(kind), key))
         return answers.popleft() if answers else None
 
     def answered(self, kind: Aside, key: str, verdict: Verdict) -> None:
-        self._write(_told(kind, key, verdict))
+        self._write(_told(self._kind(kind), key, verdict))
+
+    def _kind(self, kind: Aside) -> Aside:
+        """In a journal of an earlier version probes were told as cold runs are, and a course that began so ends so."""
+        return "confirmed" if kind == "probed" and not self.header.get("probed") else kind
 
     def recall_watched(self, key: str) -> Mapping[int, str] | None:
         return self._watched.get(key)

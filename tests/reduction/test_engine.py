@@ -317,6 +317,22 @@ def test_a_cold_run_beside_the_end_is_not_waited_for_where_a_probe_would_be(tmp_
     ]
 
 
+def test_a_probe_is_not_taken_for_the_cold_run_that_was_out_at_a_kill(tmp_path: Path) -> None:
+    start, last = (Program.from_text(text, "failing.py") for text in ("a = 1\nb = 2\n", "a = 1\n"))
+    lives = []
+    for life, points in enumerate([(110, 120), (110, 120, 160)]):
+        probe, cold = Cold(lambda text: True), Cold(lambda text: None)
+        line = Lineage(start)
+        with Journal.open(tmp_path, original=start, seed=0, width=1, settings={}, resume=life > 0) as journal:
+            checks = confirmations(line, journal, confirm=cold, probe=probe, checkpoint=10)
+            step = line.add(last, 1)
+            checks.before_the_end(100)
+            for considered in points:
+                checks.at_point(considered)
+        lives.append((len(probe.asked), len(cold.asked), step.probed, step.proven))
+    assert lives == [(1, 1, True, False), (0, 1, True, False)]
+
+
 def test_cold_runs_are_asked_for_seldom(tmp_path: Path) -> None:
     cold = Cold(has("s7 "))
     result = Bench(has("s7 ")).reduce(LONG, tmp_path, confirm=cold)

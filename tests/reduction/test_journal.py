@@ -114,6 +114,28 @@ def test_each_kind_of_question_has_its_own_answers(tmp_path: Path) -> None:
         assert journal.recall_answer("identified", "k") == PASSES
 
 
+def test_what_a_probe_says_is_no_word_of_a_cold_run(tmp_path: Path) -> None:
+    with begin(tmp_path) as journal:
+        journal.answered("probed", "k", FAULTS)
+        journal.answered("confirmed", "k", PASSES)
+    with begin(tmp_path, resume=True) as journal:
+        assert [journal.recall_answer("confirmed", "k") for _ in range(2)] == [PASSES, None]
+        assert journal.recall_answer("probed", "k") == FAULTS
+
+
+def test_a_journal_from_before_probes_had_a_kind_of_their_own_goes_on_as_it_was(tmp_path: Path) -> None:
+    with begin(tmp_path) as journal:
+        journal.answered("confirmed", "k", FAULTS)
+    header, *answers = lines(tmp_path)
+    del header["probed"]
+    (tmp_path / "journal.jsonl").write_text("".join(json.dumps(line) + "\n" for line in (header, *answers)))
+    with begin(tmp_path, resume=True) as journal:
+        assert journal.recall_answer("probed", "k") == FAULTS
+        journal.answered("probed", "k", PASSES)
+    with begin(tmp_path, resume=True) as journal:
+        assert [journal.recall_answer("probed", "k") for _ in range(3)] == [FAULTS, PASSES, None]
+
+
 def test_all_of_a_verdict_is_kept(tmp_path: Path) -> None:
     other = Fault("device", "illegal memory access", "scale", 700, text="naïve ☂")
     verdict = Verdict(Answer.PASSES, "another", provisional=True, other=other, certain=True)

@@ -1,0 +1,64 @@
+"""Answers in a replay: what is not final is taken from the journal as often as the course before put it there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shrinkray_gpu.oracle.verdict import Answer, Verdict
+from shrinkray_gpu.reduction.answers import Answers
+from shrinkray_gpu.reduction.ending import Ending, Enough
+from shrinkray_gpu.reduction.journal import Journal
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.reduction.state import State
+
+ORIGINAL = Program.from_text("a = 1\nb = 2\n")
+ALIKE = [Program.from_text(text) for text in ("a = 1\n", "a = 1  # one\n")]
+PASSES = Verdict(Answer.PASSES, "ran")
+
+
+class NoChecks:
+    """Nothing is refuted or doubted."""
+
+    def refute(self, candidate: Program) -> bool:
+        return False
+
+    def doubt(self, candidates: Sequence[Program], answers: list[bool | None], *, same: str) -> None:
+        return None
+
+
+def begun(folder: Path, *, resume: bool, budget: int | None = None) -> tuple[Answers, list[Program]]:
+    """The answers of a flaky fault, and what the judge is asked."""
+    asked: list[Program] = []
+
+    def judge(programs: Sequence[Program]) -> list[Verdict]:
+        asked.extend(programs)
+        return [PASSES for _ in programs]
+
+    journal = Journal.open(folder, original=ORIGINAL, seed=0, width=1, settings={}, resume=resume)
+    state = State(ORIGINAL, ORIGINAL, lambda event: None, budget=budget)
+    ending = Ending(lambda: False, None, lambda: 0.0)
+    checks: Any = NoChecks()
+    return Answers(state, journal, checks, ending, judge, lambda program, verdict: None, flaky=True), asked
+
+
+def test_one_answer_serves_all_candidates_of_a_call_that_are_the_same_code(tmp_path: Path) -> None:
+    for resume in (False, True):
+        answers, asked = begun(tmp_path, resume=resume)
+        assert answers.ask(ALIKE) == [False, False] and answers.state.considered == 1
+        assert len(asked) == (0 if resume else 1)
+        answers.journal.close()
+
+
+def test_a_trial_that_is_over_takes_no_answer_from_the_journal(tmp_path: Path) -> None:
+    answers, _ = begun(tmp_path, resume=False)
+    answers.ask(ALIKE)
+    answers.journal.close()
+    answers, asked = begun(tmp_path, resume=True, budget=0)
+    with pytest.raises(Enough):
+        answers.ask(ALIKE)
+    assert answers.journal.recall(ALIKE[0].key) == PASSES and not asked
+    answers.journal.close()
