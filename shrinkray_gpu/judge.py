@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from shrinkray_gpu.oracle import Fault, Oracle
+from shrinkray_gpu.oracle.same import Same
 from shrinkray_gpu.oracle.verdict import Answer, Verdict, lacks
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.repeating import Ask, Repeated
@@ -68,8 +69,9 @@ class Judge:
     ) -> None:
         self.oracle, self.pool, self.dry = oracle, pool, dry
         self.brief = brief
-        # Outputs that are compared depend on seeds and memory, of which a dry run's launches tell nothing.
-        self.credit = credit and repeats is None and not oracle.twins
+        # Outputs that are compared depend on seeds and memory, of which a dry run's launches tell nothing. Nor do they
+        # of a fault that host code raises by what kernels computed: a dry run lets every such comparison hold.
+        self.credit = credit and repeats is None and not oracle.twins and (predicts or not _raised_by_the_host(oracle))
         self.predicts = predicts and repeats is None
         self.repeats = repeats
         self.memory = 2 * pool.peak if pool.peak > PLENTY else 0
@@ -157,18 +159,18 @@ class Judge:
     def _begin(self, source: str) -> None:
         dry = self.dry
         if dry is not None and self.scarce:
-            while len(self._dried) >= DRIED:
-                del self._dried[next(iter(self._dried))]
-            self._dried[source] = self._threads.submit(dry.run, source)
+            dried = self._dried
+            while len(dried) >= DRIED:
+                del dried[next(iter(dried))]
+            dried[source] = self._threads.submit(dry.run, source)
         else:
             self._ahead[source] = self._threads.submit(self.judge, source)
 
     def _drop_ahead(self) -> None:
         begun: list[Future[Any]] = [*self._ahead.values(), *self._dried.values()]
+        self._ahead, self._dried = {}, {}  # new ones: this may be a thread of ours, while a call goes through the old
         for future in begun:
             future.cancel()
-        self._ahead.clear()
-        self._dried = {}
 
     def judge(self, source: str, dried: Future[Run] | None = None) -> Verdict:
         """`dried`: its dry run, if that is made already."""
@@ -402,6 +404,11 @@ def whole(oracle: Oracle, source: str, name: str, run: Callable[[str], Run]) -> 
         if not verdict.faults or not oracle.needs_text:
             return verdict
     return oracle.judge_text(source, name)
+
+
+def _raised_by_the_host(oracle: Oracle) -> bool:
+    reference = oracle.reference if isinstance(oracle, Same) else None
+    return reference is not None and reference.fault.phase in ("python", "exit")
 
 
 def _signature(run: Run) -> str:

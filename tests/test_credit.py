@@ -8,12 +8,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
 
 from shrinkray_gpu.judge import COLD, CREDIT, DRY, LANE, Judge
 from shrinkray_gpu.oracle import Verdict, parse
+from shrinkray_gpu.oracle.same import same_fault
 from shrinkray_gpu.oracle.verdict import lacks, shows
 from shrinkray_gpu.passes import PASSES
 from shrinkray_gpu.reduction.engine import Reduction, reduce_program
@@ -109,6 +111,17 @@ def test_a_launch_more_is_another_program(judging: Made) -> None:
     assert judged(judging(), *compiles) == {LANE: 2}
 
 
+def test_launches_tell_nothing_of_what_the_host_raises(pools: tuple[Pool, Pool], tmp_path: Path) -> None:
+    """`if not torch.allclose(...): raise`, left out or made to hold, leaves the launches as they are."""
+    lanes, dry = pools
+    checks = FAILING.replace("BLOCK=16", "BLOCK=4") + 'if scale == 2:\n    raise RuntimeError("wrong")\n'
+    same = checks.replace("def reference(x):\n    return x * 1\n\n\n", "")
+    oracle = same_fault(parse("exception:RuntimeError", folder=tmp_path)).calibrated(lanes.run(checks))
+    judge = Judge(oracle, lanes, dry=dry)
+    assert judged(judge, checks, same) == {LANE: 2}
+    judge.close()
+
+
 def test_names_in_the_kernel_are_no_other_kernel(judging: Made) -> None:
     compiles = [text.replace("BLOCK < 8", "BLOCK < 64") for text in (FAILING, RENAMED)]
     assert judged(judging(), *compiles) == {LANE: 1, CREDIT: 1}
@@ -143,6 +156,19 @@ def test_where_lanes_are_scarce_only_dry_runs_are_made_ahead(judging: Made, monk
     assert judge.tries == {LANE: 2, DRY: 1}
     assert judge.foreseen == judge.ahead - 1, "one of them was not asked for"
     assert sorted(dried) == sorted({*dried}), "what was made ahead is not made again"
+
+
+def test_what_is_made_ahead_may_be_dropped_while_the_next_is_asked_for(judging: Made) -> None:
+    """By a cold run, beside the search, that shows a brief lane to be wrong."""
+    judge = judging()
+
+    class Dropped(Future[Verdict]):
+        def cancel(self) -> bool:
+            judge.forget()
+            return super().cancel()
+
+    judge._ahead = {"x = 0\n": Dropped(), "x = 1\n": Dropped()}
+    assert judged(judge, BROKEN) == {DRY: 1} and not judge._ahead
 
 
 def test_dry_runs_that_only_wait_are_given_up(judging: Made, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,10 +250,11 @@ HOLDING = (
 )
 
 
-def test_a_candidate_that_needs_far_more_memory_than_the_original_is_none(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["fork", "cold"])
+def test_a_candidate_that_needs_far_more_memory_than_the_original_is_none(tmp_path: Path, mode: str) -> None:
     """What torch would say of the device's memory is made up."""
     setup = Setup(sys.executable, dict(os.environ), (), (str(tmp_path),), str(tmp_path), confine=False)
-    pool = Pool(Script(tmp_path / "holding.py", cwd=tmp_path), setup, mode="fork", jobs=1, seconds=30)
+    pool = Pool(Script(tmp_path / "holding.py", cwd=tmp_path), setup, mode=mode, jobs=1, seconds=30)
     try:
         pool.run(HOLDING.format(2))
         judge = Judge(parse("too wide", folder=tmp_path), pool)
