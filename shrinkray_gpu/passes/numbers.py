@@ -4,12 +4,14 @@ Small numbers make every later try cheaper (a 256x128x64 matmul compiles in 3.1 
 repro readable. Three things are special on GPUs. Faults are not monotone in the tile size (triton #11148: 512 and 1024
 fail, 256 and 2048 pass), so a power of two is offered *all* lower ones, smallest first, and stays a power of two.
 Constants are coupled (a shape and its block), so equal numbers, and all multiples of one, also move together. And
-dot tiles start at 16, rows of a descriptor at 16 bytes: these minima only decide which offer comes first.
+dot tiles start at 16, rows of a descriptor at 16 bytes: these minima only decide which offer comes first. A sum,
+difference or product of two numbers becomes the number that it is: to smaller ones each of them alone seldom can go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import operator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
 
 import libcst as cst
@@ -18,7 +20,7 @@ from shrinkray_gpu.passes.expressions import is_extent, is_grid
 from shrinkray_gpu.passes.kernels import in_kernel
 from shrinkray_gpu.passes.literals import last_name
 from shrinkray_gpu.passes.loops import is_step
-from shrinkray_gpu.passes.tree import ancestors, every
+from shrinkray_gpu.passes.tree import ancestors, every, source
 from shrinkray_gpu.reduction.edit import Edit, Replace
 from shrinkray_gpu.reduction.keep import allowed
 from shrinkray_gpu.reduction.program import Program
@@ -33,6 +35,11 @@ FAR, NEAR = 1 << 24, 1 << 16
 """A number above the first is most likely an offset to where nothing is mapped. One between the two may lead there in
 one process and not in the next (a lane's context maps less than the user's), so it becomes small or stays."""
 JOINT, MULTIPLES, ALONE = 0, 1, 2
+_ARITHMETIC: Mapping[type[cst.BaseBinaryOp], Callable[[int, int], int]] = {
+    cst.Add: operator.add,
+    cst.Subtract: operator.sub,
+    cst.Multiply: operator.mul,
+}
 
 
 _OF_HARDWARE = {"BlockedLayout": frozenset({1})}
@@ -56,6 +63,12 @@ def find(program: Program) -> Iterator[Edit]:
                 if _leads_near(program, node, smaller):
                     continue
                 yield _set([node], str(smaller), ALONE)
+
+    for sum_of in every(program, cst.BinaryOperation):
+        compute, one, other = _ARITHMETIC.get(type(sum_of.operator)), sum_of.left, sum_of.right
+        if compute is not None and isinstance(one, cst.Integer) and isinstance(other, cst.Integer):
+            result = str(compute(value_of(one), value_of(other)))
+            yield Edit(f"one number, {result}, for {source(program, sum_of)}", (Replace(sum_of, (result,)),), ALONE, 2)
 
 
 def together(program: Program, above: int = 0) -> Iterator[Edit]:

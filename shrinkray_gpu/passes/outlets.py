@@ -1,8 +1,9 @@
 """What keeps a value alive in a kernel, without memory: `tl.device_print("", v)` for a store.
 
 A compiler throws away what nobody uses, so a kernel has to do something with the value that it fails at. A store needs
-a pointer, a mask, a parameter and a tensor for it; a print needs nothing. (Inline assembly needs not even that: see
-`assembly`.) A print takes a whole tile where a pointer takes one number: the `tl.sum` that made one of it goes as well.
+a pointer, a mask, a parameter and a tensor for it; a print needs nothing, and a load that says `volatile=True` not even
+a print. (Nor does inline assembly: see `assembly`.) A print takes a whole tile where a pointer takes one number: the
+`tl.sum` that made one of it goes as well.
 """
 
 from __future__ import annotations
@@ -15,10 +16,14 @@ from shrinkray_gpu.passes.kernels import in_kernel
 from shrinkray_gpu.passes.orphans import orphans, weights
 from shrinkray_gpu.passes.tree import dotted, every, line_number, weight
 from shrinkray_gpu.passes.typed import language
-from shrinkray_gpu.reduction.edit import Edit, Replace
+from shrinkray_gpu.reduction.edit import Edit, Replace, Template
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.reduction.size import tokens
 
 _REDUCTIONS = frozenset({"sum", "xor_sum", "max", "min", "argmax", "argmin", "reduce_or", "reduce"})
+
+
+_STORES = frozenset({"store", "atomic_add", "atomic_xchg", "atomic_max", "atomic_min"})
 
 
 def find(program: Program) -> Iterator[Edit]:
@@ -29,18 +34,34 @@ def find(program: Program) -> Iterator[Edit]:
             continue
         name = dotted(call.func).rpartition(".")[2]
         given = [arg for arg in call.args if arg.keyword is None and not arg.star]
-        if name not in ("store", "atomic_add", "atomic_xchg", "atomic_max", "atomic_min") or len(given) < 2:
+        if name not in (*_STORES, "device_print") or len(given) < 2:
             continue
         for value in _reduced(given[1].value, tl):
-            lost = orphans(program, call.args, kept=[value])
-            gain = weight(program, *call.args) - weight(program, value) + weights(program, lost) - 1
-            if gain > 0:  # a print of the same value alone is no shorter: it says "" where the store says the pointer
-                tile = "" if value is given[1].value else " of the tile"
-                yield Edit(
-                    f"print{tile} instead of the {name} at line {line_number(program, line)}",
-                    (Replace(call, (f'{tl}.device_print("", ', value, ")")), *lost),
-                    weight=gain,
+            tile = "" if value is given[1].value else " of the tile"
+            instead = f"instead of the {name} at line {line_number(program, line)}"
+            if name in _STORES:
+                yield from _kept(
+                    program, call, value, (f'{tl}.device_print("", ', value, ")"), f"print{tile} {instead}"
                 )
+            if isinstance(value, cst.Call) and dotted(value.func) == f"{tl}.load" and not _is_volatile(value):
+                words: list[str | cst.CSTNode] = [f"{tl}.load("]
+                for arg in value.args:
+                    words += [f"{arg.keyword.value}=" if arg.keyword is not None else arg.star, arg.value, ", "]
+                yield from _kept(program, call, value, (*words, "volatile=True)"), f"volatile load{tile} {instead}")
+
+
+def _kept(program: Program, call: cst.Call, value: cst.BaseExpression, text: Template, what: str) -> Iterator[Edit]:
+    """The value alone, in this text, for the call that it is an argument of."""
+    lost = orphans(program, call.args, kept=[value])
+    added = sum(tokens(part) for part in text if isinstance(part, str))
+    added += sum(weight(program, part) for part in text if isinstance(part, cst.CSTNode))
+    gain = weight(program, call) - added + weights(program, lost)
+    if gain > 0:  # a print of the same value alone is no shorter: it says "" where the store says the pointer
+        yield Edit(what, (Replace(call, text), *lost), weight=gain)
+
+
+def _is_volatile(load: cst.Call) -> bool:
+    return any(arg.keyword is not None and arg.keyword.value == "volatile" for arg in load.args)
 
 
 def _reduced(value: cst.BaseExpression, tl: str) -> Iterator[cst.BaseExpression]:

@@ -71,11 +71,13 @@ def _first(made: cst.BaseExpression) -> str:
     if not isinstance(made, cst.Call) or not made.args:
         return ""
     owner, _, name = dotted(made.func).rpartition(".")
-    if owner != "torch" or name not in ("tensor", *_FILLED):
+    if owner != "torch" or name not in ("tensor", "arange", *_FILLED):
         return ""
     values: cst.BaseExpression = made.args[0].value
     while name == "tensor" and isinstance(values, (cst.List, cst.Tuple)) and values.elements:
         values = values.elements[0].value
-    if name == "tensor":
-        return code(values) if is_scalar(values) else ""
+    if name == "arange" and sum(arg.keyword is None for arg in made.args) == 1:
+        return "0"  # one number is where it ends
+    if name in ("arange", "tensor"):
+        return code(values) if is_scalar(values) and made.args[0].keyword is None else ""
     return _FILLED[name]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from shrinkray_gpu.passes import assembly, outlets
 from shrinkray_gpu.reduction.render import render
 from shrinkray_gpu.reduction.size import tokens
@@ -57,7 +59,17 @@ def test_a_print_for_a_store_and_what_only_the_store_used() -> None:
 
 
 def test_a_store_that_leaves_something_behind_is_no_longer_than_a_print() -> None:
-    assert not results(outlets.find, HEAD + "    tl.store(x, tl.load(x))\n")
+    text = HEAD + "    tl.store(x, tl.load(x))\n"
+    assert not any("print" in after for after in results(outlets.find, text))
+
+
+@pytest.mark.parametrize("outlet", ["tl.store(x, {})", 'tl.device_print("", {})', "tl.atomic_add(x, tl.sum({}))"])
+def test_a_volatile_load_needs_no_outlet(outlet: str) -> None:
+    """A compiler keeps it, though nobody reads what it loads."""
+    load = "tl.load(x + tl.arange(0, 4), mask=m, other=0)"
+    want = HEAD + f"    {load[:-1]}, volatile=True)\n"
+    assert offered(outlets.find, HEAD + f"    {outlet.format(load)}\n", want)
+    assert not [each for each in results(outlets.find, want) if "volatile" in each]
 
 
 def test_a_tile_is_printed_as_it_is_where_only_a_store_asked_for_one_number() -> None:
@@ -74,7 +86,7 @@ def test_what_only_the_reduction_used_goes_with_it() -> None:
 
 
 def test_the_gain_of_a_print_is_what_it_takes_away() -> None:
-    for value in ("tl.sum(tl.load(x))", "tl.sum(tl.max(tl.load(x), 1), axis=0)", "f(x)"):
+    for value in ("tl.load(x, m, 0)", "tl.sum(tl.load(x))", "tl.sum(tl.max(tl.load(x), 1), axis=0)", "f(x)"):
         start = program(HEAD + f"    tl.store(out, {value})\nk[(1,)](s, t)\n")
         for edit in outlets.find(start):
             assert 0 < edit.weight <= tokens(start.text) - tokens(render(start, [edit]).text)

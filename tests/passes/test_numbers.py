@@ -133,3 +133,15 @@ def test_numbers_that_can_all_never_change_are_not_offered_together() -> None:
 def test_numbers_beside_those_that_never_change_move_on() -> None:
     text = "@f({0})\ndef g(x):\n    x[{0}] = 1\n    match x:\n        case [y] if y == {0}:\n            return {0}\n"
     assert offered(find, text.format(128), text.format(4))
+
+
+@pytest.mark.parametrize(
+    ("text", "want"), [("f(65535 * 1024)", "f(67107840)"), ("f(3 - 5)", "f(-2)"), ("f(x + (4 + 0x10))", "f(x + 20)")]
+)
+def test_arithmetic_of_two_numbers_is_a_number(text: str, want: str) -> None:
+    assert offered(find, text, want)
+
+
+@pytest.mark.parametrize("text", ["f(2**31)", "f(7 / 2)", "f(7 // 0)", "f(1 << 28)", "f(x * 4)", "f(1.5 + 2)"])
+def test_what_people_write_so_or_is_none_stays(text: str) -> None:
+    assert not any("one number" in edit.what for edit in find(program(text)))
