@@ -242,7 +242,7 @@ def test_the_likeliest_is_run_three_times_though_a_lane_does_not_show_it(
     ],
 )
 def test_what_is_run_often_has_waves_of_its_own_where_it_does_not_fit_in_one(jobs: int, expected: list[str]) -> None:
-    assert ["".join(wave) for wave in trying.waves("ab", "cdef", times=3, jobs=jobs)] == expected
+    assert ["".join(wave) for wave in trying.in_waves("ab", "cdef", times=3, jobs=jobs)] == expected
 
 
 @pytest.mark.parametrize("text", ["print('well')\n", HELPED])

@@ -96,7 +96,7 @@ class Trying:
         times = COLD_RUNS if self.gpu and self.given.jobs >= COLD_RUNS else 1
         others = [text for text in waiting if text not in often]
         with ThreadPoolExecutor(self.given.jobs, thread_name_prefix="lifting") as threads:
-            for at, wave in enumerate(waves(list(often), others, times=times, jobs=self.given.jobs)):
+            for at, wave in enumerate(in_waves(list(often), others, times=times, jobs=self.given.jobs)):
                 self.tries[COLD] += len(wave)
                 # A script that is tried three times need not be run once more for the instruments. That run alone is
                 # no proof: the others are as a user's.
@@ -145,18 +145,18 @@ class Trying:
         return bool(slip)
 
 
-def waves(often: Sequence[str], others: Sequence[str], *, times: int, jobs: int) -> list[list[str]]:
+def in_waves(often: Sequence[str], others: Sequence[str], *, times: int, jobs: int) -> list[list[str]]:
     """What is run beside each other: the texts of `often` so many times each, in one wave where all of these fit, else
     each in one of its own; and the others once, where there is room and after them."""
     repeated = [[text] * times for text in often]
     if len(often) * times <= jobs:
         repeated = [[text for wave in repeated for text in wave]]
-    waves, rest = [], list(others)
+    found, rest = [], list(others)
     for wave in repeated:
         room = max(0, jobs - len(wave))
-        waves.append(wave + rest[:room])
+        found.append(wave + rest[:room])
         rest = rest[room:]
-    return waves + [rest[at : at + jobs] for at in range(0, len(rest), jobs)]
+    return found + [rest[at : at + jobs] for at in range(0, len(rest), jobs)]
 
 
 def ahead(given: Given) -> planning.Lanes | None:

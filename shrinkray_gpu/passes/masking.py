@@ -25,7 +25,7 @@ from shrinkray_gpu.passes.scoping import bindings, readers
 from shrinkray_gpu.passes.tree import every, once, within
 from shrinkray_gpu.reduction.program import Program
 
-_MASK_AT = {"load": 1, "store": 2, "buffer_load": 2, "buffer_store": 3, "async_copy_global_to_shared": 2}
+MASK_AT = {"load": 1, "store": 2, "buffer_load": 2, "buffer_store": 3, "async_copy_global_to_shared": 2}
 """Position of the mask of an access; that of the atomic ones is 2."""
 _SAME_LANES = frozenset({"broadcast_to", "convert_layout", "expand_dims", "permute", "reshape", "to", "trans", "view"})
 """Calls that give a mask another shape or type."""
@@ -59,7 +59,7 @@ def _by_keyword(arg: cst.Arg) -> bool:
 
 def _by_position(program: Program, call: cst.Call) -> list[cst.Arg]:
     name = last_name(call.func)
-    at = 2 if name.startswith("atomic_") and name != "atomic_cas" else _MASK_AT.get(name, len(call.args))
+    at = 2 if name.startswith("atomic_") and name != "atomic_cas" else MASK_AT.get(name, len(call.args))
     given = call.args[at : at + 1]
     if not given or not in_kernel(program, call) or any(arg.keyword or arg.star for arg in call.args[: at + 1]):
         return []

@@ -63,12 +63,13 @@ def find(program: Program) -> Iterator[Edit]:
                 if _leads_near(program, node, smaller):
                     continue
                 yield _set([node], str(smaller), ALONE)
-
-    for sum_of in every(program, cst.BinaryOperation):
-        compute, one, other = _ARITHMETIC.get(type(sum_of.operator)), sum_of.left, sum_of.right
+    for operation in every(program, cst.BinaryOperation):
+        compute, one, other = _ARITHMETIC.get(type(operation.operator)), operation.left, operation.right
         if compute is not None and isinstance(one, cst.Integer) and isinstance(other, cst.Integer):
             result = str(compute(value_of(one), value_of(other)))
-            yield Edit(f"one number, {result}, for {source(program, sum_of)}", (Replace(sum_of, (result,)),), ALONE, 2)
+            yield Edit(
+                f"one number, {result}, for {source(program, operation)}", (Replace(operation, (result,)),), ALONE, 2
+            )
 
 
 def together(program: Program, above: int = 0) -> Iterator[Edit]:

@@ -21,8 +21,6 @@ from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.size import tokens
 
 _REDUCTIONS = frozenset({"sum", "xor_sum", "max", "min", "argmax", "argmin", "reduce_or", "reduce"})
-
-
 _STORES = frozenset({"store", "atomic_add", "atomic_xchg", "atomic_max", "atomic_min"})
 
 

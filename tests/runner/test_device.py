@@ -77,3 +77,13 @@ def test_a_dump_is_waited_for_until_it_is_whole_and_the_error_there(
     text = DUMPS.replace("WRITTEN", str(written)).replace("LATE", str(late))
     done = subprocess.run([sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True)
     assert done.stdout.strip() == told, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("flags", "waits"), [("skip_global_memory,skip_abort", True), ("skip_global_memory", False), ("", False)]
+)
+def test_a_dump_is_waited_for_only_where_one_was_asked_for(flags: str, waits: bool) -> None:
+    environment = {**os.environ, "CUDA_COREDUMP_GENERATION_FLAGS": flags}
+    text = ASK[: ASK.index("device._opened")] + "print(device.dumping())"
+    done = subprocess.run([sys.executable, "-c", text], env=environment, capture_output=True, text=True)
+    assert done.stdout.strip() == str(waits), done.stderr
