@@ -153,12 +153,14 @@ class Reference:
     fault: Fault
     kernels: frozenset[str] = frozenset()
     """All kernels that the original launched or compiled."""
+    casts: frozenset[str] = frozenset()
+    """In the original's kernels, between pointers and numbers."""
 
     @classmethod
     def of(cls, run: Run) -> Reference | None:
         """The reference that the original's run makes; None if it shows no fault."""
         fault = Fault.of(run)
-        return None if fault is None else cls(fault, frozenset(kernels(run)))
+        return None if fault is None else cls(fault, frozenset(kernels(run)), casts(run))
 
     def slip(self, fault: Fault | None, present: frozenset[str]) -> str:
         """Why this fault, in a run with these kernels, is not the original's; empty if nothing speaks against it.
@@ -180,6 +182,11 @@ def kernels(run: Run) -> frozenset[str]:
     """The kernels that a run launched or compiled, by name."""
     named = {launch.kernel for launch in run.launches} | {compile.kernel for compile in run.compiles}
     return frozenset(named - {""})
+
+
+def casts(run: Run) -> frozenset[str]:
+    """Between pointers and numbers, in the kernels that a run compiled."""
+    return frozenset(cast for compile in run.compiles for cast in compile.casts)
 
 
 def lookalike(wanted: Fault, seen: Fault) -> bool:

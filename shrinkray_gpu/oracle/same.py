@@ -12,9 +12,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..runner.run import Run
-from .fault import Fault, Reference, kernels, lookalike
+from .fault import Fault, Reference, casts, kernels, lookalike
 from .oracle import Oracle
 from .verdict import Verdict, lacks
+
+_CASTS = {
+    "int_to_ptr": "a number is taken as a pointer",
+    "ptr_to_int": "a pointer is taken as a number",
+}
+"""`offs` for `tl.load(offs)` leaves an access to nowhere, in the very words of the original's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,8 +43,13 @@ class Same(Oracle):
             wanted = self.reference.fault
             told = seen is not None and lookalike(wanted, seen) and self.reference.slip(seen, kernels(run))
             return dataclasses.replace(verdict, other=seen) if told else verdict
-        slip = self.reference.slip(seen, kernels(run)) if self.strict else ""
-        return dataclasses.replace(lacks(f"another fault: {slip}"), other=seen) if slip else verdict
+        if not self.strict:
+            return verdict
+        if slip := self.reference.slip(seen, kernels(run)):
+            return dataclasses.replace(lacks(f"another fault: {slip}"), other=seen)
+        if self.reference.fault.phase == "device" and (new := casts(run) - self.reference.casts):
+            return lacks(f"{' and '.join(_CASTS[cast] for cast in sorted(new))}, as nowhere in the original")
+        return verdict
 
     def judge_text(
         self, text: str, name: str, *, beside: Mapping[str, str] | None = None, timeout: float | None = None

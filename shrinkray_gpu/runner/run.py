@@ -30,6 +30,8 @@ class Compile:
     """Triton's own hash of the compiled kernel; empty when it failed."""
     ttir_key: str = ""
     """sha256 of the TTIR without locations."""
+    casts: tuple[str, ...] = ()
+    """Between pointers and numbers, in the TTIR: `ptr_to_int`, `int_to_ptr`."""
     options: Mapping[str, Any] = field(default_factory=dict)
     failure: Failure | None = None
     printed: str = ""
@@ -148,7 +150,7 @@ class Run:
     def from_json(cls, data: Mapping[str, Any]) -> Run:
         d = dict(data)
         d["failure"] = _failure(d.get("failure"))
-        d["compiles"] = tuple(Compile(**{**c, "failure": _failure(c.get("failure"))}) for c in d.get("compiles", ()))
+        d["compiles"] = tuple(_compile(each) for each in d.get("compiles", ()))
         d["launches"] = tuple(
             Launch(**{**x, "grid": tuple(x["grid"]), "args": tuple(x.get("args", ()))}) for x in d.get("launches", ())
         )
@@ -158,6 +160,10 @@ class Run:
             d[name] = tuple(d.get(name, ()))
         d["differences"] = tuple(Difference(**each) for each in d.get("differences", ()))
         return cls(**d)
+
+
+def _compile(d: Mapping[str, Any]) -> Compile:
+    return Compile(**{**d, "casts": tuple(d.get("casts", ())), "failure": _failure(d.get("failure"))})
 
 
 def _build(d: Mapping[str, Any]) -> Build:

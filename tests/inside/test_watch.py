@@ -33,6 +33,14 @@ def test_a_launch_and_its_compilation(play):
     assert "@scale" in compiled["ir"]["ttir"] and "EXIT" in compiled["ir"]["sass"]
 
 
+def test_casts_between_pointers_and_numbers_are_on_record(play):
+    numbered = HEAD.replace("tl.load(x + i, mask=i < n)", "x.to(tl.int64)")
+    made = HEAD.replace("x + i, tl", "i.to(tl.int64).to(tl.pointer_type(tl.float32)), tl")
+    launch = "scale[(2,)](torch.ones(100, device='cuda'), 96, B=64)"
+    found = [play(text + launch).compiles[0]["casts"] for text in (HEAD, numbered, made)]
+    assert found == [[], ["ptr_to_int"], ["int_to_ptr"]]
+
+
 def test_records_are_those_of_a_run(play):
     seen = play(HEAD + "scale[(2,)](torch.ones(100, device='cuda'), 96, B=64)\nscale[(1,)](torch.ones(1), 1, B=48)")
     run = Run.from_json(

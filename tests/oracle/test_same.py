@@ -102,6 +102,19 @@ def test_what_an_instrument_saw_counts_where_both_were_looked_at() -> None:
     assert vector.difference(replace(vector, size=4)) == "the access is 4 bytes wide instead of 16"
 
 
+def test_a_pointer_becomes_a_number_only_where_the_original_has_such_a_thing() -> None:
+    """`x + offs.to(tl.int64)`, once `tl.load` was gone from around `offs`, is an illegal access of its own."""
+    code = Compile("jsd", "h")
+    numbered, made = replace(code, casts=("ptr_to_int",)), replace(code, casts=("int_to_ptr",))
+    plain, has, other = (replace(MISALIGNED, compiles=(each,)) for each in (code, numbered, made))
+    verdict = bound("misaligned address", plain).judge(has)
+    assert verdict.known and not verdict.faults and "a pointer is taken as a number" in verdict.why
+    assert verdict.other is None, "no find: the reduction made it"
+    assert bound("misaligned address", has).judge(has).faults and bound("misaligned address", has).judge(plain).faults
+    assert not bound("misaligned address", has).judge(other).faults
+    assert bound("misaligned address", plain, strict=False).judge(has).faults
+
+
 @pytest.mark.parametrize("spec", ["ttgir:async", "ptx:!wgmma"])
 def test_a_question_about_code_does_not_care_how_the_run_ends(spec: str) -> None:
     code = Compile("k", "h", ir={"ttgir": "ttg.async_copy", "ptx": "mma"})

@@ -9,11 +9,12 @@ import re
 import subprocess
 import tempfile
 import traceback
-from typing import Any, Dict, FrozenSet, Mapping, Optional
+from typing import Any, Dict, FrozenSet, List, Mapping, Optional
 
 _LOC_LINE = re.compile(r"^#loc.*\n?", re.MULTILINE)
 _LOC = re.compile(r' ?\bloc\((?:[^()"]|"[^"]*"|\((?:[^()"]|"[^"]*"|\((?:[^()"]|"[^"]*")*\))*\))*\)')
 _VALUE = re.compile(r"%[\w.$-]+")
+_CAST = re.compile(r"\btt\.(ptr_to_int|int_to_ptr)\b")
 _TEXTS = ("ttir", "ttgir", "llir", "ptx")
 
 
@@ -33,6 +34,12 @@ def ttir_key(kernel: Any) -> str:
     if not isinstance(text, str):
         return ""
     return hashlib.sha256(without_names(without_locations(text)).encode()).hexdigest()
+
+
+def casts(kernel: Any) -> List[str]:
+    """Between pointers and numbers, in the TTIR: `ptr_to_int`, `int_to_ptr`."""
+    text = kernel.asm.get("ttir") if hasattr(kernel.asm, "get") else None
+    return sorted(set(_CAST.findall(text))) if isinstance(text, str) else []
 
 
 def texts(kernel: Any, wants: FrozenSet[str]) -> Dict[str, str]:

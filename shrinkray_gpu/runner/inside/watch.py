@@ -38,7 +38,7 @@ class Watch:
         self.enqueued: Optional[float] = None
         """When the host got back from its last launch, by the monotonic clock. The kernel is loaded by then."""
         self._synced = 0
-        self._seen: Dict[str, Dict[str, str]] = {}
+        self._seen: Dict[str, Record] = {}
 
     def install(self) -> None:
         """Make this the watch that Triton reports to. Wraps Triton only once, whoever asks: a fork server's parent
@@ -67,18 +67,19 @@ class Watch:
 
     def compiled(self, name: str, kernel: Any, options: Record) -> None:
         if kernel.hash not in self._seen:  # reading IR again and again is what would make a long script slow
-            self._seen[kernel.hash] = {"key": stages.ttir_key(kernel), **stages.texts(kernel, self.wants)}
-        ir = dict(self._seen[kernel.hash])
-        key = ir.pop("key")
+            self._seen[kernel.hash] = {
+                "ttir_key": stages.ttir_key(kernel),
+                "casts": stages.casts(kernel),
+                "ir": stages.texts(kernel, self.wants),
+            }
         self.compiles.append(
             {
                 "kernel": name,
                 "hash": kernel.hash,
-                "ttir_key": key,
                 "options": options,
                 "failure": None,
                 "printed": "",
-                "ir": ir,
+                **self._seen[kernel.hash],
             }
         )
         for listener in self.listeners:
@@ -91,6 +92,7 @@ class Watch:
                 "kernel": name,
                 "hash": "",
                 "ttir_key": "",
+                "casts": [],
                 "options": options,
                 "failure": failure,
                 "printed": text,
