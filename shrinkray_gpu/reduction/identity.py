@@ -78,9 +78,9 @@ class Identity:
 
     def at_point(self, considered: int) -> None:
         """Between two waves of a search, if it is time: take the fingerprint that is out, begin the next."""
-        if self._out is not None and considered >= min(self._due, self._next):
+        if self._out is not None and considered >= self._due:
             self.settle(considered)
-        if self.identify is None or considered < self._next:
+        if self.identify is None or considered < self._next or self._out is not None:
             return
         if self.line.last.fingerprint is None:
             self._begin()
@@ -90,10 +90,12 @@ class Identity:
             self._next = considered + self._interval
 
     def before_the_end(self, considered: int) -> None:
-        """Most likely the end: it is looked at while the last round goes on."""
-        self.settle(considered)
+        """Most likely the end: it is looked at while the last round goes on, and a second course after that."""
+        if self._out is not self.line.last:
+            self.settle(considered)
         if self.identify is not None and self.line.last.fingerprint is None:
             self._begin()
+            self._due = considered + WIDEST * self.first
 
     def at_the_end(self, considered: int) -> None:
         self.settle(considered)

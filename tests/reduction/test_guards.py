@@ -17,7 +17,9 @@ from shrinkray_gpu.oracle.verdict import Answer, Verdict
 from shrinkray_gpu.reduction import identity
 from shrinkray_gpu.reduction.edit import Edit, Remove, Replace
 from shrinkray_gpu.reduction.engine import Reduction
-from shrinkray_gpu.reduction.identity import FIRST, WARY_AFTER
+from shrinkray_gpu.reduction.identity import FIRST, WARY_AFTER, Identity
+from shrinkray_gpu.reduction.journal import Journal
+from shrinkray_gpu.reduction.lineage import Lineage
 from shrinkray_gpu.reduction.program import Program
 from tests.reduction.course import Bench, Own, blocks, numbers, statements, trace, verdict
 
@@ -284,6 +286,28 @@ class Tightening:
 
     def reduce(self, folder: Path, text: str = LONG, **options: Any) -> Reduction:
         return self.bench.reduce(text, folder, **{"drifted": self.drifted.append} | options)
+
+
+def test_a_fingerprint_of_the_end_is_waited_for_only_there(tmp_path: Path) -> None:
+    """It takes seconds, and the rounds and the second course after it are of candidates that are judged in no time."""
+    texts = ("s7 = 7\ns8 = 8\ns9 = 9\n", "s7 = 7\ns8 = 8\n", "s7 = 7\n")
+    start, before, last = (Program.from_text(text, "failing.py") for text in texts)
+    identify, line, none = Beside(everyday, late=True), Lineage(start), lambda *said: None
+    with Journal.open(tmp_path, original=start, seed=0, width=1, settings={}) as journal:
+        identity = Identity(
+            line, journal, identify=identify, first=2, drifted=none, forget=none, undo=none, tell=none, note=none
+        )
+        line.add(before, 1)
+        identity.at_point(2)
+        line.add(last, 3)
+        identity.before_the_end(10)
+        assert identify.taken == [before.text], "what was out before is taken"
+        for considered in (11, 13, 17):
+            identity.at_point(considered)
+        identity.before_the_end(17)
+        assert identify.taken == [before.text]
+        identity.at_the_end(17)
+    assert identify.taken == identify.asked == [before.text, last.text] and identity.identified == last
 
 
 def test_a_drift_at_the_very_end(tmp_path: Path) -> None:

@@ -55,12 +55,13 @@ def test_another_order_leads_round_what_the_first_one_ran_into(tmp_path: Path) -
     assert both.tries == len(bench.asked) == len(set(bench.keys)), "verdicts of the first course are remembered"
 
 
-def test_it_goes_beside_the_last_cold_run(tmp_path: Path) -> None:
-    """Which takes seconds in one lane: both are under way before either is waited for."""
+@pytest.mark.parametrize("asked", ["confirm", "identify"])
+def test_it_goes_beside_the_last_cold_run_and_fingerprint(asked: str, tmp_path: Path) -> None:
+    """Which take seconds in one lane: both are under way before either is waited for."""
     bench = Bench(faults)
     beside: dict[str, int] = {}
 
-    class Cold:
+    class Slow:
         def __init__(self, program: Program) -> None:
             self.program, self.begun = program, len(bench.asked)
 
@@ -68,8 +69,9 @@ def test_it_goes_beside_the_last_cold_run(tmp_path: Path) -> None:
             beside[self.program.text] = len(bench.asked) - self.begun
             return verdict(faults(self.program.text))
 
-    both = bench.reduce(PROGRAM, tmp_path / "both", passes=(trap, way), second=True, confirm=Cold)
-    assert both.program.text == "end()\n" and both.verified == both.program
+    both = bench.reduce(PROGRAM, tmp_path / "both", passes=(trap, way), second=True, **{asked: Slow})
+    assert both.program.text == "end()\n"
+    assert (both.verified if asked == "confirm" else both.identified) == both.program
     assert beside["trap(1, 2)\n"] >= both.spent["second course"].tries > 0
 
 
