@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple
+from functools import partial
 
 from shrinkray_gpu import planning
 from shrinkray_gpu.evidence import controls, dumping, examine
@@ -94,7 +95,7 @@ def guards_of(
         examine=look if device and (plan.gpu or options.arch) else None,
         # Of a flaky fault one look may have seen nothing but the words.
         known=known if known is not None and (known.instruction or judge.repeats is None) else None,
-        prepare=quick.prepare if quick is not None and device else None,
+        prepare=partial(quick.prepare, seen.peak) if quick is not None and device else None,
     )
 
 

@@ -16,16 +16,12 @@ from pathlib import Path
 from shrinkray_gpu.evidence import instruments
 from shrinkray_gpu.evidence.assembling import assembled
 from shrinkray_gpu.oracle.fault import Fault
-from shrinkray_gpu.oracle.sticky import sticky_code
 from shrinkray_gpu.runner import coredump, gpus
 from shrinkray_gpu.runner.coredump import Dump
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.ways import Way
-
-LAUNCH_FAILED = 719
-"""What the driver reports with a core dump where it reports a failed assertion (710) without one, on an H100."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +31,13 @@ class Dumping:
     setup: Setup
     tool: Path
     folder: Path
+    memory: bool
+    """Whether the dump holds device memory too, see `coredump.environment`."""
 
     @property
     def way(self) -> Way:
-        return Way("with a core dump", environment=coredump.environment(self.folder / "core", abort=False))
+        environment = coredump.environment(self.folder / "core", memory=self.memory, abort=False)
+        return Way("with a core dump", environment=environment)
 
     def fault(self, text: str, script: Script, run: Run) -> Fault | None:
         """The fault of this run of `text`; None if it left no dump, or none that tells of a kernel. To be asked once:
@@ -54,20 +53,25 @@ class Dumping:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def dumping(setup: Setup) -> Callable[[], Dumping] | None:
-    """Makes one for each run; None where no GPU writes dumps, or nobody reads them."""
+def dumping(setup: Setup) -> Callable[[bool], Dumping] | None:
+    """Makes one for each run, with memory or without; None where no GPU writes dumps, or nobody reads them."""
     if setup.arch is not None or not gpus.present():
         return None
     tool = coredump.find(setup.python, setup.environment)
     if tool is None:
         return None
-    return lambda: Dumping(setup, tool, Path(tempfile.mkdtemp(dir=setup.scratch, prefix="dump")))
+    return lambda memory: Dumping(setup, tool, Path(tempfile.mkdtemp(dir=setup.scratch, prefix="dump")), memory)
 
 
 @dataclass(frozen=True)
 class InLanes:
-    """Dumps of runs in lanes: a second and a half, where a process of its own takes seven. The lanes are those of a
-    worker whose environment asks for dumps, each named after the process that it is of."""
+    """Dumps of runs in lanes: two seconds, where a process of its own takes seven. The lanes are those of a worker
+    whose environment asks for dumps, each named after the process that it is of.
+
+    The driver aborts that process when its dump is written. One that goes on meets its error, and does what host code
+    does then, while the dump is still being written: of kernels that print or assert it was cut off. So the fault in
+    its own words is that of another run, without a dump.
+    """
 
     pool: Pool
     tool: Path
@@ -75,35 +79,34 @@ class InLanes:
     turn: threading.Lock = field(default_factory=threading.Lock)
     """One at a time: of two beside each other, one was seen to leave no dump."""
 
-    @property
-    def way(self) -> Way:
-        return Way("with a core dump", environment=coredump.environment(self.folder / "%p", abort=False))
+    def way(self, peak: int) -> Way:
+        """For a program that holds so many bytes of device memory."""
+        environment = coredump.environment(self.folder / "%p", memory=peak <= coredump.LARGE)
+        return Way("with a core dump", environment=environment)
 
-    def prepare(self) -> None:
+    def prepare(self, peak: int) -> None:
         """Bring up that worker: with its imports it takes as long as a cold process."""
-        self.pool.run("", way=self.way)
+        self.pool.run("", way=self.way(peak))
 
     def fault(self, text: str) -> Fault | None:
-        """The fault of a run of `text`, with what its dump tells; None if it shows none, or left no dump that tells
-        of a kernel."""
-        run, dump = self._dumped(text)
-        if dump is None and Fault.of(run) is not None:  # once more costs a tenth of what the other instruments do
-            run, dump = self._dumped(text)
-        if dump is None:
+        """The fault of a run of `text`, with what the dump of another one tells; None if the one shows none, or the
+        other left no dump that tells of a kernel."""
+        run = self.pool.run(text, fresh=True)
+        if Fault.of(run) is None:
             return None
-        if sticky_code(run)[0] == LAUNCH_FAILED:  # a plain run tells which of the two it is
-            plain = self.pool.run(text, fresh=True)
-            run = plain if Fault.of(plain) is not None else run
+        # Once more costs a tenth of what the other instruments do.
+        dump = self.dump(text, run.peak) or self.dump(text, run.peak)
         subject = instruments.Subject(text, self.pool.script, self.pool.setup, run.seconds, self.folder)
-        return assembled(subject, run, dump=dump, code=False).fault
+        return assembled(subject, run, dump=dump, code=False).fault if dump is not None else None
 
-    def _dumped(self, text: str) -> tuple[Run, Dump | None]:
-        """A run that shows the fault, and what its dump tells; None if it left none, or one of no kernel."""
+    def dump(self, text: str, peak: int) -> Dump | None:
+        """What the dump of a run of `text` tells, which holds so many bytes; None if it left none, or one of no
+        kernel."""
         with self.turn:
-            run = self.pool.run(text, fresh=True, way=self.way)
+            run = self.pool.run(text, fresh=True, way=self.way(peak))
         core = self.folder / str(run.pid)
         try:
-            return run, coredump.read(self.tool, core) if Fault.of(run) is not None and core.exists() else None
+            return coredump.read(self.tool, core) if core.exists() else None
         finally:
             core.unlink(missing_ok=True)
 
@@ -113,5 +116,5 @@ def in_lanes(pool: Pool) -> InLanes | None:
     made = dumping(pool.setup) if pool.mode == "fork" and not pool.script.sanitizer else None
     if made is None:
         return None
-    one = made()
+    one = made(False)
     return InLanes(pool, one.tool, one.folder)

@@ -101,7 +101,7 @@ class Trying:
                 # A script that is tried three times need not be run once more for the instruments. That run alone is
                 # no proof: the others are as a user's.
                 repeated = at == 0 and wave[0] in wave[1:]
-                dumping = self.given.on_the_way() if self.identity is not None and repeated else None
+                dumping = self.given.on_the_way(run.peak) if self.identity is not None and repeated else None
                 answers = list(threads.map(judged, wave, [dumping, *[None] * (len(wave) - 1)]))
                 for text in dict.fromkeys(wave):
                     mine = [answer for each, answer in zip(wave, answers) if each == text]

@@ -16,8 +16,10 @@ from shrinkray_gpu.runner import toolkit
 
 SECONDS = 120.0
 NO_HOST_DUMP = ("/bin/sh", "-c", 'ulimit -c 0; exec "$@"', "sh")
-"""Prefix of the command: the abort would leave the host's own core file in the working directory."""
+"""Prefix of a command: an abort would leave the host's own core file in the working directory."""
 
+LARGE = 256 << 20
+"""Bytes of device memory, of which a dump with memory takes over a second."""
 LIGHT = ("skip_nonrelocated_elf_images", "skip_global_memory", "skip_shared_memory", "skip_local_memory")
 """What a light dump lacks, as the driver's flags."""
 
@@ -50,15 +52,19 @@ _PLACE = re.compile(r"^#0\s.* at (.*):(\d+)\s*$", re.MULTILINE)
 _CODE = re.compile(r"^([*=]{1,2}>)\s*0x[0-9a-f]+ <(.+?)(?:\+(\d+))?>:\s*(.+?)\s*$", re.MULTILINE)
 
 
-def environment(path: Path, *, abort: bool = True) -> Mapping[str, str]:
-    """For the process: write a light dump (registers and code, no memory: 20 to 30 MB) to `path` at an exception. Then
-    the driver ends it, unless `abort` is false. Where flags are given, a driver does not regard the variable for light
-    dumps: with `skip_abort` alone, a table of 2 GB went to the disk in 15 s (580.159, H100)."""
+def environment(path: Path, *, memory: bool = True, abort: bool = True) -> Mapping[str, str]:
+    """For the process: write a dump to `path` at an exception. Then the driver ends it, unless `abort` is false.
+
+    Without `memory` it is light: registers and code, 2 to 15 MB. Of kernels that print or assert, and some others, such
+    a dump is cut off at 67 KB. With it, of a table of 2 GB, it takes 15 s; so it does with the variable for light dumps
+    alone, which this driver does not regard. (580.159, H100)
+    """
+    flags = [*(() if memory else LIGHT), *(() if abort else ("skip_abort",))]
     return {
         "CUDA_ENABLE_COREDUMP_ON_EXCEPTION": "1",
         "CUDA_ENABLE_LIGHTWEIGHT_COREDUMP": "1",
         "CUDA_COREDUMP_FILE": str(path),
-        **({} if abort else {"CUDA_COREDUMP_GENERATION_FLAGS": ",".join((*LIGHT, "skip_abort"))}),
+        **({"CUDA_COREDUMP_GENERATION_FLAGS": ",".join(flags)} if flags else {}),
     }
 
 
@@ -103,7 +109,8 @@ def read(tool: Path, core: Path) -> Dump | None:
         "x/1i $errorpc",
         "info symbol $errorpc",
     )
-    command = [str(tool), "-batch", "-nx", *(word for question in questions for word in ("-ex", question))]
+    asked = (word for question in questions for word in ("-ex", question))
+    command = [*NO_HOST_DUMP, str(tool), "-batch", "-nx", *asked]  # of a dump cut short it dies, and dumps core itself
     try:
         done = subprocess.run(command, capture_output=True, timeout=SECONDS, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.SubprocessError):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from shrinkray_gpu.runner import coredump, disassembly
 from shrinkray_gpu.runner.coredump import Dump
 
@@ -54,7 +56,10 @@ def test_a_dump_is_asked_for_by_the_environment(tmp_path: Path) -> None:
     assert asked["CUDA_ENABLE_LIGHTWEIGHT_COREDUMP"] == "1"
 
 
-def test_a_dump_is_light_also_where_the_process_goes_on(tmp_path: Path) -> None:
-    """The driver takes the flags in place of the variable for light dumps: without them, device memory is written."""
-    flags = coredump.environment(tmp_path / "core", abort=False)["CUDA_COREDUMP_GENERATION_FLAGS"].split(",")
-    assert {"skip_global_memory", "skip_abort"} <= set(flags)
+@pytest.mark.parametrize("memory", [True, False])
+@pytest.mark.parametrize("abort", [True, False])
+def test_it_holds_memory_and_ends_the_process_where_that_is_wanted(memory: bool, abort: bool, tmp_path: Path) -> None:
+    asked = coredump.environment(tmp_path / "core", memory=memory, abort=abort)
+    flags = asked.get("CUDA_COREDUMP_GENERATION_FLAGS", "").split(",")
+    assert ("skip_global_memory" in flags, "skip_abort" in flags) == (not memory, not abort)
+    assert asked.keys() <= coredump.VARIABLES

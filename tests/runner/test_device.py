@@ -43,14 +43,15 @@ def test_without_a_driver_nobody_started_it(tmp_path: Path) -> None:
 
 
 DUMPS = f"""
-import os, threading, time
+import os, sys, threading, time
 {ASK[: ASK.index("device._opened")]}
 os.environ["CUDA_COREDUMP_FILE"] = "core.%p"
 def write():
+    text = open(sys.executable, "rb").read() if WHOLE else b"1234" * 8
     with open(f"core.{{os.getpid()}}", "wb", buffering=0) as core:
-        for _ in range(8):
-            core.write(b"1234")
-            time.sleep(0.05)
+        for at in range(8):
+            time.sleep(0.4 if WHOLE and at == 7 else 0.05)
+            core.write(text[at * len(text) // 8 : (at + 1) * len(text) // 8])
 begun = time.monotonic()
 device.sticky = lambda: 716 if time.monotonic() - begun > LATE else 0
 thread = threading.Thread(target=write)
@@ -62,19 +63,21 @@ print(code, thread.is_alive(), "soon" if time.monotonic() - begun < device.DUMPE
 
 
 @pytest.mark.parametrize(
-    ("late", "written", "told"),
+    ("late", "written", "whole", "told"),
     [
-        (-1, True, "716 False soon"),
-        (0.6, True, "716 False soon"),
-        (-1, False, "716 False late"),
-        (9, True, "0 False late"),
+        (-1, True, True, "716 False soon"),
+        (0.6, True, True, "716 False soon"),
+        (0.6, True, False, "716 False soon"),
+        (-1, False, False, "716 False late"),
+        (9, True, True, "0 False late"),
     ],
 )
 def test_a_dump_is_waited_for_until_it_is_whole_and_the_error_there(
-    late: float, written: bool, told: str, tmp_path: Path
+    late: float, written: bool, whole: bool, told: str, tmp_path: Path
 ) -> None:
-    """The driver reports the error of a short kernel only when its dump is written. Nobody waits for ever."""
-    text = DUMPS.replace("WRITTEN", str(written)).replace("LATE", str(late))
+    """The driver reports the error of a short kernel only when its dump is written, and pauses while it writes. Nobody
+    waits for ever."""
+    text = DUMPS.replace("WRITTEN", str(written)).replace("LATE", str(late)).replace("WHOLE", str(whole))
     done = subprocess.run([sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True)
     assert done.stdout.strip() == told, done.stderr
 

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import ctypes
 import os
+import struct
 import time
 from typing import Any, Tuple
 
 NOT_INITIALISED = 3
 """CUDA's number for a driver that was not started."""
-DUMPED = 2.0
+DUMPED = 3.0
 """Seconds that a core dump, and the error with it, may take."""
+AT_REST = 0.5
+"""Seconds without growth after which a dump counts as whole that does not look so. The driver pauses between parts."""
+
+_ELF = struct.Struct("<40sQ10xHH2x")
+"""Of a 64 bit header: where the table of sections is, the length of an entry, how many there are."""
+_SECTION = struct.Struct("<4xI16xQQ")
+"""Of such an entry: its kind, where the section is, how long."""
+_NOBITS = 8
 
 
 def touched() -> bool:
@@ -71,21 +80,33 @@ def dumped(code: int) -> int:
     the device ends well, and the error comes up to half a second later (driver 580.159, H100).
     """
     path = os.environ.get("CUDA_COREDUMP_FILE", "").replace("%p", str(os.getpid()))
-    end, size = time.monotonic() + DUMPED, -1
-    while time.monotonic() < end:
+    now = time.monotonic()
+    end, size, since = now + DUMPED, -1, now
+    while now < end:
         code = code or sticky()
-        before, size = size, _size(path)
-        if code and size > 0 and size == before:
+        before, (size, whole) = size, _written(path)
+        now = time.monotonic()
+        since = since if size == before else now
+        if code and size > 0 and (whole or now - since > AT_REST):
             break
-        time.sleep(0.1)
+        time.sleep(0.05)
     return code
 
 
-def _size(path: str) -> int:
+def _written(path: str) -> Tuple[int, bool]:
+    """Bytes of the file, -1 without one; and whether it is an ELF file with all of its sections."""
     try:
-        return os.path.getsize(path)
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            magic, table, length, count = _ELF.unpack(file.read(_ELF.size))
+            file.seek(table)
+            entries = [_SECTION.unpack(file.read(length)[: _SECTION.size]) for _ in range(count)]
     except OSError:
-        return -1
+        return -1, False
+    except struct.error:  # shorter than its table
+        return size, False
+    ends = [start + long for kind, start, long in entries if kind != _NOBITS]
+    return size, magic.startswith(b"\x7fELF") and max(ends, default=size + 1) <= size
 
 
 def current() -> bool:
