@@ -122,8 +122,9 @@ def main() -> None:
     path = RESULTS / f"peers_{'cpu' if given.arch else 'gpu'}.json"
     kept: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {"programs": {}}
     if given.take:
+        before = json.dumps(kept)
         for other in given.take:
-            _take(kept, json.loads(other.read_text()))
+            _take(kept, json.loads(other.read_text()), json.loads(before))
         path.write_text(json.dumps(kept, indent=1) + "\n")
         return
     tools = [Tool("ours", "")] + [
@@ -157,12 +158,13 @@ def main() -> None:
         print(_table(kept))
 
 
-def _take(kept: dict[str, Any], other: dict[str, Any]) -> None:
-    """Results from another machine. What was run there is newer."""
+def _take(kept: dict[str, Any], other: dict[str, Any], before: dict[str, Any]) -> None:
+    """Results from another machine, which began with those of `before`: what is not among these was run there."""
     kept["environment"] = other["environment"]
     for name, program in other["programs"].items():
         mine = kept["programs"].setdefault(name, {"smallest": program["smallest"], "tools": {}})
-        mine["tools"].update(program["tools"])
+        known = before["programs"].get(name, mine)["tools"]
+        mine["tools"].update({tool: found for tool, found in program["tools"].items() if found != known.get(tool)})
 
 
 def measure(tool: Tool, setting: Setting) -> dict[str, Any]:
