@@ -68,9 +68,8 @@ class InLanes:
     """Dumps of runs in lanes: two seconds, where a process of its own takes seven. The lanes are those of a worker
     whose environment asks for dumps, each named after the process that it is of.
 
-    The driver aborts that process when its dump is written. One that goes on meets its error, and does what host code
-    does then, while the dump is still being written: of kernels that print or assert it was cut off. So the fault in
-    its own words is that of another run, without a dump.
+    The driver aborts that process when its dump is written: of one that goes on nobody knows when that is. So the fault
+    in its own words is that of another run, without a dump, which tells how much memory the dump would hold, too.
     """
 
     pool: Pool

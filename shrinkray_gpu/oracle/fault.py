@@ -153,8 +153,8 @@ class Reference:
     fault: Fault
     kernels: frozenset[str] = frozenset()
     """All kernels that the original launched or compiled."""
-    casts: frozenset[str] = frozenset()
-    """In the original's kernels, between pointers and numbers."""
+    casts: frozenset[str] | None = None
+    """See `casts`."""
 
     @classmethod
     def of(cls, run: Run) -> Reference | None:
@@ -184,8 +184,12 @@ def kernels(run: Run) -> frozenset[str]:
     return frozenset(named - {""})
 
 
-def casts(run: Run) -> frozenset[str]:
-    """Between pointers and numbers, in the kernels that a run compiled."""
+def casts(run: Run) -> frozenset[str] | None:
+    """Those between pointers and numbers in the kernels that a run launched; None where not all of their compilations
+    are on record, as of a process that died before it could tell, or of kernels that another process compiled."""
+    compiled = {compile.hash for compile in run.compiles}
+    if not compiled or not compiled.issuperset(launch.hash for launch in run.launches):
+        return None
     return frozenset(cast for compile in run.compiles for cast in compile.casts)
 
 

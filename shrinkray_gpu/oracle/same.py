@@ -47,9 +47,10 @@ class Same(Oracle):
             return verdict
         if slip := self.reference.slip(seen, kernels(run)):
             return dataclasses.replace(lacks(f"another fault: {slip}"), other=seen)
-        if self.reference.fault.phase == "device" and (new := casts(run) - self.reference.casts):
-            return lacks(f"{' and '.join(_CASTS[cast] for cast in sorted(new))}, as nowhere in the original")
-        return verdict
+        before, now = self.reference.casts, casts(run)
+        if self.reference.fault.phase != "device" or before is None or now is None or now <= before:
+            return verdict
+        return lacks(f"{' and '.join(_CASTS[cast] for cast in sorted(now - before))}, as nowhere in the original")
 
     def judge_text(
         self, text: str, name: str, *, beside: Mapping[str, str] | None = None, timeout: float | None = None

@@ -104,7 +104,8 @@ def test_what_an_instrument_saw_counts_where_both_were_looked_at() -> None:
 
 def test_a_pointer_becomes_a_number_only_where_the_original_has_such_a_thing() -> None:
     """`x + offs.to(tl.int64)`, once `tl.load` was gone from around `offs`, is an illegal access of its own."""
-    code = Compile("jsd", "h")
+    [launch] = MISALIGNED.launches
+    code = Compile("jsd", launch.hash)
     numbered, made = replace(code, casts=("ptr_to_int",)), replace(code, casts=("int_to_ptr",))
     plain, has, other = (replace(MISALIGNED, compiles=(each,)) for each in (code, numbered, made))
     verdict = bound("misaligned address", plain).judge(has)
@@ -113,6 +114,9 @@ def test_a_pointer_becomes_a_number_only_where_the_original_has_such_a_thing() -
     assert bound("misaligned address", has).judge(has).faults and bound("misaligned address", has).judge(plain).faults
     assert not bound("misaligned address", has).judge(other).faults
     assert bound("misaligned address", plain, strict=False).judge(has).faults
+    untold = replace(MISALIGNED, compiles=(replace(code, hash="of another kernel"),))
+    assert bound("misaligned address", untold).judge(has).faults, "nobody knows what the original has"
+    assert bound("misaligned address", plain).judge(untold).faults
 
 
 @pytest.mark.parametrize("spec", ["ttgir:async", "ptx:!wgmma"])
