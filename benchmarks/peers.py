@@ -18,6 +18,7 @@ from a tool's first candidate. Last, the result is run in cold processes and jud
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import os
 import platform
@@ -122,9 +123,9 @@ def main() -> None:
     path = RESULTS / f"peers_{'cpu' if given.arch else 'gpu'}.json"
     kept: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {"programs": {}}
     if given.take:
-        before = json.dumps(kept)
+        before = copy.deepcopy(kept)
         for other in given.take:
-            _take(kept, json.loads(other.read_text()), json.loads(before))
+            _take(kept, json.loads(other.read_text()), before)
         path.write_text(json.dumps(kept, indent=1) + "\n")
         return
     tools = [Tool("ours", "")] + [

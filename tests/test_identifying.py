@@ -131,10 +131,10 @@ def test_where_a_dump_keeps_the_fault_away_the_program_is_run_without_one(tmp_pa
     program = replace(program, setup=replace(program.setup, arch=90), script=replace(program.script, asserts=False))
     made: list[Dumping] = []
 
-    def dumping(memory: bool) -> Dumping:
+    def dumping(peak: int | None) -> Dumping:
         folder = tmp_path / f"dump{len(made)}"
         folder.mkdir()
-        made.append(Dumping(program.setup, tmp_path / "no cuda-gdb", folder, memory))
+        made.append(Dumping(program.setup, tmp_path / "no cuda-gdb", folder, memory=False))
         return made[-1]
 
     start = begun(replace(program, look=lambda text, script, run: STATIC, dumping=dumping), [])

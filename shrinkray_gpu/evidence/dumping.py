@@ -53,14 +53,23 @@ class Dumping:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def dumping(setup: Setup) -> Callable[[bool], Dumping] | None:
-    """Makes one for each run, with memory or without; None where no GPU writes dumps, or nobody reads them."""
+def dumping(setup: Setup) -> Callable[[int | None], Dumping] | None:
+    """Makes one for each run, of a program that holds so many bytes of device memory, None: not known; None where no
+    GPU writes dumps, or nobody reads them."""
     if setup.arch is not None or not gpus.present():
         return None
     tool = coredump.find(setup.python, setup.environment)
     if tool is None:
         return None
-    return lambda memory: Dumping(setup, tool, Path(tempfile.mkdtemp(dir=setup.scratch, prefix="dump")), memory)
+
+    def made(peak: int | None) -> Dumping:
+        return Dumping(setup, tool, Path(tempfile.mkdtemp(dir=setup.scratch, prefix="dump")), _with_memory(peak))
+
+    return made
+
+
+def _with_memory(peak: int | None) -> bool:
+    return peak is not None and peak <= coredump.LARGE
 
 
 @dataclass(frozen=True)
@@ -80,7 +89,7 @@ class InLanes:
 
     def way(self, peak: int) -> Way:
         """For a program that holds so many bytes of device memory."""
-        environment = coredump.environment(self.folder / "%p", memory=peak <= coredump.LARGE)
+        environment = coredump.environment(self.folder / "%p", memory=_with_memory(peak))
         return Way("with a core dump", environment=environment)
 
     def prepare(self, peak: int) -> None:
@@ -115,5 +124,5 @@ def in_lanes(pool: Pool) -> InLanes | None:
     made = dumping(pool.setup) if pool.mode == "fork" and not pool.script.sanitizer else None
     if made is None:
         return None
-    one = made(False)
+    one = made(None)
     return InLanes(pool, one.tool, one.folder)

@@ -10,7 +10,6 @@ from shrinkray_gpu.commands import Command
 from shrinkray_gpu.evidence.dumping import Dumping
 from shrinkray_gpu.oracle import Fault, Oracle, cuda_errors
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.runner.coredump import LARGE
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
@@ -72,7 +71,7 @@ class Given:
     look: Callable[[str, Script, Run], Fault | None] | None = None
     """The fault of a text, run as this script, by the instruments, with a run that showed it; None: they are not
     asked."""
-    dumping: Callable[[bool], Dumping] | None = None
+    dumping: Callable[[int | None], Dumping] | None = None
     """For a run that tells the instruments' word on the way; None where no run can. See `on_the_way`."""
     command: Command | None = None
     """Where it is `-m MODULE`, that: its text is a driver of ours, and says nothing of its size."""
@@ -81,9 +80,7 @@ class Given:
         """For one run that writes a core dump as well; None where that may not show the fault as other runs do. `peak`:
         bytes of device memory that it holds; None: not known."""
         asked = cuda_errors.named(self.chosen.spec) if self.chosen is not None and self.dumping is not None else None
-        if self.dumping is None or asked is None or asked.code not in ALIKE:
-            return None
-        return self.dumping(peak is not None and peak <= LARGE)
+        return self.dumping(peak) if self.dumping is not None and asked is not None and asked.code in ALIKE else None
 
     @property
     def alone(self) -> Given:

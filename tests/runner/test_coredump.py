@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 
 import pytest
@@ -63,3 +64,16 @@ def test_it_holds_memory_and_ends_the_process_where_that_is_wanted(memory: bool,
     flags = asked.get("CUDA_COREDUMP_GENERATION_FLAGS", "").split(",")
     assert ("skip_global_memory" in flags, "skip_abort" in flags) == (not memory, not abort)
     assert asked.keys() <= coredump.VARIABLES
+
+
+def test_a_debugger_that_dies_of_a_dump_leaves_no_core_of_its_own(tmp_path: Path) -> None:
+    gdb = tmp_path / "cuda-gdb"
+    gdb.write_text(f"#!/bin/sh\nulimit -c >{tmp_path}/limit\nkill -ABRT $$\n")
+    gdb.chmod(0o755)
+    before = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (before[1], before[1]))
+    try:
+        assert coredump.read(gdb, tmp_path / "core") is None
+    finally:
+        resource.setrlimit(resource.RLIMIT_CORE, before)
+    assert (tmp_path / "limit").read_text() == "0\n"
