@@ -8,7 +8,8 @@ from dataclasses import astuple
 from functools import partial
 
 from shrinkray_gpu import planning
-from shrinkray_gpu.evidence import controls, dumping, examine
+from shrinkray_gpu.evidence import controls, dumping
+from shrinkray_gpu.evidence.checkpoints import Checkpoints
 from shrinkray_gpu.guarding import Guards
 from shrinkray_gpu.judge import Judge
 from shrinkray_gpu.options import Options, jobs_of
@@ -41,7 +42,6 @@ def guards_of(
     instruments said of the user's own program, where that was lifted."""
     repeats, on_steps = _repeats(judge.repeats)
     reference = plan.oracle.reference if isinstance(plan.oracle, Same) else None
-    script, setup = plan.pool.script, plan.pool.setup
     device = reference is not None and reference.fault.phase == "device"
     own = reference is not None and reference.fault.phase != "python"
     seen = plan.reference
@@ -52,12 +52,12 @@ def guards_of(
     limit = plan.pool.seconds + plan.pool.extra
 
     quick = dumping.in_lanes(plan.pool) if plan.gpu else None
+    checkpoints = Checkpoints(plan.pool.script, plan.pool.setup, limit, quick)
 
     def look(text: str) -> Fault | None:
         def once(_: int) -> Fault | None:
             judge.count("fingerprint")
-            found = quick.fault(text) if quick is not None else None
-            return found or examine.fingerprint(text, script, setup, seconds=limit)
+            return checkpoints.fault(text)
 
         if judge.repeats is None:
             return once(0)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.evidence import dumping, examine
+from shrinkray_gpu.evidence import dumping
+from shrinkray_gpu.evidence.checkpoints import Checkpoints
 from shrinkray_gpu.evidence.dumping import InLanes
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
@@ -54,7 +55,7 @@ def test_a_dump_tells_of_each_fault(lanes: InLanes, case: str) -> None:
 def test_where_no_dump_can_be_read_the_other_instruments_tell(lanes: InLanes, path: Path) -> None:
     """cuda-gdb of CUDA 13 dies of the dump of a kernel whose warps are gone; sometimes they are not."""
     text = path.read_text().replace("2**28", "2**38")  # 1 GB on, a lane may have memory of its own
-    pool = lanes.pool
-    fault = lanes.fault(text) or examine.fingerprint(text, pool.script, pool.setup, seconds=60)
+    asked = Checkpoints(lanes.pool.script, lanes.pool.setup, 60.0, lanes)
+    fault = asked.fault(text)
     assert fault is not None and "STG" in fault.instruction, fault
     assert not list(Path.cwd().glob("core*"))

@@ -98,7 +98,7 @@ def test_a_checkpoint_s_fingerprint(tmp_path: Path) -> None:
     setup = Setup(PYTHON, environment(), imports=(), own=(), scratch=str(tmp_path))
     fault = fingerprint(OVERRUN, Script(script, cwd=tmp_path), setup, seconds=120)
     assert fault is not None
-    assert (fault.kernel, fault.instruction, fault.construct) == ("scale", "STG", "tl.store")
+    assert (fault.kernel, fault.instruction, fault.construct) == ("scale", "STG", "tl.store"), fault
     assert not list(tmp_path.glob("core*"))
 
 
@@ -111,7 +111,7 @@ def test_a_run_that_writes_a_core_dump_ends_as_one_without(name: str, codes: set
     script = Script(tmp_path / "failing.py", cwd=tmp_path)
     make = dumping(setup)
     assert make is not None
-    one = make()
+    one = make(0)
     pool = Pool(script, setup, mode="cold", jobs=1, seconds=100.0)
     plain, dumped = pool.cold(texts[name]), pool.cold(texts[name], way=one.way, capture="launch")
     fault = one.fault(texts[name], script, dumped)
