@@ -102,19 +102,20 @@ class Guards:
         self._checks: list[Check] = []
         self._lock = threading.Lock()
         self._faults: dict[str, Future[Fault | None]] = {}
-        self._codes: dict[str, str] = {}
+        self._codes: dict[str, Future[str]] = {}
         self._original = original
         self._known = known
         """The full fingerprint to compare with, where `original` was lifted out of the program that has it."""
         self._controls = tuple(dict.fromkeys((*chosen, *standard)))
         # Guards wait for the first tries, answers for the instruments: none may queue up behind those that wait for it.
-        self._first, self._instruments, self._guards, self._answers = (
+        self._first, self._instruments, self._guards, self._answers, self._disassemblers = (
             ThreadPoolExecutor(count, thread_name_prefix=name)
             for name, count in (
                 ("controls", 4 if first is None else max(4, len(self._controls))),
                 ("instruments", max(2, judge.pool.jobs // 2)),
                 ("guards", max(2, judge.pool.jobs // 2)),
                 ("answers", 2),
+                ("disassembler", judge.pool.jobs),
             )
         )
         self._dear = frozenset(one for one in standard if not one.way.cheap and one not in chosen)
@@ -175,7 +176,7 @@ class Guards:
         if wanted is None or run.builds:
             return None
         codes = [self._code(compile) for compile in run.compiles if compile.failure is None]
-        if any(code is None or _holds(code, wanted) for code in codes):
+        if any(code is None or not code.result() or _holds(code.result(), wanted) for code in codes):
             return None
         wide = f" of {wanted.size} bytes" if _width(wanted) else ""
         return lacks(f"another fault: no {wanted.instruction}{wide} in its kernels")
@@ -183,28 +184,39 @@ class Guards:
     def _check_code_if_any(self, source: str, run: Run) -> Verdict | None:
         return self._check_code(source, run) if run.compiles else None
 
-    def _code(self, compile: Compile) -> str | None:
-        """The kernel's listing, made once; None where nobody can make one. Only of candidates that show the fault, so
-        that a process of nvdisasm does not matter."""
+    def _code(self, compile: Compile) -> Future[str] | None:
+        """The kernel's listing, made once, empty where nobody can make one; None without a cubin. nvdisasm takes as
+        long as a try in a lane, so it is begun beside that: dry runs deliver the very same kernel."""
         cubin = compile.ir.get("cubin")
-        if compile.hash not in self._codes and cubin:
-            setup = self.judge.pool.setup
-            tool = disassembly.find(setup.python, setup.environment)
-            self._codes[compile.hash] = disassembly.listing(tool, base64.b64decode(cubin)) if tool else ""
-        return self._codes.get(compile.hash) or None
+        with self._lock:
+            if compile.hash not in self._codes and cubin:
+                self._codes[compile.hash] = self._disassemblers.submit(self._listing, base64.b64decode(cubin))
+            return self._codes.get(compile.hash)
+
+    def _listing(self, cubin: bytes) -> str:
+        setup = self.judge.pool.setup
+        tool = disassembly.find(setup.python, setup.environment)
+        return disassembly.listing(tool, cubin) if tool else ""
+
+    def _begin_code(self, run: Run) -> None:
+        for compile in run.compiles:
+            self._code(compile)
 
     def _check_controls(self, source: str, run: Run) -> Verdict | None:
         verdict = self._held(source, self._active(frozenset(self._controls)))
         return verdict if verdict.answer is Answer.PASSES else None
 
     def _deliver_code(self) -> None:
-        pool = self.judge.pool
-        pool.script = replace(pool.script, wants=tuple(sorted({*pool.script.wants, "cubin"})))
+        for pool in (self.judge.pool, self.judge.dry):
+            if pool is not None:
+                pool.script = replace(pool.script, wants=tuple(sorted({*pool.script.wants, "cubin"})))
+        self.judge.before_lane = self._begin_code
 
     def _without_code(self, source: str, wanted: Fault) -> bool:
         """Whether the disassembly alone, for a process of nvdisasm, tells this program from the original."""
         run = self.judge.pool.run(source, wants=("cubin",))
-        codes = [code for compile in run.compiles if (code := self._code(compile))]
+        begun = [code for compile in run.compiles if (code := self._code(compile))]
+        codes = [code.result() for code in begun if code.result()]
         return bool(codes) and not any(_holds(code, wanted) for code in codes)
 
     # What was found out
@@ -273,7 +285,7 @@ class Guards:
         return Evidence(original, fault, difference, self.tried, held)
 
     def close(self) -> None:
-        for threads in (self._answers, self._guards, self._instruments, self._first):
+        for threads in (self._answers, self._guards, self._instruments, self._first, self._disassemblers):
             threads.shutdown(wait=True, cancel_futures=True)
 
     def _guard(self, source: str) -> Verdict:

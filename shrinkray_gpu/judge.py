@@ -83,6 +83,8 @@ class Judge:
         self.check: Callable[[str, Run], Verdict | None] | None = None
         """Asked after a lane or cold run that shows the fault, with the candidate's text and that run (the first that
         shows it, of a flaky fault). The Verdict that it returns, if any, replaces the "yes"."""
+        self.before_lane: Callable[[Run], None] | None = None
+        """Told the dry run of a candidate that goes on to a lane, so that what `check` will ask of it is begun."""
         self.tries: Counter[str] = Counter()
         """By the tier that settled them."""
         self.lane_seconds = 0.0
@@ -209,8 +211,13 @@ class Judge:
             or run.builds
             or any(UNKNOWN_CONTENT in arg for launch in run.launches for arg in launch.args)
         ):
-            return self._lane(source)
-        return self._once(_signature(run), source)
+            return self._after_dry(run, source)
+        return self._once(_signature(run), run, source)
+
+    def _after_dry(self, run: Run, source: str) -> Verdict:
+        if self.before_lane is not None:
+            self.before_lane(run)
+        return self._lane(source)
 
     def _after_waiting(self, source: str, dry: Pool) -> Verdict:
         """The verdict of a lane where the dry run told nothing in its time. Soon none is made any more, unless the
@@ -223,7 +230,7 @@ class Judge:
                 self.dry = None
         return verdict
 
-    def _once(self, signature: str, source: str) -> Verdict:
+    def _once(self, signature: str, run: Run, source: str) -> Verdict:
         """One lane run for all candidates that make the same launches."""
         mine: Future[Verdict] = Future()
         with self._lock:
@@ -235,7 +242,7 @@ class Judge:
                 return replace(verdict, why="on credit: its launches were judged before", credit=True)
             return self._lane(source)
         try:
-            verdict = self._lane(source)
+            verdict = self._after_dry(run, source)
         except BaseException as error:
             mine.set_exception(error)
             raise

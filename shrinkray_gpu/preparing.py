@@ -8,7 +8,8 @@ from pathlib import Path
 
 from shrinkray_gpu import lifting, perturbing, planning
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.evidence import controls, examine
+from shrinkray_gpu.evidence import controls
+from shrinkray_gpu.evidence.checkpoints import Checkpoints
 from shrinkray_gpu.evidence.dumping import dumping
 from shrinkray_gpu.guarding import Guards
 from shrinkray_gpu.judge import Judge
@@ -74,8 +75,7 @@ def _look(setup: Setup, options: Options) -> Callable[[str, Script, Run], Fault 
     """What the instruments say of a program, before there is a plan; None where there is no GPU to ask, nor --arch."""
     if setup.arch is None and not gpus.present():
         return None
-    seconds = options.timeout or planning.PATIENCE
-    return lambda text, script, run: examine.fingerprint(text, script, setup, seconds=seconds, run=run)
+    return Checkpoints(setup, options.timeout or planning.PATIENCE).fault
 
 
 @dataclass(frozen=True)

@@ -52,12 +52,12 @@ def guards_of(
     limit = plan.pool.seconds + plan.pool.extra
 
     quick = dumping.in_lanes(plan.pool) if plan.gpu else None
-    checkpoints = Checkpoints(plan.pool.script, plan.pool.setup, limit, quick)
+    checkpoints = Checkpoints(plan.pool.setup, limit, quick)
 
     def look(text: str) -> Fault | None:
         def once(_: int) -> Fault | None:
             judge.count("fingerprint")
-            return checkpoints.fault(text)
+            return checkpoints.fault(text, plan.pool.script)
 
         if judge.repeats is None:
             return once(0)

@@ -133,6 +133,19 @@ def test_what_never_gets_to_its_launch_ends_in_the_dry_run(judging: Made) -> Non
     assert judge.host_errors == 0
 
 
+def test_what_a_check_will_need_is_begun_by_the_dry_run_of_what_goes_on_to_a_lane(judging: Made) -> None:
+    """Its kernels are the very ones that the lane will run, unless it is taken on credit or ends there."""
+    compiles = FAILING.replace("BLOCK < 8", "BLOCK < 64")
+    for options in ({}, {"credit": False}):
+        judge = judging(**options)
+        begun: list[Run] = []
+        judge.before_lane = begun.append
+        tries = judged(judge, compiles, BROKEN, compiles.replace("scale = 2\n", ""))
+        assert len(begun) == tries[LANE] == 2 - tries.get(CREDIT, 0)
+        shown = judge.pool.run(compiles)
+        assert [one.hash for one in begun[0].compiles] == [one.hash for one in shown.compiles] != []
+
+
 def test_a_dry_run_that_died_tells_of_no_launches(judging: Made) -> None:
     """Its processes may die of what the real GPU's do not, and two dead ones are not alike."""
     dies = "import os\nos.kill(os.getpid(), 11)\n"

@@ -25,7 +25,7 @@ from shrinkray_gpu.oracle.verdict import lacks
 from shrinkray_gpu.planning import Plan, make
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.repeating import Repeated
-from shrinkray_gpu.runner import ways
+from shrinkray_gpu.runner import disassembly, ways
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Run
@@ -233,6 +233,10 @@ def test_on_a_gpu_the_code_is_asked_for_from_the_beginning(
     narrow = REPRO.replace('"cuda"), torch.zeros(1,', '"cuda"), torch.zeros(1, dtype=torch.int8,')
     assert judge.judge(narrow.replace("tl.exp(", "tl.abs(")) == lacks("another fault: no STG of 4 bytes in its kernels")
     assert judge.check is not None and judge.check(HARMLESS, passing()) is None, "no kernel, no code"
+    assert judge.before_lane is not None
+    wide = judge.pool.run(REPRO.replace("tl.exp(", "tl.abs("))
+    judge.before_lane(wide)
+    assert all(disassembly.holds(guards._codes[one.hash].result(), "STG", 4) for one in wide.compiles) and wide.compiles
 
 
 def test_where_it_does_not_the_everyday_test_stays_as_it_is(guarded: Guarded, judge: Judge, look: Look) -> None:

@@ -1,4 +1,4 @@
-"""The full fingerprint of one candidate after another, by the quickest instruments that tell it."""
+"""The full fingerprint of one program after another, by the quickest instruments that tell it."""
 
 from __future__ import annotations
 
@@ -9,37 +9,38 @@ from shrinkray_gpu.evidence.dumping import InLanes
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Script
-
-ENOUGH = 2
-"""Candidates one after another whose dumps nobody could read: then none is asked for any more. With its dumps such a
-candidate took 17 to 24 s on an H100, and by the sanitizer alone 9."""
+from shrinkray_gpu.runner.run import Run
 
 
 @dataclass
 class Checkpoints:
-    """Of candidates of one reduction: a core dump in a lane, one of a cold process, the sanitizer."""
+    """Of programs that are made of one another: a core dump in a lane, one of a cold process, the sanitizer.
 
-    script: Script
+    Where nobody could read the dumps of one, the sanitizer alone is asked from then on: 9 s instead of the 17 to 24
+    that both took on an H100.
+    """
+
     setup: Setup
     seconds: float
     """That a plain run may take."""
-    lanes: InLanes | None
-    unread: int = 0
-    """Candidates, up to the last one, whose dumps nobody could read."""
+    lanes: InLanes | None = None
+    unread: bool = False
+    """Whether that was so."""
 
-    def fault(self, text: str) -> Fault | None:
-        """None if it shows none."""
+    def fault(self, text: str, script: Script, run: Run | None = None) -> Fault | None:
+        """None if it shows none. `run`: one that showed it, see `examine.by_dump`."""
         if self.setup.arch is not None:
-            return examine.fingerprint(text, self.script, self.setup, seconds=self.seconds)
+            return examine.fingerprint(text, script, self.setup, seconds=self.seconds)
         dumped = None
-        if self.unread < ENOUGH:
-            dumped, unread = self._by_dump(text)
-            self.unread = self.unread + 1 if unread else 0
-            if not unread:
+        if not self.unread:
+            dumped, self.unread = self._by_dump(text, script, run)
+            if not self.unread:
                 return dumped
-        return examine.by_record(text, self.script, self.setup, seconds=self.seconds, dumped=dumped)
+        return examine.by_record(text, script, self.setup, seconds=self.seconds, dumped=dumped)
 
-    def _by_dump(self, text: str) -> tuple[Fault | None, bool]:
-        if self.lanes is not None and (found := self.lanes.fault(text)) is not None:
-            return found, False
-        return examine.by_dump(text, self.script, self.setup, seconds=self.seconds)
+    def _by_dump(self, text: str, script: Script, run: Run | None) -> tuple[Fault | None, bool]:
+        if self.lanes is not None:
+            found, unread = self.lanes.fault(text)
+            if found is not None or unread:
+                return found, unread
+        return examine.by_dump(text, script, self.setup, seconds=self.seconds, run=run)

@@ -15,13 +15,17 @@ from pathlib import Path
 
 from shrinkray_gpu.evidence import instruments
 from shrinkray_gpu.evidence.assembling import assembled
-from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.oracle.fault import MISALIGNED, Fault
+from shrinkray_gpu.oracle.sticky import OUTSIDE
 from shrinkray_gpu.runner import coredump, gpus
 from shrinkray_gpu.runner.coredump import Dump
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.ways import Way
+
+ACCESSES = OUTSIDE | {MISALIGNED}
+"""The errors of an access, which is an instruction; a failed assertion is none."""
 
 
 @dataclass(frozen=True)
@@ -96,25 +100,32 @@ class InLanes:
         """Bring up that worker: with its imports it takes as long as a cold process."""
         self.pool.run("", way=self.way(peak))
 
-    def fault(self, text: str) -> Fault | None:
+    def fault(self, text: str) -> tuple[Fault | None, bool]:
         """The fault of a run of `text`, with what the dump of another one tells; None if the one shows none, or the
-        other left no dump that tells of a kernel."""
+        other left no dump that tells of a kernel. And whether dumps were written, and none told the instruction of an
+        access."""
         run = self.pool.run(text, fresh=True)
-        if Fault.of(run) is None:
-            return None
-        # Once more costs a tenth of what the other instruments do.
-        dump = self.dump(text, run.peak) or self.dump(text, run.peak)
+        shown, found, written = Fault.of(run), None, 0
+        if shown is None:
+            return None, False
         subject = instruments.Subject(text, self.pool.script, self.pool.setup, run.seconds, self.folder)
-        return assembled(subject, run, dump=dump, code=False).fault if dump is not None else None
+        for _ in range(2):  # once more costs a tenth of what the other instruments do
+            dump, there = self._dump(text, run.peak)
+            written += there
+            if dump is not None:
+                found = assembled(subject, run, dump=dump, code=False).fault
+                if shown.code not in ACCESSES or (found is not None and found.instruction):
+                    return found, False
+        return found, written == 2 and shown.code in ACCESSES
 
-    def dump(self, text: str, peak: int) -> Dump | None:
-        """What the dump of a run of `text` tells, which holds so many bytes; None if it left none, or one of no
-        kernel."""
+    def _dump(self, text: str, peak: int) -> tuple[Dump | None, bool]:
+        """What the dump of a run of `text` tells, which holds so many bytes; None if it left none, or one of no kernel.
+        And whether it left one."""
         with self.turn:
             run = self.pool.run(text, fresh=True, way=self.way(peak))
         core = self.folder / str(run.pid)
         try:
-            return coredump.read(self.tool, core) if core.exists() else None
+            return (coredump.read(self.tool, core), True) if core.exists() else (None, False)
         finally:
             core.unlink(missing_ok=True)
 

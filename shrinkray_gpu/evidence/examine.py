@@ -15,20 +15,17 @@ from typing import Any
 
 from shrinkray_gpu.evidence import instruments
 from shrinkray_gpu.evidence.assembling import assembled
+from shrinkray_gpu.evidence.dumping import ACCESSES
 from shrinkray_gpu.evidence.evidence import Evidence
 from shrinkray_gpu.evidence.instruments import CODE, DUMP, SKIPPED, STATIC, Said, Subject
 from shrinkray_gpu.evidence.versions import versions
-from shrinkray_gpu.oracle.fault import MISALIGNED, Fault
-from shrinkray_gpu.oracle.sticky import OUTSIDE
+from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.runner import coredump, sanitizer
 from shrinkray_gpu.runner.coredump import Dump
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import COLD, Script
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.sanitizer import Record
-
-ACCESSES = OUTSIDE | {MISALIGNED}
-"""The errors of an access, which is an instruction; a failed assertion is none."""
 
 
 def examine(

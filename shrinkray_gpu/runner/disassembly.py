@@ -151,12 +151,13 @@ def disassemble(tool: Path, cubin: bytes) -> Mapping[str, tuple[Instruction, ...
 
 
 def listing(tool: Path, cubin: bytes, *options: str) -> str:
-    """What the tool prints of a cubin; nothing where it cannot read it."""
+    """What the tool prints of a cubin; nothing where it cannot read it. Without its analysis of the dataflow, which is
+    no part of the listing, it takes 0.2 s instead of 0.3, nearly all of that to start. (CUDA 13.1)"""
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
         try:
-            done = subprocess.run([tool, "-c", *options, file.name], capture_output=True, timeout=SECONDS)
+            done = subprocess.run([tool, "-c", "-ndf", *options, file.name], capture_output=True, timeout=SECONDS)
         except (OSError, subprocess.SubprocessError):
             return ""
     return done.stdout.decode(errors="replace") if done.returncode == 0 else ""

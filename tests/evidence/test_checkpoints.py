@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.evidence import checkpoints, examine
+from shrinkray_gpu.evidence import examine
 from shrinkray_gpu.evidence.checkpoints import Checkpoints
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.runner.lanes import Setup
@@ -36,24 +36,36 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return asked
 
 
-def of(folder: Path, arch: int | None = None) -> Checkpoints:
-    setup = Setup(sys.executable, {}, imports=(), own=(), scratch=str(folder), arch=arch)
-    return Checkpoints(Script(folder / "a.py", cwd=folder), setup, 60.0, None)
+def of(folder: Path) -> tuple[Checkpoints, Script]:
+    setup = Setup(sys.executable, {}, imports=(), own=(), scratch=str(folder))
+    return Checkpoints(setup, 60.0), Script(folder / "a.py", cwd=folder)
 
 
 def test_a_dump_that_is_read_needs_no_sanitizer(asked: list[str], tmp_path: Path) -> None:
-    assert of(tmp_path).fault("read") == TOLD
-    assert asked == ["dump"]
+    one, script = of(tmp_path)
+    assert [one.fault("read", script) for _ in range(2)] == [TOLD] * 2
+    assert asked == ["dump", "dump"]
 
 
-def test_after_some_that_nobody_could_read_no_dump_is_made(asked: list[str], tmp_path: Path) -> None:
-    one = of(tmp_path)
-    assert [one.fault("gone") for _ in range(4)] == [TOLD] * 4
-    assert asked == ["dump", "record"] * checkpoints.ENOUGH + ["record"] * (4 - checkpoints.ENOUGH)
+def test_after_one_that_nobody_could_read_no_dump_is_made(asked: list[str], tmp_path: Path) -> None:
+    one, script = of(tmp_path)
+    assert [one.fault(text, script) for text in ("read", "gone", "gone", "read")] == [TOLD] * 4
+    assert asked == ["dump", "dump", "record", "record", "record"]
 
 
-def test_one_that_is_read_begins_the_count_anew(asked: list[str], tmp_path: Path) -> None:
-    one = of(tmp_path)
-    for text in ("gone", "read", "gone", "gone", "read"):
-        one.fault(text)
-    assert asked == ["dump", "record", "dump", "dump", "record", "dump", "record", "record"]
+@pytest.mark.parametrize(
+    ("answer", "then"), [((TOLD, False), []), ((None, True), ["record"]), ((None, False), ["dump", "record"])]
+)
+def test_a_dump_in_a_lane_comes_first(
+    asked: list[str], tmp_path: Path, answer: tuple[Fault | None, bool], then: list[str]
+) -> None:
+    """One that was written there, and not read, is not made once more by a process of its own."""
+
+    class InLane:
+        def fault(self, text: str) -> tuple[Fault | None, bool]:
+            asked.append("lane")
+            return answer
+
+    one, script = of(tmp_path)
+    assert replace(one, lanes=InLane()).fault("gone", script) == TOLD  # type: ignore[arg-type]
+    assert asked == ["lane", *then]

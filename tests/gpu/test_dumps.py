@@ -47,7 +47,7 @@ def lanes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InLanes]:
 def test_a_dump_tells_of_each_fault(lanes: InLanes, case: str) -> None:
     path, instruction = FAULTS[case]
     for _ in range(3):
-        fault = lanes.fault(path.read_text())
+        fault, _ = lanes.fault(path.read_text())
         assert fault is not None and fault.kernel and instruction in fault.instruction, fault
 
 
@@ -55,7 +55,6 @@ def test_a_dump_tells_of_each_fault(lanes: InLanes, case: str) -> None:
 def test_where_no_dump_can_be_read_the_other_instruments_tell(lanes: InLanes, path: Path) -> None:
     """cuda-gdb of CUDA 13 dies of the dump of a kernel whose warps are gone; sometimes they are not."""
     text = path.read_text().replace("2**28", "2**38")  # 1 GB on, a lane may have memory of its own
-    asked = Checkpoints(lanes.pool.script, lanes.pool.setup, 60.0, lanes)
-    fault = asked.fault(text)
+    fault = Checkpoints(lanes.pool.setup, 60.0, lanes).fault(text, lanes.pool.script)
     assert fault is not None and "STG" in fault.instruction, fault
     assert not list(Path.cwd().glob("core*"))

@@ -62,7 +62,7 @@ def test_its_kernel_alone_shows_the_fault(name: str, oracle: str, argv: tuple[st
                 assert quick is not None
                 for _ in range(2):  # the first brings up its worker
                     at = time.monotonic()
-                    seen = quick.fault(start.program.text)
+                    seen, _ = quick.fault(start.program.text)
                     print(f"a core dump in a lane: {time.monotonic() - at:.2f} s, {seen}")
                     assert seen is not None and seen.instruction
             for what, text in (("again", start.program.text), ("an edit of Python", f"{start.program.text}print()\n")):
