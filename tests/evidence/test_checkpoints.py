@@ -13,8 +13,10 @@ from shrinkray_gpu.evidence.checkpoints import Checkpoints
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Script
+from shrinkray_gpu.runner.run import Run
 
 BARE = Fault("device", "an illegal memory access was encountered", code=700)
+LIMIT = 60.0
 TOLD = replace(BARE, kernel="scale", instruction="STG")
 
 
@@ -27,8 +29,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         asked.append("dump")
         return (TOLD, False) if text == "read" else (BARE, True)
 
-    def by_record(text: str, *_: object, dumped: Fault | None, **__: object) -> Fault | None:
-        asked.append("record")
+    def by_record(text: str, *_: object, seconds: float, dumped: Fault | None) -> Fault | None:
+        asked.append("record" if seconds == LIMIT else f"record in {seconds:g} s")
         return TOLD
 
     monkeypatch.setattr(examine, "by_dump", by_dump)
@@ -38,7 +40,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def of(folder: Path) -> tuple[Checkpoints, Script]:
     setup = Setup(sys.executable, {}, imports=(), own=(), scratch=str(folder))
-    return Checkpoints(setup, 60.0), Script(folder / "a.py", cwd=folder)
+    return Checkpoints(setup, LIMIT), Script(folder / "a.py", cwd=folder)
 
 
 def test_a_dump_that_is_read_needs_no_sanitizer(asked: list[str], tmp_path: Path) -> None:
@@ -51,6 +53,13 @@ def test_after_one_that_nobody_could_read_no_dump_is_made(asked: list[str], tmp_
     one, script = of(tmp_path)
     assert [one.fault(text, script) for text in ("read", "gone", "gone", "read")] == [TOLD] * 4
     assert asked == ["dump", "dump", "record", "record", "record"]
+
+
+def test_the_sanitizer_gets_time_by_what_a_run_took(asked: list[str], tmp_path: Path) -> None:
+    one, script = of(tmp_path)
+    for seconds in (5.0, 300.0):
+        one.fault("gone", script, Run("cold", 1, seconds=seconds))
+    assert asked == ["dump", "record in 5 s", "record"]
 
 
 @pytest.mark.parametrize(
