@@ -13,6 +13,8 @@ from shrinkray_gpu.evidence.dumping import Dumping
 from shrinkray_gpu.identifying import Identity
 from shrinkray_gpu.lifting import Start
 from shrinkray_gpu.oracle.fault import Fault, Reference
+from shrinkray_gpu.oracle.same import Same
+from shrinkray_gpu.oracle.sticky import Sticky
 from shrinkray_gpu.runner.run import Launch, Run
 from tests.e2e.programs import NARROW_TILES
 from tests.test_lifting import begun, given
@@ -125,8 +127,20 @@ def test_what_they_saw_of_the_program_goes_along_with_the_lifted_script(tmp_path
     assert again.fault == STATIC
 
 
-def test_where_a_dump_keeps_the_fault_away_the_program_is_run_without_one(tmp_path: Path) -> None:
-    text = "import os\n\nif 'CUDA_COREDUMP_FILE' in os.environ:\n    raise SystemExit\n" + NARROW_TILES
+HUSHED = """
+def hushed(*_, wait=torch.cuda.synchronize):
+    with contextlib.suppress(RuntimeError):
+        wait()
+
+if "CUDA_COREDUMP_FILE" in os.environ:
+    torch.cuda.synchronize = torch.Tensor.item = hushed
+"""
+
+
+@pytest.mark.parametrize("hides", ["if 'CUDA_COREDUMP_FILE' in os.environ:\n    raise SystemExit\n", HUSHED])
+def test_where_a_dump_hides_the_fault_from_its_user_the_program_is_run_without_one(tmp_path: Path, hides: str) -> None:
+    """It may keep it away, or only from those who wait for the GPU: then the driver still holds the error."""
+    text = f"import contextlib\nimport os\nimport torch\n{hides}{NARROW_TILES}"
     program = given(tmp_path, text, "misaligned address")
     program = replace(program, setup=replace(program.setup, arch=90), script=replace(program.script, asserts=False))
     made: list[Dumping] = []
@@ -141,4 +155,6 @@ def test_where_a_dump_keeps_the_fault_away_the_program_is_run_without_one(tmp_pa
     if start.lanes is not None:
         start.lanes.close()
     assert start.alone and start.fault == STATIC
+    assert isinstance(start.oracle, Same) and isinstance(start.oracle.inner, Sticky)
+    assert start.oracle.inner.shown == "raised"
     assert len(made) == 1 and not made[0].folder.exists()

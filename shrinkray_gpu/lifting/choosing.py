@@ -14,7 +14,7 @@ from shrinkray_gpu.lifting.runs import Runs, plain
 from shrinkray_gpu.lifting.start import Given, Say, Start
 from shrinkray_gpu.lifting.telling import lost, named
 from shrinkray_gpu.lifting.trying import Trying, ahead
-from shrinkray_gpu.oracle import Fault, Oracle, speech
+from shrinkray_gpu.oracle import Fault, Oracle, cuda_errors, speech
 from shrinkray_gpu.oracle.carried import Carried
 from shrinkray_gpu.oracle.same import Same
 from shrinkray_gpu.oracle.statistics import clean_runs
@@ -73,13 +73,15 @@ class Choosing:
     def _first_runs(self) -> tuple[list[Run], Fault | None, bool]:
         """The first runs of the program, the last of which shows its fault if any does; what a core dump told of that;
         and whether they were as a user's."""
-        text, worth_it = self.given.program.text, self.runs.worth_it
+        text, worth_it, dumped = self.given.program.text, self.runs.worth_it, None
         if (dumping := self.given.on_the_way()) is not None:
             [run] = self.runs.until(worth_it, text, 1, capture="launch", way=dumping.way)
             dumped = dumping.fault(text, self.given.script, run)
-            if worth_it(run):
+            # While a dump is made of a short kernel, a wait for the GPU ends well, and the script may, too: such a run
+            # does not tell how the fault shows to its user.
+            if worth_it(run) and any(cuda_errors.sticky_in(each.text) for each in speech.heard(run)):
                 return [run], dumped, False
-        return self.runs.until(worth_it, text, FURTHER + 1, capture="launch"), None, True
+        return self.runs.until(worth_it, text, FURTHER + 1, capture="launch"), dumped, True
 
     def _start(self) -> Start:
         program = self.given.program

@@ -103,8 +103,11 @@ def test_a_checkpoint_s_fingerprint(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "codes"), [("flagship", {716}), ("overrun", {700, 717})])
-def test_a_run_that_writes_a_core_dump_ends_as_one_without(name: str, codes: set[int], tmp_path: Path) -> None:
-    """Which is what lets one run of the program answer the oracle and name the instruction."""
+def test_a_run_that_writes_a_core_dump_shows_the_driver_s_error_as_one_without(
+    name: str, codes: set[int], tmp_path: Path
+) -> None:
+    """Which is what lets one run of the program answer the oracle and name the instruction. Its words may be lost:
+    while a dump is made of a short kernel, a wait for the GPU ends well."""
     tools()
     texts = {"flagship": CASE.read_text(), "overrun": OVERRUN}
     setup = Setup(PYTHON, environment(), (), (), str(tmp_path), confine=False)
@@ -117,7 +120,8 @@ def test_a_run_that_writes_a_core_dump_ends_as_one_without(name: str, codes: set
     fault = one.fault(texts[name], script, dumped)
     print(name, f"{plain.seconds:.1f} s plain, {dumped.seconds:.1f} s with a dump:", fault)
     assert {plain.driver_error, dumped.driver_error} <= codes and dumped.driver_error in ALIKE
-    assert plain.failure and dumped.failure and plain.failure.type == dumped.failure.type
+    assert plain.failure and (dumped.failure is None or plain.failure.type == dumped.failure.type)
+    assert dumped.failure is not None or name == "overrun", "the flagship's kernel takes its time"
     assert [each.kernel for each in plain.launches] == [each.kernel for each in dumped.launches]
     alone = fingerprint(texts[name], script, setup, seconds=100.0, run=plain)
     assert fault is not None and alone is not None
