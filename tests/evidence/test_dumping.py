@@ -24,6 +24,7 @@ if where:
         core.write("{name}")
     os.abort()
 """
+DRIVER = "import sys\nsys.modules['shrinkray_inside.device'].sticky = lambda: {code}\n"
 FAULTS = 'raise RuntimeError("CUDA error: misaligned address")\n'
 
 
@@ -45,26 +46,37 @@ def test_each_fault_gets_what_its_own_dump_tells(lanes: InLanes) -> None:
     texts = [WRITES.format(name=name) + FAULTS for name in ("tma", "oob")] * 3
     with ThreadPoolExecutor(3) as threads:
         seen = list(threads.map(lanes.fault, texts))
-    assert [fault.instruction for fault in seen if fault] == ["UTMALDG", "STG"] * 3
+    assert [fault.instruction for fault, _ in seen if fault] == ["UTMALDG", "STG"] * 3
     assert not list(lanes.folder.iterdir())
 
 
 def test_without_a_fault_or_a_dump_nothing_is_told(lanes: InLanes) -> None:
-    assert lanes.fault(WRITES.format(name="tma")) is None
-    assert lanes.fault(FAULTS) is None
+    assert lanes.fault(WRITES.format(name="tma")) == (None, False)
+    assert lanes.fault(FAULTS) == (None, False)
+    assert lanes.fault(DRIVER.format(code=716) + FAULTS) == (None, False)
+
+
+@pytest.mark.parametrize(("code", "unread"), [(716, True), (710, False)])
+def test_of_an_access_it_is_told_that_nobody_could_read_its_dumps(lanes: InLanes, code: int, unread: bool) -> None:
+    """Such as cuda-gdb dies of, without a word. A failed assertion has no instruction that they might tell."""
+    assert lanes.fault(WRITES.format(name="gone") + DRIVER.format(code=code) + FAULTS) == (None, unread)
+
+
+def test_a_dump_that_names_the_kernel_only_is_not_all_that_can_be_known(lanes: InLanes) -> None:
+    fault, unread = lanes.fault(WRITES.format(name="assertion") + DRIVER.format(code=716) + FAULTS)
+    assert unread and fault is not None and (fault.kernel, fault.instruction) == ("check", "")
 
 
 def test_a_dump_that_is_missing_is_asked_for_once_more(lanes: InLanes, tmp_path: Path) -> None:
     mark = tmp_path / "scratch" / "ran"
     writes = WRITES.format(name="tma")
     late = f"import os\nif os.path.exists({str(mark)!r}):\n    exec({writes!r})\nopen({str(mark)!r}, 'w')\n"
-    seen = lanes.fault(late + FAULTS)
+    seen, _ = lanes.fault(late + FAULTS)
     assert seen is not None and seen.instruction == "UTMALDG"
 
 
 def test_the_words_are_those_of_a_run_without_a_dump(lanes: InLanes) -> None:
     """With a core dump the driver calls a failed assertion a failed launch, and ends the process."""
-    driver = "import sys\nsys.modules['shrinkray_inside.device'].sticky = lambda: 710\n"
     asserts = "raise RuntimeError('CUDA error: device-side assert triggered')\n"
-    seen = lanes.fault(WRITES.format(name="oob") + driver + asserts)
+    seen, _ = lanes.fault(WRITES.format(name="oob") + DRIVER.format(code=710) + asserts)
     assert seen is not None and (seen.code, seen.klass) == (710, "device-side assert triggered")
