@@ -16,7 +16,7 @@ Then the same in crowds of lanes, each try with a new kernel: contexts come up o
 so what counts is how many faulting tries a second all lanes have together.
 
 `new kernel` is what a reduction does: no two candidates have the same kernel, and the tool instruments each at its
-first launch. `near` is an access just behind a tensor: one that stays in mapped memory is not reported (FACTS).
+first launch. `near` is an access just behind a tensor: one that stays in mapped memory is not reported.
 Partial results are printed where time runs out.
 """
 
@@ -78,7 +78,7 @@ def main() -> None:
 
 def _version(tool: Path) -> str:
     said = subprocess.run([str(tool), "--version"], capture_output=True, text=True).stdout
-    return " ".join(said.split()[-6:])
+    return " ".join(said.split()[-4:])
 
 
 def _lane(

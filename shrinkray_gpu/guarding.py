@@ -20,6 +20,7 @@ from shrinkray_gpu.oracle.fault import MISALIGNED, Fault, Reference
 from shrinkray_gpu.oracle.verdict import Answer, Verdict, lacks, shows, unclear
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import disassembly
+from shrinkray_gpu.runner.disassembly import Opcodes
 from shrinkray_gpu.runner.run import Compile, Run
 
 CONTROLLED = "by the controls: "
@@ -102,7 +103,7 @@ class Guards:
         self._checks: list[Check] = []
         self._lock = threading.Lock()
         self._faults: dict[str, Future[Fault | None]] = {}
-        self._codes: dict[str, Future[str]] = {}
+        self._codes: dict[str, Future[Opcodes]] = {}
         self._original = original
         self._known = known
         """The full fingerprint to compare with, where `original` was lifted out of the program that has it."""
@@ -184,19 +185,19 @@ class Guards:
     def _check_code_if_any(self, source: str, run: Run) -> Verdict | None:
         return self._check_code(source, run) if run.compiles else None
 
-    def _code(self, compile: Compile) -> Future[str] | None:
-        """The kernel's listing, made once, empty where nobody can make one; None without a cubin. nvdisasm takes as
+    def _code(self, compile: Compile) -> Future[Opcodes] | None:
+        """The opcodes of a kernel, found once, none where nobody can list them; None without a cubin. nvdisasm takes as
         long as a try in a lane, so it is begun beside that: dry runs deliver the very same kernel."""
         cubin = compile.ir.get("cubin")
         with self._lock:
             if compile.hash not in self._codes and cubin:
-                self._codes[compile.hash] = self._disassemblers.submit(self._listing, base64.b64decode(cubin))
+                self._codes[compile.hash] = self._disassemblers.submit(self._opcodes, base64.b64decode(cubin))
             return self._codes.get(compile.hash)
 
-    def _listing(self, cubin: bytes) -> str:
+    def _opcodes(self, cubin: bytes) -> Opcodes:
         setup = self.judge.pool.setup
         tool = disassembly.find(setup.python, setup.environment)
-        return disassembly.listing(tool, cubin) if tool else ""
+        return disassembly.opcodes(disassembly.listing(tool, cubin)) if tool else frozenset()
 
     def _begin_code(self, run: Run) -> None:
         for compile in run.compiles:
@@ -285,6 +286,7 @@ class Guards:
         return Evidence(original, fault, difference, self.tried, held)
 
     def close(self) -> None:
+        self.judge.before_lane = None
         for threads in (self._answers, self._guards, self._instruments, self._first, self._disassemblers):
             threads.shutdown(wait=True, cancel_futures=True)
 
@@ -337,5 +339,5 @@ def _width(wanted: Fault) -> int:
     return wanted.size if wanted.code == MISALIGNED else 0
 
 
-def _holds(sass: str, wanted: Fault) -> bool:
-    return disassembly.holds(sass, wanted.instruction, _width(wanted))
+def _holds(opcodes: Opcodes, wanted: Fault) -> bool:
+    return disassembly.holds(opcodes, wanted.instruction, _width(wanted))

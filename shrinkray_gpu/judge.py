@@ -240,7 +240,7 @@ class Judge:
             if verdict.known and not (self._fresh and verdict.provisional):
                 self.count(CREDIT)
                 return replace(verdict, why="on credit: its launches were judged before", credit=True)
-            return self._lane(source)
+            return self._after_dry(run, source)
         try:
             verdict = self._after_dry(run, source)
         except BaseException as error:

@@ -233,10 +233,42 @@ def test_on_a_gpu_the_code_is_asked_for_from_the_beginning(
     narrow = REPRO.replace('"cuda"), torch.zeros(1,', '"cuda"), torch.zeros(1, dtype=torch.int8,')
     assert judge.judge(narrow.replace("tl.exp(", "tl.abs(")) == lacks("another fault: no STG of 4 bytes in its kernels")
     assert judge.check is not None and judge.check(HARMLESS, passing()) is None, "no kernel, no code"
-    assert judge.before_lane is not None
-    wide = judge.pool.run(REPRO.replace("tl.exp(", "tl.abs("))
-    judge.before_lane(wide)
-    assert all(disassembly.holds(guards._codes[one.hash].result(), "STG", 4) for one in wide.compiles) and wide.compiles
+    guards.close()
+    assert judge.before_lane is None
+
+
+def test_the_code_is_listed_beside_the_lane_by_what_the_dry_run_compiled(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing sees such a fault without a GPU: that there is one, and what the instruments say, is made up here."""
+    dry = plan.pool.serving(plan.pool.script, seconds=60.0)
+    judge = Judge(plan.oracle, plan.pool, dry=dry)
+    seen = Fault("device", "misaligned address", "kernel", 716, instruction="STG", space="global", size=4)
+    real, script = plan.pool.setup, plan.pool.script
+    monkeypatch.setattr(plan.pool, "setup", replace(real, arch=None))
+    controls = Controls(lambda text, way: plan.reference, plan.oracle, reference=plan.reference)
+    guards = Guards(
+        program(REPRO), judge=judge, reference=None, controls=controls, examine=lambda text: seen, known=seen
+    )
+    monkeypatch.setattr(plan.pool, "setup", real)
+    begun: list[Run] = []
+    begin, in_lane = judge.before_lane, judge._in_lane
+    assert begin is not None
+
+    def lane(source: str, fresh: bool) -> tuple[Verdict, Run]:
+        assert [one.hash for run in begun for one in run.compiles] == [*guards._codes], "begun before the lane runs"
+        return in_lane(source, fresh)
+
+    monkeypatch.setattr(judge, "before_lane", lambda run: (begun.append(run), begin(run)))
+    monkeypatch.setattr(judge, "_in_lane", lane)
+    try:
+        assert judge.judge(REPRO).faults
+        (compiled,) = {one.hash for one in plan.reference.compiles}
+        assert begun and disassembly.holds(guards._codes[compiled].result(), "STG", 4)
+    finally:
+        guards.close()
+        judge.close()
+        plan.pool.script = script
 
 
 def test_where_it_does_not_the_everyday_test_stays_as_it_is(guarded: Guarded, judge: Judge, look: Look) -> None:

@@ -57,7 +57,7 @@ def assembled(
     seen = replace(seen, findings=findings, dump=dump.text if dump else "")
     if fault is not None and fault.phase == "compile":
         return of_compilation(seen, subject, run, fault)
-    record = telling(records, dump)
+    record = telling(records, dump, fault.code if fault is not None else 0)
     sights = [*of_dump(dump), *of_record(record)]
     broken = next((one for one in rule.launches if one.fault), None) if rule is not None else None
     if broken is not None and not predicts(broken, fault, sights):

@@ -28,6 +28,12 @@ ACCESSES = OUTSIDE | {MISALIGNED}
 """The errors of an access, which is an instruction; a failed assertion is none."""
 
 
+def is_unread(fault: Fault | None) -> bool:
+    """Whether it is of an access whose instruction is not known: its dump was not read, or not to any purpose. Of a
+    kernel that ends before the exception comes cuda-gdb itself dies. (13.0, H100)"""
+    return fault is not None and fault.code in ACCESSES and not fault.instruction
+
+
 @dataclass(frozen=True)
 class Dumping:
     """One cold run in this `way`, and then what its dump tells."""
@@ -114,9 +120,9 @@ class InLanes:
             written += there
             if dump is not None:
                 found = assembled(subject, run, dump=dump, code=False).fault
-                if shown.code not in ACCESSES or (found is not None and found.instruction):
+                if not is_unread(found):
                     return found, False
-        return found, written == 2 and shown.code in ACCESSES
+        return found, written == 2 and is_unread(shown)
 
     def _dump(self, text: str, peak: int) -> tuple[Dump | None, bool]:
         """What the dump of a run of `text` tells, which holds so many bytes; None if it left none, or one of no kernel.

@@ -15,12 +15,11 @@ from typing import Any
 
 from shrinkray_gpu.evidence import instruments
 from shrinkray_gpu.evidence.assembling import assembled
-from shrinkray_gpu.evidence.dumping import ACCESSES
 from shrinkray_gpu.evidence.evidence import Evidence
 from shrinkray_gpu.evidence.instruments import CODE, DUMP, SKIPPED, STATIC, Said, Subject
 from shrinkray_gpu.evidence.versions import versions
 from shrinkray_gpu.oracle.fault import Fault
-from shrinkray_gpu.runner import coredump, sanitizer
+from shrinkray_gpu.runner import sanitizer
 from shrinkray_gpu.runner.coredump import Dump
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import COLD, Script
@@ -92,44 +91,10 @@ def _begun(subject: Subject, asked: frozenset[str], threads: ThreadPoolExecutor)
     return begun
 
 
-def fingerprint(text: str, script: Script, setup: Setup, *, seconds: float, run: Run | None = None) -> Fault | None:
-    """The fault as the instruments of a checkpoint see it: a cold run, and on a GPU a core dump, or the sanitizer where
-    nobody can read one. None if the program shows no fault.
-
-    `run`: one that showed it. Then a core dump needs no other: of a program that takes a minute, that is a minute; and
-    the answer is None, too, if no dump was written."""
-    if setup.arch is not None:
-        return examine(text, script, setup, seconds=seconds, ask=instruments.QUICK, told_versions=False).fault
-    fault, unread = by_dump(text, script, setup, seconds=seconds, run=run)
-    return by_record(text, script, setup, seconds=seconds, dumped=fault) if unread else fault
-
-
-def by_dump(
-    text: str, script: Script, setup: Setup, *, seconds: float, run: Run | None = None
-) -> tuple[Fault | None, bool]:
-    """What a core dump adds to a cold run, or to the `run` given; and whether there is no more to learn from dumps:
-    nobody is here to read them, or this one was written of an access and does not tell its instruction. Of a kernel
-    that ended before the exception came, cuda-gdb itself dies. (13.0, H100)"""
-    if coredump.find(setup.python, setup.environment) is None:
-        return None, True
-    with (
-        tempfile.TemporaryDirectory(dir=setup.scratch, ignore_cleanup_errors=True) as folder,
-        ThreadPoolExecutor(1) as threads,
-    ):
-        subject = Subject(text, script, setup, seconds, Path(folder))
-        begun = threads.submit(instruments.dumped, subject)
-        shown = run if run is not None else instruments.cold(subject, instruments.WANTS)[0]
-        dump, _ = begun.result()
-        fault = assembled(subject, shown, dump=dump, code=run is None).fault
-        written = (subject.folder / "core").exists()
-    unread = written and fault is not None and fault.code in ACCESSES and not fault.instruction
-    return (fault if dump is not None or run is None else None), unread
-
-
-def by_record(text: str, script: Script, setup: Setup, *, seconds: float, dumped: Fault | None = None) -> Fault | None:
-    """What the sanitizer adds to a cold run; where it saw nothing of a kernel either, what a dump had told."""
-    fault = examine(text, script, setup, seconds=seconds, ask=(CODE, "memcheck"), told_versions=False).fault
-    return fault if dumped is None or (fault is not None and fault.kernel) else dumped
+def fingerprint(text: str, script: Script, setup: Setup, *, seconds: float) -> Fault | None:
+    """The fault as the instruments of a checkpoint see it on the virtual GPU: one run. None if the program shows none.
+    On a real one see `checkpoints`."""
+    return examine(text, script, setup, seconds=seconds, ask=instruments.QUICK, told_versions=False).fault
 
 
 def _why_not(name: str, fault: Fault | None, asked: frozenset[str]) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.oracle.fault import MISALIGNED, Fault
 from shrinkray_gpu.oracle.sticky import STATIC_RULES, static_rule
 from shrinkray_gpu.runner import disassembly
 from shrinkray_gpu.runner.coredump import Dump
@@ -35,12 +35,16 @@ def predicts(broken: Launch, fault: Fault | None, sights: Sequence[Sight]) -> bo
     return right and (not sights or sights[0].kernel == broken.kernel)
 
 
-def telling(records: Sequence[Record], dump: Dump | None) -> Record | None:
-    """The record of the fault itself: the sanitizer also sees accesses that the device lets pass."""
+def telling(records: Sequence[Record], dump: Dump | None, code: int = 0) -> Record | None:
+    """The record of the fault itself, which has this code of the driver's: the sanitizer also sees accesses that the
+    device lets pass. Where no dump tells the instruction it is the one that went farthest from all allocations: what is
+    near them is often mapped."""
     of_kernels = [one for one in records if one.kernel and not one.kernel.startswith("__")]
     if dump is not None and dump.precise:
-        of_kernels = [one for one in of_kernels if (one.kernel, one.offset) == (dump.kernel, dump.offset)]
-    return of_kernels[0] if of_kernels else None
+        return next((one for one in of_kernels if (one.kernel, one.offset) == (dump.kernel, dump.offset)), None)
+    alike = [one for one in of_kernels if code and one.misaligned == (code == MISALIGNED)] or of_kernels
+    far = max(alike, key=lambda one: one.distance, default=None)
+    return next((one for one in alike if far and (one.kernel, one.offset) == (far.kernel, far.offset)), None)
 
 
 def of_dump(dump: Dump | None) -> list[Sight]:

@@ -71,8 +71,8 @@ class Choosing:
             lanes.close()
 
     def _first_runs(self) -> tuple[list[Run], Fault | None, bool]:
-        """The first runs of the program, the last of which shows its fault if any does; what a core dump told of that;
-        and whether they were as a user's."""
+        """The first runs of the program, the last of which shows its fault if any does; what a core dump told, of that
+        one or of one before it; and whether they were as a user's."""
         text, worth_it, dumped = self.given.program.text, self.runs.worth_it, None
         if (dumping := self.given.on_the_way()) is not None:
             [run] = self.runs.until(worth_it, text, 1, capture="launch", way=dumping.way)

@@ -8,10 +8,13 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from shrinkray_gpu.runner import toolkit
 
 SECONDS = 60.0
+Opcodes: TypeAlias = "frozenset[tuple[str, int]]"
+"""Families of instructions, each with the bytes of a thread's access."""
 
 
 @dataclass(frozen=True)
@@ -127,11 +130,16 @@ def meaning(text: str) -> Meaning:
     return Meaning()
 
 
-def holds(listing: str, name: str, size: int = 0) -> bool:
-    """Whether an instruction of this family is in the listing, of any tool; with `size`, one of so many bytes a thread
-    (a bulk copy, whose size no opcode tells, is of any)."""
+def opcodes(listing: str) -> Opcodes:
+    """What is in the listing, of any tool."""
     code = (found.group(2) for found in map(_CODE.match, listing.splitlines()) if found)
-    return any(family(text) == name and (not size or meaning(text).size in (0, size)) for text in code)
+    return frozenset((family(text), meaning(text).size) for text in code)
+
+
+def holds(opcodes: Opcodes, name: str, size: int = 0) -> bool:
+    """Whether an instruction of this family is among them; with `size`, one of so many bytes a thread (a bulk copy,
+    whose size no opcode tells, is of any)."""
+    return any(family == name and (not size or bytes in (0, size)) for family, bytes in opcodes)
 
 
 def at(instructions: Sequence[Instruction], offset: int) -> Instruction | None:

@@ -55,6 +55,17 @@ class Record:
         return re.sub(r" on CUDA API call to .*|[\d,]{2,}(?= bytes)", "", kind).strip().rstrip(".:")
 
     @property
+    def misaligned(self) -> bool:
+        """Whether the address is not a multiple of what the access needs; else it is out of bounds."""
+        return "misaligned" in self.device_text.casefold()
+
+    @property
+    def distance(self) -> int:
+        """In bytes, from the nearest allocation; 0 inside of one, or where it is not told."""
+        found = _DISTANCE.search(self.device_text)
+        return int(found.group(1).replace(",", "")) if found else 0
+
+    @property
     def device_text(self) -> str:
         """The record without the host's backtrace, which names Python's frames and the user's."""
         return self.text.partition("    Saved host backtrace")[0].rstrip()
@@ -64,6 +75,7 @@ _ACCESS = re.compile(r"\b(read|write|atomic|reduction)\b", re.IGNORECASE)
 _SIZE = re.compile(r"\bof size ([\d,]+)")
 _SPACE = re.compile(r"__(global|shared|local)__")
 _PLACE = re.compile(r"\bat (\S.*?)\+0x([0-9a-f]+)(?: in (.+?):(\d+))?(?=\s|$)", re.MULTILINE)
+_DISTANCE = re.compile(r"\bis ([\d,]+) bytes (?:after|before) the nearest allocation")
 _WHO = re.compile(r"by thread (\([\d,]+\)) in block (\([\d,]+\))")
 _SUMMARY = re.compile(r"^========= (?:\w+ )?SUMMARY: .*", re.MULTILINE)
 _TOTAL = re.compile(r"SUMMARY: ([\d,]+) (?:errors?|hazards?)(?! were)")

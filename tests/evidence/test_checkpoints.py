@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.evidence import examine
-from shrinkray_gpu.evidence.checkpoints import Checkpoints
+from shrinkray_gpu.evidence import checkpoints
+from shrinkray_gpu.evidence.checkpoints import Checkpoints, likelier
+from shrinkray_gpu.evidence.dumping import is_unread
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Script
@@ -29,12 +32,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         asked.append("dump")
         return (TOLD, False) if text == "read" else (BARE, True)
 
-    def by_record(text: str, *_: object, seconds: float, dumped: Fault | None) -> Fault | None:
+    def by_record(text: str, *_: object, seconds: float) -> Fault | None:
         asked.append("record" if seconds == LIMIT else f"record in {seconds:g} s")
         return TOLD
 
-    monkeypatch.setattr(examine, "by_dump", by_dump)
-    monkeypatch.setattr(examine, "by_record", by_record)
+    monkeypatch.setattr(checkpoints, "by_dump", by_dump)
+    monkeypatch.setattr(checkpoints, "by_record", by_record)
     return asked
 
 
@@ -78,3 +81,50 @@ def test_a_dump_in_a_lane_comes_first(
     one, script = of(tmp_path)
     assert replace(one, lanes=InLane()).fault("gone", script) == TOLD  # type: ignore[arg-type]
     assert asked == ["lane", *then]
+
+
+def test_what_another_thread_reads_later_does_not_bring_the_dumps_back(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    one, script = of(tmp_path)
+    begun, read = threading.Event(), threading.Event()
+
+    def by_dump(text: str, *_: object, **__: object) -> tuple[Fault | None, bool]:
+        if text == "gone":
+            return BARE, True
+        begun.set()
+        read.wait(10)
+        return TOLD, False
+
+    monkeypatch.setattr(checkpoints, "by_dump", by_dump)
+    monkeypatch.setattr(checkpoints, "by_record", lambda *_, **__: TOLD)
+    with ThreadPoolExecutor(1) as threads:
+        slow = threads.submit(one.fault, "read", script)
+        begun.wait(10)
+        one.fault("gone", script)
+        read.set()
+        assert slow.result() == TOLD
+    assert one.unread
+
+
+@pytest.mark.parametrize(
+    ("recorded", "dumped", "wanted"),
+    [
+        (TOLD, None, TOLD),
+        (TOLD, BARE, TOLD),
+        (TOLD, replace(BARE, kernel="scale"), TOLD),
+        (TOLD, replace(BARE, kernel="other"), replace(BARE, kernel="other")),
+        (BARE, replace(BARE, kernel="scale"), replace(BARE, kernel="scale")),
+        (None, BARE, BARE),
+        (None, None, None),
+    ],
+)
+def test_the_sanitizer_is_not_believed_of_another_kernel(
+    recorded: Fault | None, dumped: Fault | None, wanted: Fault | None
+) -> None:
+    assert likelier(recorded, dumped) == wanted
+
+
+def test_only_an_access_has_an_instruction_that_a_dump_may_owe() -> None:
+    assert is_unread(BARE) and is_unread(replace(BARE, code=716)) and is_unread(replace(BARE, kernel="scale"))
+    assert not is_unread(TOLD) and not is_unread(replace(BARE, code=710)) and not is_unread(None)

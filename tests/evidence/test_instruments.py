@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from shrinkray_gpu.evidence.assembling import assembled
 from shrinkray_gpu.evidence.evidence import Evidence
 from shrinkray_gpu.evidence.examine import examine, fingerprint
 from shrinkray_gpu.evidence.instruments import CODE, DUMP, MISSING, RUN, SKIPPED, STATIC, Said, Subject
+from shrinkray_gpu.evidence.sights import telling
 from shrinkray_gpu.runner import coredump, sanitizer
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Script
@@ -97,6 +99,21 @@ def test_a_record_of_another_place_than_the_dump_s_is_no_evidence_of_this_fault(
     assert seen.fault is not None and seen.fault.kernel == "scale"
     assert not any("memcheck" in line for line in seen.memory)
     assert len(seen.findings) == 2  # but kept
+
+
+def test_without_a_dump_the_record_is_of_the_access_that_went_farthest() -> None:
+    """The sanitizer also tells of what lies near an allocation, in mapped memory, and of accesses of another error."""
+    (far, *_) = records("oob")
+    near = sanitizer.record(far.text.replace("66,403,841", "4").replace("+0x150", "+0x90"), "memcheck")
+    odd = sanitizer.record(far.text.replace("is out of bounds", "is misaligned").replace("+0x150", "+0x20"), "memcheck")
+    farther = sanitizer.record(far.text.replace("66,403,841", "99,403,841"), "memcheck")
+    assert (near.distance, far.distance, far.misaligned, odd.misaligned) == (4, 66_403_841, False, True)
+    found = (odd, near, far, farther)
+    assert telling(found, None, 700) is far, "the first of that place"
+    assert telling(found, None, 716) is odd
+    assert telling((near,), None, 716) is near, "better than nothing"
+    assert telling(found, replace(dump("oob"), kernel=near.kernel, offset=near.offset)) is near
+    assert telling((), None, 700) is None
 
 
 def test_the_static_rule_is_no_sight_of_another_error(tmp_path: Path) -> None:

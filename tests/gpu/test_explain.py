@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.evidence.checkpoints import Checkpoints
 from shrinkray_gpu.evidence.dumping import dumping
-from shrinkray_gpu.evidence.examine import fingerprint
 from shrinkray_gpu.explaining import explain
 from shrinkray_gpu.lifting.start import ALIKE
 from shrinkray_gpu.oracle import parse
@@ -96,7 +96,7 @@ def test_a_checkpoint_s_fingerprint(tmp_path: Path) -> None:
     script = tmp_path / "oob.py"
     script.write_text("# the original, of another text\n")
     setup = Setup(PYTHON, environment(), imports=(), own=(), scratch=str(tmp_path))
-    fault = fingerprint(OVERRUN, Script(script, cwd=tmp_path), setup, seconds=120)
+    fault = Checkpoints(setup, 120.0).fault(OVERRUN, Script(script, cwd=tmp_path))
     assert fault is not None
     assert (fault.kernel, fault.instruction, fault.construct) == ("scale", "STG", "tl.store"), fault
     assert not list(tmp_path.glob("core*"))
@@ -123,7 +123,7 @@ def test_a_run_that_writes_a_core_dump_shows_the_driver_s_error_as_one_without(
     assert plain.failure and (dumped.failure is None or plain.failure.type == dumped.failure.type)
     assert dumped.failure is not None or name == "overrun", "the flagship's kernel takes its time"
     assert [each.kernel for each in plain.launches] == [each.kernel for each in dumped.launches]
-    alone = fingerprint(texts[name], script, setup, seconds=100.0, run=plain)
+    alone = Checkpoints(setup, 100.0).fault(texts[name], script, plain)
     assert fault is not None and alone is not None
     assert (fault.kernel, fault.instruction, fault.space) == (alone.kernel, alone.instruction, alone.space)
     assert not one.folder.exists()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.runner import disassembly
-from shrinkray_gpu.runner.disassembly import Instruction, Meaning, around, at, family, holds, meaning, parse
+from shrinkray_gpu.runner.disassembly import Instruction, Meaning, around, at, family, holds, meaning, opcodes, parse
 
 LISTING = (Path(__file__).parents[1] / "evidence" / "samples" / "nvdisasm_tma.txt").read_text()
 
@@ -24,10 +24,11 @@ def test_instructions_have_offset_and_source_line() -> None:
 
 
 def test_whether_a_kernel_holds_an_instruction() -> None:
-    assert holds(LISTING, "UTMALDG") and holds(LISTING, "UTMALDG", 16), "no opcode tells the size of a bulk copy"
-    assert not holds(LISTING, "UTMASTG") and not holds(LISTING, "TMALDG") and not holds("", "UTMALDG")
-    cuobjdump = "        /*0040*/                   LDG.E.64 R2, desc[UR4][R2.64] ;   /* 0x0000000402027981 */\n"
-    assert holds(cuobjdump, "LDG", 8) and not holds(cuobjdump, "LDG", 4)
+    code = opcodes(LISTING)
+    assert holds(code, "UTMALDG") and holds(code, "UTMALDG", 16), "no opcode tells the size of a bulk copy"
+    assert not holds(code, "UTMASTG") and not holds(code, "TMALDG") and not holds(opcodes(""), "UTMALDG")
+    cuobjdump = opcodes("        /*0040*/             LDG.E.64 R2, desc[UR4][R2.64] ;   /* 0x0000000402027981 */\n")
+    assert cuobjdump == {("LDG", 8)} and holds(cuobjdump, "LDG", 8) and not holds(cuobjdump, "LDG", 4)
 
 
 def test_an_excerpt_around_an_instruction() -> None:
