@@ -136,10 +136,10 @@ def opcodes(listing: str) -> Opcodes:
     return frozenset((family(text), meaning(text).size) for text in code)
 
 
-def holds(opcodes: Opcodes, name: str, size: int = 0) -> bool:
+def holds(code: Opcodes, name: str, size: int = 0) -> bool:
     """Whether an instruction of this family is among them; with `size`, one of so many bytes a thread (a bulk copy,
     whose size no opcode tells, is of any)."""
-    return any(family == name and (not size or bytes in (0, size)) for family, bytes in opcodes)
+    return any(each == name and (not size or width in (0, size)) for each, width in code)
 
 
 def at(instructions: Sequence[Instruction], offset: int) -> Instruction | None:

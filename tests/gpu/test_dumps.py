@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,8 +16,21 @@ from shrinkray_gpu.evidence.dumping import InLanes
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 
+from ..e2e.command import environment, shrink
+
 pytestmark = pytest.mark.gpu
 
+SHORT = """\
+import torch, triton, triton.language as tl
+
+@triton.jit
+def odd(x):
+    tl.store((x.to(tl.int64) + 2).to(tl.pointer_type(tl.int32)), 1)
+
+x = torch.zeros(64, dtype=torch.int32, device="cuda")
+odd[(1,)](x)
+torch.cuda.synchronize()
+"""
 CORPUS = Path(__file__).parents[2] / "corpus/tma_misaligned/repro_tma_misaligned.py"
 PROGRAMS = Path(__file__).parents[2] / "benchmarks/programs"
 FAULTS = {
@@ -58,3 +72,15 @@ def test_where_no_dump_can_be_read_the_other_instruments_tell(lanes: InLanes, pa
     fault = Checkpoints(lanes.pool.setup, 60.0, lanes).fault(text, lanes.pool.script)
     assert fault is not None and "STG" in fault.instruction, fault
     assert not list(Path.cwd().glob("core*"))
+
+
+def test_what_a_dump_hides_the_repro_still_shows_its_user(tmp_path: Path) -> None:
+    """While so short a kernel is dumped, a wait for the GPU ends well, and the original with it."""
+    script, repro = tmp_path / "short.py", tmp_path / "repro.py"
+    script.write_text(SHORT)
+    said = shrink(script, "--oracle", "misaligned address", "--output", repro, cwd=tmp_path)
+    assert said.code == 0, said.err
+    ended = subprocess.run(
+        [sys.executable, str(repro)], cwd=tmp_path, env=environment(), capture_output=True, text=True
+    )
+    assert ended.returncode == 1 and "misaligned address" in ended.stderr, repro.read_text()
