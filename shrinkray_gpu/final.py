@@ -18,6 +18,7 @@ from shrinkray_gpu.oracle.verdict import Verdict
 from shrinkray_gpu.planning.standing import fitting
 from shrinkray_gpu.reduction.outcome import Reduction
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.runner import cores
 from shrinkray_gpu.runner.extensions import lacking
 from shrinkray_gpu.runner.lanes import START, Setup
 from shrinkray_gpu.runner.plain import run_file
@@ -120,7 +121,7 @@ def verify(text: str, output: Path, plan: planning.Plan, options: Options, runs:
 
     if as_user and oracle.alone and oracle.limit and plan.rate is None:
         # Half the cores: each process imports torch, and must have got to its launch when the time is over.
-        at_once = fitting(plan.pool, min(jobs_of(options), (os.cpu_count() or 1) // 2))
+        at_once = fitting(plan.pool, min(jobs_of(options), cores.usable() // 2))
         with builds:
             hung = clean_hangs.showing(
                 oracle, runs, watched=lambda: plan.pool.cold(text), plain=plain, most=limit, at_once=at_once

@@ -100,7 +100,7 @@ class Judge:
         self.ahead = self.foreseen = 0
         """Tries that were begun before they were asked for, and how many of these were asked for in the end."""
         self._wasted = 0
-        self._fresh = False
+        self._fresh = self._doubts_used = False
         self._known: dict[str, Future[Verdict]] = {}
         self._lock = threading.Lock()
         self._deciding = 0
@@ -114,6 +114,14 @@ class Judge:
         """No verdict is taken on credit any more, nor the launches known that were judged before."""
         with self._lock:
             self.credit = False
+            self._known.clear()
+        self._drop_ahead()
+
+    def doubt_used(self) -> None:
+        """A context that passed another program before said "yes", and a fresh one "no": from now on each such "yes" is
+        asked again in a fresh one. In the two memory lies elsewhere, and what is mapped beyond a tensor."""
+        with self._lock:
+            self._doubts_used = True
             self._known.clear()
         self._drop_ahead()
 
@@ -302,6 +310,8 @@ class Judge:
         run = self.pool.run(source, fresh=fresh, brief=brief)
         self.count(COLD if run.mode == "cold" else LANE, time.monotonic() - started)
         verdict = self.oracle.judge(run)
+        if verdict.faults and self._doubts_used and not run.fresh:
+            return self._in_lane(source, True)
         if verdict.faults and self.memory and run.peak > self.memory:
             return lacks(f"it holds {run.peak / 1e9:.1f} GB of device memory, far more than the original"), run
         if verdict.faults and brief and run.seconds < self.pool.seconds:

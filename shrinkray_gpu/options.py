@@ -22,7 +22,7 @@ from shrinkray_gpu.oracle import Oracle, all_of, parse
 from shrinkray_gpu.oracle.builds import asks_nvcc
 from shrinkray_gpu.oracle.same import same_fault
 from shrinkray_gpu.reduction.program import Program, read_program
-from shrinkray_gpu.runner import sanitizer
+from shrinkray_gpu.runner import cores, sanitizer
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.run import Run
 
@@ -272,7 +272,7 @@ def settings_of(options: Options) -> dict[str, Any]:
 
 
 def jobs_of(options: Options) -> int:
-    return options.jobs or os.cpu_count() or 1
+    return options.jobs or cores.usable()
 
 
 def _with_digest(file: Path) -> str:

@@ -28,6 +28,7 @@ from shrinkray_gpu.cases.sighting import Conclusion, Sighting, concluded, sighte
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import Answer, Oracle
 from shrinkray_gpu.reduction.program import read_program
+from shrinkray_gpu.runner import cores
 from shrinkray_gpu.runner.interpreter import check_python
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
@@ -99,7 +100,7 @@ class Replayer:
     ) -> None:
         check_python(python)
         self.place = Place.of(python, arch, environment or {})
-        self.jobs = max(1, jobs or min(os.cpu_count() or 1, MOST))
+        self.jobs = max(1, jobs or min(cores.usable(), MOST))
         self.environment = {**os.environ, **(environment or {})}
         self._folder = tempfile.TemporaryDirectory(prefix="shrink-replay-", ignore_cleanup_errors=True)
         self._pools: dict[tuple[tuple[str, str], ...], Pool] = {}

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.judge import COLD, CREDIT, DRY, LANE, Judge
-from shrinkray_gpu.oracle import Verdict, parse
+from shrinkray_gpu.oracle import Answer, Verdict, parse
 from shrinkray_gpu.oracle.same import same_fault
 from shrinkray_gpu.oracle.verdict import lacks, shows
 from shrinkray_gpu.passes import PASSES
@@ -98,6 +98,33 @@ def test_the_same_launches_take_no_second_run(judging: Made) -> None:
     assert judged(judge, FAILING) == {LANE: 1}
     (verdict,) = judge([Program.from_text(SAME, "failing.py")])
     assert verdict.faults and verdict.credit and judge.tries == {LANE: 1, CREDIT: 1}
+
+
+def test_a_yes_of_a_used_context_is_asked_again_once_such_were_wrong(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    harmless = "import torch\ntorch.used = True\n"
+    faults = "import torch\nif hasattr(torch, 'used'):\n    raise RuntimeError('the fault')\nprint({})\n"
+    always = "raise RuntimeError('the fault')\n"
+    path = tmp_path / "failing.py"
+    path.write_text(harmless)
+    setup = Setup(sys.executable, dict(os.environ), ("torch",), (), str(tmp_path), reuse=True, confine=False)
+    pool = Pool(Script(path, cwd=tmp_path), setup, mode="fork", jobs=1, seconds=60)
+    judge = Judge(parse("the fault", folder=tmp_path), pool)
+
+    def asked(text: str) -> Verdict:
+        assert judge([Program.from_text(harmless)])[0].answer is Answer.PASSES
+        return judge([Program.from_text(text)])[0]
+
+    try:
+        assert asked(faults.format(1)).faults
+        judge.doubt_used()
+        no = asked(faults.format(2))
+        assert no.answer is Answer.PASSES and not no.provisional, "a fresh context said so"
+        assert asked(always).faults
+        assert judge.tries == {LANE: 3 + 3 + 2}, "one more for each yes that is asked again"
+    finally:
+        judge.close()
+        pool.close()
 
 
 @pytest.mark.parametrize("other", [WARPS, CONTENT, SHAPE], ids=["options", "content", "shape"])

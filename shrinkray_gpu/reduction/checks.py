@@ -34,14 +34,29 @@ class Checks:
         identify: Ask | None,
         identify_first: int | None,
         drifted: Callable[[Verdict], None],
+        doubted: Callable[[], None] | None,
         undo: Undo,
         tell: Tell,
         note: Callable[[str], None],
         wary: bool = False,
     ) -> None:
         self._undo, self._undone = undo, 0
+
+        def doubt() -> None:
+            if doubted is not None:
+                doubted()
+                journal.drifted()
+
         self.confirmations = Confirmations(
-            line, journal, confirm=confirm, probe=probe, checkpoint=checkpoint, undo=self._go_back, tell=tell, wary=wary
+            line,
+            journal,
+            confirm=confirm,
+            probe=probe,
+            checkpoint=checkpoint,
+            undo=self._go_back,
+            tell=tell,
+            doubted=doubt,
+            wary=wary,
         )
         self.guards = Guards(line, journal, guard=guard, lag=guard_lag, undo=self._go_back, note=note)
         self.identity = Identity(

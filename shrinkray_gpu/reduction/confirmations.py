@@ -7,7 +7,7 @@ that the same seed gives the same result.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -35,7 +35,7 @@ class _Out:
 
 class Confirmations:
     """What cold runs and probes said of the accepted programs. Does nothing where there are neither. `wary`: from the
-    beginning no "yes" counts before a confirmation says so as well."""
+    beginning no "yes" counts before a confirmation says so as well. `doubted` is called at the first rollback."""
 
     def __init__(
         self,
@@ -47,9 +47,10 @@ class Confirmations:
         checkpoint: int,
         undo: Undo,
         tell: Tell,
+        doubted: Callable[[], None] = lambda: None,
         wary: bool = False,
     ) -> None:
-        self._wary = wary
+        self._wary, self._doubted = wary, doubted
         self.line, self.confirm, self.probe, self.checkpoint, self.undo = line, confirm, probe, checkpoint, undo
         self.asking = Asking("confirmed", journal, tell)
         self.refuted: set[str] = set()
@@ -188,6 +189,8 @@ class Confirmations:
         self._trust(steps[good], proven=not quick)
         self.rollbacks += 1
         self.undo(good, "rollback", f"a {'probe' if quick else 'cold run'} did not show the fault")
+        if self.rollbacks == 1:
+            self._doubted()
 
     def _answer(self, program: Program, *, quick: bool) -> Verdict:
         return self.asking.finish(self._start(program, quick=quick))

@@ -56,6 +56,7 @@ def reduce_program(
     identify: Ask | None = None,
     identify_first: int | None = None,
     drifted: Callable[[Verdict], None] = lambda verdict: None,
+    doubted: Callable[[], None] | None = None,
     found: Tell = lambda program, verdict: None,
     layout: Callable[[str], str] | None = None,
     progress: Callable[[Event], None] = lambda event: None,
@@ -80,8 +81,8 @@ def reduce_program(
     `guard` starts the controls on an accepted program (faults: it is still good; passes: a control that made the
     original pass does not make this one pass), looked at when the pass has ended and `guard_lag` more candidates came;
     `identify` starts the full fingerprint (passes: it is another), at growing intervals, the first of `identify_first`
-    candidates, and at the end, and `drifted` tightens the judge by the verdict that found another. `found` gets each
-    candidate with another fault;
+    candidates, and at the end, and `drifted` tightens the judge by the verdict that found another; `doubted` does so
+    when a confirmation refutes what the judge said for the first time. `found` gets each candidate with another fault;
     `watch` runs an instrumented program and gives the values seen; `lifts` makes scripts of the faulty launch;
     `insist` tells the judge that the last round has come (or is over), where a provisional "no" is asked again.
     `foresee` is told, before each call of `judge`, what will most likely be asked after it.
@@ -116,6 +117,7 @@ def reduce_program(
         identify=identify,
         identify_first=identify_first,
         drifted=drifted,
+        doubted=doubted,
         progress=progress,
         seed=seed,
         stop=stop,
@@ -160,6 +162,7 @@ class _Engine:
         identify: Ask | None = None,
         identify_first: int | None = None,
         drifted: Callable[[Verdict], None] = lambda verdict: None,
+        doubted: Callable[[], None] | None = None,
         again: Callable[..., _Engine] | None = None,
     ) -> None:
         self.original = self.begun = program
@@ -179,6 +182,7 @@ class _Engine:
             identify=identify,
             identify_first=identify_first,
             drifted=drifted,
+            doubted=doubted,
         )
         self.steps = Steps(state, journal, checks, found)
         self.checks = self.steps.checks

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.versions import versions
-from shrinkray_gpu.runner import gpus
+from shrinkray_gpu.runner import cores, gpus
 from shrinkray_gpu.runner.interpreter import check_python
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
@@ -51,7 +51,7 @@ class Lanes:
         self.cwd = (cwd or Path.cwd()).absolute()
         self.wants, self.tell = tuple(wants), tell
         self.asserts = arch is None or asserts
-        self.jobs = max(1, jobs or min(os.cpu_count() or 1, MOST))
+        self.jobs = max(1, jobs or min(cores.usable(), MOST))
         self.environment = {**os.environ, **(environment or {})}
         self.versions = versions(python, self.environment, gpu=self.gpu)
         self._folder = tempfile.TemporaryDirectory(prefix="shrink-", ignore_cleanup_errors=True)

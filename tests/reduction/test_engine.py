@@ -230,6 +230,18 @@ def test_a_refuted_step_is_taken_back_and_never_taken_again(tmp_path: Path) -> N
         assert not (after and event.kind == "accepted" and event.program.text in refuted)
 
 
+def test_at_the_first_rollback_the_judge_may_look_closer_and_what_it_said_before_counts_no_more(tmp_path: Path) -> None:
+    close, doubted = has("s7 ", "s3 "), list[int]()
+    bench, cold = Bench(lambda text: close(text) if doubted else has("s7 ")(text)), Cold(close)
+    result = bench.reduce(LONG, tmp_path, confirm=cold, checkpoint=1, doubted=lambda: doubted.append(len(bench.asked)))
+    assert result.program.text == "s3 = 3\ns7 = 7\n" and result.rollbacks == 1 and len(doubted) == 1
+    said = [json.loads(line)["event"] for line in (tmp_path / "journal.jsonl").read_text().splitlines()[1:]]
+    assert said.count("drift") == 1 and said.index("drift") > said.index("confirmed")
+    again = Bench(close)
+    resumed = again.reduce(LONG, tmp_path, confirm=cold, checkpoint=1, doubted=lambda: doubted.append(0), resume=True)
+    assert resumed.program == result.program and not again.asked and doubted[1:] == [0]
+
+
 def test_probes_stand_in_for_cold_runs_until_the_end(tmp_path: Path) -> None:
     probe, cold = Cold(has("s7 ", "s3 ")), Cold(has("s7 ", "s3 "))
     result = Bench(has("s7 ")).reduce(LONG, tmp_path, confirm=cold, probe=probe, checkpoint=1)
