@@ -7,9 +7,9 @@
 It shares the passes, the oracle and the lanes with the reduction, and nothing of its search: each edit is applied alone
 to the file as it is, each candidate runs in a context that nothing ran in before, no verdict is taken on credit. An
 edit counts only if it makes the program smaller in the size's own order (guards, tokens, loops, literals; characters
-are layout), and its candidate only if the controls that make the repro pass make it pass too, and the static
-rule, where it tells the repro's fault, tells the candidate's. Edits that grow the program are no single step, and left
-out. Exit code 1 if there is a smaller program, which is printed.
+are layout), and its candidate only if the controls that make the repro pass make it pass too, its full fingerprint is
+the repro's, and the static rule, where it tells the repro's fault, tells the candidate's. Edits that grow the program
+are no single step, and left out. Exit code 1 if there is a smaller program, which is printed.
 """
 
 from __future__ import annotations
@@ -105,8 +105,9 @@ def checked(path: Path, options: Options) -> dict[str, Tally]:
             for each in PASSES:
                 tally = found[each.name] = _tried(program, each, judge, options.keep)
                 if guards is not None:  # a program that the controls refuse is no smaller repro
-                    said = [guards.guard(candidate).result() for _, candidate in tally.smaller]
-                    tally.smaller = [pair for pair, verdict in zip(tally.smaller, said) if not _refused(verdict)]
+                    for ask in (guards.guard, *([guards.identify] if guards.identifies else [])):
+                        said = [ask(candidate).result() for _, candidate in tally.smaller]
+                        tally.smaller = [pair for pair, verdict in zip(tally.smaller, said) if not _refused(verdict)]
                 if plan.dry is not None and plan.dry_predicts:  # a descriptor with an odd stride faults by itself
                     runs = [(pair, plan.dry.run(pair[1].text)) for pair in tally.smaller]
                     tally.smaller = [pair for pair, run in runs if plan.oracle.judge(run).faults]

@@ -30,12 +30,10 @@ def test_the_smallest_number_that_faults_is_reached_in_few_steps() -> None:
     assert (number, steps < 12) == (877, True)
 
 
-def test_a_large_number_comes_near_the_smallest_that_faults_and_no_nearer() -> None:
-    number, steps = 2_222_222, 0
-    while lower := [smaller for smaller in offers(number) if smaller > 2_100_000]:
-        number, steps = lower[0], steps + 1
-    assert number < 2_100_000 * 65 / 64 and steps <= 4
-    assert [smaller for smaller in offers(number) if smaller > 2**21] == [2**21 + 1], "the first to overflow is exact"
+def test_a_large_number_is_halved_and_goes_to_where_it_overflows_but_to_no_other_edge() -> None:
+    assert offers(65535) == [1, 2, 0, 32767, 32768, 32769]
+    assert offers(2_222_222) == [1, 2, 0, 1_111_111, 2**21, 2**21 + 1]
+    assert offers(2**21 + 1) == [1, 2, 0, 2**20, 2**21]
 
 
 def test_an_offset_far_away_becomes_a_small_one_or_stays() -> None:
