@@ -32,11 +32,11 @@ from shrinkray_gpu.options import Options, chosen_oracle, devices_of, jobs_of, p
 from shrinkray_gpu.oracle.verdict import Verdict  # noqa: E402
 from shrinkray_gpu.passes import PASSES, Pass  # noqa: E402
 from shrinkray_gpu.passes.observed import instrument, watchable  # noqa: E402
+from shrinkray_gpu.preparing import given_of  # noqa: E402
 from shrinkray_gpu.reduction.edit import Edit  # noqa: E402
 from shrinkray_gpu.reduction.keep import allowed  # noqa: E402
 from shrinkray_gpu.reduction.program import Program  # noqa: E402
 from shrinkray_gpu.reduction.render import render  # noqa: E402
-from shrinkray_gpu.runner.pool import Script  # noqa: E402
 from shrinkray_gpu.setting_guards import guards_of  # noqa: E402
 
 
@@ -87,7 +87,7 @@ def checked(path: Path, options: Options) -> dict[str, Tally]:
     assert chosen is not None
     with tempfile.TemporaryDirectory(prefix="minimal-") as folder:
         setup = setup_of(path, Path(folder), options)
-        script = Script(path.absolute(), cwd=Path.cwd(), wants=tuple(sorted(chosen.wants)), twins=chosen.twins)
+        script = given_of(path, program, options, chosen, setup, print).script
         plan = planning.make(
             program.text,
             script,

@@ -11,6 +11,7 @@ difference or product of two numbers becomes the number that it is: to smaller o
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
 
@@ -37,6 +38,8 @@ bit a step. And of an offset that is the edge of what is mapped, which lies else
 FAR, NEAR = 1 << 24, 1 << 16
 """A number above the first is most likely an offset to where nothing is mapped. One between the two may lead there in
 one process and not in the next (a lane's context maps less than the user's), so it becomes small or stays."""
+AWAY = 1 << 38
+"""An offset to where nothing is mapped in any process: 268 MB on there was something in one of four. (H100)"""
 JOINT, MULTIPLES, ALONE = 0, 1, 2
 _ARITHMETIC: Mapping[type[cst.BaseBinaryOp], Callable[[int, int], int]] = {
     cst.Add: operator.add,
@@ -45,6 +48,7 @@ _ARITHMETIC: Mapping[type[cst.BaseBinaryOp], Callable[[int, int], int]] = {
 }
 
 
+_ACCESS = re.compile("load|store|gather|scatter|atomic|async|tma|prefetch|descriptor|block_ptr|inline_asm|extern")
 _OF_HARDWARE = {"BlockedLayout": frozenset({1})}
 """Arguments that say what the hardware is: the lanes of a warp. Another one is refused, and where it is not, only
 because the fault comes before: no reader would take that for the program's own."""
@@ -66,13 +70,15 @@ def find(program: Program) -> Iterator[Edit]:
                 if _leads_near(program, node, smaller):
                     continue
                 yield _set([node], str(smaller), ALONE)
+    address = _only_address(program)
     for operation in every(program, cst.BinaryOperation):
         compute, one, other = _ARITHMETIC.get(type(operation.operator)), operation.left, operation.right
         if compute is not None and isinstance(one, cst.Integer) and isinstance(other, cst.Integer):
-            result = str(compute(value_of(one), value_of(other)))
-            yield Edit(
-                f"one number, {result}, for {source(program, operation)}", (Replace(operation, (result,)),), ALONE, 2
-            )
+            result = compute(value_of(one), value_of(other))
+            away = result > NEAR and any(up is address for up in (operation, *ancestors(program, operation)))
+            for number in (AWAY, result) if away else (result,):
+                what = f"one number, {number}, for {source(program, operation)}"
+                yield Edit(what, (Replace(operation, (str(number),)),), ALONE, 2)
 
 
 def together(program: Program, above: int = 0) -> Iterator[Edit]:
@@ -112,6 +118,17 @@ def _towards(number: int) -> Iterator[int]:
         yield number - part
         part //= 4
     yield number - 1
+
+
+def _only_address(program: Program) -> cst.BaseExpression | None:
+    """The address of the only access there is. Where it leads outside already, it may as well lead far away: with
+    another access beside it, that could be the one that is made to fault."""
+    called = [call for call in every(program, cst.Call) if in_kernel(program, call)]
+    accesses = [call for call in called if re.search(_ACCESS, last_name(call.func))]
+    if program.literals or len(accesses) != 1 or last_name(accesses[0].func) not in ("load", "store"):
+        return None
+    args = accesses[0].args
+    return args[0].value if args and args[0].keyword is None else None
 
 
 def _nearly(number: int) -> Iterator[int]:

@@ -148,6 +148,22 @@ def test_arithmetic_of_two_numbers_is_a_number(text: str, want: str) -> None:
     assert offered(find, text, want)
 
 
+KERNEL = "@triton.jit\ndef f(x, y):\n    tl.load({}, mask=x < 4096 * 32)\n{}"
+
+
+def test_where_there_is_one_access_its_offset_may_lead_far_away() -> None:
+    first, second = results(find, KERNEL.format("x + 65535 * 1024", ""))[-3:-1]
+    assert "tl.load(x + 274877906944, mask=x < 4096 * 32)" in first and "67107840" in second, "if not, then as it is"
+    for near in ("x + 64 * 1024", "x"):
+        assert not any("274877906944" in text for text in results(find, KERNEL.format(near, "")))
+    for more in (
+        "    tl.store(y, 0)\n",
+        "    tl.atomic_add(y, 1)\n",
+        "    tl.make_tensor_descriptor(y, [1], [1], [4])\n",
+    ):
+        assert not any("274877906944" in text for text in results(find, KERNEL.format("x + 65535 * 1024", more)))
+
+
 @pytest.mark.parametrize("text", ["f(2**31)", "f(7 / 2)", "f(7 // 0)", "f(1 << 28)", "f(x * 4)", "f(1.5 + 2)"])
 def test_what_people_write_so_or_is_none_stays(text: str) -> None:
     assert not any("one number" in edit.what for edit in find(program(text)))
