@@ -8,8 +8,8 @@ It shares the passes, the oracle and the lanes with the reduction, and nothing o
 to the file as it is, each candidate runs in a context that nothing ran in before, no verdict is taken on credit. An
 edit counts only if it makes the program smaller in the size's own order (guards, tokens, loops, literals; characters
 are layout), and its candidate only if the controls that make the repro pass make it pass too, its full fingerprint is
-the repro's, and the static rule, where it tells the repro's fault, tells the candidate's. Edits that grow the program
-are no single step, and left out. Exit code 1 if there is a smaller program, which is printed.
+not known to be another's, and the static rule, where it tells the repro's fault, tells the candidate's. Edits that grow
+the program are no single step, and left out. Exit code 1 if there is a smaller program, which is printed.
 """
 
 from __future__ import annotations

@@ -118,8 +118,8 @@ class Judge:
         self._drop_ahead()
 
     def doubt_used(self) -> None:
-        """A context that passed another program before said "yes", and a fresh one "no": from now on each such "yes" is
-        asked again in a fresh one. In the two memory lies elsewhere, and what is mapped beyond a tensor."""
+        """What was accepted was refuted. A context that passed another program before has other memory mapped beyond a
+        tensor than a fresh one: from now on each "yes" of such a one is asked again in a fresh one."""
         with self._lock:
             self._doubts_used = True
             self._known.clear()

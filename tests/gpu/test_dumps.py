@@ -59,10 +59,12 @@ def lanes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InLanes]:
 
 @pytest.mark.parametrize("case", FAULTS)
 def test_a_dump_tells_of_each_fault(lanes: InLanes, case: str) -> None:
-    """Not each time, of an assertion: then a cold process is asked. (Once in five runs, on an H100)"""
+    """Of an assertion not each time: once in three runs of this, on an H100. Then a cold process is asked."""
     path, instruction = FAULTS[case]
     told = [fault for fault, _ in (lanes.fault(path.read_text()) for _ in range(3)) if fault is not None]
-    assert len(told) >= 2 and all(fault.kernel and instruction in fault.instruction for fault in told), told
+    assert len(told) >= (3 if instruction else 2) and all(
+        fault.kernel and instruction in fault.instruction for fault in told
+    ), told
 
 
 @pytest.mark.parametrize("path", GONE, ids=lambda path: path.parent.name)
