@@ -106,7 +106,7 @@ def checked(path: Path, options: Options) -> dict[str, Tally]:
                 tally = found[each.name] = _tried(program, each, judge, options.keep)
                 if guards is not None:  # a program that the controls refuse is no smaller repro
                     for ask in (guards.guard, *([guards.identify] if guards.identifies else [])):
-                        said = [ask(candidate).result() for _, candidate in tally.smaller]
+                        said = [each.result() for each in [ask(candidate) for _, candidate in tally.smaller]]
                         tally.smaller = [pair for pair, verdict in zip(tally.smaller, said) if not _refused(verdict)]
                 if plan.dry is not None and plan.dry_predicts:  # a descriptor with an odd stride faults by itself
                     runs = [(pair, plan.dry.run(pair[1].text)) for pair in tally.smaller]

@@ -121,7 +121,7 @@ class Judge:
         """What was accepted was refuted. A context that passed another program before has other memory mapped beyond a
         tensor than a fresh one: from now on each "yes" of such a one is asked again in a fresh one."""
         with self._lock:
-            self._doubts_used = True
+            self._doubts_used = self.repeats is None
             self._known.clear()
         self._drop_ahead()
 

@@ -63,7 +63,7 @@ def search(
         identify=guards.identify if guards and guards.identifies else None,
         identify_first=_first_fingerprint(plan),
         drifted=guards.drifted if guards else lambda verdict: None,
-        doubted=judge.doubt_used if plan.pool.reuse and repeats is None else None,
+        doubted=judge.doubt_used if plan.gpu else None,
         found=lambda candidate, verdict: finds.consider(candidate, verdict.other) if verdict.other else None,
         layout=layout,
         progress=lambda event: progress(event, judge),

@@ -17,10 +17,10 @@ from functools import cache
 import libcst as cst
 
 from shrinkray_gpu.passes.expressions import is_extent, is_grid
-from shrinkray_gpu.passes.kernels import compiled, in_kernel, parameter_in
+from shrinkray_gpu.passes.kernels import in_kernel
 from shrinkray_gpu.passes.literals import last_name
 from shrinkray_gpu.passes.loops import is_step
-from shrinkray_gpu.passes.tree import ancestors, dotted, every, source, within
+from shrinkray_gpu.passes.tree import ancestors, every, source
 from shrinkray_gpu.reduction.edit import Edit, Replace
 from shrinkray_gpu.reduction.keep import allowed
 from shrinkray_gpu.reduction.program import Program
@@ -31,14 +31,12 @@ COUPLED_FROM = 4
 """Equal numbers below this are mostly equal by chance."""
 MOST_JOINT = 6
 """Values offered for numbers that move together; each alone is offered all of its lattice."""
-LARGE = 1 << 12
-"""A number above this is not brought to the smallest that still faults, which took 70 s of a search, a thousandth of a
-bit a step; the smallest offset that does is the edge of what is mapped, which lies elsewhere in the next process."""
+EXACT = 1 << 12
+"""A number above this is not brought to the smallest that still faults: that took 70 s of a search, a thousandth of a
+bit a step, and of an offset it is the edge of what is mapped, which lies elsewhere in the next process."""
 FAR, NEAR = 1 << 24, 1 << 16
 """A number above the first is most likely an offset to where nothing is mapped. One between the two may lead there in
 one process and not in the next (a lane's context maps less than the user's), so it becomes small or stays."""
-AWAY = 1 << 38
-"""Elements, to where hardly any process has anything: of four that went 268 MB on, one found something. (H100)"""
 JOINT, MULTIPLES, ALONE = 0, 1, 2
 _ARITHMETIC: Mapping[type[cst.BaseBinaryOp], Callable[[int, int], int]] = {
     cst.Add: operator.add,
@@ -47,9 +45,6 @@ _ARITHMETIC: Mapping[type[cst.BaseBinaryOp], Callable[[int, int], int]] = {
 }
 
 
-_HARMLESS = ("tl.program_id", "tl.arange")
-_OTHERWISE = (cst.If, cst.IfExp, cst.With, cst.Subscript, cst.FunctionDef, cst.Lambda)
-"""What a kernel of one access must not have: what decides whether it is made, or may be another."""
 _OF_HARDWARE = {"BlockedLayout": frozenset({1})}
 """Arguments that say what the hardware is: the lanes of a warp. Another one is refused, and where it is not, only
 because the fault comes before: no reader would take that for the program's own."""
@@ -71,14 +66,13 @@ def find(program: Program) -> Iterator[Edit]:
                 if _leads_near(program, node, smaller):
                     continue
                 yield _set([node], str(smaller), ALONE)
-    away = _only_offset(program)
     for operation in every(program, cst.BinaryOperation):
         compute, one, other = _ARITHMETIC.get(type(operation.operator)), operation.left, operation.right
         if compute is not None and isinstance(one, cst.Integer) and isinstance(other, cst.Integer):
-            result = compute(value_of(one), value_of(other))
-            for number in (AWAY, result) if operation is away and result > NEAR else (result,):
-                what = f"one number, {number}, for {source(program, operation)}"
-                yield Edit(what, (Replace(operation, (str(number),)),), ALONE, 2)
+            result = str(compute(value_of(one), value_of(other)))
+            yield Edit(
+                f"one number, {result}, for {source(program, operation)}", (Replace(operation, (result,)),), ALONE, 2
+            )
 
 
 def together(program: Program, above: int = 0) -> Iterator[Edit]:
@@ -106,7 +100,7 @@ def offers(number: int, option: str = "", floor: int = 1) -> list[int]:
     if is_power(number):
         powers = [1 << exponent for exponent in range(NEAR.bit_length() if number > FAR else number.bit_length() - 1)]
         return sorted(powers, key=lambda power: (power < floor, power))
-    lower = (1, 2, 0) if number > FAR else (1, 2, 0, *(_towards(number) if number <= LARGE else _nearly(number)))
+    lower = (1, 2, 0) if number > FAR else (1, 2, 0, *(_towards(number) if number <= EXACT else _nearly(number)))
     return [smaller for smaller in dict.fromkeys(lower) if smaller < number]
 
 
@@ -120,34 +114,8 @@ def _towards(number: int) -> Iterator[int]:
     yield number - 1
 
 
-def _only_offset(program: Program) -> cst.BaseExpression | None:
-    """The offset of the only access there is, `tl.load(x + OFFSET)` in the only kernel, which is launched once: if that
-    kernel's access is what faults, it is this one, in each of its programs, and it may as well lead far away. With any
-    other access, branch or loop, that could be one that was in bounds."""
-    kernels = [each for each in every(program, cst.FunctionDef) if compiled(each)]
-    if program.literals or len(kernels) != 1:
-        return None
-    (kernel,) = kernels
-    name, body = kernel.name.value, kernel.body
-    calls = list(within(program, body, cst.Call))
-    accesses = [call for call in calls if dotted(call.func) in ("tl.load", "tl.store")]
-    others = (call for call in calls if call not in accesses)
-    if len(accesses) != 1 or any(dotted(call.func) not in _HARMLESS for call in others):
-        return None
-    if list(within(program, body, *_OTHERWISE)) or list(every(program, cst.For, cst.While)):
-        return None
-    if sum(node.value == name for node in every(program, cst.Name)) != 2:  # where it is made, and where it is launched
-        return None
-    address = accesses[0].args[0] if accesses[0].args else None
-    if address is None or address.keyword is not None or not isinstance(address.value, cst.BinaryOperation):
-        return None
-    pointer, plus, offset = address.value.left, address.value.operator, address.value.right
-    bare = isinstance(pointer, cst.Name) and isinstance(plus, cst.Add)
-    return offset if bare and parameter_in(program, kernel, pointer) is pointer else None
-
-
 def _nearly(number: int) -> Iterator[int]:
-    """Its half, and the power of two that it reaches or passes, where something overflows."""
+    """Its half, the power of two below it, and the first number that passes that: there something overflows."""
     power = 1 << number.bit_length() - 1
     yield from (number // 2, power, power + 1)
 

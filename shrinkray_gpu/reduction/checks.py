@@ -42,7 +42,7 @@ class Checks:
     ) -> None:
         self._undo, self._undone = undo, 0
 
-        def doubt() -> None:
+        def look_closer() -> None:
             if doubted is not None:
                 doubted()
                 journal.drifted()
@@ -55,7 +55,7 @@ class Checks:
             checkpoint=checkpoint,
             undo=self._go_back,
             tell=tell,
-            doubted=doubt,
+            doubted=look_closer,
             wary=wary,
         )
         self.guards = Guards(line, journal, guard=guard, lag=guard_lag, undo=self._go_back, note=note)

@@ -50,7 +50,7 @@ class Confirmations:
         doubted: Callable[[], None] = lambda: None,
         wary: bool = False,
     ) -> None:
-        self._wary, self._doubted = wary, doubted
+        self._wary, self.doubted = wary, doubted
         self.line, self.confirm, self.probe, self.checkpoint, self.undo = line, confirm, probe, checkpoint, undo
         self.asking = Asking("confirmed", journal, tell)
         self.refuted: set[str] = set()
@@ -190,7 +190,7 @@ class Confirmations:
         self.rollbacks += 1
         self.undo(good, "rollback", f"a {'probe' if quick else 'cold run'} did not show the fault")
         if self.rollbacks == 1:
-            self._doubted()
+            self.doubted()
 
     def _answer(self, program: Program, *, quick: bool) -> Verdict:
         return self.asking.finish(self._start(program, quick=quick))

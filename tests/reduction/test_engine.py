@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
 from shrinkray_gpu.passes.layout import layout
+from shrinkray_gpu.reduction.checks import Checks
 from shrinkray_gpu.reduction.confirmations import Confirmations
 from shrinkray_gpu.reduction.edit import Edit, Replace
 from shrinkray_gpu.reduction.journal import Journal
@@ -230,7 +231,7 @@ def test_a_refuted_step_is_taken_back_and_never_taken_again(tmp_path: Path) -> N
         assert not (after and event.kind == "accepted" and event.program.text in refuted)
 
 
-def test_at_the_first_rollback_the_judge_may_look_closer_and_what_it_said_before_counts_no_more(tmp_path: Path) -> None:
+def test_at_the_first_rollback_the_judge_may_look_closer(tmp_path: Path) -> None:
     close, doubted = has("s7 ", "s3 "), list[int]()
     bench, cold = Bench(lambda text: close(text) if doubted else has("s7 ")(text)), Cold(close)
     result = bench.reduce(LONG, tmp_path, confirm=cold, checkpoint=1, doubted=lambda: doubted.append(len(bench.asked)))
@@ -240,6 +241,32 @@ def test_at_the_first_rollback_the_judge_may_look_closer_and_what_it_said_before
     again = Bench(close)
     resumed = again.reduce(LONG, tmp_path, confirm=cold, checkpoint=1, doubted=lambda: doubted.append(0), resume=True)
     assert resumed.program == result.program and not again.asked and doubted[1:] == [0]
+
+
+@pytest.mark.parametrize("closer", [True, False])
+def test_when_the_judge_looks_closer_what_it_said_yes_to_counts_no_more(tmp_path: Path, closer: bool) -> None:
+    start, called = Program.from_text("a = 1\n", "failing.py"), list[bool]()
+    with Journal.open(tmp_path, original=start, seed=0, width=8, settings={}) as journal:
+        journal.judged("yes", verdict(True))
+        journal.judged("no", verdict(False))
+        checks = Checks(
+            Lineage(start),
+            journal,
+            confirm=None,
+            probe=None,
+            checkpoint=1,
+            guard=None,
+            guard_lag=0,
+            identify=None,
+            identify_first=None,
+            drifted=lambda verdict: None,
+            doubted=(lambda: called.append(True)) if closer else None,
+            undo=lambda back, by, why: None,
+            tell=lambda program, verdict: None,
+            note=lambda text: None,
+        )
+        checks.confirmations.doubted()
+        assert journal.knows("yes") is not closer and journal.knows("no") and bool(called) is closer
 
 
 def test_probes_stand_in_for_cold_runs_until_the_end(tmp_path: Path) -> None:
