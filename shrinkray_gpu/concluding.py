@@ -106,7 +106,7 @@ def result_of(
         lifted=ready.start.told,
         others=tuple(told(find) for find in finds.found),
         passed_over=passed_over,
-        guarded=guarded_of(ready.start, original, final.text),
+        guarded=guarded_of(ready.start, original, final.text, _masked(reduction, final.text)),
         slips=reduction.slips + len(reduction.drifts),
         ptxas=end.ptxas,
         cu=end.cu,
@@ -116,13 +116,18 @@ def result_of(
     )
 
 
-def guarded_of(start: Start, original: Program, text: str) -> str:
+def _masked(reduction: Reduction, text: str) -> Program | None:
+    """The program before the last step, which alone leaves masks out; None where `text` has not come by that."""
+    return reduction.line[-2] if len(reduction.line) > 1 and reduction.line[-1].text == text else None
+
+
+def guarded_of(start: Start, original: Program, text: str, masked: Program | None = None) -> str:
     """Beside the lifted script where the kernels are not in the user's own text, which has no guard to lose."""
     repro, unread = original.with_text(text), modules_of_its_own(text)
     if start.lifted and from_elsewhere(start.program, original):
         named = "lifted script" if start.alone else "program in one file"
-        return guarded.report(start.program, repro, named=named, unread=unread)
-    return guarded.report(original, repro, unread=unread)
+        return guarded.report(start.program, repro, named=named, unread=unread, masked=masked)
+    return guarded.report(original, repro, unread=unread, masked=masked)
 
 
 def failed(final: Checked, output: Path, folder: Path) -> FinalCheckFailed:

@@ -15,7 +15,9 @@ from shrinkray_gpu.lift.beside import settled
 from shrinkray_gpu.options import CACHE, Options, jobs_of
 from shrinkray_gpu.oracle.statistics import Rate, upper
 from shrinkray_gpu.oracle.verdict import Verdict
+from shrinkray_gpu.passes.layout import layout
 from shrinkray_gpu.planning.standing import fitting
+from shrinkray_gpu.reduction.for_the_reader import laid_out
 from shrinkray_gpu.reduction.outcome import Reduction
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import cores
@@ -57,13 +59,13 @@ def or_larger(
 
     def check(each: Program) -> Checked:
         known = each == original  # its own runs were the first of all
-        return Checked(each.text, 1, 1, True) if known else checked(each.text, output, plan, options)
+        return Checked(each.text, 1, 1, True) if known else checked(laid_out(layout, each).text, output, plan, options)
 
     if plan.rate is None:
         found = _last_standing(reduction.line, check)
     else:
         confirmed = reduction.verified not in (original, reduction.program)
-        found = checked(reduction.verified.text, output, plan, options) if confirmed else None
+        found = check(reduction.verified) if confirmed else None
     if found is None or found.text in (original.text, smallest.text):
         _write(output, settled(smallest.text, output)[0])  # the search for it left another one there
         return smallest

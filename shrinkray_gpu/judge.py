@@ -54,6 +54,8 @@ class Judge:
     `brief`, where given, is for a kernel that hangs: a lane whose GPU is at work for so many seconds after the last
     launch is taken to hang until a probe or a cold run, which wait for as long as the oracle says, tells otherwise.
     From then on all lanes wait.
+
+    Without `ptxas`, the virtual GPU's candidates have no machine code; cold runs have.
     """
 
     def __init__(
@@ -66,7 +68,9 @@ class Judge:
         credit: bool = True,
         repeats: Repeated | None = None,
         brief: float = 0.0,
+        ptxas: bool = True,
     ) -> None:
+        self.ptxas = ptxas
         self.oracle, self.pool, self.dry = oracle, pool, dry
         self.brief = brief
         # Outputs that are compared depend on seeds and memory, of which a dry run's launches tell nothing. Nor do they
@@ -172,7 +176,7 @@ class Judge:
             dried = self._dried
             while len(dried) >= DRIED:
                 del dried[next(iter(dried))]
-            dried[source] = self._threads.submit(dry.run, source)
+            dried[source] = self._threads.submit(dry.run, source, ptxas=self.ptxas)
         else:
             self._ahead[source] = self._threads.submit(self.judge, source)
 
@@ -196,7 +200,7 @@ class Judge:
         dry = self.dry
         if dry is None:
             return self._lane(source)
-        run = dry.run(source) if dried is None else dried.result()
+        run = dry.run(source, ptxas=self.ptxas) if dried is None else dried.result()
         if run.timed_out or run.trouble or (run.signal is not None and not self.predicts):
             with self._lock:
                 self.mute[run.trouble or ("time limit" if run.timed_out else f"signal {run.signal}")] += 1
@@ -307,7 +311,7 @@ class Judge:
 
     def _in_lane(self, source: str, fresh: bool) -> tuple[Verdict, Run]:
         started, brief = time.monotonic(), 0.0 if fresh else self.brief
-        run = self.pool.run(source, fresh=fresh, brief=brief)
+        run = self.pool.run(source, fresh=fresh, brief=brief, ptxas=self.ptxas)
         self.count(COLD if run.mode == "cold" else LANE, time.monotonic() - started)
         verdict = self.oracle.judge(run)
         if verdict.faults and self._doubts_used and not run.fresh:

@@ -126,6 +126,7 @@ def made_ready(
         credit=options.credit,
         repeats=repeats,
         brief=brief,
+        ptxas=plan.ptxas,
     )
     judge.tries.update(start.tries)
     if start.history:

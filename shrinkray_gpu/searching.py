@@ -12,6 +12,7 @@ from shrinkray_gpu.options import Options, Say
 from shrinkray_gpu.passes import ONE_LAUNCH, PASSES
 from shrinkray_gpu.passes.layout import layout
 from shrinkray_gpu.passes.observed import instrument
+from shrinkray_gpu.passes.true_masks import without_true_masks
 from shrinkray_gpu.passes.typed import watchable
 from shrinkray_gpu.preparing import Ready
 from shrinkray_gpu.reduction.asking import Ask
@@ -66,6 +67,7 @@ def search(
         doubted=judge.doubt_used if plan.gpu else None,
         found=lambda candidate, verdict: finds.consider(candidate, verdict.other) if verdict.other else None,
         layout=layout,
+        plainer=without_true_masks,
         progress=lambda event: progress(event, judge),
         insist=judge.insist,
         foresee=judge.foresee if options.ahead else None,

@@ -17,7 +17,7 @@ from shrinkray_gpu.passes.tree import dotted, every, line_number, source, weight
 from shrinkray_gpu.reduction.edit import Edit, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
 
-_ACCESSES = frozenset({"tl.load", "tl.store", "triton.language.load", "triton.language.store"})
+ACCESSES = frozenset({"tl.load", "tl.store", "triton.language.load", "triton.language.store"})
 _GUARDS = frozenset({"mask", "other", "boundary_check", "padding_option"})
 _FILLED = {"torch.zeros": "torch.empty", "torch.ones": "torch.empty", "torch.randn": "torch.empty",
            "torch.rand": "torch.empty", "torch.zeros_like": "torch.empty_like", "torch.ones_like": "torch.empty_like",
@@ -28,8 +28,8 @@ def find(program: Program) -> Iterator[Edit]:
     unmasked: list[cst.CSTNode] = []
     for call in every(program, cst.Call):
         name, where = dotted(call.func), f"at line {line_number(program, call)}"
-        if name in _ACCESSES:
-            guards = _guards(call, MASK_AT[name.rpartition(".")[2]])
+        if name in ACCESSES:
+            guards = guards_of(call, MASK_AT[name.rpartition(".")[2]])
             unmasked.extend(guards)
             if guards:
                 yield Edit(f"no guards of {name} {where}", tuple(map(Remove, guards)), 1, weight(program, *guards))
@@ -41,7 +41,7 @@ def find(program: Program) -> Iterator[Edit]:
         yield Edit("no guards at all", tuple(map(Remove, unmasked)), 0, weight(program, *unmasked))
 
 
-def _guards(call: cst.Call, mask_at: int) -> list[cst.Arg]:
+def guards_of(call: cst.Call, mask_at: int) -> list[cst.Arg]:
     """The mask and what comes after it, which is `other` of a load, and those with a name."""
     positional = [arg for arg in call.args if arg.keyword is None and not arg.star]
     named = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value in _GUARDS]

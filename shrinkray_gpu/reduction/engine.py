@@ -59,6 +59,7 @@ def reduce_program(
     doubted: Callable[[], None] | None = None,
     found: Tell = lambda program, verdict: None,
     layout: Callable[[str], str] | None = None,
+    plainer: Callable[[Program], Program] = lambda program: program,
     progress: Callable[[Event], None] = lambda event: None,
     insist: Callable[[bool], None] = lambda on: None,
     foresee: Foresee | None = None,
@@ -86,6 +87,7 @@ def reduce_program(
     `watch` runs an instrumented program and gives the values seen; `lifts` makes scripts of the faulty launch;
     `insist` tells the judge that the last round has come (or is over), where a provisional "no" is asked again.
     `foresee` is told, before each call of `judge`, what will most likely be asked after it.
+    `layout` sets the result for its reader, without what `plainer` leaves out of it, if the fault stays.
     `second`: at the fixpoint, try once to do better from the start, see `second.py`. Not where the fault is flaky.
     `flaky`: a "no" is never final, unless it is a certain one. `deadline` is in terms of `clock`. Ctrl-C in the judge,
     `stop` and `deadline` end the search with the best so far.
@@ -125,7 +127,7 @@ def reduce_program(
         again=partial(_Engine, **given) if second and not flaky else None,
         **given,
     )
-    return engine.reduce(layout)
+    return engine.reduce(layout, plainer)
 
 
 class _Engine:
@@ -200,7 +202,9 @@ class _Engine:
         )
         self.trials = Trials(state, self.steps, self.answers, finding, self.searching, passes)
 
-    def reduce(self, layout: Callable[[str], str] | None) -> Reduction:
+    def reduce(
+        self, layout: Callable[[str], str] | None, plainer: Callable[[Program], Program] = lambda program: program
+    ) -> Reduction:
         state = self.state
         ended: Literal["done", "stopped", "out of time", "interrupted"] = "done"
         try:
@@ -209,7 +213,7 @@ class _Engine:
             self.begun = state.current
             self._fixpoint()
             if layout is not None:
-                lay_out(layout, state, self.steps, self.answers)
+                lay_out(layout, plainer, state, self.steps, self.answers)
             self.journal.end()
             state.tell("note", report(state.spent))
         except Stopped as e:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from shrinkray_gpu.passes.layout import layout
+
 from .command import shrink
 
 PROGRAM = """\
@@ -35,7 +37,7 @@ def test_the_smallest_that_stands_in_a_clean_run_is_the_result(tmp_path: Path) -
     told, repro = json.loads(said.out), (tmp_path / "repro_failing.py").read_text()
     best = (tmp_path / "failing.shrink" / "best.py").read_text()
     assert told["verified"] == told["final_runs"] and told["text"] == repro
-    assert "512" in repro and "unused" not in repro
+    assert "512" in repro and "unused" not in repro and repro == layout(repro)
     assert "512" not in best and "best.py" in told["passed_over"]
 
 

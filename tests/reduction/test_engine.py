@@ -595,6 +595,30 @@ def test_a_layout_that_loses_the_fault_is_not_taken(tmp_path: Path) -> None:
     assert result.program.text == "s7=7\n"
 
 
+def shorter(program: Program) -> Program:
+    return program.with_text(program.text.replace(", mask=True", ""))
+
+
+UNMASKED, MASKED = "tl.load(x + 1)\n", "tl.load(x + 1, mask=True)\n"
+
+
+def test_the_reader_is_spared_more_than_the_size_order_lets_go(tmp_path: Path) -> None:
+    assert Program.from_text(UNMASKED).size > Program.from_text(MASKED).size
+    bench = Bench(has("tl.load(x + 1"))
+    result = bench.reduce(MASKED, tmp_path, layout=str.upper, plainer=shorter)
+    assert result.program.text == MASKED, "the layout may not change what it means"
+    result = Bench(has("tl.load(x + 1")).reduce(MASKED, tmp_path / "b", layout=layout, plainer=shorter)
+    assert result.program.text == UNMASKED == (tmp_path / "b" / "best.py").read_text()
+    assert result.line[-2].text == MASKED
+
+
+def test_what_the_fault_needs_is_not_spared_and_laid_out_all_the_same(tmp_path: Path) -> None:
+    bench = Bench(lambda text: "mask" in text)
+    result = bench.reduce(MASKED.replace(" + ", "+"), tmp_path, layout=layout, plainer=shorter)
+    assert "mask=True" in result.program.text and result.program.text.endswith("\n")
+    assert any("mask" not in text for text in bench.asked)
+
+
 # Kill and resume
 
 NESTED = "import os\nif os:\n    a = 8\n    b = 9\nfor i in []:\n    c = 1\n    fault = 12\nd = 5\ne = 6\n"

@@ -9,8 +9,8 @@ launched.
 
 `claims` and `gpu` hold the state; `dispatch` and `function` are the two torch modes that keep up the claim; `cuda`,
 `streams`, `host` and `driver` answer for torch.cuda, the rest of torch, and Triton's driver; `operators` is for those
-that the script registers; `launcher` stands in for a launch and asks the static rule (`tma`); `unknown` says what
-values are that no kernel wrote.
+that the script registers; `launcher` stands in for a launch and asks the static rule (`tma`); `unassembled` leaves
+ptxas out; `unknown` says what values are that no kernel wrote.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Any, Iterator, List, Optional
 
 from .. import arguments
 from ..watch import Watch
+from . import unassembled
 from .gpu import Gpu
 from .patches import Patches
 
@@ -41,8 +42,9 @@ def undecided() -> List[str]:
 
 
 @contextlib.contextmanager
-def virtual(arch: int, watch: Any = None) -> Iterator[Gpu]:
-    """Make this process see one GPU of that capability. All is put back at the end."""
+def virtual(arch: int, watch: Any = None, *, ptxas: bool = True) -> Iterator[Gpu]:
+    """Make this process see one GPU of that capability. All is put back at the end. Without `ptxas` Triton's kernels
+    are compiled to PTX, and no further."""
     global _last
     if watch is None:
         watch = Watch(frozenset())
@@ -53,6 +55,8 @@ def virtual(arch: int, watch: Any = None) -> Iterator[Gpu]:
         with contextlib.ExitStack() as stack:
             if importlib.util.find_spec("triton") is not None:
                 _drive(patches, gpu)
+                if not ptxas:
+                    unassembled.leave(patches)
             if importlib.util.find_spec("torch") is not None:
                 _tensors(patches, gpu, stack)
             yield gpu

@@ -1,0 +1,143 @@
+"""On the virtual GPU nothing runs machine code: a search leaves ptxas out where the fault shows without it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu.judge import Judge
+from shrinkray_gpu.options import Options
+from shrinkray_gpu.oracle import parse
+from shrinkray_gpu.planning import Plan, make
+from shrinkray_gpu.reducing import reduce
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.pool import Pool, Script
+
+SCRIPT = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x):
+    tl.store(x, 1)
+
+
+compiled = kernel[(1,)](torch.zeros(1, dtype=torch.int32, device="cuda"))
+print(compiled.asm["cubin"][:4])
+"""
+ELF = "b'\\x7fELF'"
+MISALIGNED = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x):
+    desc = tl.make_tensor_descriptor(x, [8, 4], [4, 1], [1, 4])
+    for start in tl.range(2, num_stages=3):
+        tl.store(x, tl.sum(desc.load([start, 0])))
+
+
+triton.set_allocator(lambda size, align, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
+kernel[(1,)](torch.zeros(32, device="cuda"))
+torch.cuda.synchronize()
+"""
+REFUSED = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x):
+    found = tl.inline_asm_elementwise("mov.nonsense $0, $1;", "=r,r", [tl.load(x)], tl.int32, is_pure=False, pack=1)
+    tl.store(x, found)
+
+
+kernel[(1,)](torch.zeros(1, dtype=torch.int32, device="cuda"))
+"""
+
+
+def setup_in(folder: Path) -> Setup:
+    environment = {**os.environ, "TRITON_CACHE_DIR": str(folder / "kernels")}
+    return Setup(sys.executable, environment, ("torch", "triton"), (), str(folder), arch=90, confine=False)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("ptxas")
+
+
+@pytest.fixture(scope="module")
+def pool(folder: Path) -> Iterator[Pool]:
+    pool = Pool(Script(folder / "script.py", cwd=folder), setup_in(folder), mode="virtual", jobs=1, seconds=60)
+    yield pool
+    pool.close()
+
+
+def test_what_it_left_out_is_not_found_by_who_needs_it_nor_the_other_way_round(pool: Pool) -> None:
+    """One cache for both, where each kernel is looked up before it is compiled."""
+    runs = [pool.run(SCRIPT, ptxas=ptxas) for ptxas in (False, True, False, True)]
+    assert ["ELF" in run.stdout for run in runs] == [False, True, False, True], runs
+    assert len({run.compiles[0].ttir_key for run in runs}) == 1, "the kernel is the same one"
+
+
+def test_a_stage_that_comes_of_it_is_never_left_out(pool: Pool) -> None:
+    other = SCRIPT.replace("1)\n", "2)\n", 1)
+    for stage in ("cubin", "sass"):
+        run = pool.run(other, ptxas=False, wants=(stage,))
+        assert run.stdout.strip() == ELF and run.compiles[0].ir[stage], run
+    assert pool.run(other, ptxas=False, wants=("ptx",)).compiles[0].ir["ptx"].count(".entry") == 1
+
+
+def planned(folder: Path, text: str, *specs: str) -> Plan:
+    path = folder / "failing.py"
+    path.write_text(text)
+    oracle = parse(*specs, folder=folder)
+    return make(text, Script(path, cwd=folder), setup_in(folder), oracle=oracle, jobs=1, timeout=None, devices=())
+
+
+@pytest.mark.parametrize(
+    ("text", "spec", "ptxas"), [(MISALIGNED, "misaligned address", False), (REFUSED, "ptxas", True)]
+)
+def test_the_original_decides(tmp_path: Path, text: str, spec: str, ptxas: bool) -> None:
+    plan = planned(tmp_path, text, spec)
+    try:
+        assert plan.ptxas is ptxas
+    finally:
+        plan.close()
+
+
+def test_a_reduction_goes_by_what_the_original_showed(tmp_path: Path) -> None:
+    path, judges = tmp_path / "failing.py", set[bool]()
+    path.write_text(MISALIGNED)
+    asked = Options(
+        oracle=("misaligned address",),
+        arch=90,
+        cwd=tmp_path,
+        jobs=1,
+        guards=False,
+        skip=frozenset({"lift"}),
+        report=False,
+    )
+    result = reduce(path, asked, progress=lambda event, judge: judges.add(judge.ptxas))
+    assert judges == {False} and result.verified
+    run = Pool(Script(path, cwd=tmp_path), setup_in(tmp_path), mode="virtual", jobs=1, seconds=60).cold(result.text)
+    assert run.driver_error == 716, run
+
+
+def test_ptxas_s_own_refusal_is_seen_by_those_alone_that_have_it(pool: Pool, tmp_path: Path) -> None:
+    oracle = parse("ptxas", folder=tmp_path)
+    for ptxas in (True, False):
+        judge = Judge(oracle, pool, ptxas=ptxas)
+        (verdict,) = judge([Program.from_text(REFUSED, "failing.py")])
+        judge.close()
+        assert verdict.faults is ptxas
