@@ -342,8 +342,10 @@ class Judge:
             self.lane_seconds += seconds
 
     def values(self, program: Program) -> Mapping[int, str]:
-        """The values that a program with watched expressions computes."""
-        return self.pool.run(program.text, values=True).values
+        """The values that a program with watched expressions computes: on the virtual GPU, where that shows the fault
+        too, since it takes no context."""
+        pool = self.dry if self.predicts and self.dry is not None else self.pool
+        return pool.run(program.text, values=True).values
 
     def capture(self, program: Program) -> Run:
         """Run the program once more, and write down the launch that faults. A flaky one until it does, if it will."""

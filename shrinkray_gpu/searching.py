@@ -9,7 +9,10 @@ from shrinkray_gpu import lift, perturbing, planning
 from shrinkray_gpu.evidence.finds import Finds
 from shrinkray_gpu.judge import Judge
 from shrinkray_gpu.options import Options, Say
+from shrinkray_gpu.oracle.same import Same
+from shrinkray_gpu.oracle.sticky import OUTSIDE
 from shrinkray_gpu.passes import ONE_LAUNCH, PASSES
+from shrinkray_gpu.passes.far_offset import far_offset
 from shrinkray_gpu.passes.layout import layout
 from shrinkray_gpu.passes.observed import instrument
 from shrinkray_gpu.passes.true_masks import without_true_masks
@@ -72,6 +75,7 @@ def search(
         insist=judge.insist,
         foresee=judge.foresee if options.ahead else None,
         # Where only the GPU can tell, each try costs a context, and it seldom ends in less: it does not pay there.
+        sturdier=far_offset if _leads_outside(plan) else lambda program: program,
         second=options.second and (plan.dry_predicts or not plan.gpu),
         seed=journal.header["seed"],
         width=width,
@@ -82,6 +86,14 @@ def search(
         stop=stop,
         deadline=time.monotonic() + options.max_time if options.max_time else None,
     )
+
+
+def _leads_outside(plan: planning.Plan) -> bool:
+    """Whether the fault is an access to where the process has nothing mapped."""
+    reference = plan.oracle.reference if isinstance(plan.oracle, Same) else None
+    if reference is None or plan.rate is not None:
+        return False
+    return reference.fault.code in OUTSIDE or reference.fault.klass == "SIGSEGV"
 
 
 def _probe(plan: planning.Plan, judge: Judge, repeats: Repeated | None, history: bool) -> Ask | None:

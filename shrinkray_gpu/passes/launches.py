@@ -35,6 +35,23 @@ def find(program: Program) -> Iterator[Edit]:
         yield from _smaller_extents(program, call)
 
 
+def programs_along(program: Program, kernel: cst.FunctionDef, axis: int) -> int | None:
+    """How many programs each launch of this kernel has along an axis; None where that is not written there, or where
+    somebody else may launch it."""
+    known = bindings(program)
+    reads = {name for binding in known if kernel in binding.places for name in binding.reads}
+    stands_for = readers(program, known)
+    found: set[int | None] = set()
+    for call in every(program, cst.Call):
+        if isinstance(call.func, cst.Subscript) and call.func.value in reads and _kernel(call, stands_for) is kernel:
+            reads.discard(call.func.value)
+            grid = _grid(call)
+            parts = [element.value for element in grid.elements] if isinstance(grid, cst.Tuple) else None
+            here = None if parts is None else parts[axis] if axis < len(parts) else cst.Integer("1")
+            found.add(here.evaluated_value if isinstance(here, cst.Integer) else None)
+    return next(iter(found)) if len(found) == 1 and not reads else None
+
+
 def _grid(call: cst.Call) -> cst.BaseExpression | None:
     """`grid` of `kernel[grid](...)`; of `kernel[2, 3](...)` nothing, since its parts are no expression."""
     if isinstance(call.func, cst.Subscript) and len(call.func.slice) == 1:

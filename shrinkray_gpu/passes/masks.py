@@ -2,7 +2,8 @@
 
 A mask may always become `False`. Of two that both must hold, one that lets nothing through is enough: `(rows < 0)[:,
 None]` for `(rows < 0)[:, None] & (cols < n)[None, :]`. Where rows and columns have become zeros, one tile of zeros lets
-through the same as both; of two numbers the comparison is `True`. Other simplifications of a mask let more through, and
+through the same as both; of two numbers the comparison is `True`. The number of a program is 0 where there is only one.
+Other simplifications of a mask let more through, and
 belong to nobody: `guards` takes a mask as a whole, where the fault needs it gone.
 """
 
@@ -13,11 +14,13 @@ from collections.abc import Callable, Iterator, Mapping
 
 import libcst as cst
 
+from shrinkray_gpu.passes.calls import is_kernel
+from shrinkray_gpu.passes.launches import programs_along
 from shrinkray_gpu.passes.masking import mask_arguments
 from shrinkray_gpu.passes.orphans import orphans, weights
 from shrinkray_gpu.passes.pinning import assigned
 from shrinkray_gpu.passes.scoping import bindings
-from shrinkray_gpu.passes.tree import dotted, line_number, source, weight, within
+from shrinkray_gpu.passes.tree import ancestors, dotted, line_number, source, weight, within
 from shrinkray_gpu.passes.typed import language
 from shrinkray_gpu.reduction.edit import Edit, Replace
 from shrinkray_gpu.reduction.program import Program
@@ -46,12 +49,26 @@ def find(program: Program) -> Iterator[Edit]:
             lost = orphans(program, [arg.value])
             gain = weight(program, arg.value) + weights(program, lost) - tokens(tile)
             yield Edit(f"one tile instead {where}", (Replace(arg.value, (tile,)), *lost), 0, max(1, gain))
+        for call in within(program, arg.value, cst.Call):
+            if _is_first(program, call):
+                yield Edit(f"the only program {where}", (Replace(call, ("0",)),), 1, weight(program, call) - 1)
         for both in within(program, arg.value, cst.BinaryOperation):
             if not isinstance(both.operator, cst.BitAnd):
                 continue
             for one, other in ((both.left, both.right), (both.right, both.left)):
                 if _shut(program, one):
                     yield Edit(f"one half {where}", (Replace(both, (one,)),), 1, weight(program, other) + 1)
+
+
+def _is_first(program: Program, call: cst.Call) -> bool:
+    """Whether it is `tl.program_id(axis)` where each launch has one program along that axis."""
+    if dotted(call.func) != f"{language(program)}.program_id" or len(call.args) != 1:
+        return False
+    axis = call.args[0].value
+    kernel = next((up for up in ancestors(program, call) if isinstance(up, cst.FunctionDef)), None)
+    if kernel is None or not isinstance(axis, cst.Integer):
+        return False
+    return is_kernel(kernel) and programs_along(program, kernel, axis.evaluated_value) == 1
 
 
 def _holds(mask: cst.BaseExpression) -> bool:

@@ -77,8 +77,9 @@ def find(program: Program) -> Iterator[Edit]:
 
 def together(program: Program, above: int = 0) -> Iterator[Edit]:
     """Moves of several numbers at once, those of at least `above` only."""
-    every_integer = (node for node in every(program, cst.Integer) if value_of(node) >= above)
-    integers = [node for node in every_integer if not _of_hardware(program, node) and _movable(program, node)]
+    large = (node for node in every(program, cst.Integer) if value_of(node) >= above)
+    free = (node for node in large if not _of_hardware(program, node) and not _shifts_far(program, node))
+    integers = [node for node in free if _movable(program, node)]
     floor = _smallest_legal_tile(program)
     yield from _clamped(integers)
     yield from _equal(program, integers, floor)
@@ -202,9 +203,14 @@ def _multiples(integers: list[cst.Integer], floor: int) -> Iterator[Edit]:
 
 def _leads_near(program: Program, number: cst.Integer, smaller: int) -> bool:
     """Whether `x << number` goes from far away to where chance decides what is mapped."""
+    return _shifts_far(program, number) and NEAR < 1 << smaller
+
+
+def _shifts_far(program: Program, number: cst.Integer) -> bool:
+    """Whether `x << number` is most likely an offset to where nothing is mapped."""
     up = program.parents[number]
     shifts = isinstance(up, cst.BinaryOperation) and isinstance(up.operator, cst.LeftShift) and up.right is number
-    return shifts and FAR < 1 << min(value_of(number), 64) and NEAR < 1 << smaller
+    return shifts and FAR < 1 << min(value_of(number), 64)
 
 
 def by_value(integers: list[cst.Integer]) -> dict[int, list[cst.Integer]]:

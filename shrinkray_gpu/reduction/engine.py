@@ -20,7 +20,7 @@ from shrinkray_gpu.reduction.asking import Ask, Tell
 from shrinkray_gpu.reduction.checks import Checks
 from shrinkray_gpu.reduction.ending import Ending, Stopped
 from shrinkray_gpu.reduction.finding import Finding, Watch
-from shrinkray_gpu.reduction.for_the_reader import laid_out, lay_out
+from shrinkray_gpu.reduction.for_the_reader import laid_out, lay_out, taken
 from shrinkray_gpu.reduction.journal import Journal, digest
 from shrinkray_gpu.reduction.keep import kept_nodes
 from shrinkray_gpu.reduction.outcome import Event as Event
@@ -63,6 +63,7 @@ def reduce_program(
     progress: Callable[[Event], None] = lambda event: None,
     insist: Callable[[bool], None] = lambda on: None,
     foresee: Foresee | None = None,
+    sturdier: Callable[[Program], Program] = lambda program: program,
     second: bool = False,
     seed: int = 0,
     width: int = 8,
@@ -88,6 +89,8 @@ def reduce_program(
     `insist` tells the judge that the last round has come (or is over), where a provisional "no" is asked again.
     `foresee` is told, before each call of `judge`, what will most likely be asked after it.
     `layout` sets the result for its reader, without what `plainer` leaves out of it, if the fault stays.
+    `sturdier` makes of a program where no pass leads on one with no more tokens whose fault depends on less, or leaves
+    it as it is.
     `second`: at the fixpoint, try once to do better from the start, see `second.py`. Not where the fault is flaky.
     `flaky`: a "no" is never final, unless it is a certain one. `deadline` is in terms of `clock`. Ctrl-C in the judge,
     `stop` and `deadline` end the search with the best so far.
@@ -121,6 +124,7 @@ def reduce_program(
         drifted=drifted,
         doubted=doubted,
         progress=progress,
+        sturdier=sturdier,
         seed=seed,
         stop=stop,
         deadline=deadline,
@@ -165,8 +169,10 @@ class _Engine:
         identify_first: int | None = None,
         drifted: Callable[[Verdict], None] = lambda verdict: None,
         doubted: Callable[[], None] | None = None,
+        sturdier: Callable[[Program], Program] = lambda program: program,
         again: Callable[..., _Engine] | None = None,
     ) -> None:
+        self.sturdier = sturdier
         self.original = self.begun = program
         self.passes, self.journal, self.lifts, self.keep = passes, journal, lifts, frozenset(keep)
         self.insist, self.again = insist, again
@@ -298,6 +304,8 @@ class _Engine:
                 if state.thorough:
                     self.checks.before_the_end(state.considered)
                 continue
+            if self._made_sturdier():
+                continue
             # What is asked at the end takes seconds, during which the lanes are free for a second course.
             if self.again is not None and self.checks.before_the_end(state.considered):
                 again, self.again = self.again, None
@@ -306,6 +314,16 @@ class _Engine:
             if self.again is None and self.checks.stand(state.considered):
                 return
             self._be_thorough(False)
+
+    def _made_sturdier(self) -> bool:
+        """Whether there is a program now that shows the fault more surely: then on from there."""
+        state = self.state
+        candidate = self.sturdier(state.current)
+        if candidate.key == state.current.key or candidate.size.tokens > state.current.size.tokens:
+            return False
+        state.pass_name = "sturdier"
+        self._be_thorough(False)
+        return taken(candidate, state.pass_name, state, self.steps, self.answers)
 
     def _second(self, again: Callable[..., _Engine]) -> bool:
         """Another course from the start (`second.py`). Whether its end is smaller: then on from there."""

@@ -1,4 +1,6 @@
-"""The last step: order for the reader. It may make the program larger by the size order, but the fault must stay."""
+"""Steps for the reader, who wants a program that shows the fault each time, and in order. They may make it larger by
+the size order, but the fault must stay.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +18,13 @@ def lay_out(
     """First without what `plainer` leaves out; where the fault does not stay then, with it."""
     program = state.current
     for text in dict.fromkeys(layout(each.text) for each in (plainer(program), program)):
-        if text == program.text or _taken(program.with_text(text), state, steps, answers):
+        if text == program.text or taken(program.with_text(text), "layout", state, steps, answers):
             return
 
 
-def _taken(candidate: Program, state: State, steps: Steps, answers: Answers) -> bool:
-    """It must fault in a cold process too where it is other code (imports that moved) and not the same in another
-    shape."""
+def taken(candidate: Program, by: str, state: State, steps: Steps, answers: Answers) -> bool:
+    """Go on from the candidate, if it faults: where it is other code, and not the same in another shape, in a cold
+    process too, under no control that makes the original pass, and with the same fingerprint."""
     checks = steps.checks
     if not answers.ask([candidate], smaller=False)[0]:
         return False
@@ -35,8 +37,7 @@ def _taken(candidate: Program, state: State, steps: Steps, answers: Answers) -> 
         checks.identity.vouch([candidate], vouched, same=state.current.key)
         if not vouched[0]:
             return False
-    state.pass_name = "layout"
-    steps.accept(candidate, smaller=False)
+    steps.accept(candidate, by=by, smaller=False)
     if checked:
         checks.confirmations.trust(steps.line.last)
     return True

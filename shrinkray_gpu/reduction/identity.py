@@ -21,7 +21,7 @@ FIRST = 50
 and so on, up to `WIDEST` times as many: all that was accepted since the last one may have to be undone."""
 WIDEST = 4
 WIDEST_AFTER_DRIFT = 2
-TAKEN_AFTER = 0.5
+TAKEN_AFTER = 1.0
 """Of the first interval: candidates after which a fingerprint that was begun is there, and looked at."""
 AT_ONCE = 3
 """Fingerprints that are out together where the step is looked for at which a course drifted."""

@@ -54,6 +54,37 @@ def test_two_numbers_compared_are_true(mask: str, holds: bool) -> None:
     assert (text.format("True").strip() in found) is holds and text.format("False").strip() in found
 
 
+LAUNCHED = "@triton.jit\ndef k(p, n):\n    tl.store(p, n, mask={} < n)\n\n\n{}\n"
+
+
+@pytest.mark.parametrize(
+    ("made", "launches", "first"),
+    [
+        ("tl.program_id(0)", "k[(1,)](x, 1)", True),
+        ("tl.program_id(1)", "k[(4,)](x, 1)", True),
+        ("tl.program_id(2)", "k[(4, 2, 1)](x, 1)", True),
+        ("tl.program_id(0)", "k[(1,)](x, 1)\nk[(1, 3)](x, 2)", True),
+        ("tl.program_id(1)", "k[(4, 2)](x, 1)", False),
+        ("tl.program_id(0)", "k[(1,)](x, 1)\nk[(4,)](x, 1)", False),
+        ("tl.program_id(0)", "k[grid](x, 1)", False),
+        ("tl.program_id(0)", "k[(n,)](x, 1)", False),
+        ("tl.program_id(0)", "k[(1,)](x, 1)\nrun(k)", False),
+        ("tl.program_id(0)", "", False),
+        ("tl.program_id(axis)", "k[(1,)](x, 1)", False),
+        ("tl.num_programs(0)", "k[(1,)](x, 1)", False),
+    ],
+)
+def test_the_only_program_has_number_0(made: str, launches: str, first: bool) -> None:
+    text = LAUNCHED.format(made, launches)
+    assert offered(masks.find, text, LAUNCHED.format("0", launches)) is first
+
+
+def test_the_number_of_a_program_in_a_helper_is_its_caller_s() -> None:
+    helper = "@triton.jit\ndef h(p, n):\n    tl.store(p, n, mask={} < n)\n\n\n"
+    caller = "@triton.jit\ndef k(p, n):\n    h(p, n)\n\n\nk[(4,)](x, 1)\n"
+    assert not offered(masks.find, helper.format("tl.program_id(0)") + caller, helper.format("0") + caller)
+
+
 def test_no_guard_is_lost() -> None:
     start = program("x = tl.load(p + i, mask=(i < 0) & (i < n), other=0.0)\n")
     for edit in masks.find(start):

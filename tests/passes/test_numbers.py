@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from shrinkray_gpu.passes.numbers import ALONE, find, offers
@@ -146,6 +148,13 @@ def test_numbers_beside_those_that_never_change_move_on() -> None:
 )
 def test_arithmetic_of_two_numbers_is_a_number(text: str, want: str) -> None:
     assert offered(find, text, want)
+
+
+@pytest.mark.parametrize("text", ["f(x, 1 << 40, 8)", "f(1 << 40, [40, 80])"])
+def test_how_far_a_shift_leads_is_not_moved_with_other_numbers(text: str) -> None:
+    """40 became 20 beside another multiple of 8: an offset in reach of what some process has mapped."""
+    shifts = {int(found) for result in results(find, text) for found in re.findall(r"1 << (\d+)", result)}
+    assert not shifts & {*range(17, 40)} and shifts & {*range(17)} and 40 in shifts
 
 
 @pytest.mark.parametrize("text", ["f(2**31)", "f(7 / 2)", "f(7 // 0)", "f(1 << 28)", "f(x * 4)", "f(1.5 + 2)"])

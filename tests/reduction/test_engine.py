@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import random
+import re
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from functools import partial
@@ -617,6 +618,37 @@ def test_what_the_fault_needs_is_not_spared_and_laid_out_all_the_same(tmp_path: 
     result = bench.reduce(MASKED.replace(" + ", "+"), tmp_path, layout=layout, plainer=shorter)
     assert "mask=True" in result.program.text and result.program.text.endswith("\n")
     assert any("mask" not in text for text in bench.asked)
+
+
+def away(program: Program) -> Program:
+    return program.with_text(re.sub(r"s7 = \d+", "s7 = 99999", program.text))
+
+
+def test_what_shows_the_fault_more_surely_is_gone_on_from(tmp_path: Path) -> None:
+    """`s8` can only go where `s7` is far away; and that is no step of a pass, which makes a program smaller."""
+    bench = Bench(lambda text: "s7 = 9" in text or ("s7 = " in text and "s8" in text))
+    result = bench.reduce("s7 = 64\ns8 = 8\n", tmp_path / "a")
+    assert "s8" in result.program.text
+    result = bench.reduce("s7 = 64\ns8 = 8\n", tmp_path / "b", sturdier=away)
+    assert result.program.text == "s7 = 99999\n"
+    assert [event.pass_name for event in bench.events if event.kind == "accepted"].count("sturdier") == 1
+
+
+def test_what_is_not_surer_or_longer_is_not(tmp_path: Path) -> None:
+    refused = Bench(lambda text: "s7 = 8" in text).reduce("s7 = 8\n", tmp_path / "a", sturdier=away)
+    assert refused.program.text == "s7 = 8\n"
+    bench = Bench(has("s7 = "))
+    longer = bench.reduce("s7 = 1\n", tmp_path / "b", sturdier=lambda each: each.with_text(each.text + "s8 = 2\n"))
+    assert "s8" not in longer.program.text and not any("s8" in text for text in bench.asked)
+
+
+@pytest.mark.parametrize("who", ["guard", "confirm", "identify"])
+def test_what_a_control_a_cold_run_or_an_instrument_refutes_is_not_surer(tmp_path: Path, who: str) -> None:
+    bench = Bench(has("s7 = "))
+    refusing = Cold(lambda text: "99999" not in text)
+    result = bench.reduce("s7 = 64\n", tmp_path, sturdier=away, **{who: refusing})
+    assert "99999" not in result.program.text and any("99999" in text for text in [*refusing.asked, *bench.asked])
+    assert result.rollbacks == 0 and not result.drifts
 
 
 # Kill and resume
