@@ -172,7 +172,7 @@ class _Engine:
         sturdier: Callable[[Program], Program] = lambda program: program,
         again: Callable[..., _Engine] | None = None,
     ) -> None:
-        self.sturdier = sturdier
+        self.sturdier, self.no_sturdier = sturdier, set[str]()
         self.original = self.begun = program
         self.passes, self.journal, self.lifts, self.keep = passes, journal, lifts, frozenset(keep)
         self.insist, self.again = insist, again
@@ -319,11 +319,15 @@ class _Engine:
         """Whether there is a program now that shows the fault more surely: then on from there."""
         state = self.state
         candidate = self.sturdier(state.current)
-        if candidate.key == state.current.key or candidate.size.tokens > state.current.size.tokens:
+        known = candidate.key == state.current.key or candidate.key in self.no_sturdier
+        if known or candidate.size.tokens > state.current.size.tokens:
             return False
         state.pass_name = "sturdier"
+        if not taken(candidate, state.pass_name, state, self.steps, self.answers):
+            self.no_sturdier.add(candidate.key)
+            return False
         self._be_thorough(False)
-        return taken(candidate, state.pass_name, state, self.steps, self.answers)
+        return True
 
     def _second(self, again: Callable[..., _Engine]) -> bool:
         """Another course from the start (`second.py`). Whether its end is smaller: then on from there."""

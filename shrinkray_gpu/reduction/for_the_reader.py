@@ -30,10 +30,10 @@ def taken(candidate: Program, by: str, state: State, steps: Steps, answers: Answ
         return False
     checked = checks.confirmations.confirm is not None
     if candidate.key != state.current.key:
-        if checked and not checks.confirmations.cold(candidate).faults:
-            return False
         vouched: list[bool | None] = [True]
         checks.guards.vouch([candidate], vouched, same=state.current.key)
+        if vouched[0] and checked and not checks.confirmations.cold(candidate).faults:
+            return False
         checks.identity.vouch([candidate], vouched, same=state.current.key)
         if not vouched[0]:
             return False
