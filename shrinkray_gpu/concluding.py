@@ -18,10 +18,13 @@ from shrinkray_gpu.lifting.choosing import from_elsewhere, modules_of_its_own
 from shrinkray_gpu.lifting.kernel_alone import calls
 from shrinkray_gpu.lifting.start import Start
 from shrinkray_gpu.options import Options
+from shrinkray_gpu.passes import true_masks
+from shrinkray_gpu.passes.layout import layout
 from shrinkray_gpu.planning import Plan
 from shrinkray_gpu.preparing import Ready
 from shrinkray_gpu.reduction.outcome import Reduction
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.reduction.render import render
 from shrinkray_gpu.reduction.size import lines, tokens
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.summary import Result, command_of, economy_of, evidence_of, rates_of, told
@@ -117,8 +120,11 @@ def result_of(
 
 
 def _masked(reduction: Reduction, text: str) -> Program | None:
-    """The program before the last step, which alone leaves masks out; None where `text` has not come by that."""
-    return reduction.line[-2] if len(reduction.line) > 1 and reduction.line[-1].text == text else None
+    """The program before the last step, if that was to leave masks out of it; None otherwise."""
+    if len(reduction.line) < 2 or reduction.line[-1].text != text:
+        return None
+    before = reduction.line[-2]
+    return before if layout(render(before, list(true_masks.find(before))).text) == text else None
 
 
 def guarded_of(start: Start, original: Program, text: str, masked: Program | None = None) -> str:

@@ -58,8 +58,10 @@ def or_larger(
     which they cannot tell so soon, the last that a cold run confirmed. Itself again where there is none on the way."""
 
     def check(each: Program) -> Checked:
-        known = each == original  # its own runs were the first of all
-        return Checked(each.text, 1, 1, True) if known else checked(laid_out(layout, each).text, output, plan, options)
+        if each == original:  # its own runs were the first of all
+            return Checked(each.text, 1, 1, True)
+        text = laid_out(layout, each).text
+        return smallest if text == smallest.text else checked(text, output, plan, options)
 
     if plan.rate is None:
         found = _last_standing(reduction.line, check)

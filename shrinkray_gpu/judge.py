@@ -176,7 +176,7 @@ class Judge:
             dried = self._dried
             while len(dried) >= DRIED:
                 del dried[next(iter(dried))]
-            dried[source] = self._threads.submit(dry.run, source, ptxas=self.ptxas)
+            dried[source] = self._threads.submit(self._dry_run, dry, source)
         else:
             self._ahead[source] = self._threads.submit(self.judge, source)
 
@@ -200,7 +200,7 @@ class Judge:
         dry = self.dry
         if dry is None:
             return self._lane(source)
-        run = dry.run(source, ptxas=self.ptxas) if dried is None else dried.result()
+        run = self._dry_run(dry, source) if dried is None else dried.result()
         if run.timed_out or run.trouble or (run.signal is not None and not self.predicts):
             with self._lock:
                 self.mute[run.trouble or ("time limit" if run.timed_out else f"signal {run.signal}")] += 1
@@ -225,6 +225,10 @@ class Judge:
         ):
             return self._after_dry(run, source)
         return self._once(_signature(run), run, source)
+
+    def _dry_run(self, dry: Pool, source: str) -> Run:
+        """Machine code is made where a lane will want it: without credit each goes on to one."""
+        return dry.run(source, ptxas=self.ptxas or not self.credit)
 
     def _after_dry(self, run: Run, source: str) -> Verdict:
         if self.before_lane is not None:
@@ -343,9 +347,10 @@ class Judge:
 
     def values(self, program: Program) -> Mapping[int, str]:
         """The values that a program with watched expressions computes: on the virtual GPU, where that shows the fault
-        too, since it takes no context."""
-        pool = self.dry if self.predicts and self.dry is not None else self.pool
-        return pool.run(program.text, values=True).values
+        too, since it takes no context. What kernels would have written is made up there; the fault does without."""
+        dry = self.dry
+        pool = dry if self.predicts and dry is not None else self.pool
+        return pool.run(program.text, values=True, ptxas=self.ptxas).values
 
     def capture(self, program: Program) -> Run:
         """Run the program once more, and write down the launch that faults. A flaky one until it does, if it will."""

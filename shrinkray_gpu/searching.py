@@ -11,11 +11,9 @@ from shrinkray_gpu.judge import Judge
 from shrinkray_gpu.options import Options, Say
 from shrinkray_gpu.oracle.same import Same
 from shrinkray_gpu.oracle.sticky import OUTSIDE
-from shrinkray_gpu.passes import ONE_LAUNCH, PASSES
-from shrinkray_gpu.passes.far_offset import far_offset
+from shrinkray_gpu.passes import ONE_LAUNCH, PASSES, far_offset, true_masks
 from shrinkray_gpu.passes.layout import layout
 from shrinkray_gpu.passes.observed import instrument
-from shrinkray_gpu.passes.true_masks import without_true_masks
 from shrinkray_gpu.passes.typed import watchable
 from shrinkray_gpu.preparing import Ready
 from shrinkray_gpu.reduction.asking import Ask
@@ -70,12 +68,12 @@ def search(
         doubted=judge.doubt_used if plan.gpu else None,
         found=lambda candidate, verdict: finds.consider(candidate, verdict.other) if verdict.other else None,
         layout=layout,
-        plainer=without_true_masks,
+        plainer=true_masks.find,
         progress=lambda event: progress(event, judge),
         insist=judge.insist,
         foresee=judge.foresee if options.ahead else None,
+        sturdier=far_offset.find if guards and leads_outside(plan) else lambda program: (),
         # Where only the GPU can tell, each try costs a context, and it seldom ends in less: it does not pay there.
-        sturdier=far_offset if _leads_outside(plan) else lambda program: program,
         second=options.second and (plan.dry_predicts or not plan.gpu),
         seed=journal.header["seed"],
         width=width,
@@ -88,12 +86,13 @@ def search(
     )
 
 
-def _leads_outside(plan: planning.Plan) -> bool:
-    """Whether the fault is an access to where the process has nothing mapped."""
+def leads_outside(plan: planning.Plan) -> bool:
+    """Whether the fault is an access of the running program to where it has nothing mapped, in every run."""
     reference = plan.oracle.reference if isinstance(plan.oracle, Same) else None
     if reference is None or plan.rate is not None:
         return False
-    return reference.fault.code in OUTSIDE or reference.fault.klass == "SIGSEGV"
+    fault = reference.fault
+    return fault.code in OUTSIDE or (fault.phase == "exit" and fault.klass == "SIGSEGV")
 
 
 def _probe(plan: planning.Plan, judge: Judge, repeats: Repeated | None, history: bool) -> Ask | None:

@@ -75,7 +75,8 @@ def guards_of(
     def running(pool: Pool) -> Callable[[str, Way], Run]:
         def run(text: str, way: Way) -> Run:
             judge.count("control")
-            return (interpreting if "interpreter" in way.knobs else pool).run(text, way=way)
+            ptxas = judge.ptxas or "ptxas" in way.knobs
+            return (interpreting if "interpreter" in way.knobs else pool).run(text, way=way, ptxas=ptxas)
 
         return run
 

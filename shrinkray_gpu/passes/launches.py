@@ -46,8 +46,9 @@ def programs_along(program: Program, kernel: cst.FunctionDef, axis: int) -> int 
         if isinstance(call.func, cst.Subscript) and call.func.value in reads and _kernel(call, stands_for) is kernel:
             reads.discard(call.func.value)
             grid = _grid(call)
-            parts = [element.value for element in grid.elements] if isinstance(grid, cst.Tuple) else None
-            here = None if parts is None else parts[axis] if axis < len(parts) else cst.Integer("1")
+            elements = grid.elements if isinstance(grid, cst.Tuple) else ()
+            plain = bool(elements) and not any(isinstance(element, cst.StarredElement) for element in elements)
+            here = None if not plain else elements[axis].value if axis < len(elements) else cst.Integer("1")
             found.add(here.evaluated_value if isinstance(here, cst.Integer) else None)
     return next(iter(found)) if len(found) == 1 and not reads else None
 

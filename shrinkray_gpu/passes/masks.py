@@ -2,9 +2,9 @@
 
 A mask may always become `False`. Of two that both must hold, one that lets nothing through is enough: `(rows < 0)[:,
 None]` for `(rows < 0)[:, None] & (cols < n)[None, :]`. Where rows and columns have become zeros, one tile of zeros lets
-through the same as both; of two numbers the comparison is `True`. The number of a program is 0 where there is only one.
-Other simplifications of a mask let more through, and
-belong to nobody: `guards` takes a mask as a whole, where the fault needs it gone.
+through the same as both; of two numbers the comparison is `True`, and the number of the only program is 0. Other
+simplifications of a mask let more through, and belong to nobody: `guards` takes a mask as a whole, where the fault
+needs it gone.
 """
 
 from __future__ import annotations

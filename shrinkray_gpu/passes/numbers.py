@@ -17,6 +17,7 @@ from functools import cache
 import libcst as cst
 
 from shrinkray_gpu.passes.expressions import is_extent, is_grid
+from shrinkray_gpu.passes.far_offset import AWAY
 from shrinkray_gpu.passes.kernels import in_kernel
 from shrinkray_gpu.passes.literals import last_name
 from shrinkray_gpu.passes.loops import is_step
@@ -60,6 +61,8 @@ def find(program: Program) -> Iterator[Edit]:
             for text in ("1.0", "0.0") if node.evaluated_value not in (0.0, 1.0) else ():
                 yield _set([node], text, ALONE)
         elif isinstance(node, cst.Integer):
+            if value_of(node) == AWAY:
+                continue
             for smaller in offers(value_of(node), option=_option(program, node), floor=floor):
                 if smaller == 0 and (is_step(program, node) or _counts(program, node)):
                     continue

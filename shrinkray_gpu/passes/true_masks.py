@@ -17,17 +17,11 @@ from shrinkray_gpu.passes.masking import MASK_AT
 from shrinkray_gpu.passes.tree import dotted, every, line_number
 from shrinkray_gpu.reduction.edit import Edit, Remove
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.reduction.render import render
 
 _NAMES = frozenset({"mask", "other"})
 
 
-def without_true_masks(program: Program) -> Program:
-    """The program without them."""
-    return render(program, list(_idle(program)))
-
-
-def _idle(program: Program) -> Iterator[Edit]:
+def find(program: Program) -> Iterator[Edit]:
     for call in every(program, cst.Call):
         name = dotted(call.func)
         if name not in ACCESSES or any(arg.star for arg in call.args):
@@ -41,6 +35,11 @@ def _idle(program: Program) -> Iterator[Edit]:
         mask = by_position[0] if by_position else named.get("mask")
         if mask is not None and dotted(mask.value) == "True":
             others = [arg.value for arg in guards if arg is not mask]
-            if all(isinstance(value, (cst.BaseNumber, cst.UnaryOperation, cst.Name)) for value in others):
+            if all(_is_plain(value) for value in others):
                 where = f"at line {line_number(program, call)}"
                 yield Edit(f"no mask that is True {where}", tuple(map(Remove, guards)))
+
+
+def _is_plain(value: cst.BaseExpression) -> bool:
+    """Whether nothing is lost with it: a number or a name."""
+    return isinstance(value.expression if isinstance(value, cst.UnaryOperation) else value, (cst.BaseNumber, cst.Name))

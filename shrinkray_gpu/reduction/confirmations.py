@@ -121,8 +121,12 @@ class Confirmations:
                 continue
             if verdict.faults:
                 self._trust(step, proven=not out.quick)
-            elif verdict.known:
+            elif verdict.known and not self._outlived(step):
                 self._roll_back(step, quick=out.quick)
+
+    def _outlived(self, step: Step) -> bool:
+        """Whether a later program is proven: then nothing rests on this one."""
+        return self.line.steps.index(step) < self.line.latest(_proven)
 
     def after_cut(self) -> None:
         """The line was cut short: what is out about a program that went is of no more use. Its answer is taken all the

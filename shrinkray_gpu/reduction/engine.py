@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any, Literal
@@ -20,7 +21,7 @@ from shrinkray_gpu.reduction.asking import Ask, Tell
 from shrinkray_gpu.reduction.checks import Checks
 from shrinkray_gpu.reduction.ending import Ending, Stopped
 from shrinkray_gpu.reduction.finding import Finding, Watch
-from shrinkray_gpu.reduction.for_the_reader import laid_out, lay_out, taken
+from shrinkray_gpu.reduction.for_the_reader import Find, edited, laid_out, lay_out, taken
 from shrinkray_gpu.reduction.journal import Journal, digest
 from shrinkray_gpu.reduction.keep import kept_nodes
 from shrinkray_gpu.reduction.outcome import Event as Event
@@ -34,6 +35,8 @@ from shrinkray_gpu.reduction.state import State
 from shrinkray_gpu.reduction.steps import Steps
 from shrinkray_gpu.reduction.trials import Trials
 
+STURDIER = 3
+"""Times that the same sturdier program is taken: a check may take it away, and if a pass leads back it must end."""
 WORTHWHILE = 0.95
 """Another round of an early stage only where the last one left no more than this of the tokens."""
 
@@ -59,11 +62,11 @@ def reduce_program(
     doubted: Callable[[], None] | None = None,
     found: Tell = lambda program, verdict: None,
     layout: Callable[[str], str] | None = None,
-    plainer: Callable[[Program], Program] = lambda program: program,
+    plainer: Find = lambda program: (),
     progress: Callable[[Event], None] = lambda event: None,
     insist: Callable[[bool], None] = lambda on: None,
     foresee: Foresee | None = None,
-    sturdier: Callable[[Program], Program] = lambda program: program,
+    sturdier: Find = lambda program: (),
     second: bool = False,
     seed: int = 0,
     width: int = 8,
@@ -88,9 +91,8 @@ def reduce_program(
     `watch` runs an instrumented program and gives the values seen; `lifts` makes scripts of the faulty launch;
     `insist` tells the judge that the last round has come (or is over), where a provisional "no" is asked again.
     `foresee` is told, before each call of `judge`, what will most likely be asked after it.
-    `layout` sets the result for its reader, without what `plainer` leaves out of it, if the fault stays.
-    `sturdier` makes of a program where no pass leads on one with no more tokens whose fault depends on less, or leaves
-    it as it is.
+    `layout` sets the result for its reader, with the edits of `plainer`, if the fault stays. Those of `sturdier`, on a
+    program where no pass leads on, make its fault depend on less, and take no more tokens.
     `second`: at the fixpoint, try once to do better from the start, see `second.py`. Not where the fault is flaky.
     `flaky`: a "no" is never final, unless it is a certain one. `deadline` is in terms of `clock`. Ctrl-C in the judge,
     `stop` and `deadline` end the search with the best so far.
@@ -169,10 +171,10 @@ class _Engine:
         identify_first: int | None = None,
         drifted: Callable[[Verdict], None] = lambda verdict: None,
         doubted: Callable[[], None] | None = None,
-        sturdier: Callable[[Program], Program] = lambda program: program,
+        sturdier: Find = lambda program: (),
         again: Callable[..., _Engine] | None = None,
     ) -> None:
-        self.sturdier, self.no_sturdier = sturdier, set[str]()
+        self.sturdier, self.tried_sturdier = sturdier, Counter[str]()
         self.original = self.begun = program
         self.passes, self.journal, self.lifts, self.keep = passes, journal, lifts, frozenset(keep)
         self.insist, self.again = insist, again
@@ -208,9 +210,7 @@ class _Engine:
         )
         self.trials = Trials(state, self.steps, self.answers, finding, self.searching, passes)
 
-    def reduce(
-        self, layout: Callable[[str], str] | None, plainer: Callable[[Program], Program] = lambda program: program
-    ) -> Reduction:
+    def reduce(self, layout: Callable[[str], str] | None, plainer: Find = lambda program: ()) -> Reduction:
         state = self.state
         ended: Literal["done", "stopped", "out of time", "interrupted"] = "done"
         try:
@@ -219,7 +219,8 @@ class _Engine:
             self.begun = state.current
             self._fixpoint()
             if layout is not None:
-                lay_out(layout, plainer, state, self.steps, self.answers)
+                plain = edited(state.current, plainer, self.keep)
+                lay_out(layout, plain, state, self.steps, self.answers)
             self.journal.end()
             state.tell("note", report(state.spent))
         except Stopped as e:
@@ -318,16 +319,20 @@ class _Engine:
     def _made_sturdier(self) -> bool:
         """Whether there is a program now that shows the fault more surely: then on from there."""
         state = self.state
-        candidate = self.sturdier(state.current)
-        known = candidate.key == state.current.key or candidate.key in self.no_sturdier
-        if known or candidate.size.tokens > state.current.size.tokens:
+        candidate = edited(state.current, self.sturdier, self.keep)
+        if candidate.key == state.current.key or candidate.size.tokens > state.current.size.tokens:
             return False
-        state.pass_name = "sturdier"
-        if not taken(candidate, state.pass_name, state, self.steps, self.answers):
-            self.no_sturdier.add(candidate.key)
+        if self.tried_sturdier[candidate.key] >= STURDIER:
             return False
-        self._be_thorough(False)
-        return True
+        bill, begun, tries = state.spent.setdefault("sturdier", Spent()), self.ending.clock(), state.tries
+        stands = taken(candidate, "sturdier", state, self.steps, self.answers)
+        bill.seconds += self.ending.clock() - begun
+        bill.tries += state.tries - tries
+        bill.accepted += stands
+        self.tried_sturdier[candidate.key] += 1 if stands else STURDIER
+        if stands:
+            self._be_thorough(False)
+        return stands
 
     def _second(self, again: Callable[..., _Engine]) -> bool:
         """Another course from the start (`second.py`). Whether its end is smaller: then on from there."""

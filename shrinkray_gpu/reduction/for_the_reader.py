@@ -4,28 +4,37 @@ the size order, but the fault must stay.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 
 from shrinkray_gpu.reduction.answers import Answers
+from shrinkray_gpu.reduction.edit import Edit
+from shrinkray_gpu.reduction.keep import allowed
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.reduction.render import render
 from shrinkray_gpu.reduction.state import State
 from shrinkray_gpu.reduction.steps import Steps
 
+Find = Callable[[Program], Iterable[Edit]]
 
-def lay_out(
-    layout: Callable[[str], str], plainer: Callable[[Program], Program], state: State, steps: Steps, answers: Answers
-) -> None:
-    """First without what `plainer` leaves out; where the fault does not stay then, with it."""
+
+def edited(program: Program, find: Find, keep: Collection[str]) -> Program:
+    """The program with all these edits that leave alone what is to be kept."""
+    return render(program, allowed(program, find(program), keep))
+
+
+def lay_out(layout: Callable[[str], str], plain: Program, state: State, steps: Steps, answers: Answers) -> None:
+    """The plain program first; where the fault does not stay in that, the one at hand."""
     program = state.current
-    for text in dict.fromkeys(layout(each.text) for each in (plainer(program), program)):
+    for text in dict.fromkeys(layout(each.text) for each in (plain, program)):
         if text == program.text or taken(program.with_text(text), "layout", state, steps, answers):
             return
 
 
 def taken(candidate: Program, by: str, state: State, steps: Steps, answers: Answers) -> bool:
-    """Go on from the candidate, if it faults: where it is other code, and not the same in another shape, in a cold
-    process too, under no control that makes the original pass, and with the same fingerprint."""
+    """Go on from the candidate, if it faults: where it is other code, and not the same in another shape, under no
+    control that makes the original pass, in a cold process too, and with no other fingerprint."""
     checks = steps.checks
+    state.pass_name = by
     if not answers.ask([candidate], smaller=False)[0]:
         return False
     checked = checks.confirmations.confirm is not None
@@ -37,7 +46,7 @@ def taken(candidate: Program, by: str, state: State, steps: Steps, answers: Answ
         checks.identity.vouch([candidate], vouched, same=state.current.key)
         if not vouched[0]:
             return False
-    steps.accept(candidate, by=by, smaller=False)
+    steps.accept(candidate, smaller=False)
     if checked:
         checks.confirmations.trust(steps.line.last)
     return True

@@ -18,11 +18,10 @@ from shrinkray_gpu.reduction.program import Program
 
 FIRST = 50
 """Candidates before the first fingerprint, unless the course says otherwise; the second comes after twice as many more,
-and so on, up to `WIDEST` times as many: all that was accepted since the last one may have to be undone."""
+and so on, up to `WIDEST` times as many: all that was accepted since the last one may have to be undone. One that was
+begun is looked at so many candidates later, when it is there."""
 WIDEST = 4
 WIDEST_AFTER_DRIFT = 2
-TAKEN_AFTER = 1.0
-"""Of the first interval: candidates after which a fingerprint that was begun is there, and looked at."""
 AT_ONCE = 3
 """Fingerprints that are out together where the step is looked for at which a course drifted."""
 WARY_AFTER = 3
@@ -84,7 +83,7 @@ class Identity:
             return
         if self.line.last.fingerprint is None:
             self._begin()
-            self._due = considered + int(TAKEN_AFTER * self.first)
+            self._due = considered + self.first
             widest = WIDEST_AFTER_DRIFT if self.drifts else WIDEST
             self._interval = min(2 * self._interval, widest * self.first)
             self._next = considered + self._interval

@@ -65,6 +65,8 @@ LAUNCHED = "@triton.jit\ndef k(p, n):\n    tl.store(p, n, mask={} < n)\n\n\n{}\n
         ("tl.program_id(2)", "k[(4, 2, 1)](x, 1)", True),
         ("tl.program_id(0)", "k[(1,)](x, 1)\nk[(1, 3)](x, 2)", True),
         ("tl.program_id(1)", "k[(4, 2)](x, 1)", False),
+        ("tl.program_id(2)", "k[(1, *rest)](x, 1)", False),
+        ("tl.program_id(0)", "k[()](x, 1)", False),
         ("tl.program_id(0)", "k[(1,)](x, 1)\nk[(4,)](x, 1)", False),
         ("tl.program_id(0)", "k[grid](x, 1)", False),
         ("tl.program_id(0)", "k[(n,)](x, 1)", False),

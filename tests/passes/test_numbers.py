@@ -150,6 +150,11 @@ def test_arithmetic_of_two_numbers_is_a_number(text: str, want: str) -> None:
     assert offered(find, text, want)
 
 
+def test_what_was_led_far_away_stays_there() -> None:
+    assert results(find, "x + 274877906944") == []
+    assert len(results(find, "x + 274877906945")) == 3
+
+
 @pytest.mark.parametrize("text", ["f(x, 1 << 40, 8)", "f(1 << 40, [40, 80])"])
 def test_how_far_a_shift_leads_is_not_moved_with_other_numbers(text: str) -> None:
     """40 became 20 beside another multiple of 8: an offset in reach of what some process has mapped."""

@@ -4,7 +4,8 @@ import ast
 
 import pytest
 
-from shrinkray_gpu.passes.true_masks import without_true_masks
+from shrinkray_gpu.passes.true_masks import find
+from shrinkray_gpu.reduction.render import render
 from tests.passes.offers import program, tidy
 
 KERNEL = """
@@ -18,7 +19,8 @@ def kernel(x, y, n):
 
 
 def after(body: str) -> str:
-    whole = without_true_masks(program(KERNEL.format(body))).text
+    start = program(KERNEL.format(body))
+    whole = render(start, list(find(start))).text
     return "\n".join(ast.unparse(node) for node in ast.parse(whole).body[-1].body)  # type: ignore[attr-defined]
 
 
@@ -45,6 +47,7 @@ def test_a_mask_that_is_true_goes_with_its_other(body: str, left: str) -> None:
         "tl.load(x + n, mask=False, other=0.0)",
         "tl.load(x + n, other=True)",
         "tl.load(x + n, mask=True, other=tl.load(y))",
+        "tl.load(x + n, mask=True, other=-tl.load(y))",
         "tl.load(x + n, True, 0.0, ())",
         "tl.load(x, mask=True, boundary_check=(0,))",
         "tl.store(y + n, True)",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import random
-import re
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from functools import partial
@@ -18,10 +17,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
+from shrinkray_gpu.passes import true_masks
 from shrinkray_gpu.passes.layout import layout
 from shrinkray_gpu.reduction.checks import Checks
 from shrinkray_gpu.reduction.confirmations import Confirmations
 from shrinkray_gpu.reduction.edit import Edit, Replace
+from shrinkray_gpu.reduction.engine import STURDIER
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.lineage import Lineage
 from shrinkray_gpu.reduction.program import Program
@@ -596,32 +597,30 @@ def test_a_layout_that_loses_the_fault_is_not_taken(tmp_path: Path) -> None:
     assert result.program.text == "s7=7\n"
 
 
-def shorter(program: Program) -> Program:
-    return program.with_text(program.text.replace(", mask=True", ""))
-
-
 UNMASKED, MASKED = "tl.load(x + 1)\n", "tl.load(x + 1, mask=True)\n"
 
 
 def test_the_reader_is_spared_more_than_the_size_order_lets_go(tmp_path: Path) -> None:
     assert Program.from_text(UNMASKED).size > Program.from_text(MASKED).size
     bench = Bench(has("tl.load(x + 1"))
-    result = bench.reduce(MASKED, tmp_path, layout=str.upper, plainer=shorter)
+    result = bench.reduce(MASKED, tmp_path, layout=str.upper, plainer=true_masks.find)
     assert result.program.text == MASKED, "the layout may not change what it means"
-    result = Bench(has("tl.load(x + 1")).reduce(MASKED, tmp_path / "b", layout=layout, plainer=shorter)
+    result = Bench(has("tl.load(x + 1")).reduce(MASKED, tmp_path / "b", layout=layout, plainer=true_masks.find)
     assert result.program.text == UNMASKED == (tmp_path / "b" / "best.py").read_text()
     assert result.line[-2].text == MASKED
 
 
 def test_what_the_fault_needs_is_not_spared_and_laid_out_all_the_same(tmp_path: Path) -> None:
     bench = Bench(lambda text: "mask" in text)
-    result = bench.reduce(MASKED.replace(" + ", "+"), tmp_path, layout=layout, plainer=shorter)
+    result = bench.reduce(MASKED.replace(" + ", "+"), tmp_path, layout=layout, plainer=true_masks.find)
     assert "mask=True" in result.program.text and result.program.text.endswith("\n")
     assert any("mask" not in text for text in bench.asked)
 
 
-def away(program: Program) -> Program:
-    return program.with_text(re.sub(r"s7 = \d+", "s7 = 99999", program.text))
+def away(program: Program) -> Iterable[Edit]:
+    for node in program.layout.nodes(cst.Integer):
+        if "s7" in ast.unparse(ast.parse(program.text).body[0]) and node.value in ("64", "32"):
+            yield Edit("away", (Replace(node, ("99999",)),))
 
 
 def test_what_shows_the_fault_more_surely_is_gone_on_from(tmp_path: Path) -> None:
@@ -635,11 +634,37 @@ def test_what_shows_the_fault_more_surely_is_gone_on_from(tmp_path: Path) -> Non
 
 
 def test_what_is_not_surer_or_longer_is_not(tmp_path: Path) -> None:
-    refused = Bench(lambda text: "s7 = 8" in text).reduce("s7 = 8\n", tmp_path / "a", sturdier=away)
-    assert refused.program.text == "s7 = 8\n"
+    refused = Bench(lambda text: "s7 = 64" in text)
+    assert refused.reduce("s7 = 64\n", tmp_path / "a", sturdier=away).program.text == "s7 = 64\n"
+    assert sum("99999" in text for text in refused.asked) == 1
     bench = Bench(has("s7 = "))
-    longer = bench.reduce("s7 = 1\n", tmp_path / "b", sturdier=lambda each: each.with_text(each.text + "s8 = 2\n"))
-    assert "s8" not in longer.program.text and not any("s8" in text for text in bench.asked)
+
+    def longer(program: Program) -> Iterable[Edit]:
+        yield Edit("longer", (Replace(next(iter(program.layout.nodes(cst.Integer))), ("1 + 1",)),))
+
+    assert bench.reduce("s7 = 1\n", tmp_path / "b", sturdier=longer).program.text == "s7 = 1\n"
+    assert not any("1 + 1" in text for text in bench.asked)
+
+
+def test_a_pass_that_leads_back_does_not_do_so_for_ever(tmp_path: Path) -> None:
+    bench = Bench(has("s7 = "))
+    back = Own(
+        "back",
+        lambda program: [
+            Edit("back", (Replace(node, ("64",)),))
+            for node in program.layout.nodes(cst.Integer)
+            if node.value == "99999"
+        ],
+    )
+    result = bench.reduce("s7 = 64\n", tmp_path, passes=(back,), sturdier=away)
+    assert result.ended == "done" and result.accepted <= 2 * STURDIER
+
+
+def test_what_the_user_keeps_is_neither_plainer_nor_sturdier(tmp_path: Path) -> None:
+    text = "def mine():\n    s7 = 64\n    tl.load(x + 1, mask=True)\n"
+    keep: dict[str, Any] = dict(keep=("mine",), layout=layout, plainer=true_masks.find)
+    result = Bench(has("mine")).reduce(text, tmp_path, sturdier=away, **keep)
+    assert result.program.text == text
 
 
 @pytest.mark.parametrize("who", ["guard", "confirm", "identify"])
@@ -647,8 +672,12 @@ def test_what_a_control_a_cold_run_or_an_instrument_refutes_is_not_surer(tmp_pat
     bench = Bench(has("s7 = "))
     refusing = Cold(lambda text: "99999" not in text)
     result = bench.reduce("s7 = 64\n", tmp_path, sturdier=away, **{who: refusing})
-    assert "99999" not in result.program.text and any("99999" in text for text in [*refusing.asked, *bench.asked])
-    assert result.rollbacks == 0 and not result.drifts
+    assert "99999" not in result.program.text and any("99999" in text for text in refusing.asked)
+    assert not any(
+        event.kind == "rolled back" or event.pass_name == "sturdier"
+        for event in bench.events
+        if event.kind in ("rolled back", "accepted")
+    )
 
 
 # Kill and resume

@@ -1,4 +1,4 @@
-"""A Triton driver for a device that is not there: the real compiler runs down to machine code, nothing is launched.
+"""A Triton driver for a device that is not there: the real compiler runs, nothing is launched.
 
 Needs no torch: a script that has only Triton compiles and "launches" here too.
 """
