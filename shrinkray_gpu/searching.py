@@ -9,6 +9,7 @@ from shrinkray_gpu import lift, perturbing, planning
 from shrinkray_gpu.evidence.finds import Finds
 from shrinkray_gpu.judge import Judge
 from shrinkray_gpu.options import Options, Say
+from shrinkray_gpu.oracle import Oracle
 from shrinkray_gpu.oracle.same import Same
 from shrinkray_gpu.oracle.sticky import OUTSIDE
 from shrinkray_gpu.passes import ONE_LAUNCH, PASSES, far_offset, true_masks
@@ -72,7 +73,7 @@ def search(
         progress=lambda event: progress(event, judge),
         insist=judge.insist,
         foresee=judge.foresee if options.ahead else None,
-        sturdier=far_offset.find if guards and leads_outside(plan) else lambda program: (),
+        sturdier=far_offset.find if guards and plan.rate is None and leads_outside(plan.oracle) else lambda program: (),
         # Where only the GPU can tell, each try costs a context, and it seldom ends in less: it does not pay there.
         second=options.second and (plan.dry_predicts or not plan.gpu),
         seed=journal.header["seed"],
@@ -86,12 +87,11 @@ def search(
     )
 
 
-def leads_outside(plan: planning.Plan) -> bool:
-    """Whether the fault is an access of the running program to where it has nothing mapped, in every run."""
-    reference = plan.oracle.reference if isinstance(plan.oracle, Same) else None
-    if reference is None or plan.rate is not None:
+def leads_outside(oracle: Oracle) -> bool:
+    """Whether the fault is an access of the running program to where it has nothing mapped."""
+    fault = oracle.reference.fault if isinstance(oracle, Same) and oracle.reference is not None else None
+    if fault is None:
         return False
-    fault = reference.fault
     return fault.code in OUTSIDE or (fault.phase == "exit" and fault.klass == "SIGSEGV")
 
 

@@ -303,3 +303,12 @@ def test_a_candidate_that_needs_far_more_memory_than_the_original_is_none(tmp_pa
         judge.close()
     finally:
         pool.close()
+
+
+def test_values_are_watched_where_no_context_is_taken(pools: tuple[Pool, Pool], judging: Made) -> None:
+    """Only where the virtual GPU shows the fault: elsewhere a value may be one that a kernel wrote."""
+    watched = Program.from_text("x = __shrink_saw__(0, 7)\n", "failing.py")
+    for predicts in (True, False):
+        judge, before = judging(predicts=predicts), [pool.retired.total() for pool in pools]
+        assert judge.values(watched) == {0: "7"}
+        assert [pool.retired.total() - was for pool, was in zip(pools, before)] == [not predicts, predicts]

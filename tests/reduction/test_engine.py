@@ -358,6 +358,24 @@ def test_a_cold_run_beside_the_end_is_not_waited_for_where_a_probe_would_be(tmp_
     ]
 
 
+@pytest.mark.parametrize("later", [True, False])
+def test_nothing_rests_on_a_step_before_one_that_a_cold_run_confirmed(tmp_path: Path, later: bool) -> None:
+    """Its own confirmation was out meanwhile, and says no: of an access that some process has memory for."""
+    texts = "a = 1\nb = 2\n", "a = 1\nb = 1\n", "a = 9\n"
+    start, edge, away = (Program.from_text(text, "failing.py") for text in texts)
+    cold = Cold(lambda text: "b = 1" not in text)
+    line = Lineage(start)
+    with Journal.open(tmp_path, original=start, seed=0, width=1, settings={}) as journal:
+        checks = confirmations(line, journal, confirm=cold, probe=cold, checkpoint=1)
+        line.add(edge, 1)
+        checks.before_the_end(10)
+        step = line.add(away, 12)
+        if later:
+            checks.trust(step)
+        checks.settle()
+    assert (checks.rollbacks, edge.key in checks.refuted) == ((0, False) if later else (1, True))
+
+
 def test_a_probe_is_not_taken_for_the_cold_run_that_was_out_at_a_kill(tmp_path: Path) -> None:
     start, last = (Program.from_text(text, "failing.py") for text in ("a = 1\nb = 2\n", "a = 1\n"))
     lives = []

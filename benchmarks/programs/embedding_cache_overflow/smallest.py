@@ -4,9 +4,9 @@ import triton.language as tl
 
 
 @triton.jit
-def f(x, i):
-    tl.store(x + i * 1024, 0)
+def kernel(x, y):
+    tl.load(x + y * 1024, volatile=True)
 
 
-f[(1,)](torch.zeros(2**31 + 1, dtype=torch.int8, device="cuda"), 2**21)
+kernel[(1,)](torch.zeros(2147484672, dtype=torch.int8, device="cuda"), 2097152)
 torch.cuda.synchronize()
