@@ -12,7 +12,7 @@ from shrinkray_gpu.options import Options, Say
 from shrinkray_gpu.oracle import Oracle
 from shrinkray_gpu.oracle.same import Same
 from shrinkray_gpu.oracle.sticky import OUTSIDE
-from shrinkray_gpu.passes import ONE_LAUNCH, PASSES, far_offset, true_masks
+from shrinkray_gpu.passes import ONE_LAUNCH, PASSES, PLAINER, STURDIER
 from shrinkray_gpu.passes.layout import layout
 from shrinkray_gpu.passes.observed import instrument
 from shrinkray_gpu.passes.typed import watchable
@@ -69,11 +69,11 @@ def search(
         doubted=judge.doubt_used if plan.gpu else None,
         found=lambda candidate, verdict: finds.consider(candidate, verdict.other) if verdict.other else None,
         layout=layout,
-        plainer=true_masks.find,
+        plainer=PLAINER,
         progress=lambda event: progress(event, judge),
         insist=judge.insist,
         foresee=judge.foresee if options.ahead else None,
-        sturdier=far_offset.find if guards and plan.rate is None and leads_outside(plan.oracle) else lambda program: (),
+        sturdier=STURDIER if guards and plan.rate is None and leads_outside(plan.oracle) else None,
         # Where only the GPU can tell, each try costs a context, and it seldom ends in less: it does not pay there.
         second=options.second and (plan.dry_predicts or not plan.gpu),
         seed=journal.header["seed"],

@@ -23,6 +23,7 @@ from shrinkray_gpu.passes import (
     decorations,
     definitions,
     expressions,
+    far_offset,
     fillings,
     guards,
     inlining,
@@ -41,6 +42,7 @@ from shrinkray_gpu.passes import (
     statements,
     tensors,
     tiles,
+    true_masks,
     unreachable,
 )
 from shrinkray_gpu.passes.cuda import (
@@ -66,7 +68,7 @@ from shrinkray_gpu.passes.cuda import (
 from shrinkray_gpu.passes.layout import layout
 from shrinkray_gpu.reduction.edit import Edit
 
-__all__ = ["ONE_LAUNCH", "PASSES", "Pass", "layout"]
+__all__ = ["ONE_LAUNCH", "PASSES", "PLAINER", "STURDIER", "Pass", "layout"]
 
 COARSE, FINE, LAST = 0, 1, 2
 
@@ -167,3 +169,6 @@ ONE_LAUNCH: tuple[Pass, ...] = (
 the programs of benchmarks/ constants, whole accesses and values for stand-ins of their type take 3 to 10 tokens a try,
 statements and definitions 1, parts of expressions a half. `operands` stands before `fillings`, `sinking` before
 `outlets` and `loops` before `expressions`: what the later one leaves is no way back for the earlier one."""
+
+STURDIER, PLAINER = Pass(far_offset), Pass(true_masks)
+"""Steps of their own, which do not make a program smaller: where no pass leads on, and at the end."""

@@ -21,7 +21,7 @@ from shrinkray_gpu.reduction.asking import Ask, Tell
 from shrinkray_gpu.reduction.checks import Checks
 from shrinkray_gpu.reduction.ending import Ending, Stopped
 from shrinkray_gpu.reduction.finding import Finding, Watch
-from shrinkray_gpu.reduction.for_the_reader import Find, edited, laid_out, lay_out, taken
+from shrinkray_gpu.reduction.for_the_reader import laid_out, lay_out, taken
 from shrinkray_gpu.reduction.journal import Journal, digest
 from shrinkray_gpu.reduction.keep import kept_nodes
 from shrinkray_gpu.reduction.outcome import Event as Event
@@ -29,6 +29,7 @@ from shrinkray_gpu.reduction.outcome import PassLike
 from shrinkray_gpu.reduction.outcome import Reduction as Reduction
 from shrinkray_gpu.reduction.pass_search import Foresee, PassSearch
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.reduction.render import render
 from shrinkray_gpu.reduction.second import IN_TIME, Aside, by_gain, hopeless
 from shrinkray_gpu.reduction.spending import Spent, report
 from shrinkray_gpu.reduction.state import State
@@ -62,11 +63,11 @@ def reduce_program(
     doubted: Callable[[], None] | None = None,
     found: Tell = lambda program, verdict: None,
     layout: Callable[[str], str] | None = None,
-    plainer: Find = lambda program: (),
+    plainer: PassLike | None = None,
     progress: Callable[[Event], None] = lambda event: None,
     insist: Callable[[bool], None] = lambda on: None,
     foresee: Foresee | None = None,
-    sturdier: Find = lambda program: (),
+    sturdier: PassLike | None = None,
     second: bool = False,
     seed: int = 0,
     width: int = 8,
@@ -126,14 +127,14 @@ def reduce_program(
         drifted=drifted,
         doubted=doubted,
         progress=progress,
-        sturdier=sturdier,
+        sturdier=sturdier if sturdier is not None and sturdier.name not in skip else None,
         seed=seed,
         stop=stop,
         deadline=deadline,
         again=partial(_Engine, **given) if second and not flaky else None,
         **given,
     )
-    return engine.reduce(layout, plainer)
+    return engine.reduce(layout, plainer if plainer is not None and plainer.name not in skip else None)
 
 
 class _Engine:
@@ -171,7 +172,7 @@ class _Engine:
         identify_first: int | None = None,
         drifted: Callable[[Verdict], None] = lambda verdict: None,
         doubted: Callable[[], None] | None = None,
-        sturdier: Find = lambda program: (),
+        sturdier: PassLike | None = None,
         again: Callable[..., _Engine] | None = None,
     ) -> None:
         self.sturdier, self.tried_sturdier = sturdier, Counter[str]()
@@ -197,7 +198,7 @@ class _Engine:
         self.steps = Steps(state, journal, checks, found)
         self.checks = self.steps.checks
         self.answers = Answers(state, journal, self.checks, self.ending, judge, found, flaky=flaky)
-        finding = Finding(state, journal, self.ending, watch=watch, instrument=instrument, keep=keep)
+        self.finding = finding = Finding(state, journal, self.ending, watch=watch, instrument=instrument, keep=keep)
         self.searching = PassSearch(
             state,
             self.steps,
@@ -210,7 +211,7 @@ class _Engine:
         )
         self.trials = Trials(state, self.steps, self.answers, finding, self.searching, passes)
 
-    def reduce(self, layout: Callable[[str], str] | None, plainer: Find = lambda program: ()) -> Reduction:
+    def reduce(self, layout: Callable[[str], str] | None, plainer: PassLike | None = None) -> Reduction:
         state = self.state
         ended: Literal["done", "stopped", "out of time", "interrupted"] = "done"
         try:
@@ -219,7 +220,7 @@ class _Engine:
             self.begun = state.current
             self._fixpoint()
             if layout is not None:
-                plain = edited(state.current, plainer, self.keep)
+                plain = state.current if plainer is None else self._edited(plainer)
                 lay_out(layout, plain, state, self.steps, self.answers)
             self.journal.end()
             state.tell("note", report(state.spent))
@@ -319,13 +320,15 @@ class _Engine:
     def _made_sturdier(self) -> bool:
         """Whether there is a program now that shows the fault more surely: then on from there."""
         state = self.state
-        candidate = edited(state.current, self.sturdier, self.keep)
+        if self.sturdier is None:
+            return False
+        candidate = self._edited(self.sturdier)
         if candidate.key == state.current.key or candidate.size.tokens > state.current.size.tokens:
             return False
         if self.tried_sturdier[candidate.key] >= STURDIER:
             return False
-        bill, begun, tries = state.spent.setdefault("sturdier", Spent()), self.ending.clock(), state.tries
-        stands = taken(candidate, "sturdier", state, self.steps, self.answers)
+        bill, begun, tries = state.spent.setdefault(self.sturdier.name, Spent()), self.ending.clock(), state.tries
+        stands = taken(candidate, self.sturdier.name, state, self.steps, self.answers)
         bill.seconds += self.ending.clock() - begun
         bill.tries += state.tries - tries
         bill.accepted += stands
@@ -333,6 +336,10 @@ class _Engine:
         if stands:
             self._be_thorough(False)
         return stands
+
+    def _edited(self, each: PassLike) -> Program:
+        """The program at hand with all edits of this pass."""
+        return render(self.state.current, self.finding.edits(each))
 
     def _second(self, again: Callable[..., _Engine]) -> bool:
         """Another course from the start (`second.py`). Whether its end is smaller: then on from there."""

@@ -4,22 +4,12 @@ the size order, but the fault must stay.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable
 
 from shrinkray_gpu.reduction.answers import Answers
-from shrinkray_gpu.reduction.edit import Edit
-from shrinkray_gpu.reduction.keep import allowed
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.reduction.render import render
 from shrinkray_gpu.reduction.state import State
 from shrinkray_gpu.reduction.steps import Steps
-
-Find = Callable[[Program], Iterable[Edit]]
-
-
-def edited(program: Program, find: Find, keep: Collection[str]) -> Program:
-    """The program with all these edits that leave alone what is to be kept."""
-    return render(program, allowed(program, find(program), keep))
 
 
 def lay_out(layout: Callable[[str], str], plain: Program, state: State, steps: Steps, answers: Answers) -> None:

@@ -621,16 +621,18 @@ UNMASKED, MASKED = "tl.load(x + 1)\n", "tl.load(x + 1, mask=True)\n"
 def test_the_reader_is_spared_more_than_the_size_order_lets_go(tmp_path: Path) -> None:
     assert Program.from_text(UNMASKED).size > Program.from_text(MASKED).size
     bench = Bench(has("tl.load(x + 1"))
-    result = bench.reduce(MASKED, tmp_path, layout=str.upper, plainer=true_masks.find)
+    result = bench.reduce(MASKED, tmp_path, layout=str.upper, plainer=Own("plainer", true_masks.find))
     assert result.program.text == MASKED, "the layout may not change what it means"
-    result = Bench(has("tl.load(x + 1")).reduce(MASKED, tmp_path / "b", layout=layout, plainer=true_masks.find)
+    result = Bench(has("tl.load(x + 1")).reduce(
+        MASKED, tmp_path / "b", layout=layout, plainer=Own("plainer", true_masks.find)
+    )
     assert result.program.text == UNMASKED == (tmp_path / "b" / "best.py").read_text()
     assert result.line[-2].text == MASKED
 
 
 def test_what_the_fault_needs_is_not_spared_and_laid_out_all_the_same(tmp_path: Path) -> None:
     bench = Bench(lambda text: "mask" in text)
-    result = bench.reduce(MASKED.replace(" + ", "+"), tmp_path, layout=layout, plainer=true_masks.find)
+    result = bench.reduce(MASKED.replace(" + ", "+"), tmp_path, layout=layout, plainer=Own("plainer", true_masks.find))
     assert "mask=True" in result.program.text and result.program.text.endswith("\n")
     assert any("mask" not in text for text in bench.asked)
 
@@ -646,21 +648,21 @@ def test_what_shows_the_fault_more_surely_is_gone_on_from(tmp_path: Path) -> Non
     bench = Bench(lambda text: "s7 = 9" in text or ("s7 = " in text and "s8" in text))
     result = bench.reduce("s7 = 64\ns8 = 8\n", tmp_path / "a")
     assert "s8" in result.program.text
-    result = bench.reduce("s7 = 64\ns8 = 8\n", tmp_path / "b", sturdier=away)
+    result = bench.reduce("s7 = 64\ns8 = 8\n", tmp_path / "b", sturdier=Own("sturdier", away))
     assert result.program.text == "s7 = 99999\n"
     assert [event.pass_name for event in bench.events if event.kind == "accepted"].count("sturdier") == 1
 
 
 def test_what_is_not_surer_or_longer_is_not(tmp_path: Path) -> None:
     refused = Bench(lambda text: "s7 = 64" in text)
-    assert refused.reduce("s7 = 64\n", tmp_path / "a", sturdier=away).program.text == "s7 = 64\n"
+    assert refused.reduce("s7 = 64\n", tmp_path / "a", sturdier=Own("sturdier", away)).program.text == "s7 = 64\n"
     assert sum("99999" in text for text in refused.asked) == 1
     bench = Bench(has("s7 = "))
 
     def longer(program: Program) -> Iterable[Edit]:
         yield Edit("longer", (Replace(next(iter(program.layout.nodes(cst.Integer))), ("1 + 1",)),))
 
-    assert bench.reduce("s7 = 1\n", tmp_path / "b", sturdier=longer).program.text == "s7 = 1\n"
+    assert bench.reduce("s7 = 1\n", tmp_path / "b", sturdier=Own("sturdier", longer)).program.text == "s7 = 1\n"
     assert not any("1 + 1" in text for text in bench.asked)
 
 
@@ -674,14 +676,27 @@ def test_a_pass_that_leads_back_does_not_do_so_for_ever(tmp_path: Path) -> None:
             if node.value == "99999"
         ],
     )
-    result = bench.reduce("s7 = 64\n", tmp_path, passes=(back,), sturdier=away)
+    result = bench.reduce("s7 = 64\n", tmp_path, passes=(back,), sturdier=Own("sturdier", away))
     assert result.ended == "done" and result.accepted <= 2 * STURDIER
+
+
+def test_both_can_be_left_out_and_one_that_stumbles_ends_nothing(tmp_path: Path) -> None:
+    def stumbling(program: Program) -> Iterable[Edit]:
+        raise ZeroDivisionError
+
+    named = {"sturdier": Own("far", away), "plainer": Own("masks", true_masks.find), "layout": layout}
+    text = "s7 = 64\ntl.load(x + 1, mask=True)\n"
+    bench = Bench(has("s7 = ", "tl.load"))
+    assert bench.reduce(text, tmp_path / "a", skip={"far", "masks"}, **named).program.text == text
+    stumbled = {"sturdier": Own("far", stumbling), "plainer": Own("masks", stumbling), "layout": layout}
+    assert bench.reduce(text, tmp_path / "b", **stumbled).program.text == text
+    assert sum("gave up: ZeroDivisionError" in event.text for event in bench.events) == 2
 
 
 def test_what_the_user_keeps_is_neither_plainer_nor_sturdier(tmp_path: Path) -> None:
     text = "def mine():\n    s7 = 64\n    tl.load(x + 1, mask=True)\n"
-    keep: dict[str, Any] = dict(keep=("mine",), layout=layout, plainer=true_masks.find)
-    result = Bench(has("mine")).reduce(text, tmp_path, sturdier=away, **keep)
+    keep: dict[str, Any] = dict(keep=("mine",), layout=layout, plainer=Own("plainer", true_masks.find))
+    result = Bench(has("mine")).reduce(text, tmp_path, sturdier=Own("sturdier", away), **keep)
     assert result.program.text == text
 
 
@@ -689,7 +704,7 @@ def test_what_the_user_keeps_is_neither_plainer_nor_sturdier(tmp_path: Path) -> 
 def test_what_a_control_a_cold_run_or_an_instrument_refutes_is_not_surer(tmp_path: Path, who: str) -> None:
     bench = Bench(has("s7 = "))
     refusing = Cold(lambda text: "99999" not in text)
-    result = bench.reduce("s7 = 64\n", tmp_path, sturdier=away, **{who: refusing})
+    result = bench.reduce("s7 = 64\n", tmp_path, sturdier=Own("sturdier", away), **{who: refusing})
     assert "99999" not in result.program.text and any("99999" in text for text in refusing.asked)
     assert not any(
         event.kind == "rolled back" or event.pass_name == "sturdier"
