@@ -17,7 +17,7 @@ from functools import cache
 import libcst as cst
 
 from shrinkray_gpu.passes.expressions import is_extent, is_grid
-from shrinkray_gpu.passes.far_offset import AWAY
+from shrinkray_gpu.passes.far_offset import AWAY, NEAR
 from shrinkray_gpu.passes.kernels import in_kernel
 from shrinkray_gpu.passes.literals import last_name
 from shrinkray_gpu.passes.loops import is_step
@@ -35,8 +35,8 @@ MOST_JOINT = 6
 EXACT = 1 << 12
 """A number above this is not brought to the smallest that still faults: that took 70 s of a search, a thousandth of a
 bit a step, and of an offset it is the edge of what is mapped, which lies elsewhere in the next process."""
-FAR, NEAR = 1 << 24, 1 << 16
-"""A number above the first is most likely an offset to where nothing is mapped. One between the two may lead there in
+FAR = 1 << 24
+"""A number above this is most likely an offset to where nothing is mapped. One between NEAR and this may lead there in
 one process and not in the next (a lane's context maps less than the user's), so it becomes small or stays."""
 JOINT, MULTIPLES, ALONE = 0, 1, 2
 _ARITHMETIC: Mapping[type[cst.BaseBinaryOp], Callable[[int, int], int]] = {

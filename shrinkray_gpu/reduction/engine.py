@@ -36,7 +36,7 @@ from shrinkray_gpu.reduction.state import State
 from shrinkray_gpu.reduction.steps import Steps
 from shrinkray_gpu.reduction.trials import Trials
 
-STURDIER = 3
+TAKEN_AT_MOST = 3
 """Times that the same sturdier program is taken: a check may take it away, and if a pass leads back it must end."""
 WORTHWHILE = 0.95
 """Another round of an early stage only where the last one left no more than this of the tokens."""
@@ -325,14 +325,14 @@ class _Engine:
         candidate = self._edited(self.sturdier)
         if candidate.key == state.current.key or candidate.size.tokens > state.current.size.tokens:
             return False
-        if self.tried_sturdier[candidate.key] >= STURDIER:
+        if self.tried_sturdier[candidate.key] >= TAKEN_AT_MOST:
             return False
         bill, begun, tries = state.spent.setdefault(self.sturdier.name, Spent()), self.ending.clock(), state.tries
         stands = taken(candidate, self.sturdier.name, state, self.steps, self.answers)
         bill.seconds += self.ending.clock() - begun
         bill.tries += state.tries - tries
         bill.accepted += stands
-        self.tried_sturdier[candidate.key] += 1 if stands else STURDIER
+        self.tried_sturdier[candidate.key] += 1 if stands else TAKEN_AT_MOST
         if stands:
             self._be_thorough(False)
         return stands

@@ -22,7 +22,7 @@ from shrinkray_gpu.passes.layout import layout
 from shrinkray_gpu.reduction.checks import Checks
 from shrinkray_gpu.reduction.confirmations import Confirmations
 from shrinkray_gpu.reduction.edit import Edit, Replace
-from shrinkray_gpu.reduction.engine import STURDIER
+from shrinkray_gpu.reduction.engine import TAKEN_AT_MOST
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.lineage import Lineage
 from shrinkray_gpu.reduction.program import Program
@@ -677,7 +677,7 @@ def test_a_pass_that_leads_back_does_not_do_so_for_ever(tmp_path: Path) -> None:
         ],
     )
     result = bench.reduce("s7 = 64\n", tmp_path, passes=(back,), sturdier=Own("sturdier", away))
-    assert result.ended == "done" and result.accepted <= 2 * STURDIER
+    assert result.ended == "done" and result.accepted <= 2 * TAKEN_AT_MOST
 
 
 def test_both_can_be_left_out_and_one_that_stumbles_ends_nothing(tmp_path: Path) -> None:

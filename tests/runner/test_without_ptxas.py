@@ -116,7 +116,7 @@ def test_the_original_decides(tmp_path: Path, text: str, spec: str, ptxas: bool)
         plan.close()
 
 
-def test_a_reduction_goes_by_what_the_original_showed(tmp_path: Path) -> None:
+def test_a_reduction_goes_by_what_the_original_showed(pool: Pool, tmp_path: Path) -> None:
     path, judges = tmp_path / "failing.py", set[bool]()
     path.write_text(MISALIGNED)
     asked = Options(
@@ -130,8 +130,7 @@ def test_a_reduction_goes_by_what_the_original_showed(tmp_path: Path) -> None:
     )
     result = reduce(path, asked, progress=lambda event, judge: judges.add(judge.ptxas))
     assert judges == {False} and result.verified
-    run = Pool(Script(path, cwd=tmp_path), setup_in(tmp_path), mode="virtual", jobs=1, seconds=60).cold(result.text)
-    assert run.driver_error == 716, run
+    assert pool.cold(result.text).driver_error == 716
 
 
 def test_ptxas_s_own_refusal_is_seen_by_those_alone_that_have_it(pool: Pool, tmp_path: Path) -> None:
