@@ -54,10 +54,10 @@ def main() -> None:
     parser.add_argument("--lanes", type=int, nargs="+", default=[1, 2, 4, 8, 16])
     parser.add_argument("--seconds", type=float, default=8.0, help="for each number of lanes (8)")
     parser.add_argument("--arch", type=int, default=90)
-    parser.add_argument("--no-ptxas", action="store_true", help="compile to PTX only, as a search does where it can")
+    parser.add_argument("--no-code", action="store_true", help="compile to LLVM's IR only, as a search does if it can")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    told = [measured(lanes, given.seconds, given.arch, not given.no_ptxas) for lanes in given.lanes]
+    told = [measured(lanes, given.seconds, given.arch, not given.no_code) for lanes in given.lanes]
     if given.json:
         given.json.parent.mkdir(parents=True, exist_ok=True)
         where = f"{os.cpu_count()} cores, {platform.platform()}, Python {platform.python_version()}"
@@ -67,7 +67,7 @@ def main() -> None:
 NEW = itertools.count(1)
 
 
-def measured(lanes: int, seconds: float, arch: int, ptxas: bool) -> dict[str, Any]:
+def measured(lanes: int, seconds: float, arch: int, machine_code: bool) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "script.py")
         environment = {**os.environ, "TRITON_CACHE_DIR": str(Path(folder, "triton"))}
@@ -76,7 +76,7 @@ def measured(lanes: int, seconds: float, arch: int, ptxas: bool) -> dict[str, An
         try:
             pool.start(TEXT)
             begun = time.monotonic()
-            pool.run(TEXT.replace("NEW", "0"), ptxas=ptxas)
+            pool.run(TEXT.replace("NEW", "0"), machine_code=machine_code)
             first = time.monotonic() - begun
             time.sleep(1.0)  # the spare lanes are up
             before, begun = _ticks(), time.monotonic()
@@ -85,7 +85,7 @@ def measured(lanes: int, seconds: float, arch: int, ptxas: bool) -> dict[str, An
             def one() -> None:
                 while time.monotonic() < begun + seconds:
                     text = TEXT.replace("NEW", str(next(NEW)))
-                    run = pool.run(text, ptxas=ptxas)
+                    run = pool.run(text, machine_code=machine_code)
                     assert run.compiles and not run.trouble, run
                     runs.append(run.seconds)
 

@@ -55,7 +55,7 @@ class Judge:
     launch is taken to hang until a probe or a cold run, which wait for as long as the oracle says, tells otherwise.
     From then on all lanes wait.
 
-    Without `ptxas`, the virtual GPU's candidates have no machine code; cold runs have.
+    Without `machine_code`, the kernels of candidates on the virtual GPU have none; those of cold runs do.
     """
 
     def __init__(
@@ -68,9 +68,9 @@ class Judge:
         credit: bool = True,
         repeats: Repeated | None = None,
         brief: float = 0.0,
-        ptxas: bool = True,
+        machine_code: bool = True,
     ) -> None:
-        self.ptxas = ptxas
+        self.machine_code = machine_code
         self.oracle, self.pool, self.dry = oracle, pool, dry
         self.brief = brief
         # Outputs that are compared depend on seeds and memory, of which a dry run's launches tell nothing. Nor do they
@@ -228,7 +228,7 @@ class Judge:
 
     def _dry_run(self, dry: Pool, source: str) -> Run:
         """Machine code is made where a lane will want it: without credit each goes on to one."""
-        return dry.run(source, ptxas=self.ptxas or not self.credit)
+        return dry.run(source, machine_code=self.machine_code or not self.credit)
 
     def _after_dry(self, run: Run, source: str) -> Verdict:
         if self.before_lane is not None:
@@ -315,7 +315,7 @@ class Judge:
 
     def _in_lane(self, source: str, fresh: bool) -> tuple[Verdict, Run]:
         started, brief = time.monotonic(), 0.0 if fresh else self.brief
-        run = self.pool.run(source, fresh=fresh, brief=brief, ptxas=self.ptxas)
+        run = self.pool.run(source, fresh=fresh, brief=brief, machine_code=self.machine_code)
         self.count(COLD if run.mode == "cold" else LANE, time.monotonic() - started)
         verdict = self.oracle.judge(run)
         if verdict.faults and self._doubts_used and not run.fresh:
@@ -350,7 +350,7 @@ class Judge:
         too, since it takes no context. What kernels would have written is made up there; the fault does without."""
         dry = self.dry
         pool = dry if self.predicts and dry is not None else self.pool
-        return pool.run(program.text, values=True, ptxas=self.ptxas).values
+        return pool.run(program.text, values=True, machine_code=self.machine_code).values
 
     def capture(self, program: Program) -> Run:
         """Run the program once more, and write down the launch that faults. A flaky one until it does, if it will."""

@@ -126,7 +126,7 @@ def made_ready(
         credit=options.credit,
         repeats=repeats,
         brief=brief,
-        ptxas=plan.ptxas,
+        machine_code=plan.machine_code,
     )
     judge.tries.update(start.tries)
     if start.history:

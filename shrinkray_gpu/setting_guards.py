@@ -75,8 +75,8 @@ def guards_of(
     def running(pool: Pool) -> Callable[[str, Way], Run]:
         def run(text: str, way: Way) -> Run:
             judge.count("control")
-            ptxas = judge.ptxas or "ptxas" in way.knobs
-            return (interpreting if "interpreter" in way.knobs else pool).run(text, way=way, ptxas=ptxas)
+            code = judge.machine_code or not {"ptxas", "llvm"}.isdisjoint(way.knobs)
+            return (interpreting if "interpreter" in way.knobs else pool).run(text, way=way, machine_code=code)
 
         return run
 

@@ -48,11 +48,11 @@ def with_dry(plan: Plan, dry: Pool, source: str) -> Plan:
     if predicts:
         note += ", and the static rule tells the fault from the compiled kernel"
     plan = replace(plan, dry=dry, dry_predicts=predicts, notes=(*plan.notes, note))
-    return unassembled(plan, dry, source) if predicts else plan
+    return codeless(plan, dry, source) if predicts else plan
 
 
-def unassembled(plan: Plan, virtual: Pool, source: str) -> Plan:
-    """Candidates are compiled to PTX only, if the original shows its fault in such a run of the virtual GPU as well."""
+def codeless(plan: Plan, virtual: Pool, source: str) -> Plan:
+    """Candidates are compiled to LLVM's IR only, if the original shows its fault in such a run of the virtual GPU too."""
     if plan.rate is not None or plan.oracle.twins:
         return plan
-    return replace(plan, ptxas=not plan.oracle.judge(virtual.run(source, ptxas=False)).faults)
+    return replace(plan, machine_code=not plan.oracle.judge(virtual.run(source, machine_code=False)).faults)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from shrinkray_gpu.planning.dry import gated, unassembled, with_dry
+from shrinkray_gpu.planning.dry import codeless, gated, with_dry
 from shrinkray_gpu.planning.lanes import BUILDING, FLOOR, Lanes, closed
 from shrinkray_gpu.planning.original import COLD_RUNS
 from shrinkray_gpu.planning.plan import Plan
@@ -56,7 +56,7 @@ def _standing(
     building = min(BUILDING, 3 * plan.cold_seconds) if plan.reference.builds else 0.0
     pool.seconds = seconds or max(FLOOR, 4 * plan.warm_seconds) + building
     if pool.setup.arch is not None:
-        return unassembled(plan, pool, source)
+        return codeless(plan, pool, source)
     if plan.gpu and mode != "fork":
         pool.limit(fitting(pool, lanes.cold.jobs))
         plan = reusing(plan, source)

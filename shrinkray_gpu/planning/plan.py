@@ -37,7 +37,7 @@ class Plan:
     dry: Pool | None = None
     dry_predicts: bool = False
     """Whether the dry run of the original shows the fault: then one that shows none is answer enough."""
-    ptxas: bool = True
+    machine_code: bool = True
     """Whether the virtual GPU's kernels are made into machine code: not where the fault shows without."""
     versions: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

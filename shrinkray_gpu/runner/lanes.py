@@ -89,8 +89,8 @@ class Request:
     """File for the outputs of all launches, by which other runs are compared with this one; empty: none."""
     against: str = ""
     """File of outputs that this run is compared with; empty: none."""
-    ptxas: bool = True
-    """Compile Triton's kernels to machine code; on the virtual GPU, where nothing runs it, to PTX only if not."""
+    machine_code: bool = True
+    """Compile Triton's kernels to machine code; on the virtual GPU, where nothing runs it, to LLVM's IR only if not."""
     tell: bool = False
     """Be ready to say, at the time limit, what the process hangs in."""
     limit: float = 0.0

@@ -32,8 +32,8 @@ SPARES = 2
 NARROW = ("CUDA_DEVICE_MAX_CONNECTIONS", "1")
 """One hardware queue instead of eight: contexts come up 1.6 times (faulting) to 2.3 times (clean) faster on an H100, by
 benchmarks/contexts.py. Streams may wait for one another then, so calibration must have seen the fault so."""
-MACHINE = frozenset({"cubin", "sass"})
-"""Stages that come of ptxas."""
+CODE = frozenset({"llir", "ptx", "cubin", "sass"})
+"""Stages that a kernel without machine code has not, or has unfinished."""
 HARMLESS = coredump.VARIABLES | {"CUDA_LAUNCH_BLOCKING", "PYTORCH_NO_CUDA_MEMORY_CACHING", "TRITON_INTERPRET"}
 """Variables that no compiler reads: with them the kernels on disk stay the right ones."""
 
@@ -68,7 +68,7 @@ class Script:
         capture: str = "",
         way: Way = PLAIN,
         wants: tuple[str, ...] = (),
-        ptxas: bool = True,
+        machine_code: bool = True,
     ) -> Request:
         wants = tuple(dict.fromkeys((*self.wants, *wants)))
         return Request(
@@ -81,7 +81,7 @@ class Script:
             values=values,
             capture=capture,
             knobs=way.knobs,
-            ptxas=ptxas or not MACHINE.isdisjoint(wants),
+            machine_code=machine_code or not CODE.isdisjoint(wants),
             tell=self.tell,
         )
 
@@ -138,13 +138,15 @@ class Pool:
         way: Way = PLAIN,
         wants: tuple[str, ...] = (),
         brief: float = 0.0,
-        ptxas: bool = True,
+        machine_code: bool = True,
     ) -> Run:
         """Run a candidate; `fresh` insists on a context that nothing ran in before, `way` turns a knob, `wants` are
         IR stages to deliver beside the script's own, `capture` (`launch` or `values`) writes launches down. `brief`: a
-        lane is not waited for when its GPU is still at work so many seconds after the last launch. Without `ptxas` the
-        virtual GPU's kernels have no machine code, unless a stage that comes of it is wanted."""
-        request = self.script.request(source, values=values, capture=capture, way=way, wants=wants, ptxas=ptxas)
+        lane is not waited for when its GPU is still at work so many seconds after the last launch. Without `machine_code`
+        the virtual GPU's kernels have none, unless a stage that comes of it is wanted."""
+        request = self.script.request(
+            source, values=values, capture=capture, way=way, wants=wants, machine_code=machine_code
+        )
         if brief and request.tell:
             request = replace(request, limit=brief)
         with self._free:

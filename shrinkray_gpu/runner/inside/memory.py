@@ -9,6 +9,7 @@ everything else is unknown, and of the unknown nothing is said, except that a nu
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from dataclasses import dataclass, replace
@@ -253,6 +254,7 @@ class _Accesses(Program):
         return None
 
 
+@functools.lru_cache(maxsize=None)
 def _extents(body: str) -> Extents:
     """Those of the last tensor type named; of a scalar, none."""
     found = re.findall(r"tensor<((?:\d+x)+)", body)
@@ -263,6 +265,7 @@ def _is_mask(body: str) -> bool:
     return body.endswith("xi1>")
 
 
+@functools.lru_cache(maxsize=None)
 def _width(body: str) -> Optional[int]:
     """Bytes of what a pointer in these types points to."""
     found = re.search(r"(?:!tt\.ptr|^|\s)<([a-z]\w*)", body.rpartition(" : ")[2])

@@ -117,7 +117,10 @@ class Program:
             leaves = _LEAVES.get(op.name)
             if leaves is not None:
                 return leaves(self, op)
-            self.run(op)
+            if op.of_floats:  # of which nothing is known, not even of a constant
+                self.set(op)
+            else:
+                self.run(op)
         return []
 
     def run(self, op: Op) -> None:

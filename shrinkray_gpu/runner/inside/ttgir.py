@@ -32,9 +32,9 @@ class Region:
 
 
 class Op:
-    """One operation: `results = name body`, with its regions."""
+    """One operation: `results = name body`, with its regions. `of_floats`: arithmetic that makes or compares floats."""
 
-    __slots__ = ("results", "name", "body", "regions", "tail")
+    __slots__ = ("results", "name", "body", "regions", "tail", "of_floats", "_operands")
 
     def __init__(self, results: List[str], name: str, body: str) -> None:
         self.results = results
@@ -42,10 +42,14 @@ class Op:
         self.body = body
         self.tail = ""
         self.regions: List[Region] = []
+        self.of_floats = name.startswith(("arith.", "math.")) and _FLOATS.search(body) is not None
+        self._operands: Optional[List[str]] = None
 
     def operands(self) -> List[str]:
         """The values named before the types."""
-        return VALUE.findall(self.body.partition(" : ")[0])
+        if self._operands is None:  # a loop asks in each of its trips
+            self._operands = VALUE.findall(self.body.partition(" : ")[0])
+        return self._operands
 
 
 VALUE = re.compile(r"%[\w.$-]+(?:#\d+)?")
@@ -54,6 +58,7 @@ _NAME = re.compile(r'^"?([\w.]+)"?')
 _BLOCK = re.compile(r"^(\^\w+)(?:\((.*)\))?:")
 _ARGUMENT = re.compile(r"(%[\w.$-]+): ")
 _PART = re.compile(r"^(default|partition\d+)\b")
+_FLOATS = re.compile(r" (?:tensor<(?:\d+x)+)?b?f\d\w*(?:, #\w+)?>?$")
 
 
 _BITS = {"f64": 64, "i64": 64, "f32": 32, "i32": 32, "tf32": 32, "f16": 16, "bf16": 16, "i16": 16}

@@ -298,7 +298,7 @@ class _Lane:
         if arch:
             from . import vgpu
 
-            with vgpu.virtual(arch, log, ptxas=request["ptxas"]) as gpu:
+            with vgpu.virtual(arch, log, machine_code=request["machine_code"]) as gpu:
                 if built is not None:
                     built.gpu = gpu
                 status, failure = stage.perform(*arguments, asserts=request["asserts"])

@@ -9,8 +9,8 @@ launched.
 
 `claims` and `gpu` hold the state; `dispatch` and `function` are the two torch modes that keep up the claim; `cuda`,
 `streams`, `host` and `driver` answer for torch.cuda, the rest of torch, and Triton's driver; `operators` is for those
-that the script registers; `launcher` stands in for a launch and asks the static rule (`tma`); `unassembled` leaves
-ptxas out; `unknown` says what values are that no kernel wrote.
+that the script registers; `launcher` stands in for a launch and asks the static rule (`tma`); `codeless` leaves
+machine code out; `unknown` says what values are that no kernel wrote.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, Iterator, List, Optional
 
 from .. import arguments
 from ..watch import Watch
-from . import unassembled
+from . import codeless
 from .gpu import Gpu
 from .patches import Patches
 
@@ -42,9 +42,9 @@ def undecided() -> List[str]:
 
 
 @contextlib.contextmanager
-def virtual(arch: int, watch: Any = None, *, ptxas: bool = True) -> Iterator[Gpu]:
-    """Make this process see one GPU of that capability. All is put back at the end. Without `ptxas` Triton's kernels
-    are compiled to PTX, and no further."""
+def virtual(arch: int, watch: Any = None, *, machine_code: bool = True) -> Iterator[Gpu]:
+    """Make this process see one GPU of that capability. All is put back at the end. Without `machine_code`
+    Triton's kernels are compiled to LLVM's IR, and no further."""
     global _last
     if watch is None:
         watch = Watch(frozenset())
@@ -55,8 +55,8 @@ def virtual(arch: int, watch: Any = None, *, ptxas: bool = True) -> Iterator[Gpu
         with contextlib.ExitStack() as stack:
             if importlib.util.find_spec("triton") is not None:
                 _drive(patches, gpu)
-                if not ptxas:
-                    unassembled.leave(patches)
+                if not machine_code:
+                    codeless.leave(patches)
             if importlib.util.find_spec("torch") is not None:
                 _tensors(patches, gpu, stack)
             yield gpu

@@ -1,4 +1,4 @@
-"""On the virtual GPU nothing runs machine code: a search leaves ptxas out where the fault shows without it."""
+"""On the virtual GPU nothing runs machine code: a search leaves it out where the fault shows without it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def setup_in(folder: Path) -> Setup:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("ptxas")
+    return tmp_path_factory.mktemp("code")
 
 
 @pytest.fixture(scope="module")
@@ -85,17 +85,17 @@ def pool(folder: Path) -> Iterator[Pool]:
 
 def test_what_it_left_out_is_not_found_by_who_needs_it_nor_the_other_way_round(pool: Pool) -> None:
     """One cache for both, where each kernel is looked up before it is compiled."""
-    runs = [pool.run(SCRIPT, ptxas=ptxas) for ptxas in (False, True, False, True)]
+    runs = [pool.run(SCRIPT, machine_code=machine_code) for machine_code in (False, True, False, True)]
     assert ["ELF" in run.stdout for run in runs] == [False, True, False, True], runs
     assert len({run.compiles[0].ttir_key for run in runs}) == 1, "the kernel is the same one"
 
 
 def test_a_stage_that_comes_of_it_is_never_left_out(pool: Pool) -> None:
     other = SCRIPT.replace("1)\n", "2)\n", 1)
-    for stage in ("cubin", "sass"):
-        run = pool.run(other, ptxas=False, wants=(stage,))
+    for stage in ("llir", "ptx", "cubin", "sass"):
+        run = pool.run(other, machine_code=False, wants=(stage,))
         assert run.stdout.strip() == ELF and run.compiles[0].ir[stage], run
-    assert pool.run(other, ptxas=False, wants=("ptx",)).compiles[0].ir["ptx"].count(".entry") == 1
+    assert pool.run(other, machine_code=False, wants=("ptx",)).compiles[0].ir["ptx"].count(".entry") == 1
 
 
 def planned(folder: Path, text: str, *specs: str) -> Plan:
@@ -106,12 +106,12 @@ def planned(folder: Path, text: str, *specs: str) -> Plan:
 
 
 @pytest.mark.parametrize(
-    ("text", "spec", "ptxas"), [(MISALIGNED, "misaligned address", False), (REFUSED, "ptxas", True)]
+    ("text", "spec", "machine_code"), [(MISALIGNED, "misaligned address", False), (REFUSED, "ptxas", True)]
 )
-def test_the_original_decides(tmp_path: Path, text: str, spec: str, ptxas: bool) -> None:
+def test_the_original_decides(tmp_path: Path, text: str, spec: str, machine_code: bool) -> None:
     plan = planned(tmp_path, text, spec)
     try:
-        assert plan.ptxas is ptxas
+        assert plan.machine_code is machine_code
     finally:
         plan.close()
 
@@ -128,15 +128,15 @@ def test_a_reduction_goes_by_what_the_original_showed(pool: Pool, tmp_path: Path
         skip=frozenset({"lift"}),
         report=False,
     )
-    result = reduce(path, asked, progress=lambda event, judge: judges.add(judge.ptxas))
+    result = reduce(path, asked, progress=lambda event, judge: judges.add(judge.machine_code))
     assert judges == {False} and result.verified
     assert pool.cold(result.text).driver_error == 716
 
 
 def test_ptxas_s_own_refusal_is_seen_by_those_alone_that_have_it(pool: Pool, tmp_path: Path) -> None:
     oracle = parse("ptxas", folder=tmp_path)
-    for ptxas in (True, False):
-        judge = Judge(oracle, pool, ptxas=ptxas)
+    for machine_code in (True, False):
+        judge = Judge(oracle, pool, machine_code=machine_code)
         (verdict,) = judge([Program.from_text(REFUSED, "failing.py")])
         judge.close()
-        assert verdict.faults is ptxas
+        assert verdict.faults is machine_code
