@@ -76,12 +76,25 @@ class Choosing:
         text, worth_it, dumped = self.given.program.text, self.runs.worth_it, None
         if (dumping := self.given.on_the_way()) is not None:
             [run] = self.runs.until(worth_it, text, 1, capture="launch", way=dumping.way)
+            self._expect(run)
             dumped = dumping.fault(text, self.given.script, run)
             # While a dump is made of a short kernel, a wait for the GPU ends well, and the script may, too: such a run
             # does not tell how the fault shows to its user.
             if worth_it(run) and any(cuda_errors.sticky_in(each.text) for each in speech.heard(run)):
                 return [run], dumped, False
-        return self.runs.until(worth_it, text, FURTHER + 1, capture="launch"), dumped, True
+        runs = self.runs.until(worth_it, text, FURTHER + 1, capture="launch")
+        self._expect(runs[-1])
+        return runs, dumped, True
+
+    def _expect(self, run: Run) -> None:
+        """Have the workers of other ways come up beside what follows: they take as long as a cold process, and beside
+        the first candidates half as long again."""
+        fault, lanes = Fault.of(run), self.ahead
+        if lanes is None or lanes.warm is None or fault is None or fault.phase != "device":
+            return
+        beside = lanes.warm.beside(len(self.given.ways))
+        for way in self.given.ways:
+            lanes.starter.submit(beside.run, "", way=way)
 
     def _start(self) -> Start:
         program = self.given.program

@@ -13,6 +13,7 @@ from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.ways import Way
 
 Say = Callable[[str], None]
 ALIKE = frozenset({700, 716})
@@ -73,6 +74,8 @@ class Given:
     asked."""
     dumping: Callable[[int | None], Dumping] | None = None
     """For a run that tells the instruments' word on the way; None where no run can. See `on_the_way`."""
+    ways: tuple[Way, ...] = ()
+    """Ways in which a fault of the device will be tried later, each in a worker of its own."""
     command: Command | None = None
     """Where it is `-m MODULE`, that: its text is a driver of ours, and says nothing of its size."""
 

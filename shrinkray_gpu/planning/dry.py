@@ -52,7 +52,7 @@ def with_dry(plan: Plan, dry: Pool, source: str) -> Plan:
 
 
 def codeless(plan: Plan, virtual: Pool, source: str) -> Plan:
-    """Candidates are compiled to LLVM's IR only, if the original shows its fault in such a run of the virtual GPU too."""
+    """Candidates are compiled to LLVM's IR only, if the original shows its fault in such a run of a virtual GPU."""
     if plan.rate is not None or plan.oracle.twins:
         return plan
     return replace(plan, machine_code=not plan.oracle.judge(virtual.run(source, machine_code=False)).faults)

@@ -142,8 +142,8 @@ class Pool:
     ) -> Run:
         """Run a candidate; `fresh` insists on a context that nothing ran in before, `way` turns a knob, `wants` are
         IR stages to deliver beside the script's own, `capture` (`launch` or `values`) writes launches down. `brief`: a
-        lane is not waited for when its GPU is still at work so many seconds after the last launch. Without `machine_code`
-        the virtual GPU's kernels have none, unless a stage that comes of it is wanted."""
+        lane is not waited for when its GPU is still at work so many seconds after the last launch. Without
+        `machine_code` the virtual GPU's kernels have none, unless a stage that comes of it is wanted."""
         request = self.script.request(
             source, values=values, capture=capture, way=way, wants=wants, machine_code=machine_code
         )
