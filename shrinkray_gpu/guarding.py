@@ -208,7 +208,9 @@ class Guards:
         return verdict if verdict.answer is Answer.PASSES else None
 
     def _deliver_code(self) -> None:
-        for pool in (self.judge.pool, self.judge.dry):
+        """From dry runs only where these make machine code: it takes most of their time, and few go on to a lane."""
+        judge = self.judge
+        for pool in (judge.pool, judge.dry if judge.machine_code or not judge.credit else None):
             if pool is not None:
                 pool.script = replace(pool.script, wants=tuple(sorted({*pool.script.wants, "cubin"})))
         self.judge.before_lane = self._begin_code

@@ -237,20 +237,44 @@ def test_on_a_gpu_the_code_is_asked_for_from_the_beginning(
     assert judge.before_lane is None
 
 
-def test_the_code_is_listed_beside_the_lane_by_what_the_dry_run_compiled(
-    plan: Plan, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def on_a_gpu(plan: Plan, judge: Judge, monkeypatch: pytest.MonkeyPatch) -> Guards:
     """Nothing sees such a fault without a GPU: that there is one, and what the instruments say, is made up here."""
-    dry = plan.pool.serving(plan.pool.script, seconds=60.0)
-    judge = Judge(plan.oracle, plan.pool, dry=dry)
     seen = Fault("device", "misaligned address", "kernel", 716, instruction="STG", space="global", size=4)
-    real, script = plan.pool.setup, plan.pool.script
+    real = plan.pool.setup
     monkeypatch.setattr(plan.pool, "setup", replace(real, arch=None))
     controls = Controls(lambda text, way: plan.reference, plan.oracle, reference=plan.reference)
     guards = Guards(
         program(REPRO), judge=judge, reference=None, controls=controls, examine=lambda text: seen, known=seen
     )
     monkeypatch.setattr(plan.pool, "setup", real)
+    return guards
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_only_dry_runs_that_make_machine_code_are_asked_for_it(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch, made: bool
+) -> None:
+    script = plan.pool.script
+    dry = plan.pool.serving(script, seconds=60.0)
+    judge = Judge(plan.oracle, plan.pool, dry=dry, predicts=True, machine_code=made)
+    guards = on_a_gpu(plan, judge, monkeypatch)
+    try:
+        assert ["cubin" in pool.script.wants for pool in (plan.pool, dry)] == [True, made]
+        judge.forget()  # each dry run that shows the fault goes on to a lane from now on
+        guards.drifted(lacks(f"another fault{WITHOUT_CODE}"))
+        assert "cubin" in dry.script.wants
+    finally:
+        guards.close()
+        judge.close()
+        plan.pool.script = script
+
+
+def test_the_code_is_listed_beside_the_lane_by_what_the_dry_run_compiled(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = plan.pool.script
+    judge = Judge(plan.oracle, plan.pool, dry=plan.pool.serving(script, seconds=60.0))
+    guards = on_a_gpu(plan, judge, monkeypatch)
     begun: list[Run] = []
     begin, in_lane = judge.before_lane, judge._in_lane
     assert begin is not None
