@@ -21,6 +21,7 @@ from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.same import same_fault
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.runner import ways
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Failure, Run
@@ -170,6 +171,54 @@ def test_workers_for_a_lifted_script_come_up_while_the_program_runs(
     assert start.alone and lanes is not None and start.lanes is lanes, start.told
     assert lanes.warm is not None and lanes.warm.run(start.program.text).launches
     lanes.close()
+
+
+MISALIGNED = """\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x):
+    desc = tl.make_tensor_descriptor(x, [8, 4], [4, 1], [1, 4])
+    for start in tl.range(2, num_stages=3):
+        at = tl.arange(0, 4)
+        tl.store(x + at, tl.sum(desc.load([start, 0]), axis=0), mask=at < 4)
+
+
+triton.set_allocator(lambda size, align, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
+kernel[(1,)](torch.zeros(32, device="cuda"))
+torch.cuda.synchronize()
+"""
+SETTING = "import os\n\nos.environ['TRITON_DEBUG'] = '0'\n"
+PADDING = "".join(f"spare_{i} = [{i}, {i} + 1, {i} * 2]\n" for i in range(20))
+OTHER_WAYS = tuple(map(ways.parse, ("exact-allocation", "interpreter")))
+
+
+@pytest.mark.parametrize("lifted", [True, False])
+def test_those_of_other_ways_come_up_meanwhile_where_the_fault_is_of_the_device(
+    tmp_path: Path, early: list[planning.Lanes | None], lifted: bool
+) -> None:
+    program = given(tmp_path, SETTING + PADDING * lifted + MISALIGNED, "misaligned address")
+    setup = replace(program.setup, arch=90)
+    start = begun(replace(program, setup=setup, jobs=trying.JOBS_AHEAD, ways=OTHER_WAYS), [])
+    [lanes] = early
+    assert start.lifted is lifted and lanes is not None and lanes.warm is not None, start.told
+    if not lifted:  # and these ended
+        with pytest.raises(RuntimeError, match="after shutdown"):
+            lanes.starter.submit(print)
+        assert not lanes.warm._others._made
+        return
+    plan = replace(program, setup=setup, jobs=trying.JOBS_AHEAD).plan(start)
+    workers = dict(lanes.warm._others._made)
+    try:
+        assert len(workers) == 2 and plan.pool._others is lanes.warm._others
+        runs = [plan.pool.run(start.program.text, way=way) for way in OTHER_WAYS]
+        assert [(run.driver_error, run.trouble) for run in runs] == [(716, ""), (0, "")], runs
+        assert lanes.warm._others._made == workers, "the guards use these"
+    finally:
+        plan.close()
 
 
 def test_workers_that_import_too_little_make_room_for_others(

@@ -8,12 +8,13 @@ from dataclasses import replace
 
 from shrinkray_gpu import lift, planning
 from shrinkray_gpu.identifying import Identity
+from shrinkray_gpu.judge import PLENTY
 from shrinkray_gpu.lift.beside import files
 from shrinkray_gpu.lifting.one_file import in_one_file
 from shrinkray_gpu.lifting.runs import Runs, plain
 from shrinkray_gpu.lifting.start import Given, Say, Start
 from shrinkray_gpu.lifting.telling import lost, named
-from shrinkray_gpu.lifting.trying import Trying, ahead
+from shrinkray_gpu.lifting.trying import Trying, ahead, beginning
 from shrinkray_gpu.oracle import Fault, Oracle, cuda_errors, speech
 from shrinkray_gpu.oracle.carried import Carried
 from shrinkray_gpu.oracle.same import Same
@@ -87,14 +88,15 @@ class Choosing:
         return runs, dumped, True
 
     def _expect(self, run: Run) -> None:
-        """Have the workers of other ways come up beside what follows: they take as long as a cold process, and beside
-        the first candidates half as long again."""
+        """Have the workers of other ways come up beside what follows: they take as long as a cold process, and what
+        waits for them would wait beside the first candidates. Not where the program needs the memory of their lanes."""
         fault, lanes = Fault.of(run), self.ahead
-        if lanes is None or lanes.warm is None or fault is None or fault.phase != "device":
+        if lanes is None or lanes.warm is None or fault is None or fault.phase != "device" or run.peak > PLENTY:
             return
+        text = beginning(self.given.program)
         beside = lanes.warm.beside(len(self.given.ways))
         for way in self.given.ways:
-            lanes.starter.submit(beside.run, "", way=way)
+            lanes.starter.submit(beside.run, text, way=way)
 
     def _start(self) -> Start:
         program = self.given.program

@@ -16,6 +16,7 @@ from shrinkray_gpu.lifting.start import Given, Say
 from shrinkray_gpu.oracle import Fault, Oracle, speech
 from shrinkray_gpu.planning.lanes import builds
 from shrinkray_gpu.planning.original import COLD_RUNS
+from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import preamble
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.ways import PLAIN
@@ -165,10 +166,14 @@ def ahead(given: Given) -> planning.Lanes | None:
     that builds CUDA C++: most such programs launch nothing that Triton compiled."""
     if given.jobs < JOBS_AHEAD or builds(given.program.text):
         return None
-    head = preamble.read(given.program.text)
+    return given.alone.lanes(beginning(given.program))
+
+
+def beginning(program: Program) -> str:
+    """That of the scripts that are lifted out of the program: what is set before its imports, and these."""
+    head = preamble.read(program.text)
     more = [name for name in head.imports if name.partition(".")[0] in LIFTED]
-    imports = "".join(f"import {name}\n" for name in dict.fromkeys((*LIFTED, *more)))
-    return given.alone.lanes(setting(head.environment, imports))
+    return setting(head.environment, "".join(f"import {name}\n" for name in dict.fromkeys((*LIFTED, *more))))
 
 
 def setting(environment: Sequence[tuple[str, str]], text: str) -> str:

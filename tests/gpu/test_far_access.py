@@ -1,0 +1,41 @@
+"""An access far behind its tensor, on a real GPU: what lies there is mapped in a context that ran other candidates, and
+not in a fresh one. So a lane that was used before says "yes" where a cold process says "no"."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import tomlkit
+
+from shrinkray_gpu.judge import Judge
+from shrinkray_gpu.options import Options
+from shrinkray_gpu.reducing import reduce
+from shrinkray_gpu.reduction.engine import Event
+
+pytestmark = pytest.mark.gpu
+
+PROGRAM = Path(__file__).parents[2] / "benchmarks" / "programs" / "strided_gather"
+SECONDS = 150
+"""Of search. With lanes that were believed it went back four times, and did not end in this time."""
+
+
+def test_the_search_goes_back_once_at_most_and_comes_to_its_end(tmp_path: Path) -> None:
+    shutil.copy(PROGRAM / "failing.py", tmp_path)
+    known = tomlkit.parse((PROGRAM / "program.toml").read_text()).unwrap()
+    back: list[str] = []
+
+    def show(event: Event, judge: Judge) -> None:
+        if event.kind == "rolled back":
+            back.append(event.pass_name)
+        if event.kind in ("accepted", "rolled back"):
+            print(event.kind, event.pass_name, event.program.size.tokens, dict(judge.tries), flush=True)
+
+    oracle = tuple(known["oracle"])
+    asked = Options(oracle=oracle, cwd=tmp_path, jobs=12, max_time=SECONDS, report=False)
+    result = reduce(tmp_path / "failing.py", asked, say=print, progress=show)
+    print(dict(result.seconds), result.after, result.ended, "\n" + result.text, flush=True)
+    assert result.ended == "done" and result.verified == result.final_runs
+    assert len(back) <= 1, back
+    assert result.after[1] <= 1.2 * known["smallest"]["tokens"]
