@@ -187,7 +187,7 @@ class Guards:
 
     def _code(self, compile: Compile) -> Future[Opcodes] | None:
         """The opcodes of a kernel, found once, none where nobody can list them; None without a cubin. nvdisasm takes as
-        long as a try in a lane, so it is begun beside that: dry runs deliver the very same kernel."""
+        long as a try in a lane, so it is begun beside that where the dry run made the very same kernel."""
         cubin = compile.ir.get("cubin")
         with self._lock:
             if compile.hash not in self._codes and cubin:
@@ -208,11 +208,8 @@ class Guards:
         return verdict if verdict.answer is Answer.PASSES else None
 
     def _deliver_code(self) -> None:
-        """From dry runs only where these make machine code: it takes most of their time, and few go on to a lane."""
-        judge = self.judge
-        for pool in (judge.pool, judge.dry if judge.machine_code or not judge.credit else None):
-            if pool is not None:
-                pool.script = replace(pool.script, wants=tuple(sorted({*pool.script.wants, "cubin"})))
+        pool = self.judge.pool
+        pool.script = replace(pool.script, wants=tuple(sorted({*pool.script.wants, "cubin"})))
         self.judge.before_lane = self._begin_code
 
     def _without_code(self, source: str, wanted: Fault) -> bool:

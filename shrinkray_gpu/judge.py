@@ -88,7 +88,8 @@ class Judge:
         """Asked after a lane or cold run that shows the fault, with the candidate's text and that run (the first that
         shows it, of a flaky fault). The Verdict that it returns, if any, replaces the "yes"."""
         self.before_lane: Callable[[Run], None] | None = None
-        """Told the dry run of a candidate that goes on to a lane, so that what `check` will ask of it is begun."""
+        """Told the dry run of a candidate that goes on to a lane, with its machine code if it made any, so that what
+        `check` will ask of it is begun."""
         self.tries: Counter[str] = Counter()
         """By the tier that settled them."""
         self.lane_seconds = 0.0
@@ -227,8 +228,10 @@ class Judge:
         return self._once(_signature(run), run, source)
 
     def _dry_run(self, dry: Pool, source: str) -> Run:
-        """Machine code is made where a lane will want it: without credit each goes on to one."""
-        return dry.run(source, machine_code=self.machine_code or not self.credit)
+        """Machine code is made where a lane will want it: without credit what shows the fault goes on to one."""
+        code = self.machine_code or not self.credit
+        wants = ("cubin",) if code and self.before_lane is not None else ()
+        return dry.run(source, machine_code=code, wants=wants)
 
     def _after_dry(self, run: Run, source: str) -> Verdict:
         if self.before_lane is not None:

@@ -67,7 +67,7 @@ def given_of(
         controls=bool(options.control_patches),
         look=_look(setup, options) if options.guards else None,
         dumping=dumping(setup) if options.guards else None,
-        ways=controls.of_workers(setup.arch is None and gpus.present()) if options.guards else (),
+        ways=controls.dear_ways(setup.arch is None and gpus.present()) if options.guards else (),
         command=options.command,
     )
 

@@ -92,8 +92,8 @@ def standard(gpu: bool, *, triton: bool = True) -> tuple[Control, ...]:
     return tuple(_by_way(ways.parse(name)) for name in names if triton or name == "exact-allocation")
 
 
-def of_workers(gpu: bool) -> tuple[Way, ...]:
-    """Those of the standard controls that take a worker of their own."""
+def dear_ways(gpu: bool) -> tuple[Way, ...]:
+    """The ways of the standard controls that take a worker of their own."""
     return tuple(one.way for one in standard(gpu) if not one.way.cheap)
 
 

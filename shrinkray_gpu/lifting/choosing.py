@@ -14,7 +14,7 @@ from shrinkray_gpu.lifting.one_file import in_one_file
 from shrinkray_gpu.lifting.runs import Runs, plain
 from shrinkray_gpu.lifting.start import Given, Say, Start
 from shrinkray_gpu.lifting.telling import lost, named
-from shrinkray_gpu.lifting.trying import Trying, ahead, beginning
+from shrinkray_gpu.lifting.trying import Trying, ahead, head_of_lifted
 from shrinkray_gpu.oracle import Fault, Oracle, cuda_errors, speech
 from shrinkray_gpu.oracle.carried import Carried
 from shrinkray_gpu.oracle.same import Same
@@ -41,6 +41,8 @@ class Choosing:
         self.trying: Trying | None = None
         self.ahead: planning.Lanes | None = None
         """Workers for lifted scripts, until `trying` has them."""
+        self.expecting = False
+        """Whether those of other ways come up as well."""
 
     def start(self) -> Start:
         try:
@@ -91,9 +93,12 @@ class Choosing:
         """Have the workers of other ways come up beside what follows: they take as long as a cold process, and what
         waits for them would wait beside the first candidates. Not where the program needs the memory of their lanes."""
         fault, lanes = Fault.of(run), self.ahead
-        if lanes is None or lanes.warm is None or fault is None or fault.phase != "device" or run.peak > PLENTY:
+        if self.expecting or lanes is None or lanes.warm is None or run.peak > PLENTY:
             return
-        text = beginning(self.given.program)
+        if fault is None or fault.phase != "device":
+            return
+        self.expecting = True
+        text = head_of_lifted(self.given.program)
         beside = lanes.warm.beside(len(self.given.ways))
         for way in self.given.ways:
             lanes.starter.submit(beside.run, text, way=way)

@@ -166,11 +166,11 @@ def ahead(given: Given) -> planning.Lanes | None:
     that builds CUDA C++: most such programs launch nothing that Triton compiled."""
     if given.jobs < JOBS_AHEAD or builds(given.program.text):
         return None
-    return given.alone.lanes(beginning(given.program))
+    return given.alone.lanes(head_of_lifted(given.program))
 
 
-def beginning(program: Program) -> str:
-    """That of the scripts that are lifted out of the program: what is set before its imports, and these."""
+def head_of_lifted(program: Program) -> str:
+    """How scripts begin that are lifted out of the program: what is set before its imports, and these."""
     head = preamble.read(program.text)
     more = [name for name in head.imports if name.partition(".")[0] in LIFTED]
     return setting(head.environment, "".join(f"import {name}\n" for name in dict.fromkeys((*LIFTED, *more))))

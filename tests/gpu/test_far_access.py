@@ -1,5 +1,5 @@
-"""An access far behind its tensor, on a real GPU: what lies there is mapped in a context that ran other candidates, and
-not in a fresh one. So a lane that was used before says "yes" where a cold process says "no"."""
+"""An access far behind its tensor, on a real GPU: a context that ran other candidates has other memory mapped there
+than a fresh one. So a lane that was used before may say "yes" where a cold process says "no"."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from shrinkray_gpu.reduction.engine import Event
 pytestmark = pytest.mark.gpu
 
 PROGRAM = Path(__file__).parents[2] / "benchmarks" / "programs" / "strided_gather"
-SECONDS = 150
-"""Of search. With lanes that were believed it went back four times, and did not end in this time."""
+SECONDS = 600
+"""Of search, at most: 80 on an H100. With lanes that were believed it went back four times in 190."""
 
 
 def test_the_search_goes_back_once_at_most_and_comes_to_its_end(tmp_path: Path) -> None:
