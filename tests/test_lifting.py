@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections import Counter
 from concurrent.futures import Future
 from dataclasses import replace
@@ -202,19 +203,26 @@ def test_those_of_other_ways_come_up_meanwhile_where_the_fault_is_of_the_device(
     tmp_path: Path, early: list[planning.Lanes | None], monkeypatch: pytest.MonkeyPatch, lifted: bool
 ) -> None:
     made: list[Stock] = []
-    other = Pool._other
+    other, close = Pool._other, planning.Lanes.close
 
     def recorded(pool: Pool, *given: Any) -> Stock:
         made.append(other(pool, *given))
         return made[-1]
 
+    def come_up() -> bool:
+        until = time.monotonic() + 100
+        while len(made) < len(OTHER_WAYS) and time.monotonic() < until:
+            time.sleep(0.05)
+        return len(made) == len(OTHER_WAYS)
+
     monkeypatch.setattr(Pool, "_other", recorded)
+    monkeypatch.setattr(planning.Lanes, "close", lambda lanes: (come_up(), close(lanes)))
     program = given(tmp_path, SETTING + PADDING * lifted + MISALIGNED, "misaligned address")
     setup = replace(program.setup, arch=90)
     start = begun(replace(program, setup=setup, jobs=trying.JOBS_AHEAD, ways=OTHER_WAYS), [])
     [lanes] = early
     assert start.lifted is lifted and lanes is not None and lanes.warm is not None, start.told
-    assert len(made) == len(OTHER_WAYS)
+    assert come_up()
     if lifted:
         plan = replace(program, setup=setup, jobs=trying.JOBS_AHEAD).plan(start)
         try:
