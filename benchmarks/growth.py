@@ -27,6 +27,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import drawing  # noqa: E402
 import suite  # noqa: E402
 
 from shrinkray_gpu import Options, reduce  # noqa: E402
@@ -188,12 +189,8 @@ def one(text: str, program: suite.Failing, arch: int | None, given: argparse.Nam
 
 
 def plot() -> None:
-    """Tries and search seconds against lines. Needs matplotlib (the extra `bench`)."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
+    """Tries and search seconds against lines."""
+    plt = drawing.pyplot()
     runs = json.loads(RESULT.read_text())["runs"]
     figure, axes = plt.subplots(1, 2, figsize=(8.4, 3))
     for kind, colour, no_lift in (("unused", "C0", 0), ("used", "C3", 0), ("unused", "C0", 1), ("used", "C3", 1)):
@@ -207,7 +204,7 @@ def plot() -> None:
             axis.set_ylim(bottom=0)
     axes[0].legend()
     figure.tight_layout()
-    figure.savefig(RESULT.with_suffix(".svg"))
+    drawing.save(figure, RESULT)
 
 
 if __name__ == "__main__":

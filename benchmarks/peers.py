@@ -35,12 +35,14 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import drawing  # noqa: E402
 import suite  # noqa: E402
 
 from shrinkray_gpu.reduction.size import lines, tokens  # noqa: E402
 
 RESULTS = Path(__file__).parent / "results"
 VIRTUAL = Path(__file__).with_name("virtual_python.py")
+NO_GPU = "no GPU"
 ONE_RUN = 60
 """Seconds that a candidate may take in a peer's test."""
 CHECK = 60
@@ -138,7 +140,12 @@ def main() -> None:
     if unknown := set(given.programs) - {one.name for one in chosen}:
         raise SystemExit(f"no such program: {', '.join(sorted(unknown))}")
     chosen = [one for one in chosen if (one.where == "compile") == bool(given.arch)]
-    kept["environment"] = _environment(given)
+    environment = _environment(given)
+    if not given.arch and environment.get("gpu", NO_GPU) == NO_GPU:
+        print(f"peers.py: {given.python} sees no GPU, which these programs need; nothing was run. "
+              "Those that fail to compile need none: --arch sm_90", file=sys.stderr)  # fmt: skip
+        sys.exit(2)
+    kept["environment"] = environment
     for at, program in enumerate(chosen):
         of_program = kept["programs"].setdefault(program.name, {"smallest": program.smallest, "tools": {}})
         of_program["smallest"] = program.smallest
@@ -151,7 +158,7 @@ def main() -> None:
                 continue
             setting = Setting(program, program.text(), given.arch, given.limit, given.lanes, given.python)
             of_program["tools"][tool.name] = found = measure(tool, setting)
-            found["on"] = {key: kept["environment"].get(key, "") for key in ("gpu", "date", "note")}
+            found["on"] = {key: kept["environment"].get(key, "") for key in ("gpu", "date", "note", "limit")}
             print(program.name, tool.name, json.dumps({k: v for k, v in found.items() if k not in ("text", "course")}))
             path.parent.mkdir(exist_ok=True)
             path.write_text(json.dumps(kept, indent=1) + "\n")
@@ -332,7 +339,7 @@ def _command(tool: Tool, folder: Path, target: Path, test: Path, setting: Settin
 
 
 def _environment(given: argparse.Namespace) -> dict[str, Any]:
-    name = "torch.cuda.get_device_name() if torch.cuda.is_available() else 'no GPU'"
+    name = f"torch.cuda.get_device_name() if torch.cuda.is_available() else {NO_GPU!r}"
     probe = f"import torch, triton; print(torch.__version__, triton.__version__, {name})"
     seen = subprocess.run([given.python, "-c", probe], capture_output=True, text=True).stdout.split(maxsplit=2)
     return {
@@ -375,12 +382,8 @@ def ratio(tools: dict[str, Any]) -> float | None:
 
 
 def plot(path: Path) -> None:
-    """Size against time, one panel for each program, one line for each tool. Needs matplotlib (the extra `bench`)."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
+    """Size against time, one panel for each program, one line for each tool."""
+    plt = drawing.pyplot()
     kept = json.loads(path.read_text())
     programs = {name: one for name, one in kept["programs"].items() if one["tools"]}
     if not programs:
@@ -396,7 +399,8 @@ def plot(path: Path) -> None:
         begin = tokens(next(one for one in suite.programs() if one.name == name).text())
         for tool, one in program["tools"].items():
             course = [[0.0, begin], *one["course"]]
-            course.append([max(kept["environment"]["limit"], course[-1][0]), course[-1][1]])
+            limit = one["on"].get("limit", kept["environment"]["limit"])
+            course.append([max(limit, course[-1][0]), course[-1][1]])
             style = "-" if one["same fault"] == "yes" else "--"
             (labels[tool],) = axis.step(*zip(*course), where="post", color=colours[tool], linestyle=style)
         axis.set_yscale("log")
@@ -406,7 +410,7 @@ def plot(path: Path) -> None:
     figure.supylabel("tokens (dotted: smallest known; dashed: another fault)")
     figure.legend(labels.values(), labels.keys(), loc="upper center", ncol=len(labels), fontsize=9)
     figure.tight_layout(rect=(0, 0, 1, 0.96))
-    figure.savefig(path.with_suffix(".svg"))
+    drawing.save(figure, path)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import importlib
+import os
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -52,3 +54,13 @@ def test_compiler_fault_and_the_smallest_known_show_the_same(program: suite.Fail
         assert smallest.faults, smallest
     finally:
         cold.close()
+
+
+def test_without_a_gpu_no_result_of_one_is_replaced() -> None:
+    results = BENCHMARKS / "results" / "peers_gpu.json"
+    before = results.read_text()
+    command = [sys.executable, BENCHMARKS / "peers.py", "beam_assert", "--only", "ours", "--again", "--limit", "5"]
+    ran = subprocess.run(command, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""}, capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout, len(ran.stderr.splitlines())) == (2, "", 1), ran
+    assert "no GPU" in ran.stderr and "--arch sm_90" in ran.stderr
+    assert results.read_text() == before
