@@ -4,9 +4,9 @@ import triton.language as tl
 
 
 @triton.jit(debug=True)
-def f():
-    tl.device_assert(False)
+def f(tokens, vocabulary):
+    tl.device_assert(tl.load(tokens) < vocabulary)
 
 
-f[(1,)]()
+f[(1,)](torch.tensor([5], device="cuda"), 5)
 torch.cuda.synchronize()

@@ -4,9 +4,10 @@ import triton.language as tl
 
 
 @triton.jit
-def kernel(x, y):
-    tl.load(x + y * 1024, volatile=True)
+def f(x, slots):
+    tl.store(x, tl.load(x + tl.load(slots) * 1024))
 
 
-kernel[(1,)](torch.zeros(2147484672, dtype=torch.int8, device="cuda"), 2097152)
+slots = torch.tensor([2**21], dtype=torch.int32, device="cuda")
+f[(1,)](torch.zeros(2**21 + 1, 1024, dtype=torch.int8, device="cuda"), slots)
 torch.cuda.synchronize()

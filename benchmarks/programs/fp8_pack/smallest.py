@@ -1,10 +1,12 @@
+import torch
 import triton
 import triton.language as tl
 
 
 @triton.jit
-def f():
-    tl.inline_asm_elementwise("cvt.rs.satfinite.e4m3x2.f32 t, $0, $0;", "=r", [], tl.int32, False, 1)
+def f(x):
+    cvt: tl.constexpr = "cvt.rs.satfinite.e4m3x2.f32 $0, $1, $1, $2;"
+    tl.store(x, tl.inline_asm_elementwise(cvt, "=h,f,r", [0.0, 0], tl.int16, True, 1))
 
 
-f[(1,)]()
+f[(1,)](torch.zeros(1, dtype=torch.int16, device="cuda"))

@@ -4,9 +4,8 @@ import triton.language as tl
 
 
 @triton.jit
-def kernel(x_ptr):
-    offs = 0
-    tl.store(x_ptr, ((offs < 1) * 1.6e31).to(tl.int32))
+def f(x, inverse):
+    tl.store(x, (tl.load(x) * inverse).to(tl.int32))
 
 
-kernel[(1,)](torch.randn(1, device="cuda"))
+f[(1,)](torch.ones(1, device="cuda"), 1e13)

@@ -4,10 +4,11 @@ import triton.language as tl
 
 
 @triton.jit
-def f(x):
-    while tl.atomic_add(x, 0) < 1:
+def f(counter, expected):
+    tl.atomic_add(counter, 1)
+    while tl.atomic_add(counter, 0) < expected:
         pass
 
 
-f[(1,)](torch.zeros(1, device="cuda"))
+f[(1,)](torch.zeros(1, dtype=torch.int32, device="cuda"), 2)
 torch.cuda.synchronize()
