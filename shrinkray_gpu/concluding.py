@@ -19,7 +19,6 @@ from shrinkray_gpu.lifting.kernel_alone import calls
 from shrinkray_gpu.lifting.start import Start
 from shrinkray_gpu.options import Options
 from shrinkray_gpu.passes import true_masks
-from shrinkray_gpu.passes.far_offset import AWAY
 from shrinkray_gpu.passes.layout import layout
 from shrinkray_gpu.planning import Plan
 from shrinkray_gpu.preparing import Ready
@@ -110,8 +109,7 @@ def result_of(
         lifted=ready.start.told,
         others=tuple(told(find) for find in finds.found),
         passed_over=passed_over,
-        guarded=guarded_of(ready.start, original, final.text, _masked(reduction, final.text))
-        + led_away(original, final.text),
+        guarded=guarded_of(ready.start, original, final.text, _masked(reduction, final.text)),
         slips=reduction.slips + len(reduction.drifts),
         ptxas=end.ptxas,
         cu=end.cu,
@@ -127,13 +125,6 @@ def _masked(reduction: Reduction, text: str) -> Program | None:
         return None
     before = reduction.line[-2]
     return before if layout(render(before, list(true_masks.find(before))).text) == text else None
-
-
-def led_away(original: Program, text: str) -> str:
-    """Whose number it is, where an access was led far away."""
-    if str(AWAY) not in text or any(str(AWAY) in region.text for region in original.regions):
-        return ""
-    return f". The offset {AWAY} is the search's own: it leads where hardly any process has anything mapped"
 
 
 def guarded_of(start: Start, original: Program, text: str, masked: Program | None = None) -> str:

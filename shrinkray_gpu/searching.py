@@ -9,10 +9,7 @@ from shrinkray_gpu import lift, perturbing, planning
 from shrinkray_gpu.evidence.finds import Finds
 from shrinkray_gpu.judge import Judge
 from shrinkray_gpu.options import Options, Say
-from shrinkray_gpu.oracle import Oracle
-from shrinkray_gpu.oracle.same import Same
-from shrinkray_gpu.oracle.sticky import OUTSIDE
-from shrinkray_gpu.passes import ONE_LAUNCH, PASSES, PLAINER, STURDIER
+from shrinkray_gpu.passes import ONE_LAUNCH, PASSES, PLAINER
 from shrinkray_gpu.passes.layout import layout
 from shrinkray_gpu.passes.observed import instrument
 from shrinkray_gpu.passes.typed import watchable
@@ -73,7 +70,6 @@ def search(
         progress=lambda event: progress(event, judge),
         insist=judge.insist,
         foresee=judge.foresee if options.ahead else None,
-        sturdier=STURDIER if guards and plan.rate is None and leads_outside(plan.oracle) else None,
         # Where only the GPU can tell, each try costs a context, and it seldom ends in less: it does not pay there.
         second=options.second and (plan.dry_predicts or not plan.gpu),
         seed=journal.header["seed"],
@@ -85,14 +81,6 @@ def search(
         stop=stop,
         deadline=time.monotonic() + options.max_time if options.max_time else None,
     )
-
-
-def leads_outside(oracle: Oracle) -> bool:
-    """Whether the fault is an access of the running program to where it has nothing mapped."""
-    fault = oracle.reference.fault if isinstance(oracle, Same) and oracle.reference is not None else None
-    if fault is None:
-        return False
-    return fault.code in OUTSIDE or (fault.phase == "exit" and fault.klass == "SIGSEGV")
 
 
 def _probe(plan: planning.Plan, judge: Judge, repeats: Repeated | None, history: bool) -> Ask | None:

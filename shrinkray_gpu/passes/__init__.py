@@ -23,7 +23,6 @@ from shrinkray_gpu.passes import (
     decorations,
     definitions,
     expressions,
-    far_offset,
     fillings,
     guards,
     inlining,
@@ -68,7 +67,7 @@ from shrinkray_gpu.passes.cuda import (
 from shrinkray_gpu.passes.layout import layout
 from shrinkray_gpu.reduction.edit import Edit
 
-__all__ = ["ONE_LAUNCH", "PASSES", "PLAINER", "STURDIER", "Pass", "layout"]
+__all__ = ["ONE_LAUNCH", "PASSES", "PLAINER", "Pass", "layout"]
 
 COARSE, FINE, LAST = 0, 1, 2
 
@@ -170,5 +169,5 @@ the programs of benchmarks/ constants, whole accesses and values for stand-ins o
 statements and definitions 1, parts of expressions a half. `operands` stands before `fillings`, `sinking` before
 `outlets` and `loops` before `expressions`: what the later one leaves is no way back for the earlier one."""
 
-STURDIER, PLAINER = Pass(far_offset), Pass(true_masks)
-"""Steps of their own, which do not make a program smaller: where no pass leads on, and at the end."""
+PLAINER = Pass(true_masks)
+"""A step of its own, at the end: it does not make a program smaller."""

@@ -17,7 +17,6 @@ from functools import cache
 import libcst as cst
 
 from shrinkray_gpu.passes.expressions import is_extent, is_grid
-from shrinkray_gpu.passes.far_offset import AWAY, NEAR
 from shrinkray_gpu.passes.kernels import in_kernel
 from shrinkray_gpu.passes.literals import last_name
 from shrinkray_gpu.passes.loops import is_step
@@ -32,12 +31,9 @@ COUPLED_FROM = 4
 """Equal numbers below this are mostly equal by chance."""
 MOST_JOINT = 6
 """Values offered for numbers that move together; each alone is offered all of its lattice."""
-EXACT = 1 << 12
-"""A number above this is not brought to the smallest that still faults: that took 70 s of a search, a thousandth of a
-bit a step, and of an offset it is the edge of what is mapped, which lies elsewhere in the next process."""
 FAR = 1 << 24
-"""A number above this is most likely an offset to where nothing is mapped. One between NEAR and this may lead there in
-one process and not in the next (a lane's context maps less than the user's), so it becomes small or stays."""
+"""A larger number may be an offset to where nothing is mapped. How much nearer it may lead depends on the process, and
+a lane maps less than the user's. So it becomes small or stays as it is."""
 JOINT, MULTIPLES, ALONE = 0, 1, 2
 _ARITHMETIC: Mapping[type[cst.BaseBinaryOp], Callable[[int, int], int]] = {
     cst.Add: operator.add,
@@ -61,12 +57,8 @@ def find(program: Program) -> Iterator[Edit]:
             for text in ("1.0", "0.0") if node.evaluated_value not in (0.0, 1.0) else ():
                 yield _set([node], text, ALONE)
         elif isinstance(node, cst.Integer):
-            if value_of(node) == AWAY:
-                continue
             for smaller in offers(value_of(node), option=_option(program, node), floor=floor):
                 if smaller == 0 and (is_step(program, node) or _counts(program, node)):
-                    continue
-                if _leads_near(program, node, smaller):
                     continue
                 yield _set([node], str(smaller), ALONE)
     for operation in every(program, cst.BinaryOperation):
@@ -81,7 +73,7 @@ def find(program: Program) -> Iterator[Edit]:
 def together(program: Program, above: int = 0) -> Iterator[Edit]:
     """Moves of several numbers at once, those of at least `above` only."""
     large = (node for node in every(program, cst.Integer) if value_of(node) >= above)
-    free = (node for node in large if not _of_hardware(program, node) and not _shifts_far(program, node))
+    free = (node for node in large if not _of_hardware(program, node))
     integers = [node for node in free if _movable(program, node)]
     floor = _smallest_legal_tile(program)
     yield from _clamped(integers)
@@ -101,27 +93,20 @@ def offers(number: int, option: str = "", floor: int = 1) -> list[int]:
         return list(range(1, min(number, 7)))
     if number <= 1:
         return [0] if number == 1 else []
+    if number > FAR:
+        return [1, 2, 0, *CLAMPS]
     if is_power(number):
-        powers = [1 << exponent for exponent in range(NEAR.bit_length() if number > FAR else number.bit_length() - 1)]
+        powers = [1 << exponent for exponent in range(number.bit_length() - 1)]
         return sorted(powers, key=lambda power: (power < floor, power))
-    lower = (1, 2, 0) if number > FAR else (1, 2, 0, *(_towards(number) if number <= EXACT else _nearly(number)))
-    return [smaller for smaller in dict.fromkeys(lower) if smaller < number]
+    return [smaller for smaller in dict.fromkeys((1, 2, 0, *_towards(number))) if smaller < number]
 
 
 def _towards(number: int) -> Iterator[int]:
-    """Ever closer to it: the smallest that still faults is reached in few steps, and not one by one."""
+    """Its half, and ever closer to it. A few steps lead to within a hundredth of the smallest that still faults; the
+    last digits of a large number would take a try each, and tell its reader nothing."""
     yield number // 2
-    part = number // 8
-    while part > 1:
-        yield number - part
-        part //= 4
-    yield number - 1
-
-
-def _nearly(number: int) -> Iterator[int]:
-    """Its half, the power of two below it, and the first number that passes that: there something overflows."""
-    power = 1 << number.bit_length() - 1
-    yield from (number // 2, power, power + 1)
+    for part in (8, 32, 128):
+        yield number - max(1, number // part)
 
 
 def value_of(number: cst.Integer) -> int:
@@ -202,18 +187,6 @@ def _multiples(integers: list[cst.Integer], floor: int) -> Iterator[Edit]:
             for smaller in offers(unit, floor=floor)[:MOST_JOINT]:
                 changes = tuple(Replace(node, (str(value // unit * smaller),)) for node, value in related)
                 yield Edit(f"multiples of {unit} to {smaller}", changes, level=MULTIPLES)
-
-
-def _leads_near(program: Program, number: cst.Integer, smaller: int) -> bool:
-    """Whether `x << number` goes from far away to where chance decides what is mapped."""
-    return _shifts_far(program, number) and NEAR < 1 << smaller
-
-
-def _shifts_far(program: Program, number: cst.Integer) -> bool:
-    """Whether `x << number` is most likely an offset to where nothing is mapped."""
-    up = program.parents[number]
-    shifts = isinstance(up, cst.BinaryOperation) and isinstance(up.operator, cst.LeftShift) and up.right is number
-    return shifts and FAR < 1 << min(value_of(number), 64)
 
 
 def by_value(integers: list[cst.Integer]) -> dict[int, list[cst.Integer]]:

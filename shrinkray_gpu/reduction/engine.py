@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import random
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any, Literal
@@ -21,7 +20,7 @@ from shrinkray_gpu.reduction.asking import Ask, Tell
 from shrinkray_gpu.reduction.checks import Checks
 from shrinkray_gpu.reduction.ending import Ending, Stopped
 from shrinkray_gpu.reduction.finding import Finding, Watch
-from shrinkray_gpu.reduction.for_the_reader import laid_out, lay_out, taken
+from shrinkray_gpu.reduction.for_the_reader import laid_out, lay_out
 from shrinkray_gpu.reduction.journal import Journal, digest
 from shrinkray_gpu.reduction.keep import kept_nodes
 from shrinkray_gpu.reduction.outcome import Event as Event
@@ -36,8 +35,6 @@ from shrinkray_gpu.reduction.state import State
 from shrinkray_gpu.reduction.steps import Steps
 from shrinkray_gpu.reduction.trials import Trials
 
-TAKEN_AT_MOST = 3
-"""Times that the same sturdier program is taken: a check may take it away, and if a pass leads back it must end."""
 WORTHWHILE = 0.95
 """Another round of an early stage only where the last one left no more than this of the tokens."""
 
@@ -67,7 +64,6 @@ def reduce_program(
     progress: Callable[[Event], None] = lambda event: None,
     insist: Callable[[bool], None] = lambda on: None,
     foresee: Foresee | None = None,
-    sturdier: PassLike | None = None,
     second: bool = False,
     seed: int = 0,
     width: int = 8,
@@ -92,8 +88,7 @@ def reduce_program(
     `watch` runs an instrumented program and gives the values seen; `lifts` makes scripts of the faulty launch;
     `insist` tells the judge that the last round has come (or is over), where a provisional "no" is asked again.
     `foresee` is told, before each call of `judge`, what will most likely be asked after it.
-    `layout` sets the result for its reader, with the edits of `plainer`, if the fault stays. Those of `sturdier`, on a
-    program where no pass leads on, make its fault depend on less, and take no more tokens.
+    `layout` sets the result for its reader, with the edits of `plainer`, if the fault stays.
     `second`: at the fixpoint, try once to do better from the start, see `second.py`. Not where the fault is flaky.
     `flaky`: a "no" is never final, unless it is a certain one. `deadline` is in terms of `clock`. Ctrl-C in the judge,
     `stop` and `deadline` end the search with the best so far.
@@ -127,7 +122,6 @@ def reduce_program(
         drifted=drifted,
         doubted=doubted,
         progress=progress,
-        sturdier=sturdier if sturdier is not None and sturdier.name not in skip else None,
         seed=seed,
         stop=stop,
         deadline=deadline,
@@ -172,10 +166,8 @@ class _Engine:
         identify_first: int | None = None,
         drifted: Callable[[Verdict], None] = lambda verdict: None,
         doubted: Callable[[], None] | None = None,
-        sturdier: PassLike | None = None,
         again: Callable[..., _Engine] | None = None,
     ) -> None:
-        self.sturdier, self.tried_sturdier = sturdier, Counter[str]()
         self.original = self.begun = program
         self.passes, self.journal, self.lifts, self.keep = passes, journal, lifts, frozenset(keep)
         self.insist, self.again = insist, again
@@ -306,8 +298,6 @@ class _Engine:
                 if state.thorough:
                     self.checks.before_the_end(state.considered)
                 continue
-            if self._made_sturdier():
-                continue
             # What is asked at the end takes seconds, during which the lanes are free for a second course.
             if self.again is not None and self.checks.before_the_end(state.considered):
                 again, self.again = self.again, None
@@ -316,26 +306,6 @@ class _Engine:
             if self.again is None and self.checks.stand(state.considered):
                 return
             self._be_thorough(False)
-
-    def _made_sturdier(self) -> bool:
-        """Whether there is a program now that shows the fault more surely: then on from there."""
-        state = self.state
-        if self.sturdier is None:
-            return False
-        candidate = self._edited(self.sturdier)
-        if candidate.key == state.current.key or candidate.size.tokens > state.current.size.tokens:
-            return False
-        if self.tried_sturdier[candidate.key] >= TAKEN_AT_MOST:
-            return False
-        bill, begun, tries = state.spent.setdefault(self.sturdier.name, Spent()), self.ending.clock(), state.tries
-        stands = taken(candidate, self.sturdier.name, state, self.steps, self.answers)
-        bill.seconds += self.ending.clock() - begun
-        bill.tries += state.tries - tries
-        bill.accepted += stands
-        self.tried_sturdier[candidate.key] += 1 if stands else TAKEN_AT_MOST
-        if stands:
-            self._be_thorough(False)
-        return stands
 
     def _edited(self, each: PassLike) -> Program:
         """The program at hand with all edits of this pass."""

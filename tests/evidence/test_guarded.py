@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.concluding import guarded_of, led_away
+from shrinkray_gpu.concluding import guarded_of
 from shrinkray_gpu.evidence.guarded import report, unguarded
 from shrinkray_gpu.lifting.start import Start
 from shrinkray_gpu.reduction.program import Program, Region, read_program
@@ -139,9 +139,3 @@ def test_what_else_is_lacking_is_told_beside_the_idle_mask() -> None:
     repro = program(UNMASKED.replace("zeros", "empty"))
     told = report(program(GUARDED), repro, masked=masked)
     assert told.endswith("the search found no smaller program that keeps the guard")
-
-
-def test_a_number_of_the_search_s_own_is_told_as_such() -> None:
-    away = program("tl.load(x + 274877906944)\n")
-    assert "The offset 274877906944 is the search's own" in led_away(program("tl.load(x + 4)\n"), away.text)
-    assert led_away(away, away.text) == led_away(away, "tl.load(x + 4)\n") == ""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from shrinkray_gpu.passes.numbers import ALONE, find, offers
@@ -25,24 +23,17 @@ def test_other_numbers_go_to_small_ones_to_a_half_and_ever_closer_to_themselves(
 
 
 def test_the_smallest_number_that_faults_is_reached_in_few_steps() -> None:
-    """877 bytes of shared memory were reached from 943 in 66 steps, each a try on a GPU and all its controls."""
-    number, steps = 1887, 0
-    while lower := [smaller for smaller in offers(number) if smaller >= 877]:
-        number, steps = lower[0], steps + 1
-    assert (number, steps < 12) == (877, True)
-
-
-def test_a_large_number_is_halved_and_goes_to_where_it_overflows_but_to_no_other_edge() -> None:
-    assert offers(65535) == [1, 2, 0, 32767, 32768, 32769]
-    assert offers(2_222_222) == [1, 2, 0, 1_111_111, 2**21, 2**21 + 1]
-    assert offers(2**21 + 1) == [1, 2, 0, 2**20, 2**21]
+    """One by one, a byte of shared memory would be a try on a GPU with all its controls."""
+    for least, number in ((877, 1887), (70_000, 2_222_222)):
+        steps = 0
+        while lower := [smaller for smaller in offers(number) if smaller >= least]:
+            number, steps = lower[0], steps + 1
+        assert least <= number <= 1.01 * least and steps < 20
 
 
 def test_an_offset_far_away_becomes_a_small_one_or_stays() -> None:
     """Half as far something may be mapped in the user's process, and nothing in a lane."""
-    assert max(offers(1 << 33)) == 1 << 16
-    assert offers((1 << 33) + 1) == [1, 2, 0]
-    assert "f(1 << 16)" in results(find, "f(1 << 32)") and not offered(find, "f(1 << 33)", "f(1 << 32)")
+    assert offers(1 << 33) == offers((1 << 33) + 1) == [1, 2, 0, 4, 16, 64]
     assert not offered(find, "f(8589934592, 4)", "f(2147483648, 1)")
 
 
@@ -148,18 +139,6 @@ def test_numbers_beside_those_that_never_change_move_on() -> None:
 )
 def test_arithmetic_of_two_numbers_is_a_number(text: str, want: str) -> None:
     assert offered(find, text, want)
-
-
-def test_what_was_led_far_away_stays_there() -> None:
-    assert results(find, "x + 274877906944") == []
-    assert len(results(find, "x + 274877906945")) == 3
-
-
-@pytest.mark.parametrize("text", ["f(x, 1 << 40, 8)", "f(1 << 40, [40, 80])"])
-def test_how_far_a_shift_leads_is_not_moved_with_other_numbers(text: str) -> None:
-    """40 became 20 beside another multiple of 8: an offset in reach of what some process has mapped."""
-    shifts = {int(found) for result in results(find, text) for found in re.findall(r"1 << (\d+)", result)}
-    assert not shifts & {*range(17, 40)} and shifts & {*range(17)} and 40 in shifts
 
 
 @pytest.mark.parametrize("text", ["f(2**31)", "f(7 / 2)", "f(7 // 0)", "f(1 << 28)", "f(x * 4)", "f(1.5 + 2)"])
