@@ -11,7 +11,6 @@ from shrinkray_gpu.passes.tree import source
 from shrinkray_gpu.passes.typed import Kind, kinds, watchable
 from shrinkray_gpu.reduction.edit import Edit
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.reduction.render import render
 from tests.passes.offers import SAMPLES, assert_subsets_parse, offered, program
 
 HEAD = "import triton.language as tl\n@triton.jit\n"
@@ -70,40 +69,20 @@ def test_a_number_of_its_type() -> None:
     assert offered(knowing(fillings.find, {"tl.sum(tl.arange(0, 2) * 1.5)": "<fp32 []>"}), text, want)
 
 
-def test_a_row_of_zeros_may_be_a_range_unless_it_may_be_an_offset() -> None:
-    text = HEAD + "def k():\n    tl.topk(tl.zeros([2], tl.float32), 1)\n"
-    want = HEAD + "def k():\n    tl.topk(tl.arange(0, 2), 1)\n"
-    assert offered(knowing(fillings.find, {"tl.zeros([2], tl.float32)": "<fp32 [2]>"}), text, want)
-    offsets = text.replace("float32", "int32")
-    assert not list(knowing(fillings.find, {"tl.zeros([2], tl.int32)": "<int32 [2]>"})(program(offsets)))
+def test_zeros_have_the_type_of_the_value_and_zeros_stay_as_they_are() -> None:
+    text = HEAD + "def k(x):\n    tl.topk(tl.load(x + tl.arange(0, 2)).to(tl.float32) * 2.5, 1)\n"
+    want = HEAD + "def k():\n    tl.topk(tl.zeros([2], tl.float32), 1)\n"
+    types = {
+        "tl.load(x + tl.arange(0, 2)).to(tl.float32) * 2.5": "<fp32 [2]>",
+        "tl.zeros([2], tl.float32)": "<fp32 [2]>",
+    }
+    assert offered(knowing(fillings.find, types), text, want)
+    assert not list(knowing(fillings.find, types)(program(want)))
 
 
 def test_what_something_else_uses_stays() -> None:
     text = HEAD + "def k(x, y):\n    p = x + tl.arange(0, 16)\n    tl.store(y, tl.load(p) + tl.load(p + 1))\n"
     assert not list(knowing(fillings.find, {"tl.load(p)": "<int8 [16]>"})(program(text))), "zeros are longer than that"
-
-
-LOAD = "tl.load(x + rows, mask=(rows < 1)[:, None] & (cols < n)[None, :], other=0.0)"
-ROWS = "    rows = tl.arange(0, 64)\n    cols = tl.arange(0, 128)\n"
-TILE = HEAD + f"def k(x, n):\n{ROWS}    y = {LOAD}\nk[(1,)](t, 5)\n"
-
-
-def of_one_element(text: str, load: str, kind: str) -> list[Edit]:
-    return [edit for edit in knowing(fillings.find, {load: kind})(program(text)) if "element" in edit.what]
-
-
-def test_one_element_for_all_of_a_tile() -> None:
-    plain = "tl.load(x + tl.zeros([64, 128], tl.int32))"
-    want = HEAD + f"def k(x):\n    y = {plain}\nk[(1,)](t)\n"
-    assert offered(knowing(fillings.find, {LOAD: "<fp16 [64, 128]>"}), TILE, want)
-    assert of_one_element(want, plain, "<fp16 [64, 128]>") == [] == of_one_element(TILE, LOAD, "<fp16 []>")
-
-
-def test_one_element_for_all_of_a_tile_needs_no_mask() -> None:
-    start = program(TILE)
-    finds = knowing(fillings.find, {LOAD: "<fp16 [64, 128]>"})(start)
-    edit = next(edit for edit in finds if "element" in edit.what)
-    assert render(start, [edit]).size.guards == start.size.guards
 
 
 def test_a_pointer_has_no_constant() -> None:
