@@ -35,11 +35,9 @@ from shrinkray_gpu.passes import (
     operands,
     outlets,
     repeats,
-    scalars,
     sinking,
     standins,
     statements,
-    tensors,
     tiles,
     true_masks,
     unreachable,
@@ -145,8 +143,6 @@ PASSES: tuple[Pass, ...] = (
     Pass(standins, stage=LAST),  # one tile for two: what no part of an expression can replace
     Pass(operands, needs_values=True, stage=LAST),  # an operand twice, where both are of one type
     Pass(fillings, needs_values=True, stage=LAST),  # a constant of its type for a value, and all behind it gone
-    Pass(scalars, stage=LAST),  # the element for a tensor that holds it
-    Pass(tensors, stage=LAST),  # zeros of as much memory
     Pass(outlets, stage=LAST),  # a print keeps a value alive without any memory
     Pass(numbers, stage=LAST),  # what stands in a small program may be small
     Pass(masks, stage=LAST),  # what lets less through is shorter
