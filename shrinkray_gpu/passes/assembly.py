@@ -1,8 +1,8 @@
-"""Inline assembly: an input with its constraint and its numbers, one instruction of many, the result unused.
+"""Inline assembly: an input with its constraint and its numbers, one instruction of many.
 
 The text, the constraints and the list of inputs of `tl.inline_asm_elementwise` count the same operands: one that goes
-from the list alone leaves the others to mean something else. And a call that says `is_pure` vanishes unless its result
-is used, so it stands by itself only if it says the contrary at the same time.
+from the list alone leaves the others to mean something else. So they change together, in
+kernels that were written by hand for one instruction among others.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Iterator
 import libcst as cst
 
 from shrinkray_gpu.passes.orphans import orphans, weights
-from shrinkray_gpu.passes.tree import dotted, every, line_number, statement, weight
+from shrinkray_gpu.passes.tree import dotted, every, line_number, weight
 from shrinkray_gpu.reduction.edit import Edit, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
 
 NAMES = ("asm", "constraints", "args", "dtype", "is_pure", "pack")
 _OPERAND = re.compile(r"\$(\{?)(\d+)")
-APART, INPUTS, INSTRUCTIONS = 0, 1, 2
+INPUTS, INSTRUCTIONS = 0, 1
 
 
 def find(program: Program) -> Iterator[Edit]:
@@ -29,22 +29,10 @@ def find(program: Program) -> Iterator[Edit]:
         given = {arg.keyword.value if arg.keyword else name: arg.value for name, arg in zip(NAMES, call.args)}
         given |= {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
         where = f"of the assembly at line {line_number(program, call)}"
-        yield from _apart(program, call, given.get("is_pure"), where)
         asm = given.get("asm")
         if isinstance(asm, (cst.SimpleString, cst.ConcatenatedString)) and isinstance(asm.evaluated_value, str):
             yield from _fewer_inputs(program, given, asm, asm.evaluated_value, where)
             yield from _fewer_instructions(asm, asm.evaluated_value, where)
-
-
-def _apart(program: Program, call: cst.Call, pure: cst.BaseExpression | None, where: str) -> Iterator[Edit]:
-    """The call as a statement of its own, instead of the statement that uses its result."""
-    line = statement(program, call)
-    if not isinstance(line, cst.Expr) or line.value is call:
-        return
-    if isinstance(pure, cst.Name) and pure.value == "True":
-        lost = orphans(program, [line], kept=[call])
-        gain = weight(program, line) - weight(program, call) + weights(program, lost)
-        yield Edit(f"no use {where}", (Replace(line, (call,)), Replace(pure, ("False",)), *lost), APART, gain)
 
 
 def _fewer_inputs(

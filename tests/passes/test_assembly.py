@@ -38,14 +38,6 @@ def test_a_call_whose_inputs_cannot_be_told_apart_keeps_them() -> None:
         assert not results(assembly.find, text)
 
 
-def test_the_call_alone_says_that_it_does_something() -> None:
-    text = HEAD + f"    tl.store(out, {call('m $0;', '=r', '')})\nk[(1,)](s, t)\n"
-    want = "@triton.jit\ndef k(x):\n    " + call("m $0;", "=r", "", "tl.int32, False, 1") + "\nk[(1,)](t)\n"
-    assert offered(assembly.find, text, want)
-    named = HEAD + f"    tl.store(out, {call('m $0;', '=r', '', 'dtype=tl.int32, is_pure=True, pack=1')})\n"
-    assert any("is_pure=False" in after and "store" not in after for after in results(assembly.find, named))
-
-
 def test_one_instruction_alone_and_one_less() -> None:
     text = HEAD + f"    y = {call('{ .reg .b16 t; cvt t, $1; mov $0, {t, t}; }', '=r,r', 'a')}\n"
     for asm in ("cvt t, $1;", "{ .reg .b16 t; cvt t, $1; }"):
