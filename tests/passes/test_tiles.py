@@ -21,12 +21,6 @@ def test_small_and_single_numbers_wait() -> None:
     assert results(find, "M = 512") == []
 
 
-def test_half_a_tile_of_elements_twice_as_large() -> None:
-    source = "BLOCK = 128\nx = torch.zeros(4, dtype=torch.float16)\ny = torch.zeros(4, dtype=torch.bfloat16)"
-    assert offered(find, source, "BLOCK = 64\nx = torch.zeros(4)\ny = torch.zeros(4)")
-    assert results(find, source.replace("128", "32").replace("bfloat16", "int8").replace("float16", "float32")) == []
-
-
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
 def test_any_subset_parses(sample) -> None:
     assert_subsets_parse(find, sample)
