@@ -1,9 +1,9 @@
 """What keeps a value alive in a kernel, without memory: `tl.device_print("", v)` for a store.
 
 A compiler throws away what nobody uses, so a kernel has to do something with the value that it fails at. A store needs
-a pointer, a mask, a parameter and a tensor for it; a print needs nothing, and a load that says `volatile=True` not even
-a print. (Nor does inline assembly: see `assembly`.) A print takes a whole tile where a pointer takes one number: the
-`tl.sum` that made one of it goes as well.
+a pointer, a mask, a parameter and a tensor for it; a print needs nothing. It takes a whole tile where a pointer takes
+one number: the `tl.sum` that made one of it goes as well. The shape is a fault in the middle of a kernel that writes
+its result to an output tensor.
 """
 
 from __future__ import annotations
@@ -32,20 +32,13 @@ def find(program: Program) -> Iterator[Edit]:
             continue
         name = dotted(call.func).rpartition(".")[2]
         given = [arg for arg in call.args if arg.keyword is None and not arg.star]
-        if name not in (*_STORES, "device_print") or len(given) < 2:
+        if name not in _STORES or len(given) < 2:
             continue
         for value in _reduced(given[1].value, tl):
             tile = "" if value is given[1].value else " of the tile"
             instead = f"instead of the {name} at line {line_number(program, line)}"
-            if name in _STORES:
-                yield from _kept(
-                    program, call, value, (f'{tl}.device_print("", ', value, ")"), f"print{tile} {instead}"
-                )
-            if isinstance(value, cst.Call) and dotted(value.func) == f"{tl}.load" and not _is_volatile(value):
-                words: list[str | cst.CSTNode] = [f"{tl}.load("]
-                for arg in value.args:
-                    words += [f"{arg.keyword.value}=" if arg.keyword is not None else arg.star, arg.value, ", "]
-                yield from _kept(program, call, value, (*words, "volatile=True)"), f"volatile load{tile} {instead}")
+            text = (f'{tl}.device_print("", ', value, ")")
+            yield from _kept(program, call, value, text, f"print{tile} {instead}")
 
 
 def _kept(program: Program, call: cst.Call, value: cst.BaseExpression, text: Template, what: str) -> Iterator[Edit]:
@@ -56,10 +49,6 @@ def _kept(program: Program, call: cst.Call, value: cst.BaseExpression, text: Tem
     gain = weight(program, call) - added + weights(program, lost)
     if gain > 0:  # a print of the same value alone is no shorter: it says "" where the store says the pointer
         yield Edit(what, (Replace(call, text), *lost), weight=gain)
-
-
-def _is_volatile(load: cst.Call) -> bool:
-    return any(arg.keyword is not None and arg.keyword.value == "volatile" for arg in load.args)
 
 
 def _reduced(value: cst.BaseExpression, tl: str) -> Iterator[cst.BaseExpression]:

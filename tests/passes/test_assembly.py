@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pytest
-
 from shrinkray_gpu.passes import assembly, outlets
 from shrinkray_gpu.reduction.render import render
 from shrinkray_gpu.reduction.size import tokens
@@ -53,15 +51,6 @@ def test_a_print_for_a_store_and_what_only_the_store_used() -> None:
 def test_a_store_that_leaves_something_behind_is_no_longer_than_a_print() -> None:
     text = HEAD + "    tl.store(x, tl.load(x))\n"
     assert not any("print" in after for after in results(outlets.find, text))
-
-
-@pytest.mark.parametrize("outlet", ["tl.store(x, {})", 'tl.device_print("", {})', "tl.atomic_add(x, tl.sum({}))"])
-def test_a_volatile_load_needs_no_outlet(outlet: str) -> None:
-    """A compiler keeps it, though nobody reads what it loads."""
-    load = "tl.load(x + tl.arange(0, 4), mask=m, other=0)"
-    want = HEAD + f"    {load[:-1]}, volatile=True)\n"
-    assert offered(outlets.find, HEAD + f"    {outlet.format(load)}\n", want)
-    assert not [each for each in results(outlets.find, want) if "volatile" in each]
 
 
 def test_a_tile_is_printed_as_it_is_where_only_a_store_asked_for_one_number() -> None:
