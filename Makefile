@@ -13,7 +13,7 @@ READY := $(VENV)/.ready
 CASE  := corpus/tma_misaligned/failing.py
 REPRO := build/repro_tma_misaligned.py
 
-.PHONY: demo test clean
+.PHONY: demo test seeds clean
 
 demo: $(READY)
 	mkdir -p build
@@ -28,6 +28,10 @@ test: $(READY)
 	$(BIN)/mypy
 	$(BIN)/python -m compileall -q shrinkray_gpu
 	$(BIN)/python -m pytest -m "not gpu" --timeout 300 -n auto --dist loadgroup
+
+# The five field notes end to end: what this machine can run, resumed where it ended. A GPU: see tests/seeds/README.md.
+seeds: $(READY)
+	$(BIN)/python -m tests.seeds.run
 
 $(READY): pyproject.toml Makefile
 	$(PYTHON) -m venv $(VENV)
