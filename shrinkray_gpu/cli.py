@@ -25,7 +25,7 @@ from shrinkray_gpu.commands import Command
 from shrinkray_gpu.errors import ShrinkError, UsageError
 from shrinkray_gpu.lift import trace
 from shrinkray_gpu.options import Options, called, places
-from shrinkray_gpu.passes import PASSES, PLAINER
+from shrinkray_gpu.passes import PASSES
 from shrinkray_gpu.progress import Progress
 from shrinkray_gpu.reducing import check, reduce
 from shrinkray_gpu.summary import Result
@@ -185,7 +185,7 @@ def main(file: Path | None, args: tuple[str, ...], module: str | None, **given: 
     if given["list_passes"]:
         click.echo(f"{'lift':16} The launch that faults, alone: the first trial, before all passes.")
         click.echo(f"{'embed':16} Sources in files that torch loads (.cu, .cpp): part of the script from the start.")
-        for one in dict.fromkeys((*PASSES, PLAINER)):
+        for one in dict.fromkeys(PASSES):
             click.echo(f"{one.name:16} {one.why}")
         return
     if file is None and module is None:
@@ -240,7 +240,7 @@ def main(file: Path | None, args: tuple[str, ...], module: str | None, **given: 
 
 
 def _options(args: tuple[str, ...], given: dict[str, Any]) -> Options:
-    known = ["lift", "embed", *(one.name for one in (*PASSES, PLAINER))]
+    known = ["lift", "embed", *(one.name for one in PASSES)]
     for name in given["skip_pass"]:
         if name not in known:
             raise UsageError(f"--skip-pass {name}: no such pass. There are {', '.join(known)}")

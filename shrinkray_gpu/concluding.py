@@ -18,13 +18,10 @@ from shrinkray_gpu.lifting.choosing import from_elsewhere, modules_of_its_own
 from shrinkray_gpu.lifting.kernel_alone import calls
 from shrinkray_gpu.lifting.start import Start
 from shrinkray_gpu.options import Options
-from shrinkray_gpu.passes import true_masks
-from shrinkray_gpu.passes.layout import layout
 from shrinkray_gpu.planning import Plan
 from shrinkray_gpu.preparing import Ready
 from shrinkray_gpu.reduction.outcome import Reduction
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.reduction.render import render
 from shrinkray_gpu.reduction.size import lines, tokens
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.summary import Result, command_of, economy_of, evidence_of, rates_of, told
@@ -109,7 +106,7 @@ def result_of(
         lifted=ready.start.told,
         others=tuple(told(find) for find in finds.found),
         passed_over=passed_over,
-        guarded=guarded_of(ready.start, original, final.text, _masked(reduction, final.text)),
+        guarded=guarded_of(ready.start, original, final.text),
         slips=reduction.slips + len(reduction.drifts),
         ptxas=end.ptxas,
         cu=end.cu,
@@ -119,21 +116,13 @@ def result_of(
     )
 
 
-def _masked(reduction: Reduction, text: str) -> Program | None:
-    """The program before the last step, if that was to leave masks out of it; None otherwise."""
-    if len(reduction.line) < 2 or reduction.line[-1].text != text:
-        return None
-    before = reduction.line[-2]
-    return before if layout(render(before, list(true_masks.find(before))).text) == text else None
-
-
-def guarded_of(start: Start, original: Program, text: str, masked: Program | None = None) -> str:
+def guarded_of(start: Start, original: Program, text: str) -> str:
     """Beside the lifted script where the kernels are not in the user's own text, which has no guard to lose."""
     repro, unread = original.with_text(text), modules_of_its_own(text)
     if start.lifted and from_elsewhere(start.program, original):
         named = "lifted script" if start.alone else "program in one file"
-        return guarded.report(start.program, repro, named=named, unread=unread, masked=masked)
-    return guarded.report(original, repro, unread=unread, masked=masked)
+        return guarded.report(start.program, repro, named=named, unread=unread)
+    return guarded.report(original, repro, unread=unread)
 
 
 def failed(final: Checked, output: Path, folder: Path) -> FinalCheckFailed:

@@ -9,7 +9,7 @@ from shrinkray_gpu import lift, perturbing, planning
 from shrinkray_gpu.evidence.finds import Finds
 from shrinkray_gpu.judge import Judge
 from shrinkray_gpu.options import Options, Say
-from shrinkray_gpu.passes import ONE_LAUNCH, PASSES, PLAINER
+from shrinkray_gpu.passes import ONE_LAUNCH, PASSES
 from shrinkray_gpu.passes.layout import layout
 from shrinkray_gpu.passes.observed import instrument
 from shrinkray_gpu.passes.typed import watchable
@@ -66,7 +66,6 @@ def search(
         doubted=judge.doubt_used if plan.gpu else None,
         found=lambda candidate, verdict: finds.consider(candidate, verdict.other) if verdict.other else None,
         layout=layout,
-        plainer=PLAINER,
         progress=lambda event: progress(event, judge),
         insist=judge.insist,
         foresee=judge.foresee if options.ahead else None,

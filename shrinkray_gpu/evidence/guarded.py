@@ -48,14 +48,12 @@ def report(
     *,
     named: str = "original",
     unread: Sequence[str] = (),
-    masked: Program | None = None,
 ) -> str:
     """One or two sentences for the summary: what is guarded, what is not, and whether the original was. Nothing of a
     program without tensors or kernels, which has nothing to guard.
 
     `named`: what `original` is called, where that is another text than the user's. `unread`: modules that the repro
-    imports, where kernels may be that nobody looks at. `masked`: the repro with the masks that were left out of it in
-    the end, since they were `True`."""
+    imports, where kernels may be that nobody looks at."""
     places = unguarded(repro)
     if not places and not any(_LIBRARIES.search(region.text) for region in repro.regions):
         return ""
@@ -63,17 +61,13 @@ def report(
         where = f"; {', '.join(unread)}, which it imports, was not looked at" if unread else ""
         return f"guarded: masks, bounds and initialised inputs are all in place{where}"
     before, now = lacking(original), lacking(repro)
-    idle = now - lacking(masked) if masked is not None else Counter[Lack]()
     told = "; ".join(_told(lack, [place for place in places if place.lack is lack]) for lack in now)
     same = [lack.value for lack in now if before[lack] >= now[lack]]
     worse = [f"{lack.value} ({before[lack] or 'none'} there)" for lack in now if before[lack] < now[lack]]
     if not worse:
         return f"not guarded: {told}. The {named} lacks the same"
     of_which = f" lacks the same except for {', '.join(worse)}" if same else f" is better guarded: {', '.join(worse)}"
-    why = "the search found no smaller program that keeps the guard"
-    if all(now[lack] - idle[lack] <= before[lack] for lack in now):
-        why = "the mask here had become `True`, which keeps nothing out, and is left out itself"
-    return f"not guarded: {told}. The {named}{of_which}; {why}"
+    return f"not guarded: {told}. The {named}{of_which}; the search found no smaller program that keeps the guard"
 
 
 def lacking(program: Program) -> Counter[Lack]:

@@ -39,7 +39,6 @@ from shrinkray_gpu.passes import (
     standins,
     statements,
     tiles,
-    true_masks,
     unreachable,
 )
 from shrinkray_gpu.passes.cuda import (
@@ -65,7 +64,7 @@ from shrinkray_gpu.passes.cuda import (
 from shrinkray_gpu.passes.layout import layout
 from shrinkray_gpu.reduction.edit import Edit
 
-__all__ = ["ONE_LAUNCH", "PASSES", "PLAINER", "Pass", "layout"]
+__all__ = ["ONE_LAUNCH", "PASSES", "Pass", "layout"]
 
 COARSE, FINE, LAST = 0, 1, 2
 
@@ -164,6 +163,3 @@ ONE_LAUNCH: tuple[Pass, ...] = (
 the programs of benchmarks/ constants, whole accesses and values for stand-ins of their type take 3 to 10 tokens a try,
 statements and definitions 1, parts of expressions a half. `operands` stands before `fillings`, `sinking` before
 `outlets` and `loops` before `expressions`: what the later one leaves is no way back for the earlier one."""
-
-PLAINER = Pass(true_masks)
-"""A step of its own, at the end: it does not make a program smaller."""

@@ -15,6 +15,7 @@ import libcst as cst
 
 from shrinkray_gpu.passes.calls import Function, all_parameters, functions, matches, open_ended
 from shrinkray_gpu.passes.definitions import Losses
+from shrinkray_gpu.passes.masking import always_holds
 from shrinkray_gpu.passes.pinning import maker
 from shrinkray_gpu.passes.scoping import Binding, bindings, readers
 from shrinkray_gpu.passes.tree import ancestors, dotted, every, source, statements, weight, within
@@ -224,7 +225,10 @@ def _one_value(
 def _put(
     program: Program, function: Function, variable: Binding, value: cst.BaseExpression
 ) -> tuple[Change, ...] | None:
-    """The value in the place of each read; a variable that is assigned to as well starts out with it instead."""
+    """The value in the place of each read; a variable that is assigned to as well starts out with it instead. None
+    where that would make a mask that always holds."""
+    if any(always_holds(program, read, (value,)) for read in variable.reads):
+        return None
     if len(variable.names) == 1 and not variable.declared:
         if all(_takes(program, read, value) for read in variable.reads):
             return tuple(Replace(read, (value,)) for read in variable.reads)

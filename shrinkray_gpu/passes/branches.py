@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from shrinkray_gpu.passes.masking import always_holds
 from shrinkray_gpu.passes.tree import depth, every, line_number, weight, within
 from shrinkray_gpu.reduction.edit import Edit, Remove, Replace, Template, Unwrap
 from shrinkray_gpu.reduction.program import Program
@@ -24,6 +25,8 @@ def find(program: Program) -> Iterator[Edit]:
             yield _drop(program, clause, "else")
     for choice in every(program, cst.IfExp):
         for which, arm in (("first", choice.body), ("second", choice.orelse)):
+            if always_holds(program, choice, (arm,)):
+                continue
             yield Edit(
                 f"{which} value of the conditional at line {line_number(program, choice)}",
                 (Replace(choice, (arm,)),),

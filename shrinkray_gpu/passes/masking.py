@@ -20,9 +20,10 @@ import libcst as cst
 
 from shrinkray_gpu.passes.calls import Function, functions, matches
 from shrinkray_gpu.passes.kernels import in_kernel
-from shrinkray_gpu.passes.literals import last_name
+from shrinkray_gpu.passes.literals import code, last_name
 from shrinkray_gpu.passes.scoping import bindings, readers
 from shrinkray_gpu.passes.tree import every, once, within
+from shrinkray_gpu.reduction.edit import Template
 from shrinkray_gpu.reduction.program import Program
 
 MASK_AT = {"load": 1, "store": 2, "buffer_load": 2, "buffer_store": 3, "async_copy_global_to_shared": 2}
@@ -64,6 +65,27 @@ def _by_position(program: Program, call: cst.Call) -> list[cst.Arg]:
     if not given or not in_kernel(program, call) or any(arg.keyword or arg.star for arg in call.args[: at + 1]):
         return []
     return [*given]
+
+
+def always_holds(program: Program, read: cst.BaseExpression, value: Template) -> bool:
+    """Whether this value there makes a mask, or a part of one, that holds for every lane: `True` for a flag, or a
+    number beside another, `0 < 1024`. Such a mask looks like a guard and keeps nothing out."""
+    if len(value) != 1 or not in_mask(program, read):
+        return False
+    text = value[0] if isinstance(value[0], str) else code(value[0])
+    if text == "True":
+        return True
+    compared = program.parents[read]
+    if isinstance(compared, cst.ComparisonTarget):
+        compared = program.parents[compared]
+    if not isinstance(compared, cst.Comparison) or not _is_number(cst.parse_expression(text)):
+        return False
+    sides = [compared.left, *(target.comparator for target in compared.comparisons)]
+    return all(_is_number(side) for side in sides if side is not read)
+
+
+def _is_number(node: cst.BaseExpression) -> bool:
+    return isinstance(node.expression if isinstance(node, cst.UnaryOperation) else node, cst.BaseNumber)
 
 
 @once

@@ -11,6 +11,7 @@ import libcst as cst
 
 from shrinkray_gpu.passes.calls import Function, matches
 from shrinkray_gpu.passes.literals import code
+from shrinkray_gpu.passes.masking import always_holds
 from shrinkray_gpu.passes.scoping import Binding
 from shrinkray_gpu.passes.tree import ancestors, dotted, every, once, statement
 from shrinkray_gpu.reduction.edit import Change, Remove, Replace, Template
@@ -41,8 +42,9 @@ def maker(program: Program, value: cst.BaseExpression, stands_for: Mapping[cst.N
 
 
 def replaced(program: Program, reads: Sequence[cst.CSTNode], by: Template) -> list[Change] | None:
-    """The reads replaced; None where one of them is no value (`del x`, or a name that `x += 1` writes again), or where
-    the value has quotes that Python before 3.12 does not take in an f-string."""
+    """The reads replaced; None where one of them is no value (`del x`, or a name that `x += 1` writes again), where the
+    value has quotes that Python before 3.12 does not take in an f-string, or where it makes a mask that always holds.
+    """
     quoted = any(
         mark in text for part in by for text in [part if isinstance(part, str) else code(part)] for mark in "'\"\\"
     )
@@ -51,6 +53,8 @@ def replaced(program: Program, reads: Sequence[cst.CSTNode], by: Template) -> li
             return None
         parent = program.parents[read]
         if isinstance(parent, (cst.Del, cst.NameItem)) or isinstance(parent, cst.AugAssign) and parent.target is read:
+            return None
+        if isinstance(read, cst.BaseExpression) and always_holds(program, read, by):
             return None
     return [Replace(read, by) for read in reads]
 

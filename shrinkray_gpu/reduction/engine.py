@@ -28,7 +28,6 @@ from shrinkray_gpu.reduction.outcome import PassLike
 from shrinkray_gpu.reduction.outcome import Reduction as Reduction
 from shrinkray_gpu.reduction.pass_search import Foresee, PassSearch
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.reduction.render import render
 from shrinkray_gpu.reduction.second import IN_TIME, Aside, by_gain, hopeless
 from shrinkray_gpu.reduction.spending import Spent, report
 from shrinkray_gpu.reduction.state import State
@@ -60,7 +59,6 @@ def reduce_program(
     doubted: Callable[[], None] | None = None,
     found: Tell = lambda program, verdict: None,
     layout: Callable[[str], str] | None = None,
-    plainer: PassLike | None = None,
     progress: Callable[[Event], None] = lambda event: None,
     insist: Callable[[bool], None] = lambda on: None,
     foresee: Foresee | None = None,
@@ -88,7 +86,7 @@ def reduce_program(
     `watch` runs an instrumented program and gives the values seen; `lifts` makes scripts of the faulty launch;
     `insist` tells the judge that the last round has come (or is over), where a provisional "no" is asked again.
     `foresee` is told, before each call of `judge`, what will most likely be asked after it.
-    `layout` sets the result for its reader, with the edits of `plainer`, if the fault stays.
+    `layout` sets the result for its reader, if the fault stays.
     `second`: at the fixpoint, try once to do better from the start, see `second.py`. Not where the fault is flaky.
     `flaky`: a "no" is never final, unless it is a certain one. `deadline` is in terms of `clock`. Ctrl-C in the judge,
     `stop` and `deadline` end the search with the best so far.
@@ -128,7 +126,7 @@ def reduce_program(
         again=partial(_Engine, **given) if second and not flaky else None,
         **given,
     )
-    return engine.reduce(layout, plainer if plainer is not None and plainer.name not in skip else None)
+    return engine.reduce(layout)
 
 
 class _Engine:
@@ -203,7 +201,7 @@ class _Engine:
         )
         self.trials = Trials(state, self.steps, self.answers, finding, self.searching, passes)
 
-    def reduce(self, layout: Callable[[str], str] | None, plainer: PassLike | None = None) -> Reduction:
+    def reduce(self, layout: Callable[[str], str] | None) -> Reduction:
         state = self.state
         ended: Literal["done", "stopped", "out of time", "interrupted"] = "done"
         try:
@@ -212,8 +210,7 @@ class _Engine:
             self.begun = state.current
             self._fixpoint()
             if layout is not None:
-                plain = state.current if plainer is None else self._edited(plainer)
-                lay_out(layout, plain, state, self.steps, self.answers)
+                lay_out(layout, state, self.steps, self.answers)
             self.journal.end()
             state.tell("note", report(state.spent))
         except Stopped as e:
@@ -306,10 +303,6 @@ class _Engine:
             if self.again is None and self.checks.stand(state.considered):
                 return
             self._be_thorough(False)
-
-    def _edited(self, each: PassLike) -> Program:
-        """The program at hand with all edits of this pass."""
-        return render(self.state.current, self.finding.edits(each))
 
     def _second(self, again: Callable[..., _Engine]) -> bool:
         """Another course from the start (`second.py`). Whether its end is smaller: then on from there."""

@@ -122,20 +122,3 @@ def test_of_kernels_in_a_module_beside_it_nothing_is_claimed() -> None:
         "guarded: masks, bounds and initialised inputs are all in place; mine.rows, which it imports, was not looked at"
     )
     assert guarded_of(Start(original), original, original.text) == told
-
-
-def test_a_mask_that_was_left_out_since_it_was_true_is_no_guard_that_the_search_dropped() -> None:
-    masked = program(UNMASKED.replace("tl.store(q + i, x)", "tl.store(q + i, x, mask=True)"))
-    told = "not guarded: tl.store without a mask at line 7. The original is better guarded: "
-    told += "tl.store without a mask (none there); "
-    idle = "the mask here had become `True`, which keeps nothing out, and is left out itself"
-    assert report(program(GUARDED), program(UNMASKED), masked=masked) == told + idle
-    assert report(program(GUARDED), program(UNMASKED), masked=program(UNMASKED)).startswith(f"{told}the search found")
-    assert report(program(UNMASKED), program(UNMASKED), masked=masked).endswith("The original lacks the same")
-
-
-def test_what_else_is_lacking_is_told_beside_the_idle_mask() -> None:
-    masked = program(UNMASKED.replace("zeros", "empty").replace("i, x)", "i, x, mask=True)"))
-    repro = program(UNMASKED.replace("zeros", "empty"))
-    told = report(program(GUARDED), repro, masked=masked)
-    assert told.endswith("the search found no smaller program that keeps the guard")

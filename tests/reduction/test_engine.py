@@ -17,7 +17,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
-from shrinkray_gpu.passes import true_masks
 from shrinkray_gpu.passes.layout import layout
 from shrinkray_gpu.reduction.checks import Checks
 from shrinkray_gpu.reduction.confirmations import Confirmations
@@ -612,45 +611,6 @@ def test_layout_comes_last_and_may_be_larger(tmp_path: Path) -> None:
 def test_a_layout_that_loses_the_fault_is_not_taken(tmp_path: Path) -> None:
     result = Bench(has("s7=")).reduce("s7=7\ns8=8\n", tmp_path, layout=lambda text: "s7 = 8 - 1\n")
     assert result.program.text == "s7=7\n"
-
-
-UNMASKED, MASKED = "tl.load(x + 1)\n", "tl.load(x + 1, mask=True)\n"
-
-
-def test_the_reader_is_spared_more_than_the_size_order_lets_go(tmp_path: Path) -> None:
-    assert Program.from_text(UNMASKED).size > Program.from_text(MASKED).size
-    bench = Bench(has("tl.load(x + 1"))
-    result = bench.reduce(MASKED, tmp_path, layout=str.upper, plainer=Own("plainer", true_masks.find))
-    assert result.program.text == MASKED, "the layout may not change what it means"
-    result = Bench(has("tl.load(x + 1")).reduce(
-        MASKED, tmp_path / "b", layout=layout, plainer=Own("plainer", true_masks.find)
-    )
-    assert result.program.text == UNMASKED == (tmp_path / "b" / "best.py").read_text()
-    assert result.line[-2].text == MASKED
-
-
-def test_what_the_fault_needs_is_not_spared_and_laid_out_all_the_same(tmp_path: Path) -> None:
-    bench = Bench(lambda text: "mask" in text)
-    result = bench.reduce(MASKED.replace(" + ", "+"), tmp_path, layout=layout, plainer=Own("plainer", true_masks.find))
-    assert "mask=True" in result.program.text and result.program.text.endswith("\n")
-    assert any("mask" not in text for text in bench.asked)
-
-
-def test_it_can_be_left_out_and_if_it_stumbles_it_ends_nothing(tmp_path: Path) -> None:
-    def stumbling(program: Program) -> Iterable[Edit]:
-        raise ZeroDivisionError
-
-    bench = Bench(has("tl.load"))
-    masks = Own("masks", true_masks.find)
-    assert bench.reduce(MASKED, tmp_path / "a", skip={"masks"}, plainer=masks, layout=layout).program.text == MASKED
-    assert bench.reduce(MASKED, tmp_path / "b", plainer=Own("masks", stumbling), layout=layout).program.text == MASKED
-    assert sum("gave up: ZeroDivisionError" in event.text for event in bench.events) == 1
-
-
-def test_what_the_user_keeps_is_not_made_plainer(tmp_path: Path) -> None:
-    text = "def mine():\n    tl.load(x + 1, mask=True)\n"
-    keep: dict[str, Any] = dict(keep=("mine",), layout=layout, plainer=Own("plainer", true_masks.find))
-    assert Bench(has("mine")).reduce(text, tmp_path, **keep).program.text == text
 
 
 # Kill and resume

@@ -34,6 +34,7 @@ from shrinkray_gpu.passes.inlining.callee import (
 from shrinkray_gpu.passes.inlining.moved import Rewrite, exchanged, root_of, written
 from shrinkray_gpu.passes.inlining.names import Names, walk
 from shrinkray_gpu.passes.inlining.place import evaluated_before, statement_to_prefix
+from shrinkray_gpu.passes.masking import always_holds
 from shrinkray_gpu.passes.tree import dotted
 
 Site = tuple[cst.Call, Callee]
@@ -112,6 +113,8 @@ def inline(rewrite: Rewrite, call: cst.Call, callee: Callee) -> bool:
     names = rewrite.names
     bound = bound_arguments(call, callee, names)
     if bound is None or not means_the_same_there(callee, names.scope(call), names):
+        return False
+    if any(always_holds(names.program, use, (each.value,)) for each in bound for use in uses(each.name, callee, names)):
         return False
     if not (inline_expression(rewrite, call, callee, bound) or inline_statements(rewrite, call, callee, bound)):
         return False
