@@ -58,7 +58,7 @@ class Result:
     others: tuple[str, ...] = ()
     """Other faults that were met, each with the file that shows it."""
     guarded: str = ""
-    """Whether masks, bounds and initialised inputs are in place."""
+    """Whether masks, bounds and initialised inputs are written, in words."""
     passed_over: str = ""
     """A smaller program that showed the fault in lanes, and not in each clean run: its tokens, and where it is."""
     slips: int = 0

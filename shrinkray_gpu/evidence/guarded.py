@@ -1,4 +1,6 @@
-"""Whether a repro is guarded: masks, bounds and initialised inputs in place.
+"""Whether a repro is guarded in its text: no mask, bound or initialised input is missing.
+
+A mask that is there may still let everything through: what it keeps out only a run could tell, and nobody asks one.
 
 A maintainer asks first whether the program itself is at fault. The places are those that make up the guard level of a
 Program's size, which the search keeps down; here they are told with their lines, beside those of the original.
@@ -59,7 +61,7 @@ def report(
         return ""
     if not places:
         where = f"; {', '.join(unread)}, which it imports, was not looked at" if unread else ""
-        return f"guarded: masks, bounds and initialised inputs are all in place{where}"
+        return f"guarded, as far as the text shows: no mask, bound or initialised input is missing{where}"
     before, now = lacking(original), lacking(repro)
     told = "; ".join(_told(lack, [place for place in places if place.lack is lack]) for lack in now)
     same = [lack.value for lack in now if before[lack] >= now[lack]]

@@ -74,7 +74,7 @@ def test_some_sample_has_places_to_add_up() -> None:
 
 def test_a_guarded_repro_says_so() -> None:
     assert report(program(UNMASKED), program(GUARDED)) == (
-        "guarded: masks, bounds and initialised inputs are all in place"
+        "guarded, as far as the text shows: no mask, bound or initialised input is missing"
     )
 
 
@@ -119,6 +119,7 @@ def test_a_script_without_the_kernels_has_no_guard_that_could_be_gone() -> None:
 def test_of_kernels_in_a_module_beside_it_nothing_is_claimed() -> None:
     original = program("import torch\nfrom mine.rows import run\n\nrun(torch.zeros(16))\n")
     told = (
-        "guarded: masks, bounds and initialised inputs are all in place; mine.rows, which it imports, was not looked at"
+        "guarded, as far as the text shows: no mask, bound or initialised input is missing; mine.rows, which it "
+        "imports, was not looked at"
     )
     assert guarded_of(Start(original), original, original.text) == told
