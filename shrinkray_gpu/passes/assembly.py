@@ -1,8 +1,8 @@
 """Inline assembly: an input with its constraint and its numbers, one instruction of many.
 
 The text, the constraints and the list of inputs of `tl.inline_asm_elementwise` count the same operands: one that goes
-from the list alone leaves the others to mean something else. So they change together, in
-kernels that were written by hand for one instruction among others.
+from the list alone leaves the others to mean something else. So they change together. The shape is a kernel with some
+lines of PTX, one instruction of which the assembler refuses.
 """
 
 from __future__ import annotations

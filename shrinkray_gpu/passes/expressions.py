@@ -68,7 +68,7 @@ def _simpler(program: Program, node: cst.BaseExpression) -> Iterator[Template]:
 
 
 _ONLY_ZERO = (cst.Call, cst.Attribute, cst.Comparison, cst.Subscript)
-"""In a kernel, where 0 does not do for one of these, 1 does not either: of 51 tries none did."""
+"""In a kernel, where 0 does not do for one of these, 1 hardly ever does either: it is not worth a try."""
 _ZERO_DIVIDES = (cst.Divide, cst.FloorDivide, cst.Modulo)
 
 

@@ -1,9 +1,10 @@
 """A constant of its type in the place of a value in a kernel: `tl.zeros([2, 32], tl.int32)` for a masked load.
 
 What a compiler trips over is mostly the shape and the type of an operand, not where it comes from. With the value goes
-all that only it used: offsets, masks, the pointer among the parameters and the tensor that each launch gave for it.
-A whole block takes a dozen tokens, so that only both together make the program smaller. Types are those that a watched
-run saw. 0 for a number is offered by `expressions`; here it is 0.0 where the value is a floating one.
+all that only it used: offsets, masks, the pointer among the parameters and the tensor that each launch gave for it. A
+whole block takes a dozen tokens, so that only both together make the program smaller. Types are those that a watched
+run saw. The shape is a compiler's fault at one operation, with loads and arithmetic in front of it. 0 for a number is
+offered by `expressions`; here it is 0.0 where the value is a floating one.
 """
 
 from __future__ import annotations

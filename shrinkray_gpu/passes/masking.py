@@ -1,8 +1,8 @@
 """Which expressions are masks, wherever they are made: what decides which lanes of an access touch memory.
 
-The size order counts a mask that is there or not; that it lets more through is seen nowhere. So no pass may loosen one,
-and a mask is more than what stands after `mask=`. It may be given by its position, be a parameter or the result of a
-helper, and be put together from variables:
+The size order counts a mask that is there or not; that it lets more through is seen nowhere. So no pass may loosen one
+or make one that always holds, and a mask is more than what stands after `mask=`. It may be given by its position, be a
+parameter or the result of a helper, and be put together from variables:
 
     inside = (rows < m)[:, None] & cols_ok
     tl.store(out + offsets, acc, inside)

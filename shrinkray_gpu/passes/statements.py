@@ -4,8 +4,8 @@ The plainest step, and still the one that takes most away. Whole blocks come fir
 then what is in them: a block whose parts all have to go costs one try instead of one each.
 
 What alone gives something its name, and is read, stays: without it comes a NameError (`definitions` takes it with its
-uses). Of 74 such tries none held, and an import that only a kernel reads goes unnoticed where Triton finds the kernel
-in its cache, whose key knows nothing of modules.
+uses). And an import that only a kernel reads goes unnoticed where Triton finds the kernel in its cache, whose key knows
+nothing of modules.
 """
 
 from __future__ import annotations
