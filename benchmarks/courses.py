@@ -27,7 +27,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from shrinkray_gpu.cases.case import cases  # noqa: E402
+from shrinkray_gpu.corpus.case import cases  # noqa: E402
 
 
 def main() -> None:

@@ -23,9 +23,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from shrinkray_gpu.job.reduce import reduce  # noqa: E402
 from shrinkray_gpu.options import Options  # noqa: E402
 from shrinkray_gpu.oracle.statistics import CONFIDENCE, Rate  # noqa: E402
-from shrinkray_gpu.reducing import reduce  # noqa: E402
 from tests.e2e.flaky import ORACLE, SCRIPT, SHORT, lay_out  # noqa: E402
 
 

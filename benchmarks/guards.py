@@ -19,8 +19,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from shrinkray_gpu.job.reduce import reduce  # noqa: E402
 from shrinkray_gpu.options import Options  # noqa: E402
-from shrinkray_gpu.reducing import reduce  # noqa: E402
 
 
 def main() -> None:

@@ -26,18 +26,18 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from shrinkray_gpu import planning  # noqa: E402
-from shrinkray_gpu.judge import Judge  # noqa: E402
+from shrinkray_gpu import calibration  # noqa: E402
+from shrinkray_gpu.job.fault_checks import guards_of  # noqa: E402
+from shrinkray_gpu.job.ready import given_of  # noqa: E402
+from shrinkray_gpu.judging.judge import Judge  # noqa: E402
 from shrinkray_gpu.options import Options, chosen_oracle, devices_of, jobs_of, program_of, setup_of  # noqa: E402
 from shrinkray_gpu.oracle.verdict import Verdict  # noqa: E402
 from shrinkray_gpu.passes import PASSES, Pass  # noqa: E402
-from shrinkray_gpu.passes.observed import instrument, watchable  # noqa: E402
-from shrinkray_gpu.preparing import given_of  # noqa: E402
+from shrinkray_gpu.passes.host.observed import instrument, watchable  # noqa: E402
 from shrinkray_gpu.reduction.edit import Edit  # noqa: E402
 from shrinkray_gpu.reduction.keep import allowed  # noqa: E402
 from shrinkray_gpu.reduction.program import Program  # noqa: E402
-from shrinkray_gpu.reduction.render import render  # noqa: E402
-from shrinkray_gpu.setting_guards import guards_of  # noqa: E402
+from shrinkray_gpu.reduction.rendering.render import render  # noqa: E402
 
 
 @dataclass
@@ -88,7 +88,7 @@ def checked(path: Path, options: Options) -> dict[str, Tally]:
     with tempfile.TemporaryDirectory(prefix="minimal-") as folder:
         setup = setup_of(path, Path(folder), options)
         script = given_of(path, program, options, chosen, setup, print).script
-        plan = planning.make(
+        plan = calibration.make(
             program.text,
             script,
             setup,

@@ -31,11 +31,11 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from shrinkray_gpu.device import gpus  # noqa: E402
 from shrinkray_gpu.errors import ShrinkError  # noqa: E402
+from shrinkray_gpu.job.reduce import reduce  # noqa: E402
 from shrinkray_gpu.options import Options  # noqa: E402
 from shrinkray_gpu.oracle import parse  # noqa: E402
-from shrinkray_gpu.reducing import reduce  # noqa: E402
-from shrinkray_gpu.runner import gpus  # noqa: E402
 from shrinkray_gpu.runner.lanes import Setup  # noqa: E402
 from shrinkray_gpu.runner.pool import Pool, Script  # noqa: E402
 from shrinkray_gpu.runner.run import Run  # noqa: E402

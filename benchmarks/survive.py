@@ -36,7 +36,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from shrinkray_gpu.runner import sanitizer, toolkit  # noqa: E402
+from shrinkray_gpu.device import toolkit  # noqa: E402
+from shrinkray_gpu.runner import sanitizer
 
 LANE = Path(__file__).with_name("survive_lane.py")
 SURVIVE = (

@@ -22,16 +22,19 @@ from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from shrinkray_gpu import cli, lifting, planning, reducing, reporting  # noqa: E402
-from shrinkray_gpu.judge import Judge  # noqa: E402
-from shrinkray_gpu.runner import coredump, disassembly, lanes, plain, pool, sanitizer  # noqa: E402
+from shrinkray_gpu import calibration, start
+from shrinkray_gpu.cli import main as cli
+from shrinkray_gpu.device import coredump, disassembly
+from shrinkray_gpu.job import attach, reduce  # noqa: E402
+from shrinkray_gpu.judging.judge import Judge  # noqa: E402
+from shrinkray_gpu.runner import lanes, plain, pool, sanitizer  # noqa: E402
 
 PHASES = {
-    "the program, and its launch lifted": (lifting, "begin"),
-    "calibration": (planning, "make"),
-    "search": (reducing, "search"),
-    "final check": (reducing, "concluded"),
-    "attachment": (reporting, "at_the_end"),
+    "the program, and its launch lifted": (start, "begin"),
+    "calibration": (calibration, "make"),
+    "search": (reduce, "search"),
+    "final check": (reduce, "concluded"),
+    "attachment": (attach, "at_the_end"),
 }
 CLOCKED = {
     "a worker comes up": (lanes.Worker, "__init__"),

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from shrinkray_gpu.job.reduce import reduce
     from shrinkray_gpu.options import Options
     from shrinkray_gpu.oracle import Fault, Oracle
-    from shrinkray_gpu.reducing import reduce
-    from shrinkray_gpu.summary import Result
+    from shrinkray_gpu.result.summary import Result
 
 __all__ = ["Fault", "Options", "Oracle", "Result", "reduce"]
 

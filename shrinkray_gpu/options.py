@@ -13,18 +13,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from shrinkray_gpu import planning
-from shrinkray_gpu.commands import Command
+from shrinkray_gpu import calibration
+from shrinkray_gpu.command.driver import Command
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.evidence.controls import Control
 from shrinkray_gpu.lift.embed import embedded
 from shrinkray_gpu.oracle import Oracle, all_of, parse
-from shrinkray_gpu.oracle.builds import asks_nvcc
+from shrinkray_gpu.oracle.build_failure import asks_nvcc
 from shrinkray_gpu.oracle.same import same_fault
 from shrinkray_gpu.reduction.program import Program, read_program
 from shrinkray_gpu.runner import cores, sanitizer
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.same_fault.controls import Control
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ def _oracle(options: Options, folder: Path) -> Oracle | None:
 
 
 def adopting(run: Run, options: Options, folder: Path, say: Say) -> Oracle:
-    spec = planning.adopted(run)
+    spec = calibration.adopted(run)
     say(f"no --oracle given: adopted the fault seen, --oracle {shlex.quote(spec)}")
     asked = all_of([parse(spec, folder=folder)], [parse(reject, folder=folder) for reject in options.reject])
     return same_fault(asked, strict=options.guards)

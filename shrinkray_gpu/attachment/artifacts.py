@@ -10,10 +10,10 @@ import json
 from collections.abc import Mapping
 
 from shrinkray_gpu.attachment import surroundings
-from shrinkray_gpu.attachment.code import Code
+from shrinkray_gpu.attachment.compiled_code import Code
 from shrinkray_gpu.attachment.dossier import Dossier
-from shrinkray_gpu.attachment.scrubbing import Scrubber
 from shrinkray_gpu.evidence import instruments
+from shrinkray_gpu.evidence.scrubbing import Scrubber
 
 SUMS = "SHA256SUMS"
 RELEASES = "releases.json"

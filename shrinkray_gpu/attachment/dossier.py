@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from shrinkray_gpu.attachment.code import Code
+from shrinkray_gpu.attachment.compiled_code import Code
 from shrinkray_gpu.attachment.course import Step
+from shrinkray_gpu.attachment.experiments import Experiment, Trials
 from shrinkray_gpu.attachment.site import Site
-from shrinkray_gpu.attachment.trials import Experiment, Trials
 from shrinkray_gpu.evidence.evidence import Evidence
 
 

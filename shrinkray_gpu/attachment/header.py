@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from shrinkray_gpu.evidence.finds import commented
+from shrinkray_gpu.evidence.other_faults import commented
 
 _NAMES = {
     "gpu": "",

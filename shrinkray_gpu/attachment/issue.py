@@ -15,11 +15,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from shrinkray_gpu.attachment import header
 from shrinkray_gpu.attachment.dossier import Dossier
+from shrinkray_gpu.attachment.experiments import MEANING, NOT_TRIED, Experiment, Row
 from shrinkray_gpu.attachment.site import TMA_ALIGNMENT
-from shrinkray_gpu.attachment.trials import MEANING, NOT_TRIED, Experiment, Row
-from shrinkray_gpu.evidence.controls import Outcome
-from shrinkray_gpu.oracle import cuda_errors, speech
-from shrinkray_gpu.runner import disassembly
+from shrinkray_gpu.device import cuda_errors, disassembly
+from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.same_fault.controls import Outcome
 
 LAST_LINES = 12
 

@@ -17,8 +17,8 @@ from shrinkray_gpu.attachment.course import by_pass
 from shrinkray_gpu.attachment.dossier import Dossier
 from shrinkray_gpu.attachment.highlighting import Line
 from shrinkray_gpu.attachment.issue import facts
-from shrinkray_gpu.attachment.linking import sass_lines, source_lines
-from shrinkray_gpu.attachment.scrubbing import Scrubber
+from shrinkray_gpu.attachment.source_lines import sass_lines, source_lines
+from shrinkray_gpu.evidence.scrubbing import Scrubber
 
 LARGEST = 512 * 1024
 """Bytes of a file that is in the page too; larger ones are beside it only."""
@@ -73,10 +73,10 @@ def _picture(dossier: Dossier, start: int) -> str:
     """How the size fell; empty where nobody wrote that down, or matplotlib is not there (a GPU machine without network,
     to which only the tool was copied): the table below it says the same."""
     try:
-        from shrinkray_gpu.attachment import plotting
+        from shrinkray_gpu.attachment import size_plot
     except ImportError:
         return ""
-    return plotting.falling(dossier.course, start) if start else ""
+    return size_plot.falling(dossier.course, start) if start else ""
 
 
 def _tabs(dossier: Dossier) -> Iterator[Tab]:

@@ -10,11 +10,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shrinkray_gpu.attachment.code import Code
-from shrinkray_gpu.attachment.linking import source_lines
+from shrinkray_gpu.attachment.compiled_code import Code
+from shrinkray_gpu.attachment.source_lines import source_lines
+from shrinkray_gpu.device import disassembly
+from shrinkray_gpu.device.disassembly import Instruction
 from shrinkray_gpu.evidence.evidence import Evidence
-from shrinkray_gpu.runner import disassembly
-from shrinkray_gpu.runner.disassembly import Instruction
 
 _BY_FAMILY = {
     "UTMALDG": (r"async_tma_(?:copy_global_to_local|gather)", r"cp\.async\.bulk\.tensor\S*global"),

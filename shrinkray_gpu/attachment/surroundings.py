@@ -10,8 +10,8 @@ import subprocess
 from collections.abc import Mapping
 from typing import Any
 
-from shrinkray_gpu.attachment.scrubbing import SECRET, Scrubber
-from shrinkray_gpu.runner import toolkit
+from shrinkray_gpu.device import toolkit
+from shrinkray_gpu.evidence.scrubbing import SECRET, Scrubber
 
 _READ = re.compile(
     r"^(TRITON_|CUDA_|NVIDIA_TF32_OVERRIDE$|PYTORCH_|TORCH|HELION_|MLIR_|LLVM_|PTXAS|NCCL_|LD_LIBRARY_PATH$|PYTHONHASHSEED$"

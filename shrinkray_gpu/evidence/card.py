@@ -6,10 +6,9 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
+from shrinkray_gpu.device import cuda_errors, disassembly
 from shrinkray_gpu.evidence.evidence import Evidence
 from shrinkray_gpu.evidence.instruments import SKIPPED
-from shrinkray_gpu.oracle import cuda_errors
-from shrinkray_gpu.runner import disassembly
 
 WIDTH = 118
 LABEL = 13

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from shrinkray_gpu.device.disassembly import Instruction
 from shrinkray_gpu.evidence.instruments import Said
-from shrinkray_gpu.evidence.source import Place
+from shrinkray_gpu.evidence.source_text import Place
 from shrinkray_gpu.oracle.fault import Fault
-from shrinkray_gpu.runner.disassembly import Instruction
 from shrinkray_gpu.runner.run import Compile, Launch, Run
 from shrinkray_gpu.runner.sanitizer import Record
 

@@ -13,14 +13,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from shrinkray_gpu.device.coredump import Dump
 from shrinkray_gpu.evidence import instruments
-from shrinkray_gpu.evidence.assembling import assembled
 from shrinkray_gpu.evidence.evidence import Evidence
 from shrinkray_gpu.evidence.instruments import CODE, DUMP, SKIPPED, STATIC, Said, Subject
+from shrinkray_gpu.evidence.synthesis import assembled
 from shrinkray_gpu.evidence.versions import versions
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.runner import sanitizer
-from shrinkray_gpu.runner.coredump import Dump
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import COLD, Script
 from shrinkray_gpu.runner.run import Run

@@ -12,11 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from shrinkray_gpu.oracle import cuda_errors, speech
+from shrinkray_gpu.device import coredump, cuda_errors, disassembly, gpus, toolkit
+from shrinkray_gpu.device.coredump import Dump
+from shrinkray_gpu.device.disassembly import Instruction
+from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.sticky import sticky_code
-from shrinkray_gpu.runner import coredump, disassembly, gpus, plain, sanitizer, toolkit
-from shrinkray_gpu.runner.coredump import Dump
-from shrinkray_gpu.runner.disassembly import Instruction
+from shrinkray_gpu.runner import plain, sanitizer
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import COLD, Pool, Script
 from shrinkray_gpu.runner.run import Compile, Run

@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from shrinkray_gpu.device import disassembly
+from shrinkray_gpu.device.coredump import Dump
+from shrinkray_gpu.device.disassembly import Instruction
 from shrinkray_gpu.oracle.fault import MISALIGNED, Fault
 from shrinkray_gpu.oracle.sticky import STATIC_RULES, static_rule
-from shrinkray_gpu.runner import disassembly
-from shrinkray_gpu.runner.coredump import Dump
-from shrinkray_gpu.runner.disassembly import Instruction
 from shrinkray_gpu.runner.run import Launch
 from shrinkray_gpu.runner.sanitizer import Record
 

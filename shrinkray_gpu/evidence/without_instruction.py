@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from shrinkray_gpu.evidence import source
+from shrinkray_gpu.evidence import source_text
 from shrinkray_gpu.evidence.evidence import Evidence, options_of
 from shrinkray_gpu.evidence.instruments import Subject
-from shrinkray_gpu.evidence.places import host_line, place_of, text_at
 from shrinkray_gpu.evidence.sights import Sight
-from shrinkray_gpu.evidence.source import Place
+from shrinkray_gpu.evidence.source_places import host_line, place_of, text_at
+from shrinkray_gpu.evidence.source_text import Place
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.fault import Fault, broken_compile
 from shrinkray_gpu.runner.run import Run
@@ -32,12 +32,12 @@ def of_compilation(seen: Evidence, subject: Subject, run: Run, fault: Fault) -> 
         sight = Sight(compile.kernel, file=found.group(1), line=int(found.group(2)), column=int(found.group(3)))
         place = place_of(subject, sight, subject.script.path.name)
     elif found := _FRONT_END.search(raw):
-        start = source.first_line(subject.text, found.group(3) or compile.kernel)
+        start = source_text.first_line(subject.text, found.group(3) or compile.kernel)
         line = start + int(found.group(1)) - 1 if start else 0
         place = place_of(
             subject, Sight(compile.kernel, file=subject.script.path.name, line=line), subject.script.path.name
         )
-    construct = source.construct(text_at(subject, place), place.line) if place is not None else ""
+    construct = source_text.construct(text_at(subject, place), place.line) if place is not None else ""
     return replace(
         seen,
         fault=replace(fault, construct=construct),

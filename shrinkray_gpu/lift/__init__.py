@@ -1,8 +1,9 @@
 """Lifting: the launch that faults, written down while the program runs, becomes a script with nothing but that launch.
 
 It comes before all else: where the fault lies in one launch and not in its history, hundreds of lines are gone at once,
-and every later try is cheaper. `runner/inside/capture.py` writes launches down in the user's process; `emit` makes a
-script of one, `history` of the list of them. Whether those show the fault is for `lifting`, or the search, to find out.
+and every later try is cheaper. `runner/inside/capture/` writes launches down in the user's process; `emit` makes a
+script of one, `launch_list` of the list of them. Whether those show the fault is for `start`, or the search, to find
+out.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from shrinkray_gpu.lift.emit import lift, lifts, obstacle
-from shrinkray_gpu.lift.history import histories
+from shrinkray_gpu.lift.launch_list import histories
 from shrinkray_gpu.lift.refusals import beyond
-from shrinkray_gpu.runner.inside.blackbox import SUSPECTS
+from shrinkray_gpu.runner.inside.capture.blackbox import SUSPECTS
 from shrinkray_gpu.runner.run import Run
 
 __all__ = ["Offer", "candidates", "histories", "lift", "lifts", "obstacles", "offers", "suspected"]

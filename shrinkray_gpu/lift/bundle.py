@@ -14,8 +14,8 @@ import libcst as cst
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.lift.bundling.data import data_files, searched
-from shrinkray_gpu.lift.bundling.finding import Finder, Found
 from shrinkray_gpu.lift.bundling.meaning import Meanings
+from shrinkray_gpu.lift.bundling.module_files import Finder, Found
 from shrinkray_gpu.lift.bundling.naming import named
 from shrinkray_gpu.lift.bundling.order import Walk
 from shrinkray_gpu.lift.bundling.reading import MAIN, Reader

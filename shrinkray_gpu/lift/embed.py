@@ -15,7 +15,7 @@ import libcst as cst
 
 from shrinkray_gpu.reduction.edit import Change, Edit, Replace
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.reduction.render import render
+from shrinkray_gpu.reduction.rendering.render import render
 
 MODULE = "torch.utils.cpp_extension"
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"[^\n]*$', re.MULTILINE)

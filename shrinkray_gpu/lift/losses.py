@@ -12,7 +12,7 @@ from typing import Any
 
 from shrinkray_gpu.lift.inputs import tensors
 from shrinkray_gpu.lift.values import itemsize
-from shrinkray_gpu.runner.inside.blackbox import SUSPECTS
+from shrinkray_gpu.runner.inside.capture.blackbox import SUSPECTS
 from shrinkray_gpu.runner.run import Run
 
 TOLD = 3

@@ -9,11 +9,11 @@ fault.py        the Fault that a Run shows, compared by meaning
 adopt.py        the SPEC for a fault seen, and words for one that was not
 """
 
-from .adopt import adopt, describe, nearest, obstacle
-from .fault import Fault
-from .oracle import Oracle, all_of
-from .spec import markdown_table, parse, table
-from .verdict import Answer, Verdict
+from shrinkray_gpu.oracle.adopt import adopt, describe, nearest, obstacle
+from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.oracle.oracle import Oracle, all_of
+from shrinkray_gpu.oracle.spec import markdown_table, parse, table
+from shrinkray_gpu.oracle.verdict import Answer, Verdict
 
 __all__ = [
     "Answer",

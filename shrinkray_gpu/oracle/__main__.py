@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .spec import markdown_table
+from shrinkray_gpu.oracle.spec import markdown_table
 
 PAGE = """\
 <!-- Written by `python -m shrinkray_gpu.oracle > docs/oracles.md`; edit shrinkray_gpu/oracle/ instead. -->

@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..errors import UsageError
-from ..runner.run import Run
-from . import cuda_errors, fault, spec, speech
-from .fault import Fault
-from .sticky import static_rule, sticky_code
+from shrinkray_gpu.device import cuda_errors
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.oracle import fault, spec, speech
+from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.oracle.sticky import static_rule, sticky_code
+from shrinkray_gpu.runner.run import Run
 
 LAST_LINES = 5
 MOST_CHARACTERS = 160

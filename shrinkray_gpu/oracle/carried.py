@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..runner.run import Run
-from .fault import Fault
-from .oracle import Oracle
-from .verdict import Verdict, lacks, shows
+from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.oracle.oracle import Oracle
+from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows
+from shrinkray_gpu.runner.run import Run
 
 OF_A_KERNEL = frozenset({"compile", "launch", "device"})
 

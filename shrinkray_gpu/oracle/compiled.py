@@ -6,14 +6,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..runner.run import Run
-from . import speech
-from .oracle import Oracle
-from .sticky import static_rule
-from .verdict import Verdict, lacks, shows, unclear
+from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.oracle import Oracle
+from shrinkray_gpu.oracle.sticky import static_rule
+from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
+from shrinkray_gpu.runner.run import Run
 
 if TYPE_CHECKING:
-    from .fault import Fault
+    from shrinkray_gpu.oracle.fault import Fault
 
 
 @dataclass(frozen=True, kw_only=True)

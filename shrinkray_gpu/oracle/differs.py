@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ..runner.run import Difference, Run
-from ..runner.twins import AGAIN, HOPELESS
-from . import speech
-from .fault import Fault
-from .oracle import Oracle
-from .verdict import Verdict, lacks, shows, unclear
+from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.oracle.oracle import Oracle
+from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
+from shrinkray_gpu.runner.run import Difference, Run
+from shrinkray_gpu.runner.twins import AGAIN, HOPELESS
 
 KINDS = ("tolerance", "wrong", "nan")
 """From weak to strong: near but not equal, beyond rounding, not a number in one run only."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from ..runner.run import Failure, Run
-from . import speech
-from .oracle import Oracle
-from .verdict import Verdict, lacks, shows, unclear
-from .words import weakness
+from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.oracle import Oracle
+from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
+from shrinkray_gpu.oracle.words import weakness
+from shrinkray_gpu.runner.run import Failure, Run
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,10 +11,11 @@ import re
 from dataclasses import dataclass
 from signal import SIGABRT
 
-from ..runner import children
-from ..runner.run import Compile, Failure, Run
-from . import cuda_errors, speech
-from .sticky import OUTSIDE, static_rule, sticky_code
+from shrinkray_gpu.device import cuda_errors
+from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.sticky import OUTSIDE, static_rule, sticky_code
+from shrinkray_gpu.runner import children
+from shrinkray_gpu.runner.run import Compile, Failure, Run
 
 COMPILER_TYPES = re.compile(r"CompilationError|CompileTimeAssertionFailure|UnsupportedLanguageConstruct|PTXASError")
 COMPILER_TEXT = re.compile(r"PassManager::run failed|Internal Triton PTX codegen error|Parse MLIR file failed|ptxas")

@@ -8,15 +8,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ..runner.run import Run
-from . import speech
-from .oracle import Oracle
-from .verdict import Verdict, lacks, shows, unclear
+from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.oracle import Oracle
+from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
+from shrinkray_gpu.runner.run import Run
 
 DEVICE, HOST, LEFT = "device", "host", "left"
 SECONDS = 10.0
 RENAMED = re.compile(r"kernel\d?")
-"""What `passes/names.py` calls a kernel. Any other name that the original did not launch is another kernel's."""
+"""What `passes/python/names.py` calls a kernel. Any other name that the original did not launch is another kernel's."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from signal import SIGKILL
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..errors import UsageError
-from ..runner.run import Run
-from ..runner.ways import Way
-from . import speech
-from .verdict import Answer, Verdict, lacks, shows, unclear
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.verdict import Answer, Verdict, lacks, shows, unclear
+from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.ways import Way
 
 if TYPE_CHECKING:
-    from .fault import Fault
+    from shrinkray_gpu.oracle.fault import Fault
 
 BESIDE_OTHERS = frozenset({"warm", "fork"})
 """Modes in which other candidates share the device's memory."""

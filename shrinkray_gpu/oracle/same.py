@@ -11,10 +11,10 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..runner.run import Run
-from .fault import Fault, Reference, casts, kernels, lookalike
-from .oracle import Oracle
-from .verdict import Verdict, lacks
+from shrinkray_gpu.oracle.fault import Fault, Reference, casts, kernels, lookalike
+from shrinkray_gpu.oracle.oracle import Oracle
+from shrinkray_gpu.oracle.verdict import Verdict, lacks
+from shrinkray_gpu.runner.run import Run
 
 _CASTS = {
     "int_to_ptr": "a number is taken as a pointer",

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..runner.run import Run
-from . import speech
-from .oracle import Oracle
-from .verdict import Verdict, lacks, shows, unclear
+from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.oracle import Oracle
+from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
+from shrinkray_gpu.runner.run import Run
 
 LAST_BYTES = 4096
 TIMEOUT = 300.0

@@ -11,19 +11,20 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import UsageError
-from ..runner import ways
-from ..runner.twins import again, echo
-from . import cuda_errors, sanitizer
-from .builds import WANTED, BuildSays
-from .compiled import CodeHas, CompileSays, StaticFault
-from .differs import KINDS, Differs, Nondeterministic
-from .endings import Exits, Raised, Signalled, TimesOut
-from .hang import Hang
-from .oracle import Oracle
-from .script import Script
-from .sticky import STATIC_RULES, Sticky
-from .words import WEAK_ASSERTION, Words, plain_pattern
+from shrinkray_gpu.device import cuda_errors
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.oracle import sanitizer_report
+from shrinkray_gpu.oracle.build_failure import WANTED, BuildSays
+from shrinkray_gpu.oracle.compiled import CodeHas, CompileSays, StaticFault
+from shrinkray_gpu.oracle.differs import KINDS, Differs, Nondeterministic
+from shrinkray_gpu.oracle.endings import Exits, Raised, Signalled, TimesOut
+from shrinkray_gpu.oracle.hang import Hang
+from shrinkray_gpu.oracle.oracle import Oracle
+from shrinkray_gpu.oracle.script import Script
+from shrinkray_gpu.oracle.sticky import STATIC_RULES, Sticky
+from shrinkray_gpu.oracle.words import WEAK_ASSERTION, Words, plain_pattern
+from shrinkray_gpu.runner import ways
+from shrinkray_gpu.runner.twins import again, echo
 
 RAISED_ONLY = ("out of resource",)
 """Words of Triton's that tell of a refused launch, as the driver's non-sticky errors do: seen only by exception."""
@@ -204,7 +205,7 @@ def _static(spec: str, argument: str, _: Path) -> Oracle:
 
 def _sanitizer(spec: str, argument: str, _: Path) -> Oracle:
     tool, colon, regex = argument.partition(":")
-    return sanitizer.build(spec, tool.strip(), _pattern(spec, regex.strip()) if colon else None)
+    return sanitizer_report.build(spec, tool.strip(), _pattern(spec, regex.strip()) if colon else None)
 
 
 def _script(spec: str, argument: str, folder: Path) -> Oracle:

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from signal import Signals
 
-from ..runner import children
-from ..runner.run import Compile, Failure, Run
+from shrinkray_gpu.runner import children
+from shrinkray_gpu.runner.run import Compile, Failure, Run
 
 HEADER = re.compile(r"^[ |]*(?:[+-]+ )?(?:Exception Group )?Traceback \(most recent call last\):\s*$", re.MULTILINE)
 FRAME = re.compile(r'^([ |]*)File "[^"\n]*", line \d+(?:,? in .*)?\s*$')

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..runner.run import Launch, Run
-from . import cuda_errors, speech
-from .cuda_errors import CudaError
-from .oracle import Oracle
-from .verdict import Verdict, lacks, shows, unclear
+from shrinkray_gpu.device import cuda_errors
+from shrinkray_gpu.device.cuda_errors import CudaError
+from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.oracle import Oracle
+from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
+from shrinkray_gpu.runner.run import Launch, Run
 
 if TYPE_CHECKING:
-    from .fault import Fault
+    from shrinkray_gpu.oracle.fault import Fault
 
 OUTSIDE = {700, 717}
 """One access far out of bounds is the one or the other, by where its address happens to fall. Seen on the H100: 700 in

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .fault import Fault
+    from shrinkray_gpu.oracle.fault import Fault
 
 
 class Answer(enum.Enum):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ..runner.run import Failure, Run
-from . import speech
-from .oracle import Oracle
-from .verdict import Verdict, lacks, shows
+from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.oracle import Oracle
+from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows
+from shrinkray_gpu.runner.run import Failure, Run
 
 _FRAME = re.compile(r'^ +File "[^"\n]*", line (?P<line>\d+)[^\n]*\n +(?P<code>\S[^\n]*)', re.MULTILINE)
 PLACES = ("exception", "child", "compiler", "stderr")

@@ -8,7 +8,7 @@ What must be left alone (what the user keeps, what calls that delete or write ha
 
 from __future__ import annotations
 
-from shrinkray_gpu.passes.layout import layout
+from shrinkray_gpu.passes.layout.layout import layout
 from shrinkray_gpu.passes.schedule import ONE_LAUNCH, PASSES, Pass
 
 __all__ = ["ONE_LAUNCH", "PASSES", "Pass", "layout"]

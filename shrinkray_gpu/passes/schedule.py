@@ -11,36 +11,7 @@ from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import NamedTuple
 
-from shrinkray_gpu.passes import (
-    accesses,
-    arguments,
-    assembly,
-    assignments,
-    branches,
-    configs,
-    constants,
-    contexts,
-    decorations,
-    definitions,
-    expressions,
-    fillings,
-    guards,
-    inlining,
-    launches,
-    loops,
-    masks,
-    names,
-    numbers,
-    observed,
-    operands,
-    outlets,
-    repeats,
-    sinking,
-    standins,
-    statements,
-    tiles,
-    unreachable,
-)
+from shrinkray_gpu.passes import inlining
 from shrinkray_gpu.passes.cuda import (
     cuda_branches,
     cuda_cases,
@@ -60,6 +31,34 @@ from shrinkray_gpu.passes.cuda import (
     cuda_statements,
     cuda_unreachable,
     cuda_unread,
+)
+from shrinkray_gpu.passes.host import configs, launches, observed, repeats
+from shrinkray_gpu.passes.kernel import (
+    accesses,
+    assembly,
+    fillings,
+    guards,
+    masks,
+    operands,
+    outlets,
+    sinking,
+    standins,
+    tiles,
+)
+from shrinkray_gpu.passes.python import (
+    arguments,
+    assignments,
+    branches,
+    constants,
+    contexts,
+    decorations,
+    definitions,
+    expressions,
+    loops,
+    names,
+    numbers,
+    statements,
+    unreachable,
 )
 from shrinkray_gpu.reduction.edit import Edit
 

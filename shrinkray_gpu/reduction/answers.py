@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
-from shrinkray_gpu.reduction.asking import Tell
-from shrinkray_gpu.reduction.checks import Checks
-from shrinkray_gpu.reduction.ending import Ending, Enough
+from shrinkray_gpu.reduction.checks.checks import Checks
+from shrinkray_gpu.reduction.checks.question import Tell
 from shrinkray_gpu.reduction.journal import Journal
+from shrinkray_gpu.reduction.limits import Ending, Enough
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.state import State
 

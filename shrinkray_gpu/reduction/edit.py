@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 import libcst as cst
 
-from shrinkray_gpu.reduction.native.change import NativeChange
 from shrinkray_gpu.reduction.native.literal import Literal
+from shrinkray_gpu.reduction.native.native_change import NativeChange
 
 Template: TypeAlias = tuple["str | cst.CSTNode", ...]
 """Text and kept nodes in order. A kept node is rendered with the changes inside it, and gets parentheses if its new

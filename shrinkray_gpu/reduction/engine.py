@@ -16,23 +16,23 @@ from typing import Any, Literal
 
 from shrinkray_gpu.oracle.verdict import Verdict
 from shrinkray_gpu.reduction.answers import Answers, Judge, once
-from shrinkray_gpu.reduction.asking import Ask, Tell
-from shrinkray_gpu.reduction.checks import Checks
-from shrinkray_gpu.reduction.ending import Ending, Stopped
-from shrinkray_gpu.reduction.finding import Finding, Watch
+from shrinkray_gpu.reduction.checks.checks import Checks
+from shrinkray_gpu.reduction.checks.question import Ask, Tell
+from shrinkray_gpu.reduction.edit_finder import Finding, Watch
 from shrinkray_gpu.reduction.for_the_reader import laid_out, lay_out
+from shrinkray_gpu.reduction.grown_trials import Trials
 from shrinkray_gpu.reduction.journal import Journal, digest
 from shrinkray_gpu.reduction.keep import kept_nodes
+from shrinkray_gpu.reduction.limits import Ending, Stopped
 from shrinkray_gpu.reduction.outcome import Event as Event
 from shrinkray_gpu.reduction.outcome import PassLike
 from shrinkray_gpu.reduction.outcome import Reduction as Reduction
 from shrinkray_gpu.reduction.pass_search import Foresee, PassSearch
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.reduction.second import IN_TIME, Aside, by_gain, hopeless
+from shrinkray_gpu.reduction.second_course import IN_TIME, Aside, by_gain, hopeless
 from shrinkray_gpu.reduction.spending import Spent, report
 from shrinkray_gpu.reduction.state import State
 from shrinkray_gpu.reduction.steps import Steps
-from shrinkray_gpu.reduction.trials import Trials
 
 WORTHWHILE = 0.95
 """Another round of an early stage only where the last one left no more than this of the tokens."""

@@ -8,13 +8,13 @@ from functools import partial
 
 from shrinkray_gpu.reduction.answers import Answers
 from shrinkray_gpu.reduction.edit import Edit
-from shrinkray_gpu.reduction.finding import Finding
+from shrinkray_gpu.reduction.edit_finder import Finding
 from shrinkray_gpu.reduction.foresight import Draw, likely
 from shrinkray_gpu.reduction.journal import digest
 from shrinkray_gpu.reduction.marks import marks_of
 from shrinkray_gpu.reduction.outcome import PassLike
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.reduction.render import effective, render
+from shrinkray_gpu.reduction.rendering.render import effective, render
 from shrinkray_gpu.reduction.search import Memory, Search, Subset
 from shrinkray_gpu.reduction.state import State
 from shrinkray_gpu.reduction.steps import Steps

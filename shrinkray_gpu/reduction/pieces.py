@@ -10,9 +10,9 @@ import ast
 import hashlib
 from functools import cached_property
 
+from shrinkray_gpu.language.statement_starts import parts, remembered
 from shrinkray_gpu.reduction.native.code import is_code, may_hold_code, normal
 from shrinkray_gpu.reduction.size import Measured, measured
-from shrinkray_gpu.splitting import parts, remembered
 
 
 class Piece:

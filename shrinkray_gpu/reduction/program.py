@@ -18,9 +18,9 @@ import libcst as cst
 from libcst.metadata import Scope
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.reduction.layout import Layout, Span, lay_out
 from shrinkray_gpu.reduction.native.literal import Literal, literals
 from shrinkray_gpu.reduction.pieces import Piece, pieces_of
+from shrinkray_gpu.reduction.positions import Layout, Span, lay_out
 from shrinkray_gpu.reduction.scopes import scopes_of
 from shrinkray_gpu.reduction.size import Size, measure, together
 

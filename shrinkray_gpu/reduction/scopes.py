@@ -15,7 +15,7 @@ import libcst as cst
 from libcst.metadata import ExpressionContext, Scope
 from libcst.metadata.scope_provider import ScopeProvider, ScopeVisitor
 
-from shrinkray_gpu.reduction.layout import Layout
+from shrinkray_gpu.reduction.positions import Layout
 
 _NAMELESS = ("libcst._nodes.whitespace", "libcst._nodes.op")
 _WITHIN_TARGETS = (cst.Tuple, cst.List, cst.Element, cst.StarredElement)

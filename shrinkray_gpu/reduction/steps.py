@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from shrinkray_gpu.reduction.asking import Tell
-from shrinkray_gpu.reduction.checks import Checks
+from shrinkray_gpu.reduction.checks.checks import Checks
+from shrinkray_gpu.reduction.checks.lineage import Lineage
+from shrinkray_gpu.reduction.checks.question import Tell
 from shrinkray_gpu.reduction.journal import Journal
-from shrinkray_gpu.reduction.lineage import Lineage
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.state import State
 

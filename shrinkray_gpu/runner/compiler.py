@@ -9,8 +9,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from shrinkray_gpu.device import toolkit
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.runner import toolkit
 
 KERNEL = "__global__ void kernel(int* p) { *p = 1; }\n"
 SECONDS = 120

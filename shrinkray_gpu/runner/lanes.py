@@ -22,7 +22,8 @@ from typing import Any
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner.children import faults
-from shrinkray_gpu.runner.inside import blackbox, wire
+from shrinkray_gpu.runner.inside.capture import blackbox
+from shrinkray_gpu.runner.inside.process import wire
 from shrinkray_gpu.runner.run import Run
 
 MAIN = Path(__file__).parent / "inside" / "main.py"

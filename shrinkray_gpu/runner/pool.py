@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from shrinkray_gpu.device import coredump, gpus
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.runner import coredump, gpus, preamble, sanitizer, twins
+from shrinkray_gpu.runner import preamble, sanitizer, twins
 from shrinkray_gpu.runner.lanes import START, Request, Setup, Worker, cold
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.stock import Stock, Stocks, WorkerGone

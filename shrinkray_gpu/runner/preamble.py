@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from shrinkray_gpu.splitting import parts, remembered
+from shrinkray_gpu.language.statement_starts import parts, remembered
 
 Found: TypeAlias = "tuple[str, ...] | dict[str, str]"
 """The modules that a statement imports, or the settings that it makes."""

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from shrinkray_gpu.device import toolkit
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.runner import plain, toolkit
+from shrinkray_gpu.runner import plain
 from shrinkray_gpu.runner.run import Run
 
 NAME = "compute-sanitizer"

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from shrinkray_gpu.runner.inside.compare import NOTHING
+from shrinkray_gpu.runner.inside.compare.compare import NOTHING
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.run import Difference, Run
 from shrinkray_gpu.runner.ways import PLAIN, Way

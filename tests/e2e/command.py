@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.cli import main
+from shrinkray_gpu.cli.main import main
 
 SHRINK = [sys.executable, "-m", "shrinkray_gpu"]
 PATIENCE = 300

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..chance import EVEN
+from tests.chance import EVEN
 
 DRAWN = """\
 import os

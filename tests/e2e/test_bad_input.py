@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ..conftest import has_gpu
-from .command import Said, refused, shrink, shrinking, step
+from tests.conftest import has_gpu
+from tests.e2e.command import Said, refused, shrink, shrinking, step
 
 FAULTS = "rows = [1, 2, 3]\nprint('looking')\nprint(rows[7])\n"
 CUDA = "import torch\nx = torch.zeros(4, device='cuda')\ntorch.cuda.synchronize()\nraise IndexError('late')\n"

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.reduction.size import lines
-
-from .command import Said, refused, shrink
+from tests.e2e.command import Said, refused, shrink
 
 TMA = ("--arch", "sm_90", "--oracle", "misaligned address")
 SOON = ("--max-time", "2", "--no-guards")

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.cases.case import load
-
-from .command import shrink
+from shrinkray_gpu.corpus.case import load
+from tests.e2e.command import shrink
 
 FAILING = """\
 import sys

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.reduction.size import lines
-
-from .command import Said, shrink
+from tests.e2e.command import Said, shrink
 
 HEAD = """
 import os

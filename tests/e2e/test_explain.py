@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .command import refused, shrink
+from tests.e2e.command import refused, shrink
 
 ROOT = Path(__file__).parents[2]
 FLAGSHIP = ROOT / "corpus" / "tma_misaligned" / "failing.py"

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.errors import NotReproduced
+from shrinkray_gpu.job.reduce import check, reduce
 from shrinkray_gpu.options import Options
-from shrinkray_gpu.reducing import check, reduce
-
-from .command import plain
-from .flaky import ORACLE, SHORT, lay_out
+from tests.e2e.command import plain
+from tests.e2e.flaky import ORACLE, SHORT, lay_out
 
 
 def reduced(path: Path, **more: float) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from .command import Said, shrink
+from tests.e2e.command import Said, shrink
 
 REPRO = (Path(__file__).parents[2] / "corpus/tma_misaligned/repro_tma_misaligned.py").read_text()
 ASKED = ("failing.py", "--oracle", "misaligned address", "--arch", "sm_90")

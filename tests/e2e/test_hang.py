@@ -6,10 +6,9 @@ import json
 import re
 from pathlib import Path
 
-from shrinkray_gpu.planning import IMPORTS
+from shrinkray_gpu.calibration import IMPORTS
+from tests.e2e.command import shrink
 from tests.runner.test_hang import driver
-
-from .command import shrink
 
 __all__ = ["driver"]
 SPINS = """\
@@ -23,7 +22,7 @@ def kernel(x):
     tl.store(x, 1.0)
 
 
-sys.modules["shrinkray_inside.device"].touched = lambda: True  # this process uses a GPU
+sys.modules["shrinkray_inside.process.device"].touched = lambda: True  # this process uses a GPU
 kernel[(1,)](torch.zeros(1, device="cuda"))
 ctypes.CDLL("libcuda.so.1").cuCtxSynchronize()
 """

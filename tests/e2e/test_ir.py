@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from .command import shrink
+from tests.e2e.command import shrink
 
 ROOT = Path(__file__).parents[2]
 STUDY = ROOT / "studies" / "tma_emission"

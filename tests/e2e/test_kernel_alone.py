@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.lift import as_cu
-from shrinkray_gpu.lifting import Given, Start
-from shrinkray_gpu.lifting.kernel_alone import calls, kernel_alone, may_be
+from shrinkray_gpu.lift.cuda import as_cu
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.start import Given, Start
+from shrinkray_gpu.start.kernel_alone import calls, kernel_alone, may_be
 from tests.e2e.test_cuda import PROGRAM
-from tests.test_lifting import given
+from tests.start.test_choice import given
 
 NVCC = shutil.which("nvcc") or ("/usr/local/cuda/bin/nvcc" if os.access("/usr/local/cuda/bin/nvcc", os.X_OK) else None)
 pytestmark = [

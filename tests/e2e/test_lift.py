@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.reduction.size import lines
-
-from .command import plain, shrink, shrinking, step
-from .programs import NARROW_TILES
+from tests.e2e.command import plain, shrink, shrinking, step
+from tests.e2e.programs import NARROW_TILES
 
 ARCH = ("--arch", "sm_90", "--no-guards")
 """Nobody asks here whether it is the same fault: test_guards.py does."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from shrinkray_gpu.passes.layout import layout
-
-from .command import shrink
+from shrinkray_gpu.passes.layout.layout import layout
+from tests.e2e.command import shrink
 
 PROGRAM = """\
 import os

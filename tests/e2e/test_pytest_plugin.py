@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.cases.making import LOOKUP, write
-
-from .command import PATIENCE, environment
+from tests.corpus.making import LOOKUP, write
+from tests.e2e.command import PATIENCE, environment
 
 FINE = "print('fine')\n"
-MODULE = "shrinkray_gpu.pytest_plugin"
+MODULE = "shrinkray_gpu.cli.pytest_plugin"
 INSTALLED = any(point.value == MODULE for point in importlib.metadata.entry_points(group="pytest11"))
 """Then pytest loads it by itself, and refuses to load it twice."""
 
@@ -145,7 +144,7 @@ def test_installed_it_is_loaded_once_by_its_name(tmp_path: Path) -> None:
     write(tmp_path / "corpus", "known")
     (tmp_path / "test_quiet.py").write_text(
         "import sys\ndef test_quiet():\n    ours = [name for name in sys.modules if name.startswith('shrinkray_gpu')]\n"
-        "    assert sorted(ours) == ['shrinkray_gpu', 'shrinkray_gpu.pytest_plugin'], ours\n"
+        "    assert sorted(ours) == ['shrinkray_gpu', 'shrinkray_gpu.cli.pytest_plugin'], ours\n"
     )
     path = environment()
     path["PYTHONPATH"] = f"{tmp_path / 'site'}:{path.get('PYTHONPATH', '')}"

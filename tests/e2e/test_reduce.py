@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.reduction.size import lines
-
-from .command import Said, plain, shrink, shrinking, step
-from .programs import LOOKUP, NARROW_TILES
+from tests.e2e.command import Said, plain, shrink, shrinking, step
+from tests.e2e.programs import LOOKUP, NARROW_TILES
 
 INDEX = ("--oracle", "exception:IndexError")
 COMPILED = Path(__file__).parents[1] / "programs"

@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.cases.making import LOOKUP, write
-
-from .command import Said, shrink
+from tests.corpus.making import LOOKUP, write
+from tests.e2e.command import Said, shrink
 
 pytestmark = pytest.mark.xdist_group("replayed")  # in one process of pytest: the corpus is replayed once
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
-from tests.cases.making import write
-
-from .command import shrink, shrinking
+from tests.corpus.making import write
+from tests.e2e.command import shrink, shrinking
 
 SLEEPS = "import time\ntime.sleep(1000)\n"
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from .command import refused, shrink
+from tests.e2e.command import refused, shrink
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 ARCH = ("--arch", "sm_90")

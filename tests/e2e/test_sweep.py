@@ -7,7 +7,7 @@ import json
 import xml.etree.ElementTree as xml
 from pathlib import Path
 
-from .command import shrink
+from tests.e2e.command import shrink
 
 ROOT = Path(__file__).parents[2]
 HERE = ("--arch", "sm_90")

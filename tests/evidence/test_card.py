@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from shrinkray_gpu.device import disassembly
 from shrinkray_gpu.evidence.card import WIDTH, card
 from shrinkray_gpu.evidence.evidence import Evidence, Finding
 from shrinkray_gpu.evidence.instruments import Said
-from shrinkray_gpu.evidence.source import Place
+from shrinkray_gpu.evidence.source_text import Place
 from shrinkray_gpu.oracle import Fault
-from shrinkray_gpu.runner import disassembly, sanitizer
+from shrinkray_gpu.runner import sanitizer
 from shrinkray_gpu.runner.run import Launch
 
 SAMPLES = Path(__file__).parent / "samples"

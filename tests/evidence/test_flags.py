@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.evidence.controls import Controls, Outcome, of_access, of_cuda, standard
 from shrinkray_gpu.oracle import Fault, parse
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import ways
 from shrinkray_gpu.runner.run import Build, Run
 from shrinkray_gpu.runner.ways import WITHOUT, Way
-from tests.native.samples import PRODUCT
+from shrinkray_gpu.same_fault.controls import Controls, Outcome, of_access, of_cuda, standard
 from tests.oracle.runs import passing
+from tests.passes.cuda.samples import PRODUCT
 
 SAID = "cannot perform wmma load or store on local memory"
 

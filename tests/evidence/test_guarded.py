@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.concluding import guarded_of
 from shrinkray_gpu.evidence.guarded import report, unguarded
-from shrinkray_gpu.lifting.start import Start
+from shrinkray_gpu.job.conclusion import guarded_of
 from shrinkray_gpu.reduction.program import Program, Region, read_program
 from shrinkray_gpu.reduction.size import exposures
+from shrinkray_gpu.start.given import Start
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = sorted(

@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.evidence import instruments, source
-from shrinkray_gpu.evidence.assembling import assembled
+from shrinkray_gpu.device import coredump
+from shrinkray_gpu.evidence import instruments, source_text
 from shrinkray_gpu.evidence.evidence import Evidence
 from shrinkray_gpu.evidence.examine import examine, fingerprint
 from shrinkray_gpu.evidence.instruments import CODE, DUMP, MISSING, RUN, SKIPPED, STATIC, Said, Subject
 from shrinkray_gpu.evidence.sights import telling
-from shrinkray_gpu.runner import coredump, sanitizer
+from shrinkray_gpu.evidence.synthesis import assembled
+from shrinkray_gpu.runner import sanitizer
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Compile, Failure, Launch, Run
-
-from ..conftest import has_gpu
+from tests.conftest import has_gpu
 
 SAMPLES = Path(__file__).parent / "samples"
 OVERRUN = """\
@@ -129,7 +129,7 @@ def test_tma_by_core_dump_is_a_write_to_shared_memory(tmp_path: Path) -> None:
     assert (fault.instruction, fault.space, fault.access, fault.size) == ("UTMALDG", "shared", "write", 0)
     assert (fault.construct, seen.place) == (
         "descriptor load",
-        source.Place(str(tmp_path / "tma.py"), 11, "acc += x.load([0, start])"),
+        source_text.Place(str(tmp_path / "tma.py"), 11, "acc += x.load([0, start])"),
     )
 
 
@@ -173,12 +173,12 @@ def test_an_assertion_on_the_device_has_no_instruction(tmp_path: Path) -> None:
     ],
 )
 def test_the_construct_is_what_the_line_calls(line: str, access: str, expected: str) -> None:
-    assert source.construct(f"def kernel(x, y):\n    {line}\n", 2, access) == expected
+    assert source_text.construct(f"def kernel(x, y):\n    {line}\n", 2, access) == expected
 
 
 def test_a_call_over_several_lines() -> None:
     text = "def kernel(x, y):\n    tl.store(\n        y,\n        1,\n    )\n"
-    assert [source.construct(text, line) for line in (2, 4)] == ["tl.store", "tl.store"]
+    assert [source_text.construct(text, line) for line in (2, 4)] == ["tl.store", "tl.store"]
 
 
 # Which instruments were asked, where there is no GPU.
@@ -193,7 +193,7 @@ def test_a_python_fault_needs_no_instrument(tmp_path: Path) -> None:
     text = "rows = [1]\nprint(rows[7])\n"
     seen = examine(text, Script(path, cwd=tmp_path), setup(tmp_path), seconds=60)
     assert seen.fault is not None and (seen.fault.phase, seen.fault.klass) == ("python", "IndexError")
-    assert seen.place == source.Place(str(path), 2, "print(rows[7])")
+    assert seen.place == source_text.Place(str(path), 2, "print(rows[7])")
     assert said(seen)[RUN].state == "present"
     assert {one.state for one in seen.said if one.instrument != RUN} == {SKIPPED}
     assert [one.instrument for one in seen.said] == list(instruments.ORDER)

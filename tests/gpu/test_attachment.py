@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.runner import sanitizer
-
-from ..e2e.command import environment, shrink
+from tests.e2e.command import environment, shrink
 
 pytestmark = [pytest.mark.gpu, pytest.mark.slow]
 

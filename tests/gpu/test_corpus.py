@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from .lifting.cases import imports
+from tests.gpu.lifting.cases import imports
 
 pytestmark = pytest.mark.gpu
 

@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.evidence import dumping
-from shrinkray_gpu.evidence.checkpoints import Checkpoints
-from shrinkray_gpu.evidence.dumping import InLanes
+from shrinkray_gpu.evidence import dump_runs
+from shrinkray_gpu.evidence.dump_runs import InLanes
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
-
-from ..e2e.command import environment, shrink
+from shrinkray_gpu.same_fault.checkpoints import Checkpoints
+from tests.e2e.command import environment, shrink
 
 pytestmark = pytest.mark.gpu
 
@@ -49,7 +48,7 @@ def lanes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InLanes]:
     scratch, imports = str(folder), ("torch", "triton")
     setup = Setup(sys.executable, environment, imports, (), scratch, (scratch,), warm=True, reuse=True)
     pool = Pool(Script(folder / "script.py", cwd=folder), setup, mode="fork", jobs=4, seconds=30)
-    made = dumping.in_lanes(pool)
+    made = dump_runs.in_lanes(pool)
     if made is None:
         pytest.skip("needs cuda-gdb")
     made.prepare(0)

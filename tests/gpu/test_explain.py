@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.evidence.checkpoints import Checkpoints
-from shrinkray_gpu.evidence.dumping import dumping
-from shrinkray_gpu.explaining import explain
-from shrinkray_gpu.lifting.start import ALIKE
+from shrinkray_gpu.device import coredump
+from shrinkray_gpu.evidence.dump_runs import dumping
 from shrinkray_gpu.oracle import parse
-from shrinkray_gpu.runner import coredump, sanitizer
+from shrinkray_gpu.questions.explanation import explain
+from shrinkray_gpu.runner import sanitizer
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
-
-from ..e2e.command import environment, shrink
+from shrinkray_gpu.same_fault.checkpoints import Checkpoints
+from shrinkray_gpu.start.given import ALIKE
+from tests.e2e.command import environment, shrink
 
 pytestmark = [pytest.mark.gpu, pytest.mark.slow]
 

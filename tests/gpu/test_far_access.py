@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import tomlkit
 
-from shrinkray_gpu.judge import Judge
+from shrinkray_gpu.job.reduce import reduce
+from shrinkray_gpu.judging.judge import Judge
 from shrinkray_gpu.options import Options
-from shrinkray_gpu.reducing import reduce
 from shrinkray_gpu.reduction.engine import Event
 
 pytestmark = pytest.mark.gpu

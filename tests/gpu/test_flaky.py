@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.judge import Judge
+from shrinkray_gpu.job.reduce import reduce
+from shrinkray_gpu.judging.judge import Judge
 from shrinkray_gpu.options import Options
 from shrinkray_gpu.oracle.statistics import Rate
-from shrinkray_gpu.reducing import reduce
 from shrinkray_gpu.reduction.engine import Event
-from shrinkray_gpu.summary import Result
+from shrinkray_gpu.result.summary import Result
 
 pytestmark = pytest.mark.gpu
 

@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu import lifting
-from shrinkray_gpu.evidence import dumping
+from shrinkray_gpu import start as lifting
+from shrinkray_gpu.device import gpus
+from shrinkray_gpu.evidence import dump_runs
+from shrinkray_gpu.job.ready import given_of
 from shrinkray_gpu.options import Options, building, chosen_oracle, program_of, setup_of
-from shrinkray_gpu.preparing import given_of
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.runner import gpus
 from shrinkray_gpu.runner.pool import Pool, Script
 
 pytestmark = pytest.mark.gpu
@@ -58,7 +58,7 @@ def test_its_kernel_alone_shows_the_fault(name: str, oracle: str, argv: tuple[st
             pool = start.lanes.cheapest(given.chosen)
             if not oracle.startswith("sanitizer"):
                 assert pool.mode == "fork", "torch.utils.cpp_extension asks how many GPUs there are: no harm to a fork"
-                quick = dumping.in_lanes(pool)
+                quick = dump_runs.in_lanes(pool)
                 assert quick is not None
                 for _ in range(2):  # the first brings up its worker
                     at = time.monotonic()

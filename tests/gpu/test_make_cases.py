@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.cases.case import load
-from shrinkray_gpu.evidence import patches
+from shrinkray_gpu.corpus.case import load
 from shrinkray_gpu.oracle import parse
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
+from shrinkray_gpu.same_fault.patch import patches
 from tests.gpu import make_cases
 from tests.gpu.originals.makings import MAKINGS, ORIGINALS, Making
 

@@ -11,14 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.judge import Judge
+from shrinkray_gpu.judging.judge import Judge
 from shrinkray_gpu.oracle import parse
 from shrinkray_gpu.oracle.verdict import Answer
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
-
-from .candidates import HEAD, candidates
+from tests.gpu.candidates import HEAD, candidates
 
 pytestmark = pytest.mark.gpu
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from shrinkray_gpu.lift.as_cu import NotPlain, written
+from shrinkray_gpu.lift.cuda.as_cu import NotPlain, written
 from shrinkray_gpu.reduction.program import Program
-from tests.native.samples import KERNEL, PRODUCT
+from tests.passes.cuda.samples import KERNEL, PRODUCT
 
 HALF = {"type": "__half const*", "tensor": 4096, "size": 512, "offset": 0, "content": "003c", "whole": True}
 OUT = {"type": "float*", "tensor": 8192, "size": 1024, "offset": 64, "content": "", "whole": True}

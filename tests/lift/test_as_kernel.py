@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from shrinkray_gpu.lift.as_cu import NotPlain
-from shrinkray_gpu.lift.as_kernel import AGAIN, written
+from shrinkray_gpu.lift.cuda.as_cu import NotPlain
+from shrinkray_gpu.lift.cuda.as_kernel import AGAIN, written
 from shrinkray_gpu.reduction.program import Program
-from tests.native.samples import KERNEL, PRODUCT
+from tests.passes.cuda.samples import KERNEL, PRODUCT
 
 
 def tensor(

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from shrinkray_gpu.lift.values import choices, new
-from shrinkray_gpu.runner.inside import contents
+from shrinkray_gpu.runner.inside.capture import contents
 
 
 def described(tensor: Any, folder: Path) -> dict[str, Any]:

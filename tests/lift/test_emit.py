@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from shrinkray_gpu import lift
-from shrinkray_gpu.lift import beside, emit
+from shrinkray_gpu.lift import data_files, emit
 from shrinkray_gpu.lift.refusals import beyond
 from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Failure, Run
@@ -167,7 +167,7 @@ def test_recorded_values_from_the_simplest_to_themselves(pool: Pool) -> None:
     assert re.search(r"index = torch\.randint\(\d, (99\d|1000), \(500,\), device=.cuda.\)", like)
     assert all("flags = torch.tensor([1, 0, 3], dtype=torch.int32" in text for text in texts)
     assert all("out = torch.zeros(500" in text for text in texts)
-    assert [len(beside.files(text)) for text in texts] == [0, 1, 2]
+    assert [len(data_files.files(text)) for text in texts] == [0, 1, 2]
     assert 'index = torch.load("' in whole and "table = torch.randn(" in whole
     for text in texts:
         same_launch(original, original.launches[0], pool.run(text))
@@ -184,7 +184,7 @@ def test_nothing_is_known_of_what_another_kernel_should_have_written(pool: Pool)
 
 def test_values_survive_the_run_they_were_recorded_in(pool: Pool, tmp_path: Path) -> None:
     _, texts = with_values(pool, HEAD + GATHER)
-    text, files = beside.settled(texts[-1], tmp_path / "repro.py")
+    text, files = data_files.settled(texts[-1], tmp_path / "repro.py")
     assert [file.name for file in files] == ["repro.pt", "repro_2.pt"] and all(file.is_file() for file in files)
     assert 'torch.load(Path(__file__).with_name("repro.pt")).cuda()' in text
     ast.parse(text)

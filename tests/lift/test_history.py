@@ -6,7 +6,7 @@ import re
 import textwrap
 
 from shrinkray_gpu import lift
-from shrinkray_gpu.lift.history import folded
+from shrinkray_gpu.lift.launch_list import folded
 from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
 

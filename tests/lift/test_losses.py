@@ -9,9 +9,9 @@ import pytest
 from shrinkray_gpu.lift import losses
 from shrinkray_gpu.lift.inputs import Inputs
 from shrinkray_gpu.lift.values import ZEROS
-from shrinkray_gpu.runner.inside import capture, contents, overlaps
-from shrinkray_gpu.runner.inside.contents import SAVED
-from shrinkray_gpu.runner.inside.history import EVENTS
+from shrinkray_gpu.runner.inside.capture import capture, contents, overlaps
+from shrinkray_gpu.runner.inside.capture.contents import SAVED
+from shrinkray_gpu.runner.inside.capture.history import EVENTS
 from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
 from tests.lift.test_history import HEAD

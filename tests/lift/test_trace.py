@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.lift import trace
-from shrinkray_gpu.lift.trace_launch import record
+from shrinkray_gpu.lift.from_trace import trace
+from shrinkray_gpu.lift.from_trace.trace_launch import record
 from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
 from tests.e2e.command import shrink

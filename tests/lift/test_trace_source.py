@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.lift.trace_source import Missing, definitions
+from shrinkray_gpu.lift.from_trace.trace_source import Missing, definitions
 
 HEAD = "import triton\nimport triton.language as tl\n"
 KERNEL = "@triton.jit\ndef kernel(x):\n    tl.store(x, N)\n"

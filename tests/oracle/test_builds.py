@@ -8,8 +8,7 @@ import pytest
 
 from shrinkray_gpu.oracle import Answer, parse
 from shrinkray_gpu.runner.run import Build, Failure, Run
-
-from .runs import passing
+from tests.oracle.runs import passing
 
 YES, NO = Answer.FAULTS, Answer.PASSES
 SAID = "warning: mma.hpp(91): Warning: cannot perform wmma load or store on local memory\n"

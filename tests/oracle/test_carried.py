@@ -9,8 +9,7 @@ import pytest
 from shrinkray_gpu.oracle import Fault, adopt, parse
 from shrinkray_gpu.oracle.carried import Carried
 from shrinkray_gpu.runner.run import Run
-
-from .runs import ACCELERATOR, JSD, TORCH_716, failing
+from tests.oracle.runs import ACCELERATOR, JSD, TORCH_716, failing
 
 COMPILING = failing(
     "triton.compiler.errors.CompilationError",

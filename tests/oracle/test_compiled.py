@@ -9,8 +9,7 @@ import pytest
 
 from shrinkray_gpu.oracle import Answer, parse
 from shrinkray_gpu.runner.run import Compile, Failure, Run
-
-from .runs import (
+from tests.oracle.runs import (
     BROKEN,
     CAUSE,
     CONTEXT,

@@ -15,13 +15,12 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import parse
 from shrinkray_gpu.oracle.differs import Differs
 from shrinkray_gpu.oracle.verdict import Answer
-from shrinkray_gpu.runner.inside.compare import NOTHING
+from shrinkray_gpu.runner.inside.compare.compare import NOTHING
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Difference, Run
 from shrinkray_gpu.runner.twins import UNTURNED, VIRTUAL, again
-
-from .runs import MISALIGNED, disagreeing, failing, passing, plain
+from tests.oracle.runs import MISALIGNED, disagreeing, failing, passing, plain
 
 STAGES = parse("differs:num_stages=1", folder=Path())
 REPEATED = parse("nondeterministic", folder=Path())

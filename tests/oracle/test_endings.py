@@ -10,8 +10,7 @@ import pytest
 
 from shrinkray_gpu.oracle import Answer, Oracle, all_of, parse
 from shrinkray_gpu.runner.run import Run
-
-from .runs import MISALIGNED, OUT_OF_MEMORY, RUNTIME, failing, passing, plain, traceback
+from tests.oracle.runs import MISALIGNED, OUT_OF_MEMORY, RUNTIME, failing, passing, plain, traceback
 
 YES, NO, UNKNOWN = Answer.FAULTS, Answer.PASSES, Answer.UNKNOWN
 MINE = ("ValueError", *RUNTIME)

@@ -11,8 +11,7 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import Answer, all_of, parse
 from shrinkray_gpu.oracle.hang import Hang
 from shrinkray_gpu.runner.run import Launch, Run
-
-from .runs import failing, passing
+from tests.oracle.runs import failing, passing
 
 YES, NO, UNKNOWN = Answer.FAULTS, Answer.PASSES, Answer.UNKNOWN
 

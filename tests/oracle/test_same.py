@@ -11,8 +11,7 @@ from shrinkray_gpu.oracle import Fault, parse
 from shrinkray_gpu.oracle.fault import Reference, lookalike, normalised
 from shrinkray_gpu.oracle.same import Same, same_fault
 from shrinkray_gpu.runner.run import Compile, Launch, Run
-
-from .runs import JSD, MISALIGNED, failing, passing, plain, traceback
+from tests.oracle.runs import JSD, MISALIGNED, failing, passing, plain, traceback
 
 
 def bound(spec: str, original: Run, *, strict: bool = True) -> Same:

@@ -10,8 +10,7 @@ import pytest
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import Answer, Oracle, all_of, parse
-
-from .runs import passing
+from tests.oracle.runs import passing
 
 YES, NO, UNKNOWN = Answer.FAULTS, Answer.PASSES, Answer.UNKNOWN
 

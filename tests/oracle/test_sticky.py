@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.device.cuda_errors import ERRORS, by_code, named, sticky_in
 from shrinkray_gpu.oracle import Answer, parse
-from shrinkray_gpu.oracle.cuda_errors import ERRORS, by_code, named, sticky_in
 from shrinkray_gpu.oracle.sticky import Sticky
 from shrinkray_gpu.runner.run import Launch, Run
-
-from .runs import (
+from tests.oracle.runs import (
     ACCELERATOR,
     CONTEXT,
     COPY,

@@ -8,8 +8,7 @@ import pytest
 
 from shrinkray_gpu.oracle import Answer, parse
 from shrinkray_gpu.runner.run import Compile, Failure, Run
-
-from .runs import (
+from tests.oracle.runs import (
     ACCELERATOR,
     BROKEN,
     CAUSE,

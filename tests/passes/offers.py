@@ -10,7 +10,7 @@ from textwrap import dedent
 
 from shrinkray_gpu.reduction.edit import Edit
 from shrinkray_gpu.reduction.program import Program, read_program
-from shrinkray_gpu.reduction.render import render
+from shrinkray_gpu.reduction.rendering.render import render
 
 SAMPLES = [Path(__file__).parent / "samples" / name for name in ("autotuned_matmul.py", "row_scale.py")]
 Find = Callable[[Program], Iterable[Edit]]

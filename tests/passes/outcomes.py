@@ -7,7 +7,7 @@ from types import ModuleType
 
 from shrinkray_gpu.reduction.edit import Edit
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.reduction.render import render
+from shrinkray_gpu.reduction.rendering.render import render
 
 
 def offers(a_pass: ModuleType, text: str) -> dict[str, str]:

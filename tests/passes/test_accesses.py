@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from shrinkray_gpu.passes import accesses
-from shrinkray_gpu.reduction.render import render
+from shrinkray_gpu.passes.kernel import accesses
+from shrinkray_gpu.reduction.rendering.render import render
 from tests.passes.offers import SAMPLES, assert_subsets_parse, offered, program, results
 
 HEAD = "@triton.jit\ndef kernel(x, out, n):\n"

@@ -11,7 +11,7 @@ import pytest
 from shrinkray_gpu.passes import PASSES, Pass
 from shrinkray_gpu.reduction.edit import Edit
 from shrinkray_gpu.reduction.program import Program, read_program
-from shrinkray_gpu.reduction.render import effective, render
+from shrinkray_gpu.reduction.rendering.render import effective, render
 
 SAMPLES = sorted((Path(__file__).parent / "samples").glob("*.py"))
 SUBSETS = 20

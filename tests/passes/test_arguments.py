@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from shrinkray_gpu.passes import arguments
+from shrinkray_gpu.passes.python import arguments
 from tests.passes.outcomes import lines, offers
 
 

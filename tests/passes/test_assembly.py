@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from shrinkray_gpu.passes import assembly, outlets
-from shrinkray_gpu.reduction.render import render
+from shrinkray_gpu.passes.kernel import assembly, outlets
+from shrinkray_gpu.reduction.rendering.render import render
 from shrinkray_gpu.reduction.size import tokens
 from tests.passes.offers import offered, program, results
 

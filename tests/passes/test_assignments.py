@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from shrinkray_gpu.passes import assignments
+from shrinkray_gpu.passes.python import assignments
 from tests.passes.outcomes import offers
 
 

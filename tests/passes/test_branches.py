@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from shrinkray_gpu.passes import branches
+from shrinkray_gpu.passes.python import branches
 from tests.passes.outcomes import lines, offers
 
 CHAIN = """

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shrinkray_gpu.passes.constants import find
-from shrinkray_gpu.reduction.render import render
+from shrinkray_gpu.passes.python.constants import find
+from shrinkray_gpu.reduction.rendering.render import render
 from tests.passes.offers import SAMPLES, assert_subsets_parse, offered, program, results
 
 

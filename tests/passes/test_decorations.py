@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from shrinkray_gpu.passes import decorations
+from shrinkray_gpu.passes.python import decorations
 from tests.passes.outcomes import all_at_once, lines, offers
 
 SCRIPT = '''

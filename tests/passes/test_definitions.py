@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from shrinkray_gpu.passes import definitions
+from shrinkray_gpu.passes.python import definitions
 from tests.passes.outcomes import lines, offers
 
 

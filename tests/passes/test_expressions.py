@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shrinkray_gpu.passes.expressions import MOST, find
+from shrinkray_gpu.passes.python.expressions import MOST, find
 from shrinkray_gpu.reduction.edit import Replace
 from tests.passes.offers import SAMPLES, assert_subsets_parse, offered, program, results, tidy
 

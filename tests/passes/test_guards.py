@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from shrinkray_gpu.passes import guards
+from shrinkray_gpu.passes.kernel import guards
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.reduction.render import render
+from shrinkray_gpu.reduction.rendering.render import render
 from tests.passes.outcomes import offers
 
 

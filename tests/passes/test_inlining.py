@@ -10,7 +10,7 @@ import pytest
 
 from shrinkray_gpu.passes import inlining
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.reduction.render import render
+from shrinkray_gpu.reduction.rendering.render import render
 from tests.passes.test_inlining_keeps_meaning import check
 
 CORPUS = Path(__file__).parents[2] / "corpus"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shrinkray_gpu.passes import inlining
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.reduction.render import render
+from shrinkray_gpu.reduction.rendering.render import render
 
 
 def output(text: str) -> str:

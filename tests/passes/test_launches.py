@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from shrinkray_gpu.passes import launches
+from shrinkray_gpu.passes.host import launches
 from tests.passes.outcomes import lines, offers
 
 KERNEL = "@triton.jit\ndef k(x, n, BLOCK: tl.constexpr): pass\n"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.passes.layout import layout
-from shrinkray_gpu.passes.wrapping import WIDTH
+from shrinkray_gpu.passes.layout.layout import layout
+from shrinkray_gpu.passes.layout.wrapping import WIDTH
 from shrinkray_gpu.reduction.size import tokens
 from tests.passes.outcomes import lines
 

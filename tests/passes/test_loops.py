@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from shrinkray_gpu.passes import loops
+from shrinkray_gpu.passes.python import loops
 from tests.passes.outcomes import lines, offers
 
 

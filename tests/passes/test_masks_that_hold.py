@@ -8,12 +8,12 @@ from collections.abc import Iterable
 import pytest
 
 from shrinkray_gpu.passes import PASSES, Pass
-from shrinkray_gpu.passes.masking import mask_arguments
-from shrinkray_gpu.passes.tree import source
-from shrinkray_gpu.passes.typed import watchable
+from shrinkray_gpu.passes.kernel.typed import watchable
 from shrinkray_gpu.reduction.edit import Edit
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.reduction.render import render
+from shrinkray_gpu.reduction.rendering.render import render
+from shrinkray_gpu.source.masking import mask_arguments
+from shrinkray_gpu.source.tree import source
 from tests.passes.offers import program
 
 SMALL = """\

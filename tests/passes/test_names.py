@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from shrinkray_gpu.passes import names
+from shrinkray_gpu.passes.python import names
 from tests.passes.outcomes import lines, offers
 
 

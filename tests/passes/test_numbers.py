@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from shrinkray_gpu.passes.numbers import ALONE, find, offers
+from shrinkray_gpu.passes.python.numbers import ALONE, find, offers
 from shrinkray_gpu.reduction.keep import allowed
-from shrinkray_gpu.reduction.render import render
+from shrinkray_gpu.reduction.rendering.render import render
 from tests.passes.offers import SAMPLES, assert_subsets_parse, offered, program, results
 
 

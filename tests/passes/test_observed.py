@@ -9,10 +9,10 @@ from collections.abc import Mapping
 import libcst as cst
 import pytest
 
-from shrinkray_gpu.passes.observed import SAW, find, instrument, watchable
-from shrinkray_gpu.passes.tree import source
+from shrinkray_gpu.passes.host.observed import SAW, find, instrument, watchable
 from shrinkray_gpu.reduction.program import Program, read_program
-from shrinkray_gpu.reduction.render import render
+from shrinkray_gpu.reduction.rendering.render import render
+from shrinkray_gpu.source.tree import source
 from tests.passes.offers import SAMPLES, program, tidy
 
 SCRIPT = """

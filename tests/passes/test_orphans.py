@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import libcst as cst
 
-from shrinkray_gpu.passes.orphans import orphans
-from shrinkray_gpu.passes.tree import every, source
+from shrinkray_gpu.source.orphans import orphans
+from shrinkray_gpu.source.tree import every, source
 from tests.passes.offers import program
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shrinkray_gpu.passes.repeats import find
+from shrinkray_gpu.passes.host.repeats import find
 from tests.passes.offers import SAMPLES, assert_subsets_parse, offered, results
 
 

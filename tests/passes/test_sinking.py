@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from shrinkray_gpu.passes import sinking
+from shrinkray_gpu.passes.kernel import sinking
 from tests.passes.offers import SAMPLES, assert_subsets_parse, offered, results
 
 CARRIED = """

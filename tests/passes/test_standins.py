@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from shrinkray_gpu.passes import standins
+from shrinkray_gpu.passes.kernel import standins
 from tests.passes.offers import SAMPLES, assert_subsets_parse, offered, results
 
 HEAD = "@triton.jit\ndef kernel(x, y):\n"

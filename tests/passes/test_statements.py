@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from shrinkray_gpu.passes import statements
+from shrinkray_gpu.passes.python import statements
 from shrinkray_gpu.reduction.program import Program
 from tests.passes.outcomes import all_at_once, lines, offers
 

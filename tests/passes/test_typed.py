@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from shrinkray_gpu.passes import fillings, observed, operands
-from shrinkray_gpu.passes.tree import source
-from shrinkray_gpu.passes.typed import Kind, kinds, watchable
+from shrinkray_gpu.passes.host import observed
+from shrinkray_gpu.passes.kernel import fillings, operands
+from shrinkray_gpu.passes.kernel.typed import Kind, kinds, watchable
 from shrinkray_gpu.reduction.edit import Edit
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.tree import source
 from tests.passes.offers import SAMPLES, assert_subsets_parse, offered, program
 
 HEAD = "import triton.language as tl\n@triton.jit\n"

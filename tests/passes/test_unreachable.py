@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from shrinkray_gpu.passes import unreachable
+from shrinkray_gpu.passes.python import unreachable
 from tests.passes.outcomes import all_at_once, lines, offers
 
 SCRIPT = """

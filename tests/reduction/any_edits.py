@@ -8,9 +8,9 @@ from pathlib import Path
 
 import libcst as cst
 
-from shrinkray_gpu.passes.tree import once
 from shrinkray_gpu.reduction.edit import Change, Edit, Insert, Remove, Replace, Template, Unwrap
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.tree import once
 
 NASTY = sorted((Path(__file__).parent / "nasty").glob("*.py"))
 

@@ -10,8 +10,8 @@ import pytest
 
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
 from shrinkray_gpu.reduction.answers import Answers
-from shrinkray_gpu.reduction.ending import Ending, Enough
 from shrinkray_gpu.reduction.journal import Journal
+from shrinkray_gpu.reduction.limits import Ending, Enough
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.state import State
 

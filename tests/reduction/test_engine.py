@@ -17,12 +17,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
-from shrinkray_gpu.passes.layout import layout
-from shrinkray_gpu.reduction.checks import Checks
-from shrinkray_gpu.reduction.confirmations import Confirmations
+from shrinkray_gpu.passes.layout.layout import layout
+from shrinkray_gpu.reduction.checks.checks import Checks
+from shrinkray_gpu.reduction.checks.confirmations import Confirmations
+from shrinkray_gpu.reduction.checks.lineage import Lineage
 from shrinkray_gpu.reduction.edit import Edit, Replace
 from shrinkray_gpu.reduction.journal import Journal
-from shrinkray_gpu.reduction.lineage import Lineage
 from shrinkray_gpu.reduction.program import Program
 from tests.reduction.course import Bench, Own, blocks, find_statements, numbers, statements, trace, verdict
 

@@ -14,12 +14,12 @@ import pytest
 
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
-from shrinkray_gpu.reduction import identity
+from shrinkray_gpu.reduction.checks import fingerprints as identity
+from shrinkray_gpu.reduction.checks.fingerprints import FIRST, WARY_AFTER, Identity
+from shrinkray_gpu.reduction.checks.lineage import Lineage
 from shrinkray_gpu.reduction.edit import Edit, Remove, Replace
 from shrinkray_gpu.reduction.engine import Reduction
-from shrinkray_gpu.reduction.identity import FIRST, WARY_AFTER, Identity
 from shrinkray_gpu.reduction.journal import Journal
-from shrinkray_gpu.reduction.lineage import Lineage
 from shrinkray_gpu.reduction.program import Program
 from tests.reduction.course import Bench, Own, blocks, numbers, statements, trace, verdict
 

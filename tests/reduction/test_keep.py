@@ -10,11 +10,13 @@ from textwrap import dedent
 import libcst as cst
 import pytest
 
-from shrinkray_gpu.passes import PASSES, Pass, configs, constants, expressions, numbers
+from shrinkray_gpu.passes import PASSES, Pass
+from shrinkray_gpu.passes.host import configs
+from shrinkray_gpu.passes.python import constants, expressions, numbers
 from shrinkray_gpu.reduction.edit import Change, Edit, Insert, Remove, Replace, Unwrap
 from shrinkray_gpu.reduction.keep import allowed
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.reduction.render import render
+from shrinkray_gpu.reduction.rendering.render import render
 
 
 def program_of(source: str) -> Program:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.language.statement_starts import LONGEST, remembered
 from shrinkray_gpu.reduction.pieces import pieces_of
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.size import measure
-from shrinkray_gpu.splitting import LONGEST, remembered
 
 TREE = Path(__file__).parents[2]
 

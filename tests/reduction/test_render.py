@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from shrinkray_gpu.reduction.edit import Change, Edit, Insert, Remove, Replace, Template, Unwrap
 from shrinkray_gpu.reduction.program import Program, read_program
-from shrinkray_gpu.reduction.render import effective, render
-from shrinkray_gpu.reduction.slots import _SLOTS
+from shrinkray_gpu.reduction.rendering.render import effective, render
+from shrinkray_gpu.reduction.rendering.slots import _SLOTS
 from tests.reduction.any_edits import NASTY, REMOVABLE, random_edits
 
 

@@ -10,7 +10,7 @@ import pytest
 from libcst.metadata import ExpressionContextProvider, MetadataWrapper, ScopeProvider
 from libcst.metadata import scope_provider as provider_itself
 
-from shrinkray_gpu import judge
+from shrinkray_gpu.judging import judge
 from shrinkray_gpu.reduction import engine
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.scopes import context_of

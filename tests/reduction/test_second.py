@@ -11,7 +11,7 @@ import pytest
 from shrinkray_gpu.oracle.verdict import Verdict
 from shrinkray_gpu.reduction.edit import Edit, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.reduction.second import SHARE, by_gain, hopeless
+from shrinkray_gpu.reduction.second_course import SHARE, by_gain, hopeless
 from shrinkray_gpu.reduction.spending import Spent
 from shrinkray_gpu.reduction.state import State
 from tests.reduction.course import Bench, Own, statements, verdict

@@ -14,8 +14,7 @@ from shrinkray_gpu.runner.children import faults
 from shrinkray_gpu.runner.plain import run_file
 from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Failure
-
-from .test_lanes import make
+from tests.runner.test_lanes import make
 
 SPAWNS = """
 import torch.multiprocessing as mp

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.device import toolkit
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.options import Options, builds_cuda
 from shrinkray_gpu.oracle import parse
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.runner import compiler, toolkit
+from shrinkray_gpu.runner import compiler
 
 NVCC = toolkit.find("nvcc", sys.executable, os.environ)
 with_nvcc = pytest.mark.skipif(NVCC is None, reason="no nvcc here")

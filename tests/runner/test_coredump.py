@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.runner import coredump, disassembly
-from shrinkray_gpu.runner.coredump import Dump
+from shrinkray_gpu.device import coredump, disassembly
+from shrinkray_gpu.device.coredump import Dump
 
 SAMPLES = Path(__file__).parents[1] / "evidence" / "samples"
 

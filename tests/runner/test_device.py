@@ -14,7 +14,7 @@ INSIDE = Path(__file__).parents[2] / "shrinkray_gpu" / "runner" / "inside"
 DRIVER = "int cuCtxGetCurrent(void **context) { *context = 0; return ANSWER; }\n"
 ASK = f"""
 import importlib.util
-spec = importlib.util.spec_from_file_location("device", {str(INSIDE / "device.py")!r})
+spec = importlib.util.spec_from_file_location("device", {str(INSIDE / "process" / "device.py")!r})
 device = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(device)
 device._opened = lambda path: path == "/dev/nvidia-uvm"

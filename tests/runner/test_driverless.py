@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.runner import gpus
+from shrinkray_gpu.device import gpus
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.runner import gpus
+from shrinkray_gpu.device import gpus
 
 
 @pytest.mark.parametrize(

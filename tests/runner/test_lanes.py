@@ -18,7 +18,7 @@ from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.stock import Stock
 from shrinkray_gpu.runner.ways import PLAIN
 
-POISON = "import sys; sys.modules['shrinkray_inside.device'].sticky = lambda: 716\n"
+POISON = "import sys; sys.modules['shrinkray_inside.process.device'].sticky = lambda: 716\n"
 """Plays the driver: from here on it reports a misaligned address."""
 
 

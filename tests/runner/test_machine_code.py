@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.judge import Judge
+from shrinkray_gpu.calibration import Plan, make
+from shrinkray_gpu.job.reduce import reduce
+from shrinkray_gpu.judging.judge import Judge
 from shrinkray_gpu.options import Options
 from shrinkray_gpu.oracle import parse
-from shrinkray_gpu.planning import Plan, make
-from shrinkray_gpu.reducing import reduce
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner.inside.vgpu import codeless
 from shrinkray_gpu.runner.lanes import Setup

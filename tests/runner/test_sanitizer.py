@@ -11,7 +11,7 @@ import pytest
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner import plain, sanitizer
-from shrinkray_gpu.runner.inside import confine
+from shrinkray_gpu.runner.inside.process import confine
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
@@ -148,7 +148,7 @@ def test_a_pool_runs_candidates_under_the_script_s_tool(tool: dict[str, str], tm
 
 
 def test_where_there_is_none_the_user_learns_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("shrinkray_gpu.runner.toolkit.TOOLKIT", tmp_path)
+    monkeypatch.setattr("shrinkray_gpu.device.toolkit.TOOLKIT", tmp_path)
     with pytest.raises(UsageError, match="sanitizer:racecheck needs compute-sanitizer: .* CUDA_HOME"):
         sanitizer.required("racecheck", sys.executable, {"PATH": str(tmp_path)})
 

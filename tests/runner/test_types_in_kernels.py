@@ -7,12 +7,12 @@ import sys
 
 import pytest
 
-from shrinkray_gpu.passes.observed import instrument
-from shrinkray_gpu.passes.tree import source
-from shrinkray_gpu.passes.typed import Kind, kinds, watchable
+from shrinkray_gpu.passes.host.observed import instrument
+from shrinkray_gpu.passes.kernel.typed import Kind, kinds, watchable
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
+from shrinkray_gpu.source.tree import source
 
 SCRIPT = """
 import torch

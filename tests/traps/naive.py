@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from signal import Signals
 
-from .trap import Trap
+from tests.traps.trap import Trap
 
 WORKER = Path(__file__).with_name("reused_worker.py")
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from signal import SIGINT, Signals
 from typing import Any
 
-from . import naive
-from .trap import Trap
+from tests.traps import naive
+from tests.traps.trap import Trap
 
 SHRINK = (sys.executable, "-m", "shrinkray_gpu")
 ROOT = Path(__file__).parents[2]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from .snapping import Outcome, guarded, unguarded
-from .trap import Trap, traps
+from tests.traps.snapping import Outcome, guarded, unguarded
+from tests.traps.trap import Trap, traps
 
 TRAPS = {trap.path.stem: trap for trap in traps(Path(__file__).parent / "programs")}
 GUARDED = ("--jobs", "1", "--max-time", "4")

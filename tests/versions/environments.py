@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.cases import environments
+from shrinkray_gpu.corpus import environments
 from shrinkray_gpu.errors import UsageError
 
 FOLDER = Path(__file__).parents[2] / "build" / "environments"

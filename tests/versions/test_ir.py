@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.ir.patterns import parse
-from shrinkray_gpu.ir.plan import tests as planned
-from shrinkray_gpu.ir.study import Result, study
+from shrinkray_gpu.questions.ir.patterns import parse
+from shrinkray_gpu.questions.ir.plan import tests as planned
+from shrinkray_gpu.questions.ir.study import Result, study
 from tests.versions import environments
 from tests.versions.conftest import each
 

@@ -7,7 +7,7 @@ import sys
 import libcst as cst
 
 from shrinkray_gpu.lift.bundling.units import Unit
-from shrinkray_gpu.passes.tree import dotted, source, within
+from shrinkray_gpu.source.tree import dotted, source, within
 
 _MAKERS = frozenset(
     """

@@ -8,8 +8,8 @@ from pathlib import Path
 import libcst as cst
 
 from shrinkray_gpu.lift.bundling.units import Unit
-from shrinkray_gpu.passes.scoping import Binding, readers
-from shrinkray_gpu.passes.tree import dotted, every
+from shrinkray_gpu.source.scoping import Binding, readers
+from shrinkray_gpu.source.tree import dotted, every
 
 _SAME = frozenset({"Path", "PurePath", "str", "fspath", "abspath", "realpath", "normpath", "expanduser"})
 _LONGEST = 1000

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import libcst as cst
 
 from shrinkray_gpu.lift.bundling.units import Unit
-from shrinkray_gpu.passes.tree import dotted, every
+from shrinkray_gpu.source.tree import dotted, every
 
 _LOADERS = frozenset({"import_module", "__import__", "run_module", "find_spec", "reload"})
 _PATCHERS = frozenset({"patch", "setattr", "delattr", "resolve_name"})

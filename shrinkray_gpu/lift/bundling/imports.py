@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from shrinkray_gpu.passes.tree import dotted
+from shrinkray_gpu.source.tree import dotted
 
 Statement = cst.Import | cst.ImportFrom
 

@@ -18,9 +18,9 @@ from shrinkray_gpu.lift.bundling.imports import Import
 from shrinkray_gpu.lift.bundling.reading import Reader
 from shrinkray_gpu.lift.bundling.trouble import Unmergeable
 from shrinkray_gpu.lift.bundling.units import Unit
-from shrinkray_gpu.passes.inlining.names import is_target
-from shrinkray_gpu.passes.scoping import Binding
-from shrinkray_gpu.passes.tree import ancestors, dotted, every
+from shrinkray_gpu.source.names_read import is_target
+from shrinkray_gpu.source.scoping import Binding
+from shrinkray_gpu.source.tree import ancestors, dotted, every
 
 _UNKNOWABLE = frozenset({"__path__", "__spec__", "__loader__", "__cached__"})
 _WRITERS = frozenset({"setattr", "delattr", "patch", "object", "multiple", "setitem", "reload"})

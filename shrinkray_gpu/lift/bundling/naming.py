@@ -12,7 +12,7 @@ from libcst.metadata import GlobalScope, Scope
 from shrinkray_gpu.lift.bundling.meaning import Meanings, Variable
 from shrinkray_gpu.lift.bundling.trouble import Unmergeable
 from shrinkray_gpu.lift.bundling.units import Unit
-from shrinkray_gpu.passes.calls import is_kernel
+from shrinkray_gpu.source.calls import is_kernel
 
 
 def named(meanings: Meanings, order: Sequence[Unit]) -> dict[Variable, str]:

@@ -16,7 +16,7 @@ from shrinkray_gpu.lift.bundling.calm import restless
 from shrinkray_gpu.lift.bundling.imports import Import, Statement
 from shrinkray_gpu.lift.bundling.trouble import Unmergeable
 from shrinkray_gpu.lift.bundling.units import Unit, is_main_guard
-from shrinkray_gpu.passes.tree import ancestors, dotted, holds
+from shrinkray_gpu.source.tree import ancestors, dotted, holds
 
 _THERE = frozenset({"torch", "triton", "numpy"})
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from shrinkray_gpu.lift.bundling.units import is_main_guard, is_typing_guard
-from shrinkray_gpu.passes.tree import docstring, dotted, every, statement, statements
 from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Unwrap
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.reduction.render import render
+from shrinkray_gpu.reduction.rendering.render import render
+from shrinkray_gpu.source.tree import docstring, dotted, every, statement, statements
 
 
 def pruned(program: Program, *, main: bool) -> Program:

@@ -9,14 +9,14 @@ import libcst as cst
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.lift.bundling.dynamic import named_in_strings
-from shrinkray_gpu.lift.bundling.finding import Finder, Found
 from shrinkray_gpu.lift.bundling.imports import Import
+from shrinkray_gpu.lift.bundling.module_files import Finder, Found
 from shrinkray_gpu.lift.bundling.pruning import pruned, public
 from shrinkray_gpu.lift.bundling.stars import library_names, without_stars
 from shrinkray_gpu.lift.bundling.trouble import Unmergeable
 from shrinkray_gpu.lift.bundling.units import Unit
-from shrinkray_gpu.passes.tree import ancestors, docstring, dotted, every
 from shrinkray_gpu.reduction.program import Program, read_program
+from shrinkray_gpu.source.tree import ancestors, docstring, dotted, every
 
 MAIN = "__main__"
 

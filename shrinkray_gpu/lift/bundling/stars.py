@@ -12,10 +12,10 @@ import libcst as cst
 from shrinkray_gpu.lift.bundling.imports import absolute
 from shrinkray_gpu.lift.bundling.trouble import Unmergeable
 from shrinkray_gpu.lift.bundling.units import Unit
-from shrinkray_gpu.passes.tree import every, source
 from shrinkray_gpu.reduction.edit import Edit, Insert, Remove
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.reduction.render import render
+from shrinkray_gpu.reduction.rendering.render import render
+from shrinkray_gpu.source.tree import every, source
 
 LOADED = "_shrink_loaded"
 _HARMLESS = frozenset("math cmath operator typing itertools functools collections dataclasses enum os.path re".split())

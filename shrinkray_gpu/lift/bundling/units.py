@@ -11,10 +11,10 @@ import libcst as cst
 from libcst.metadata import ClassScope, ExpressionContext, GlobalScope, Scope
 
 from shrinkray_gpu.lift.bundling.imports import Import, Statement, imports_of
-from shrinkray_gpu.passes.scoping import Binding, bindings
-from shrinkray_gpu.passes.tree import ancestors, dotted, every
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.scopes import context_of
+from shrinkray_gpu.source.scoping import Binding, bindings
+from shrinkray_gpu.source.tree import ancestors, dotted, every
 
 REFLECTION = frozenset({"globals", "locals", "vars", "eval", "exec"})
 """Called without an object, these see the names of globals as strings."""

@@ -13,10 +13,10 @@ from shrinkray_gpu.lift.bundling.meaning import Meanings, Module, Variable
 from shrinkray_gpu.lift.bundling.order import Order
 from shrinkray_gpu.lift.bundling.trouble import Unmergeable
 from shrinkray_gpu.lift.bundling.units import Unit
-from shrinkray_gpu.passes.tree import ancestors, docstring, statements
 from shrinkray_gpu.reduction.edit import Edit, Insert, Remove, Replace
-from shrinkray_gpu.reduction.layout import lay_out
-from shrinkray_gpu.reduction.render import effective, render
+from shrinkray_gpu.reduction.positions import lay_out
+from shrinkray_gpu.reduction.rendering.render import effective, render
+from shrinkray_gpu.source.tree import ancestors, docstring, statements
 
 _MARK = re.compile(r'^([ \t]*)"@@shrink here: (\d+)@@"\n', re.MULTILINE)
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from shrinkray_gpu.passes.cuda.source import Source, declared, depth, sources, statements
 from shrinkray_gpu.reduction.edit import Edit
-from shrinkray_gpu.reduction.native.change import Put
-from shrinkray_gpu.reduction.native.tree import Node
+from shrinkray_gpu.reduction.native.native_change import Put
+from shrinkray_gpu.reduction.native.native_tree import Node
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.cuda import Source, declared, depth, sources, statements
 
 _JUMPS = frozenset({"break_statement", "continue_statement"})
 _LOOPS = frozenset({"for_statement", "while_statement", "do_statement", "for_range_loop"})

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shrinkray_gpu.passes.cuda.source import depth, sources, statements
 from shrinkray_gpu.reduction.edit import Edit
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.cuda import depth, sources, statements
 
 
 def find(program: Program) -> Iterator[Edit]:

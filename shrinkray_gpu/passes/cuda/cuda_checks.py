@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from shrinkray_gpu.passes.cuda.source import Source, depth, sources
 from shrinkray_gpu.reduction.edit import Edit
-from shrinkray_gpu.reduction.native.tree import Node
+from shrinkray_gpu.reduction.native.native_tree import Node
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.cuda import Source, depth, sources
 
 _CHECK = re.compile(
     r"(?:(?:\w*_)?CHECK\w*|AT_ASSERT\w*|assert|TORCH_WARN\w*|\w*_LAUNCH_CHECK|(?:std::)?f?printf)\s*\(|std::c(?:out|err)\b"

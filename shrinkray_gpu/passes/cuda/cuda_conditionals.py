@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from shrinkray_gpu.passes.cuda.source import Source
 from shrinkray_gpu.reduction.edit import Edit
-from shrinkray_gpu.reduction.native.tree import Node, Tree
+from shrinkray_gpu.reduction.native.native_tree import Node, Tree
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.cuda import Source
 
 _DIRECTIVE = re.compile(r"[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b")
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from shrinkray_gpu.passes.cuda.source import Source, declarator_name, depth, is_inside, sources
 from shrinkray_gpu.reduction.edit import Edit
-from shrinkray_gpu.reduction.native.change import Drop, Part, Put
-from shrinkray_gpu.reduction.native.tree import Node
+from shrinkray_gpu.reduction.native.native_change import Drop, Part, Put
+from shrinkray_gpu.reduction.native.native_tree import Node
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.cuda import Source, declarator_name, depth, is_inside, sources
 
 _STRUCTS = frozenset({"struct_specifier", "class_specifier"})
 _SCOPES = frozenset({"compound_statement", "translation_unit", "declaration_list", "for_statement"})

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 import libcst as cst
 
 from shrinkray_gpu.passes.cuda.cuda_unreachable import items_of
-from shrinkray_gpu.passes.cuda.source import Source, declared, depth, is_inside, sources, statement_of, unwrapped
-from shrinkray_gpu.passes.tree import every
 from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Within
-from shrinkray_gpu.reduction.native.change import Drop
-from shrinkray_gpu.reduction.native.tree import Node
+from shrinkray_gpu.reduction.native.native_change import Drop
+from shrinkray_gpu.reduction.native.native_tree import Node
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.cuda import Source, declared, depth, is_inside, sources, statement_of, unwrapped
+from shrinkray_gpu.source.tree import every
 
 
 def find(program: Program) -> Iterator[Edit]:

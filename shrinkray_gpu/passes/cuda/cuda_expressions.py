@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shrinkray_gpu.passes.cuda.source import Source, depth, sources
 from shrinkray_gpu.reduction.edit import Edit
-from shrinkray_gpu.reduction.native.tree import Node
-from shrinkray_gpu.reduction.native.writer import OPTIONAL
+from shrinkray_gpu.reduction.native.native_tree import Node
+from shrinkray_gpu.reduction.native.native_writer import OPTIONAL
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.cuda import Source, depth, sources
 
 _PARTS = {
     "binary_expression": ("left", "right"),

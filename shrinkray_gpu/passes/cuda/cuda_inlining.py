@@ -7,19 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shrinkray_gpu.passes.cuda.source import (
-    Source,
-    declarator_name,
-    function_of,
-    is_inside,
-    sources,
-    statement_of,
-    statements,
-)
 from shrinkray_gpu.reduction.edit import Edit
-from shrinkray_gpu.reduction.native.change import Drop, Part, Put
-from shrinkray_gpu.reduction.native.tree import Node
+from shrinkray_gpu.reduction.native.native_change import Drop, Part, Put
+from shrinkray_gpu.reduction.native.native_tree import Node
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.cuda import Source, declarator_name, function_of, is_inside, sources, statement_of, statements
 
 _SIMPLE = frozenset({"identifier", "number_literal", "true", "false", "qualified_identifier", "this"})
 

@@ -7,18 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shrinkray_gpu.passes.cuda.source import (
-    Source,
-    declared,
-    is_inside,
-    is_warp_wide,
-    sources,
-    statement_of,
-)
 from shrinkray_gpu.reduction.edit import Edit
-from shrinkray_gpu.reduction.native.change import Drop, Put
-from shrinkray_gpu.reduction.native.tree import Node
+from shrinkray_gpu.reduction.native.native_change import Drop, Put
+from shrinkray_gpu.reduction.native.native_tree import Node
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.cuda import Source, declared, is_inside, is_warp_wide, sources, statement_of
 
 _THREADS = ("1", "32", "64", "128", "256")
 

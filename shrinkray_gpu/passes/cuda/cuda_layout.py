@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from shrinkray_gpu.reduction.edit import Edit, Within
-from shrinkray_gpu.reduction.native.change import Put
 from shrinkray_gpu.reduction.native.code import normal
-from shrinkray_gpu.reduction.native.tree import Node, Tree
+from shrinkray_gpu.reduction.native.native_change import Put
+from shrinkray_gpu.reduction.native.native_tree import Node, Tree
 from shrinkray_gpu.reduction.program import Program
 
 _TOKEN = re.compile(

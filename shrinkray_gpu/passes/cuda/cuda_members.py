@@ -10,12 +10,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Mapping
 
-from shrinkray_gpu.passes.cuda.source import Source, declarator_name, is_inside, sources
 from shrinkray_gpu.reduction.edit import Edit
-from shrinkray_gpu.reduction.native.change import Put
 from shrinkray_gpu.reduction.native.code import number
-from shrinkray_gpu.reduction.native.tree import Node, parse
+from shrinkray_gpu.reduction.native.native_change import Put
+from shrinkray_gpu.reduction.native.native_tree import Node, parse
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.cuda import Source, declarator_name, is_inside, sources
 
 _MOST = 6
 """Instances of one struct."""

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from shrinkray_gpu.passes.cuda.source import Source, is_warp_wide, sources
-from shrinkray_gpu.passes.numbers import COUPLED_FROM, MOST_JOINT, offers
-from shrinkray_gpu.passes.tree import every
+from shrinkray_gpu.passes.python.numbers import COUPLED_FROM, MOST_JOINT, offers
 from shrinkray_gpu.reduction.edit import Change, Edit, Replace, Within
-from shrinkray_gpu.reduction.native.change import Put
 from shrinkray_gpu.reduction.native.code import number
-from shrinkray_gpu.reduction.native.tree import Node
+from shrinkray_gpu.reduction.native.native_change import Put
+from shrinkray_gpu.reduction.native.native_tree import Node
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.cuda import Source, is_warp_wide, sources
+from shrinkray_gpu.source.tree import every
 
 _FLOAT = re.compile(r"[\d.]+(?:[eE][-+]?\d+)?[fF]?\Z")
 

@@ -10,7 +10,11 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from shrinkray_gpu.passes.cuda.source import (
+from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Within
+from shrinkray_gpu.reduction.native.native_change import Drop, Put
+from shrinkray_gpu.reduction.native.native_tree import Node
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.cuda import (
     NAMES,
     Source,
     declarator_name,
@@ -20,10 +24,6 @@ from shrinkray_gpu.passes.cuda.source import (
     statement_of,
     unwrapped,
 )
-from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Within
-from shrinkray_gpu.reduction.native.change import Drop, Put
-from shrinkray_gpu.reduction.native.tree import Node
-from shrinkray_gpu.reduction.program import Program
 
 PARAMETER_KINDS = frozenset({"parameter_declaration", "optional_parameter_declaration"})
 _MOST = 6

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from shrinkray_gpu.passes.cuda.source import Source, declarator_name, function_of, is_inside, sources
 from shrinkray_gpu.reduction.edit import Change, Edit, Within
-from shrinkray_gpu.reduction.native.change import Drop, Put
-from shrinkray_gpu.reduction.native.tree import Node
+from shrinkray_gpu.reduction.native.native_change import Drop, Put
+from shrinkray_gpu.reduction.native.native_tree import Node
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.cuda import Source, declarator_name, function_of, is_inside, sources
 
 
 def find(program: Program) -> Iterator[Edit]:

@@ -12,7 +12,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from shrinkray_gpu.passes.cuda.source import (
+from shrinkray_gpu.reduction.edit import Edit
+from shrinkray_gpu.reduction.native.native_tree import Node
+from shrinkray_gpu.reduction.native.native_writer import BLOCKS
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.cuda import (
     NAMES,
     Source,
     declarator_name,
@@ -23,10 +27,6 @@ from shrinkray_gpu.passes.cuda.source import (
     statement_of,
     statements,
 )
-from shrinkray_gpu.reduction.edit import Edit
-from shrinkray_gpu.reduction.native.tree import Node
-from shrinkray_gpu.reduction.native.writer import BLOCKS
-from shrinkray_gpu.reduction.program import Program
 
 MOST = 120
 """Edits: a try each, where none holds."""

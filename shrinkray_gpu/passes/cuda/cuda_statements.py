@@ -7,20 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shrinkray_gpu.passes.cuda.source import (
-    Source,
-    declared,
-    depth,
-    is_inside,
-    sources,
-    statement_of,
-    statements,
-    unwrapped,
-)
 from shrinkray_gpu.reduction.edit import Edit
-from shrinkray_gpu.reduction.native.tree import Node
-from shrinkray_gpu.reduction.native.writer import BLOCKS, BODIES
+from shrinkray_gpu.reduction.native.native_tree import Node
+from shrinkray_gpu.reduction.native.native_writer import BLOCKS, BODIES
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.cuda import Source, declared, depth, is_inside, sources, statement_of, statements, unwrapped
 
 
 def find(program: Program) -> Iterator[Edit]:

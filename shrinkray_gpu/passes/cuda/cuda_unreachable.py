@@ -12,20 +12,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from shrinkray_gpu.passes.cuda.source import (
-    Source,
-    declared,
-    is_inside,
-    outside_text,
-    sources,
-    statements,
-    unwrapped,
-)
-from shrinkray_gpu.passes.tree import every
 from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Within
-from shrinkray_gpu.reduction.native.change import Drop
-from shrinkray_gpu.reduction.native.tree import Node
+from shrinkray_gpu.reduction.native.native_change import Drop
+from shrinkray_gpu.reduction.native.native_tree import Node
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.cuda import Source, declared, is_inside, outside_text, sources, statements, unwrapped
+from shrinkray_gpu.source.tree import every
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _KERNEL = re.compile(r"\b__global__\b")

@@ -15,7 +15,11 @@ from shrinkray_gpu.passes.cuda.cuda_parameters import (
     template_lists,
     template_parameter,
 )
-from shrinkray_gpu.passes.cuda.source import (
+from shrinkray_gpu.reduction.edit import Change, Edit, Within
+from shrinkray_gpu.reduction.native.native_change import Drop
+from shrinkray_gpu.reduction.native.native_tree import Node
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.cuda import (
     Source,
     declarator_name,
     declared,
@@ -25,10 +29,6 @@ from shrinkray_gpu.passes.cuda.source import (
     statement_of,
     words,
 )
-from shrinkray_gpu.reduction.edit import Change, Edit, Within
-from shrinkray_gpu.reduction.native.change import Drop
-from shrinkray_gpu.reduction.native.tree import Node
-from shrinkray_gpu.reduction.program import Program
 
 MEMBERS, VARIABLES, PARAMETERS = "members", "variables", "parameters"
 _EFFECTS = frozenset({"assignment_expression", "update_expression", "gnu_asm_expression", "new_expression"})

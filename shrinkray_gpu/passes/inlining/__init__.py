@@ -11,17 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import chain
 
-from shrinkray_gpu.passes.inlining import calls, closures, guard, objects
+from shrinkray_gpu.passes.inlining import call_bodies, closures, main_guard, objects
 from shrinkray_gpu.passes.inlining.apart import apart
-from shrinkray_gpu.passes.inlining.names import Names
 from shrinkray_gpu.reduction.edit import Edit
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.names_read import Names
 
 
 def find(program: Program) -> Iterable[Edit]:
     """All of these, such that any subset keeps the meaning of the program."""
     names = Names(program)
     rewrites = chain(
-        calls.inlinings(names), objects.dissolved(names), objects.constants(names), closures.carried(names)
+        call_bodies.inlinings(names), objects.dissolved(names), objects.constants(names), closures.carried(names)
     )
-    return [*guard.guards(names), *apart(rewrites, names)]
+    return [*main_guard.guards(names), *apart(rewrites, names)]

@@ -15,8 +15,8 @@ from itertools import combinations
 import libcst as cst
 
 from shrinkray_gpu.passes.inlining.moved import Rewrite
-from shrinkray_gpu.passes.inlining.names import Names
 from shrinkray_gpu.reduction.edit import Edit, Replace
+from shrinkray_gpu.source.names_read import Names
 
 
 def apart(rewrites: Iterable[Rewrite], names: Names) -> Iterator[Edit]:

@@ -13,8 +13,8 @@ import libcst as cst
 from libcst.metadata import ClassScope, FunctionScope, Scope
 
 from shrinkray_gpu.passes.inlining.moved import lines_of
-from shrinkray_gpu.passes.inlining.names import REFLECTION, Names, own, walk
-from shrinkray_gpu.passes.tree import dotted
+from shrinkray_gpu.source.names_read import REFLECTION, Names, own, walk
+from shrinkray_gpu.source.tree import dotted
 
 JIT = frozenset({"triton.jit", "jit", "triton.runtime.jit", "gluon.jit"})
 GRAD_MODES = frozenset({"torch.no_grad", "torch.inference_mode", "torch.enable_grad"})

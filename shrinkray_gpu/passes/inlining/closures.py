@@ -11,11 +11,11 @@ from collections.abc import Iterable
 import libcst as cst
 from libcst.metadata import ClassScope
 
-from shrinkray_gpu.passes.inlining.arguments import fits_everywhere, stable
+from shrinkray_gpu.passes.inlining.call_arguments import fits_everywhere, stable
 from shrinkray_gpu.passes.inlining.callee import assigned_value
 from shrinkray_gpu.passes.inlining.moved import Rewrite
-from shrinkray_gpu.passes.inlining.names import Names
-from shrinkray_gpu.passes.tree import dotted
+from shrinkray_gpu.source.names_read import Names
+from shrinkray_gpu.source.tree import dotted
 
 PARTIAL = frozenset({"partial", "functools.partial"})
 

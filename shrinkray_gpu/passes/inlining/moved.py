@@ -13,9 +13,9 @@ from functools import cached_property
 
 import libcst as cst
 
-from shrinkray_gpu.passes.inlining.names import Names
 from shrinkray_gpu.reduction.edit import Change, Edit, Insert, Remove, Replace
-from shrinkray_gpu.reduction.slots import level, slot
+from shrinkray_gpu.reduction.rendering.slots import level, slot
+from shrinkray_gpu.source.names_read import Names
 
 Swaps = Mapping[cst.CSTNode, cst.CSTNode]
 

@@ -14,7 +14,8 @@ from dataclasses import replace
 import libcst as cst
 from libcst.metadata import ClassScope
 
-from shrinkray_gpu.passes.inlining.arguments import Bound, bound_arguments, constant, effect_free, fits_everywhere
+from shrinkray_gpu.passes.inlining.call_arguments import Bound, bound_arguments, constant, effect_free, fits_everywhere
+from shrinkray_gpu.passes.inlining.call_bodies import inline_statements, means_the_same_there
 from shrinkray_gpu.passes.inlining.callee import (
     assigned_value,
     callee_of,
@@ -24,10 +25,9 @@ from shrinkray_gpu.passes.inlining.callee import (
     method_named,
     subclasses,
 )
-from shrinkray_gpu.passes.inlining.calls import inline_statements, means_the_same_there
 from shrinkray_gpu.passes.inlining.moved import Rewrite, root_of
-from shrinkray_gpu.passes.inlining.names import Names, is_target, walk
-from shrinkray_gpu.passes.tree import dotted
+from shrinkray_gpu.source.names_read import Names, is_target, walk
+from shrinkray_gpu.source.tree import dotted
 
 PLAIN_BASES = frozenset({"object", "nn.Module", "torch.nn.Module", "Module"})
 

@@ -14,11 +14,11 @@ from functools import cached_property
 
 import libcst as cst
 
-from shrinkray_gpu.reduction.layout import Layout
-from shrinkray_gpu.reduction.native.change import NativeChange
 from shrinkray_gpu.reduction.native.code import is_code
-from shrinkray_gpu.reduction.native.tree import Tree, parse
-from shrinkray_gpu.reduction.native.writer import write
+from shrinkray_gpu.reduction.native.native_change import NativeChange
+from shrinkray_gpu.reduction.native.native_tree import Tree, parse
+from shrinkray_gpu.reduction.native.native_writer import write
+from shrinkray_gpu.reduction.positions import Layout
 
 _ESCAPE = re.compile(r"\\(?:\n|[0-7]{1,3}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[^}]*\}|.)", re.DOTALL)
 

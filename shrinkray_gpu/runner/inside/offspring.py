@@ -15,7 +15,7 @@ import os
 import sys
 from typing import Any, Callable, Dict, Optional
 
-from . import variables
+from .process import variables
 
 VARIABLE = "SHRINKRAY_CAPTURE"
 FOLDER = "children"
@@ -72,7 +72,9 @@ def expect(folder: str, mode: str, arch: Optional[int]) -> Callable[[], None]:
 
 def begin(told: Dict[str, Any]) -> None:
     """In a child: watch and capture it from now on."""
-    from . import arrival, capture, watch
+    from .capture import capture
+    from .launches import watch
+    from .process import arrival
 
     log = watch.Watch(frozenset())
     log.install()

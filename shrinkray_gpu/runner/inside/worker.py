@@ -23,7 +23,7 @@ import time
 import traceback
 from typing import Any
 
-from . import confine, device, stage, temporary, wire
+from .process import confine, device, stage, temporary, wire
 
 DIE_WITH_PARENT = 1
 
@@ -214,7 +214,8 @@ class _Lane:
         if self.setup["warm"]:
             about = device.warm()
         if self.setup["reuse"]:
-            from . import restore, watch
+            from .launches import watch
+            from .process import restore
 
             watch.Watch(frozenset()).install()  # our own wrappers are no leftovers of a candidate
 
@@ -252,21 +253,23 @@ class _Lane:
         if request["values"]:
             import builtins
 
-            from . import arrival
+            from .process import arrival
 
             builtins.__shrink_saw__ = saw  # type: ignore[attr-defined]
             os.environ["TRITON_ALWAYS_COMPILE"] = "1"  # what comes from a cache shows no types
             arrival.when_imported("triton.compiler.code_generator", saw.in_kernels)
         log = None
         if watching:
-            from . import printed, watch
+            from .launches import watch
+            from .process import printed
 
             printed.hold = self.link.fileno()
             log = watch.Watch(frozenset(request["wants"]))
             log.install()
         camera = left = None
         if log is not None and request["capture"]:
-            from . import blackbox, capture, offspring
+            from . import offspring
+            from .capture import blackbox, capture
 
             place = os.path.join(request["temporary"], blackbox.FOLDER)
             camera = capture.begin(log, request["capture"], place)
@@ -277,20 +280,20 @@ class _Lane:
             left = offspring.expect(os.path.join(request["temporary"], offspring.FOLDER), "", arch)
         turned = observer = watchdog = None
         if log is not None and request["knobs"]:
-            from . import knobs
+            from .turn import knobs
 
             turned = knobs.turn(request["knobs"], log)
         if log is not None and (request["observe"] or request["against"]):
-            from . import observe
+            from .compare import observe
 
             observer = observe.begin(log, request["observe"], request["against"], request["knobs"])
         if log is not None and request["tell"]:
-            from . import watchdog as guardian
+            from .process import watchdog as guardian
 
             watchdog = guardian.begin(self.link, log, request["limit"])
         built = None
         if watching and self.setup["writable"]:
-            from . import builds
+            from .cuda_cpp import builds
 
             built = builds.Builds(self.setup["writable"][0], arch, request["wants"])
             built.watch()

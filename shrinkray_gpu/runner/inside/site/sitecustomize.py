@@ -19,7 +19,7 @@ def _watch(cache: str) -> None:
     package = importlib.util.module_from_spec(spec)
     sys.modules["shrinkray_site"] = package
     spec.loader.exec_module(package)
-    importlib.import_module("shrinkray_site.builds").Builds(cache, None).watch()
+    importlib.import_module("shrinkray_site.cuda_cpp.builds").Builds(cache, None).watch()
 
 
 def _next() -> None:

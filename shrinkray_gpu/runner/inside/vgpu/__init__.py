@@ -20,8 +20,8 @@ import importlib.util
 import sys
 from typing import Any, Iterator, List, Optional
 
-from .. import arguments
-from ..watch import Watch
+from ..launches import launch_arguments
+from ..launches.watch import Watch
 from . import codeless
 from .gpu import Gpu
 from .patches import Patches
@@ -86,7 +86,9 @@ def _tensors(patches: Patches, gpu: Gpu, stack: contextlib.ExitStack) -> None:
     from .modes import modes
 
     claims = gpu.claims = Claims()
-    patches.set(gpu.watch, "describe", lambda value: arguments.describe(value, lambda t: content.word(claims, t)))
+    patches.set(
+        gpu.watch, "describe", lambda value: launch_arguments.describe(value, lambda t: content.word(claims, t))
+    )
     cuda.patch(patches, gpu)
     host.patch(patches, gpu)
     inductor.patch(patches, gpu)

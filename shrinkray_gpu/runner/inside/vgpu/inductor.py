@@ -10,7 +10,7 @@ import contextlib
 import sys
 from typing import Any, Callable
 
-from .. import arrival
+from ..process import arrival
 from .gpu import Gpu
 from .patches import Patches
 

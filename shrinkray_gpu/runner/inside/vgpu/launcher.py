@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Callable, Iterator, List, Tuple
 
-from .. import locations, memory, stores, tma
-from ..program import Descriptor, Pointer
+from ..static import locations, memory, stores, tma
+from ..static.kernel_program import Descriptor, Pointer
 from .gpu import Gpu
 
 _LIMITS = (2**31 - 1, 65535, 65535)  # CUDA's largest grid

@@ -1,0 +1,141 @@
+"""The whole attachment: from what a reduction told and what was measured to the files in its folder."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import shutil
+import sys
+import tempfile
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from shrinkray_gpu import __version__
+from shrinkray_gpu.attachment import artifacts, course, header, issue
+from shrinkray_gpu.attachment.dossier import Dossier
+from shrinkray_gpu.attachment.measurements import Measured
+from shrinkray_gpu.attachment.site import site
+from shrinkray_gpu.attachment.surroundings import surroundings
+from shrinkray_gpu.evidence.card import card
+from shrinkray_gpu.evidence.scrubbing import Scrubber, scrubber
+
+ROOM = 16 << 20
+"""Bytes that must be free: kernels of the repro and of some dozen variants are compiled in the folder, too."""
+ISSUE, PAGE, ARTIFACTS = "ISSUE.md", "report.html", "artifacts"
+
+
+def named(
+    text: str,
+    output: Path,
+    *,
+    shows: str,
+    versions: Mapping[str, str],
+    arch: int | None,
+    argv: Sequence[str],
+    check: str,
+    origin: str,
+) -> str:
+    """The repro's text under its header. `check` is the command that shows the fault where `python FILE` cannot."""
+    words = " ".join(["python", output.name, *argv])
+    needs = f"{words}   (on an sm_{arch} GPU)" if arch else words
+    run = [needs, *([check] if check.startswith("shrink ") else [])]
+    seen = header.platform_of(versions, arch)
+    return header.headed(text, shows=shows, seen=seen, run=run, origin=f"{origin}, by shrinkray_gpu {__version__}")
+
+
+def write(
+    folder: Path,
+    told: Mapping[str, Any],
+    measured: Measured,
+    *,
+    before: str,
+    price: float | None = None,
+    zipped: bool = False,
+) -> Path:
+    """Write the attachment of the reduction in `folder`, in place of an earlier one. Returns the issue's path, or the
+    archive's. Raises OSError where there is no room, or something may not be written; then an earlier one is as it was.
+    """
+    output = Path(told["output"])
+    scrub = _scrubber(told, folder)
+    seen = measured.evidence
+    versions = {**told.get("versions", {}), **seen.versions}
+    arch = told.get("arch")
+    environment = surroundings(
+        told.get("python", sys.executable), told.get("environment", {}), versions, scrub, arch=arch
+    )
+    whole = Dossier(
+        told=told,
+        name=output.name,
+        text=measured.text,
+        before=before,
+        evidence=seen,
+        card=card(seen),
+        code=measured.code,
+        site=site(seen, measured.code, output.name),
+        trials=measured.trials,
+        build=measured.build,
+        environment=environment,
+        passing=measured.passing,
+        reproducers=measured.reproducers,
+        course=course.read(folder / "journal.jsonl"),
+        price=price,
+        version=__version__,
+        stem=folder.stem,
+    )
+    files = artifacts.files(whole, scrub)
+    texts = {whole.name: scrub.text(whole.text), ISSUE: scrub.text(issue.text(whole))}
+    beside = {name: text.encode() for name, text in texts.items()}
+    made = {**{f"{ARTIFACTS}/{name}": data for name, data in files.items()}, **beside}
+    if issue.paged():
+        from shrinkray_gpu.attachment import page  # half a second of imports, that no other command should wait for
+
+        made[PAGE] = page.text(whole, scrub, files={**beside, **files}).encode()
+    archive = f"{folder.stem}_attachment.zip"
+    replace(folder, {**made, archive: _zipped(folder.stem, made)} if zipped else made)
+    return folder / (archive if zipped else ISSUE)
+
+
+def check_place(folder: Path) -> None:
+    """Raises OSError where an attachment of this reduction cannot be written, before much time went into making it."""
+    place = folder / ARTIFACTS
+    place.mkdir(exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder), tempfile.TemporaryFile(dir=place):
+        pass
+    if (free := shutil.disk_usage(folder).free) < ROOM:
+        said = f"only {free >> 10} KiB are free on its disk, of {ROOM >> 10} that it may take"
+        raise OSError(errno.ENOSPC, said, folder)
+
+
+def _scrubber(told: Mapping[str, Any], folder: Path) -> Scrubber:
+    places = [Path(told[name]).parent for name in ("output", "original") if told.get(name)]
+    scratch = (folder / "scratch", folder / "cache")
+    folders = [*places, *scratch, told.get("cwd") or Path.cwd()]
+    return scrubber(folders, python=told.get("python", sys.executable), environment=told.get("environment", {}))
+
+
+def replace(folder: Path, files: Mapping[str, bytes]) -> None:
+    """These files in the folder, by their names in it, and no others in its artifacts/. All are written aside before
+    one of them takes its place, so that an earlier attachment stays whole where there is no room for this one."""
+    place = folder / ARTIFACTS
+    place.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".attachment-") as aside:
+        (Path(aside) / ARTIFACTS).mkdir()
+        for name, data in files.items():
+            (Path(aside) / name).write_bytes(data)
+        for name in files:
+            os.replace(Path(aside) / name, folder / name)
+    for old in place.iterdir():
+        if old.is_file() and f"{ARTIFACTS}/{old.name}" not in files:
+            old.unlink()
+
+
+def _zipped(stem: str, files: Mapping[str, bytes]) -> bytes:
+    """Everything in one file, for an issue's upload field."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(f"{stem}/{name}", data)
+    return made.getvalue()

@@ -1,0 +1,111 @@
+"""The compiled code of one program: each stage that the compiler made of its kernel, SASS with offsets, build log."""
+
+from __future__ import annotations
+
+import base64
+import difflib
+import re
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from shrinkray_gpu.device import disassembly, toolkit
+from shrinkray_gpu.device.disassembly import Instruction
+from shrinkray_gpu.evidence import instruments
+from shrinkray_gpu.runner.run import Compile, Run
+
+STAGES = ("ttir", "ttgir", "llir", "ptx")
+_LOC_LINE = re.compile(r"^#loc.*\n?", re.MULTILINE)
+_LOC = re.compile(r" ?\bloc\((?:#loc\d*|unknown)\)")
+_REGISTERS = re.compile(r"\b(U?R|U?P|SB|B)\d+\b")
+_LABEL = re.compile(r"`\([^)]*\)|0x[0-9a-f]+")
+
+
+@dataclass(frozen=True)
+class Code:
+    """Empty where nothing was compiled, or by a compiler that failed."""
+
+    kernel: str = ""
+    stages: Mapping[str, str] = field(default_factory=dict)
+    """`ttir`, `ttgir`, `llir`, `ptx`, as the compiler printed them."""
+    cubin: bytes = b""
+    listing: tuple[Instruction, ...] = ()
+
+    @property
+    def sass(self) -> str:
+        """One instruction a line, with its offset and, where it changes, the source line."""
+        rows, last = [], (0, "")
+        for one in self.listing:
+            where = (one.line, one.file)
+            told = f"  // {Path(one.file).name}:{one.line}" if one.line and where != last else ""
+            rows.append(f"/*{one.offset:04x}*/  {one.text} ;{told}")
+            last = where
+        return "\n".join(rows) + "\n" if rows else ""
+
+
+def of_run(run: Run | None, kernel: str, tool: Path | None, hash: str = "") -> Code:
+    """The kernel's code in a run that was asked for `instruments.WANTS`; where it is not there, the last kernel's."""
+    compiled = [one for one in run.compiles if one.ir] if run is not None else []
+    wanted = [one for one in compiled if one.hash == hash and hash] or [one for one in compiled if one.kernel == kernel]
+    chosen = next(iter((*reversed(wanted), *reversed(compiled))), None)
+    if chosen is None:
+        return Code()
+    stages = {stage: chosen.ir[stage] for stage in STAGES if stage in chosen.ir}
+    cubin = base64.b64decode(chosen.ir.get("cubin", ""))
+    return Code(chosen.kernel, stages, cubin, instruments.instructions(chosen, tool))
+
+
+def difference(mine: Code, other: Code, names: tuple[str, str]) -> Mapping[str, str]:
+    """Unified diffs by stage, of what the code says: without locations, register numbers and addresses, which all
+    change when one instruction does."""
+    both = [stage for stage in ("ttir", "ttgir") if stage in mine.stages and stage in other.stages]
+    texts = {stage: (_bare(mine.stages[stage]), _bare(other.stages[stage])) for stage in both}
+    if mine.listing and other.listing:
+        texts["sass"] = (_shape(mine.listing), _shape(other.listing))
+    found = {}
+    for stage, (a, b) in texts.items():
+        lines = difflib.unified_diff(a, b, f"{names[0]}.{stage}", f"{names[1]}.{stage}", lineterm="")
+        found[stage] = "\n".join(lines) + "\n"
+    return found
+
+
+def _bare(text: str) -> list[str]:
+    return _LOC.sub("", _LOC_LINE.sub("", text)).splitlines()
+
+
+def _shape(listing: Sequence[Instruction]) -> list[str]:
+    return [_LABEL.sub("...", _REGISTERS.sub(r"\1", one.text)) for one in listing]
+
+
+def build_log(run: Run | None, *, python: str, environment: Mapping[str, str]) -> str:
+    """What was compiled with which options, what compilers said of it, and what ptxas tells of registers and memory."""
+    parts = []
+    for one in run.compiles if run is not None else ():
+        parts.append(f"== {one.kernel}: {'failed' if one.failure else 'compiled'}")
+        parts.append("options: " + ", ".join(f"{name}={value}" for name, value in sorted(one.options.items())))
+        if one.printed.strip():
+            parts.append(one.printed.rstrip())
+        if one.failure is not None:
+            parts.append((one.failure.traceback or f"{one.failure.type}: {one.failure.text}").rstrip())
+        if told := _ptxas(one, python, environment):
+            parts.append(told)
+    return "\n".join(parts) + "\n" if parts else "nothing was compiled\n"
+
+
+def _ptxas(compile: Compile, python: str, environment: Mapping[str, str]) -> str:
+    """`ptxas -v` on the PTX; empty where there is neither."""
+    tool, ptx = toolkit.find("ptxas", python, environment), compile.ir.get("ptx", "")
+    target = re.search(r"^\.target\s+(\w+)", ptx, re.MULTILINE)
+    if tool is None or target is None:
+        return ""
+    with tempfile.TemporaryDirectory(prefix="shrink-") as folder:
+        Path(folder, "kernel.ptx").write_text(ptx, encoding="utf-8")
+        words = [str(tool), "-v", f"--gpu-name={target.group(1)}", "kernel.ptx", "-o", "kernel.cubin"]
+        try:
+            done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=disassembly.SECONDS)
+        except (OSError, subprocess.SubprocessError):
+            return ""
+    said = (done.stdout + done.stderr).strip()
+    return f"$ ptxas {' '.join(words[1:])}\n{said}" if said else ""

@@ -1,0 +1,165 @@
+"""What must be run to make an attachment: the instruments on the repro, the control experiments, and the nearest
+passing variant once more. All of it on the lanes of a plan that stands for the repro."""
+
+from __future__ import annotations
+
+import difflib
+import errno
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from shrinkray_gpu.attachment import compiled_code as coding
+from shrinkray_gpu.attachment import experiments as trying
+from shrinkray_gpu.attachment.compiled_code import Code
+from shrinkray_gpu.attachment.dossier import Passing
+from shrinkray_gpu.attachment.experiments import Experiment, Trials
+from shrinkray_gpu.calibration import Plan
+from shrinkray_gpu.device import disassembly
+from shrinkray_gpu.evidence.evidence import Evidence
+from shrinkray_gpu.evidence.examine import examine
+from shrinkray_gpu.evidence.instruments import WANTS
+from shrinkray_gpu.oracle.statistics import clean_runs
+from shrinkray_gpu.runner.pool import Pool, Script
+from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.ways import PLAIN, Way
+from shrinkray_gpu.same_fault.controls import Controls, Outcome
+
+CHANCE = 0.01
+"""How seldom a variant of a flaky repro may look as if it passed."""
+_FULL = os.strerror(errno.ENOSPC)
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the runs told."""
+
+    text: str
+    """The repro under its header."""
+    evidence: Evidence
+    code: Code
+    trials: Trials
+    build: str
+    passing: Passing | None = None
+    reproducers: Mapping[str, str] = field(default_factory=dict)
+
+
+def measure(
+    text: str,
+    output: Path,
+    plan: Plan,
+    *,
+    seconds: float = trying.SECONDS,
+    say: Say = lambda text: None,
+    stop: Callable[[], bool] = lambda: False,
+) -> Measured:
+    """Run what there is to run of the repro `text`, which stands at `output`, its header included. Experiments that
+    have not begun after so many `seconds`, or when `stop` says so, are left out.
+
+    Raises OSError where the disk filled up meanwhile: what a compiler says that cannot write its files is no evidence.
+    """
+    setup, tool = plan.pool.setup, disassembly.find(plan.pool.setup.python, plan.pool.setup.environment)
+    script = replace(plan.pool.script, path=output, name="")
+    pool = plan.pool.serving(script, seconds=plan.pool.seconds)
+    if plan.pool.mode != "cold":  # a worker dies with the thread that made it
+        plan.starter.submit(pool.start, text).result()
+    with ThreadPoolExecutor(1) as threads:
+        looking = threads.submit(
+            examine,
+            text,
+            replace(script, twins=(), sanitizer=""),
+            setup,
+            seconds=pool.seconds,
+            extra=pool.extra,
+            intermittent=plan.rate is not None,
+        )
+        trials = _trials(text, output, plan, pool, seconds, say, stop)
+        nearest = trials.nearest
+        again = _once_more(nearest, plan, pool, script) if nearest else None
+        seen = looking.result()
+    if _full(seen, trials):
+        raise OSError(errno.ENOSPC, f"{_FULL} (compiled kernels go there, too)", setup.scratch)
+    code = coding.of_run(seen.run, seen.kernel, tool, seen.launch.hash if seen.launch else "")
+    build = coding.build_log(seen.run, python=setup.python, environment=setup.environment)
+    passing = None
+    if nearest is not None and again is not None:
+        passing = _passing(nearest, again, text, output.name, plan, code, coding.of_run(again, seen.kernel, tool))
+    crashed = seen.fault is not None and seen.fault.phase == "compile"
+    reproducers = _reproducers(text, pool) if crashed else {}
+    return Measured(text, seen, code, trials, build, passing, reproducers)
+
+
+def _full(seen: Evidence, trials: Trials) -> bool:
+    """Whether a run met a full disk."""
+    run = seen.run
+    said = [run.stderr, run.failure.text if run.failure else ""] if run else []
+    said += [trials.left_out, *(one.why for one in (trials.control, *trials.experiments))]
+    return any(_FULL in text for text in said)
+
+
+def _trials(
+    text: str, output: Path, plan: Plan, pool: Pool, seconds: float, say: Say, stop: Callable[[], bool]
+) -> Trials:
+    """The control experiments, where the oracle can judge them."""
+    why = ""
+    fault = plan.oracle.needs_run and not plan.oracle.needs_text
+    if not fault:
+        why = f"the oracle {plan.oracle.spec!r} runs the program itself"
+    elif plan.oracle.twins:
+        why = "the fault is a difference between two runs: each is a control of the other"
+    if why:
+        return Trials(Experiment("the program as it is", "plain", "", "", Outcome.FAULTS.value), left_out=why)
+    repeats = clean_runs(plan.rate.estimate / 2, CHANCE) if plan.rate is not None else 1
+
+    def run(source: str, way: Way) -> Run:
+        return pool.run(source, way=way) if way != PLAIN else pool.run(source, fresh=True)
+
+    reference = pool.run(text, fresh=True)  # the original's kernels may have had other names
+    controls = Controls(run, plan.oracle, reference=reference, repeats=repeats)
+    return trying.tried(
+        text,
+        output.name,
+        controls,
+        gpu=plan.gpu,
+        jobs=pool.jobs,
+        argv=pool.script.argv,
+        seconds=seconds,
+        say=say,
+        stop=stop,
+    )
+
+
+def _once_more(nearest: Experiment, plan: Plan, pool: Pool, script: Script) -> Run:
+    """The nearest passing variant as its reader will run it, and asked for its code."""
+    wanted = tuple(dict.fromkeys((*script.wants, *WANTS)))
+    asking = pool.serving(replace(script, wants=wanted), seconds=pool.seconds)
+    return asking.cold(nearest.text) if plan.gpu else asking.run(nearest.text, fresh=True)
+
+
+def _passing(nearest: Experiment, run: Run, text: str, name: str, plan: Plan, mine: Code, other: Code) -> Passing:
+    """What is told of it, and how its code differs."""
+    verdict = plan.oracle.judge(run)
+    where = "in a process of its own" if plan.gpu else "once more"
+    stem = name.removesuffix(".py")
+    lines = difflib.unified_diff(
+        text.splitlines(), nearest.text.splitlines(), name, f"{stem}_passing.py", n=1, lineterm=""
+    )
+    differences = coding.difference(mine, other, (stem, f"{stem}_passing"))
+    return Passing(
+        nearest, "\n".join(lines) + "\n", other, differences, f"{where}: it {verdict.answer.value} ({verdict.why})"
+    )
+
+
+def _reproducers(text: str, pool: Pool) -> Mapping[str, str]:
+    """Triton writes the MLIR that it is about to work on, where TRITON_REPRODUCER_PATH says; what a pass that fails
+    leaves there is the way to run that pass again."""
+    with tempfile.TemporaryDirectory(dir=pool.setup.scratch, ignore_cleanup_errors=True) as folder:
+        place = Path(folder, "reproducer.mlir")
+        pool.cold(text, way=Way("reproducer", environment={"TRITON_REPRODUCER_PATH": str(place)}))
+        # One for each stage, each before its first pass; that of the stage that fails is the last.
+        found = sorted(Path(folder).rglob("*.mlir"), key=lambda path: path.stat().st_mtime_ns)
+        return {place.name: found[-1].read_text(encoding="utf-8", errors="replace")} if found else {}

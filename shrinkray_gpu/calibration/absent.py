@@ -1,0 +1,71 @@
+"""The program does not show the fault: what it did instead, and what to do about it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shlex
+from collections.abc import Sequence
+
+from shrinkray_gpu.calibration.worker_lanes import PATIENCE
+from shrinkray_gpu.errors import NotReproduced, ShrinkError, UsageError
+from shrinkray_gpu.oracle import Fault, Oracle, adopt, describe, nearest, obstacle
+from shrinkray_gpu.oracle.verdict import Answer, Verdict
+from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.pool import Script
+from shrinkray_gpu.runner.run import Run
+
+
+def ended_well(run: Run) -> bool:
+    return not run.trouble and Fault.of(run) is None
+
+
+def explain(
+    seen: Sequence[Run], verdict: Verdict, oracle: Oracle, setup: Setup, script: Script, timeout: float | None
+) -> ShrinkError:
+    """What happened instead, and what to do about it. Raises OSError where the disk is full: that is no fault of the
+    program's, and compiled kernels go to the folder of the reduction."""
+    run = next((run for run in seen if not ended_well(run)), seen[0])
+    if said := obstacle(run):
+        return UsageError(f"{script.called} does not run in {setup.python}. {said}")
+    if run.timed_out and not oracle.alone:
+        after = f"{timeout:g} s (--timeout)" if timeout else f"{PATIENCE:g} s"
+        return NotReproduced(
+            f"{script.called} was still running after {after}: give a longer --timeout, or look for the hang itself "
+            "with --oracle timeout"
+        )
+    if run.timed_out and oracle.limit and verdict.known:
+        return NotReproduced(f"{script.called} does not show {oracle.spec!r}: {verdict.why}")
+    if verdict.answer is Answer.UNKNOWN:
+        return NotReproduced(f"the run of {script.called} answers nothing: {verdict.why or run.trouble}")
+    if run.failure is not None and (full := os.strerror(errno.ENOSPC)) in run.failure.text:
+        raise OSError(errno.ENOSPC, f"{full}, as the program said, too", setup.scratch)
+    near = nearest(run, oracle.spec)
+    if run.failure is not None and run.failure.type == "PermissionError":
+        return NotReproduced(
+            f"{script.called} writes where no candidate may: {run.failure.text}. Candidates are run many times, and "
+            "write only below $TMPDIR, which shrink sets: use tempfile there, or take the writing out of the script"
+        )
+    more = [f"would have matched: --oracle {shlex.quote(spec)}" for spec in near[:1]]
+    more += [oracle.hint] * bool(oracle.hint)
+    runs = f" in {len(seen)} runs" if len(seen) > 1 else ""
+    return NotReproduced(
+        "\n  ".join([f"{script.called} does not show {oracle.spec!r}{runs}. {describe(run, oracle.spec)}", *more])
+    )
+
+
+def adopted(run: Run) -> str:
+    """The SPEC of the fault seen. Raises UsageError for a broken set-up, NotReproduced when it just passes."""
+    spec = adopt(run)
+    if spec is None and obstacle(run):
+        raise UsageError(obstacle(run))
+    if spec is None:
+        raise NotReproduced(faultless(1))
+    return spec
+
+
+def faultless(runs: int) -> str:
+    return (
+        f"the program ends without a fault{f' in each of {runs} runs' if runs > 1 else ''}, and no --oracle says what "
+        'to look for: name one, for example --oracle "misaligned address", ttgir:REGEX or script:./test.sh'
+    )

@@ -1,0 +1,46 @@
+"""Calibration: the original cold, then in the modes that may stand for that, cheapest last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from shrinkray_gpu.calibration.in_lanes import in_lanes
+from shrinkray_gpu.calibration.original import shown
+from shrinkray_gpu.calibration.plan import Plan
+from shrinkray_gpu.calibration.worker_lanes import Lanes, open_lanes
+from shrinkray_gpu.oracle import Oracle
+from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.pool import Script
+from shrinkray_gpu.runner.run import Run
+
+
+def make(
+    source: str,
+    script: Script,
+    setup: Setup,
+    *,
+    oracle: Callable[[Run], Oracle] | Oracle,
+    jobs: int,
+    timeout: float | None,
+    devices: tuple[str, ...],
+    mode: str | None = None,
+    seen: Sequence[Run] = (),
+    bound: bool = False,
+    lanes: Lanes | None = None,
+) -> Plan:
+    """Run the original cold, then in the modes that may stand for that. Raises NotReproduced or UsageError.
+
+    `seen` are cold runs of it that were made before; `bound` says that the oracle knows the fault already: then that
+    one is the reference, and not what this program shows. `lanes`: those that are up for it.
+    """
+    given = oracle if isinstance(oracle, Oracle) else None
+    lanes = lanes or open_lanes(
+        source, script, setup, oracle=given, jobs=jobs, timeout=timeout, devices=devices, mode=mode
+    )
+    try:
+        plan, colds = shown(source, lanes, oracle, timeout=timeout, seen=seen, bound=bound)
+        own = given.limit if given else None
+        return in_lanes(plan, source, lanes, colds, seconds=own or timeout, mode=mode)
+    except BaseException:
+        lanes.close()
+        raise

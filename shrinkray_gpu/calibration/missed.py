@@ -1,0 +1,81 @@
+"""A run that shows no fault may have missed a flaky one: how often the program is run again before that is believed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from shrinkray_gpu.calibration.absent import ended_well, faultless
+from shrinkray_gpu.calibration.worker_lanes import Lanes
+from shrinkray_gpu.errors import NotReproduced
+from shrinkray_gpu.judging.judge import whole
+from shrinkray_gpu.judging.repetition import PROGRAMMING
+from shrinkray_gpu.oracle import Fault, Oracle, adopt, obstacle
+from shrinkray_gpu.oracle.verdict import Verdict
+from shrinkray_gpu.runner.pool import Pool, Script
+from shrinkray_gpu.runner.run import Run
+
+FURTHER = 20
+"""Runs more of a program that did not show its fault, which may be a flaky one: a fault in a seventh of all runs shows
+in 20 of them with 95 %."""
+FURTHER_SECONDS = 120.0
+"""For these, and then enough."""
+ALIKE = 3
+"""Runs that end in one and the same other fault: that is no chance, and most likely the oracle is wrong."""
+
+
+def until_adopted(colds: list[Run], source: str, lanes: Lanes) -> tuple[list[Run], Run]:
+    """All runs until one shows a fault worth adopting, and that run. Raises NotReproduced where all end well."""
+    seen, until = list(colds), time.monotonic() + FURTHER_SECONDS
+    while True:
+        for run in seen:
+            if adopt(run) is not None:
+                return seen, run
+        if not all(map(ended_well, seen)):
+            return seen, next(run for run in seen if not ended_well(run))
+        left = FURTHER + len(colds) - len(seen)
+        if left <= 0 or time.monotonic() > until:
+            raise NotReproduced(faultless(len(seen)))
+        pool = lanes.cheapest(None)
+        seen += several(pool, source, min(left, pool.jobs))
+
+
+def once_more(seen: list[Run], verdicts: list[Verdict], oracle: Oracle, source: str, lanes: Lanes) -> None:
+    """Chance may have kept the fault away: add runs until one shows it, or until it is not worth asking any more."""
+    before, until = len(seen), time.monotonic() + FURTHER_SECONDS
+    while _chance(seen, verdicts, oracle) and len(seen) < before + FURTHER and time.monotonic() < until:
+        pool = lanes.cheapest(oracle)
+        hasty = len(seen) < ALIKE and (not oracle.needs_run or not ended_well(seen[0]))
+        alike = ALIKE - len(seen) if hasty else FURTHER
+        for run in several(pool, source, min(before + FURTHER - len(seen), pool.jobs, alike)):
+            seen.append(run)
+            verdicts.append(verdict_on(oracle, source, pool.script, run))
+
+
+def _chance(seen: Sequence[Run], verdicts: Sequence[Verdict], oracle: Oracle) -> bool:
+    """Whether chance may be what kept the fault away in all of these runs, so that one more is worth its time."""
+    if any(verdict.faults for verdict in verdicts):
+        return False
+    for run, verdict in zip(seen, verdicts):
+        if not verdict.known or run.timed_out or obstacle(run):
+            return False
+        if run.failure is not None and run.failure.type in {*PROGRAMMING, "PermissionError"}:
+            return False
+    if not oracle.needs_run:  # the user's own script, which may take its time
+        return len(seen) < ALIKE
+    if all(map(ended_well, seen)):
+        return True
+    faults = [Fault.of(run) for run in seen]
+    first = faults[0]
+    alike = first is not None and all(fault is not None and not first.difference(fault) for fault in faults)
+    return not alike or len(seen) < ALIKE
+
+
+def several(pool: Pool, source: str, count: int) -> list[Run]:
+    with ThreadPoolExecutor(max(1, min(count, pool.jobs))) as threads:
+        return list(threads.map(lambda _: pool.run(source, fresh=True), range(count)))
+
+
+def verdict_on(oracle: Oracle, source: str, script: Script, run: Run) -> Verdict:
+    return whole(oracle, source, script.path.name, lambda _: run)

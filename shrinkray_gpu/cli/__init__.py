@@ -1,0 +1,1 @@
+"""The command line: one module a command, the words that they share, the progress bar, the pytest plugin."""

@@ -1,0 +1,57 @@
+"""The command `shrink explain FILE`: what every instrument says of the fault that FILE shows, as a card or as JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from shrinkray_gpu.cli.module import TakesModule, file_or_module, located
+from shrinkray_gpu.cli.words import CONTEXT, architecture, fail, running, settings
+from shrinkray_gpu.evidence.card import card
+from shrinkray_gpu.questions.explanation import explain as explain_file
+from shrinkray_gpu.runner.interpreter import found
+
+
+@click.command(cls=TakesModule, context_settings=CONTEXT)
+@file_or_module()
+@click.option("--oracle", multiple=True, metavar="SPEC", help="The fault that it must show; repeatable, all must hold.")
+@running("FILE", each="a run", seconds=300)
+@click.option(
+    "--intermittent",
+    is_flag=True,
+    help="The fault comes and goes: ask initcheck and racecheck too, whatever one run does.",
+)
+@click.option("--synccheck", is_flag=True, help="Ask synccheck too.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, and nothing else.")
+def explain(file: Path | None, args: tuple[str, ...], module: str | None, **given: Any) -> None:
+    """Run FILE once as `python FILE ARGS...`, and once more for each instrument that its fault calls for, and print
+    what they say: the fault, the kernel, the instruction, the source line, the launch, the memory. `shrink explain
+    [options] -m MODULE ARGS...` does so with `python -m MODULE ARGS...`, for example with one test by `-m pytest`.
+
+    Exit codes: 0 it shows a fault, 2 usage, 3 it shows none. Nothing is written beside FILE.
+    """
+    if file is None and module is None:
+        fail("which file? Usage: shrink explain FILE [options] [-- ARGS...], or shrink explain -m MODULE ARGS...", 2)
+    python, environment = found(given["python"]), settings(given["env"])
+    command = None
+    if module is not None:
+        command = located(module, args, python=python, cwd=given["cwd"], environment=environment)
+    file = command.path if command else file
+    assert file is not None
+    seen = explain_file(
+        file,
+        oracle=given["oracle"],
+        python=python,
+        arch=architecture(given["arch"]),
+        argv=() if command else args,
+        command=command,
+        environment=environment,
+        cwd=given["cwd"],
+        timeout=given["timeout"],
+        intermittent=given["intermittent"],
+        synccheck=given["synccheck"],
+    )
+    click.echo(json.dumps(seen.to_json(), indent=1) if given["as_json"] else card(seen))

@@ -1,0 +1,110 @@
+"""The command `shrink ir FILE --count ...`: does this compiler make it, for this kernel, and what decides?"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from shrinkray_gpu.cli.words import CONTEXT, Command, architecture, kept, releases, running, settings
+from shrinkray_gpu.corpus import environments
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.questions import run_folder
+from shrinkray_gpu.questions.ir import ir_files, ir_tables, patterns, plan
+from shrinkray_gpu.questions.ir.study import check_counted, study
+from shrinkray_gpu.questions.varying import axis
+from shrinkray_gpu.runner.interpreter import found
+
+
+class _Command(Command):
+    called = "shrink ir"
+
+
+@click.command(cls=_Command, context_settings=CONTEXT)
+@click.argument("file", type=click.Path(path_type=Path), required=False)
+@click.argument("args", nargs=-1)
+@click.option(
+    "--count",
+    "counted",
+    multiple=True,
+    metavar="STAGE:REGEX",
+    help="What is counted in ttir, ttgir, llir, ptx or sass; repeatable. Or a name that knows how it is spelled in "
+    f"each stage: {', '.join(patterns.FAMILIES)}.",
+)
+@click.option(
+    "--good",
+    multiple=True,
+    metavar="TEST",
+    help="Positive control: should have it; repeatable. Default: FILE as it is.",
+)
+@click.option("--bad", multiple=True, metavar="TEST", help="Negative control: cannot have it; repeatable.")
+@click.option("--stress", multiple=True, metavar="TEST", help="What the question is about; repeatable.")
+@click.option(
+    "--known",
+    multiple=True,
+    metavar="TEST",
+    help="Surely has it, in every Triton asked: tells a true zero from a pattern that does not fit; repeatable.",
+)
+@click.option(
+    "--over", multiple=True, metavar="NAME=V,V,...", help="Change this one value of the first --good; repeatable."
+)
+@click.option("--kernel", "kernels", multiple=True, metavar="NAME", help="Count in this kernel only; repeatable.")
+@running("all tests", each="a test", seconds=120)
+@click.option("--triton", "tritons", metavar="V,V,...", help="Releases of Triton, installed aside.")
+@kept("Tests", ending="ir")
+def ir(file: Path | None, args: tuple[str, ...], **given: Any) -> None:
+    """Count what the compiler makes of FILE and of its controls, and say what that is worth.
+
+    \b
+    shrink ir copy.py --arch sm_90 --count tma --known descriptor.py \\
+        --good "" --bad INNER_STRIDE=2 --stress stress.py --over NUM_STAGES=1,4 --triton 3.0.0,3.9.0
+
+    A TEST is '[FILE.py] [NAME=VALUE ...] [-- ARGS]': another file, changed values, other arguments, all optional.
+
+    NAME is a constant, an argument of the launch or of a function, an environment variable or a command line option
+    that the program itself names; num_warps, num_stages, num_ctas and maxnreg are turned at launch where it does not.
+
+    Exit codes: 0 all controls hold, 1 one does not, and what comes after it is inconclusive, 2 usage.
+    """
+    sys.exit(_ir(file, args, given))
+
+
+def _ir(file: Path | None, args: tuple[str, ...], given: dict[str, Any]) -> int:
+    if file is None:
+        raise UsageError("which file? Usage: shrink ir FILE --count STAGE:REGEX [options] [-- ARGS...]")
+    if not given["counted"]:
+        raise UsageError(f"what is to be counted? Give --count STAGE:REGEX, or one of {', '.join(patterns.FAMILIES)}")
+    counts = patterns.parse(given["counted"])
+    roles = {name: given[name] for name in ("known", "good", "bad", "stress")}
+    tests = plan.tests(file, argv=args, **roles, over=[axis(text) for text in given["over"]])
+    arch, environment, python = architecture(given["arch"]), settings(given["env"]), found(given["python"])
+    say = (lambda text: None) if given["as_json"] else (lambda text: click.echo(text, err=True))
+    pythons = [environments.with_triton(one, python=python, say=say) for one in releases(given["tritons"])] or [python]
+    with run_folder.folder_of(given["output"] or file.with_name(f"{file.stem}.ir")) as folder:
+        studies = [
+            study(
+                tests, counts, python=one, arch=arch, kernels=given["kernels"], jobs=given["jobs"],
+                environment=environment, cwd=given["cwd"], seconds=given["timeout"], say=say,
+            )
+            for one in pythons
+        ]  # fmt: skip
+        check_counted(studies)
+        command = shlex.join(["shrink", *sys.argv[1:]])
+        trouble = run_folder.filled(
+            folder,
+            lambda: ir_files.save(folder, studies, pythons, command=command, arch=arch, environment=environment),
+        )
+    if given["as_json"]:
+        click.echo(json.dumps({"folder": os.fspath(folder), "studies": ir_tables.to_json(studies)}, indent=1))
+    else:
+        click.echo(ir_tables.table(studies))
+    if trouble:
+        raise UsageError(trouble)
+    if not given["as_json"]:
+        click.echo(f"\nsaved: {run_folder.shown(folder)} (summary.tsv, summary.md, programs, code, SHA256SUMS)")
+    return 0 if all(one.holds for one in studies) else 1

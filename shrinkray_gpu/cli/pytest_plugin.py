@@ -1,0 +1,169 @@
+"""pytest collects a corpus: `pytest corpus/`, one test a case, so that a compiler team can drop one into its CI.
+
+A known fault that is still there is an expected failure; a fault that is gone or has changed, where the case does not
+say that of this Triton, fails the test. All cases of a session are replayed by one worker, before the first is told.
+
+Installed beside pytest it is always loaded, so it must mind its own business: nothing is imported before there is a
+case, and a `case.toml` without a repro beside it is somebody else's.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from shrinkray_gpu.corpus.case import Case
+    from shrinkray_gpu.corpus.expectation import Outcome
+    from shrinkray_gpu.corpus.replay import Replayer
+
+FILE = "case.toml"
+_REPLAYED = pytest.StashKey["_Session"]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("corpus", "replay of a corpus of GPU faults (shrinkray_gpu)")
+    group.addoption("--corpus-arch", metavar="sm_90", help="replay on the virtual GPU, for this architecture")
+    group.addoption("--corpus-python", metavar="PATH", help="interpreter that runs the cases (default: this one)")
+    group.addoption("--corpus-runs", type=int, metavar="N", help="runs of each case, instead of what it asks for")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "corpus: a case of a corpus of GPU faults")
+    name, runs = config.getoption("--corpus-arch"), config.getoption("--corpus-runs")
+    if runs is not None and runs < 1:
+        raise pytest.UsageError(f"--corpus-runs {runs}: one run at least")
+    if name is not None:
+        from shrinkray_gpu.cli.words import architecture
+        from shrinkray_gpu.errors import UsageError
+
+        try:
+            architecture(name)
+        except UsageError as error:
+            raise pytest.UsageError(f"--corpus-arch: {error}") from error
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> CaseFile | None:
+    ours = file_path.name == FILE and any(file_path.parent.glob("repro_*.py"))
+    return CaseFile.from_parent(parent, path=file_path) if ours else None
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if (replayed := session.stash.get(_REPLAYED, None)) is not None:
+        replayed.close()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
+    """A case that was skipped is listed at its own place, not at the line above that skips it."""
+    report = (yield).get_result()
+    if isinstance(item, CaseItem) and report.skipped and isinstance(report.longrepr, tuple):
+        report.longrepr = (str(item.path), 1, report.longrepr[2])
+
+
+class CaseFile(pytest.File):
+    def collect(self) -> Iterator[CaseItem]:
+        from shrinkray_gpu.corpus.case import load
+        from shrinkray_gpu.errors import ShrinkError
+
+        try:
+            case = load(self.path.parent)
+        except ShrinkError as error:
+            raise self.CollectError(str(error)) from error
+        yield CaseItem.from_parent(self, name=case.name, case=case)
+
+
+class CaseItem(pytest.Item):
+    def __init__(self, *, case: Case, **given: Any) -> None:
+        super().__init__(**given)
+        self.case = case
+        self.add_marker("corpus")
+
+    def runtest(self) -> None:
+        from shrinkray_gpu.corpus.expectation import Status
+
+        if _REPLAYED not in self.session.stash:
+            self.session.stash[_REPLAYED] = _Session(self.session)
+        outcome = self.session.stash[_REPLAYED].outcome(self)
+        if outcome.status is Status.CANNOT:
+            pytest.skip(outcome.why)
+        if outcome.surprising:
+            raise Changed(outcome)
+        if outcome.status is not Status.FIXED:
+            pytest.xfail(f"{outcome}: {outcome.why}")
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        from shrinkray_gpu.errors import ShrinkError
+
+        if isinstance(excinfo.value, (Changed, ShrinkError)):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, 0, f"{self.case.name}: {self.case.title}"
+
+
+class Changed(Exception):
+    """A case does not do what it expects of this Triton."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        from shrinkray_gpu.corpus.replay_tables import news
+
+        super().__init__(f"{outcome.case.name} with {outcome.environment}: {news(outcome)}")
+
+
+class _Session:
+    """The outcomes of a session's cases. They are replayed together; but a process of pytest-xdist does not know which
+    cases will be its own, so there each is replayed when it comes, in lanes that are kept for the next."""
+
+    def __init__(self, session: pytest.Session) -> None:
+        self.items = [item for item in session.items if isinstance(item, CaseItem)]
+        self.config = session.config
+        self.spread = hasattr(session.config, "workerinput")
+        self.known: dict[Path, Outcome] = {}
+        self.replayer: Replayer | None = None
+        self.failed: Exception | None = None
+
+    def outcome(self, item: CaseItem) -> Outcome:
+        if self.failed is not None:
+            raise self.failed
+        try:
+            if self.spread:
+                return self._lanes().outcome(item.case, self.config.getoption("--corpus-runs"))
+            return (self.known or self._together())[item.path]
+        except Exception as error:
+            self.failed = error
+            raise
+
+    def close(self) -> None:
+        if self.replayer is not None:
+            self.replayer.close()
+
+    def _together(self) -> dict[Path, Outcome]:
+        from shrinkray_gpu.corpus.replay import replay
+
+        cases = [item.case for item in self.items]
+        outcomes = replay(cases, runs=self.config.getoption("--corpus-runs"), **self._where())
+        self.known = {item.path: outcome for item, outcome in zip(self.items, outcomes)}
+        return self.known
+
+    def _lanes(self) -> Replayer:
+        from shrinkray_gpu.corpus.replay import Replayer
+
+        if self.replayer is None:
+            self.replayer = Replayer(jobs=1, **self._where())
+        return self.replayer
+
+    def _where(self) -> dict[str, Any]:
+        from shrinkray_gpu.cli.words import architecture
+        from shrinkray_gpu.runner.interpreter import found
+
+        python = self.config.getoption("--corpus-python")
+        return {
+            "python": found(python) if python else sys.executable,
+            "arch": architecture(self.config.getoption("--corpus-arch")),
+        }

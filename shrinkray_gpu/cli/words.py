@@ -1,0 +1,133 @@
+"""What all commands share: complaints in one line with an exit code, and the words that several of them take."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import click
+
+from shrinkray_gpu.corpus import environments
+from shrinkray_gpu.errors import ShrinkError, UsageError
+
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Command(click.Command):
+    """Click's, with every complaint, about the arguments or about what came of them, in one line."""
+
+    called = "shrink explain"
+    interrupted = "interrupted; nothing was written"
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except ShrinkError as error:
+            fail(str(error), error.exit_code)
+        except KeyboardInterrupt:
+            fail(self.interrupted, 130)
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        try:
+            return super().main(*args, **{**extra, "standalone_mode": False})
+        except click.ClickException as error:
+            fail(f"{error.format_message()} ({self.called} --help lists what there is)", 2)
+        except click.Abort:
+            sys.exit(130)
+        except click.exceptions.Exit as end:
+            sys.exit(end.exit_code)
+
+
+def running(of: str, *, each: str, seconds: int) -> Callable[[F], F]:
+    """The options that say where and how a program is run. `of` it, or of all; `seconds` for `each` if nobody says."""
+    return several(
+        click.option("--arch", metavar="sm_90", help="No GPU: compile for this architecture on the virtual GPU."),
+        click.option(
+            "--python",
+            default=sys.executable,
+            metavar="PATH",
+            show_default="this one",
+            help="Interpreter that runs it; needs nothing of ours.",
+        ),
+        click.option("--env", multiple=True, metavar="K=V", help=f"Environment variable for {of}; repeatable."),
+        click.option(
+            "--cwd",
+            type=click.Path(path_type=Path, exists=True, file_okay=False),
+            help=f"Working directory of {of}. Default: this one.",
+        ),
+        click.option(
+            "--timeout",
+            type=click.FloatRange(0, min_open=True),
+            metavar="S",
+            help=f"Seconds that {each} may take. Default: {seconds}.",
+        ),
+    )
+
+
+def kept(of: str, *, ending: str) -> Callable[[F], F]:
+    """The options of the commands that run many programs (`of` them) and leave a folder `<stem>.ENDING`."""
+    return several(
+        click.option(
+            "--jobs", type=click.IntRange(1), metavar="N", help=f"{of} at a time. Default: one a core, 8 at most."
+        ),
+        click.option(
+            "-o",
+            "--output",
+            type=click.Path(path_type=Path),
+            metavar="DIR",
+            help=f"Default: <stem>.{ending} beside FILE. Each run makes a folder of its own in there: 001, 002, ...",
+        ),
+        click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, and nothing else."),
+    )
+
+
+def several(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """They as one decorator, in this order in the help."""
+
+    def decorated(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorated
+
+
+def settings(given: Sequence[str]) -> dict[str, str]:
+    """`K=V` options as an environment."""
+    environment = {}
+    for setting in given:
+        key, equals, value = setting.partition("=")
+        if not key or not equals:
+            raise UsageError(f"--env {setting}: write it as NAME=VALUE")
+        environment[key] = value
+    return environment
+
+
+def architecture(name: str | None) -> int | None:
+    """`sm_90` as 90."""
+    if name is None:
+        return None
+    match = re.fullmatch(r"(?:sm_?)?(\d{2,3})a?", name)
+    if match is None or not 70 <= int(match[1]) <= 121:
+        raise UsageError(f"--arch {name}: name an NVIDIA architecture such as sm_80, sm_90 or sm_100")
+    return int(match[1])
+
+
+def releases(given: str | None) -> list[str]:
+    """`3.4.0,3.6.0` as a list, oldest first; empty where nothing is given."""
+    if given is None:
+        return []
+    wanted = [version.strip() for version in given.split(",") if version.strip()]
+    if not wanted:
+        raise UsageError(f"--triton {given!r} names no version: write 3.6.0, or several as 3.4.0,3.6.0")
+    return environments.in_order(wanted)
+
+
+def fail(text: str, code: int) -> NoReturn:
+    """The one line that a command ends with."""
+    click.echo(f"shrink: {text}", err=True)
+    sys.exit(code)

@@ -1,0 +1,104 @@
+"""Finds the module of a command in the user's interpreter and folder, before anything of it is run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from shrinkray_gpu.command.driver import PYTEST, UNWANTED, Command, named_tests
+from shrinkray_gpu.errors import UsageError
+
+PATIENCE = 60
+"""Seconds; a package on a network file system may take some."""
+
+# In the user's interpreter. A submodule is looked for without importing its package, which may take long or fail: that
+# is a fault for the run to show. Only a package with a `__path__` of its own making is imported.
+_LOOK = """\
+import importlib.util, json, sys
+
+def seek(name):
+    spec, name_so_far = None, ""
+    for part in name.split("."):
+        places = None if spec is None else spec.submodule_search_locations
+        if name_so_far and places is None:
+            return None
+        name_so_far = name_so_far + "." + part if name_so_far else part
+        finders = (finder.find_spec(name_so_far, places) for finder in sys.meta_path if hasattr(finder, "find_spec"))
+        spec = next((found for found in finders if found is not None), None)
+        if spec is None:
+            break
+    if spec is None and "." in name:
+        try:
+            spec = importlib.util.find_spec(name)
+        except Exception:
+            pass
+    return spec
+
+name, plugins = sys.argv[1], sys.argv[2:]
+sys.argv = ["-c"]
+found = seek(name)
+answer = {"found": found is not None, "package": False, "file": None}
+if found is not None and found.submodule_search_locations is not None:
+    answer["package"] = True
+    found = seek(name + ".__main__")
+if found is not None and found.has_location:
+    answer["file"] = found.origin
+answer["runs"] = found is not None
+answer["plugins"] = [plugin for plugin in plugins if seek(plugin) is not None]
+sys.__stdout__.write("\\n" + json.dumps(answer))
+"""
+
+
+def locate(
+    module: str, args: tuple[str, ...], *, python: str, cwd: Path | None = None, environment: Mapping[str, str]
+) -> Command:
+    """The command `python -m MODULE ARGS...`. Raises UsageError where there is no such module or test file.
+
+    `environment` is the whole one of the user's process. The interpreter must be one: see `check_python`.
+    """
+    folder = (cwd or Path.cwd()).absolute()
+    tests = module in PYTEST
+    answer = _asked("pytest" if tests else module, python, folder, environment)
+    if tests and not answer["found"]:
+        raise UsageError(
+            f"-m pytest: {python} has no pytest. Install it there, or name the interpreter of the tests by --python"
+        )
+    if not answer["found"]:
+        raise UsageError(
+            f"-m {module}: {python} finds no such module from {folder}. Give its dotted name as python -m takes it, "
+            "and the folder to run in by --cwd"
+        )
+    if not answer["runs"]:
+        raise UsageError(f"-m {module}: this package has no __main__. Name the module in it that is to run")
+    if not tests:
+        return Command(module, args, folder, Path(answer["file"]) if answer["file"] else None)
+    named = named_tests(args)
+    for file, _ in named:
+        if not (folder / file).is_file():
+            raise UsageError(f"-m pytest: there is no test file {file} in {folder}")
+    first = folder / named[0][0] if named else None
+    return Command(module, args, folder, first, frozenset(answer["plugins"]))
+
+
+def _asked(module: str, python: str, folder: Path, environment: Mapping[str, str]) -> dict[str, Any]:
+    plugins = UNWANTED if module == "pytest" else ()
+    try:
+        done = subprocess.run(
+            [python, "-B", "-c", _LOOK, module, *plugins],
+            cwd=folder,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
+        answer: dict[str, Any] = json.loads(done.stdout.rpartition("\n")[2])
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise UsageError(f"-m {module}: {python} does not say where the module is: {error}") from error
+    except ValueError as error:
+        said = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise UsageError(f"-m {module}: {python} does not say where the module is: {said}") from error
+    return answer

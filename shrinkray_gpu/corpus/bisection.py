@@ -1,0 +1,102 @@
+"""`shrink replay --bisect CASE`: between which releases of Triton a case changed, by halving."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from packaging.version import Version
+
+from shrinkray_gpu.corpus import environments
+from shrinkray_gpu.corpus.case import Case
+from shrinkray_gpu.corpus.expectation import Outcome, Status
+from shrinkray_gpu.corpus.replay import replay
+from shrinkray_gpu.errors import UsageError
+
+OLDEST = Version("3.4")
+"""The oldest Triton that the worker knows its way about in."""
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A change from one release of Triton to the next; `before` is empty where there was none."""
+
+    case: str
+    before: str
+    was: str
+    after: str
+    now: str
+
+    def __str__(self) -> str:
+        if not self.before:
+            return f"{self.case}: {self.now} in every release asked that can run it ({self.after})"
+        return f"{self.case}: {self.was} in triton {self.before}, {self.now} in triton {self.after}"
+
+
+def bisect(
+    case: Case,
+    *,
+    releases: Sequence[str] = (),
+    python: str = sys.executable,
+    arch: int | None = None,
+    environment: Mapping[str, str] | None = None,
+    say: Say = lambda text: None,
+) -> list[Step]:
+    """Between which releases of Triton the case changed. `releases` in any order; default: all that pip offers.
+
+    Halves each stretch whose ends differ, so that two changes are found where the middle shows them; releases that
+    cannot run it are left out.
+    """
+
+    def ask(release: str) -> Outcome:
+        interpreter = environments.with_triton(release, python=python, say=say)
+        outcome = replay([case], python=interpreter, arch=arch, environment=environment)[0]
+        say(f"  triton {release}: {outcome}: {outcome.why}")
+        return outcome
+
+    offered = releases or [each for each in environments.released(python) if Version(each) >= OLDEST]
+    return steps(case.name, environments.in_order(offered), ask)
+
+
+def steps(name: str, releases: Sequence[str], ask: Callable[[str], Outcome]) -> list[Step]:
+    """The changes among these releases, oldest first. Each is asked once at most."""
+    asked: dict[str, Outcome] = {}
+
+    def outcome(release: str) -> Outcome:
+        if release not in asked:
+            asked[release] = ask(release)
+        return asked[release]
+
+    left = list(releases)
+    for end in (0, -1):
+        while left and outcome(left[end]).status is Status.CANNOT:
+            left.pop(end)
+    if not left:
+        why = f": {asked[releases[-1]].why}" if releases else ""
+        raise UsageError(f"no release of Triton that was asked can run {name} here{why}")
+
+    def within(stretch: list[str]) -> Iterator[Step]:
+        first, last = outcome(stretch[0]), outcome(stretch[-1])
+        if _alike(first, last):
+            return
+        if len(stretch) == 2:
+            yield Step(name, stretch[0], str(first), stretch[1], str(last))
+            return
+        middle = len(stretch) // 2
+        if outcome(stretch[middle]).status is Status.CANNOT:
+            yield from within(stretch[:middle] + stretch[middle + 1 :])
+        else:
+            yield from within(stretch[: middle + 1])
+            yield from within(stretch[middle:])
+
+    stretch = left[0] if len(left) == 1 else f"{left[0]} to {left[-1]}"
+    return list(within(left)) or [Step(name, "", "", stretch, str(outcome(left[-1])))]
+
+
+def _alike(one: Outcome, other: Outcome) -> bool:
+    """A flaky fault may show in all of a few runs: that is no change."""
+    showing = {Status.FAULTS, Status.FLAKY}
+    return one.status is other.status or {one.status, other.status} == showing

@@ -1,0 +1,224 @@
+"""A case of the corpus: a folder with `case.toml`, the repro that it stands for, and the program it came from.
+
+docs/corpus.md describes the format, `schema.py` checks its keys.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import Version
+
+from shrinkray_gpu.corpus import schema
+from shrinkray_gpu.device import toolkit
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.oracle import Fault, Oracle, all_of, parse
+from shrinkray_gpu.oracle.hang import DEVICE, HOST, Hang
+from shrinkray_gpu.reduction.program import read_program
+
+FILE = "case.toml"
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a machine must have for the case to say anything."""
+
+    gpu: bool = False
+    """A real one: the fault is not decided by the compiled code."""
+    architecture: str = ""
+    """`sm_90`, which means this one or later, or a range: `>=sm_80,<sm_100`. Empty: any."""
+    memory: float = 0.0
+    """GiB of device memory."""
+    packages: tuple[Requirement, ...] = ()
+    tools: tuple[str, ...] = ()
+    """Of NVIDIA's: `nvcc`, `compute-sanitizer`, ..."""
+
+    def runs_on(self, architecture: int) -> bool:
+        """Whether compute capability `architecture` / 10 will do."""
+        return Version(str(architecture)) in architectures(self.architecture)
+
+
+@dataclass(frozen=True)
+class Case:
+    folder: Path
+    title: str
+    klass: str
+    """`misaligned address`, `compiler crash`, `hang`, ..."""
+    mechanism: str
+    oracle: tuple[str, ...]
+    reject: tuple[str, ...] = ()
+    fault: Fault | None = None
+    """As it was when the case was added. None: the oracle says all (an IR pattern)."""
+    needs: Needs = Needs()
+    expect: tuple[tuple[SpecifierSet, str], ...] = ()
+    """By range of Triton versions: `faults`, `fixed`, `changed` or `flaky`."""
+    seen: tuple[Mapping[str, str], ...] = ()
+    upstream: tuple[str, ...] = ()
+    argv: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    runs: int = 0
+    """Clean runs that it takes to tell; 0: as the tool thinks fit."""
+    timeout: float = 0.0
+    """Seconds that a run may take; 0: as the tool thinks fit."""
+    cold: bool = False
+    """Whether each run needs a process of its own, in which nothing was imported or compiled before."""
+    artifacts: Mapping[str, str] = field(default_factory=dict)
+    """Files below the folder, with their sha256."""
+
+    @property
+    def name(self) -> str:
+        return os.path.basename(os.path.abspath(self.folder))  # the folder may be `.`
+
+    @property
+    def repro(self) -> Path:
+        return self.folder / f"repro_{self.name}.py"
+
+    @property
+    def original(self) -> Path:
+        return self.folder / "failing.py"
+
+    def question(self) -> Oracle:
+        """The oracle that judges a run of it."""
+        return all_of(
+            [self._bound(parse(spec, folder=self.folder)) for spec in self.oracle],
+            [parse(spec, folder=self.folder) for spec in self.reject],
+        )
+
+    def _bound(self, oracle: Oracle) -> Oracle:
+        """A hang is one in a kernel if the case needs a GPU: a script that never gets there hangs otherwise."""
+        return replace(oracle, place=DEVICE if self.needs.gpu else HOST) if isinstance(oracle, Hang) else oracle
+
+
+def load(folder: Path) -> Case:
+    """The case in this folder. Raises UsageError, with the place, for anything that is wrong with it."""
+    path = folder / FILE
+    try:
+        # Plain values: tomlkit's own remember the layout, and are not what isinstance expects.
+        data = tomlkit.parse(path.read_text(encoding="utf-8")).unwrap()
+    except FileNotFoundError as error:
+        raise UsageError(f"{folder} is no case: it has no {FILE}") from error
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except (UnicodeDecodeError, tomlkit.exceptions.TOMLKitError) as error:
+        raise UsageError(f"{path}: this is not TOML: {error}") from error
+    schema.check(path, data)
+    case = _case(folder, path, data)
+    if not case.repro.is_file():
+        raise UsageError(f"{path}: there is no {case.repro.name} beside it, which is what replay runs")
+    read_program(case.repro)  # said before anything is run, not after all the others were
+    _check_artifacts(path, case)
+    return case
+
+
+def cases(corpus: Path, names: Sequence[str] = ()) -> list[Case]:
+    """All cases of a corpus (or the one case that the folder is), by name; `names` chooses among them."""
+    if not corpus.is_dir():
+        raise UsageError(f"{corpus} is not a folder: name a corpus, or one case of it")
+    if (corpus / FILE).exists():
+        folders = {load(corpus).name: corpus}
+    else:
+        folders = {folder.name: folder for folder in sorted(corpus.iterdir()) if (folder / FILE).exists()}
+    if not folders:
+        raise UsageError(f"{corpus} holds no cases: a case is a folder in it with a {FILE}")
+    for name in names:
+        if name not in folders:
+            raise UsageError(f"there is no case {name!r} in {corpus}{schema.nearest(name, folders)}")
+    return [load(folder) for name, folder in folders.items() if not names or name in names]
+
+
+def architectures(text: str) -> SpecifierSet:
+    """`sm_90` (or later) and `>=sm_80,<sm_100` as a range of numbers. Raises ValueError (InvalidSpecifier is one)."""
+    if re.search(r"sm_(?!\d{2,3}[af]?\b)", text):
+        raise ValueError(text)
+    plain = re.sub(r"sm_(\d+)[af]?", r"\1", text.replace(" ", ""))
+    return SpecifierSet(f">={plain}" if plain.isdigit() else plain)
+
+
+def _case(folder: Path, path: Path, data: Mapping[str, Any]) -> Case:
+    case = Case(
+        folder=folder,
+        title=" ".join(data["title"].split()),
+        klass=data["class"],
+        mechanism=data["mechanism"].strip(),
+        oracle=tuple(data["oracle"]),
+        reject=tuple(data.get("reject", ())),
+        fault=Fault(**data["fault"]) if data.get("fault") else None,
+        needs=_needs(path, data.get("needs", {})),
+        expect=tuple((_range(path, given), what) for given, what in data.get("expect", {}).items()),
+        seen=tuple(data.get("seen", ())),
+        upstream=tuple(data.get("upstream", ())),
+        argv=tuple(data.get("argv", ())),
+        environment=dict(data.get("environment", {})),
+        runs=data.get("runs", 0),
+        timeout=float(data.get("timeout", 0)),
+        cold=data.get("cold", False),
+        artifacts=dict(data.get("artifacts", {})),
+    )
+    for key, specs in (("oracle", case.oracle), ("reject", case.reject)):
+        for spec in specs:
+            _check_oracle(path, key, spec, case)
+    return case
+
+
+def _check_oracle(path: Path, key: str, spec: str, case: Case) -> None:
+    try:
+        oracle = parse(spec, folder=case.folder)
+    except UsageError as error:
+        raise UsageError(f"{path}: {key}: {error}") from error
+    if oracle.needs_text:
+        raise UsageError(
+            f"{path}: {key} {spec!r}: a test of your own cannot know which interpreter a replay is for. Say what the "
+            "fault is, as `shrink explain` tells it"
+        )
+    if oracle.alone and oracle.limit is None and not case.timeout:
+        raise UsageError(f"{path}: {key} {spec!r} asks for a program that does not end in time: say timeout = SECONDS")
+
+
+def _needs(path: Path, data: Mapping[str, Any]) -> Needs:
+    architecture = data.get("architecture", "")
+    try:
+        architectures(architecture)
+    except ValueError as error:
+        raise UsageError(
+            f"{path}: needs.architecture is {architecture!r}: write 'sm_90', which means that one or later, or a range "
+            "such as '>=sm_80,<sm_100'"
+        ) from error
+    packages = []
+    for text in data.get("packages", ()):
+        try:
+            packages.append(Requirement(text))
+        except InvalidRequirement as error:
+            reason = str(error).splitlines()[0]
+            raise UsageError(f"{path}: needs.packages {text!r}: {reason}; write 'helion>=0.3'") from error
+    for tool in data.get("tools", ()):
+        if tool not in toolkit.HOW:
+            raise UsageError(f"{path}: needs.tools names {tool!r}{schema.nearest(tool, toolkit.HOW)}")
+    tools = tuple(data.get("tools", ()))
+    return Needs(data.get("gpu", False), architecture, float(data.get("memory", 0)), tuple(packages), tools)
+
+
+def _range(path: Path, given: str) -> SpecifierSet:
+    try:
+        return SpecifierSet(given)
+    except InvalidSpecifier as error:
+        raise UsageError(f"{path}: expect.{given!r} is no range of Triton versions: write '>=3.4,<3.9'") from error
+
+
+def _check_artifacts(path: Path, case: Case) -> None:
+    for name, digest in case.artifacts.items():
+        file = case.folder / name
+        if not file.resolve().is_relative_to(case.folder.resolve()):
+            raise UsageError(f"{path}: artifact {name} is outside of the case: copy it into the folder")
+        if not file.is_file():
+            raise UsageError(f"{path}: artifact {name} is not there")
+        if hashlib.sha256(file.read_bytes()).hexdigest() != digest.removeprefix("sha256:"):
+            raise UsageError(f"{path}: artifact {name} is not the file that the case was made with (sha256)")

@@ -1,0 +1,77 @@
+"""What replaying a case showed, and whether that is what the case expects of this Triton."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from packaging.version import InvalidVersion, Version
+
+from shrinkray_gpu.corpus.case import Case
+from shrinkray_gpu.oracle import Fault
+
+
+class Status(Enum):
+    FAULTS = "still faults"
+    FIXED = "fixed"
+    CHANGED = "changed fault"
+    FLAKY = "flaky"
+    CANNOT = "cannot run here"
+
+
+_MEANT = {"faults": Status.FAULTS, "fixed": Status.FIXED, "changed": Status.CHANGED, "flaky": Status.FLAKY}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One case in one environment."""
+
+    case: Case
+    environment: str
+    """What the table calls it: `triton 3.7.1`."""
+    versions: Mapping[str, str]
+    status: Status
+    why: str = ""
+    fault: Fault | None = None
+    """The fault seen, if any."""
+    shown: int = 0
+    runs: int = 0
+    seconds: float = 0.0
+
+    @property
+    def expected(self) -> Status | None:
+        """What the case expects of this Triton; None where it says nothing."""
+        return expected(self.case, self.versions.get("triton", ""))
+
+    @property
+    def surprising(self) -> bool:
+        """Whether something changed: what a regression check is for.
+
+        Of a Triton that the case says nothing of, neither the fault nor its absence is a surprise; another fault than
+        the one that the case was kept for always is.
+        """
+        if self.status is Status.CANNOT or self.status is self.expected:
+            return False
+        if self.expected is None:
+            return self.status is Status.CHANGED
+        # A flaky fault that shows in all of a few runs, or the other way round, is no news.
+        return {self.status, self.expected} != {Status.FLAKY, Status.FAULTS}
+
+    @property
+    def wanted(self) -> str:
+        """What is expected, in words."""
+        return self.expected.value if self.expected else "nothing in particular"
+
+    def __str__(self) -> str:
+        count = f" {self.shown} of {self.runs}" if self.status is Status.FLAKY else ""
+        return f"{self.status.value}{count}"
+
+
+def expected(case: Case, triton: str) -> Status | None:
+    """By the first range that this version is in; a pre-release counts as its release, whose code it has."""
+    try:
+        version = Version(Version(triton).base_version)
+    except InvalidVersion:
+        return None
+    return next((_MEANT[what] for range_, what in case.expect if version in range_), None)

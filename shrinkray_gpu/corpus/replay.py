@@ -1,0 +1,207 @@
+"""Replay: every case of a corpus is run again, and judged by the Fault that it was kept for.
+
+    from shrinkray_gpu.corpus.case import cases
+    from shrinkray_gpu.corpus.replay import replay
+    for outcome in replay(cases(Path("corpus")), arch=90):
+        print(outcome.case.name, outcome)
+
+One worker runs all cases of an environment, each in a forked child (a fresh context on a GPU), several at a time; so
+replaying costs little more than compiling. A case says for itself what it needs; what is missing is named.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+from shrinkray_gpu.corpus.case import Case
+from shrinkray_gpu.corpus.expectation import Outcome, Status, expected
+from shrinkray_gpu.corpus.machine import Place, lacking
+from shrinkray_gpu.corpus.sighting import Conclusion, Sighting, concluded, sighted
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.oracle import Answer, Oracle
+from shrinkray_gpu.reduction.program import read_program
+from shrinkray_gpu.runner import cores
+from shrinkray_gpu.runner.interpreter import check_python
+from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.pool import Pool, Script
+from shrinkray_gpu.runner.twins import settled
+
+SECONDS = 120.0
+"""That a run may take when the case does not say."""
+GPU_RUNS = 3
+"""Runs of a case on a GPU at most, before its fault is called gone."""
+FLAKY_RUNS = 10
+"""Runs of a case that is expected to be flaky and does not say how many."""
+MOST = 8
+"""Cases at a time, if nobody says."""
+
+Say = Callable[[str], None]
+
+
+def replay(
+    cases: Sequence[Case],
+    *,
+    python: str = sys.executable,
+    arch: int | None = None,
+    jobs: int | None = None,
+    runs: int | None = None,
+    environment: Mapping[str, str] | None = None,
+    say: Say = lambda text: None,
+    done: Callable[[Outcome], None] = lambda outcome: None,
+) -> list[Outcome]:
+    """Run the cases with this interpreter; `arch` (90: sm_90) on the virtual GPU. Outcomes in the order of the cases.
+
+    `runs`: of each case, instead of what it asks for. Raises UsageError where the interpreter cannot run anything.
+    """
+    # Cases that must have the machine to themselves (a hang, by the clock) come after all others.
+    alone = [case for case in cases if case.question().alone]
+    beside = [case for case in cases if case not in alone]
+    beside.sort(key=lambda case: not case.environment)  # those wait for a worker of their own: the others need not
+    outcomes: dict[Path, Outcome] = {}
+
+    def one(case: Case) -> None:
+        outcomes[case.folder] = outcome = replayer.outcome(case, runs)
+        done(outcome)
+
+    with Replayer(python=python, arch=arch, jobs=jobs, environment=environment) as replayer:
+        say(f"replaying {len(cases)} case{'s' * (len(cases) != 1)} with {replayer.place.name} ...")
+        threads = ThreadPoolExecutor(replayer.jobs)
+        try:
+            for _ in threads.map(one, beside):
+                pass
+            for case in alone:
+                one(case)
+        finally:  # on Ctrl-C the cases under way are not waited for: the replayer ends their processes
+            threads.shutdown(wait=False, cancel_futures=True)
+    return [outcomes[case.folder] for case in cases]
+
+
+class Replayer:
+    """The lanes in which cases are run, and the folder of what they write; all of it is gone at the end.
+
+    Thread-safe. Caches are its own: what an earlier Triton compiled must not be found.
+    """
+
+    def __init__(
+        self,
+        *,
+        python: str = sys.executable,
+        arch: int | None = None,
+        jobs: int | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        check_python(python)
+        self.place = Place.of(python, arch, environment or {})
+        self.jobs = max(1, jobs or min(cores.usable(), MOST))
+        self.environment = {**os.environ, **(environment or {})}
+        self._folder = tempfile.TemporaryDirectory(prefix="shrink-replay-", ignore_cleanup_errors=True)
+        self._pools: dict[tuple[tuple[str, str], ...], Pool] = {}
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Replayer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        with self._lock:
+            pools = list(self._pools.values())
+        for pool in pools:
+            pool.close()
+        self._folder.cleanup()
+
+    def outcome(self, case: Case, runs: int | None = None) -> Outcome:
+        """Run one case as often as it takes to tell."""
+        started = time.monotonic()
+        oracle = case.question()
+        said = lacking(case, oracle, self.place)
+        found = Conclusion(Status.CANNOT, said) if said else concluded(case, self._sightings(case, oracle, runs))
+        return Outcome(
+            case,
+            self.place.name,
+            self.place.versions,
+            found.status,
+            found.why,
+            found.fault,
+            found.shown,
+            found.runs,
+            time.monotonic() - started,
+        )
+
+    def _sightings(self, case: Case, oracle: Oracle, asked: int | None) -> list[Sighting]:
+        """So many runs as were asked for, by the user or the case; else until one shows the fault, a few at most."""
+        fixed = asked or case.runs
+        if not fixed and expected(case, self.place.versions.get("triton", "")) is Status.FLAKY:
+            fixed = FLAKY_RUNS
+        text = read_program(case.repro).text
+        try:
+            pool = self._lanes(case, oracle, text)
+        except UsageError as error:
+            return [Sighting(Answer.UNKNOWN, str(error))]
+        seen: list[Sighting] = []
+        for _ in range(fixed or (GPU_RUNS if self.place.gpu else 1)):
+            run = pool.cold(text) if case.cold else pool.run(text, fresh=True)
+            seen.append(sighted(case, oracle, run))
+            last = seen[-1]
+            if last.alike or (not fixed and len(seen) == 1 and last.answer is Answer.FAULTS):
+                break  # it cannot run here, or shows at once, as it always did
+        return seen
+
+    def _lanes(self, case: Case, oracle: Oracle, text: str) -> Pool:
+        """The lanes of the case's environment, for the case as its script."""
+        key = tuple(sorted(case.environment.items()))
+        with self._lock:
+            if key not in self._pools:
+                self._pools[key] = self._pool(key)
+            base = self._pools[key]
+        script = replace(
+            base.script,
+            path=case.repro.absolute(),
+            argv=case.argv,
+            asserts=self.place.arch is None or oracle.asserts,
+            wants=tuple(sorted(oracle.wants)),
+            twins=oracle.twins,
+            sanitizer=oracle.sanitizer,
+            tell=oracle.alone,
+        )
+        pool = base.serving(script, seconds=oracle.limit or case.timeout or SECONDS)
+        if self.place.gpu and not (case.cold or oracle.sanitizer):
+            report = pool.start(text)
+            if report["touched"] or report["spoilt"]:
+                pool.mode = "cold"  # an import at the top of a script started CUDA: its children cannot use the GPU
+        return pool
+
+    def _pool(self, settings: tuple[tuple[str, str], ...]) -> Pool:
+        folder = Path(self._folder.name, str(len(self._pools)))
+        scratch, caches = folder / "scratch", folder / "cache"
+        for each in (scratch, caches):
+            each.mkdir(parents=True)
+        setup = Setup(
+            python=self.place.python,
+            environment={
+                **self.environment,
+                **dict(settings),
+                "TRITON_CACHE_DIR": str(caches / "triton"),
+                "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
+                "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
+            },
+            imports=("torch", "triton"),
+            own=(),
+            scratch=str(scratch),
+            writable=(str(caches),),
+            arch=self.place.arch,
+            warm=self.place.gpu,
+        )
+        # Runs of one program are compared with each other by some oracles.
+        setup = settled(setup)
+        mode, jobs = "virtual" if self.place.arch else "fork", 1 if settings else self.jobs
+        return Pool(Script(scratch / "none.py", cwd=scratch), setup, mode=mode, jobs=jobs, seconds=SECONDS)

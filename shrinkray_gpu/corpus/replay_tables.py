@@ -1,0 +1,153 @@
+"""Outcomes for people and for CI: a text table, JSON, JUnit XML, and one HTML page."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import xml.etree.ElementTree as xml
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from shrinkray_gpu.corpus.expectation import Outcome, Status
+
+Matrix = Mapping[str, Sequence[Outcome]]
+"""Outcomes by environment, each in the order of the cases."""
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML has no way to say, and compilers colour their messages with."""
+_MARKS = {Status.FAULTS: "faults", Status.FIXED: "fixed", Status.CHANGED: "CHANGED", Status.CANNOT: "-"}
+
+
+def table(matrix: Matrix) -> str:
+    """Cases by environments. `!` marks what is not as expected, `-` what cannot run, told below in a line each."""
+    names = list(dict.fromkeys(outcome.case.name for outcomes in matrix.values() for outcome in outcomes))
+    rows = [["case", *matrix]]
+    for name in names:
+        found = [next((o for o in outcomes if o.case.name == name), None) for outcomes in matrix.values()]
+        rows.append([name, *(_cell(outcome) for outcome in found)])
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    lines = ["  ".join(word.ljust(width) for word, width in zip(row, widths)).rstrip() for row in rows]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join([*lines, *_remarks(matrix)])
+
+
+def changes(matrix: Matrix) -> list[str]:
+    """A paragraph for each outcome that is not as expected: what was expected, what is, and the two faults."""
+    return [f"{outcome.case.name}, {name}: {news(outcome)}" for name, outcome in _each(matrix) if outcome.surprising]
+
+
+def news(outcome: Outcome) -> str:
+    """What was expected of a case, what is, and the two faults below each other."""
+    lines = [f"expected {outcome.wanted}, and it is {outcome}"]
+    if outcome.fault is not None:
+        lines += [f"was {outcome.case.fault or 'as the oracle says'}", f"is  {outcome.fault}"]
+    return "\n    ".join([*lines, *([outcome.why] if outcome.why else [])])
+
+
+def summary(matrix: Matrix) -> str:
+    """One line: how many cases did what, over all environments."""
+    counts = Counter(outcome.status for _, outcome in _each(matrix))
+    return ", ".join(f"{counts[status]} {status.value}" for status in Status if counts[status])
+
+
+def nothing_ran(matrix: Matrix) -> bool:
+    """Whether no case at all could run, so that nothing was checked."""
+    return all(outcome.status is Status.CANNOT for _, outcome in _each(matrix))
+
+
+def to_json(matrix: Matrix) -> dict[str, Any]:
+    """Everything, by environment and case."""
+    return {
+        name: {
+            "versions": dict(outcomes[0].versions) if outcomes else {},
+            "cases": {outcome.case.name: _plain(outcome) for outcome in outcomes},
+        }
+        for name, outcomes in matrix.items()
+    }
+
+
+def junit(matrix: Matrix) -> str:
+    """One suite an environment, one test a case: a failure where something changed, skipped where it cannot run."""
+    root = xml.Element("testsuites")
+    for name, outcomes in matrix.items():
+        suite = xml.SubElement(
+            root,
+            "testsuite",
+            name=name,
+            tests=str(len(outcomes)),
+            errors="0",
+            failures=str(sum(outcome.surprising for outcome in outcomes)),
+            skipped=str(sum(outcome.status is Status.CANNOT for outcome in outcomes)),
+            time=f"{sum(outcome.seconds for outcome in outcomes):.3f}",
+        )
+        for outcome in outcomes:
+            test = xml.SubElement(
+                suite, "testcase", classname=name, name=outcome.case.name, time=f"{outcome.seconds:.3f}"
+            )
+            if outcome.status is Status.CANNOT:
+                xml.SubElement(test, "skipped", message=_printable(outcome.why))
+            elif outcome.surprising:
+                said = f"expected {outcome.wanted}, and it is {outcome}"
+                xml.SubElement(test, "failure", message=said).text = _printable(news(outcome))
+            else:
+                xml.SubElement(test, "system-out").text = _printable(f"{outcome}: {outcome.why}")
+    xml.indent(root)
+    return xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def html(matrix: Matrix) -> str:
+    """One self-contained page."""
+    import jinja2
+
+    environment = jinja2.Environment(loader=jinja2.PackageLoader("shrinkray_gpu.corpus"), autoescape=True)
+    names = list(dict.fromkeys(outcome.case.name for outcomes in matrix.values() for outcome in outcomes))
+    by_name = {name: {o.case.name: o for o in outcomes} for name, outcomes in matrix.items()}
+    cases = {o.case.name: o.case for outcomes in matrix.values() for o in outcomes}
+    return environment.get_template("replay.html").render(
+        names=names, cases=cases, environments=list(matrix), outcomes=by_name, changes=changes(matrix),
+        summary=summary(matrix),
+    )  # fmt: skip
+
+
+def _cell(outcome: Outcome | None) -> str:
+    if outcome is None:
+        return ""
+    text = f"flaky {outcome.shown}/{outcome.runs}" if outcome.status is Status.FLAKY else _MARKS[outcome.status]
+    return text + "!" * outcome.surprising
+
+
+def _each(matrix: Matrix) -> Iterator[tuple[str, Outcome]]:
+    return ((name, outcome) for name, outcomes in matrix.items() for outcome in outcomes)
+
+
+def _printable(text: str) -> str:
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _remarks(matrix: Matrix) -> list[str]:
+    """Why cases cannot run, and of which Triton they say nothing: each once."""
+    whys: dict[tuple[str, str], list[str]] = {}
+    for name, outcome in _each(matrix):
+        if outcome.status is Status.CANNOT:
+            whys.setdefault((outcome.case.name, outcome.why), []).append(name)
+        elif outcome.expected is None:
+            whys.setdefault((outcome.case.name, "its [expect] says nothing of this Triton"), []).append(name)
+    told = []
+    for (case, why), names in whys.items():
+        where = "" if len(names) == len(matrix) else f" ({', '.join(names)})"
+        told.append(f"- {case}{where}: {why}")
+    return ["", *told] if told else []
+
+
+def _plain(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "status": outcome.status.value,
+        "expected": outcome.expected.value if outcome.expected else None,
+        "as expected": not outcome.surprising,
+        "why": outcome.why,
+        "fault": dataclasses.asdict(outcome.fault) if outcome.fault else None,
+        "was": dataclasses.asdict(outcome.case.fault) if outcome.case.fault else None,
+        "shown": outcome.shown,
+        "runs": outcome.runs,
+        "seconds": round(outcome.seconds, 3),
+    }

@@ -1,0 +1,1 @@
+"""What is the device's own: error codes, core dumps, machine code, and the vendor's tools. NVIDIA today."""

@@ -1,0 +1,176 @@
+"""SASS: a cubin's instructions with offset and source line, and what an opcode says of the memory that it touches."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from shrinkray_gpu.device import toolkit
+
+SECONDS = 60.0
+Opcodes: TypeAlias = "frozenset[tuple[str, int]]"
+"""Families of instructions, each with the bytes of a thread's access."""
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One instruction of a kernel."""
+
+    offset: int
+    """In bytes from the kernel's start."""
+    text: str
+    """`@UP2 UTMALDG.2D [UR12], [UR6]`."""
+    file: str = ""
+    line: int = 0
+    """Of the source, where the cubin has a line table; else 0."""
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What an opcode does to memory."""
+
+    space: str = ""
+    """`global`, `shared`, `local`, `constant`; empty for a generic or no access."""
+    access: str = ""
+    """`read` or `write`. A read-modify-write counts as a write."""
+    size: int = 0
+    """Bytes of one thread's access; 0 for bulk copies, whose size is in a descriptor or a register."""
+
+
+_SECTION = re.compile(r"^\s*\.section\s+\.text\.([^,\s]+)")
+_SOURCE = re.compile(r'^\s*//## File "([^"]*)", line (\d+)')
+_CODE = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;\s*(?:/\*.*)?$")
+_OPCODE = re.compile(r"^(?:\{\s*)?(?:@!?\w+\s+)?([A-Z][A-Z0-9_]*)((?:\.[A-Za-z0-9_]+)*)")
+
+_BULK = {
+    # Of the two ends of a bulk copy the one in shared memory is named: it is what TMA's alignment faults are about,
+    # while extents and base of the end in global memory are checked when the descriptor is made.
+    "UTMALDG": Meaning("shared", "write"),
+    "UTMASTG": Meaning("shared", "read"),
+    "UTMAREDG": Meaning("shared", "read"),
+    "UBLKCP": Meaning("shared", ""),
+    "UBLKRED": Meaning("shared", "read"),
+    "UTMAPF": Meaning("global", "read"),
+    "UBLKPF": Meaning("global", "read"),
+    "HGMMA": Meaning("shared", "read"),
+    "IGMMA": Meaning("shared", "read"),
+    "QGMMA": Meaning("shared", "read"),
+    "UTCHMMA": Meaning("shared", "read"),
+    "UTCQMMA": Meaning("shared", "read"),
+    "UTCIMMA": Meaning("shared", "read"),
+}
+_SIMPLE = {
+    "LDG": ("global", "read"),
+    "STG": ("global", "write"),
+    "LD": ("global", "read"),
+    "ST": ("global", "write"),
+    "ATOM": ("global", "write"),
+    "ATOMG": ("global", "write"),
+    "RED": ("global", "write"),
+    "REDG": ("global", "write"),
+    "LDGSTS": ("global", "read"),
+    "LDS": ("shared", "read"),
+    "STS": ("shared", "write"),
+    "STAS": ("shared", "write"),
+    "ATOMS": ("shared", "write"),
+    "SYNCS": ("shared", "write"),
+    "LDL": ("local", "read"),
+    "STL": ("local", "write"),
+    "LDC": ("constant", "read"),
+    "LDCU": ("constant", "read"),
+    "ULDC": ("constant", "read"),
+}
+"""`LD`, `ST`, `ATOM` are generic, and nearly always global: a compiler that knows better says so."""
+_WIDTHS = {"U8": 1, "S8": 1, "8": 1, "U16": 2, "S16": 2, "16": 2, "32": 4, "64": 8, "128": 16, "256": 32}
+_MATRICES = {"LDSM": ("shared", "read"), "STSM": ("shared", "write"), "LDTRSM": ("shared", "read")}
+"""Each thread names one row of 16 bytes of an 8 by 8 matrix."""
+
+
+def parse(listing: str) -> Mapping[str, tuple[Instruction, ...]]:
+    """What `nvdisasm -c -g` prints, by function. Only the innermost source line of an instruction is kept."""
+    found: dict[str, list[Instruction]] = {}
+    name, file, line = "", "", 0
+    for text in listing.splitlines():
+        if section := _SECTION.match(text):
+            name, file, line = section.group(1), "", 0
+        elif source := _SOURCE.match(text):
+            if "inlined at" not in text or not file:
+                file, line = source.group(1), int(source.group(2))
+        elif name and (code := _CODE.match(text)):
+            found.setdefault(name, []).append(Instruction(int(code.group(1), 16), code.group(2), file, line))
+    return {name: tuple(instructions) for name, instructions in found.items()}
+
+
+def family(text: str) -> str:
+    """The opcode without predicate, modifiers and operands: `UTMALDG`. Registers and offsets change with every edit."""
+    found = _OPCODE.match(text.strip())
+    return found.group(1) if found else ""
+
+
+def meaning(text: str) -> Meaning:
+    """Memory space, access and width, as far as the opcode tells."""
+    found = _OPCODE.match(text.strip())
+    if found is None:
+        return Meaning()
+    name, modifiers = found.group(1), found.group(2).split(".")[1:]
+    if name == "UBLKCP":  # UBLKCP.S.G: to shared from global; UBLKCP.G.S: the other way
+        ends = [one for one in modifiers if one in ("S", "G")]
+        return Meaning("shared", "read" if ends[:1] == ["G"] else "write" if ends else "")
+    if name in _BULK:
+        return _BULK[name]
+    if name in _MATRICES:
+        return Meaning(*_MATRICES[name], 16)
+    if name in _SIMPLE:
+        return Meaning(*_SIMPLE[name], next((_WIDTHS[one] for one in modifiers if one in _WIDTHS), 4))
+    return Meaning()
+
+
+def opcodes(listing: str) -> Opcodes:
+    """What is in the listing, of any tool."""
+    code = (found.group(2) for found in map(_CODE.match, listing.splitlines()) if found)
+    return frozenset((family(text), meaning(text).size) for text in code)
+
+
+def holds(code: Opcodes, name: str, size: int = 0) -> bool:
+    """Whether an instruction of this family is among them; with `size`, one of so many bytes a thread (a bulk copy,
+    whose size no opcode tells, is of any)."""
+    return any(each == name and (not size or width in (0, size)) for each, width in code)
+
+
+def at(instructions: Sequence[Instruction], offset: int) -> Instruction | None:
+    """The instruction at this offset."""
+    return next((one for one in instructions if one.offset == offset), None)
+
+
+def around(instructions: Sequence[Instruction], offset: int, lines: int = 3) -> tuple[Instruction, ...]:
+    """The instruction at `offset` with so many before and after it."""
+    index = next((index for index, one in enumerate(instructions) if one.offset == offset), None)
+    return () if index is None else tuple(instructions[max(0, index - lines) : index + lines + 1])
+
+
+def disassemble(tool: Path, cubin: bytes) -> Mapping[str, tuple[Instruction, ...]]:
+    """The cubin's functions; empty where the tool cannot read it (one of an older CUDA than the cubin's)."""
+    return parse(listing(tool, cubin, "-g"))
+
+
+def listing(tool: Path, cubin: bytes, *options: str) -> str:
+    """What the tool prints of a cubin; nothing where it cannot read it. Without its analysis of the dataflow, which is
+    no part of the listing, it takes 0.2 s instead of 0.3, nearly all of that to start. (CUDA 13.1)"""
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        try:
+            done = subprocess.run([tool, "-c", "-ndf", *options, file.name], capture_output=True, timeout=SECONDS)
+        except (OSError, subprocess.SubprocessError):
+            return ""
+    return done.stdout.decode(errors="replace") if done.returncode == 0 else ""
+
+
+def find(python: str, environment: Mapping[str, str]) -> Path | None:
+    """nvdisasm, or None."""
+    return toolkit.find("nvdisasm", python, environment)

@@ -1,0 +1,64 @@
+"""The source line of a fault: from where an instrument saw it, or from the script's own traceback."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from shrinkray_gpu.evidence import source_text
+from shrinkray_gpu.evidence.instruments import Subject
+from shrinkray_gpu.evidence.sights import Sight
+from shrinkray_gpu.evidence.source_text import Place
+from shrinkray_gpu.runner.run import Compile, Run
+
+_FRAME = re.compile(r'^  File "([^"]+)", line (\d+), in ', re.MULTILINE)
+
+
+def place_of(subject: Subject, sight: Sight, name: str) -> Place | None:
+    """The source line. A candidate's text is run as a copy elsewhere, so files are known by their names."""
+    if not sight.line:
+        return None
+    file = str(subject.script.path) if Path(sight.file).name == name else sight.file
+    place = Place(file, sight.line, column=sight.column)
+    return replace(place, text=source_text.line_of(text_at(subject, place), sight.line))
+
+
+def whole_path(file: str, compile: Compile | None) -> str:
+    """The path of a file of which only the name is told, as the kernel's IR has it."""
+    if not file or "/" in file or compile is None:
+        return file
+    found = re.search(rf'"(/[^"]*/{re.escape(file)})"', compile.ir.get("ttgir", ""))
+    return found.group(1) if found else file
+
+
+def text_at(subject: Subject, place: Place | None) -> str:
+    """The text of the file that the place is in: the program's own, or that of a module of its. Empty if that cannot be
+    read."""
+    if place is None or place.file == str(subject.script.path):
+        return subject.text
+    try:
+        return Path(place.file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def host_line(subject: Subject, run: Run) -> Place | None:
+    """The script's own last line in the traceback; of a command, whose script is a driver of ours, that of the last
+    file in its folder."""
+    if run.failure is None:
+        return None
+    file, line = str(subject.script.path), run.failure.line
+    if subject.script.name:
+        frames = [(file, int(at)) for file, at in _FRAME.findall(run.failure.traceback) if _is_own(subject, file)]
+        file, line = frames[-1] if frames else (file, None)
+    if not line:
+        return None
+    place = Place(file, line)
+    return replace(place, text=source_text.line_of(text_at(subject, place), line))
+
+
+def _is_own(subject: Subject, file: str) -> bool:
+    """Whether a file lies in the command's folder, and is not software installed there."""
+    path, script = Path(file), subject.script
+    return path != script.path and path.is_relative_to(script.cwd) and "site-packages" not in path.parts

@@ -1,0 +1,172 @@
+"""What a cold run, a virtual one, a core dump and a sanitizer's records say together of one fault."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from shrinkray_gpu.device import disassembly, toolkit
+from shrinkray_gpu.device.coredump import Dump
+from shrinkray_gpu.device.disassembly import Instruction
+from shrinkray_gpu.evidence import instruments, source_text
+from shrinkray_gpu.evidence.evidence import Evidence, Finding, options_of
+from shrinkray_gpu.evidence.instruments import CODE, MISSING, PRESENT, STATIC, Said, Subject
+from shrinkray_gpu.evidence.sights import (
+    STATIC_PLACE,
+    Sight,
+    agrees,
+    completed,
+    of_dump,
+    of_record,
+    of_rule,
+    predicts,
+    telling,
+)
+from shrinkray_gpu.evidence.source_places import place_of, text_at, whole_path
+from shrinkray_gpu.evidence.without_instruction import of_compilation, of_host
+from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.runner import sanitizer
+from shrinkray_gpu.runner.run import Compile, Launch, Run
+from shrinkray_gpu.runner.sanitizer import Record
+
+AROUND = 3
+"""Instructions shown on either side of the one at fault."""
+LOADS = frozenset({"UTMALDG", "LDGSTS"})
+"""Instructions that write to shared memory what the source calls a load."""
+_TMA = {"load": "UTMALDG", "store": "UTMASTG"}
+_DECLARED = re.compile(r"^.*\.extern \.shared\b.*$|^@global_smem = .*$", re.MULTILINE)
+
+
+def assembled(
+    subject: Subject,
+    run: Run,
+    *,
+    rule: Run | None = None,
+    dump: Dump | None = None,
+    records: Sequence[Record] = (),
+    said: dict[str, Said] | None = None,
+    code: bool = True,
+) -> Evidence:
+    """What a cold run, a virtual one, a core dump and a sanitizer's records say together. Notes in `said` what the
+    kernel's code had to say."""
+    name, fault = subject.script.path.name, Fault.of(run)
+    seen = Evidence(subject.script.name or str(subject.script.path), fault, speech.ending(run), run=run)
+    findings = tuple(Finding(*one) for one in sanitizer.collapsed(records))
+    seen = replace(seen, findings=findings, dump=dump.text if dump else "")
+    if fault is not None and fault.phase == "compile":
+        return of_compilation(seen, subject, run, fault)
+    record = telling(records, dump, fault.code if fault is not None else 0)
+    sights = [*of_dump(dump), *of_record(record)]
+    broken = next((one for one in rule.launches if one.fault), None) if rule is not None else None
+    if broken is not None and not predicts(broken, fault, sights):
+        broken = None
+    sights += of_rule(broken)
+    kernel = sights[0].kernel if sights else fault.kernel or fault.near if fault is not None else ""
+    if not kernel:
+        return of_host(seen, subject, run)
+    listings = _listings(subject, run, kernel, {} if said is None else said) if code else {}
+    launch, compile = _which(run, kernel, sights, listings)
+    sass = listings.get(compile.hash, ()) if compile is not None else ()
+    sight = completed(sights, sass)
+    text, alike = sight.instruction, 0
+    if not text and broken is not None and sight.line:
+        family = next((_TMA[word] for word in _TMA if f"TMA {word} " in broken.fault), "")
+        same = [one for one in sass if disassembly.family(one.text) == family and _at(one, sight)]
+        alike = len(same)
+        if same:
+            sight, text = replace(sight, offset=same[0].offset), same[0].text
+    place = place_of(subject, replace(sight, file=whole_path(sight.file, compile)), name)
+    seen = replace(
+        seen,
+        kernel=kernel,
+        launch=launch,
+        parameters=source_text.parameters(text_at(subject, place), kernel),
+        options=options_of(compile),
+        place=place,
+        instruction=text,
+        offset=sight.offset,
+        sass=disassembly.around(sass, sight.offset, AROUND) if agrees(sass, sight, text) else (),
+        alike=alike,
+        memory=tuple(_memory(compile, broken, record)),
+        ir={stage: compile.ir[stage] for stage in ("ttgir", "llir", "ptx") if stage in compile.ir} if compile else {},
+    )
+    return replace(seen, fault=_filled(fault, seen, subject, record, certain=bool(sights)))
+
+
+def _filled(
+    fault: Fault | None, seen: Evidence, subject: Subject, record: Record | None, *, certain: bool
+) -> Fault | None:
+    """The everyday fault with the fields that only instruments know."""
+    if fault is None:
+        return None
+    does = disassembly.meaning(seen.instruction)
+    access = (record.access if record else "") or does.access
+    place, family = seen.place, disassembly.family(seen.instruction)
+    asked = "read" if family in LOADS else access
+    return replace(
+        fault,
+        kernel=seen.kernel if certain else fault.kernel,
+        near="" if certain else fault.near,
+        instruction=family,
+        space=(record.space if record else "") or does.space,
+        size=(record.size if record else 0) or does.size,
+        access=access,
+        construct=source_text.construct(text_at(subject, place), place.line, asked) if place and place.line else "",
+    )
+
+
+def _listings(subject: Subject, run: Run, kernel: str, said: dict[str, Said]) -> dict[str, tuple[Instruction, ...]]:
+    """SASS of each compilation of the kernel, by its hash."""
+    compiled = [one for one in run.compiles if one.kernel == kernel and one.hash]
+    tool = disassembly.find(subject.setup.python, subject.environment)
+    listings = {one.hash: instruments.instructions(one, tool) for one in compiled}
+    stages = ", ".join(dict.fromkeys(stage for one in compiled for stage in one.ir if stage != "cubin"))
+    if not compiled:
+        said[CODE] = Said(CODE, PRESENT, f"nobody saw {kernel} compiled")
+    elif tool is None:
+        said[CODE] = Said(CODE, MISSING, f"{stages} of {kernel}, but no SASS: {toolkit.missing('nvdisasm')}")
+    elif not any(listings.values()):
+        said[CODE] = Said(CODE, PRESENT, f"{stages} of {kernel}; {tool} cannot read its cubin")
+    else:
+        count = next(len(one) for one in reversed(listings.values()) if one)
+        said[CODE] = Said(CODE, PRESENT, f"{stages} and {count} instructions of {kernel}")
+    return listings
+
+
+def _which(
+    run: Run, kernel: str, sights: Sequence[Sight], listings: Mapping[str, tuple[Instruction, ...]]
+) -> tuple[Launch | None, Compile | None]:
+    """The launch that faults, with its compilation: the one that a rule names, else the last one of that kernel whose
+    code has the instruction seen."""
+    launches = [launch for launch in run.launches if launch.kernel == kernel]
+    named = [launch for launch in launches if launch.fault]
+    seen = [sight for sight in sights if sight.instruction]
+    fitting = [
+        launch
+        for launch in launches
+        if any(agrees(listings.get(launch.hash, ()), sight, sight.instruction) for sight in seen)
+    ]
+    launch = next(iter((*named, *reversed(fitting), *reversed(launches))), None)
+    compiled = [one for one in run.compiles if one.kernel == kernel]
+    wanted = [one for one in compiled if launch is not None and one.hash == launch.hash]
+    return launch, next(iter((*reversed(wanted), *reversed(compiled))), None)
+
+
+def _at(one: Instruction, sight: Sight) -> bool:
+    return one.line == sight.line and Path(one.file).name == Path(sight.file).name
+
+
+def _memory(compile: Compile | None, broken: Launch | None, record: Record | None) -> Iterable[str]:
+    if compile is not None:
+        for stage in ("ptx", "llir"):
+            if declared := _DECLARED.search(compile.ir.get(stage, "")):
+                yield f"shared memory as declared ({stage.upper()}): {declared.group(0).strip()}"
+                break
+    if broken is not None:
+        told = STATIC_PLACE.sub("", broken.fault).partition(": ")[2] or broken.fault
+        yield f"the access ({STATIC}): {told}, where TMA needs a multiple of 128"
+    for note in record.notes if record is not None else ():
+        yield f"the address ({record.tool if record else ''}): {note}"

@@ -1,0 +1,209 @@
+"""The attachment of a reduction: measured at its end on the lanes that are up, or made again from its folder.
+
+from shrinkray_gpu.job.attach import report
+report(Path("failing.shrink"))
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from shrinkray_gpu import calibration
+from shrinkray_gpu.attachment import artifacts, attachment
+from shrinkray_gpu.attachment.experiments import SECONDS
+from shrinkray_gpu.attachment.measurements import Measured, measure
+from shrinkray_gpu.calibration import Plan
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.evidence.versions import versions
+from shrinkray_gpu.options import Options, Say, chosen_oracle, devices_of, jobs_of, setup_of
+from shrinkray_gpu.oracle import Fault
+from shrinkray_gpu.reduction.program import read_program
+from shrinkray_gpu.result import result_file
+from shrinkray_gpu.runner.interpreter import check_python
+from shrinkray_gpu.runner.pool import Script
+
+EVERY = 5.0
+"""Seconds between two lines about the experiments."""
+_ASKED = ("original", "output", "oracle", "spec", "before", "after", "tries", "seconds", "verified", "final_runs")
+
+
+def report(
+    folder: Path,
+    *,
+    python: str = "",
+    jobs: int | None = None,
+    seconds: float = SECONDS,
+    price: float | None = None,
+    zipped: bool = False,
+    tritons: Sequence[str] = (),
+    say: Say = lambda text: None,
+) -> Path:
+    """Make the attachment of the reduction that ended in `folder` (`<stem>.shrink`), without reducing again: the repro,
+    ISSUE.md, artifacts/ and report.html, and with `zipped` all of it in one archive. `tritons`: releases with which the
+    repro is run, too; those of earlier reports are told again. Returns the path of the issue, or of the archive.
+
+    Raises UsageError where there is no such reduction, NotReproduced where its repro does not show the fault now, and
+    OSError where there is no room or nothing may be written; an earlier attachment is as it was then.
+    """
+    told = dict(result_file.read(folder, _ASKED))
+    output = Path(told["output"])
+    if not output.is_file():
+        raise UsageError(f"{output}, of which {folder / result_file.FILE} tells, is not there any more: put it back")
+    attachment.check_place(folder)
+    options = Options(
+        oracle=tuple(told["oracle"]),
+        reject=tuple(told.get("reject", ())),
+        python=python or told.get("python") or Options().python,
+        arch=told.get("arch"),
+        argv=tuple(told.get("argv", ())),
+        timeout=told.get("timeout"),
+        environment=told.get("environment", {}),
+        cwd=Path(told["cwd"]) if told.get("cwd") else None,
+        jobs=jobs,
+    )
+    check_python(options.python)
+    chosen, options = chosen_oracle(options)
+    told["releases"] = _releases(folder, told, tritons, options.python, say)
+    setup = setup_of(output, folder.absolute(), options)
+    known = versions(options.python, setup.environment, gpu=options.arch is None)
+    fault = (told.get("fingerprint") or {}).get("repro")
+    shows = str(_fault(fault)) if fault else told.get("fault") or told["spec"]
+    check = told.get("check", "")
+    text = read_program(output).text
+    text = named(text, output, options, shows=shows, known=known, check=check, origin=_origin(told))
+    say(f"running {output.name} as it is ...")
+    assert chosen is not None
+    plan = calibration.make(
+        text,
+        Script(
+            output,
+            argv=options.argv,
+            cwd=(options.cwd or Path.cwd()).absolute(),
+            asserts=options.arch is None or chosen.asserts,
+            wants=tuple(sorted(chosen.wants)),
+            twins=chosen.twins,
+            sanitizer=chosen.sanitizer,
+            tell=chosen.alone,
+        ),
+        setup,
+        oracle=chosen,
+        jobs=jobs_of(options),
+        timeout=options.timeout,
+        devices=devices_of(setup),
+        mode=options.mode or "fork",
+    )
+    try:
+        measured = measure(text, output, plan, seconds=seconds, say=_now_and_then(say))
+    finally:
+        plan.close()
+    original = Path(told["original"])
+    before = read_program(original).text if not told.get("command") and original.is_file() else ""
+    told["versions"] = known
+    return attachment.write(folder.absolute(), told, measured, before=before, price=price, zipped=zipped)
+
+
+def _releases(folder: Path, told: Mapping[str, Any], tritons: Sequence[str], python: str, say: Say) -> dict[str, str]:
+    """What the repro does with these releases of Triton, and with those that an earlier report asked of this repro."""
+    earlier = folder / attachment.ARTIFACTS / artifacts.RELEASES
+    found: dict[str, str] = {}
+    if earlier.is_file() and earlier.stat().st_mtime > (folder / result_file.FILE).stat().st_mtime:
+        found = json.loads(earlier.read_text(encoding="utf-8"))
+    if not tritons:
+        return found
+    from shrinkray_gpu.corpus import addition, environments  # what no other command should wait for
+    from shrinkray_gpu.corpus.replay import replay
+
+    pythons = {version: environments.with_triton(version, python=python, say=say) for version in tritons}
+    with tempfile.TemporaryDirectory(prefix="shrink-") as aside:
+        case = addition.lay_out(Path(aside, "case"), told)
+        for version, interpreter in pythons.items():
+            outcome = replay([case], python=interpreter, arch=told.get("arch"), say=say)[0]
+            found[version] = f"{outcome}: {outcome.why}" if outcome.why else str(outcome)
+    return found
+
+
+def at_the_end(
+    text: str,
+    output: Path,
+    path: Path,
+    plan: Plan,
+    options: Options,
+    *,
+    shows: str,
+    check: str,
+    lines: int,
+    say: Say,
+    stop: Callable[[], bool],
+) -> Measured | None:
+    """What an attachment needs to have run, at the end of a reduction. None, and a word to the user, where that fails:
+    the repro is there, and it must not be lost over this."""
+    started = time.monotonic()
+    say(f"making the attachment: instruments, and control experiments for {SECONDS:.0f} s at most ...")
+    try:
+        known = versions(options.python, plan.pool.setup.environment, gpu=plan.gpu)
+        origin = options.command.shown if options.command else f"{path.name}, {lines} lines"
+        text = named(text, output, options, shows=shows, known=known, check=check, origin=origin)
+        measured = measure(text, output, plan, say=_now_and_then(say), stop=stop)
+    except Exception as error:  # whatever it is
+        say(f"no attachment was made ({type(error).__name__}: {error}); try shrink report on the folder")
+        return None
+    say(f"the attachment took {time.monotonic() - started:.0f} s (--no-report leaves it out)")
+    return measured
+
+
+def written(
+    folder: Path, told: Mapping[str, Any], measured: Measured, options: Options, *, before: str, say: Say
+) -> str:
+    """Write the attachment at the end of a reduction. Returns what the user calls its path; empty, and a word to the
+    user, where that fails."""
+    try:
+        made = attachment.write(folder, told, measured, before=before, price=options.gpu_price, zipped=options.zipped)
+    except Exception as error:  # whatever it is: the repro is there
+        say(f"no attachment was written ({type(error).__name__}: {error}); try shrink report {folder}")
+        return ""
+    return os.path.relpath(made)
+
+
+def named(
+    text: str, output: Path, options: Options, *, shows: str, known: Mapping[str, str], check: str, origin: str
+) -> str:
+    """The repro under its header."""
+    return attachment.named(
+        text,
+        output,
+        shows=shows,
+        versions=known,
+        arch=options.arch,
+        argv=options.argv,
+        check=check,
+        origin=origin,
+    )
+
+
+def _origin(told: Mapping[str, Any]) -> str:
+    return str(told.get("command") or f"{Path(told['original']).name}, {told['before'][0]} lines")
+
+
+def _fault(fields: Mapping[str, Any]) -> Fault:
+    empty = Fault(fields["phase"], fields["klass"])
+    return replace(empty, **{name: value for name, value in fields.items() if hasattr(empty, name)})
+
+
+def _now_and_then(say: Say) -> Callable[[str], None]:
+    """Not each experiment is worth a line."""
+    last = time.monotonic()
+
+    def told(text: str) -> None:
+        nonlocal last
+        if time.monotonic() - last >= EVERY:
+            last = time.monotonic()
+            say(text)
+
+    return told

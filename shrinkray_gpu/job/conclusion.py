@@ -1,0 +1,141 @@
+"""After the search: clean runs of its result, why it is the same fault, and all that is told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from shrinkray_gpu.calibration import Plan
+from shrinkray_gpu.errors import FinalCheckFailed
+from shrinkray_gpu.evidence import guarded, ptxas
+from shrinkray_gpu.evidence.other_faults import Finds
+from shrinkray_gpu.job import cu_output
+from shrinkray_gpu.job.final_check import Checked, checked, or_larger
+from shrinkray_gpu.job.ready import Ready
+from shrinkray_gpu.lift.data_files import settled
+from shrinkray_gpu.options import Options
+from shrinkray_gpu.reduction.outcome import Reduction
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.reduction.size import lines, tokens
+from shrinkray_gpu.result.summary import Result, command_of, economy_of, evidence_of, rates_of, told
+from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.same_fault.guarding import Evidence
+from shrinkray_gpu.start.choice import from_elsewhere, modules_of_its_own
+from shrinkray_gpu.start.given import Start
+from shrinkray_gpu.start.kernel_alone import calls
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """What the runs at the end say of the repro."""
+
+    final: Checked
+    shown: str
+    """The text as it stands at its place."""
+    evidence: Evidence | None
+    ptxas: Mapping[str, str]
+    cu: str
+
+    @property
+    def fault(self) -> str:
+        """In words, for the attachment; empty where only the oracle tells of it."""
+        seen = (self.evidence.repro or self.evidence.original) if self.evidence else None
+        return str(seen) if seen is not None else ""
+
+
+def concluded(ready: Ready, reduction: Reduction, original: Program, output: Path, options: Options) -> Conclusion:
+    """Write the repro, and ask clean runs, controls and instruments what they say of it."""
+    plan, guards, best = ready.plan, ready.guards, reduction.program.text
+    with ThreadPoolExecutor(1, thread_name_prefix="evidence") as beside:
+        # Where chance has a part in the fault, work beside the clean runs would change their rate. Where time has, the
+        # clean runs would slow down what must end under a control.
+        apart = plan.rate is not None or plan.oracle.alone
+        looked = beside.submit(guards.evidence, best) if guards and not apart else None
+        final = checked(best, output, plan, options)
+    if not final.stands:
+        final = or_larger(final, reduction, original, output, plan, options)
+    evidence = looked.result() if looked else None
+    if guards and (evidence is None or final.text != best):
+        evidence = guards.evidence(final.text)
+    reference = ready.start.reference or plan.reference  # the first is of the user's own program, if that was lifted
+    used = {}
+    if reference.builds:
+        used["original"] = _figures(reference, original.text, plan, options)
+        used["repro"] = _figures(plan.pool.cold(final.text), final.text, plan, options)
+    plain = cu_output.make(final.text, output, plan, options) if options.cu else ""
+    return Conclusion(final, settled(final.text, output)[0], evidence, used, plain)
+
+
+def _figures(run: Run, text: str, plan: Plan, options: Options) -> str:
+    """What ptxas said in this run of `text`. NVRTC tells no figures: nvcc does, of what launches where no GPU is."""
+    return ptxas.told(run.builds) or ptxas.told(calls(text, plan.pool.script, plan.pool.setup, options.timeout))
+
+
+def result_of(
+    end: Conclusion,
+    ready: Ready,
+    reduction: Reduction,
+    finds: Finds,
+    original: Program,
+    output: Path,
+    folder: Path,
+    options: Options,
+    *,
+    seconds: Mapping[str, float],
+) -> Result:
+    """What is told of it; `seconds` by what was done."""
+    plan, judge, final = ready.plan, ready.judge, end.final
+    passed_over = (
+        f"{reduction.program.size.tokens} tokens: {folder / 'best.py'}" if final.larger and final.stands else ""
+    )
+    return Result(
+        output=output,
+        text=end.shown,
+        spec=plan.oracle.spec,
+        before=(lines(original.text), tokens(original.text)),
+        after=(lines(end.shown), tokens(end.shown)),
+        tries=dict(judge.tries),
+        seconds={**seconds, "gpu": judge.lane_seconds if plan.gpu else 0.0},
+        mode=plan.mode,
+        verified=final.verified,
+        final_runs=final.runs,
+        ended=reduction.ended,
+        command=command_of(output, options, plan),
+        lifted=ready.start.told,
+        others=tuple(told(find) for find in finds.found),
+        passed_over=passed_over,
+        guarded=guarded_of(ready.start, original, final.text),
+        slips=reduction.slips + len(reduction.drifts),
+        ptxas=end.ptxas,
+        cu=end.cu,
+        economy=economy_of(judge, reduction),
+        rates=rates_of(plan.rate, final.verified, final.runs),
+        **evidence_of(end.evidence, reduction, end.shown, guards=options.guards),
+    )
+
+
+def guarded_of(start: Start, original: Program, text: str) -> str:
+    """Beside the lifted script where the kernels are not in the user's own text, which has no guard to lose."""
+    repro, unread = original.with_text(text), modules_of_its_own(text)
+    if start.lifted and from_elsewhere(start.program, original):
+        named = "lifted script" if start.alone else "program in one file"
+        return guarded.report(start.program, repro, named=named, unread=unread)
+    return guarded.report(original, repro, unread=unread)
+
+
+def failed(final: Checked, output: Path, folder: Path) -> FinalCheckFailed:
+    """What to say where no clean run bears the result out."""
+    instead = f"; of one that does not: {final.instead}" if final.instead else ""
+    there = f"in {output} ({final.verified} of {final.runs} clean runs show it{instead})"
+    if final.larger:
+        where = f"The smallest that a cold run confirmed is {there}, the smaller one in {folder / 'best.py'}"
+    else:
+        where = (
+            f"It is {there}, and no larger one on the way that was tried shows it in all of its runs. Where chance or "
+            "time has a part in it, --mode cold judges each candidate as the final check does"
+        )
+    return FinalCheckFailed(
+        f"the smallest program does not show the fault in every clean run, as the original does. {where}"
+    )

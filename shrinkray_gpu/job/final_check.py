@@ -1,0 +1,171 @@
+"""The final check: the result is written, and run in clean processes as the user would run it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from shrinkray_gpu import calibration
+from shrinkray_gpu.calibration.standing import fitting
+from shrinkray_gpu.job import hang_check
+from shrinkray_gpu.judging.judge import whole
+from shrinkray_gpu.lift.data_files import settled
+from shrinkray_gpu.options import CACHE, Options, jobs_of
+from shrinkray_gpu.oracle.statistics import Rate, upper
+from shrinkray_gpu.oracle.verdict import Verdict
+from shrinkray_gpu.passes.layout.layout import layout
+from shrinkray_gpu.reduction.for_the_reader import laid_out
+from shrinkray_gpu.reduction.outcome import Reduction
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.runner import cores
+from shrinkray_gpu.runner.extensions import lacking
+from shrinkray_gpu.runner.lanes import START, Setup
+from shrinkray_gpu.runner.plain import run_file
+from shrinkray_gpu.runner.run import Run
+
+FLAKY_RUNS = 20
+"""Clean runs of the result of a flaky fault: enough for an interval that says something."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A program at its place, and what clean runs of it say."""
+
+    text: str
+    verified: int
+    """How many of the runs show the fault."""
+    runs: int
+    stands: bool
+    larger: bool = False
+    """Whether it is not the smallest: that does not show the fault in every clean run."""
+    instead: str = ""
+    """What a run that does not show it does; empty where nobody knows."""
+
+
+def checked(text: str, output: Path, plan: calibration.Plan, options: Options) -> Checked:
+    runs = options.final_runs or _final_runs(plan)
+    verified, instead = verify(text, output, plan, options, runs)
+    return Checked(text, verified, runs, _sound(verified, runs, plan.rate), instead=instead)
+
+
+def or_larger(
+    smallest: Checked, reduction: Reduction, original: Program, output: Path, plan: calibration.Plan, options: Options
+) -> Checked:
+    """In place of one that does not stand, the smallest accepted one that does in all clean runs: of a flaky fault,
+    which they cannot tell so soon, the last that a cold run confirmed. Itself again where there is none on the way."""
+
+    def check(each: Program) -> Checked:
+        if each == original:  # its own runs were the first of all
+            return Checked(each.text, 1, 1, True)
+        text = laid_out(layout, each).text
+        return smallest if text == smallest.text else checked(text, output, plan, options)
+
+    if plan.rate is None:
+        found = _last_standing(reduction.line, check)
+    else:
+        confirmed = reduction.verified not in (original, reduction.program)
+        found = check(reduction.verified) if confirmed else None
+    if found is None or found.text in (original.text, smallest.text):
+        _write(output, settled(smallest.text, output)[0])  # the search for it left another one there
+        return smallest
+    return replace(found, larger=True, stands=found.stands and plan.rate is None)
+
+
+def _final_runs(plan: calibration.Plan) -> int:
+    if plan.rate is not None:
+        return FLAKY_RUNS
+    return 3 if plan.gpu else 1
+
+
+def _sound(verified: int, runs: int, rate: Rate | None) -> bool:
+    """Whether the final runs bear out the result: all of them, or of a flaky fault no fewer than half of the original's
+    rate would show by chance in one of twenty cases."""
+    if rate is None:
+        return verified == runs
+    return upper(verified, runs, 0.05) >= rate.estimate / 2 and verified > 0
+
+
+def verify(text: str, output: Path, plan: calibration.Plan, options: Options, runs: int) -> tuple[int, str]:
+    """Write the result and run it cold, as the user would, `runs` times. Returns how often the fault showed, and what
+    happened in a run in which it did not."""
+    _write(output, settled(text, output)[0])
+    script, setup = plan.pool.script, plan.pool.setup
+    oracle = plan.oracle
+    as_user = options.arch is None and not (oracle.needs_text or oracle.wants or oracle.twins or oracle.sanitizer)
+    builds = tempfile.TemporaryDirectory(dir=setup.scratch, ignore_cleanup_errors=True)
+    extensions = {"TORCH_EXTENSIONS_DIR": builds.name, **builders(text, options, setup)}
+    limit = options.timeout or plan.pool.seconds + (calibration.IMPORTS if oracle.limit else START)
+
+    def plain(seconds: float) -> Run:
+        with tempfile.TemporaryDirectory(dir=setup.scratch, ignore_cleanup_errors=True) as cache:
+            return run_file(
+                options.python,
+                output,
+                options.argv,
+                environment={
+                    **os.environ,
+                    **options.environment,
+                    "TRITON_CACHE_DIR": cache,
+                    **extensions,
+                },
+                cwd=script.cwd,
+                seconds=seconds,
+            )
+
+    def once(_: int) -> Verdict:
+        if as_user:
+            verdict = oracle.judge(plain(limit))
+            if verdict.known:
+                return verdict
+        # What a plain process cannot tell: a static fault, the IR, a sticky error that the script swallows.
+        return whole(oracle, text, script.path.name, plan.pool.cold)
+
+    if as_user and oracle.alone and oracle.limit and plan.rate is None:
+        # Half the cores: each process imports torch, and must have got to its launch when the time is over.
+        at_once = fitting(plan.pool, min(jobs_of(options), cores.usable() // 2))
+        with builds:
+            hung = hang_check.showing(
+                oracle, runs, watched=lambda: plan.pool.cold(text), plain=plain, most=limit, at_once=at_once
+            )
+            return hung, ""
+    with builds, ThreadPoolExecutor(min(runs, plan.pool.jobs)) as threads:
+        verdicts = list(threads.map(once, range(runs)))
+    instead = next((verdict.why for verdict in verdicts if not verdict.faults), "")
+    return sum(verdict.faults for verdict in verdicts), instead
+
+
+def builders(text: str, options: Options, setup: Setup) -> dict[str, str]:
+    """What must be in the environment of a clean run for its extensions to be built: nothing, where torch can do it;
+    else our own builder, which needs neither ninja nor Python's headers."""
+    if "cpp_extension" not in text or not lacking(options.python, os.environ):
+        return {}
+    return {name: setup.environment[name] for name in ("PYTHONPATH", CACHE) if name in setup.environment}
+
+
+def _last_standing(line: Sequence[Program], check: Callable[[Program], Checked]) -> Checked | None:
+    """The last of the accepted programs that stands, by bisection: what shows its fault in lanes only lost it in one
+    step, mostly. The last is taken not to. Where the fault got rarer on the way, the one that was found may have stood
+    by chance: it is asked again, and one before it is looked for if it falls."""
+    good, bad = 0, len(line) - 1
+    while bad > 0:
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            if check(line[middle]).stands:
+                good = middle
+            else:
+                bad = middle
+        found = check(line[good])
+        if found.stands or not good:
+            return found
+        good, bad = 0, good
+    return None
+
+
+def _write(path: Path, text: str) -> None:
+    new = path.with_name(path.name + ".new")
+    new.write_text(text, encoding="utf-8")
+    new.replace(path)

@@ -1,0 +1,191 @@
+"""All that a search needs, made ready: the program to begin with, its plan, its judge, its guards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from shrinkray_gpu import calibration
+from shrinkray_gpu import start as lifting
+from shrinkray_gpu.calibration import perturbation
+from shrinkray_gpu.calibration.standing import fitting
+from shrinkray_gpu.device import gpus
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.evidence.dump_runs import dumping
+from shrinkray_gpu.job.fault_checks import guards_of
+from shrinkray_gpu.judging.judge import Judge
+from shrinkray_gpu.judging.repetition import Repeated
+from shrinkray_gpu.options import Options, Say, adopting, builds_cuda, called, devices_of, jobs_of
+from shrinkray_gpu.oracle import Fault, Oracle
+from shrinkray_gpu.oracle.hang import DEVICE
+from shrinkray_gpu.reduction.journal import Journal
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.result.summary import findings
+from shrinkray_gpu.runner import compiler
+from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.pool import Script
+from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.same_fault import controls
+from shrinkray_gpu.same_fault.checkpoints import Checkpoints
+from shrinkray_gpu.same_fault.guarding import Guards
+
+BRIEF = 1.0
+"""Seconds after its last launch for which a lane is waited for that most likely hangs."""
+LONG = 3.0
+"""Limits from which on that is worth it."""
+HANGING = 8
+"""Lanes of which each may hold a kernel that never ends: the GPU's time is shared out among them."""
+
+
+def given_of(
+    path: Path, program: Program, options: Options, chosen: Oracle | None, setup: Setup, say: Say
+) -> lifting.Given:
+    """The program, and how the user runs it. Raises UsageError where it builds CUDA C++, which cannot be done here."""
+    if builds_cuda(program, options, chosen):
+        compiler.check(options.python, setup.environment, options.arch)
+    script = Script(
+        path.absolute(),
+        argv=options.argv,
+        cwd=(options.cwd or Path.cwd()).absolute(),
+        asserts=options.arch is None or chosen is None or chosen.asserts,
+        wants=tuple(sorted(chosen.wants)) if chosen else (),
+        twins=chosen.twins if chosen else (),
+        sanitizer=chosen.sanitizer if chosen else "",
+        tell=chosen is not None and chosen.alone,
+        name=called(path, options) if options.command else "",
+    )
+    return lifting.Given(
+        program,
+        script,
+        setup,
+        chosen,
+        adopting=lambda run: adopting(run, options, Path.cwd(), say),
+        jobs=jobs_of(options),
+        timeout=options.timeout,
+        devices=devices_of(setup),
+        mode=options.mode,
+        keep=options.keep,
+        skip=options.skip,
+        controls=bool(options.control_patches),
+        look=_look(setup, options) if options.guards else None,
+        dumping=dumping(setup) if options.guards else None,
+        ways=controls.dear_ways(setup.arch is None and gpus.present()) if options.guards else (),
+        command=options.command,
+    )
+
+
+def _look(setup: Setup, options: Options) -> Callable[[str, Script, Run], Fault | None] | None:
+    """What the instruments say of a program, before there is a plan; None where there is no GPU to ask, nor --arch."""
+    if setup.arch is None and not gpus.present():
+        return None
+    return Checkpoints(setup, options.timeout or calibration.PATIENCE).fault
+
+
+@dataclass(frozen=True)
+class Ready:
+    """All that a search needs."""
+
+    start: lifting.Start
+    program: Program
+    """To be reduced: the one to begin with, made to show a flaky fault more often if something does that."""
+    plan: calibration.Plan
+    repeats: Repeated | None
+    judge: Judge
+    guards: Guards | None
+
+    def close(self) -> None:
+        if self.guards:
+            self.guards.close()
+        self.judge.close()
+        self.plan.close()
+
+
+def made_ready(
+    start: lifting.Start,
+    given: lifting.Given,
+    named: Sequence[controls.Control],
+    options: Options,
+    journal: Journal,
+    say: Say,
+) -> Ready:
+    """Calibrate and set the guards up; with the user's own program, where a lifted one will not do after all."""
+    if start.told:
+        say(start.told)
+    plan = given.plan(start)
+    if start.alone and plan.rate is not None and not start.bare:
+        plan.close()
+        why = f"the launch alone shows the fault in some runs only ({plan.rate})"
+        return made_ready(lifting.without(start, given, why, journal, say), given, named, options, journal, say)
+    plan = _perturbed(plan, start.program, journal)
+    repeats = Repeated(plan.rate, plan.reference, confidence=options.confidence) if plan.rate else None
+    brief = BRIEF if options.credit and _told_soon(plan) else 0.0
+    if brief:
+        _share(plan, jobs_of(options))
+    judge = Judge(
+        plan.oracle,
+        plan.pool,
+        dry=plan.dry,
+        predicts=plan.dry_predicts,
+        credit=options.credit,
+        repeats=repeats,
+        brief=brief,
+        machine_code=plan.machine_code,
+    )
+    judge.tries.update(start.tries)
+    if start.history:
+        judge.forget()
+    variant = plan.variant
+    program = start.program.with_text(perturbation.applied(variant, start.program.text)) if variant else start.program
+    ready = Ready(start, program, plan, repeats, judge, None)
+    try:
+        for line in findings(plan):
+            say(line)
+        if options.guards and plan.oracle.needs_run:
+            ready = replace(ready, guards=guards_of(program, plan, judge, named, options, start.fault))
+            _insist(ready, say)
+    except UsageError as error:
+        ready.close()
+        if not start.lifted:
+            raise
+        return made_ready(lifting.without(start, given, str(error), journal, say), given, named, options, journal, say)
+    except BaseException:
+        ready.close()
+        raise
+    return ready
+
+
+def _told_soon(plan: calibration.Plan) -> bool:
+    """Whether a kernel hangs, each time, in lanes that would wait long to be sure of it."""
+    lanes = plan.gpu and plan.mode in ("warm", "fork") and plan.pool.seconds >= LONG
+    return lanes and plan.reference.hanging == DEVICE and plan.rate is None
+
+
+def _share(plan: calibration.Plan, jobs: int) -> None:
+    """Where time is the question a try has the GPU to itself; not where what it tells is confirmed later."""
+    plan.pool.limit(fitting(plan.pool, min(jobs, HANGING)))
+    if plan.dry is not None:
+        plan.dry.limit(jobs)
+
+
+def _insist(ready: Ready, say: Say) -> None:
+    """Wait for the controls that the user named, and for the one that tells whether launches must overlap. Where time
+    is the question, for all that would take some of it from the first candidates."""
+    assert ready.guards is not None
+    ready.guards.insist()
+    if ready.plan.oracle.alone:
+        ready.guards.settle()
+    if ready.guards.history:
+        ready.judge.forget()
+        say("the fault vanishes when launches are serialised: no verdict is taken on credit")
+
+
+def _perturbed(plan: calibration.Plan, program: Program, journal: Journal) -> calibration.Plan:
+    """A flaky fault made likelier, if something does so; the same thing in a resumed reduction."""
+    known = journal.recall_perturbed()
+    if known == {}:  # nothing did
+        return plan
+    plan = calibration.perturbed(plan, program.text, perturbation.Variant(**known) if known else None)
+    if plan.rate and known is None:
+        journal.perturbed(asdict(plan.variant) if plan.variant else {})
+    return plan

@@ -1,0 +1,176 @@
+"""The whole job: plan, search, final check, result on disk. `shrink` calls this, and so may Python code."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from shrinkray_gpu import __version__
+from shrinkray_gpu import start as lifting
+from shrinkray_gpu.evidence.other_faults import Finds
+from shrinkray_gpu.evidence.versions import versions
+from shrinkray_gpu.job import attach, folder_gone
+from shrinkray_gpu.job.conclusion import concluded, failed, result_of
+from shrinkray_gpu.job.ready import given_of, made_ready
+from shrinkray_gpu.job.search_run import search
+from shrinkray_gpu.judging.judge import Judge
+from shrinkray_gpu.options import (
+    Options,
+    Say,
+    building,
+    called,
+    check_asked,
+    check_kept,
+    check_writable,
+    chosen_oracle,
+    places,
+    program_of,
+    settings_of,
+    setup_of,
+)
+from shrinkray_gpu.reduction.engine import Event
+from shrinkray_gpu.reduction.journal import Journal
+from shrinkray_gpu.reduction.native.native_tree import can_parse
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.reduction.size import lines
+from shrinkray_gpu.result import result_file
+from shrinkray_gpu.result.summary import Result, command_of, context_of, findings
+from shrinkray_gpu.runner.extensions import lacking
+from shrinkray_gpu.runner.interpreter import check_python
+from shrinkray_gpu.same_fault import controls
+
+UNREAD = (
+    "of the CUDA C++ in this script only #if is resolved, and the Python around it is reduced: its grammar is missing "
+    "(pip install 'shrinkray-gpu[cuda]')"
+)
+
+
+def reduce(
+    path: Path,
+    options: Options,
+    *,
+    say: Say = lambda text: None,
+    progress: Callable[[Event, Judge], None] = lambda event, judge: None,
+    stop: Callable[[], bool] = lambda: False,
+) -> Result:
+    """Reduce the script at `path` to the smallest one that still shows the fault.
+
+    Raises UsageError (bad input), NotReproduced (the original does not show the fault), FinalCheckFailed (the result
+    did not show it in a clean process; the best verified program is written all the same) or FolderGone (somebody
+    deleted its folder meanwhile).
+    """
+    with folder_gone.told(places(path, options)[0]) as opened:
+        return _reduced(path, options, say, progress, stop, opened)
+
+
+def _reduced(
+    path: Path,
+    options: Options,
+    say: Say,
+    progress: Callable[[Event, Judge], None],
+    stop: Callable[[], bool],
+    opened: Callable[[Journal], None],
+) -> Result:
+    started = time.monotonic()
+    program = program_of(path, options)
+    output, folder = places(path, options)
+    check_writable(path, output, folder)
+    check_kept(program, options)
+    check_python(options.python)
+    chosen, options = chosen_oracle(options)
+    named = controls.chosen(options.controls, options.control_environment, options.control_patches, program)
+    check_asked(named, chosen, options)
+    given = given_of(path, program, options, chosen, building(program, setup_of(path, folder, options)), say)
+    width = max(6, min(32, 3 * given.jobs))
+    with Journal.open(
+        folder,
+        original=program,
+        seed=options.seed,
+        width=width,
+        settings=settings_of(options),
+        version=__version__,
+        resume=options.resume,
+        restart=options.restart,
+    ) as journal:
+        opened(journal)
+        for left in Path(given.setup.scratch).iterdir():  # by one that was killed
+            shutil.rmtree(left, ignore_errors=True)
+        _say_what_is_lacking(program, options, say)
+        say(f"running {called(path, options)} as it is ...")
+        start = lifting.begin(given, journal, say)
+        ready = made_ready(start, given, named, options, journal, say)
+        options = replace(options, argv=ready.plan.pool.script.argv)
+        finds = Finds(folder / "other_faults", context_of(path, ready.plan, options), resumed=journal.resumed)
+        try:
+            begun = time.monotonic()
+            reduction = search(ready, options, journal, finds, say=say, progress=progress, stop=stop)
+            searched = time.monotonic()
+            end = concluded(ready, reduction, program, output, options)
+            checked = time.monotonic()
+            measured = None
+            if options.report and end.final.stands and reduction.ended in ("done", "out of time") and not stop():
+                measured = attach.at_the_end(
+                    end.shown,
+                    output,
+                    path,
+                    ready.plan,
+                    options,
+                    shows=end.fault or str(ready.plan.oracle.spec),
+                    check=command_of(output, options, ready.plan),
+                    lines=lines(program.text),
+                    say=say,
+                    stop=stop,
+                )
+            attached = time.monotonic()
+        finally:
+            ready.close()
+    seconds = {
+        "start": begun - started,
+        "lift": ready.start.seconds,
+        "search": searched - begun,
+        "check": checked - searched,
+        "report": attached - checked,
+    }
+    result = result_of(end, ready, reduction, finds, program, output, folder, options, seconds=seconds)
+    known = versions(options.python, given.setup.environment, gpu=ready.plan.gpu)
+    result_file.write(folder, path, options, result, known)
+    if measured is not None:
+        facts = result_file.told(path, options, result, known)
+        before = ready.start.program.text if options.command else program.text
+        result = replace(result, attachment=attach.written(folder, facts, measured, options, before=before, say=say))
+    if not end.final.stands:
+        raise failed(end.final, output, folder)
+    return result
+
+
+def _say_what_is_lacking(program: Program, options: Options, say: Say) -> None:
+    if program.literals and not can_parse():
+        say(UNREAD)
+    if options.arch is None and "cpp_extension" in program.text:
+        if without := lacking(options.python, os.environ):
+            say(f"torch cannot build extensions here (no {without}): our own builder does, in the final check too")
+
+
+def check(path: Path, options: Options, *, say: Say = lambda text: None) -> str:
+    """Run the script at `path` as a reduction of it would, and write nothing beside it. Returns the SPEC that it shows.
+
+    Raises UsageError or NotReproduced as `reduce` does. A static fault needs this: `python FILE` cannot show it without
+    a GPU.
+    """
+    program = program_of(path, options)
+    check_python(options.python)
+    chosen, options = chosen_oracle(options)
+    with tempfile.TemporaryDirectory(prefix="shrink-") as folder:
+        given = given_of(path, program, options, chosen, setup_of(path, Path(folder), options), say)
+        plan = given.plan(lifting.Start(program))
+        try:
+            for line in findings(plan):
+                say(line)
+        finally:
+            plan.close()
+    return plan.oracle.spec

@@ -1,0 +1,132 @@
+"""The search of one reduction: the engine with this plan's judge, guards and prices."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from shrinkray_gpu import calibration, lift
+from shrinkray_gpu.calibration import perturbation
+from shrinkray_gpu.evidence.other_faults import Finds
+from shrinkray_gpu.job.ready import Ready
+from shrinkray_gpu.judging.judge import Judge
+from shrinkray_gpu.judging.repetition import Repeated
+from shrinkray_gpu.options import Options, Say
+from shrinkray_gpu.passes import ONE_LAUNCH, PASSES
+from shrinkray_gpu.passes.host.observed import instrument
+from shrinkray_gpu.passes.kernel.typed import watchable
+from shrinkray_gpu.passes.layout.layout import layout
+from shrinkray_gpu.reduction.checks.question import Ask
+from shrinkray_gpu.reduction.engine import Event, Reduction, reduce_program
+from shrinkray_gpu.reduction.journal import Journal
+from shrinkray_gpu.reduction.program import Program
+
+EAGER = 12.0
+"""What a faulting try costs on a GPU against a passing one: a context, of which a device makes 2.4 a second."""
+EAGER_FRESH = 1.6
+"""The same where each try takes a context anyway (benchmarks/results/fresh_contexts_h100.json: 4.9 against 3.1)."""
+
+
+def search(
+    ready: Ready,
+    options: Options,
+    journal: Journal,
+    finds: Finds,
+    *,
+    say: Say,
+    progress: Callable[[Event, Judge], None],
+    stop: Callable[[], bool],
+) -> Reduction:
+    plan, judge, guards, repeats = ready.plan, ready.judge, ready.guards, ready.repeats
+    width = journal.header["width"]
+    # Each try takes a context then, and most of what is begun ahead is never asked for.
+    judge.scarce = plan.gpu and plan.mode == "fork" and not plan.dry_predicts
+    history = judge.timed = plan.gpu and plan.mode != "cold" and guards is not None and guards.history
+    if ready.start.lifted:  # the best so far, before anything is tried
+        journal.begin_with(ready.program, size=ready.program.size, by="lift")
+    # Beforehand the fault did not show, or in some runs only: then it takes the search's own judge to tell.
+    asked = not ready.start.alone and (ready.start.reference is None or plan.rate is not None)
+    may_lift = asked and plan.oracle.needs_run and "lift" not in options.skip
+    return reduce_program(
+        ready.program,
+        passes=ONE_LAUNCH if ready.start.alone and not ready.start.bare else PASSES,
+        judge=judge,
+        journal=journal,
+        watch=judge.values if plan.oracle.needs_run else None,
+        lifts=_lifts(ready.program, judge, plan, say) if may_lift else None,
+        instrument=lambda watched: instrument(watched, watchable(watched)),
+        confirm=judge.confirm if plan.mode != "cold" or repeats else None,
+        probe=_probe(plan, judge, repeats, history),
+        checkpoint=_checkpoint(plan),
+        wary=history,
+        guard=guards.guard if guards else None,
+        guard_lag=width,
+        identify=guards.identify if guards and guards.identifies else None,
+        identify_first=_first_fingerprint(plan),
+        drifted=guards.drifted if guards else lambda verdict: None,
+        doubted=judge.doubt_used if plan.gpu else None,
+        found=lambda candidate, verdict: finds.consider(candidate, verdict.other) if verdict.other else None,
+        layout=layout,
+        progress=lambda event: progress(event, judge),
+        insist=judge.insist,
+        foresee=judge.foresee if options.ahead else None,
+        # Where only the GPU can tell, each try costs a context, and it seldom ends in less: it does not pay there.
+        second=options.second and (plan.dry_predicts or not plan.gpu),
+        seed=journal.header["seed"],
+        width=width,
+        eager=_eager(plan, repeats),
+        flaky=plan.rate is not None,
+        keep=sorted(options.keep),
+        skip=options.skip,
+        stop=stop,
+        deadline=time.monotonic() + options.max_time if options.max_time else None,
+    )
+
+
+def _probe(plan: calibration.Plan, judge: Judge, repeats: Repeated | None, history: bool) -> Ask | None:
+    """What confirms an accepted program quickly, beside the search; None where that takes a cold process."""
+    if history:
+        return judge.sighted if repeats else None
+    if plan.dry_predicts or (repeats and plan.gpu) or judge.brief:
+        return judge.probe
+    if plan.gpu and plan.mode != "cold" and plan.oracle.needs_run and not plan.oracle.alone:
+        return judge.steady
+    return None
+
+
+def _checkpoint(plan: calibration.Plan) -> int:
+    """Candidates between two confirmations, so many that a confirmation is there when it is looked at."""
+    if plan.dry_predicts:
+        return 50  # in a lane: half a second
+    if plan.gpu:
+        return 100  # in some lanes and a cold process: five to ten
+    return 1 << 30  # a cold process takes seconds of the few cores that judge the candidates: one at the end
+
+
+def _first_fingerprint(plan: calibration.Plan) -> int:
+    """Candidates before the first full fingerprint: on a GPU it takes some ten seconds in a process of its own, two in
+    a lane, which is that of a few tries in fresh contexts."""
+    if plan.dry_predicts:
+        return 300
+    return {"cold": 100, "fork": 25}.get(plan.mode, 50) if plan.gpu else 50
+
+
+def _eager(plan: calibration.Plan, repeats: Repeated | None) -> float:
+    """What a faulting try costs against a passing one."""
+    price = 1.0
+    if plan.gpu and not plan.dry_predicts:
+        price = EAGER if plan.mode == "warm" else EAGER_FRESH
+    return repeats.eager(price) if repeats else price
+
+
+def _lifts(program: Program, judge: Judge, plan: calibration.Plan, say: Say) -> Callable[[], Sequence[str]]:
+    """Runs the original once more and makes scripts of its faulty launch. Asked once, by the engine."""
+
+    def lifts() -> Sequence[str]:
+        run = judge.capture(program)
+        for obstacle in lift.obstacles(run):
+            say(f"a launch could not be lifted out of the program: {obstacle}")
+        texts = lift.candidates(run)
+        return [perturbation.applied(plan.variant, text) for text in texts] if plan.variant else texts
+
+    return lifts

@@ -1,0 +1,1 @@
+"""From a candidate to its verdict: the tiers, cheapest first, and how often a flaky fault is asked again."""

@@ -1,0 +1,227 @@
+"""From two events of a trace to a launch as `emit` wants it, the same that `runner/inside/capture/` writes down.
+
+What a trace does not hold is guessed, on the side of a launch that runs: floating-point tensors are random and integer
+ones zero, unless the trace has their ranges; memory ends where the tensor does.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.lift.from_trace.trace_source import Missing, definitions
+from shrinkray_gpu.lift.values import ZEROS, Content, itemsize
+
+Event = Mapping[str, Any]
+
+OPTIONS = {
+    "num_warps": None,
+    "num_stages": None,
+    "num_ctas": None,
+    "maxnreg": None,
+    "debug": False,
+    "launch_cooperative_grid": False,
+    "launch_pdl": False,
+    "enable_fp_fusion": True,
+    "enable_reflect_ftz": True,
+    "ptx_options": None,
+}
+"""Of the many things in a kernel's metadata, those that a launch can ask for, and what says nothing."""
+_JIT = re.compile(r"JITFunction\(.*?([A-Za-z_]\w*)\)$")
+_CONSTEXPR = re.compile(r"constexpr\[(.*)\]$", re.DOTALL)
+_TYPES = {"fp": "float", "bf": "bfloat"}
+
+
+def record(event: Event, compilations: Sequence[Event], where: str) -> dict[str, Any]:
+    """The launch, with all definitions that its kernel needs. `where` names it in messages."""
+    name = str(event.get("name"))
+    compilation = _compilation(event, compilations)
+    source = compilation["python_source"] if compilation else {}
+    if not source.get("code"):
+        raise UsageError(
+            f"{where}, kernel {name}: the trace does not hold the kernel's source. Trace from the start of the program "
+            "on, so that the compilation is in it"
+        )
+    given = event.get("extracted_args")
+    if not isinstance(given, Mapping) or "_note" in given:
+        raise UsageError(
+            f"{where}, kernel {name}: the trace does not hold its arguments (tritonparse leaves them out while a CUDA "
+            "graph is captured, and for kernels of Inductor without TORCHINDUCTOR_RUN_JIT_POST_COMPILE_HOOK=1). Choose "
+            "another one with --launch"
+        )
+    # Inductor's launcher passes no constexprs before Triton 3.3; its config is told beside.
+    given = {**(event.get("extracted_inductor_args") or {}), **given}
+    functions = [function for value in given.values() if (function := _function(value))]
+    others = [c["python_source"] for c in compilations if c is not compilation]
+    try:
+        kernel, found = definitions(name, source, others, functions)
+    except Missing as missing:
+        raise UsageError(
+            f"{where}, kernel {name}, needs what the trace does not hold: {missing}. Trace again with the whole source "
+            "files (enable_full_python_source=True in tritonparse's init, or TRITON_FULL_PYTHON_SOURCE=1)"
+        ) from None
+    metadata = {**(compilation["metadata"] if compilation else {}), **(event.get("compilation_metadata") or {})}
+    places = _Places()
+    return {
+        "kernel": kernel,
+        "trouble": "",
+        "grid": event.get("grid"),
+        "arguments": list(_arguments(kernel, found, given, places)),
+        "options": [
+            {"name": option, "kind": "value", "text": repr(metadata[option])}
+            for option, usual in OPTIONS.items()
+            if option in metadata and metadata[option] != usual and not _says_nothing(option, str(source["code"]))
+        ],
+        "allocator": bool(metadata.get("global_scratch_size")),
+        "definitions": found,
+    }
+
+
+def _says_nothing(option: str, code: str) -> bool:
+    """Inductor compiles all kernels with `debug`, for its checks of indices: say so only where there are some."""
+    return option == "debug" and "@triton_heuristics." in code and "device_assert" not in code
+
+
+def _compilation(event: Event, compilations: Sequence[Event]) -> Event | None:
+    """The event of this launch's kernel; by name where the launch does not say which compilation it is of."""
+    hash = (event.get("compilation_metadata") or {}).get("hash")
+    key, value = ("hash", hash) if hash else ("name", event.get("name"))
+    return next((c for c in compilations if c["metadata"].get(key) == value), None)
+
+
+def _arguments(
+    kernel: str, found: Iterable[Mapping[str, str]], given: Mapping[str, Any], places: _Places
+) -> Iterable[dict[str, Any]]:
+    """In the order of the kernel's parameters."""
+    text = next(d["text"] for d in found if d["name"] == kernel)
+    function = ast.parse(text).body[0]
+    assert isinstance(function, ast.FunctionDef)
+    for parameter in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs):
+        if parameter.arg in given:
+            annotation = ast.unparse(parameter.annotation) if parameter.annotation else ""
+            yield {
+                "name": parameter.arg,
+                "constexpr": "constexpr" in annotation,
+                **_argument(given[parameter.arg], places),
+            }
+
+
+def _argument(value: Any, places: _Places) -> dict[str, Any]:
+    kind = value.get("type") if isinstance(value, Mapping) else None
+    if kind == "tensor":
+        return {"kind": "tensor", **_tensor(value, places)}
+    if kind == "TensorDescriptor" and "base" in value:
+        return {
+            "kind": "descriptor",
+            "base": _tensor(value["base"], places),
+            "shape": value["shape"],
+            "strides": value["strides"],
+            "block_shape": value["block_shape"],
+            "padding": value.get("padding", "zero"),
+            "round_f32_to_tf32": False,
+        }
+    text = _text(value)
+    if text is None:
+        shown = value.get("repr", value) if isinstance(value, Mapping) else value
+        return {"kind": "unknown", "text": f"{kind or 'something'} that the trace shows as {shown!r}"}
+    return {"kind": "value", "text": text}
+
+
+def _function(value: Any) -> str:
+    """The name of a jit function that is an argument; empty for all else."""
+    if not isinstance(value, Mapping) or value.get("type") != "JITFunction":
+        return ""
+    match = _JIT.search(str(value.get("repr", "")))
+    return match[1] if match else ""
+
+
+def _text(value: Any) -> str | None:
+    """The source text of a simple value; None where it cannot be told."""
+    if not isinstance(value, Mapping):
+        return None
+    kind, shown = value.get("type"), str(value.get("repr", ""))
+    if kind == "NoneType":
+        return "None"
+    if kind == "float" and isinstance(value.get("value"), str):  # JSON has no infinity
+        return f'float("{value["value"]}")'
+    if kind in ("int", "float", "bool", "str"):
+        return repr(value.get("value"))
+    if kind == "JITFunction":
+        return _function(value) or None
+    if kind == "constexpr" and (match := _CONSTEXPR.match(shown)):
+        return _literal(match[1])
+    if kind == "dtype":
+        if shown.startswith("torch."):
+            return shown
+        match = re.match(r"(fp8|fp|bf|int|uint)(\d*\w*)$", shown)
+        return f"tl.{'float8' if match[1] == 'fp8' else _TYPES.get(match[1], match[1])}{match[2]}" if match else None
+    return _literal(shown) if kind in ("tuple", "list") else None
+
+
+def _literal(text: str) -> str | None:
+    """The text, if it is that of a literal: a long one is cut short in a trace."""
+    try:
+        ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return None
+    return text
+
+
+class _Places:
+    """Tells storages apart by the addresses at which they begin."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[int, int] = {}
+        self.nowhere = 0
+
+    def number(self, address: int) -> int:
+        if not address:  # nothing is known: share with no other
+            self.nowhere -= 1
+            address = self.nowhere
+        return self.numbers.setdefault(address, len(self.numbers))
+
+
+def _tensor(value: Mapping[str, Any], places: _Places) -> dict[str, Any]:
+    dtype = str(value["dtype"]).rpartition(".")[2]
+    size = int(value.get("element_size") or itemsize(dtype))
+    shape = [int(n) for n in value["shape"]]
+    strides = value.get("stride") or [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+    offset = int(value.get("storage_offset") or 0)
+    at = int(str(value.get("data_ptr") or "0x0"), 16)
+    begin = at - offset * size if at else 0
+    extent = 1 + sum((n - 1) * stride for n, stride in zip(shape, strides)) if math.prod(shape) else 0
+    return {
+        "dtype": dtype,
+        "shape": shape,
+        "strides": list(strides),
+        "offset": offset,
+        "storage": places.number(begin),
+        "bytes": (offset + extent) * size,
+        "residue": begin % 16,
+        "device": str(value.get("device", "cuda")).partition(":")[0],
+        "content": _content(value, dtype),
+    }
+
+
+def _content(value: Mapping[str, Any], dtype: str) -> Content:
+    """What the tensor held, by the statistics that a trace may have of it."""
+    whole = dtype.startswith(("int", "uint", "bool"))
+    numbers = [value.get(key) for key in ("min", "max", "mean", "std")]
+    if not all(isinstance(n, (int, float)) and math.isfinite(n) for n in numbers[:3]):
+        return ZEROS if whole else {"kind": "normal", "mean": 0.0, "std": 1.0}
+    low, high, mean, std = (n or 0.0 for n in numbers)
+    if low == high:
+        if low in (0, 1):
+            return {"kind": "ones"} if low else ZEROS
+        return {"kind": "full", "value": int(low) if whole else float(low)}
+    if dtype == "bool":
+        return {"kind": "bool", "share": mean}
+    if whole:
+        return {"kind": "range", "low": int(low), "high": int(high)}
+    if not isinstance(std, (int, float)) or not math.isfinite(std) or not std:
+        std = (high - low) / 4
+    return {"kind": "normal", "mean": mean, "std": std, "low": low, "high": high}

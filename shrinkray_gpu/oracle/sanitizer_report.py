@@ -1,0 +1,74 @@
+"""`sanitizer:TOOL[:REGEX]`: compute-sanitizer has a record that matches, of the kind that the original has.
+
+For faults that no CUDA error tells: a race, uninitialised memory, an overrun that stays inside mapped memory.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.oracle import Oracle
+from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
+from shrinkray_gpu.runner import sanitizer
+from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.sanitizer import Record
+
+if TYPE_CHECKING:
+    from shrinkray_gpu.oracle.fault import Fault
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorded(Oracle):
+    """A record of the tool matches. How the program ends is no part of the question: most such programs end well."""
+
+    pattern: re.Pattern[str] | None = None
+    """None: any record of something on the device."""
+    kinds: frozenset[str] = frozenset()
+    """The kinds of the original's matching records, without sizes and places; empty before calibration."""
+
+    def found(self, run: Run) -> Verdict:
+        if not run.records:
+            return unclear(f"a {run.mode} run was not under compute-sanitizer, so nobody looked for records")
+        seen = self._records(run)
+        fitting = [record for record in seen if self._matches(record)]
+        same = [record for record in fitting if not self.kinds or record.kind in self.kinds]
+        if same:
+            first = same[0]
+            where = f" at {first.kernel} in {first.file}:{first.line}" if first.file else ""
+            return shows(f"{self.sanitizer}: {first.title}{where} ({len(same)} records)")
+        if fitting:
+            wanted = " or ".join(sorted(self.kinds))
+            return lacks(f"{self.sanitizer} says {fitting[0].kind!r}, not {wanted!r} as of the original")
+        if seen:
+            return lacks(f"{self.sanitizer} says {speech.clipped(seen[0].title)!r}, which is not what is looked for")
+        return lacks(f"{self.sanitizer} has no record, {speech.ending(run)}")
+
+    def calibrated(self, reference: Run) -> Recorded:
+        kinds = frozenset(record.kind for record in self._records(reference) if self._matches(record))
+        return super().calibrated(reference)._with(kinds=kinds)
+
+    def binds(self, fault: Fault) -> bool:
+        return False  # an access that the sanitizer stops ends in another CUDA error than without it, or in none
+
+    def _records(self, run: Run) -> list[Record]:
+        *texts, _summary = run.records
+        return [sanitizer.record(text, self.sanitizer) for text in texts]
+
+    def _matches(self, record: Record) -> bool:
+        if self.pattern is None:
+            return bool(record.kernel)
+        return bool(self.pattern.search(record.device_text))
+
+
+def build(spec: str, argument: str, pattern: re.Pattern[str] | None) -> Recorded:
+    """The oracle for a tool; raises UsageError for one that does not exist."""
+    if argument not in sanitizer.TOOLS:
+        raise UsageError(
+            f"{spec!r} names no tool of compute-sanitizer: write sanitizer:TOOL:REGEX with one of "
+            f"{', '.join(sanitizer.TOOLS)}, for example sanitizer:memcheck:Invalid __global__ write"
+        )
+    return Recorded(spec=spec, sanitizer=argument, pattern=pattern)

@@ -1,0 +1,175 @@
+"""Observed constants: host expressions that took exactly one simple value in a run become that value.
+
+Command lines, configuration tables, dataclasses, shapes and environment variables need no pass of their own: whatever
+the way to a value was, `args.tokens` was 132, and that is all the fault needs. The original is run once with its host
+expressions watched; then the outermost ones are replaced first, and what they were made of is no longer used.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import libcst as cst
+
+from shrinkray_gpu.reduction.edit import Edit, Remove, Replace
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.reduction.rendering.render import render
+from shrinkray_gpu.source.calls import all_parameters, functions
+from shrinkray_gpu.source.kernels import in_kernel
+from shrinkray_gpu.source.literals import is_literal
+from shrinkray_gpu.source.pinning import parameter_pinned, replaced
+from shrinkray_gpu.source.scoping import Binding, bindings
+from shrinkray_gpu.source.tree import NO_VALUES, ancestors, dotted, every, source, statement, weight, within
+
+SAW = "__shrink_saw__"
+LONGEST = 80
+"""Characters of a value's text; what is longer is no constant that a person would write down."""
+
+_DTYPE = re.compile(r"\btorch\.[a-z]+[0-9]*(?:_?[a-z0-9]+)*\b")
+_NEVER = (cst.Lambda, cst.GeneratorExp, cst.Yield, cst.StarredElement, cst.FormattedString, cst.Ellipsis, cst.Await)
+_CLOSED = (*NO_VALUES, cst.Parameters)
+
+
+def watchable(program: Program) -> list[cst.BaseExpression]:
+    """Host expressions whose value is worth knowing, in the order of the text, outer ones before inner ones."""
+    known = bindings(program)
+    never = {name for binding in known if binding.imported or not _is_data(binding) for name in binding.reads}
+    return [
+        node
+        for node in every(program, cst.BaseExpression)  # type: ignore[type-abstract]
+        if node not in never and not isinstance(node, _NEVER) and not is_literal(node) and _is_read(program, node)
+    ]
+
+
+def instrument(program: Program, nodes: Sequence[cst.CSTNode]) -> Program:
+    """The Program with `__shrink_saw__(i, ...)` around each node i; that function gives its second argument back."""
+    return render(
+        program,
+        [Edit("watch", (Replace(node, (f"{SAW}({number}, ", node, ")")),)) for number, node in enumerate(nodes)],
+    )
+
+
+def find(program: Program, values: Mapping[cst.CSTNode, str] | Mapping[int, str]) -> Iterable[Edit]:
+    """Expressions and variables whose one value is known, replaced by it; the biggest first. Values belong to nodes,
+    or to their numbers in `watchable(program)`, as a watched run tells them; higher numbers are expressions of kernels.
+
+    A variable goes with its binding, a parameter with its arguments: a number in the place of a name alone makes the
+    program no smaller.
+    """
+    nodes = watchable(program)
+    usable = {
+        nodes[key] if isinstance(key, int) else key: text
+        for key, text in values.items()
+        if (not isinstance(key, int) or key < len(nodes)) and _is_simple(program, text)
+    }
+    known = bindings(program)
+    yield from _variables(program, usable, known)
+    yield from _parameters(program, usable, known)
+    for node in sorted(usable, key=lambda node: (program.spans[node][0], -program.spans[node][1])):
+        text = usable[node]
+        if source(program, node) != text:
+            level = 1 + sum(up in usable for up in ancestors(program, node))
+            yield Edit(
+                f"{source(program, node)[:40]} was {text}",
+                (Replace(node, (text,)),),
+                level=level,
+                weight=weight(program, node),
+            )
+
+
+def _variables(program: Program, values: Mapping[cst.CSTNode, str], known: Sequence[Binding]) -> Iterator[Edit]:
+    """All variables of an assignment (`rows, vocab = x.shape`) in all their reads, and the assignment removed."""
+    by_line: dict[cst.CSTNode, list[Binding]] = {}
+    for binding in known:
+        line = statement(program, binding.places[0])
+        if isinstance(line, (cst.Assign, cst.AnnAssign)) and len(binding.places) == 1 and not binding.declared:
+            by_line.setdefault(line, []).append(binding)
+    for line, group in by_line.items():
+        targets = [target.target for target in line.targets] if isinstance(line, cst.Assign) else [line.target]  # type: ignore[attr-defined]
+        names = [name for target in targets for name in within(program, target, cst.Name)]
+        texts = [_one_value(values, binding) for binding in group]
+        if len(names) != len(group) or None in texts or not any(binding.reads for binding in group):
+            continue
+        changes = [replaced(program, binding.reads, (text or "",)) for binding, text in zip(group, texts, strict=True)]
+        flat = [change for some in changes if some is not None for change in some]
+        if None not in changes:
+            what = ", ".join(f"{binding.name} = {text}" for binding, text in zip(group, texts) if text)
+            yield Edit(f"always {what}", (*flat, Remove(line)), weight=weight(program, line))
+
+
+def _one_value(values: Mapping[cst.CSTNode, str], binding: Binding) -> str | None:
+    """The value that all reads of the variable took; empty if nothing reads it."""
+    seen = {values.get(read) for read in binding.reads}
+    if not seen:
+        return ""
+    return next(iter(seen)) if len(seen) == 1 else None
+
+
+def _parameters(program: Program, values: Mapping[cst.CSTNode, str], known: Sequence[Binding]) -> Iterator[Edit]:
+    bound_at = {place: binding for binding in known for place in binding.places}
+    for each in functions(program, known):
+        for param in all_parameters(each.node):
+            binding = bound_at.get(param)
+            text = _one_value(values, binding) if binding is not None else None
+            if binding is None or not text:
+                continue
+            changes = parameter_pinned(program, each, param, binding, (text,))
+            if changes is not None:
+                yield Edit(
+                    f"parameter {param.name.value} of {each.node.name.value} was {text}",
+                    tuple(changes),
+                    weight=1 + 2 * len(each.calls),
+                )
+
+
+def _is_data(binding: Binding) -> bool:
+    return not any(isinstance(place, (cst.FunctionDef, cst.ClassDef)) for place in binding.places)
+
+
+def _is_read(program: Program, node: cst.BaseExpression) -> bool:
+    """Whether Python evaluates the node for its value, at a place where a call may stand instead."""
+    parent = program.parents[node]
+    if isinstance(parent, cst.Expr) or isinstance(parent, cst.Await):
+        return False
+    below: cst.CSTNode = node
+    for up in ancestors(program, node):
+        if isinstance(up, _CLOSED):
+            return False
+        if isinstance(up, (cst.Call, cst.Attribute)) and (
+            getattr(up, "func", None) is below or getattr(up, "attr", None) is below
+        ):
+            if below is node:
+                return False
+        if getattr(up, "keyword", None) is below or getattr(up, "asname", None) is below:
+            return False
+        if isinstance(up, (cst.For, cst.CompFor, cst.AugAssign, cst.AnnAssign, cst.NamedExpr)) and up.target is below:
+            return False
+        if isinstance(up, (cst.FunctionDef, cst.ClassDef)) and below is not up.body:
+            return False
+        below = up
+    return not in_kernel(program, node)
+
+
+def _is_simple(program: Program, text: str) -> bool:
+    """None, bool, int, float, short string, `torch.float32`, or a tuple or short list of these, as source text."""
+    if len(text) > LONGEST:
+        return False
+    plain = _DTYPE.sub("0", text)
+    if plain != text and not _imports_torch(program):
+        return False
+    try:
+        return isinstance(ast.literal_eval(plain), (type(None), bool, int, float, str, tuple, list))
+    except (ValueError, SyntaxError):
+        return False
+
+
+def _imports_torch(program: Program) -> bool:
+    for line in program.module.body:
+        for small in line.body if isinstance(line, cst.SimpleStatementLine) else ():
+            if isinstance(small, cst.Import) and any(
+                dotted(alias.name).split(".")[0] == "torch" and alias.asname is None for alias in small.names
+            ):
+                return True
+    return False

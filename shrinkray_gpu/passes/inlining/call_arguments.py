@@ -1,0 +1,246 @@
+"""Which argument belongs to which parameter, and whether it may be written in the parameter's place.
+
+A name, a literal or an attribute that nobody stores means the same wherever the body mentions it. Everything else is
+evaluated once, where it stood, and is given to a variable first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+from libcst.metadata import Scope
+
+from shrinkray_gpu.passes.inlining.callee import JIT, Callee, decorator_name
+from shrinkray_gpu.source.names_read import Names, is_target, walk
+from shrinkray_gpu.source.tree import dotted
+
+MOVING_ATTRIBUTES = frozenset({"grad", "data", "device_caches"})
+"""Attributes of foreign objects that change behind the program's back."""
+EAGER = frozenset("sum any all min max tuple list set dict sorted len join".split())
+"""Callers that use up a generator before they return."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A parameter and what the call gives it."""
+
+    param: cst.Param
+    value: cst.BaseExpression
+
+    @property
+    def name(self) -> str:
+        return self.param.name.value
+
+
+def bound_arguments(call: cst.Call, callee: Callee, names: Names) -> list[Bound] | None:
+    """Parameters with their values: given ones in the order of their evaluation, then the defaults."""
+    params = callee.params
+    positional = [*params.posonly_params, *params.params]
+    by_name = {each.name.value: each for each in (*params.params, *params.kwonly_params)}
+    found: list[Bound] = []
+    if callee.receiver is not None:
+        if not positional:
+            return None
+        found.append(Bound(positional.pop(0), callee.receiver))
+        by_name.pop(found[0].name, None)
+    extra: list[cst.BaseExpression] = []
+    for arg in call.args:
+        if arg.star:
+            return None
+        if arg.keyword is None:
+            if positional:
+                param = positional.pop(0)
+            elif isinstance(params.star_arg, cst.Param):
+                extra.append(arg.value)
+                continue
+            else:
+                return None
+        elif (named := by_name.get(arg.keyword.value)) is not None:
+            param = named
+            positional = [each for each in positional if each is not param]
+        else:
+            return None
+        if any(each.param is param for each in found):
+            return None
+        found.append(Bound(param, arg.value))
+    if extra and any(arg.keyword for arg in call.args):
+        return None
+    if isinstance(params.star_arg, cst.Param):
+        elements = [cst.Element(each) for each in extra]
+        found.append(Bound(params.star_arg, parenthesised(cst.Tuple(elements))))
+    if params.star_kwarg is not None:
+        found.append(Bound(params.star_kwarg, cst.Dict([])))
+    given = {each.name for each in found}
+    for param in (*params.posonly_params, *params.params, *params.kwonly_params):
+        if param.name.value not in given:
+            if param.default is None or not default_still_means_it(param.default, callee, names):
+                return None
+            found.append(Bound(param, param.default))
+    return found
+
+
+def parenthesised(node: cst.Tuple) -> cst.Tuple:
+    return node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+
+
+def default_still_means_it(default: cst.BaseExpression, callee: Callee, names: Names) -> bool:
+    """A default is evaluated where the function is defined, once; a literal or a global bound once does not mind."""
+    if constant(default):
+        return True
+    root = default
+    while isinstance(root, cst.Attribute):
+        root = root.value
+    if not isinstance(root, cst.Name) or not stable(default, names):
+        return False
+    owner = names.owner(names.scope(root), root.value)
+    return owner is names.everywhere and len(names.bindings(owner, root.value)) <= 1
+
+
+def constant(node: cst.BaseExpression) -> bool:
+    match node:
+        case cst.Integer() | cst.Float() | cst.SimpleString() | cst.Ellipsis():
+            return True
+        case cst.Name(value=value):
+            return value in ("True", "False", "None")
+        case cst.UnaryOperation(operator=cst.Minus(), expression=cst.Integer() | cst.Float()):
+            return True
+        case cst.Tuple(elements=elements):
+            return all(isinstance(each, cst.Element) and constant(each.value) for each in elements)
+    return False
+
+
+def stable(node: cst.BaseExpression, names: Names) -> bool:
+    """Whether evaluating it later, or twice, gives the same and does nothing else."""
+    if constant(node):
+        return True
+    match node:
+        case cst.Name(value=value):
+            return node in names.scopes and value not in names.rebindable
+        case cst.Attribute(attr=cst.Name(value=attr)):
+            if dotted(node).split(".")[0] in names.imported and attr not in names.assigned_attributes:
+                return stable(node.value, names)
+            return attr not in names.stored_attributes | MOVING_ATTRIBUTES and stable(node.value, names)
+        case cst.Tuple(elements=elements):
+            return all(isinstance(each, cst.Element) and stable(each.value, names) for each in elements)
+        case cst.Subscript(value=cst.Name() as kernel):  # `kernel[grid]` only prepares a launch
+            return launched(kernel, names)
+    return False
+
+
+def launched(kernel: cst.Name, names: Names) -> bool:
+    if kernel not in names.scopes:
+        return False
+    bound = names.bindings(names.owner(names.scope(kernel), kernel.value), kernel.value)
+    return bool(bound) and all(
+        isinstance(each, cst.FunctionDef) and any(decorator_name(one) in JIT for one in each.decorators)
+        for each in bound
+    )
+
+
+def effect_free(node: cst.CSTNode) -> bool:
+    """Whether leaving it out changes nothing but perhaps an error."""
+    return not any(isinstance(each, cst.Call | cst.Await | cst.Yield | cst.NamedExpr) for each in walk(node))
+
+
+def may_repeat(value: cst.BaseExpression, mentions: Sequence[cst.Name], callee: Callee, names: Names) -> bool:
+    """Whether a body that only computes may evaluate the argument in its own time and as often as it likes."""
+    made = cst.Lambda | cst.GeneratorExp | cst.List | cst.Dict | cst.Set | cst.ListComp | cst.SetComp | cst.DictComp
+    if callee.value is None or not effect_free(callee.value) or not effect_free(value):
+        return False
+    in_text = any(isinstance(above, cst.FormattedString) for each in mentions for above in names.around(each))
+    return not in_text and not any(isinstance(each, made) for part in (callee.value, value) for each in walk(part))
+
+
+def uses(param: str, callee: Callee, names: Names) -> list[cst.Name]:
+    """Where the body mentions the parameter or local."""
+    return [each for each in names.occurrences.get((callee.scope, param), []) if each in callee.nodes]
+
+
+def enclosing_scopes(name: cst.Name, callee: Callee, names: Names) -> list[Scope]:
+    """The comprehensions, lambdas and functions inside the callee that a name stands in."""
+    found, scope = [], names.scope(name)
+    while scope is not callee.scope and scope is not scope.parent:
+        found.append(scope)
+        scope = scope.parent
+    return found
+
+
+def closures_over(name: cst.Name, callee: Callee, names: Names) -> list[cst.CSTNode]:
+    """Functions and generators inside the callee that look the name up when they run, perhaps much later."""
+    found: list[cst.CSTNode] = []
+    for above in names.around(name):
+        if above is callee.node:
+            break
+        if isinstance(above, cst.Lambda | cst.FunctionDef | cst.GeneratorExp) and not kept_close(above, names):
+            found.append(above)
+    return found
+
+
+def kept_close(closure: cst.CSTNode, names: Names) -> bool:
+    """Whether a closure certainly runs only where it is made: the grid of a launch, the generator given to `sum`."""
+    above = names.parents[closure]
+    if isinstance(closure, cst.GeneratorExp):
+        call = names.parents[above] if isinstance(above, cst.Arg) else None
+        return isinstance(call, cst.Call) and dotted(call.func).split(".")[-1] in EAGER
+    if isinstance(above, cst.Index):
+        return True
+    if isinstance(above, cst.Call) and above.func is closure:
+        return True
+    if isinstance(closure, cst.FunctionDef):
+        name: cst.Name | None = closure.name
+    else:
+        target = above.targets[0].target if isinstance(above, cst.Assign) and len(above.targets) == 1 else None
+        name = target if isinstance(target, cst.Name) else None
+    if name is None:
+        return False
+    mentions = names.occurrences.get((names.owner(names.scope(name), name.value), name.value), [])
+    return all(each is name or only_launches_or_calls(each, names) for each in mentions)
+
+
+def only_launches_or_calls(name: cst.Name, names: Names) -> bool:
+    above = names.parents[name]
+    return isinstance(above, cst.Index) or (isinstance(above, cst.Call) and above.func is name)
+
+
+def may_stand_for(value: cst.BaseExpression, param: str, callee: Callee, call: cst.Call, names: Names) -> bool:
+    """Whether the argument may be written wherever the body has the parameter."""
+    mentions = uses(param, callee, names)
+    if any(is_target(each, names.parents) for each in names.occurrences.get((callee.scope, param), [])):
+        return False
+    if len(names.bindings(callee.scope, param)) != 1 or not stable(value, names):
+        return False
+    free = {each.value for each in walk(value) if isinstance(each, cst.Name)}
+    quoted = any(isinstance(each, cst.SimpleString) for each in walk(value))
+    for mention in mentions:
+        if any(inside.assignments[word] for inside in enclosing_scopes(mention, callee, names) for word in free):
+            return False
+        if quoted and any(isinstance(above, cst.FormattedString) for above in names.around(mention)):
+            return False
+        if not constant(value) and closures_over(mention, callee, names) and not bound_once(value, call, names):
+            return False
+    return True
+
+
+def bound_once(value: cst.BaseExpression, call: cst.Call, names: Names) -> bool:
+    """Whether the names in `value` keep their values for ever, so that a closure may look them up late."""
+    if names.in_loop(call):
+        return False
+    found = [each for each in walk(value) if isinstance(each, cst.Name) and each in names.scopes]
+    return all(len(names.bindings(names.owner(names.scope(each), each.value), each.value)) <= 1 for each in found)
+
+
+def fits_everywhere(
+    value: cst.BaseExpression, mentions: Sequence[cst.BaseExpression], call: cst.Call, names: Names
+) -> bool:
+    """Whether a value that was given to a call may be written in the place of these expressions, wherever they are."""
+    if constant(value):
+        quoted = any(isinstance(each, cst.SimpleString) for each in walk(value))
+        texts = (above for each in mentions for above in names.around(each))
+        return not (quoted and any(isinstance(above, cst.FormattedString) for above in texts))
+    if not stable(value, names) or not bound_once(value, call, names):
+        return False
+    words = [each for each in walk(value) if isinstance(each, cst.Name) and each in names.scopes]
+    here = {word.value: names.owner(names.scope(word), word.value) for word in words}
+    return all(names.owner(names.scope(each), word) is owner for each in mentions for word, owner in here.items())

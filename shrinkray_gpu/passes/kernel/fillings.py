@@ -1,0 +1,47 @@
+"""A constant of its type in the place of a value in a kernel: `tl.zeros([2, 32], tl.int32)` for a masked load.
+
+What a compiler trips over is mostly the shape and the type of an operand, not where it comes from. With the value goes
+all that only it used: offsets, masks, the pointer among the parameters and the tensor that each launch gave for it. A
+whole block takes a dozen tokens, so that only both together make the program smaller. Types are those that a watched
+run saw. The shape is a compiler's fault at one operation, with loads and arithmetic in front of it. 0 for a number is
+offered by `expressions`; here it is 0.0 where the value is a floating one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import libcst as cst
+
+from shrinkray_gpu.passes.kernel.typed import Kind, kinds, language
+from shrinkray_gpu.passes.python.expressions import is_value
+from shrinkray_gpu.reduction.edit import Edit, Replace
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.reduction.size import tokens
+from shrinkray_gpu.source.orphans import orphans, weights
+from shrinkray_gpu.source.tree import ancestors, source, weight
+
+
+def find(program: Program, values: Mapping[int, str]) -> Iterator[Edit]:
+    tl = language(program)
+    for node, kind in kinds(program, values).items():
+        if not isinstance(node, cst.BaseExpression) or not kind.plain or not is_value(program, node):
+            continue
+        lost = orphans(program, [node])
+        before = weight(program, node) + weights(program, lost)
+        for text in _constants(kind, tl):
+            gain = before - tokens(text)
+            if gain > 0 and "".join(source(program, node).split()) != "".join(text.split()):
+                yield Edit(f"{text} for a value", (Replace(node, (text,)), *lost), _depth(program, node), gain)
+
+
+def _constants(kind: Kind, tl: str) -> list[str]:
+    if kind.shape:
+        return [f"{tl}.zeros([{', '.join(map(str, kind.shape))}], {tl}.{kind.element})"]
+    if "float" in kind.element:
+        return ["0.0", "1.0"]
+    return ["0"] if kind.element in ("int32", "int1") else [f"{tl}.full([], 0, {tl}.{kind.element})"]
+
+
+def _depth(program: Program, node: cst.CSTNode) -> int:
+    return sum(isinstance(up, cst.BaseExpression) for up in ancestors(program, node))

@@ -1,0 +1,1 @@
+"""Passes for any Python, host or kernel: statements, branches, definitions, expressions, numbers, names."""

@@ -1,0 +1,288 @@
+"""Loops run once, or at least less often, and lose their options.
+
+A loop that runs once with its first element is no loop at all: its body takes its place, and the loop variable becomes
+a constant that later passes put where it is used. Where the fault needs the loop, it seldom needs all of its trips,
+and `tl.range(..., num_stages=3, flatten=False)` seldom all of its options: which ones remain is half of the diagnosis.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+import libcst as cst
+
+from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Replace, Template, Unwrap
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.calls import is_kernel
+from shrinkray_gpu.source.pinning import assigned
+from shrinkray_gpu.source.scoping import Binding, bindings, readers
+from shrinkray_gpu.source.tree import (
+    ancestors,
+    depth,
+    dotted,
+    every,
+    function,
+    line_number,
+    once,
+    source,
+    weight,
+    within,
+)
+
+_RANGES = frozenset({"range", "tl.range", "tl.static_range", "triton.language.range", "triton.language.static_range"})
+_MANY = 8
+"""Literals longer than this are a table, which other passes halve."""
+
+
+def find(program: Program) -> Iterator[Edit]:
+    stands_for = readers(program, bindings(program))
+    for loop in every(program, cst.For):
+        if _unread(program, loop.target):
+            yield from _alone(program, loop)
+        else:
+            yield from list(_of_a_table(program, loop, stands_for)) or _once(program, loop)
+        yield from _fewer(program, loop.iter)
+        yield from _plain_range(program, loop.iter)
+    for repeat in every(program, cst.While):
+        yield Edit(
+            f"while at line {line_number(program, repeat)}: body once",
+            (Unwrap(repeat, keep=(repeat.body,)), *_jumps(repeat)),
+            depth(program, repeat),
+            weight(program, repeat.test) + 1,
+        )
+    for clause in every(program, cst.CompFor):
+        yield from _fewer(program, clause.iter)
+        yield from (
+            Edit("drop the condition of a comprehension", (Remove(condition),), 9, weight(program, condition))
+            for condition in clause.ifs
+        )
+    for comprehension in every(program, cst.ListComp):
+        yield from _unrolled(program, comprehension)
+    for generator in every(program, cst.GeneratorExp):
+        yield from _unrolled(program, generator)
+
+
+def _once(program: Program, loop: cst.For) -> Iterator[Edit]:
+    """The body with the loop variable set to the first element; with a short literal, to any of its elements."""
+    if loop.asynchronous is not None:
+        return
+    for position, values in enumerate(_firsts(program, loop)):
+        yield Edit(
+            f"for at line {line_number(program, loop)}: body once" + (f" (element {position})" if position else ""),
+            (Unwrap(loop, keep=(loop.body,), before=((loop.target, " = ", *values),)), *_jumps(loop)),
+            depth(program, loop),
+            weight(program, loop.iter) + 1,
+        )
+
+
+def _of_a_table(program: Program, loop: cst.For, stands_for: Mapping[cst.Name, Binding]) -> Iterator[Edit]:
+    """The same of a loop over a table that has a name: the element as it is written there. `next(iter(TABLE))` would be
+    longer than the loop."""
+    table = loop.iter
+    items = isinstance(table, cst.Call) and dotted(table.func).endswith(".items") and not table.args
+    if isinstance(table, cst.Call) and isinstance(table.func, cst.Attribute) and items:
+        table = table.func.value
+    known = stands_for.get(table) if isinstance(table, cst.Name) else None
+    made = assigned(program, known) if known is not None else None
+    if known is None or made is None or loop.asynchronous is not None:
+        return
+    statement, display = made
+    values: list[Template]
+    if items:
+        written = display.elements if isinstance(display, cst.Dict) else ()
+        values = [("(", each.key, ", ", each.value, ")") for each in written if isinstance(each, cst.DictElement)]
+    else:
+        values = [(element,) for element in _literal(display)]
+    alone = len(known.reads) == 1
+    for position, value in enumerate(values[:_MANY]):
+        body = Unwrap(loop, keep=(loop.body,), before=((loop.target, " = ", *value),))
+        yield Edit(
+            f"for at line {line_number(program, loop)}: body once, element {position} of {known.name}",
+            (body, *_jumps(loop), *([Remove(statement)] if alone else [])),
+            depth(program, loop),
+            weight(program, loop.iter) + (weight(program, statement) if alone else 0),
+        )
+
+
+def _alone(program: Program, loop: cst.For) -> Iterator[Edit]:
+    if loop.asynchronous is None:
+        changes = (Unwrap(loop, keep=(loop.body,)), *_jumps(loop))
+        what = f"for at line {line_number(program, loop)}: body once"
+        yield Edit(what, changes, depth(program, loop), weight(program, loop.iter) + 3)
+
+
+def _unread(program: Program, target: cst.CSTNode) -> bool:
+    """Whether nothing in the program is called as the loop variable is."""
+    own = within(program, target, cst.Name)
+    mentions = _mentions(program)
+    return sum(mentions[name] for name in {name.value for name in own}) == len(own)
+
+
+@once
+def _mentions(program: Program) -> Counter[str]:
+    """How often each name stands in the program."""
+    return Counter(name.value for name in every(program, cst.Name))
+
+
+def _firsts(program: Program, loop: cst.For) -> Iterator[Template]:
+    elements = _literal(loop.iter)
+    if elements:
+        yield from ((element,) for element in elements[:_MANY])
+        return
+    first = _first(loop.iter)
+    inside = function(program, loop)
+    if first is not None:
+        yield first
+    elif inside is None or not is_kernel(inside):  # Triton has no iterators
+        yield ("next(iter(", loop.iter, "))")
+
+
+def _first(iterable: cst.BaseExpression) -> Template | None:
+    """The first element of ranges, literals and what is built from them; None if it has to be asked for."""
+    elements = _literal(iterable)
+    if elements:
+        return (elements[0],)
+    if not isinstance(iterable, cst.Call) or any(arg.star for arg in iterable.args):
+        return None
+    name = dotted(iterable.func)
+    given = [arg.value for arg in iterable.args if arg.keyword is None]
+    if name in _RANGES and given:
+        return (given[0],) if len(given) > 1 else ("0",)
+    if name == "enumerate" and len(given) == 1 and len(iterable.args) == 1:
+        return ("(0, ", *(_first(given[0]) or ("next(iter(", given[0], "))")), ")")
+    if name == "zip" and given:
+        parts: list[str | cst.CSTNode] = []
+        for expression in given:
+            parts.extend((", " if parts else "(", *(_first(expression) or ("next(iter(", expression, "))"))))
+        return (*parts, ",)" if len(given) == 1 else ")")
+    if name in ("tqdm", "tqdm.tqdm", "list", "tuple", "iter") and given:
+        return _first(given[0])
+    return None
+
+
+def _literal(iterable: cst.BaseExpression) -> Sequence[cst.BaseExpression]:
+    """The elements of a list, tuple or set that is written out; the keys of a dictionary."""
+    if isinstance(iterable, (cst.List, cst.Tuple, cst.Set)):
+        if all(isinstance(element, cst.Element) for element in iterable.elements):
+            return [element.value for element in iterable.elements]
+    if isinstance(iterable, cst.Dict):
+        if all(isinstance(element, cst.DictElement) for element in iterable.elements):
+            return [element.key for element in iterable.elements if isinstance(element, cst.DictElement)]
+    return []
+
+
+def _jumps(loop: cst.For | cst.While) -> list[Change]:
+    """`break` and `continue` that belong to this very loop go with it."""
+    found: list[Change] = []
+    stack: list[cst.CSTNode] = [loop.body]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (cst.Break, cst.Continue)):
+            found.append(Remove(node))
+        elif isinstance(node, (cst.For, cst.While)):
+            stack.extend([node.orelse] if node.orelse is not None else [])
+        elif not isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.BaseExpression)):
+            stack.extend(node.children)
+    return found
+
+
+def _fewer(program: Program, iterable: cst.BaseExpression) -> Iterator[Edit]:
+    """One, two or four trips of a range; one element of a literal."""
+    elements = _literal(iterable)
+    if 1 < len(elements) <= _MANY and not isinstance(iterable, cst.Dict):
+        for position, element in enumerate(elements):
+            yield Edit(
+                f"only element {position} of the loop at line {line_number(program, iterable)}",
+                (Replace(iterable, ("(", element, ",)")),),
+                8,
+                weight(program, iterable) - weight(program, element),
+            )
+    if not isinstance(iterable, cst.Call) or dotted(iterable.func) not in _RANGES:
+        return
+    positional = [arg for arg in iterable.args if arg.keyword is None and not arg.star]
+    given = [arg.value for arg in positional]
+    for trips in (2, 3, 4):
+        what = f"{trips} trips counted from 0 at line {line_number(program, iterable)}"
+        if len(given) in (2, 3):
+            changes: tuple[Change, ...] = (Replace(given[0], (str(trips),)), *map(Remove, positional[1:]))
+            yield Edit(what, changes, 9, weight(program, *positional[1:]))
+        elif len(given) == 4:  # tl.range(0, n, 1, 3), whose fourth has a name that stands without the others
+            named = Replace(positional[3], ("num_stages=", given[3]))
+            changes = (Replace(given[0], (str(trips),)), *map(Remove, positional[1:3]), named)
+            yield Edit(what, changes, 9, 2)
+    for trips in (1, 2, 4):
+        by: Template
+        if len(given) == 1:
+            stop, by = given[0], (str(trips),)
+        elif len(given) == 2:
+            stop, by = given[1], (given[0], f" + {trips}")
+        elif len(given) == 3:
+            zero = isinstance(given[0], cst.Integer) and given[0].value == "0"
+            times: Template = (given[2],) if trips == 1 else (f"{trips} * ", given[2])
+            stop, by = given[1], times if zero else (given[0], " + ", *times)
+        else:
+            return
+        if source(program, stop).strip() != "".join(p if isinstance(p, str) else source(program, p) for p in by):
+            what = f"{trips} trip{'s' * (trips > 1)} at line {line_number(program, iterable)}"
+            yield Edit(what, (Replace(stop, by),), 9, weight(program, stop))
+
+
+def is_step(program: Program, node: cst.CSTNode) -> bool:
+    """The third argument of a range. With 0 there a kernel would never end, and what it does is not defined."""
+    arg = program.parents.get(node)
+    call = program.parents.get(arg) if isinstance(arg, cst.Arg) else None
+    if not isinstance(arg, cst.Arg) or not isinstance(call, cst.Call) or dotted(call.func) not in _RANGES:
+        return False
+    return arg.keyword.value == "step" if arg.keyword is not None else len(call.args) > 2 and call.args[2] is arg
+
+
+def _plain_range(program: Program, iterable: cst.BaseExpression) -> Iterator[Edit]:
+    """`tl.range(...)` without its options one by one, and as Python's `range`."""
+    if not isinstance(iterable, cst.Call) or dotted(iterable.func) not in _RANGES or dotted(iterable.func) == "range":
+        return
+    options = [arg for arg in iterable.args if arg.keyword is not None]
+    where = f"of the range at line {line_number(program, iterable)}"
+    plain = Replace(iterable.func, ("range",))
+    yield Edit(f"drop all options {where}", (plain, *map(Remove, options)), 8, weight(program, iterable.func, *options))
+    if len(options) > 1:
+        yield Edit(f"drop the options {where}", tuple(map(Remove, options)), 8, weight(program, *options))
+    for option in options:
+        name = option.keyword.value if option.keyword is not None else ""
+        yield Edit(f"drop {name} {where}", (Remove(option),), 9, weight(program, option))
+    yield Edit(f"plain range {where}", (plain,), 9, 2)
+
+
+def _unrolled(program: Program, comprehension: cst.ListComp | cst.GeneratorExp) -> Iterator[Edit]:
+    """`[f(x) for x in (a, b)]` is `[f(a)]`."""
+    clause = comprehension.for_in
+    first = _first(clause.iter)
+    if clause.inner_for_in is not None or first is None or not isinstance(clause.target, cst.Name):
+        return
+    name = clause.target.value
+    uses = [
+        read
+        for read in within(program, comprehension.elt, cst.Name)
+        if read.value == name and _reads(program, read, comprehension)
+    ]
+    yield Edit(
+        f"one element of the comprehension at line {line_number(program, comprehension)}",
+        (Replace(comprehension, ("[", comprehension.elt, "]")), *(Replace(use, first) for use in uses)),
+        8,
+        weight(program, clause),
+    )
+
+
+def _reads(program: Program, name: cst.Name, comprehension: cst.CSTNode) -> bool:
+    """Whether a Name stands for a value (not an attribute or a keyword), in no function of its own."""
+    parent = program.parents.get(name)
+    if isinstance(parent, cst.Attribute) and parent.attr is name:
+        return False
+    if isinstance(parent, cst.Arg) and parent.keyword is name:
+        return False
+    for above in ancestors(program, name):
+        if above is comprehension:
+            return True
+        if isinstance(above, (cst.Lambda, cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp)):
+            return False
+    return False

@@ -1,0 +1,246 @@
+"""Long names to short ones that say as much: x, y, out, n, BLOCK, mask, kernel.
+
+What is left of a program still carries the names of what it came from: `student_logits_ptr` in a kernel of four lines.
+A reader of a repro wants the conventional names of the field, by role, and nothing shorter than that: a program full of
+`a`, `b`, `c1` is small and unreadable. All uses are renamed, by scope, with keyword arguments at the calls and the
+strings by which Triton knows parameters (`meta["BLOCK"]`, `key=["n"]`); a name that may be reached otherwise stays.
+"""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+from collections.abc import Iterator, Sequence
+
+import libcst as cst
+
+from shrinkray_gpu.reduction.edit import Change, Edit, Replace
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.calls import Function, functions, is_kernel, matches, open_ended
+from shrinkray_gpu.source.scoping import Binding, bindings
+from shrinkray_gpu.source.tree import every, function, statement, within
+
+SHORT = 5
+"""Names of this length or less say what they mean, and are short."""
+_RESERVED = frozenset({*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "tl", "torch", "triton", "np", "os"})
+
+_BY_ROLE: Sequence[tuple[str, str, tuple[str, ...]]] = (
+    # role, what the name looks like (a regular expression), the conventional names in order
+    ("kernel", r".{7,}", ("kernel", "kernel2", "kernel3", "kernel4")),
+    ("function", r".{9,}", ("f", "g", "h")),
+    ("module", r".{9,}", ("Model", "Layer")),
+    ("constexpr", r"(?i).*(block|tile).*m", ("BLOCK_M", "BLOCK")),
+    ("constexpr", r"(?i).*(block|tile).*n", ("BLOCK_N", "BLOCK")),
+    ("constexpr", r"(?i).*(block|tile).*k", ("BLOCK_K", "BLOCK")),
+    ("constexpr", r"(?i).*(block|tile).*", ("BLOCK", "BLOCK_N", "BLOCK_M", "BLOCK_K")),
+    ("constexpr", r"(?i).*stages.*", ("STAGES",)),
+    ("constexpr", r"(?i).*warps.*", ("WARPS",)),
+    ("constexpr", r"(?i)(n|num)_.*|.*_(size|count|len|length|dim)", ("N", "M", "K", "D")),
+    ("variable", r"(?i).*desc(riptor)?.*", ("desc", "desc2", "desc3")),
+    ("variable", r"(?i).*stride.*", ("stride", "stride2", "stride3", "stride4")),
+    ("variable", r"(?i)out.*|.*_out(put)?(_.*)?|result.*|loss_.*|dst.*", ("out", "out2", "out3")),
+    ("variable", r"(?i)grad.*", ("grad", "grad2", "grad3")),
+    ("variable", r"(?i).*mask.*|in_range|valid.*", ("mask", "mask2", "mask3")),
+    ("variable", r"(?i).*(offs|offset|index|indices|cols|columns).*", ("offs", "offs_n", "offs_m", "offs_k")),
+    ("variable", r"(?i).*(pid|program).*", ("pid", "pid_n", "pid_m")),
+    ("variable", r"(?i).*(accum|running|total).*", ("acc", "acc2", "acc3")),
+    ("variable", r"(?i).*start.*", ("start", "begin")),
+    ("variable", r"(?i)(n|num)_.*|.*_(size|count|len|length|dim)", ("n", "m", "k", "d")),
+    ("variable", r"(?i).*weight.*", ("w", "w2", "w3")),
+    ("variable", r".{8,}|.*_ptr", ("x", "y", "z")),
+)
+
+
+def find(program: Program) -> Iterator[Edit]:
+    variables = bindings(program)
+    known = functions(program, variables)
+    taken = _Taken(program, variables)
+    strings: dict[object, list[cst.SimpleString]] = {}
+    for string in every(program, cst.SimpleString):
+        strings.setdefault(string.evaluated_value, []).append(string)
+    edits: list[Edit] = []
+    for binding in sorted(variables, key=_urgency, reverse=True):
+        if len(binding.name) <= SHORT or not _ours(program, binding):
+            continue
+        mentions = _mentions(program, binding, known, strings.get(binding.name, ()))
+        if mentions is None:
+            continue
+        short = _short(program, binding, taken)
+        if short is None:
+            continue
+        taken.add(binding, short)
+        changes: tuple[Change, ...] = tuple(Replace(node, (_written(node, short),)) for node in mentions)
+        gain = (len(binding.name) - len(short)) * len(mentions)
+        edits.append(Edit(f"rename {binding.name} to {short}", changes, 1, gain))
+    if len(edits) > 1:
+        together = tuple(change for edit in edits for change in edit.changes)
+        yield Edit("rename everything", together, 0, sum(edit.weight for edit in edits))
+    yield from edits
+
+
+def _urgency(binding: Binding) -> int:
+    return len(binding.name) * (len(binding.names) + len(binding.reads))
+
+
+class _Taken:
+    """Which names a variable may not get: all that its scope, those around it and those within it know already."""
+
+    def __init__(self, program: Program, variables: Sequence[Binding]) -> None:
+        self._seen: dict[object, set[str]] = {}
+        self._users: dict[Binding, list[object]] = {}
+        for binding in variables:
+            scopes = {program.scopes.get(node) for node in (*binding.names, *binding.reads)} | {binding.scope}
+            self._users[binding] = list(scopes)
+            self._note(binding, binding.name)
+        owned = {id(read) for binding in variables for read in binding.reads}
+        for name in every(program, cst.Name):  # builtins, and whatever comes from `import *`
+            if id(name) not in owned:
+                self._seen.setdefault(program.scopes.get(name), set()).add(name.value)
+
+    def add(self, binding: Binding, short: str) -> None:
+        self._note(binding, short)
+
+    def _note(self, binding: Binding, name: str) -> None:
+        """A name is known where it lives, where it is used, and in all scopes between."""
+        for scope in self._users[binding]:
+            while scope is not None:
+                self._seen.setdefault(scope, set()).add(name)
+                if scope is binding.scope or scope.parent is scope:  # type: ignore[attr-defined]
+                    break
+                scope = scope.parent  # type: ignore[attr-defined]
+
+    def __call__(self, binding: Binding, short: str) -> bool:
+        if short in _RESERVED:
+            return True
+        for scope in self._users[binding]:
+            while scope is not None:
+                if short in self._seen.get(scope, ()):
+                    return True
+                if scope is binding.scope or scope.parent is scope:  # type: ignore[attr-defined]
+                    break
+                scope = scope.parent  # type: ignore[attr-defined]
+        return False
+
+
+def _ours(program: Program, binding: Binding) -> bool:
+    """A name that only this program's text decides about."""
+    if binding.imported or binding.declared or binding.name.startswith("__"):
+        return False
+    for place, name in zip(binding.places, binding.names, strict=True):
+        parent = program.parents.get(name)
+        if not isinstance(parent, (cst.FunctionDef, cst.ClassDef, cst.Param, cst.AssignTarget, cst.AugAssign, cst.For,
+                                   cst.CompFor, cst.AsName, cst.Element, cst.AnnAssign)):  # fmt: skip
+            return False
+        if isinstance(parent, cst.AsName) and not isinstance(program.parents.get(parent), cst.WithItem):
+            return False
+        if _in_class(program, place):
+            return False
+        if isinstance(parent, cst.Param) and _receiver(program, parent):
+            return False
+    return True
+
+
+def _in_class(program: Program, place: cst.CSTNode) -> bool:
+    """Fields and methods are reached by attribute, from anywhere."""
+    if isinstance(place, cst.Param):
+        return False
+    node = place if isinstance(place, (cst.FunctionDef, cst.ClassDef)) else statement(program, place)
+    while (above := program.parents.get(node)) is not None:
+        if isinstance(above, (cst.FunctionDef, cst.Module)):
+            return False
+        if isinstance(above, cst.ClassDef):
+            return True
+        node = above
+    return False
+
+
+def _receiver(program: Program, param: cst.Param) -> bool:
+    return param.name.value in ("self", "cls", "ctx") or bool(param.star) and param.star != ""
+
+
+def _mentions(
+    program: Program, binding: Binding, known: Sequence[Function], quoted: Sequence[cst.SimpleString]
+) -> list[cst.CSTNode] | None:
+    """All nodes that say the name; None if something else might say it."""
+    nodes: list[cst.CSTNode] = [*binding.names, *binding.reads]
+    strings = [string for string in quoted if not _printed(program, string)]
+    param = binding.places[0]
+    if not isinstance(param, cst.Param):
+        return None if strings else nodes
+    own = next((each for each in known if program.parents.get(param) is each.node.params), None)
+    if own is None:
+        return nodes if _of_lambda(program, param) and not strings else None
+    if not own.only_called:
+        return None
+    for call in own.calls:
+        arguments = matches(call, own)
+        if arguments is None or (open_ended(call) and param not in arguments):
+            return None
+        given = arguments.get(param)
+        if given is not None and given.keyword is not None:
+            nodes.append(given.keyword)
+    allowed = _strings_for_triton(program, own) if own.is_kernel else []
+    if any(not any(string is each for each in allowed) for string in strings):
+        return None
+    return [*nodes, *strings]
+
+
+def _printed(program: Program, string: cst.SimpleString) -> bool:
+    """What is only printed is no name; what `getattr` or `globals()[...]` are given is."""
+    parent = program.parents.get(string)
+    call = program.parents.get(parent) if isinstance(parent, cst.Arg) else None
+    return isinstance(call, cst.Call) and isinstance(call.func, cst.Name) and call.func.value == "print"
+
+
+def _of_lambda(program: Program, param: cst.Param) -> bool:
+    """Nobody calls a lambda with keywords, save Triton for a grid, which has one positional parameter."""
+    parameters = program.parents.get(param)
+    return isinstance(program.parents.get(parameters) if parameters is not None else None, cst.Lambda)
+
+
+def _strings_for_triton(program: Program, kernel: Function) -> list[cst.SimpleString]:
+    """`key=["n"]` and `Config({"BLOCK": 64})` above the kernel, `meta["BLOCK"]` in its grids."""
+    found = [s for decorator in kernel.node.decorators for s in within(program, decorator, cst.SimpleString)]
+    for call in kernel.calls:
+        if isinstance(call.func, cst.Subscript):
+            for index in call.func.slice:
+                found.extend(within(program, index, cst.SimpleString))
+    return found
+
+
+def _role(program: Program, binding: Binding) -> str:
+    place = binding.places[0]
+    if isinstance(place, cst.ClassDef):
+        bases = {name.value for base in place.bases for name in within(program, base, cst.Name)}
+        return "module" if "Module" in bases else "class"
+    if isinstance(place, cst.FunctionDef):
+        return "kernel" if is_kernel(place) and not _called_by_kernel(program, binding) else "function"
+    if isinstance(place, cst.Param) and place.annotation is not None:
+        if any(name.value == "constexpr" for name in within(program, place.annotation, cst.Name)):
+            return "constexpr"
+    return "variable"
+
+
+def _called_by_kernel(program: Program, binding: Binding) -> bool:
+    around = [function(program, read) for read in binding.reads]
+    return any(each is not None and is_kernel(each) for each in around)
+
+
+def _short(program: Program, binding: Binding, taken: _Taken) -> str | None:
+    """The first free conventional name of its role, if it is shorter."""
+    role = _role(program, binding)
+    constant = binding.name.isupper() and role == "variable"
+    for its_role, pattern, candidates in _BY_ROLE:
+        if its_role == ("constexpr" if constant else role) and re.fullmatch(pattern, binding.name):
+            for candidate in candidates:
+                if len(candidate) < len(binding.name) and not taken(binding, candidate):
+                    return candidate
+            return None
+    return None
+
+
+def _written(node: cst.CSTNode, short: str) -> str:
+    if isinstance(node, cst.SimpleString):
+        return f"{node.prefix}{node.quote}{short}{node.quote}"
+    return short

@@ -1,0 +1,1 @@
+"""Commands beside the reducer that ask something of a program: `shrink explain`, `shrink ir`, `shrink sweep`."""

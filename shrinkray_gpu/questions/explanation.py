@@ -1,0 +1,149 @@
+"""`shrink explain`: run a program once, and once for each instrument, and say all that is known of its fault.
+
+from shrinkray_gpu.questions.explanation import explain
+print(card(explain(Path("failing.py"), arch=90)))
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from shrinkray_gpu.calibration import IMPORTS, PATIENCE
+from shrinkray_gpu.command.driver import Command
+from shrinkray_gpu.errors import NotReproduced, UsageError
+from shrinkray_gpu.evidence import instruments
+from shrinkray_gpu.evidence.evidence import Evidence
+from shrinkray_gpu.evidence.examine import examine
+from shrinkray_gpu.oracle import Oracle, all_of, describe, obstacle, parse
+from shrinkray_gpu.reduction.program import read_program
+from shrinkray_gpu.runner import sanitizer
+from shrinkray_gpu.runner.interpreter import check_python
+from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.pool import COLD, Script
+from shrinkray_gpu.runner.run import Run
+
+
+def explain(
+    path: Path,
+    *,
+    oracle: Sequence[str] = (),
+    python: str = sys.executable,
+    arch: int | None = None,
+    argv: Sequence[str] = (),
+    command: Command | None = None,
+    environment: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    timeout: float | None = None,
+    intermittent: bool = False,
+    synccheck: bool = False,
+) -> Evidence:
+    """All that the instruments say of the fault that the script at `path` shows; nothing is written beside it. With a
+    `command`, whose path that is then, of what `python -m MODULE ARGS...` shows.
+
+    Raises UsageError for bad input, NotReproduced if it shows no fault, or not the one that `oracle` asks for.
+    """
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder: name the script that fails")
+    text = command.text if command else read_program(path).text
+    check_python(python)
+    wanted = all_of([parse(spec, folder=Path.cwd()) for spec in oracle]) if oracle else None
+    environment = environment or {}
+    _check_asked(wanted, python=python, arch=arch, environment=environment, timeout=timeout)
+    place = (cwd or Path.cwd()).absolute()
+    script = Script(
+        path.absolute(),
+        argv=tuple(argv),
+        cwd=place,
+        asserts=arch is None or wanted is None or wanted.asserts,
+        wants=tuple(sorted(wanted.wants)) if wanted else (),
+        tell=True,
+        name=command.shown if command else "",
+    )
+    called = script.called
+    asked = instruments.USUAL | ({"synccheck"} if synccheck else set())
+    if wanted is not None and wanted.sanitizer:
+        asked |= {wanted.sanitizer}
+        intermittent = True  # most programs that it has a record of end well
+    with tempfile.TemporaryDirectory(prefix="shrink-", ignore_cleanup_errors=True) as folder:
+        setup = _setup(script, Path(folder), python=python, arch=arch, environment=environment)
+        setup = replace(setup, imports=command.imports) if command else setup
+        own = wanted.limit if wanted is not None else None
+        seen = examine(
+            text,
+            script,
+            setup,
+            seconds=own or timeout or PATIENCE,
+            extra=IMPORTS if own else 0.0 if timeout else COLD,
+            ask=asked,
+            intermittent=intermittent,
+        )
+    run = seen.run
+    assert run is not None
+    if said := obstacle(run):
+        raise UsageError(f"{called} does not run in {python}. {said}")
+    if run.trouble:
+        raise NotReproduced(f"the run of {called} tells nothing: {run.trouble}")
+    if wanted is not None:
+        verdict = wanted.judge(_with_records(run, seen, wanted.sanitizer) if wanted.sanitizer else run)
+        if not verdict.faults:
+            raise NotReproduced(f"{called} does not show {wanted.spec!r}: {verdict.why}. {describe(run, wanted.spec)}")
+    if seen.fault is None and not seen.findings:
+        raise NotReproduced(f"{called} shows no fault. {describe(run)}")
+    return seen
+
+
+def _check_asked(
+    wanted: Oracle | None, *, python: str, arch: int | None, environment: Mapping[str, str], timeout: float | None
+) -> None:
+    """Raises UsageError for a question that one look at one run does not answer."""
+    if timeout is not None and not 0 < timeout < math.inf:
+        raise UsageError(f"--timeout {timeout:g}: give a number of seconds above 0")
+    if wanted is None:
+        return
+    if wanted.twins:
+        raise UsageError(f"--oracle {wanted.spec} is about several runs, and explain looks at the fault of one")
+    if wanted.needs_text:
+        raise UsageError(f"--oracle {wanted.spec} runs the program itself, and explain looks at a run of its own")
+    if wanted.alone and wanted.limit is None and timeout is None:
+        raise UsageError(f"--oracle {wanted.spec} needs --timeout, in seconds; or write hang:SECONDS")
+    if wanted.sanitizer and arch is not None:
+        raise UsageError(f"--oracle {wanted.spec} needs a GPU, and --arch launches nothing")
+    if wanted.sanitizer:
+        sanitizer.required(wanted.sanitizer, python, {**os.environ, **environment})
+
+
+def _with_records(run: Run, seen: Evidence, tool: str) -> Run:
+    """The run, with what the sanitizer's tool found in its own."""
+    said = next(one for one in seen.said if one.instrument == tool)
+    if said.state != instruments.PRESENT:
+        raise NotReproduced(f"{tool} was not asked: {said.text}")
+    texts = [finding.record.text for finding in seen.findings if finding.record.tool == tool]
+    return replace(run, records=(*texts, said.text))
+
+
+def _setup(script: Script, folder: Path, *, python: str, arch: int | None, environment: Mapping[str, str]) -> Setup:
+    """As a reduction's, with all folders in a temporary one."""
+    scratch, caches = folder / "scratch", folder / "cache"
+    for place in (scratch, caches):
+        place.mkdir()
+    return Setup(
+        python=python,
+        environment={
+            **os.environ,
+            **environment,
+            "TRITON_CACHE_DIR": str(caches / "triton"),
+            "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
+            "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
+        },
+        imports=(),
+        own=(str(script.path.parent), str(script.cwd)),
+        scratch=str(scratch),
+        writable=(str(caches),),
+        arch=arch,
+    )

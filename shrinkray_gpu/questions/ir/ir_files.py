@@ -1,0 +1,67 @@
+"""What a study leaves in its folder: tables, programs, their output, the code of every kernel, and checksums."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from shrinkray_gpu.questions import run_folder
+from shrinkray_gpu.questions.ir import ir_tables
+from shrinkray_gpu.questions.ir.study import FILES, Answer, Study
+
+_FILES = {"cubin": "cubin", "sass": "sass", "ptx": "ptx", "llir": "ll", "ttgir": "ttgir", "ttir": "ttir"}
+
+
+def save(
+    folder: Path,
+    studies: Sequence[Study],
+    pythons: Sequence[str],
+    *,
+    command: str,
+    arch: int | None,
+    environment: Mapping[str, str],
+) -> None:
+    """Write everything into the (fresh) folder."""
+    variables = {**os.environ, **environment}
+    run_folder.write(folder, "command.txt", command + "\n")
+    run_folder.write(folder, "summary.tsv", ir_tables.summary_tsv(studies))
+    run_folder.write(folder, "summary.md", ir_tables.markdown(studies, command))
+    run_folder.write(folder, "summary.json", {"command": command, "studies": ir_tables.to_json(studies)})
+    for one, python in zip(studies, pythons, strict=True):
+        place = f"triton-{one.triton}"
+        about = run_folder.environment(python, one.versions, arch=arch, variables=variables)
+        run_folder.write(folder, f"{place}/env.json", about)
+        for number, answer in enumerate(one.answers, 1):
+            _answer(folder, f"{place}/{number:02}-{answer.test.slug}", answer)
+    run_folder.seal(folder)
+
+
+def _answer(folder: Path, place: str, answer: Answer) -> None:
+    test = answer.test
+    run_folder.write(folder, f"{place}/{test.program.path.name}", test.program.text)
+    if answer.run is not None:
+        told = {
+            "test": test.name,
+            "argv": test.program.argv,
+            "environment": test.program.environment,
+            "knobs": test.program.knobs,
+            "changed": test.program.where,
+            "exit": answer.run.exit,
+            "launches": [
+                {"kernel": one.kernel, "grid": one.grid, "arguments": one.args} for one in answer.run.launches
+            ],
+        }
+        run_folder.write(folder, f"{place}/run.json", told)
+        run_folder.write(folder, f"{place}/output.txt", answer.run.stdout + answer.run.stderr)
+    numbers: Counter[str] = Counter()
+    for row in answer.rows:
+        numbers[row.kernel] += 1
+        name = row.kernel if numbers[row.kernel] == 1 else f"{row.kernel}-{numbers[row.kernel]}"
+        for stage in FILES:
+            text = row.compile.ir.get(stage)
+            if text:
+                content = base64.b64decode(text) if stage == "cubin" else text
+                run_folder.write(folder, f"{place}/{name}.{_FILES[stage]}", content)

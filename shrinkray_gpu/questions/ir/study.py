@@ -1,0 +1,299 @@
+"""A study: all tests run with one Triton, counted, and judged together.
+
+Judging is apart from running, and knows only numbers: a test means something only by the controls before it. A positive
+control that fails makes all after it inconclusive, and so does a pattern that finds nothing where it must.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.oracle import Fault, obstacle
+from shrinkray_gpu.questions.ir.counts import count
+from shrinkray_gpu.questions.ir.patterns import STAGES, Count
+from shrinkray_gpu.questions.ir.plan import Role, Trial
+from shrinkray_gpu.questions.varying import Lanes
+from shrinkray_gpu.runner.run import Compile, Run
+
+FILES = (*STAGES, "cubin")
+
+
+class Result(enum.Enum):
+    PRESENT = "present"
+    ABSENT = "absent"
+    MIXED = "in some stages only"
+    UNCOUNTED = "no count"
+    INCONCLUSIVE = "inconclusive"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One compiled kernel. A stage that was not delivered counts as None."""
+
+    kernel: str
+    counts: tuple[int | None, ...]
+    compile: Compile
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one test showed."""
+
+    test: Trial
+    rows: tuple[Row, ...]
+    result: Result
+    why: str = ""
+    held: bool | None = None
+    """Of a control, whether it did what a control must; None of the others."""
+    run: Run | None = field(default=None, repr=False)
+
+    @property
+    def totals(self) -> tuple[int | None, ...]:
+        """Of all kernels together, for each count."""
+        return totals(self.rows)
+
+
+@dataclass(frozen=True)
+class Study:
+    """All tests with one Triton."""
+
+    versions: Mapping[str, str]
+    counts: tuple[Count, ...]
+    answers: tuple[Answer, ...]
+
+    @property
+    def triton(self) -> str:
+        return self.versions.get("triton", "missing")
+
+    @property
+    def holds(self) -> bool:
+        """Whether every control did what it must."""
+        return all(answer.held is not False for answer in self.answers)
+
+    @property
+    def conclusion(self) -> str:
+        return conclusion(self.answers, self.triton)
+
+
+def study(
+    tests: Sequence[Trial],
+    counts: tuple[Count, ...],
+    *,
+    python: str,
+    arch: int | None = None,
+    kernels: Sequence[str] = (),
+    jobs: int | None = None,
+    environment: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    seconds: float | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> Study:
+    """Run all tests with this interpreter. `kernels`: count in these only.
+
+    Raises UsageError where the interpreter cannot run the tests at all.
+    """
+    with Lanes(
+        python=python, arch=arch, jobs=jobs, environment=environment, cwd=cwd, seconds=seconds, wants=FILES
+    ) as lanes:
+        say(f"{len(tests)} tests with triton {lanes.versions.get('triton', 'missing')} ...")
+        if news := lanes.start([test.program for test in tests]):
+            say(news)
+        threads = ThreadPoolExecutor(lanes.jobs)
+        try:
+            runs = list(threads.map(lambda test: lanes.run(test.program), tests))
+        finally:  # on Ctrl-C the runs under way are not waited for: closing the lanes ends them
+            threads.shutdown(wait=False, cancel_futures=True)
+        versions = lanes.versions
+    # Only a script that says nothing at all is a broken set-up; one that this Triton cannot compile is an answer.
+    if not any(run.compiles for run in runs) and (said := next(filter(None, map(obstacle, runs)), "")):
+        raise UsageError(f"no test runs in {python}. {said}")
+    found = [counted(test, run, counts, kernels) for test, run in zip(tests, runs, strict=True)]
+    return Study(versions, counts, tuple(judged(found, counts)))
+
+
+def check_counted(studies: Sequence[Study]) -> None:
+    """Raises UsageError where the fault is the command's: a test that has nothing to count in, whatever the Triton.
+
+    A kernel that this Triton does not compile, or a call that it lacks, is an answer of one Triton, as long as there is
+    a kernel in another test, or with another Triton.
+    """
+    for answers in zip(*(one.answers for one in studies), strict=True):
+        runs = [answer.run for answer in answers if answer.run is not None]
+        if not any(run.compiles or _ended(run) for run in runs):
+            test = answers[0].test
+            raise UsageError(
+                f"{test.name} ({test.program.path.name}) ends well and compiles no kernel, so nothing is there to "
+                "count in: name a program that launches one, or the arguments (after --) with which it does"
+            )
+    every = [answer for one in studies for answer in one.answers]
+    compiles = [compile for answer in every if answer.run is not None for compile in answer.run.compiles]
+    if any(answer.rows for answer in every) or (compiles and all(one.failure is not None for one in compiles)):
+        return
+    test = every[0].test
+    raise UsageError(f"there is nothing to count in: of {test.name} ({test.program.path.name}), {every[0].why}")
+
+
+def counted(test: Trial, run: Run, counts: Sequence[Count], kernels: Sequence[str] = ()) -> Answer:
+    """What one run says by itself."""
+    rows, seen = [], set()
+    for one in run.compiles:
+        if one.failure is None and one.hash not in seen and (not kernels or one.kernel in kernels):
+            seen.add(one.hash)
+            texts = [one.ir.get(each.stage) for each in counts]
+            found = [count(each, text, one.kernel) if text else None for each, text in zip(counts, texts, strict=True)]
+            rows.append(Row(one.kernel, tuple(found), one))
+    result = _seen(totals(rows)) if rows else Result.UNCOUNTED
+    why = _interrupted(run, kernels) if not rows else ""
+    if rows and result is not Result.PRESENT and (ended := _ended(run)):
+        # What it would have compiled after that, nobody knows: this zero is none.
+        result, why = Result.UNCOUNTED, f"it ended early, in {ended}"
+    return Answer(test, tuple(rows), result, why, run=run)
+
+
+def _interrupted(run: Run, kernels: Sequence[str]) -> str:
+    """Why there is nothing to count in."""
+    if ended := _ended(run):
+        return ended
+    names = ", ".join(dict.fromkeys(one.kernel for one in run.compiles))
+    return f"no kernel is called {' or '.join(kernels)}, but {names}" if names else "it compiles no kernel"
+
+
+def _ended(run: Run) -> str:
+    """In what the run ended early; empty if it came to its end."""
+    return str(run.trouble or Fault.of(run) or "")
+
+
+def totals(rows: Sequence[Row]) -> tuple[int | None, ...]:
+    return tuple(None if None in column else sum(filter(None, column)) for column in zip(*(row.counts for row in rows)))
+
+
+def _seen(numbers: Sequence[int | None]) -> Result:
+    if None in numbers:
+        return Result.UNCOUNTED
+    return Result.PRESENT if all(numbers) else Result.MIXED if any(numbers) else Result.ABSENT
+
+
+def judged(answers: Sequence[Answer], counts: Sequence[Count]) -> list[Answer]:
+    """What each answer is worth, by the controls before it. `answers` in the order of `plan.tests`."""
+    found: list[Answer] = []
+    reason = ""
+    """Why nothing can be concluded any more."""
+    for answer in answers:
+        if any(None in row.counts for row in answer.rows):
+            missing = [each.stage for each, n in zip(counts, answer.totals, strict=True) if n is None]
+            answer = replace(
+                answer, result=Result.UNCOUNTED, why=answer.why or f"no {' and no '.join(missing)} was delivered"
+            )
+        told = _judged(answer, counts, reason)
+        found.append(told)
+        if told.held is False and not reason:
+            reason = {
+                Role.KNOWN: "nothing shows that the patterns fit this Triton",
+                Role.GOOD: "the positive control failed",
+                Role.BAD: "the negative control failed",
+            }[answer.test.role]
+    return found
+
+
+def _judged(answer: Answer, counts: Sequence[Count], reason: str) -> Answer:
+    role, result = answer.test.role, answer.result
+    control = role in (Role.KNOWN, Role.GOOD, Role.BAD)
+    # The known one tells of the patterns, the good one of the compiler: the good one is judged whatever the known says,
+    # but its zero is worth nothing then.
+    if reason and not (role is Role.GOOD and result is Result.PRESENT):
+        said = f"{reason}; {answer.why}" if answer.why else reason
+        return replace(answer, result=Result.INCONCLUSIVE, why=said, held=False if role is Role.GOOD else None)
+    if result is Result.UNCOUNTED:
+        return replace(answer, held=False if control else None)
+    if role is Role.BAD:
+        held = result is Result.ABSENT
+        return replace(answer, held=held, why="as it must be" if held else "it must not be there")
+    if control:
+        return replace(answer, held=result is Result.PRESENT, why=_lacking(answer, counts))
+    return replace(answer, why=_lacking(answer, counts) if result is Result.MIXED else "")
+
+
+def _lacking(answer: Answer, counts: Sequence[Count]) -> str:
+    """Where a pattern finds nothing although another stage of the same kernel has it."""
+    pairs = list(zip(counts, answer.totals, strict=True))
+    there = [f"{n} in {each.stage}" for each, n in pairs if n]
+    lacking = [each.name for each, n in pairs if not n]
+    if answer.result is Result.PRESENT:
+        return ""
+    if not there:
+        return "a pattern that does not fit, or not what it is" if answer.test.role is Role.KNOWN else ""
+    return f"{', '.join(there)}, but none by {', '.join(lacking)}: does that pattern fit this Triton?"
+
+
+def conclusion(answers: Sequence[Answer], triton: str) -> str:
+    """One line for one Triton."""
+    by = {role: [answer for answer in answers if answer.test.role is role] for role in Role}
+    known, good, bad, stress = (by[role] for role in (Role.KNOWN, Role.GOOD, Role.BAD, Role.STRESS))
+    failed = [answer for answer in good if answer.held is False]
+    if any(answer.held is False for answer in known):
+        said = f"no answer: the patterns are not shown to fit ({_told(known)})"
+    elif failed and any(answer.result is not Result.ABSENT for answer in failed):
+        what = "it in some stages only" if failed[0].result is Result.MIXED else failed[0].result.value
+        said = f"no answer: the positive control has {what} ({failed[0].why})"
+    elif failed and known:
+        said = f"no: none in {_told(failed)}, and the patterns fit: {_told(known)}"
+    elif failed:
+        said = (
+            f"none in {_told(failed)}, but nothing shows that the patterns fit this Triton: "
+            "name a program that surely has it by --known"
+        )
+    elif any(answer.held is False for answer in bad):
+        said = f"no answer: the negative control has it too ({_told(bad)})"
+    else:
+        said = f"yes: {_told([*good, *stress])}; " + (f"none in {_told(bad)}" if bad else "without a negative control")
+    return f"triton {triton}: {said}"
+
+
+def _told(answers: Sequence[Answer]) -> str:
+    return ", ".join(f"{answer.test.name} {cell(answer) or answer.result.value}" for answer in answers)
+
+
+def cell(answer: Answer) -> str:
+    """`1/2/2/2`: the count of each stage."""
+    return "/".join("-" if n is None else str(n) for n in answer.totals)
+
+
+@dataclass(frozen=True)
+class Deciding:
+    """What becomes of the counts when one value of the good program is changed."""
+
+    axis: str
+    values: Mapping[str, str]
+    """The counts with each value."""
+    verdict: str
+
+
+def deciding(study: Study) -> list[Deciding]:
+    """For each axis, whether it decides: it is there with some of the values, and not with others."""
+    good = next(answer for answer in study.answers if answer.test.role is Role.GOOD)
+    found = []
+    for axis in dict.fromkeys(answer.test.axis for answer in study.answers if answer.test.axis):
+        ones = [answer for answer in study.answers if answer.test.axis == axis]
+        seen = {_seen(answer.totals) for answer in (good, *ones) if answer.rows}
+        values = {answer.test.name.partition("=")[2]: cell(answer) or Result.UNCOUNTED.value for answer in ones}
+        if any(answer.held is False for answer in study.answers if answer.test.role in (Role.KNOWN, Role.BAD)):
+            verdict = "inconclusive"
+        elif not seen:
+            verdict = "has no count"
+        elif Result.MIXED in seen:
+            verdict = "inconclusive, since stages contradict each other"
+        elif len(seen) > 1:
+            verdict = "decides"
+        elif seen == {Result.ABSENT}:
+            verdict = "no value brings it about"
+        elif len({answer.totals for answer in (good, *ones) if answer.rows}) > 1:
+            verdict = "changes the number only"
+        else:
+            verdict = "does not decide"
+        found.append(Deciding(axis, values, verdict))
+    return found

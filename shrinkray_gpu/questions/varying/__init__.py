@@ -1,0 +1,13 @@
+"""A program with some of its values changed: what `shrink ir` and `shrink sweep` run.
+
+settings.py   what the user types: NAME=VALUE, NAME=VALUE,VALUE
+places.py     where a program gives a name its value, and the text with another one
+configured.py the program, its arguments, environment and knobs with settings made
+lanes.py      such programs run in fresh lanes of one interpreter
+"""
+
+from shrinkray_gpu.questions.varying.configuration_lanes import Lanes
+from shrinkray_gpu.questions.varying.configured import Configured, Program, configured, program_at
+from shrinkray_gpu.questions.varying.settings import Axis, Setting, axis, combinations
+
+__all__ = ["Axis", "Configured", "Lanes", "Program", "Setting", "axis", "combinations", "configured", "program_at"]

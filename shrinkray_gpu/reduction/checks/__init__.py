@@ -1,0 +1,1 @@
+"""Checks beside the search: cold confirmations, controls and fingerprints, each asked now and answered later."""

@@ -1,0 +1,213 @@
+"""Cold confirmations: a "yes" of the judge is checked in a fresh process beside the search, and taken back if wrong.
+
+One for every so many candidates, and one at the end. A probe, where there is one, is a quicker confirmation that stands
+in for all of them but the last. Verdicts are taken at fixed points of the course and never when they happen to come, so
+that the same seed gives the same result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf
+
+from shrinkray_gpu.oracle.verdict import Verdict
+from shrinkray_gpu.reduction.checks.lineage import Lineage, Step, Undo
+from shrinkray_gpu.reduction.checks.question import Ask, Asked, Asking, Tell
+from shrinkray_gpu.reduction.journal import Journal
+from shrinkray_gpu.reduction.program import Program
+
+PATIENT = 6
+"""A cold run asked for beside the end is looked at so many times later than a probe: it takes ten times as long, and
+the rounds in between ask little that is new."""
+WARY_AFTER = 3
+"""After this many rollbacks the judge's "yes" is not trusted any more: each is confirmed cold before it is accepted."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Out:
+    """A confirmation asked for. `due`: the number of candidates after which it is looked at."""
+
+    asked: Asked
+    quick: bool
+    due: float
+
+
+class Confirmations:
+    """What cold runs and probes said of the accepted programs. Does nothing where there are neither. `wary`: from the
+    beginning no "yes" counts before a confirmation says so as well. `doubted` is called at the first rollback."""
+
+    def __init__(
+        self,
+        line: Lineage,
+        journal: Journal,
+        *,
+        confirm: Ask | None,
+        probe: Ask | None,
+        checkpoint: int,
+        undo: Undo,
+        tell: Tell,
+        doubted: Callable[[], None] = lambda: None,
+        wary: bool = False,
+    ) -> None:
+        self._wary, self.doubted = wary, doubted
+        self.line, self.confirm, self.probe, self.checkpoint, self.undo = line, confirm, probe, checkpoint, undo
+        self.asking = Asking("confirmed", journal, tell)
+        self.refuted: set[str] = set()
+        self.trusted: set[str] = set()
+        self.rollbacks = 0
+        self._out: list[_Out] = []
+        """Asked for and not yet looked at, in the order of asking."""
+        self._next = 0
+
+    @property
+    def wary(self) -> bool:
+        return (self._wary or self.rollbacks >= WARY_AFTER) and self.probe is not None
+
+    @property
+    def proven(self) -> Program:
+        """The last accepted program that a cold run confirmed."""
+        return self.line.steps[self.line.latest(_proven)].program
+
+    @property
+    def verified(self) -> Program:
+        """The same, but it may rest on a probe."""
+        return self.line.steps[self.line.latest(_probed)].program
+
+    def accepted(self, step: Step) -> None:
+        step.probed = step.program.key in self.trusted
+        step.proven = step.probed and self.probe is self.confirm
+
+    def trust(self, step: Step) -> None:
+        """A cold run confirmed it."""
+        self._trust(step, proven=True)
+
+    def at_point(self, considered: int) -> None:
+        """At the end of a pass: look at the cold run asked for last time, if it has had time, and ask for the next.
+
+        A cold process takes seconds, so its verdict is looked at so many candidates later, when it should be there. It
+        is taken here or not at all, and waited for if need be: the course does not depend on when it came.
+        """
+        if self.probe is None or considered < self._next:
+            return
+        self.settle(considered)
+        last = self.line.last
+        if not last.probed:
+            self._ask_later(considered, quick=True)
+        elif self._wary and not last.proven:  # a probe was asked of each step, and tells less
+            self._ask_later(considered, quick=False)
+
+    def before_the_end(self, considered: int) -> None:
+        """Most likely the end: have it confirmed while the last round goes on, beside what else is out."""
+        last = self.line.last
+        asked = any(out.asked.program is last.program and not out.quick for out in self._out)
+        if self.confirm is not None and not last.proven and not asked:
+            self._ask_later(considered, quick=False, waits=PATIENT if self.probe is not self.confirm else 1)
+
+    def at_the_end(self, considered: int) -> None:
+        self.settle()
+        if self.confirm is not None and not self.line.last.proven:
+            self._ask_later(considered, quick=False)
+            self.settle()
+
+    def settle(self, considered: float = inf) -> None:
+        """Take the verdicts of the confirmations that are out, and due after so many candidates, in the order in which
+        they were asked for."""
+        while out := next((each for each in self._out if each.due <= considered), None):
+            self._out.remove(out)
+            verdict = self.asking.finish(out.asked)
+            step = self.line.step_of(out.asked.program)
+            if step is None:
+                continue
+            if verdict.faults:
+                self._trust(step, proven=not out.quick)
+            elif verdict.known and not self._outlived(step):
+                self._roll_back(step, quick=out.quick)
+
+    def _outlived(self, step: Step) -> bool:
+        """Whether a later program is proven: then nothing rests on this one."""
+        return self.line.steps.index(step) < self.line.latest(_proven)
+
+    def after_cut(self) -> None:
+        """The line was cut short: what is out about a program that went is of no more use. Its answer is taken all the
+        same, since the journal must have it for a replay."""
+        for out in self._out:
+            if self.line.step_of(out.asked.program) is None:
+                self.asking.finish(out.asked)
+        self._out = [out for out in self._out if self.line.step_of(out.asked.program) is not None]
+        self._next = 0
+
+    def cold(self, program: Program) -> Verdict:
+        return self._answer(program, quick=False)
+
+    def doubt(self, candidates: Sequence[Program], answers: list[bool | None]) -> None:
+        """The judge was wrong too often: no "yes" counts before a cold run says so as well."""
+        verified = self.verified.key
+        doubtful = [
+            (index, self._start(candidate, quick=True))
+            for index, candidate in enumerate(candidates)
+            if answers[index] and candidate.key not in self.trusted and candidate.key != verified
+        ]
+        for index, asked in doubtful:
+            verdict = self.asking.finish(asked)
+            answers[index] = verdict.faults if verdict.known else None
+            if verdict.known:
+                (self.trusted if verdict.faults else self.refuted).add(candidates[index].key)
+
+    def _ask_later(self, considered: int, *, quick: bool, waits: int = 1) -> None:
+        asked = self._start(self.line.last.program, quick=quick)
+        self._out.append(_Out(asked, quick, due=considered + waits * self.checkpoint))
+        self._next = considered + self.checkpoint
+
+    def _trust(self, step: Step, *, proven: bool) -> None:
+        step.probed, step.proven = True, step.proven or proven
+        self.trusted.add(step.program.key)
+
+    def _roll_back(self, bad: Step, *, quick: bool) -> None:
+        """Go back to the last accepted program that is confirmed; never take the others again.
+
+        A probe is quick, so all suspects are probed at once. Cold runs are not: those are bisected.
+        """
+        steps = self.line.steps
+        last = steps.index(bad)
+        if not quick:  # a probe that a cold run overrules is asked no more, and what it said is forgotten
+            self.probe = self.confirm
+            self.trusted.clear()
+            for step in steps:
+                step.probed = step.proven
+        good = self.line.latest(_probed if quick else _proven, before=last)
+        if quick:
+            asked = [self._start(step.program, quick=True) for step in steps[good + 1 : last]]
+            faults = [self.asking.finish(each).faults for each in asked]
+            good += (faults + [False]).index(False)
+        else:
+            first_bad = last
+            while first_bad - good > 1:
+                middle = (good + first_bad) // 2
+                if self._answer(steps[middle].program, quick=False).faults:
+                    good = middle
+                else:
+                    first_bad = middle
+        self.refuted.update(step.program.key for step in steps[good + 1 :])
+        self.refuted -= self.trusted | {steps[good].program.key}
+        self._trust(steps[good], proven=not quick)
+        self.rollbacks += 1
+        self.undo(good, "rollback", f"a {'probe' if quick else 'cold run'} did not show the fault")
+        if self.rollbacks == 1:
+            self.doubted()
+
+    def _answer(self, program: Program, *, quick: bool) -> Verdict:
+        return self.asking.finish(self._start(program, quick=quick))
+
+    def _start(self, program: Program, *, quick: bool) -> Asked:
+        ask = self.probe if quick else self.confirm
+        assert ask is not None
+        return self.asking.start(program, ask, kind="confirmed" if ask is self.confirm else "probed")
+
+
+def _probed(step: Step) -> bool:
+    return step.probed
+
+
+def _proven(step: Step) -> bool:
+    return step.proven

@@ -1,0 +1,175 @@
+"""What is told of a reduction: how the original fared, and in the end what came out and why it is the same fault."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shlex
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from shrinkray_gpu import calibration
+from shrinkray_gpu.evidence.other_faults import Context, Find
+from shrinkray_gpu.judging.judge import LANE, Judge
+from shrinkray_gpu.options import Options
+from shrinkray_gpu.oracle.statistics import Rate
+from shrinkray_gpu.reduction.outcome import Reduction
+from shrinkray_gpu.same_fault.guarding import Evidence
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came out."""
+
+    output: Path
+    text: str
+    spec: str
+    before: tuple[int, int]
+    """Non-blank lines and tokens."""
+    after: tuple[int, int]
+    tries: Mapping[str, int]
+    seconds: Mapping[str, float]
+    """Wall time: `start`, of which `lift`, then `search`, `check`; and `gpu`, the time that lanes were busy."""
+    mode: str
+    verified: int
+    """How many of the final cold runs showed the fault, of `final_runs`."""
+    final_runs: int
+    ended: str
+    """`done`, `stopped` (Ctrl-C), `out of time` or `interrupted`."""
+    command: str
+    """Shows the fault."""
+    lifted: str = ""
+    """Whether the faulty launch alone was taken for the program, or why not; empty if that was no question."""
+    fault: str = ""
+    """The original's Fault, in one line."""
+    fingerprint: Mapping[str, Any] = field(default_factory=dict)
+    """The original's Fault and the repro's, all fields, by what the instruments saw: `original` and `repro`."""
+    same: str = ""
+    """Why this is the same fault, or what is not known."""
+    controls: Mapping[str, str] = field(default_factory=dict)
+    """How each control fares on the original."""
+    held: Mapping[str, str] = field(default_factory=dict)
+    """How those that made the original pass fare on the repro."""
+    patches: Mapping[str, str] = field(default_factory=dict)
+    """Of each `--control-patch` that fits the repro, the change of the repro that it is, as a unified diff."""
+    others: tuple[str, ...] = ()
+    """Other faults that were met, each with the file that shows it."""
+    guarded: str = ""
+    """Whether masks, bounds and initialised inputs are written, in words."""
+    passed_over: str = ""
+    """A smaller program that showed the fault in lanes, and not in each clean run: its tokens, and where it is."""
+    slips: int = 0
+    """Accepted steps that a control refuted, and drifts that a fingerprint did."""
+    ptxas: Mapping[str, str] = field(default_factory=dict)
+    """What ptxas says of the CUDA C++ kernels: `original` and `repro`; empty where there are none."""
+    economy: Mapping[str, Any] = field(default_factory=dict)
+    """Where tries were spared and where spent for nothing, see `economy_of`."""
+    rates: Mapping[str, str] = field(default_factory=dict)
+    """Of a flaky fault: how often the original and the repro show it, with intervals."""
+    cu: str = ""
+    """Where the .cu of the result is and what it shows, or why there is none; empty where none was asked for."""
+    attachment: str = ""
+    """ISSUE.md with what belongs to it, or the archive of both; empty where none was made."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self.__dict__, "output": str(self.output), "tries": dict(self.tries), "seconds": dict(self.seconds)}
+
+
+def told(find: Find) -> str:
+    return f"{find.fault} ({find.lines} lines, {os.path.relpath(find.path)})"
+
+
+def economy_of(judge: Judge, reduction: Reduction) -> dict[str, Any]:
+    """What `result.json` tells of the tries: those in lanes (of a GPU, or of the virtual one) and how many of them an
+    error of the host code ended; the accepted steps and how many took no lane; tries begun before they were asked for,
+    and how many of these were asked for in the end; dry runs that told nothing, by what became of them."""
+    return {
+        "tries in lanes": judge.tries[LANE],
+        "ended by host code": judge.host_errors,
+        "accepted steps": reduction.accepted,
+        "accepted without a lane": reduction.credited,
+        "begun ahead": judge.ahead,
+        "ahead and asked for": judge.foreseen,
+        "mute dry runs": dict(judge.mute),
+    }
+
+
+def rates_of(rate: Rate | None, verified: int, runs: int) -> dict[str, str]:
+    return {} if rate is None else {"the original": str(rate), "the repro": str(Rate(verified, runs))}
+
+
+def evidence_of(evidence: Evidence | None, reduction: Reduction, repro: str, *, guards: bool) -> dict[str, Any]:
+    """The fields of a Result that say why this is the same fault. `repro`: its text."""
+    if evidence is None:
+        why = "the oracle's script alone decides" if guards else "the guards are off"
+        return {"same": f"nobody looked whether this is the same fault: {why}"}
+    fault, now = evidence.original, evidence.repro
+    return {
+        "fault": str(fault or ""),
+        "fingerprint": {
+            "original": asdict(fault) if fault else None,
+            "repro": asdict(now) if now else None,
+        },
+        "same": evidence.told(slips=reduction.slips, drifts=len(reduction.drifts)),
+        "controls": {one.control.name: f"{one.outcome.value}: {one.why}" for one in evidence.controls},
+        "held": {one.control.name: f"{one.outcome.value}: {one.why}" for one in evidence.held},
+        "patches": dict(_patches(evidence, repro)),
+    }
+
+
+def _patches(evidence: Evidence, repro: str) -> Iterator[tuple[str, str]]:
+    for control in (one.control for one in evidence.held):
+        patched = control.patch.carry(repro).text if control.patch is not None else None
+        if patched is not None:
+            before, after = repro.splitlines(), patched.splitlines()
+            changed = difflib.unified_diff(before, after, "repro", control.name, n=1, lineterm="")
+            yield control.name, "\n".join(changed)
+
+
+def findings(plan: calibration.Plan) -> list[str]:
+    """What was seen of the original, for the user."""
+    modes = {
+        "virtual": "on the virtual GPU, a fork for each candidate",
+        "warm": "in warm contexts, reused while they stay clean",
+        "fork": "in forked children of a warm process",
+        "cold": "in a new process each",
+    }
+    why = plan.oracle.judge(plan.reference).why if plan.oracle.needs_run else ""
+    lines_ = [
+        f"fault: {why or plan.oracle.spec} ({plan.faulted} of {plan.runs} runs), "
+        f"{plan.cold_seconds:.1f} s in a cold process, {plan.warm_seconds:.2f} s in a lane",
+        f"running candidates {modes[plan.mode]}: {plan.why}",
+    ]
+    warnings = [f"warning: {plan.oracle.warning}"] if plan.oracle.warning else []
+    return [*lines_, *plan.notes, *warnings]
+
+
+def command_of(output: Path, options: Options, plan: calibration.Plan) -> str:
+    """The command that shows the fault: plain `python FILE` wherever that can show it."""
+    shown = os.path.relpath(output)
+    settings = [f"{key}={value}" for key, value in options.environment.items()]
+    oracle = plan.oracle
+    if options.arch is None and not (oracle.needs_text or oracle.wants or oracle.twins or oracle.sanitizer):
+        python = options.python if options.python != sys.executable else "python"
+        plain = shlex.join([*(["env", *settings] if settings else []), python, shown, *options.argv])
+        if options.cwd is None:
+            return plain
+        return f"cd {shlex.quote(str(options.cwd))} && {plain.replace(shown, str(output))}"
+    words = ["shrink", shown, "--check"]
+    words += ["--arch", f"sm_{options.arch}"] if options.arch is not None else []
+    words += [word for spec in options.oracle or (plan.oracle.spec,) for word in ("--oracle", spec)]
+    words += [word for spec in options.reject for word in ("--reject", spec)] if options.oracle else []
+    words += ["--python", options.python] if options.python != sys.executable else []
+    words += ["--cwd", str(options.cwd)] if options.cwd is not None else []
+    words += [word for setting in settings for word in ("--env", setting)]
+    return shlex.join([*words, *(["--", *options.argv] if options.argv else [])])
+
+
+def context_of(path: Path, plan: calibration.Plan, options: Options) -> Context:
+    command = shlex.join(["shrink", "{file}", "--check", "--arch", f"sm_{options.arch}"]) if options.arch else ""
+    how = f"in {'a cold process' if plan.mode == 'cold' else f'a run of mode {plan.mode}'}"
+    plain = shlex.join(["python", "{file}", *options.argv])
+    return Context(original=path.name, asked=plan.oracle.spec, mode=how, command=command or plain)

@@ -1,0 +1,66 @@
+"""Launches of a kernel that the script compiled itself: `kernel.warmup(...)` or `triton.compile`, then `kernel[grid]`.
+
+They go past `JITFunction.run`, by `CompiledKernel.__getitem__` in all of Triton 3.0 to 3.9.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any, Callable, Dict
+
+from ..process import arrival
+from .specialisation import given, options, specialised
+
+_OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "debug", "enable_fp_fusion", "launch_cooperative_grid")
+
+
+def install(capture: Any) -> None:
+    arrival.when_imported("triton", lambda: _wrap(capture))
+
+
+def _wrap(capture: Any) -> None:
+    module: Any = sys.modules.get("triton.compiler.compiler")
+    kernel: Any = getattr(module, "CompiledKernel", None)
+    if not capture.at_work or kernel is None or "__getitem__" not in vars(kernel):
+        return
+    original = kernel.__getitem__
+
+    @functools.wraps(original)
+    def chosen(self: Any, grid: Any) -> Any:
+        launch = original(self, grid)
+        return _listening(capture, self, grid, launch) if capture.at_work else launch
+
+    kernel.__getitem__ = chosen
+    capture.undo.append(lambda: setattr(kernel, "__getitem__", original))
+
+
+def _listening(capture: Any, kernel: Any, grid: Any, launch: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*args: Any, **kwargs: Any) -> Any:
+        fn = getattr(kernel.src, "fn", None)
+        if not capture.at_work or fn is None:  # made from the text of its IR
+            return launch(*args, **kwargs)
+        record = capture.record(fn, "compiled")
+        result = []
+
+        def go() -> Any:
+            result.append(launch(*args, **kwargs))
+            return kernel
+
+        try:
+            record["grid"] = [int(n) for n in grid]
+            source = kernel.src
+            attributes = [getattr(source, "attrs", None) or {}]
+            meta: Dict[str, Any] = {"signature": source.signature, "constants": source.constants, "configs": attributes}
+            asked = {name: getattr(kernel.metadata, name) for name in _OPTIONS if hasattr(kernel.metadata, name)}
+            values = given(fn, meta, args)
+            capture.describe(record, values, options(asked, capture.watch.compiles, kernel))
+            record["specialised"] = specialised(fn, meta, values)
+        except Exception as error:  # a launch that we cannot describe must go on all the same
+            record["trouble"] = "%s: %s" % (type(error).__name__, error)
+        if capture.history is not None:
+            capture.history.launched(record, kernel)  # known beforehand, and so where the launch itself raises
+        capture.launch(record, go, lambda: record["grid"])
+        return result[0]
+
+    return run

@@ -1,0 +1,62 @@
+"""Marks launches that are an autotuner's trials: the one that the program asked for is not among them.
+
+Triton's `Autotuner._bench` runs every trial in all of 3.0 to 3.9; Inductor's and Helion's autotuners have doors of
+their own. A trial can be the launch that faults all the same: the mark only orders the suspects.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from typing import Any, Callable, List
+
+from ..process import arrival
+
+_here = threading.local()
+_HELION = ("benchmark", "benchmark_function", "_benchmark_function")
+
+
+def now() -> bool:
+    """Whether this thread is in a trial."""
+    return bool(getattr(_here, "depth", 0))
+
+
+def trial(original: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, whose launches are trials."""
+
+    @functools.wraps(original)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        _here.depth = getattr(_here, "depth", 0) + 1
+        try:
+            return original(*args, **kwargs)
+        finally:
+            _here.depth -= 1
+
+    return run
+
+
+def install(undo: List[Callable[[], None]]) -> None:
+    """Wrap the autotuners of Triton and Helion, each once it is imported; `undo` takes the wrappers off again."""
+
+    def triton() -> None:
+        from triton.runtime.autotuner import Autotuner
+
+        mark(Autotuner, "_bench", undo)
+
+    def helion() -> None:
+        import sys
+
+        search = getattr(sys.modules["helion.autotuner.base_search"], "BaseSearch", None)
+        for name in _HELION:
+            if search is not None and name in vars(search):
+                mark(search, name, undo)
+
+    arrival.when_imported("triton", triton)
+    arrival.when_imported("helion.autotuner.base_search", helion)
+
+
+def mark(owner: Any, name: str, undo: List[Callable[[], None]]) -> None:
+    original = vars(owner).get(name)
+    if original is not None:
+        setattr(owner, name, trial(original))
+        undo.append(lambda: setattr(owner, name, original))

@@ -1,0 +1,1 @@
+"""Two runs of one program compared launch by launch: recorded values, drawn numbers, bounds."""

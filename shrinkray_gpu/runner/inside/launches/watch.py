@@ -1,0 +1,216 @@
+"""Watch: records every kernel that Triton compiles and launches while a candidate runs.
+
+Standard library and the user's own Triton only. It wraps three doors that exist in every Triton from 3.0 to 3.9:
+`triton.compile` (each compilation, also one answered by the cache on disk), `JITFunction.run` (what was asked for) and
+`CompiledKernel.launch_metadata` (the last Python step before the driver: grid evaluated, kernel known). A launch is
+recorded there, before it runs, so that it is on record when the process dies of it. Nothing here waits for a device.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+from time import monotonic  # kept from a candidate that replaces it in the module
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional
+
+from ..process import arrival, printed
+from . import kernelkey, kernelline, launch_arguments, loopbounds, stages
+
+Record = Dict[str, Any]
+
+
+class Watch:
+    """The compilations and launches of one candidate, as plain dicts with the fields of `run.Compile` and
+    `run.Launch`."""
+
+    def __init__(self, wants: FrozenSet[str]) -> None:
+        self.wants = wants
+        self.describe: Callable[[Any], str] = launch_arguments.describe
+        self.listeners: List[Any] = []
+        """Told as it happens: `compiled(kernel)`, `failed()`, `launching(kernel)`; see `knobs.Turned`."""
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything; for the next candidate in the same process."""
+        self.compiles: List[Record] = []
+        self.launches: List[Record] = []
+        self.last_kernel: Any = None
+        self.enqueued: Optional[float] = None
+        """When the host got back from its last launch, by the monotonic clock. The kernel is loaded by then."""
+        self._synced = 0
+        self._seen: Dict[str, Record] = {}
+
+    def install(self) -> None:
+        """Make this the watch that Triton reports to. Wraps Triton only once, whoever asks: a fork server's parent
+        may do it before the fork. A script that imports Triton later is watched from then on."""
+        global _active
+        _active = self
+        kernelline.tell_truth("lines" in self.wants)
+        arrival.when_imported("triton", _wrap)
+        loopbounds.mend()
+
+    def uninstall(self) -> None:
+        """Stop listening (the wrappers stay, and cost one test each)."""
+        global _active
+        if _active is self:
+            _active = None
+
+    @property
+    def last_launch(self) -> Optional[Record]:
+        return self.launches[-1] if self.launches else None
+
+    def sync(self) -> None:
+        """The host waited for the device: all launches so far have come to their end."""
+        for launch in self.launches[self._synced :]:
+            launch["synced"] = True
+        self._synced = len(self.launches)
+
+    def compiled(self, name: str, kernel: Any, options: Record) -> None:
+        if kernel.hash not in self._seen:  # reading IR again and again is what would make a long script slow
+            self._seen[kernel.hash] = {
+                "ttir_key": stages.ttir_key(kernel),
+                "casts": stages.casts(kernel),
+                "ir": stages.texts(kernel, self.wants),
+            }
+        self.compiles.append(
+            {
+                "kernel": name,
+                "hash": kernel.hash,
+                "options": options,
+                "failure": None,
+                "printed": "",
+                **self._seen[kernel.hash],
+            }
+        )
+        for listener in self.listeners:
+            listener.compiled(kernel)
+
+    def failed(self, name: str, error: BaseException, options: Record, text: str) -> None:
+        failure = stages.failure(error)
+        self.compiles.append(
+            {
+                "kernel": name,
+                "hash": "",
+                "ttir_key": "",
+                "casts": [],
+                "options": options,
+                "failure": failure,
+                "printed": text,
+                "ir": {},
+            }
+        )
+        for listener in self.listeners:
+            listener.failed()
+
+    def launching(self, kernel: Any, grid: Any, args: Any) -> None:
+        self.last_kernel = kernel
+        name = getattr(kernel, "name", "") or getattr(getattr(kernel, "metadata", None), "name", "")
+        self.launches.append(
+            {
+                "kernel": name,
+                "hash": getattr(kernel, "hash", ""),
+                "grid": tuple(int(g) for g in grid),
+                "args": tuple(self.describe(a) for a in args),
+                "synced": False,
+                "fault": "",
+            }
+        )
+        for listener in self.listeners:
+            listener.launching(kernel)
+
+
+_active: Optional[Watch] = None
+_wrapped = False
+
+
+def _wrap() -> None:
+    global _wrapped
+    if _wrapped:
+        return
+    try:
+        import triton
+        import triton.compiler
+        from triton.runtime.jit import JITFunction
+    except ImportError:
+        return
+    _wrapped = True
+    kernelline.fix()
+    kernelkey.complete()
+    compiler = sys.modules["triton.compiler.compiler"]
+    wrapped = _watched_compile(compiler.compile)
+    doors: List[Any] = [compiler, triton.compiler, triton]
+    for module in doors:
+        module.compile = wrapped
+    jit: Any = JITFunction
+    jit.run = _watched_run(jit.run)
+    kernel: Any = compiler.CompiledKernel
+    if hasattr(kernel, "launch_metadata"):
+        kernel.launch_metadata = _watched_launch(kernel.launch_metadata)
+
+
+def _watched_compile(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def compile(src: Any, *args: Any, **kwargs: Any) -> Any:
+        watch = _active
+        if watch is None:
+            return original(src, *args, **kwargs)
+        name = getattr(src, "name", None) or getattr(getattr(src, "fn", None), "__name__", None) or str(src)
+        options = stages.options(kwargs.get("options") or (args[1] if len(args) > 1 else None))
+        said = printed.Listening()
+        try:
+            with said, _listening_from_ir_on(src):
+                kernel = original(src, *args, **kwargs)
+        except BaseException as error:
+            watch.failed(name, error, options, said.text)
+            raise
+        watch.compiled(kernel.metadata.name if hasattr(kernel.metadata, "name") else name, kernel, options)
+        return kernel
+
+    return compile
+
+
+@contextlib.contextmanager
+def _listening_from_ir_on(src: Any) -> Iterator[None]:
+    """A kernel's IR is made only where the cache has none: what is printed before that, a compiler did not print."""
+    make = getattr(src, "make_ir", None)
+    if make is None:  # the path of an IR file
+        printed.begin()
+        yield
+        return
+
+    def make_ir(*args: Any, **kwargs: Any) -> Any:
+        printed.begin()
+        return make(*args, **kwargs)
+
+    src.make_ir = make_ir
+    try:
+        yield
+    finally:
+        del src.make_ir
+
+
+def _watched_launch(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def launch_metadata(self: Any, grid: Any, stream: Any, *args: Any) -> Any:
+        if _active is not None:
+            _active.launching(self, grid, args)
+        return original(self, grid, stream, *args)
+
+    return launch_metadata
+
+
+def _watched_run(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def run(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+        watch = _active
+        if watch is None or warmup:
+            return original(self, *args, grid=grid, warmup=warmup, **kwargs)
+        before = len(watch.launches)
+        kernel = original(self, *args, grid=grid, warmup=warmup, **kwargs)
+        if len(watch.launches) == before and hasattr(kernel, "hash") and not callable(grid):
+            watch.launching(kernel, grid, args)  # a Triton whose run no longer passes by launch_metadata
+        watch.enqueued = monotonic()
+        return kernel
+
+    return run

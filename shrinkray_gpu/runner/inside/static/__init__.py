@@ -1,0 +1,1 @@
+"""What the compiler's text tells of a launch without running it: memory, stores, alignment."""

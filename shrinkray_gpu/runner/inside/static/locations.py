@@ -1,0 +1,48 @@
+"""Where an operation of Triton's IR comes from: the `loc(...)` behind it, followed to a place in the source."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Optional, Tuple
+
+from ..launches.stages import without_locations
+
+Place = Tuple[str, int, int]
+"""File, line, column."""
+
+_REFERENCE = re.compile(r"\bloc\((#loc\d*)\)\s*$")
+_FILE = re.compile(r'"([^"]*)":(\d+):(\d+)')
+_NEXT = re.compile(r"#loc\d*\b")
+_DEPTH = 20
+
+
+def of_operation(text: str, body: str) -> str:
+    """`failing.py:79:51` for the operation whose text without locations ends in `body`; empty if that is not told."""
+    for raw in text.splitlines():
+        if "loc(" in raw and without_locations(raw).strip().endswith(body):
+            found = _followed(text, raw)
+            return "%s:%d:%d" % (os.path.basename(found[0]), found[1], found[2]) if found else ""
+    return ""
+
+
+def _followed(text: str, raw: str) -> Optional[Place]:
+    """The innermost place: of `callsite(callee at caller)` the callee, unless nobody knows that one."""
+    at = _REFERENCE.search(raw)
+    return _place(text, at.group(1) if at else raw[raw.rfind("loc(") :], 0)
+
+
+def _place(text: str, what: str, depth: int) -> Optional[Place]:
+    if depth > _DEPTH:
+        return None
+    if re.fullmatch(r"#loc\d*", what):
+        line = re.search(r"^%s = loc\((.*)\)\s*$" % re.escape(what), text, re.MULTILINE)
+        return _place(text, line.group(1), depth + 1) if line else None
+    found = _FILE.search(what)
+    if found:
+        return found.group(1), int(found.group(2)), int(found.group(3))
+    for name in _NEXT.findall(what):
+        place = _place(text, name, depth + 1)
+        if place is not None:
+            return place
+    return None

@@ -1,0 +1,303 @@
+"""Controls: changes that must make the fault vanish. They guard accepted steps, and tell a maintainer the cause.
+
+A control that makes the original pass makes a reduced program with the same fault pass too. If the fault is still there
+under it, its cause is another: the reduction slipped. The three outcomes are kept apart with care, since a control that
+was never in force must not be told as one that was passed:
+
+faults            the run under the control shows the fault, whether or not the knob found something to turn
+passes            the run ended as a healthy one does, and the control was in force
+not applicable    the rest: nothing to turn, another death, a time limit, a patch that does not fit any more
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NoReturn
+
+from shrinkray_gpu.device import cuda_errors
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.fault import Fault, normalised
+from shrinkray_gpu.oracle.oracle import Oracle
+from shrinkray_gpu.oracle.sticky import OUTSIDE, sticky_code
+from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.runner import ways
+from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.ways import PLAIN, Way
+from shrinkray_gpu.same_fault.patch import patches as patching
+from shrinkray_gpu.same_fault.patch.patches import Patch
+
+_FLAG = re.compile(r"""(?P<quote>['"])(?P<flag>-D\w+(?:=\w+)?|--?use_fast_math|-{1,2}maxrregcount=\d+)(?P=quote)""")
+
+
+NOTHING_TO_TURN = "nothing there to turn"
+OUTSIDE_TENSORS = "outside"
+"""What a run under int64 counts beside that: 1 if an access left its tensor."""
+TELLING = ("int64",)
+"""Controls that turn what the fault itself is made of: a program where they find nothing to turn has another one."""
+
+
+class Outcome(enum.Enum):
+    PASSES = "passes"
+    FAULTS = "faults"
+    NOT_APPLICABLE = "not applicable"
+
+
+@dataclass(frozen=True)
+class Control:
+    """One change: a way to run the program, or a patch of its text."""
+
+    name: str
+    way: Way = PLAIN
+    patch: Patch | None = None
+    inside: bool = False
+    """Whether the original kept inside its tensors under it: then a program whose accesses leave them has another
+    fault, even where the memory beyond is mapped."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """How one control fared on one program."""
+
+    control: Control
+    outcome: Outcome
+    why: str
+    """One line, for the user and the report."""
+    known: bool = True
+    """False where the run itself answered nothing (a lane died, memory was short): asked again it may answer."""
+
+    def __str__(self) -> str:
+        return f"{self.control.name}: {self.outcome.value} ({self.why})"
+
+
+def standard(gpu: bool, *, triton: bool = True) -> tuple[Control, ...]:
+    """The controls that are tried on every original. Without a GPU, those that change what is compiled. All but
+    exact-allocation turn something in Triton: to be left out where there is none, see `of_cuda`.
+
+    num_stages=1        no pipelining: no copies under way, one buffer a load
+    num_warps=1         nothing to synchronise between the warps of a block. More warps would change no less of the
+                        layout, and rule out no cause
+    ptxas=-O0           ptxas does as it is told
+    serial              no launch beside another one: vanishing faults are races between kernels, or with the host
+    exact-allocation    each tensor alone in its memory: vanishing faults read what torch's cache kept
+    interpreter         no compiler at all. Last, since it is the slowest
+    """
+    names = ["num_stages=1", "num_warps=1", "ptxas=-O0"]
+    if gpu:
+        names += ["serial", "exact-allocation", "interpreter"]
+    return tuple(_by_way(ways.parse(name)) for name in names if triton or name == "exact-allocation")
+
+
+def dear_ways(gpu: bool) -> tuple[Way, ...]:
+    """The ways of the standard controls that take a worker of their own."""
+    return tuple(one.way for one in standard(gpu) if not one.way.cheap)
+
+
+def of_access(fault: Fault) -> tuple[Control, ...]:
+    """Those for an access to where nothing is mapped.
+
+    int64               products of Triton's integers have 64 bits: vanishing faults are offsets that overflowed, and
+                        not those that left their tensor. Where none overflows it has nothing to turn; where the
+                        original then keeps inside its tensors, so must each step
+    """
+    return (_by_way(ways.parse("int64")),) if fault.code in OUTSIDE else ()
+
+
+def of_cuda(original: Program, gpu: bool) -> tuple[Control, ...]:
+    """Those for kernels of CUDA C++.
+
+    without=FLAG        each flag of nvcc that changes the kernels: macros (`-DUSE_WMMA`), arithmetic, registers
+    zeroed-shared       where kernels run: vanishing faults read shared memory that nobody had written yet
+    """
+    if not original.literals:
+        return ()
+    named = [found["flag"] for found in _FLAG.finditer(original.text)]
+    names = [f"without={flag}" for flag in dict.fromkeys(named)]
+    if gpu and "__shared__" in original.text:
+        names.append("zeroed-shared")
+    return tuple(_by_way(ways.parse(name)) for name in names)
+
+
+def _asked_for(flag: str, source: str) -> bool:
+    """Whether leaving a flag out may change anything: it is given, and a macro is asked for by what is built."""
+    macro = re.match(r"-D(\w+)", flag)
+    return flag in source and (macro is None or len(re.findall(rf"\b{macro[1]}\b", source)) > 0)
+
+
+def chosen(
+    names: Sequence[str], environments: Sequence[str], patches: Sequence[Path], original: Program
+) -> tuple[Control, ...]:
+    """The controls that the user named: `--control`, `--control-env` and `--control-patch`. Raises UsageError."""
+    found = [_by_way(ways.parse(name)) for name in names]
+    found += [_by_way(_environment(setting)) for setting in environments]
+    path, text = original.regions[0].path, original.text
+    for file in patches:
+        found.append(Control(file.name, patch=patching.read(file, text, Path(path).name)))
+    return tuple(dict.fromkeys(found))
+
+
+def _by_way(way: Way) -> Control:
+    if way == PLAIN:
+        raise UsageError(f"--control {PLAIN.name!r} changes nothing: name what makes the fault vanish, as num_stages=1")
+    return Control(way.name, way)
+
+
+def _environment(setting: str) -> Way:
+    name, equals, value = setting.partition("=")
+    if not equals or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise UsageError(
+            f"--control-env {setting} is no environment setting: type NAME=VALUE, as in "
+            "--control-env PYTORCH_NO_CUDA_MEMORY_CACHING=1"
+        )
+    if name.upper() == name:
+        return ways.parse(setting)
+    return Way(setting, environment={name: value})
+
+
+def refuse(tried: Tried) -> NoReturn:
+    """Tell the user why a control that he named is none: it does not make the original pass."""
+    name = tried.control.name
+    if tried.outcome is Outcome.FAULTS:
+        said = f"under the control {name} the original still shows the fault: {tried.why}"
+        then = "name a change that makes the fault vanish"
+    elif not tried.known:
+        said, then = f"the original under the control {name} answers nothing: {tried.why}", "try again"
+    elif tried.outcome is Outcome.NOT_APPLICABLE:
+        said = f"the control {name} is not applicable to the original: {tried.why}"
+        then = "name one that lets it run to a healthy end"
+    else:
+        raise ValueError(f"{name} is a control: the original passes")
+    raise UsageError(f"{said}. A control must make the original pass; {then}, or leave it out")
+
+
+def outcome(run: Run, verdict: Verdict, control: Control, reference: Run | None = None) -> tuple[Outcome, str]:
+    """What a run under a control shows, and why. `reference` is the original's plain run.
+
+    A program may end in an error by design, or swallow errors. So to end as the reference did is as good as exit 0,
+    unless that ending tells the fault; and a kernel that does not compile any more, or is not launched, is no pass,
+    however well the host code ends.
+    """
+    if verdict.faults:
+        return Outcome.FAULTS, verdict.why
+    if control.inside and run.turned.get(OUTSIDE_TENSORS):
+        return Outcome.FAULTS, "an access leaves its tensor"
+    if doubt := _lame(run, verdict, control, reference):
+        return Outcome.NOT_APPLICABLE, doubt
+    turned = sum(run.turned.get(knob, 0) for knob in control.way.knobs)
+    places = f", {turned} turned" if turned else ""
+    return Outcome.PASSES, f"no fault, {speech.ending(run)}{places}"
+
+
+def _lame(run: Run, verdict: Verdict, control: Control, reference: Run | None) -> str:
+    """Why a run without the fault is no pass either; empty if it is one."""
+    if run.trouble or (not verdict.known and not run.timed_out):
+        return f"its run answers nothing: {run.trouble or verdict.why}"
+    if run.timed_out:
+        return f"{speech.ending(run)}: slower than the fault, or stuck"
+    if (Fault.of(run) is not None or run.children) and not _ends_like(run, reference):
+        other = "; ".join(run.children)
+        code, _ = sticky_code(run)
+        if code:
+            other = f"the driver reports another error, {cuda_errors.by_code(code)}"
+        return f"it dies of something else: {speech.clipped(other) or speech.ending(run)}"
+    broken = next((compile.kernel for compile in run.compiles if compile.failure is not None), "")
+    if broken and not _fails_by_design(broken, reference):
+        return f"kernel {broken} does not compile under it"
+    interpreted = "interpreter" in control.way.knobs
+    if reference is not None and reference.launches and not run.launches and not interpreted:
+        return "no kernel is launched under it"
+    counts = [run.turned[knob] for knob in control.way.knobs if knob in run.turned]
+    # A way with an environment is in force even if nobody counts. One that is knobs alone is not.
+    if control.way.knobs and not any(counts) and (counts or not control.way.environment):
+        return NOTHING_TO_TURN
+    return ""
+
+
+def _fails_by_design(kernel: str, reference: Run | None) -> bool:
+    """Whether the original's plain run fails to compile a kernel as well, beside the one that the fault is about: of
+    that one a compiler that fails in another way under a control has shown nothing."""
+    broken = {compile.kernel for compile in reference.compiles if compile.failure is not None} if reference else set()
+    fault = Fault.of(reference) if reference is not None else None
+    at_fault = {fault.kernel, fault.near} if fault is not None and fault.phase == "compile" else set()
+    return bool(broken - at_fault) and kernel not in at_fault
+
+
+def _ends_like(run: Run, reference: Run | None) -> bool:
+    """Whether it ends as the original's plain run does, which is by something else than the fault."""
+    if reference is None or sticky_code(run)[0] or run.children or reference.children:
+        return False
+    if sticky_code(reference)[0] and any(cuda_errors.sticky_in(said.text) for said in speech.heard(reference)):
+        return False
+    return _ending(run) == _ending(reference)
+
+
+def _ending(run: Run) -> tuple[object, ...]:
+    failure = speech.uncaught(run)
+    said = (failure.type, normalised(speech.spoken(failure))) if failure else ()
+    return (run.exit, run.signal, *said)
+
+
+class Controls:
+    """Tries controls on programs. `run` runs a text in a way; `reference` is the original's plain run.
+
+    A flaky fault stays away from some runs by chance. So `repeats` clean runs make a pass, and one sighting makes
+    "faults".
+    """
+
+    def __init__(
+        self, run: Callable[[str, Way], Run], oracle: Oracle, *, reference: Run | None = None, repeats: int = 1
+    ) -> None:
+        self.run, self.oracle, self.reference, self.repeats = run, oracle, reference, repeats
+
+    def attempt(self, control: Control, source: str) -> Tried:
+        """Run the program under the control."""
+        part = ""
+        if control.patch is not None:
+            carried = control.patch.carry(source)
+            if carried.text is None:
+                return Tried(control, Outcome.NOT_APPLICABLE, carried.why)
+            source, part = carried.text, "" if carried.whole else carried.why
+        flag = control.way.environment.get(ways.WITHOUT, "")
+        if flag and not _asked_for(flag, source):
+            return Tried(control, Outcome.NOT_APPLICABLE, f"nothing asks for {flag} any more")
+        if not self.oracle.needs_run:
+            return Tried(control, Outcome.NOT_APPLICABLE, f"{self.oracle.spec} runs the program itself")
+        for _ in range(max(1, self.repeats)):
+            run = self.run(source, control.way)
+            verdict = self.oracle.judge(run)
+            result, why = outcome(run, verdict, control, self.reference)
+            if result is Outcome.FAULTS and part:
+                # What is missing may be what mends it.
+                return Tried(control, Outcome.NOT_APPLICABLE, f"{part}, and with these the fault is still there")
+            if result is Outcome.FAULTS and self.oracle.needs_text:
+                return Tried(control, Outcome.NOT_APPLICABLE, "the oracle's script cannot be asked under a control")
+            if result is not Outcome.PASSES:
+                known = result is Outcome.FAULTS or not run.trouble and (verdict.known or run.timed_out)
+                return Tried(control, result, why, known)
+        kept = replace(control, inside=True) if run.turned.get(OUTSIDE_TENSORS) == 0 else control
+        return Tried(kept, Outcome.PASSES, f"{why} ({part})" if part else why)
+
+    def guard(self, source: str, controls: Sequence[Control]) -> Verdict:
+        """FAULTS if the controls hold for this program, PASSES if it still faults under one: that is slippage.
+
+        Unknown only if nothing else decides. A control that does not apply any more decides nothing, since the
+        reduction may take away what it turned; unless that is the fault's own cause, see TELLING.
+        """
+        tried = []
+        for control in controls:
+            one = self.attempt(control, source)
+            if one.outcome is Outcome.FAULTS:
+                return lacks(f"control {control.name} still faults: another cause ({one.why})")
+            if one.why == NOTHING_TO_TURN and control.way.name in TELLING:
+                return lacks(f"control {control.name} finds nothing to turn: another cause")
+            tried.append(one)
+        doubts = [f"control {one.control.name}: {one.why}" for one in tried if not one.known]
+        if doubts:
+            return unclear("; ".join(doubts))
+        held = ", ".join(f"{one.control.name} {one.outcome.value}" for one in tried)
+        return shows(f"the controls hold: {held}" if held else "no control to check")

@@ -1,0 +1,1 @@
+"""How a Program's source is read: its tree, scopes, calls, kernels and literals. Passes and lifting share it."""

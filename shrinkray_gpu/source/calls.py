@@ -1,0 +1,187 @@
+"""Which calls reach a function of the program, and which argument becomes which parameter.
+
+Triton has its own way to call: `kernel[grid](x, BLOCK=64, num_warps=4)`. The options are no parameters of the kernel,
+and `kernel.warmup(...)` takes the grid among its arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.scoping import Binding
+from shrinkray_gpu.source.tree import dotted, every, within
+
+JIT = frozenset({"jit", "triton.jit", "triton.autotune", "triton.heuristics", "autotune", "heuristics"})
+LAUNCH_OPTIONS = frozenset(
+    {"num_warps", "num_stages", "num_ctas", "maxnreg", "grid", "warmup", "enable_fp_fusion", "launch_cooperative_grid",
+     "launch_pdl", "waves_per_eu", "matrix_instr_nonkdim", "debug", "sanitize_overflow", "num_buffers_warp_spec",
+     "num_consumer_groups", "reg_dec_producer", "reg_inc_consumer", "default_dot_input_precision"}
+)  # fmt: skip
+
+
+_CALLED_BY_AUTOGRAD = frozenset({"backward", "setup_context", "jvp", "vmap"})
+"""`loss.backward()` is not a call of such a method."""
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A function of the program and the calls that reach it."""
+
+    node: cst.FunctionDef
+    calls: tuple[cst.Call, ...]
+    only_called: bool
+    """All mentions of the function are these calls: nothing hands it on, to where we cannot see its arguments."""
+    bound: bool
+    """The calls leave out the first parameter (self, cls, ctx)."""
+
+    @property
+    def is_kernel(self) -> bool:
+        return is_kernel(self.node)
+
+
+def is_kernel(function: cst.FunctionDef) -> bool:
+    """Whether Triton compiles it."""
+    return any(decorator_name(decorator) in JIT for decorator in function.decorators)
+
+
+def decorator_name(decorator: cst.Decorator) -> str:
+    """`triton.autotune` of `@triton.autotune(...)`."""
+    expression = decorator.decorator
+    return dotted(expression.func if isinstance(expression, cst.Call) else expression)
+
+
+def functions(program: Program, bindings: Sequence[Binding]) -> list[Function]:
+    """Every function that is defined once under its name (or method name), with its calls."""
+    classes = _classes(bindings)
+    found: list[Function] = []
+    for binding in bindings:
+        if len(binding.places) != 1 or not isinstance(place := binding.places[0], cst.FunctionDef):
+            continue
+        if isinstance(program.parents.get(program.parents[place]), cst.ClassDef):
+            continue
+        mentions = [_call_of(program, read) for read in binding.reads]
+        calls = tuple(call for call in mentions if call is not None)
+        found.append(Function(place, calls, len(calls) == len(mentions), bound=False))
+    found.extend(_methods(program, bindings, classes))
+    return found
+
+
+def matches(call: cst.Call, function: Function) -> Mapping[cst.Param, cst.Arg] | None:
+    """The explicit arguments of a call by parameter; None if `*args` leaves that open."""
+    parameters = function.node.params
+    positional = [*parameters.posonly_params, *parameters.params]
+    by_name = {param.name.value: param for param in (*parameters.params, *parameters.kwonly_params)}
+    if function.bound:
+        positional = positional[1:]
+    taken: dict[cst.Param, cst.Arg] = {}
+    index = 0
+    for arg in call.args:
+        if arg.star == "*":
+            return None
+        if arg.star:
+            continue  # may give what nothing else gives, see `open_ended`
+        if arg.keyword is not None:
+            param = by_name.get(arg.keyword.value)
+            if param is not None:
+                taken[param] = arg
+        elif index < len(positional):
+            taken[positional[index]] = arg
+            index += 1
+    return taken
+
+
+def open_ended(call: cst.Call) -> bool:
+    """Whether `**options` may give any parameter that nothing else gives."""
+    return any(arg.star == "**" for arg in call.args)
+
+
+def all_parameters(function: cst.FunctionDef) -> list[cst.Param]:
+    """The named parameters, not `*args` and `**kwargs`."""
+    parameters = function.params
+    return [*parameters.posonly_params, *parameters.params, *parameters.kwonly_params]
+
+
+def _call_of(program: Program, mention: cst.CSTNode) -> cst.Call | None:
+    """The call `f(...)`, `f[grid](...)` or `f.warmup(...)` whose function this mention is."""
+    parents = program.parents
+    callee: cst.CSTNode = mention
+    above = parents.get(callee)
+    if isinstance(above, cst.Subscript) and above.value is callee:
+        callee, above = above, parents.get(above)
+    elif isinstance(above, cst.Attribute) and above.value is callee and above.attr.value in ("warmup", "run"):
+        callee, above = above, parents.get(above)
+    return above if isinstance(above, cst.Call) and above.func is callee else None
+
+
+def _classes(bindings: Sequence[Binding]) -> dict[cst.ClassDef, Binding]:
+    return {
+        binding.places[0]: binding
+        for binding in bindings
+        if len(binding.places) == 1 and isinstance(binding.places[0], cst.ClassDef)
+    }
+
+
+def _methods(program: Program, bindings: Sequence[Binding], classes: Mapping[cst.ClassDef, Binding]) -> list[Function]:
+    """Methods, found by their names: `x.method(...)`; `Class(...)` calls `__init__`, `Class.apply(...)` `forward`,
+    and `module(...)` `forward` or `__call__` where `module` was made by `Class(...)`."""
+    attributes: dict[str, list[cst.Attribute]] = {}
+    for attribute in every(program, cst.Attribute):
+        attributes.setdefault(attribute.attr.value, []).append(attribute)
+    defined: dict[str, int] = {}
+    methods: list[tuple[Binding, cst.FunctionDef]] = []
+    for definition, binding in classes.items():
+        for method in definition.body.body:
+            if isinstance(method, cst.FunctionDef):
+                defined[method.name.value] = defined.get(method.name.value, 0) + 1
+                methods.append((binding, method))
+    found = []
+    for binding, method in methods:
+        name = method.name.value
+        static = any(decorator_name(decorator) == "staticmethod" for decorator in method.decorators)
+        calls: list[cst.Call] = []
+        seen_all = True
+        if name == "__init__":
+            for read in binding.reads:
+                call = _call_of(program, read)
+                calls.extend([call] if call is not None else [])
+            found.append(Function(method, tuple(calls), only_called=True, bound=True))
+            continue
+        if name in ("forward", "__call__"):
+            calls.extend(_instance_calls(program, bindings, binding))
+        if name == "forward" and static:
+            mentions = [a for a in attributes.get("apply", []) if _is_read_of(a.value, binding)]
+            found_calls = [_call_of(program, mention) for mention in mentions]
+            calls = [call for call in found_calls if call is not None]
+            found.append(Function(method, tuple(calls), len(calls) == len(found_calls), bound=True))
+            continue
+        if defined[name] != 1 or name in _CALLED_BY_AUTOGRAD or (name.startswith("__") and name != "__call__"):
+            continue
+        for attribute in attributes.get(name, []):
+            call = _call_of(program, attribute)
+            seen_all = seen_all and call is not None
+            calls.extend([call] if call is not None else [])
+        found.append(Function(method, tuple(calls), seen_all and not name.startswith("__"), bound=not static))
+    return found
+
+
+def _is_read_of(node: cst.CSTNode, binding: Binding) -> bool:
+    return any(node is read for read in binding.reads)
+
+
+def _instance_calls(program: Program, bindings: Sequence[Binding], of: Binding) -> list[cst.Call]:
+    """Calls of variables that were made by `Class(...)`, also by `Class(...).cuda()`."""
+    calls: list[cst.Call] = []
+    for binding in bindings:
+        makers = [program.parents.get(program.parents.get(name)) for name in binding.names]  # type: ignore[arg-type]
+        assigns = [maker for maker in makers if isinstance(maker, cst.Assign)]
+        if len(assigns) != len(binding.places) or not assigns:
+            continue
+        if not all(any(_is_read_of(n, of) for n in within(program, a.value, cst.Name)) for a in assigns):
+            continue
+        found = (_call_of(program, read) for read in binding.reads)
+        calls.extend(call for call in found if call is not None)
+    return calls

@@ -1,0 +1,122 @@
+"""What a reduction begins with, once: the choice is kept in the journal, and a resumed reduction makes the same one."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from shrinkray_gpu.calibration.missed import FURTHER
+from shrinkray_gpu.oracle import Fault
+from shrinkray_gpu.oracle.build_failure import asks_nvcc
+from shrinkray_gpu.reduction.journal import Journal
+from shrinkray_gpu.reduction.keep import kept_nodes
+from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.start.capture_runs import Runs, plain
+from shrinkray_gpu.start.choice import Choosing
+from shrinkray_gpu.start.given import Given, Say, Start
+from shrinkray_gpu.start.kernel_alone import kernel_alone, may_be
+from shrinkray_gpu.start.one_file import in_one_file
+
+
+def begin(given: Given, journal: Journal, say: Say) -> Start:
+    """The program to reduce: a lifted one, if that shows the same fault. When resumed, the one that the journal has."""
+    if _is_bound(given):
+        return Start(given.program)
+    may_be_lifted, bare = _may_be_lifted(given), may_be(given)
+    if not (may_be_lifted or bare):
+        return Start(given.program)
+    if (known := journal.recall_lifting()) is not None:
+        return _recalled(given, known)
+    started = time.monotonic()
+    start = Choosing(given, say).start() if may_be_lifted else Start(given.program)
+    start = replace(start, seconds=time.monotonic() - started)
+    if bare and not start.alone and (start.reference is not None or not may_be_lifted):
+        start = kernel_alone(start, given, say)
+    _keep(journal, start)
+    return start
+
+
+def without(start: Start, given: Given, why: str, journal: Journal, say: Say) -> Start:
+    """The program as the user gave it, after all: a lifted one that does not do. Where that was a launch, it may still
+    be one file."""
+    assert start.reference is not None and start.oracle is not None
+    told = f"not lifted, after all: {why}"
+    seen = (plain(start.reference),)
+    whole = replace(
+        start,
+        program=given.program,
+        lifted=False,
+        alone=False,
+        history=False,
+        told=told,
+        seen=seen,
+        lanes=None,
+        bare=False,
+    )
+    if start.alone:
+        runs = Runs(given)
+        runs.enough = FURTHER + 1
+        try:
+            whole = in_one_file(whole, start.oracle, runs, say)
+        finally:
+            runs.close()
+        whole = replace(whole, tries=runs.tries + Counter(start.tries))
+    _keep(journal, whole)
+    return whole
+
+
+def _is_bound(given: Given) -> bool:
+    """Whether the user wants the program as it is, or names parts of it."""
+    return "lift" in given.skip or given.controls or bool(kept_nodes(given.program, given.keep))
+
+
+def _may_be_lifted(given: Given) -> bool:
+    """Whether a run with launches written down can answer the oracle, and a lifted script be what the user wants."""
+    chosen = given.chosen
+    # Outputs that are compared, sanitizers' records and hangs need runs of their own kind, `script:` none of ours.
+    return chosen is None or not (
+        chosen.twins
+        or asks_nvcc(chosen)
+        or chosen.sanitizer
+        or chosen.alone
+        or chosen.limit is not None
+        or not chosen.needs_run
+    )
+
+
+def _keep(journal: Journal, start: Start) -> None:
+    if start.reference is not None:
+        text = start.program.text if start.lifted else None
+        journal.lifting(
+            {
+                "told": start.told,
+                "text": text,
+                "alone": start.alone,
+                "history": start.history,
+                "bare": start.bare,
+                "run": plain(start.reference).to_json(),
+                "fault": asdict(start.fault) if start.fault is not None else None,
+            }
+        )
+
+
+def _recalled(given: Given, known: Mapping[str, Any]) -> Start:
+    """What a killed reduction chose, without a run."""
+    run = Run.from_json(known["run"])
+    oracle = (given.chosen or given.adopting(run)).calibrated(run)
+    fault = Fault(**known["fault"]) if known.get("fault") else None
+    start = Start(given.program, oracle, run, fault=fault, told=known["told"], seen=(run,))
+    if known["text"] is None:
+        return start
+    program = given.program.with_text(known["text"])
+    return replace(
+        start,
+        program=program,
+        lifted=True,
+        alone=known["alone"],
+        history=known["history"],
+        bare=known.get("bare", False),
+    )

@@ -1,0 +1,100 @@
+"""Runs of the program with its launches written down, until one shows the fault: a flaky one may miss it at first."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+
+from shrinkray_gpu import calibration
+from shrinkray_gpu.calibration.absent import ended_well
+from shrinkray_gpu.calibration.missed import FURTHER_SECONDS
+from shrinkray_gpu.device import gpus
+from shrinkray_gpu.judging.judge import COLD, LANE, whole
+from shrinkray_gpu.oracle import Oracle, adopt
+from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.ways import PLAIN, Way
+from shrinkray_gpu.start.given import Given
+
+SERIAL = Way("each launch waits", environment={"CUDA_LAUNCH_BLOCKING": "1"})
+"""Each launch waits for its end: then the one that faults is the one that raises."""
+MORE = 5
+"""Runs more of a program whose fault showed at once, and that now ends well, in one file or with values written down:
+of a fault in 70 % of all runs all six miss it once in 1,400."""
+
+
+class Runs:
+    """The runs of one program and of what it becomes in one file."""
+
+    def __init__(self, given: Given) -> None:
+        self.given = given
+        self.gpu = given.setup.arch is None and gpus.present()
+        self.tries: Counter[str] = Counter()
+        self.enough = MORE + 1
+        """Runs that all miss the fault of the program hardly ever."""
+        self._lanes: tuple[str, calibration.Lanes] | None = None
+        """The text for which workers came up, and these."""
+
+    def until(
+        self, shows: Callable[[Run], bool], text: str, most: int, *, capture: str = "", way: Way = PLAIN
+    ) -> list[Run]:
+        """Runs of a text until one shows the fault, which is the last then. A flaky one may keep away by chance: what
+        ends well is run again, up to `most` times in all, where that is cheapest. The first is a cold one."""
+        self.tries[COLD] += 1
+        runs, until = [self.given.cold().cold(text, capture=capture, way=way)], time.monotonic() + FURTHER_SECONDS
+        while not shows(runs[-1]) and ended_well(runs[-1]) and len(runs) < most and time.monotonic() < until:
+            if self._lanes is None or self._lanes[0] != text:
+                self.close()
+                self._lanes = (text, self.given.lanes(text))
+            pool = self._lanes[1].cheapest(self.given.chosen)
+            wave = min(pool.jobs, most - len(runs))
+            with ThreadPoolExecutor(wave, thread_name_prefix="again") as threads:
+                one = partial(pool.run, fresh=True, capture=capture, way=way)
+                more = list(threads.map(one, [text] * wave))
+            self.tries[COLD if pool.mode == "cold" else LANE] += wave
+            runs += sorted(more, key=lambda run: (shows(run), not ended_well(run)))
+        return runs
+
+    def with_values(self, oracle: Oracle) -> Run:
+        """A run of the program with what its tensors hold written down, one that shows the fault if any does."""
+        text, shows = self.given.program.text, partial(self.shows, oracle)
+        if self.gpu:
+            [run] = self.until(shows, text, 1, capture="values", way=SERIAL)
+            if run.timed_out or shows(run):
+                return run  # otherwise waiting may hide it
+        return self.until(shows, text, self.enough, capture="values")[-1]
+
+    def worth_it(self, run: Run) -> bool:
+        """Whether a run of the program shows what the user asked for, or something that may be adopted."""
+        chosen = self.given.chosen
+        return adopt(run) is not None if chosen is None else self.shows(chosen, run)
+
+    def bound(self, run: Run) -> Oracle | None:
+        """The oracle bound to the fault that this run shows; None if it shows none."""
+        if not self.worth_it(run):
+            return None
+        asked = self.given.chosen or self.given.adopting(run)
+        return asked.calibrated(run) if self.shows(asked, run) else None
+
+    def shows(self, oracle: Oracle, run: Run) -> bool:
+        return whole(oracle, self.given.program.text, self.given.script.path.name, lambda _: run).faults
+
+    def lanes_for(self, text: str) -> calibration.Lanes | None:
+        """The workers that came up for this text, which live on; any others come to their end."""
+        mine, self._lanes = self._lanes, None
+        if mine is None or mine[0] == text:
+            return mine[1] if mine else None
+        mine[1].close()
+        return None
+
+    def close(self) -> None:
+        mine, self._lanes = self._lanes, None
+        if mine is not None:
+            mine[1].close()
+
+
+def plain(run: Run) -> Run:
+    return replace(run, captured=None)

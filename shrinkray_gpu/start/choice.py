@@ -1,0 +1,250 @@
+"""The choice: a launch alone, the list of all launches, the program in one file, or the program as it is."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from dataclasses import replace
+
+from shrinkray_gpu import calibration, lift
+from shrinkray_gpu.calibration.missed import FURTHER
+from shrinkray_gpu.device import cuda_errors
+from shrinkray_gpu.judging.judge import PLENTY
+from shrinkray_gpu.lift.data_files import files
+from shrinkray_gpu.oracle import Fault, Oracle, speech
+from shrinkray_gpu.oracle.carried import Carried
+from shrinkray_gpu.oracle.same import Same
+from shrinkray_gpu.oracle.statistics import clean_runs
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.reduction.size import lines
+from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.same_fault.of_lifted import Identity
+from shrinkray_gpu.start.capture_runs import Runs, plain
+from shrinkray_gpu.start.description import lost, named
+from shrinkray_gpu.start.given import Given, Say, Start
+from shrinkray_gpu.start.lifted_scripts import Trying, ahead, head_of_lifted
+from shrinkray_gpu.start.one_file import in_one_file
+
+MISSED = 0.01
+"""Of a fault that did not show at once, so many runs that they all miss it no more often than this."""
+OWN_WORDS = frozenset({"device", "compile", "launch"})
+"""Phases of faults that a kernel has; any other is Python's, unless Triton was at work then."""
+LIBRARIES = frozenset({"torch", "triton", "numpy", *sys.stdlib_module_names})
+"""A program that imports no more than these, and is shorter than the script of its launch, is better than that."""
+
+
+class Choosing:
+    """What it takes to find out what to begin with."""
+
+    def __init__(self, given: Given, say: Say) -> None:
+        self.given, self.say = given, say
+        self.runs = Runs(given)
+        self.trying: Trying | None = None
+        self.ahead: calibration.Lanes | None = None
+        """Workers for lifted scripts, until `trying` has them."""
+        self.expecting = False
+        """Whether those of other ways come up as well."""
+
+    def start(self) -> Start:
+        try:
+            start = self._start()
+        except BaseException:
+            self.runs.close()
+            self._close_lanes()
+            raise
+        finally:
+            if self.trying is not None and self.trying.identity is not None:
+                self.trying.identity.close()
+        lanes = self.runs.lanes_for(start.program.text)
+        if self.trying is not None and start.alone:
+            lanes = self.trying.lanes
+        else:
+            self._close_lanes()
+        if self.trying is None:
+            return replace(start, tries=self.runs.tries, lanes=lanes)
+        if (identity := self.trying.identity) is not None:
+            self.runs.tries["fingerprint"] += identity.looks
+            start = replace(start, fault=identity.fault if start.alone else identity.known)
+        return replace(start, tries=self.runs.tries, lanes=lanes)
+
+    def _close_lanes(self) -> None:
+        """The workers for lifted scripts are not wanted, or not now."""
+        lanes = self.ahead if self.trying is None else self.trying.lanes
+        self.ahead = None
+        if lanes is not None:
+            lanes.close()
+
+    def _first_runs(self) -> tuple[list[Run], Fault | None, bool]:
+        """The first runs of the program, the last of which shows its fault if any does; what a core dump told, of that
+        one or of one before it; and whether they were as a user's."""
+        text, worth_it, dumped = self.given.program.text, self.runs.worth_it, None
+        if (dumping := self.given.on_the_way()) is not None:
+            [run] = self.runs.until(worth_it, text, 1, capture="launch", way=dumping.way)
+            self._expect(run)
+            dumped = dumping.fault(text, self.given.script, run)
+            # While a dump is made of a short kernel, a wait for the GPU ends well, and the script may, too: such a run
+            # does not tell how the fault shows to its user.
+            if worth_it(run) and any(cuda_errors.sticky_in(each.text) for each in speech.heard(run)):
+                return [run], dumped, False
+        runs = self.runs.until(worth_it, text, FURTHER + 1, capture="launch")
+        self._expect(runs[-1])
+        return runs, dumped, True
+
+    def _expect(self, run: Run) -> None:
+        """Have the workers of other ways come up beside what follows: they take as long as a cold process, and what
+        waits for them would wait beside the first candidates. Not where the program needs the memory of their lanes."""
+        fault, lanes = Fault.of(run), self.ahead
+        if self.expecting or lanes is None or lanes.warm is None or run.peak > PLENTY:
+            return
+        if fault is None or fault.phase != "device":
+            return
+        self.expecting = True
+        text = head_of_lifted(self.given.program)
+        beside = lanes.warm.beside(len(self.given.ways))
+        for way in self.given.ways:
+            lanes.starter.submit(beside.run, text, way=way)
+
+    def _start(self) -> Start:
+        program = self.given.program
+        self.ahead = ahead(self.given)
+        runs, dumped, as_users_do = self._first_runs()
+        if self.ahead is not None and speech.shortage(runs[-1]):
+            self._close_lanes()  # theirs is half a GB each
+            runs, dumped, as_users_do = self._first_runs()
+        run = runs[-1]
+        oracle = self.runs.bound(run)
+        if oracle is None:
+            return Start(program)
+        if len(runs) > 1:
+            self.runs.enough = max(self.runs.enough, clean_runs(1 / len(runs), MISSED))
+        as_it_is = Start(program, oracle, plain(run), seen=tuple(map(plain, runs)) if as_users_do else ())
+        if not in_a_launch(run):
+            why = "".join(f"not lifted: {obstacle}" for obstacle in lift.obstacles(run)[:1])
+            return in_one_file(replace(as_it_is, told=why), oracle, self.runs, self.say)
+        children = bool((run.captured or {}).get("children"))
+        identity = _identity(self.given, oracle, run, dumped)
+        trying = self.trying = Trying(
+            self.given, self.runs.tries, self.say, gpu=self.runs.gpu, identity=identity, lanes=self.ahead
+        )
+        # Where lanes are up, to try all suspects takes less than the instruments do.
+        offers = _offers(run, None if self.ahead and self.ahead.up(oracle) else identity)
+        if (asked := _carried(self.given, oracle)) is not None:
+            if found := trying.first([each.text for each in offers], asked, run):
+                text, seen = found
+                shown = next(each for each in seen if asked.judge(each).faults)
+                bound = (self.given.chosen or self.given.adopting(shown)).calibrated(shown)
+                as_child = replace(as_it_is, oracle=bound, reference=plain(shown))
+                told = f"{named(run, offers, trying.made[text])}, of which a process of the program died"
+                return self._lifted(as_child, text, seen, told, children=True)
+            trying.failed.clear()
+        if found := trying.first([each.text for each in offers], oracle, run):
+            text, seen = found
+            return self._lifted(as_it_is, text, seen, named(run, offers, trying.made[text]), children)
+        again = self.runs.with_values(oracle)
+        if self.runs.shows(oracle, again):
+            offers = _offers(again, identity)
+            lists = lift.histories(again)
+            # What needs no file beside it is worth more than one launch that needs a file.
+            for beside in (False, True):
+                texts = [each.text for each in offers if bool(files(each.text)) == beside]
+                if found := trying.first(texts, oracle, run):
+                    text, seen = found
+                    told = f"{named(again, offers, trying.made[text])}, with the values that its tensors had"
+                    return self._lifted(as_it_is, text, seen, told, children)
+                if found := trying.first([text for text in lists if bool(files(text)) == beside], oracle, run):
+                    text, seen = found
+                    told = f"no launch alone shows the fault, the list of all {len(again.launches)} does"
+                    return replace(self._lifted(as_it_is, text, seen, told, children), history=True)
+        for obstacle in lift.obstacles(again if self.runs.shows(oracle, again) else run):
+            self.say(f"a launch could not be lifted out of the program: {obstacle}")
+        told = lost(again, shows=self.runs.shows(oracle, again), offers=bool(offers))
+        return in_one_file(replace(as_it_is, told=told), oracle, self.runs, self.say)
+
+    def _lifted(self, start: Start, text: str, seen: tuple[Run, ...], told: str, children: bool) -> Start:
+        program, given = start.program.with_text(text), self.given
+        more = stands_on_more(start.program, given, children=children) or from_elsewhere(program, start.program)
+        if not (more or program.size < start.program.size):
+            return replace(start, told=f"not lifted: {told}, but is no smaller than the program")
+        # Of a command nobody counted all that it runs; its driver has a few lines.
+        sizes = f"{lines(text)} lines" if given.command else f"{lines(start.program.text)} lines to {lines(text)}"
+        if len(start.seen) > 1:
+            sizes += "; the program itself shows it in some runs only"
+        return replace(start, program=program, lifted=True, alone=True, seen=seen, told=f"lifted: {told}, {sizes}")
+
+
+def _carried(given: Given, oracle: Oracle) -> Carried | None:
+    """The question to a launch of a child's, where the program died of what its child did."""
+    bound = oracle.reference if isinstance(oracle, Same) else None
+    if bound is None or not bound.fault.child:
+        return None
+    inner = given.chosen.inner if isinstance(given.chosen, Same) else given.chosen
+    return Carried(spec=oracle.spec, inner=inner, child=bound.fault.child)
+
+
+def _identity(given: Given, oracle: Oracle, run: Run, seen: Fault | None) -> Identity | None:
+    """The instruments, at work on the program from now on, if its fault is one that they tell more of. `seen`: what
+    they saw in that run."""
+    look, bound = given.look, oracle.reference if isinstance(oracle, Same) else None
+    if look is None or bound is None or bound.fault.phase != "device":
+        return None
+    own, alone = given.script, given.alone.script
+    return Identity(
+        bound,
+        given.program.text,
+        plain(run),
+        look=lambda text, run: look(text, own, run),
+        look_at_lifted=lambda text, run: look(text, alone, run),
+        seen=seen,
+    )
+
+
+def _offers(run: Run, identity: Identity | None) -> tuple[lift.Offer, ...]:
+    """The scripts to try, in order. Where several kernels are suspects, the instruments are waited for: they name
+    the one."""
+    several = len(lift.suspected(run)) > 1
+    fault = identity.fault if identity is not None and several else None
+    return lift.offers(run, fault.kernel if fault is not None else "")
+
+
+def stands_on_more(program: Program, given: Given, *, children: bool) -> bool:
+    """Whether the program is more than its text: a command, other modules or processes, a compiler that writes its
+    kernels. `children`: its processes launch kernels, too; these run files of their own."""
+    text = program.text
+    if given.command or "torch.compile" in text or children:
+        return True
+    return bool(modules_of_its_own(text))
+
+
+def modules_of_its_own(text: str) -> tuple[str, ...]:
+    """What it imports beside those libraries, as it is written there; `.` is a module beside it."""
+    return tuple(sorted(name for name in _imported(text) if name.split(".")[0] not in LIBRARIES))
+
+
+def from_elsewhere(lifted: Program, program: Program) -> bool:
+    """Whether a function of the lifted script is none of the program's text: however that came by it
+    (`importlib.import_module`, a file that it wrote), the program is nothing without it."""
+    return not _defined(lifted.text) <= _defined(program.text)
+
+
+def _defined(text: str) -> set[str]:
+    return {node.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)}
+
+
+def in_a_launch(run: Run) -> bool:
+    """Whether the fault may be one of a launch or of a kernel's compilation, and not the host program's own."""
+    if not run.captured or not (run.captured["launches"] or run.captured.get("obstacles")):
+        return False
+    fault = Fault.of(run)
+    if fault is None or fault.phase in OWN_WORDS or run.signal is not None or fault.child:
+        return True
+    return run.failure is not None and "/triton/" in run.failure.traceback
+
+
+def _imported(text: str) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            found.add("." if node.level else node.module or "")
+    return found

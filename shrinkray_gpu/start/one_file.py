@@ -1,0 +1,60 @@
+"""The program as it is, but in one file with the modules of its own: only what is in there is reduced."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from shrinkray_gpu.command.entry import plain_script
+from shrinkray_gpu.judging.judge import whole
+from shrinkray_gpu.lift.bundle import bundle
+from shrinkray_gpu.oracle import Oracle
+from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.start.capture_runs import Runs
+from shrinkray_gpu.start.given import Given, Say, Start
+
+
+def in_one_file(start: Start, oracle: Oracle, runs: Runs, say: Say) -> Start:
+    """The program with its modules, if that shows the fault; else as it is. `runs`: those of the program."""
+    given = runs.given
+    path, text, roots = given.script.path, given.program.text, _roots(given)
+    if given.command is not None:  # its driver imports nothing by a statement
+        plain = plain_script(given.command)
+        if plain is None:
+            return start
+        text, roots = plain.text, list(plain.roots)
+    try:
+        one = bundle(path, text, roots=roots, cwd=given.script.cwd)
+    except Exception as error:  # the program can be reduced all the same
+        say(f"its modules could not be merged into one file: {type(error).__name__}: {error}")
+        return start
+    for obstacle in one.obstacles:
+        say(f"it needs a module beside it: {obstacle}")
+    if not one.modules and given.command is None:
+        return start
+
+    def shows(run: Run) -> bool:
+        return whole(oracle, one.text, path.name, lambda _: run).faults
+
+    seen = runs.until(shows, one.text, runs.enough)
+    if not shows(seen[-1]):
+        say(f"in one file with its modules ({_listed(one.modules)}) the program does not show the fault")
+        return start
+    data = f"; it reads {', '.join(map(str, one.data))}" if one.data else ""
+    told = f"{start.told}; " if start.told else ""
+    many = "1 module" if len(one.modules) == 1 else f"{len(one.modules)} modules"
+    told += f"in one file with {many} of its own ({_listed(one.modules)}){data}"
+    return replace(start, program=start.program.with_text(one.text), lifted=True, seen=tuple(seen), told=told)
+
+
+def _roots(given: Given) -> list[Path]:
+    """Where the modules of its own are: beside it, and what the user put on the path below the working folder."""
+    named = given.setup.environment.get("PYTHONPATH", "").split(os.pathsep)
+    own = [Path(name) for name in named if name and Path(name).absolute().is_relative_to(given.script.cwd)]
+    return [given.script.path.parent, *own]
+
+
+def _listed(modules: Sequence[str]) -> str:
+    return ", ".join(modules) or "none"

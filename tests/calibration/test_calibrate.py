@@ -1,0 +1,105 @@
+"""What is settled before anything runs: who may not run here at all."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu.calibration import Plan, make, open_lanes, perturbed
+from shrinkray_gpu.calibration.dry_runs import with_dry
+from shrinkray_gpu.calibration.worker_lanes import _refuse_mps
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.oracle import parse
+from shrinkray_gpu.runner.interpreter import check_python
+from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.pool import Pool, Script
+from tests.chance import EVEN
+
+
+def test_mps_is_refused_since_one_client_s_fault_would_end_all(tmp_path: Path) -> None:
+    _refuse_mps({"CUDA_MPS_PIPE_DIRECTORY": str(tmp_path)})
+    (tmp_path / "control").touch()
+    with pytest.raises(UsageError, match="CUDA MPS is active"):
+        _refuse_mps({"CUDA_MPS_PIPE_DIRECTORY": str(tmp_path)})
+
+
+def test_an_interpreter_must_be_one() -> None:
+    with pytest.raises(UsageError, match="not a Python interpreter"):
+        check_python("/bin/echo")
+
+
+def planned(folder: Path, text: str, spec: str, timeout: float | None = None, *, lanes_first: bool = False) -> Plan:
+    path = folder / "failing.py"
+    path.write_text(text)
+    setup = Setup(sys.executable, dict(os.environ), (), (str(folder),), str(folder), confine=False)
+    script, oracle = Script(path, cwd=folder), parse(spec, folder=folder)
+    lanes = open_lanes(text, script, setup, oracle=None, jobs=3, timeout=timeout, devices=()) if lanes_first else None
+    return make(text, script, setup, oracle=oracle, jobs=3, timeout=timeout, devices=(), lanes=lanes)
+
+
+@pytest.mark.parametrize("lanes_first", [False, True])
+def test_where_time_is_the_question_nothing_runs_beside_it(tmp_path: Path, lanes_first: bool) -> None:
+    """Also in lanes that came up before it was known what the question is."""
+    plan = planned(tmp_path, "import time\ntime.sleep(100)\n", "timeout", timeout=1.0, lanes_first=lanes_first)
+    try:
+        assert (plan.pool.jobs, plan.pool.seconds) == (1, 1)
+        assert plan.rate is None and plan.mode == "fork"
+    finally:
+        plan.close()
+
+
+def test_a_fault_that_always_shows_has_no_rate_to_measure(tmp_path: Path) -> None:
+    plan = planned(tmp_path, "[][7]\n", "exception:IndexError")
+    try:
+        assert (plan.rate, plan.faulted, plan.runs, plan.pool.jobs) == (None, 1, 1, 3)
+    finally:
+        plan.close()
+
+
+@pytest.mark.parametrize("chance", [0.4, 0.8])
+def test_the_rate_of_a_flaky_fault_is_measured_where_candidates_run(tmp_path: Path, draws: Path, chance: float) -> None:
+    text = EVEN.format(draws=str(draws)) + f"if LUCK < {chance}:\n    [][7]\n"
+    plan = planned(tmp_path, text, "exception:IndexError")
+    try:
+        assert plan.rate is not None and plan.rate.runs >= 40
+        assert abs(plan.rate.estimate - chance) < 0.05
+        assert any(note == f"flaky: {plan.rate} fault" for note in plan.notes)
+        assert perturbed(plan, text) is plan, "nothing to perturb: no torch"
+    finally:
+        plan.close()
+
+
+def test_a_full_disk_is_no_other_fault_of_the_program(tmp_path: Path) -> None:
+    text = "import errno, os\nraise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))\n"
+    with pytest.raises(OSError, match="No space left on device, as the program said"):
+        planned(tmp_path, text, "misaligned address").close()
+
+
+def test_workers_import_what_a_script_does_or_they_do_not(tmp_path: Path) -> None:
+    setup = Setup(sys.executable, dict(os.environ), (), (str(tmp_path),), str(tmp_path), confine=False)
+    script = Script(tmp_path / "failing.py", cwd=tmp_path)
+    head = "import json.decoder\nimport click\n"
+    lanes = open_lanes(head, script, setup, oracle=None, jobs=1, timeout=None, devices=(), mode="cold")
+    try:
+        assert lanes.import_for("import math\nimport click\n") and lanes.import_for("import triton\n")
+        assert not lanes.import_for("import click.testing\n")
+    finally:
+        lanes.close()
+
+
+@pytest.mark.parametrize(("seconds", "want"), [(30, True), (0, False)])
+def test_a_dry_run_that_takes_much_longer_than_a_lane_is_not_made(tmp_path: Path, seconds: int, want: bool) -> None:
+    """Two gigabytes of random numbers are drawn on a GPU in no time, and on the virtual one in 14 s."""
+    source = f"import time\ntime.sleep({seconds})\n[][7]\n"
+    plan = planned(tmp_path, "[][7]\n", "exception:IndexError")
+    dry = Pool(plan.pool.script, plan.pool.setup, mode="virtual", jobs=1, seconds=60)
+    try:
+        found = with_dry(plan, dry, source)
+        slow = [note for note in found.notes if "without a GPU the original takes over 3 s" in note]
+        assert (found.dry is None, bool(slow)) == (True, want), found.notes
+    finally:
+        dry.close()
+        plan.close()

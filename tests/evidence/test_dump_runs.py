@@ -1,0 +1,82 @@
+"""Core dumps of lane runs. The driver is played by the script itself, which leaves a file where the environment says;
+cuda-gdb by a program that says of it what the real one said on an H100."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu.evidence.dump_runs import InLanes
+from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.pool import Pool, Script
+
+SAMPLES = Path(__file__).parent / "samples"
+WRITES = """
+import os
+where = os.environ.get("CUDA_COREDUMP_FILE", "")
+if where:
+    with open(where.replace("%p", str(os.getpid())), "w") as core:
+        core.write("{name}")
+    os.abort()
+"""
+DRIVER = "import sys\nsys.modules['shrinkray_inside.process.device'].sticky = lambda: {code}\n"
+FAULTS = 'raise RuntimeError("CUDA error: misaligned address")\n'
+
+
+@pytest.fixture
+def lanes(tmp_path: Path) -> Iterator[InLanes]:
+    scratch, folder = tmp_path / "scratch", tmp_path / "scratch" / "dumps"
+    folder.mkdir(parents=True)
+    gdb = tmp_path / "cuda-gdb"
+    core = '"$(echo "$*" | sed "s/.*cudacore \\([^ ]*\\).*/\\1/")"'
+    gdb.write_text(f"#!/bin/sh\ncat {SAMPLES}/gdb_$(cat {core}).txt\n")
+    gdb.chmod(0o755)
+    setup = Setup(sys.executable, dict(os.environ), (), (str(tmp_path),), str(scratch))
+    pool = Pool(Script(tmp_path / "script.py", cwd=tmp_path), setup, mode="fork", jobs=3, seconds=60, extra=0)
+    yield InLanes(pool, gdb, folder)
+    pool.close()
+
+
+def test_each_fault_gets_what_its_own_dump_tells(lanes: InLanes) -> None:
+    texts = [WRITES.format(name=name) + FAULTS for name in ("tma", "oob")] * 3
+    with ThreadPoolExecutor(3) as threads:
+        seen = list(threads.map(lanes.fault, texts))
+    assert [fault.instruction for fault, _ in seen if fault] == ["UTMALDG", "STG"] * 3
+    assert not list(lanes.folder.iterdir())
+
+
+def test_without_a_fault_or_a_dump_nothing_is_told(lanes: InLanes) -> None:
+    assert lanes.fault(WRITES.format(name="tma")) == (None, False)
+    assert lanes.fault(FAULTS) == (None, False)
+    assert lanes.fault(DRIVER.format(code=716) + FAULTS) == (None, False)
+
+
+@pytest.mark.parametrize(("code", "unread"), [(716, True), (710, False)])
+def test_of_an_access_it_is_told_that_nobody_could_read_its_dumps(lanes: InLanes, code: int, unread: bool) -> None:
+    """Such as cuda-gdb dies of, without a word. A failed assertion has no instruction that they might tell."""
+    assert lanes.fault(WRITES.format(name="gone") + DRIVER.format(code=code) + FAULTS) == (None, unread)
+
+
+def test_a_dump_that_names_the_kernel_only_is_not_all_that_can_be_known(lanes: InLanes) -> None:
+    fault, unread = lanes.fault(WRITES.format(name="assertion") + DRIVER.format(code=716) + FAULTS)
+    assert unread and fault is not None and (fault.kernel, fault.instruction) == ("check", "")
+
+
+def test_a_dump_that_is_missing_is_asked_for_once_more(lanes: InLanes, tmp_path: Path) -> None:
+    mark = tmp_path / "scratch" / "ran"
+    writes = WRITES.format(name="tma")
+    late = f"import os\nif os.path.exists({str(mark)!r}):\n    exec({writes!r})\nopen({str(mark)!r}, 'w')\n"
+    seen, _ = lanes.fault(late + FAULTS)
+    assert seen is not None and seen.instruction == "UTMALDG"
+
+
+def test_the_words_are_those_of_a_run_without_a_dump(lanes: InLanes) -> None:
+    """With a core dump the driver calls a failed assertion a failed launch, and ends the process."""
+    asserts = "raise RuntimeError('CUDA error: device-side assert triggered')\n"
+    seen, _ = lanes.fault(WRITES.format(name="oob") + DRIVER.format(code=710) + asserts)
+    assert seen is not None and (seen.code, seen.klass) == (710, "device-side assert triggered")

@@ -1,0 +1,87 @@
+"""Plays small scripts on the virtual GPU, each in a forked child, as the worker does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shrinkray_gpu.runner.inside import vgpu
+from shrinkray_gpu.runner.inside.launches import watch
+from shrinkray_gpu.runner.inside.process import stage
+from tests.runner.inside.forked import forked
+
+ARCH = 90
+
+
+@dataclass(frozen=True)
+class Outcome:
+    exit: int
+    failure: dict[str, Any] | None
+    sticky: int
+    compiles: list[dict[str, Any]]
+    launches: list[dict[str, Any]]
+    undecided: list[str]
+    printed: str
+
+    @property
+    def faults(self) -> list[str]:
+        return [launch["fault"] for launch in self.launches if launch["fault"]]
+
+    @property
+    def error(self) -> str:
+        return "" if self.failure is None else f"{self.failure['type']}: {self.failure['text']}"
+
+
+Play = Callable[..., Outcome]
+
+
+@pytest.fixture(scope="session")
+def prepared() -> Iterator[None]:
+    vgpu.prepare(ARCH)
+    yield
+
+
+@pytest.fixture
+def play(prepared: None, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Play:
+    """play(source, wants=..., env=...): what became of the script."""
+    cache = tmp_path_factory.getbasetemp() / "triton"
+
+    def run(
+        source: str, *, wants: frozenset[str] = frozenset(), env: dict[str, str] | None = None, arch: int = ARCH
+    ) -> Outcome:
+        printed = tmp_path / "printed.txt"
+
+        def work() -> dict[str, Any]:
+            os.environ.update({"TRITON_CACHE_DIR": str(cache), **(env or {})})
+            fd = os.open(printed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            os.dup2(fd, 1)
+            os.dup2(fd, 2)
+            return _perform(source, str(tmp_path / "script.py"), wants, arch)
+
+        said = forked(tmp_path, work)
+        return Outcome(printed=printed.read_text(), **said)
+
+    return run
+
+
+def _perform(source: str, path: str, wants: frozenset[str], arch: int) -> dict[str, Any]:
+    import sys
+
+    sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # pytest put its own there
+    log = watch.Watch(wants)
+    log.install()
+    with vgpu.virtual(arch, log):
+        status, failure = stage.perform(source, path, [], asserts=False)
+    return {
+        "exit": status,
+        "failure": failure,
+        "sticky": vgpu.sticky(),
+        "undecided": vgpu.undecided(),
+        "compiles": log.compiles,
+        "launches": log.launches,
+    }
