@@ -19,7 +19,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from shrinkray_gpu.options import Options, setup_of  # noqa: E402
+from shrinkray_gpu.job.asked import setup_of  # noqa: E402
+from shrinkray_gpu.options import Options  # noqa: E402
 from shrinkray_gpu.runner.pool import Pool, Script  # noqa: E402
 
 FEWEST = 6

@@ -27,10 +27,11 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from shrinkray_gpu import calibration  # noqa: E402
+from shrinkray_gpu.job.asked import chosen_oracle, devices_of, program_of, setup_of  # noqa: E402
 from shrinkray_gpu.job.fault_checks import guards_of  # noqa: E402
 from shrinkray_gpu.job.ready import given_of  # noqa: E402
 from shrinkray_gpu.judging.judge import Judge  # noqa: E402
-from shrinkray_gpu.options import Options, chosen_oracle, devices_of, jobs_of, program_of, setup_of  # noqa: E402
+from shrinkray_gpu.options import Options, jobs_of  # noqa: E402
 from shrinkray_gpu.oracle.verdict import Verdict  # noqa: E402
 from shrinkray_gpu.passes import PASSES, Pass  # noqa: E402
 from shrinkray_gpu.passes.host.observed import instrument, watchable  # noqa: E402

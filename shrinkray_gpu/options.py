@@ -1,30 +1,14 @@
-"""How to reduce: the options, whether they go together, and the situation that they make for all candidates."""
+"""How to reduce: what the command line and Python code may ask for."""
 
 from __future__ import annotations
 
-import hashlib
-import math
-import os
-import re
-import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from shrinkray_gpu import calibration
 from shrinkray_gpu.command.driver import Command
-from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.lift.embed import embedded
-from shrinkray_gpu.oracle import Oracle, all_of, parse
-from shrinkray_gpu.oracle.build_failure import asks_nvcc
-from shrinkray_gpu.oracle.same import same_fault
-from shrinkray_gpu.reduction.program import Program, read_program
-from shrinkray_gpu.runner import cores, sanitizer
-from shrinkray_gpu.runner.lanes import Setup
-from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.same_fault.controls import Control
+from shrinkray_gpu.runner import cores
 
 
 @dataclass(frozen=True)
@@ -80,20 +64,7 @@ class Options:
     """Of an hour of GPU, for what the reduction cost."""
 
 
-SITE = Path(__file__).parent / "runner" / "inside" / "site"
-"""A `sitecustomize` that watches builds in any process of the user's interpreter."""
-CACHE = "SHRINKRAY_GPU_CACHE"
-"""In its environment: where builds are kept."""
-
 Say = Callable[[str], None]
-
-
-def places(path: Path, options: Options) -> tuple[Path, Path]:
-    """Where the result goes, and the folder for everything else."""
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder: name the script that fails")
-    output = (options.output or path.with_name(f"repro_{path.stem}.py")).absolute()
-    return output, output.parent / f"{path.stem}.shrink"
 
 
 def called(path: Path, options: Options) -> str:
@@ -101,180 +72,5 @@ def called(path: Path, options: Options) -> str:
     return options.command.shown if options.command else path.name
 
 
-def program_of(path: Path, options: Options) -> Program:
-    """The script; of a command its driver, which is no file."""
-    if options.command is None:
-        program = read_program(path)
-        return program if "embed" in options.skip else embedded(program, path, options.cwd or Path.cwd()).program
-    if options.control_patches:
-        raise UsageError("--control-patch changes FILE, and -m names none: patch a script instead")
-    return options.command.program
-
-
-def chosen_oracle(options: Options) -> tuple[Oracle | None, Options]:
-    """The oracle asked for, and the options that it leaves."""
-    _check_numbers(options)
-    chosen = _oracle(options, Path.cwd())
-    _check_limit(chosen, options)
-    if chosen is not None and options.arch is not None and (chosen.sanitizer or chosen.twins):
-        raise UsageError(f"--oracle {chosen.spec} needs a GPU, and --arch launches nothing")
-    if chosen is not None and chosen.sanitizer:
-        sanitizer.required(chosen.sanitizer, options.python, {**os.environ, **options.environment})
-        options = replace(options, mode="cold")
-    return chosen, options
-
-
-def _check_limit(chosen: Oracle | None, options: Options) -> None:
-    if chosen is not None and chosen.alone and options.timeout is None and chosen.limit is None:
-        raise UsageError(
-            "--oracle timeout asks for a program that does not end within --timeout: give that, in seconds"
-        )
-
-
-def check_asked(named: Sequence[Control], chosen: Oracle | None, options: Options) -> None:
-    """Raises UsageError where the controls that the user named would not be asked."""
-    if named and not options.guards:
-        raise UsageError(f"--no-guards leaves all controls out, {named[0].name} too: choose one")
-    if named and chosen is not None and not chosen.needs_run:
-        raise UsageError(
-            f"--oracle {chosen.spec} runs the program itself, where no control can be turned: leave {named[0].name} "
-            "out, or name the fault with another --oracle beside it"
-        )
-
-
-def _check_numbers(options: Options) -> None:
-    """Raises UsageError for a number out of its range. "nan" is in all of click's."""
-    for name, value in (("--timeout", options.timeout), ("--max-time", options.max_time)):
-        if value is not None and not 0 < value < math.inf:
-            raise UsageError(f"{name} {value:g}: give a number of seconds above 0")
-    if options.gpu_price is not None and not 0 <= options.gpu_price < math.inf:
-        raise UsageError(f"--gpu-price {options.gpu_price:g}: give what an hour of GPU costs, such as 2.5")
-    if not 0 < options.confidence < 1:
-        raise UsageError(f"--confidence {options.confidence:g}: give a number from 0.5 to below 1")
-
-
-def check_kept(program: Program, options: Options) -> None:
-    for name in sorted(options.keep):
-        if not re.search(rf"\b{re.escape(name)}\b", program.text):
-            raise UsageError(f"--keep {name}: there is no such name in {program.regions[0].path}")
-
-
-def check_writable(path: Path, output: Path, folder: Path) -> None:
-    """Raises UsageError unless the result can be written. The folder for the rest is there afterwards."""
-    if output.resolve() == path.resolve():
-        raise UsageError(f"--output {output} is the program itself, which is never overwritten: name another file")
-    if output.is_dir():
-        raise UsageError(f"{output} is a folder: name a file with --output")
-    if not output.parent.is_dir():
-        raise UsageError(
-            f"cannot write {output}: {output.parent} is not a folder. Create it, or choose another --output"
-        )
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"cannot write {folder}: {error.strerror}. Choose another place with --output") from error
-    for place in (output.parent, folder):
-        if not os.access(place, os.W_OK):
-            raise UsageError(f"cannot write into {place}: permission denied. Choose another place with --output")
-
-
-def _oracle(options: Options, folder: Path) -> Oracle | None:
-    """The oracle asked for; None where the fault seen is to be adopted."""
-    if not options.oracle:
-        return None
-    asked = all_of(
-        [parse(spec, folder=folder) for spec in options.oracle], [parse(spec, folder=folder) for spec in options.reject]
-    )
-    return same_fault(asked, strict=options.guards)
-
-
-def adopting(run: Run, options: Options, folder: Path, say: Say) -> Oracle:
-    spec = calibration.adopted(run)
-    say(f"no --oracle given: adopted the fault seen, --oracle {shlex.quote(spec)}")
-    asked = all_of([parse(spec, folder=folder)], [parse(reject, folder=folder) for reject in options.reject])
-    return same_fault(asked, strict=options.guards)
-
-
-def setup_of(path: Path, folder: Path, options: Options) -> Setup:
-    """The situation that all candidates share. Caches are the reduction's own; the user's are never written."""
-    scratch, caches = folder / "scratch", folder / "cache"
-    for place in (scratch, caches):
-        place.mkdir(parents=True, exist_ok=True)
-    environment = {
-        **os.environ,
-        **options.environment,
-        "TRITON_CACHE_DIR": str(caches / "triton"),
-        "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
-        "TORCH_EXTENSIONS_DIR": str(caches / "extensions"),
-        "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # is_available() in the worker must not start CUDA before the fork
-    }
-    cwd = options.cwd or Path.cwd()
-    return Setup(
-        python=options.python,
-        environment=environment,
-        imports=options.command.imports if options.command else (),
-        own=(str(path.parent.absolute()), str(cwd.absolute())),
-        scratch=str(scratch),
-        writable=(str(caches),),
-        arch=options.arch,
-    )
-
-
-def building(program: Program, setup: Setup) -> Setup:
-    """The same, with builds of CUDA C++ kept by whatever process makes them: those under an instrument are plain ones,
-    and would build each candidate by torch's headers. On the virtual GPU the worker does this itself."""
-    if setup.arch is not None or "cpp_extension" not in program.text:
-        return setup
-    named = setup.environment.get("PYTHONPATH", "")
-    environment = {
-        **setup.environment,
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(SITE), named])),
-        CACHE: setup.writable[0],
-    }
-    return replace(setup, environment=environment)
-
-
-_KERNEL = re.compile(r"__global__[^;]*\)\s*\{")
-"""A kernel's definition; a docstring may have the word alone."""
-
-
-def builds_cuda(program: Program, options: Options, oracle: Oracle | None) -> bool:
-    """Whether nothing will come of it without nvcc. NVRTC compiles what a GPU's own libraries are given."""
-    if oracle is not None and asks_nvcc(oracle):
-        return True
-    defined = _KERNEL.search(program.text) is not None
-    return defined and (options.arch is not None or "cpp_extension" in program.text)
-
-
-def devices_of(setup: Setup) -> tuple[str, ...]:
-    """The GPUs named in CUDA_VISIBLE_DEVICES, each to get lanes of its own; none named means the first."""
-    named = setup.environment.get("CUDA_VISIBLE_DEVICES", "")
-    devices = tuple(name.strip() for name in named.split(",") if name.strip())
-    return devices if len(devices) > 1 and setup.arch is None else ()
-
-
-def settings_of(options: Options) -> dict[str, Any]:
-    """What must be the same for a resumed reduction to go on with the verdicts of the first."""
-    return {
-        "oracle": options.oracle,
-        "reject": options.reject,
-        "python": options.python,
-        "arch": options.arch,
-        "argv": options.argv,
-        "environment": dict(options.environment),
-        "cwd": options.cwd,
-        "keep": sorted(options.keep),
-        "skip": sorted(options.skip),
-        "controls": [*options.controls, *options.control_environment, *map(_with_digest, options.control_patches)],
-        "guards": options.guards,
-        "confidence": options.confidence,
-    }
-
-
 def jobs_of(options: Options) -> int:
     return options.jobs or cores.usable()
-
-
-def _with_digest(file: Path) -> str:
-    """A file by its name and its content, which may change until the reduction is resumed."""
-    return f"{file} {hashlib.sha256(file.read_bytes()).hexdigest()[:12]}"

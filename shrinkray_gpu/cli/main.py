@@ -24,9 +24,10 @@ from shrinkray_gpu.cli.progress import Progress
 from shrinkray_gpu.cli.words import CONTEXT, architecture, fail, settings
 from shrinkray_gpu.command.driver import Command
 from shrinkray_gpu.errors import ShrinkError, UsageError
+from shrinkray_gpu.job.asked import places
 from shrinkray_gpu.job.reduce import check, reduce
 from shrinkray_gpu.lift.from_trace import trace
-from shrinkray_gpu.options import Options, called, places
+from shrinkray_gpu.options import Options, called
 from shrinkray_gpu.passes import PASSES
 from shrinkray_gpu.result.summary import Result
 

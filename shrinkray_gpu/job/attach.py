@@ -22,7 +22,8 @@ from shrinkray_gpu.attachment.measurements import Measured, measure
 from shrinkray_gpu.calibration import Plan
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.versions import versions
-from shrinkray_gpu.options import Options, Say, chosen_oracle, devices_of, jobs_of, setup_of
+from shrinkray_gpu.job.asked import chosen_oracle, devices_of, setup_of
+from shrinkray_gpu.options import Options, Say, jobs_of
 from shrinkray_gpu.oracle import Fault
 from shrinkray_gpu.reduction.program import read_program
 from shrinkray_gpu.result import result_file

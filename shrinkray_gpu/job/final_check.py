@@ -12,9 +12,10 @@ from pathlib import Path
 from shrinkray_gpu import calibration
 from shrinkray_gpu.calibration.standing import fitting
 from shrinkray_gpu.job import hang_check
+from shrinkray_gpu.job.asked import CACHE
 from shrinkray_gpu.judging.judge import whole
 from shrinkray_gpu.lift.data_files import settled
-from shrinkray_gpu.options import CACHE, Options, jobs_of
+from shrinkray_gpu.options import Options, jobs_of
 from shrinkray_gpu.oracle.statistics import Rate, upper
 from shrinkray_gpu.oracle.verdict import Verdict
 from shrinkray_gpu.passes.layout.layout import layout

@@ -13,10 +13,11 @@ from shrinkray_gpu.calibration.standing import fitting
 from shrinkray_gpu.device import gpus
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.dump_runs import dumping
+from shrinkray_gpu.job.asked import adopting, builds_cuda, devices_of
 from shrinkray_gpu.job.fault_checks import guards_of
 from shrinkray_gpu.judging.judge import Judge
 from shrinkray_gpu.judging.repetition import Repeated
-from shrinkray_gpu.options import Options, Say, adopting, builds_cuda, called, devices_of, jobs_of
+from shrinkray_gpu.options import Options, Say, called, jobs_of
 from shrinkray_gpu.oracle import Fault, Oracle
 from shrinkray_gpu.oracle.hang import DEVICE
 from shrinkray_gpu.reduction.journal import Journal

@@ -15,15 +15,8 @@ from shrinkray_gpu import start as lifting
 from shrinkray_gpu.evidence.other_faults import Finds
 from shrinkray_gpu.evidence.versions import versions
 from shrinkray_gpu.job import attach, folder_gone
-from shrinkray_gpu.job.conclusion import concluded, failed, result_of
-from shrinkray_gpu.job.ready import given_of, made_ready
-from shrinkray_gpu.job.search_run import search
-from shrinkray_gpu.judging.judge import Judge
-from shrinkray_gpu.options import (
-    Options,
-    Say,
+from shrinkray_gpu.job.asked import (
     building,
-    called,
     check_asked,
     check_kept,
     check_writable,
@@ -33,6 +26,11 @@ from shrinkray_gpu.options import (
     settings_of,
     setup_of,
 )
+from shrinkray_gpu.job.conclusion import concluded, failed, result_of
+from shrinkray_gpu.job.ready import given_of, made_ready
+from shrinkray_gpu.job.search_run import search
+from shrinkray_gpu.judging.judge import Judge
+from shrinkray_gpu.options import Options, Say, called
 from shrinkray_gpu.reduction.engine import Event
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.native.native_tree import can_parse

@@ -18,8 +18,9 @@ import pytest
 from shrinkray_gpu import start as lifting
 from shrinkray_gpu.device import gpus
 from shrinkray_gpu.evidence import dump_runs
+from shrinkray_gpu.job.asked import building, chosen_oracle, program_of, setup_of
 from shrinkray_gpu.job.ready import given_of
-from shrinkray_gpu.options import Options, building, chosen_oracle, program_of, setup_of
+from shrinkray_gpu.options import Options
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner.pool import Pool, Script

@@ -10,7 +10,8 @@ import pytest
 
 from shrinkray_gpu.device import toolkit
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.options import Options, builds_cuda
+from shrinkray_gpu.job.asked import builds_cuda
+from shrinkray_gpu.options import Options
 from shrinkray_gpu.oracle import parse
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import compiler
