@@ -8,17 +8,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
-
 if TYPE_CHECKING:
+    from shrinkray_gpu.evidence.versions import __version__
     from shrinkray_gpu.job.reduce import reduce
     from shrinkray_gpu.options import Options
     from shrinkray_gpu.oracle import Fault, Oracle
     from shrinkray_gpu.result.summary import Result
 
-__all__ = ["Fault", "Options", "Oracle", "Result", "reduce"]
+__all__ = ["Fault", "Options", "Oracle", "Result", "__version__", "reduce"]
 
-_HOMES = {"Fault": "oracle", "Oracle": "oracle", "Options": "options", "Result": "summary", "reduce": "reducing"}
+_HOMES = {
+    "Fault": "oracle",
+    "Oracle": "oracle",
+    "Options": "options",
+    "Result": "result.summary",
+    "__version__": "evidence.versions",
+    "reduce": "job.reduce",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shrinkray_gpu import __version__
 from shrinkray_gpu.attachment import artifacts, course, header, issue
 from shrinkray_gpu.attachment.dossier import Dossier
 from shrinkray_gpu.attachment.measurements import Measured
@@ -21,6 +20,7 @@ from shrinkray_gpu.attachment.site import site
 from shrinkray_gpu.attachment.surroundings import surroundings
 from shrinkray_gpu.evidence.card import card
 from shrinkray_gpu.evidence.scrubbing import Scrubber, scrubber
+from shrinkray_gpu.evidence.versions import __version__
 
 ROOM = 16 << 20
 """Bytes that must be free: kernels of the repro and of some dozen variants are compiled in the folder, too."""

@@ -18,12 +18,12 @@ from typing import Any
 
 import click
 
-from shrinkray_gpu import __version__
 from shrinkray_gpu.cli.module import TakesModule, file_or_module, located
 from shrinkray_gpu.cli.progress import Progress
 from shrinkray_gpu.cli.words import CONTEXT, architecture, fail, settings
 from shrinkray_gpu.command.driver import Command
 from shrinkray_gpu.errors import ShrinkError, UsageError
+from shrinkray_gpu.evidence.versions import __version__
 from shrinkray_gpu.job.asked import places
 from shrinkray_gpu.job.reduce import check, reduce
 from shrinkray_gpu.lift.from_trace import trace

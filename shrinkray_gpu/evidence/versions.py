@@ -1,4 +1,4 @@
-"""The versions that a fault depends on, asked without importing torch and without starting CUDA."""
+"""Our own version, and those that a fault depends on, asked without importing torch and without starting CUDA."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import re
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+
+__version__ = "0.1.0"
 
 _ASK = """
 import importlib.metadata as metadata, json, sys

@@ -10,10 +10,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from shrinkray_gpu import __version__
 from shrinkray_gpu import start as lifting
 from shrinkray_gpu.evidence.other_faults import Finds
-from shrinkray_gpu.evidence.versions import versions
+from shrinkray_gpu.evidence.versions import __version__, versions
 from shrinkray_gpu.job import attach, folder_gone
 from shrinkray_gpu.job.asked import (
     building,

@@ -13,9 +13,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from shrinkray_gpu import __version__
 from shrinkray_gpu.device import toolkit
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.evidence.versions import __version__
 
 SUMS = "SHA256SUMS"
 _TELLING = ("TRITON_", "CUDA_", "TORCH", "PYTORCH_", "LLVM_", "MLIR_", "DISABLE_", "PTXAS", "NVIDIA_TF32")
