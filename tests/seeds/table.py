@@ -70,5 +70,5 @@ def printed(seeds: list[Seed], table: Table) -> str:
             row = table.row(part)
             size = f"{row.lines} lines" if row.lines else ""
             seconds = f"{row.seconds:.0f} s" if row.seconds else ""
-            lines.append(f"   {part.title:<24} {row.state:<8} {seconds:>6} {size:>9}  {row.why}".rstrip())
+            lines.append(f"   {part.title:<28} {row.state:<8} {seconds:>6} {size:>9}  {row.why}".rstrip())
     return "\n".join(lines)
