@@ -85,7 +85,7 @@ class Request:
     """Write down the launches that may be the one that faults: `launch` by shapes and strides, `values` with what the
     tensors hold, too; empty: nothing."""
     knobs: Mapping[str, str] = field(default_factory=dict)
-    """Knobs to turn at launch or in the kernel's tree, by name; see `inside/knobs.py`."""
+    """Knobs to turn at launch or in the kernel's tree, by name; see `inside/knobs/knobs.py`."""
     observe: str = ""
     """File for the outputs of all launches, by which other runs are compared with this one; empty: none."""
     against: str = ""

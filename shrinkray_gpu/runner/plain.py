@@ -18,7 +18,7 @@ from shrinkray_gpu.runner import children
 from shrinkray_gpu.runner.run import Run
 
 KEPT = 128 * 1024
-FENCE = Path(__file__).parent / "inside" / "process" / "confine.py"
+FENCE = Path(__file__).parent / "inside" / "process" / "landlock.py"
 
 
 def run_file(

@@ -51,7 +51,7 @@ class Build:
     launched: tuple[str, ...] | None = None
     """On the virtual GPU: its kernels that the host code launches; None where that was not run."""
     calls: tuple[Mapping[str, Any], ...] = ()
-    """Where wanted: each launch with its arguments, see `runner/inside/cuda_cpp/hosted.py`."""
+    """Where wanted: each launch with its arguments, see `runner/inside/cuda_cpp/host_code.py`."""
     flags: tuple[str, ...] = ()
     """Where wanted: what nvcc was given beside the source."""
 

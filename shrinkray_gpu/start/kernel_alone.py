@@ -1,10 +1,9 @@
 """A kernel of CUDA C++ alone, launched from Python, in place of the extension that launched it: once, at the start.
 
 What the binding passes is not read in its text: the program runs once on the virtual GPU, where its host code is built
-against a runtime that launches nothing and writes each launch down (`inside/cuda_cpp/hosted.py`). The scripts that
-`lift.cuda.as_kernel` makes of these are judged by the oracle. From then on a candidate costs NVRTC on one
-kernel, which is a tenth of an extension even with headers that stand in for torch's, and an edit of the Python costs no
-build.
+against a runtime that launches nothing and writes each launch down (`host_code` in runner/inside). The scripts that
+`lift.as_kernel` makes of these are judged by the oracle. From then on a candidate costs NVRTC on one kernel, which is a
+tenth of an extension even with headers that stand in for torch's, and an edit of the Python costs no build.
 """
 
 from __future__ import annotations

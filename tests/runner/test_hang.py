@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.runner import lanes, ways
-from shrinkray_gpu.runner.inside.launches.watch import Watch
+from shrinkray_gpu.runner.inside.launches.launch_log import Watch
 from shrinkray_gpu.runner.inside.process import watchdog, wire
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
@@ -40,7 +40,7 @@ GPU = """
 import ctypes, sys
 sys.modules["shrinkray_inside.process.device"].touched = lambda: True  # this process uses a GPU
 kernel = type("Kernel", (), {"name": "spin", "hash": "h"})
-sys.modules["shrinkray_inside.launches.watch"]._active.launching(kernel, (2, 1, 1), (7,))  # Triton launches
+sys.modules["shrinkray_inside.launches.launch_log"]._active.launching(kernel, (2, 1, 1), (7,))  # Triton launches
 """
 
 WAITS = 'ctypes.CDLL("libcuda.so.1").cuCtxSynchronize()\n'
@@ -155,7 +155,7 @@ def test_a_script_that_joins_all_threads_ends(pool: Pool) -> None:
 def test_the_virtual_gpu_runs_no_kernel_so_the_host_hangs(tmp_path: Path) -> None:
     source = (
         "import sys, torch, triton\nimport triton.language as tl\n\n@triton.jit\ndef one(x):\n    tl.store(x, 1.0)\n\n"
-        'watch = sys.modules["shrinkray_inside.launches.watch"]._active\nprint(watch.enqueued is None)\n'
+        'watch = sys.modules["shrinkray_inside.launches.launch_log"]._active\nprint(watch.enqueued is None)\n'
         'one[(3,)](torch.zeros(1, device="cuda"))\nprint(watch.enqueued > 0, flush=True)\n'
     )
     virtual = make(tmp_path, arch=90, environment={"TRITON_CACHE_DIR": str(tmp_path / "triton")})
@@ -214,7 +214,9 @@ def with_time_for_imports(folder: Path, driver: str, *, hangs: bool) -> Pool:
     return made
 
 
-LAUNCHED = GPU + 'sys.modules["shrinkray_inside.launches.watch"]._active.enqueued = __import__("time").monotonic()\n'
+LAUNCHED = (
+    GPU + 'sys.modules["shrinkray_inside.launches.launch_log"]._active.enqueued = __import__("time").monotonic()\n'
+)
 SLOW = 'import subprocess\nsubprocess.run(["sleep", "1"])\n'
 """Work of the host, in a process of its own so that ours is as idle as can be."""
 

@@ -11,7 +11,7 @@ import pytest
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner import plain, sanitizer
-from shrinkray_gpu.runner.inside.process import confine
+from shrinkray_gpu.runner.inside.process import landlock
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
@@ -187,7 +187,7 @@ def test_the_original_s_own_text_is_run_in_its_place(tmp_path: Path) -> None:
     assert plainly(path.read_text(), path) == f"{path}\n"
 
 
-@pytest.mark.skipif(ctypes.CDLL(None).syscall(confine.CREATE, None, 0, 1) < 1, reason="this kernel has no Landlock")
+@pytest.mark.skipif(ctypes.CDLL(None).syscall(landlock.CREATE, None, 0, 1) < 1, reason="this kernel has no Landlock")
 def test_behind_a_fence_a_program_writes_only_where_it_may(tmp_path: Path) -> None:
     path, allowed = tmp_path / "failing.py", tmp_path / "allowed"
     allowed.mkdir()

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 from shrinkray_gpu.questions.ir.patterns import Count
-from shrinkray_gpu.runner.inside.launches.stages import without_locations, without_names
+from shrinkray_gpu.runner.inside.launches.compilation import without_locations, without_names
 
 _INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(.*?)\s*;", re.MULTILINE)
 _LLIR_NOISE = re.compile(r"^\s*(?:;|source_filename\b|target \w+ =|!).*$|(?:, )?!(?:dbg )?\w*", re.MULTILINE)

@@ -23,7 +23,7 @@ import time
 import traceback
 from typing import Any
 
-from .process import confine, device, stage, temporary, wire
+from .process import device, landlock, script, temporary, wire
 
 DIE_WITH_PARENT = 1
 
@@ -209,15 +209,15 @@ class _Lane:
         atexit._clear()  # what the parent's imports registered is not the candidate's
         baseline = None
         if self.setup["confine"]:
-            self.confined = confine.confine([self.setup["scratch"], *self.setup["writable"]])
+            self.confined = landlock.confine([self.setup["scratch"], *self.setup["writable"]])
         about = {}
         if self.setup["warm"]:
             about = device.warm()
         if self.setup["reuse"]:
-            from .launches import watch
+            from .launches import launch_log
             from .process import restore
 
-            watch.Watch(frozenset()).install()  # our own wrappers are no leftovers of a candidate
+            launch_log.Watch(frozenset()).install()  # our own wrappers are no leftovers of a candidate
 
             baseline = restore.Baseline()
         wire.send(self.link, {"hello": os.getpid(), "confined": self.confined, "device": about})
@@ -253,40 +253,40 @@ class _Lane:
         if request["values"]:
             import builtins
 
-            from .process import arrival
+            from .process import import_hook
 
             builtins.__shrink_saw__ = saw  # type: ignore[attr-defined]
             os.environ["TRITON_ALWAYS_COMPILE"] = "1"  # what comes from a cache shows no types
-            arrival.when_imported("triton.compiler.code_generator", saw.in_kernels)
+            import_hook.when_imported("triton.compiler.code_generator", saw.in_kernels)
         log = None
         if watching:
-            from .launches import watch
-            from .process import printed
+            from .launches import launch_log
+            from .process import compiler_output
 
-            printed.hold = self.link.fileno()
-            log = watch.Watch(frozenset(request["wants"]))
+            compiler_output.hold = self.link.fileno()
+            log = launch_log.Watch(frozenset(request["wants"]))
             log.install()
         camera = left = None
         if log is not None and request["capture"]:
-            from . import offspring
+            from . import child_processes
             from .capture import blackbox, capture
 
             place = os.path.join(request["temporary"], blackbox.FOLDER)
             camera = capture.begin(log, request["capture"], place)
-            camera.undo.append(offspring.expect(place, request["capture"], arch))
+            camera.undo.append(child_processes.expect(place, request["capture"], arch))
         elif arch:
-            from . import offspring
+            from . import child_processes
 
-            left = offspring.expect(os.path.join(request["temporary"], offspring.FOLDER), "", arch)
+            left = child_processes.expect(os.path.join(request["temporary"], child_processes.FOLDER), "", arch)
         turned = observer = watchdog = None
         if log is not None and request["knobs"]:
-            from .turn import knobs
+            from .knobs import knobs
 
             turned = knobs.turn(request["knobs"], log)
         if log is not None and (request["observe"] or request["against"]):
-            from .compare import observe
+            from .compare import launch_outputs
 
-            observer = observe.begin(log, request["observe"], request["against"], request["knobs"])
+            observer = launch_outputs.begin(log, request["observe"], request["against"], request["knobs"])
         if log is not None and request["tell"]:
             from .process import watchdog as guardian
 
@@ -304,10 +304,10 @@ class _Lane:
             with vgpu.virtual(arch, log, machine_code=request["machine_code"]) as gpu:
                 if built is not None:
                     built.gpu = gpu
-                status, failure = stage.perform(*arguments, asserts=request["asserts"])
+                status, failure = script.perform(*arguments, asserts=request["asserts"])
             code = vgpu.sticky()
         else:
-            status, failure = stage.perform(*arguments, asserts=request["asserts"])
+            status, failure = script.perform(*arguments, asserts=request["asserts"])
             if watchdog is not None:
                 watchdog.ended = True
             code = device.sticky()

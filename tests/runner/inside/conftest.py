@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from shrinkray_gpu.runner.inside import vgpu
-from shrinkray_gpu.runner.inside.launches import watch
-from shrinkray_gpu.runner.inside.process import stage
+from shrinkray_gpu.runner.inside.launches import launch_log
+from shrinkray_gpu.runner.inside.process import script
 from tests.runner.inside.forked import forked
 
 ARCH = 90
@@ -73,10 +73,10 @@ def _perform(source: str, path: str, wants: frozenset[str], arch: int) -> dict[s
     import sys
 
     sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # pytest put its own there
-    log = watch.Watch(wants)
+    log = launch_log.Watch(wants)
     log.install()
     with vgpu.virtual(arch, log):
-        status, failure = stage.perform(source, path, [], asserts=False)
+        status, failure = script.perform(source, path, [], asserts=False)
     return {
         "exit": status,
         "failure": failure,

@@ -342,12 +342,12 @@ CALLS = "import torch, library\nx, y = torch.ones(2, 256, device='cuda')\nlibrar
 PLAYED = """
 import json, os, sys
 from pathlib import Path
-from shrinkray_gpu.runner.inside.turn import knobs
-from shrinkray_gpu.runner.inside.process import restore, stage
 from shrinkray_gpu.runner.inside import vgpu
-from shrinkray_gpu.runner.inside.launches import watch
+from shrinkray_gpu.runner.inside.knobs import knobs
+from shrinkray_gpu.runner.inside.launches import launch_log
+from shrinkray_gpu.runner.inside.process import restore, script
 
-log, seen = watch.Watch(frozenset()), []
+log, seen = launch_log.Watch(frozenset()), []
 log.install()
 with vgpu.virtual(90, log):
     import library  # stays imported, with the kernels that it holds in memory
@@ -355,7 +355,7 @@ with vgpu.virtual(90, log):
     for turned in ({{}}, {{"num_stages": "1"}}, {{"ptxas": "0", "llvm": "0"}}, {{"serial": "1"}}, {{}}):
         patched, environment = restore._callables(), dict(os.environ)
         now = knobs.turn(turned, log) if turned else None
-        status, failure = stage.perform({calls!r}, "script.py", [])
+        status, failure = script.perform({calls!r}, "script.py", [])
         assert status == 0, failure
         counts = now.end() if now else {{}}
         seen.append([log.launches[-1]["hash"], len(log.compiles), counts])

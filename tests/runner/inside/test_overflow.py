@@ -17,7 +17,7 @@ import pytest
 SCRIPT = """
 import ctypes, json, sys
 import torch, triton, triton.language as tl
-from shrinkray_gpu.runner.inside.turn import overflow
+from shrinkray_gpu.runner.inside.knobs import overflow
 
 notes = overflow._Notes()
 witness = overflow.Witness()

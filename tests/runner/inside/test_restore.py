@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from shrinkray_gpu.runner.inside import vgpu
-from shrinkray_gpu.runner.inside.launches import watch
+from shrinkray_gpu.runner.inside.launches import launch_log
 from shrinkray_gpu.runner.inside.process import restore
 from tests.runner.inside.conftest import ARCH
 from tests.runner.inside.forked import forked
@@ -19,7 +19,7 @@ from tests.runner.inside.forked import forked
 
 def left_by(candidate: Callable[[], None]) -> str:
     """Why the lane must end after it; all else that it did is undone."""
-    log = watch.Watch(frozenset())
+    log = launch_log.Watch(frozenset())
     log.install()
     with vgpu.virtual(ARCH, log):
         baseline = restore.Baseline()

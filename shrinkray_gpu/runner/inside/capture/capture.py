@@ -5,7 +5,7 @@ first of each kind is also written to a file before it runs, in full (`blackbox`
 the process dies of it. Nothing reads device memory, waits for the device, or keeps a tensor alive.
 
 Three doors lead to a launch: `JITFunction.run` here, Inductor's launchers in `inductor`, and `kernel[grid]` of a kernel
-that the script compiled itself in `precompiled`; all of them in child processes, too, by `offspring`.
+that the script compiled itself in `precompiled`; all of them in child processes, too, by `child_processes`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import traceback
 from collections import OrderedDict
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from ..process import arrival
+from ..process import import_hook
 from . import blackbox, contents, graphs, history, inductor_launches, overlaps, precompiled, tuning
 from .kernelsource import Sources, Unliftable, is_jit
 
@@ -49,7 +49,7 @@ class Capture:
         self.at_work = True
         if self.box is not None:
             self.watch.listeners.append(_Told(self.watch, self.box))
-        arrival.when_imported("triton", self._wrap)
+        import_hook.when_imported("triton", self._wrap)
         tuning.install(self.undo)
         precompiled.install(self)
         inductor_launches.install(self)

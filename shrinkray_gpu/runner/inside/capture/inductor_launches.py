@@ -17,7 +17,7 @@ import os
 import sys
 from typing import Any, Callable, Dict, List
 
-from ..process import arrival, variables
+from ..process import environment, import_hook
 from . import tuning
 from .specialisation import TYPES, constants_of, divisible_of, given, options, signature_of, specialised
 
@@ -38,12 +38,12 @@ SETTINGS = {
 def install(capture: Any) -> None:
     """Have Inductor's launches told to `capture`, once the script has imported Inductor."""
     _settle(capture.undo, os.path.join(capture.box.folder, "inductor") if capture.box is not None else "")
-    arrival.when_imported(_MODULE, lambda: _wrap(capture))
+    import_hook.when_imported(_MODULE, lambda: _wrap(capture))
 
 
 def _settle(undo: List[Callable[[], None]], cache: str) -> None:
     """`cache`: a folder of its own for what Inductor generates; the user's may lie where a run cannot write."""
-    undo.append(variables.remembered((*SETTINGS, "TORCHINDUCTOR_CACHE_DIR")))
+    undo.append(environment.remembered((*SETTINGS, "TORCHINDUCTOR_CACHE_DIR")))
     if cache:
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = cache
     for name, (text, module, place, value) in SETTINGS.items():

@@ -9,14 +9,14 @@ import functools
 import sys
 from typing import Any, Callable, Dict
 
-from ..process import arrival
+from ..process import import_hook
 from .specialisation import given, options, specialised
 
 _OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "debug", "enable_fp_fusion", "launch_cooperative_grid")
 
 
 def install(capture: Any) -> None:
-    arrival.when_imported("triton", lambda: _wrap(capture))
+    import_hook.when_imported("triton", lambda: _wrap(capture))
 
 
 def _wrap(capture: Any) -> None:

@@ -10,7 +10,7 @@ import functools
 import threading
 from typing import Any, Callable, List
 
-from ..process import arrival
+from ..process import import_hook
 
 _here = threading.local()
 _HELION = ("benchmark", "benchmark_function", "_benchmark_function")
@@ -51,8 +51,8 @@ def install(undo: List[Callable[[], None]]) -> None:
             if search is not None and name in vars(search):
                 mark(search, name, undo)
 
-    arrival.when_imported("triton", triton)
-    arrival.when_imported("helion.autotuner.base_search", helion)
+    import_hook.when_imported("triton", triton)
+    import_hook.when_imported("helion.autotuner.base_search", helion)
 
 
 def mark(owner: Any, name: str, undo: List[Callable[[], None]]) -> None:

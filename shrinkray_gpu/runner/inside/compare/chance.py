@@ -12,7 +12,7 @@ import functools
 import random
 from typing import Any, Callable, List
 
-from ..process import arrival
+from ..process import import_hook
 
 SEED = 0
 BLOCKS = (*[1 << 20] * 8, *[20 << 20] * 2)
@@ -32,8 +32,8 @@ class Chance:
 
     def settle(self) -> None:
         random.seed(SEED)
-        arrival.when_imported("numpy", self._numpy)
-        arrival.when_imported("torch", self._torch)
+        import_hook.when_imported("numpy", self._numpy)
+        import_hook.when_imported("torch", self._torch)
 
     def end(self) -> None:
         self._over = True

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, FrozenSet, List, Tuple
 
-from .disagree import measure
+from .disagreement import measure
 from .recording import Recording
 
 Record = Dict[str, Any]

@@ -2,9 +2,9 @@
 
 Each source is compiled once, whatever the number of candidates that hold it (`nvcc`); an edit of the script never
 builds again. Without a GPU the kernels alone are compiled. Where that says what is looked for, the host code is built
-and run too, and its launches are written down (`hosted`); otherwise what the script gets answers every call
-(`unlaunched`). On a GPU kernels and host code become a plain library (`light`), or the real builder does it, once for
-each source, with its words kept.
+and run too, and its launches are written down (`host_code`); otherwise what the script gets answers every call
+(`stand_ins`). On a GPU kernels and host code become a `plain_library`, or the real builder does it, once for each
+source, with its words kept.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import sys
 import tempfile
 from typing import Any, Dict, Iterable, Iterator, List, Optional
 
-from ..process import arrival
+from ..process import import_hook
 from . import nvcc, nvrtc, zeroing
 from .nvcc import listed
-from .unlaunched import OnDemand, StandIn
+from .stand_ins import OnDemand, StandIn
 
 SWITCH = "SHRINKRAY_GPU_BUILDS"
 """In the environment, `torch`: build extensions as torch does, and never against the stand-in."""
@@ -53,7 +53,7 @@ class Builds:
         self.seen: List[Dict[str, Any]] = []
 
     def watch(self) -> None:
-        arrival.when_imported("torch.utils.cpp_extension", self._torch_extension)
+        import_hook.when_imported("torch.utils.cpp_extension", self._torch_extension)
         own = nvrtc.Nvrtc(self.folder, self.arch, self.seen)
         if self.arch is not None:
             from . import raw_kernels
@@ -64,7 +64,7 @@ class Builds:
             )
             raw_kernels.watch(self._compiled, lambda: self.gpu, self.arch, of_torch)
         elif os.environ.get(SWITCH) != "torch":
-            arrival.when_imported("torch.cuda", own.watch)
+            import_hook.when_imported("torch.cuda", own.watch)
 
     def end(self) -> None:
         """Put torch's own functions back: a process in which any is replaced runs no other candidate."""
@@ -168,10 +168,10 @@ class Builds:
                 self.seen.pop()
                 return None
             raise RuntimeError("Error building extension %r: %s" % (name, known["printed"]))
-        from . import light
+        from . import plain_library
 
         try:
-            made = light.Module(library)
+            made = plain_library.Module(library)
         except OSError:
             self.seen.pop()
             return None
@@ -183,17 +183,17 @@ class Builds:
         launched, build["launched"] = build["launched"], None
         if not options.get("is_python_module", True) or os.environ.get(SWITCH) == "torch":
             return None
-        from . import hosted, hostside
+        from . import host_code, host_source
 
         name = build["name"]
-        with nvcc.locked(os.path.join(self.folder, hosted.LIBRARY + ".lock")):
-            runtime = hosted.runtime(self.folder, nvcc.executable())
+        with nvcc.locked(os.path.join(self.folder, host_code.LIBRARY + ".lock")):
+            runtime = host_code.runtime(self.folder, nvcc.executable())
         if runtime is None:
             return None
         plain = dict(options, extra_cuda_cflags=[f for f in self.nvcc.flags(options) if not _OPTIMISES.match(f)])
-        for left in (hostside.host_side, str):  # the second, where the first took away too much
+        for left in (host_source.host_side, str):  # the second, where the first took away too much
             text = _bound([left(each) for each in cpp], [left(each) for each in cuda], options)
-            known, library = self.nvcc.library("h", name, text, plain, [*hosted.FLAGS, runtime])
+            known, library = self.nvcc.library("h", name, text, plain, [*host_code.FLAGS, runtime])
             if not known["failed"]:
                 break
         else:
@@ -204,7 +204,7 @@ class Builds:
         try:
             calls: Optional[List[Dict[str, Any]]] = [] if self.writes else None
             sizes = self.nvcc.parameters(name) if self.writes else None
-            made = hosted.Module(library, runtime, launched, self.gpu, calls, sizes)
+            made = host_code.Module(library, runtime, launched, self.gpu, calls, sizes)
         except OSError:
             return None
         self.nvcc.did("hosted", name, now=True)
@@ -224,11 +224,11 @@ class Builds:
 
 def _bound(cpp: List[str], cuda: List[str], options: Dict[str, Any]) -> str:
     """All sources as one, with what makes the functions callable that the script asked for."""
-    from . import light
+    from . import plain_library
 
     functions = options.get("functions") or []
     names = [functions] if isinstance(functions, str) else list(functions)
-    return "\n".join([IMPLICIT, *cuda, *cpp, light.exports(names)])
+    return "\n".join([IMPLICIT, *cuda, *cpp, plain_library.exports(names)])
 
 
 def _check(name: Any, cpp: Any, cuda: Any, functions: Any) -> None:

@@ -20,7 +20,7 @@ import sys
 import sysconfig
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from . import light
+from . import plain_library
 
 HEADERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "headers")
 SECONDS = 240
@@ -83,9 +83,17 @@ class Nvcc:
     def library(
         self, kind: str, name: str, text: str, options: Dict[str, Any], more: Sequence[str] = ()
     ) -> Tuple[Outcome, str]:
-        """Of host code and kernels, for `light.Module`, and where it is."""
+        """Of host code and kernels, for `plain_library.Module`, and where it is."""
         flags = self.flags(options)
-        own = ["-shared", "-Xptxas", "-v", "-Xcompiler", "-fPIC", *_standard_of(flags), *light.host_flags(self.folder)]
+        own = [
+            "-shared",
+            "-Xptxas",
+            "-v",
+            "-Xcompiler",
+            "-fPIC",
+            *_standard_of(flags),
+            *plain_library.host_flags(self.folder),
+        ]
         command = [executable(), *own, *_common_flags(), *flags, *_paths(options), *more, "-I" + HEADERS]
 
         def make(place: str) -> Tuple[str, bool]:

@@ -145,10 +145,10 @@ def usable() -> bool:
 
 def parameters(mangled: str) -> Optional[List[str]]:
     """The types that a kernel takes, by its name; None for one of C, which tells nothing."""
-    from . import hosted
+    from . import host_code
 
-    signature = hosted.demangled(mangled.encode())
-    return hosted.parameters(signature) if signature.endswith(")") else None
+    signature = host_code.demangled(mangled.encode())
+    return host_code.parameters(signature) if signature.endswith(")") else None
 
 
 class Checked:

@@ -13,10 +13,10 @@ import sys
 import types
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from ..process import arrival
+from ..process import import_hook
 from . import host_calls as words
 from . import nvcc, nvrtc
-from .unlaunched import Kernel, StandIn
+from .stand_ins import Kernel, StandIn
 
 LARGEST_SHARED = 232448
 FREE_SHARED = 48 << 10
@@ -94,10 +94,10 @@ def watch(compiled: Compile, gpu: Callable[[], Any], arch: int, of_torch: Option
 
         return stand_in
 
-    arrival.when_imported("torch.cuda", torch_kernel)
-    arrival.when_imported("cupy", cupy)
+    import_hook.when_imported("torch.cuda", torch_kernel)
+    import_hook.when_imported("cupy", cupy)
     for name in ("cuda.core", "cuda.core.experimental"):
-        arrival.when_imported(name, cuda_core(name))
+        import_hook.when_imported(name, cuda_core(name))
 
 
 def _check(name: str, source: str) -> None:
@@ -181,7 +181,7 @@ class TorchKernel(Kernel):
         super().__call__(grid, block, given)
 
     def _written(self, grid: Sequence[int], block: Sequence[int], given: Sequence[Any], shared: int) -> Dict[str, Any]:
-        from . import hosted
+        from . import host_code
 
         args = []
         for kind, value in zip(self._types or (), given):
@@ -192,7 +192,7 @@ class TorchKernel(Kernel):
                 if isinstance(value, float):
                     data = struct.pack("<d", value)
             args.append(words.argument(kind, data, tensors))
-        name = hosted.demangled(self._mangled.encode())
+        name = host_code.demangled(self._mangled.encode())
         return {"kernel": name, "grid": list(grid), "block": list(block), "shared": shared, "args": args}
 
 

@@ -1,6 +1,6 @@
 // The CUDA runtime where no GPU is: memory is the host's, a launch is checked and written down, nothing is launched.
 // Compiled once a reduction, with a line for each further function of the toolkit's header (they answer "success"), and
-// linked to the host code of extensions. See hosted.py.
+// linked to the host code of extensions. See host_code.py.
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

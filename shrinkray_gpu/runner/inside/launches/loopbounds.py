@@ -10,12 +10,12 @@ import functools
 import sys
 from typing import Any
 
-from ..process import arrival
+from ..process import import_hook
 
 
 def mend() -> None:
     """Once for a process, from the import of the interpreter on."""
-    arrival.when_imported("triton.runtime.interpreter", _mend)
+    import_hook.when_imported("triton.runtime.interpreter", _mend)
 
 
 def _mend() -> None:

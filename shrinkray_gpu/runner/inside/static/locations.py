@@ -6,7 +6,7 @@ import os
 import re
 from typing import Optional, Tuple
 
-from ..launches.stages import without_locations
+from ..launches.compilation import without_locations
 
 Place = Tuple[str, int, int]
 """File, line, column."""

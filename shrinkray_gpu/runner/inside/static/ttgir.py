@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Dict, List, Optional
 
-from ..launches.stages import without_locations
+from ..launches.compilation import without_locations
 
 
 class Block:

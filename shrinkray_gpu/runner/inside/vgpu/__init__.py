@@ -21,7 +21,7 @@ import sys
 from typing import Any, Iterator, List, Optional
 
 from ..launches import launch_arguments
-from ..launches.watch import Watch
+from ..launches.launch_log import Watch
 from . import codeless
 from .gpu import Gpu
 from .patches import Patches
@@ -125,6 +125,6 @@ def before_imports() -> None:
 
 def prepare(arch: int, *, operations: bool = True) -> None:
     """Pay once for what every fork would pay again. Touches no CUDA; a no-op for what is not installed."""
-    from . import warm
+    from . import warm_up
 
-    warm.up(arch, operations=operations)
+    warm_up.up(arch, operations=operations)

@@ -10,7 +10,7 @@ import contextlib
 import sys
 from typing import Any, Callable
 
-from ..process import arrival
+from ..process import import_hook
 from .gpu import Gpu
 from .patches import Patches
 
@@ -22,7 +22,7 @@ def patch(patches: Patches, gpu: Gpu) -> None:
     patches.on_undo(at_work.clear)
 
     def when(module: str, change: Callable[[Any], None]) -> None:
-        arrival.when_imported(module, lambda: change(sys.modules[module]) if at_work else None)
+        import_hook.when_imported(module, lambda: change(sys.modules[module]) if at_work else None)
 
     when("torch._inductor.runtime.triton_helpers", lambda module: _driver(patches, module))
     when("torch._dynamo.device_interface", lambda module: _interface(patches, module))

@@ -1,6 +1,6 @@
 // Stands in for torch's headers, which cost nvcc half a minute: what bindings of kernels say, in a second. A tensor is
 // what it is on the way to a kernel, a pointer with sizes; new ones are made by Python (shrink::made). What is declared
-// and not defined here does not link on a GPU: then torch's own headers do the work. See light.py.
+// and not defined here does not link on a GPU: then torch's own headers do the work. See plain_library.py.
 //
 // Of the standard library come the few headers that are small: <vector> and <string> cost each pass of nvcc as much as
 // all the rest. SHRINK_STD, for a source that says `std`, brings what torch's headers would.

@@ -30,7 +30,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Set, 
 
 from ..cuda_cpp import zeroing
 from ..launches import kernelkey
-from ..process import arrival, device, variables
+from ..process import device, environment, import_hook
 from ..vgpu.patches import Patches
 from . import overflow
 
@@ -79,9 +79,9 @@ class Turned:
         self._key()
         self._environment()
         log.listeners.append(self)
-        arrival.when_imported("triton", self._install)  # the watch asked first: its wrappers are inside of ours
+        import_hook.when_imported("triton", self._install)  # the watch asked first: its wrappers are inside of ours
         if "interpreter" in self.knobs:
-            arrival.when_imported("triton.runtime.interpreter", self._door_of_interpreter)
+            import_hook.when_imported("triton.runtime.interpreter", self._door_of_interpreter)
         if zeroing.KNOB in self.knobs:
             zeroing.turn()
 
@@ -122,8 +122,8 @@ class Turned:
             self._setenv("DISABLE_PTXAS_OPT", None)
 
     def _setenv(self, name: str, value: Optional[str]) -> None:
-        self.patches.on_undo(variables.remembered([name]))
-        variables.put(name, value)
+        self.patches.on_undo(environment.remembered([name]))
+        environment.put(name, value)
 
     def _install(self) -> None:
         if self.over:

@@ -1,7 +1,7 @@
 """The host code of an extension, run where no GPU is: whether it gets to its launches, and which these are.
 
-It is compiled as a plain library against headers that stand in for torch's (`light`), and linked to a runtime of our
-own (`virtual_runtime.c`), whose memory is the host's and whose launches are written down. The kernels themselves were
+It is compiled as a `plain_library` against headers that stand in for torch's, and linked to a runtime of our own
+(`virtual_runtime.c`), whose memory is the host's and whose launches are written down. The kernels themselves were
 compiled before, by `nvcc -cubin`.
 """
 
@@ -14,7 +14,7 @@ import subprocess
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from . import host_calls as words
-from . import light
+from . import plain_library
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "virtual_runtime.c")
 LIBRARY = "shrink_cudart.so"
@@ -76,7 +76,7 @@ def _functions(folder: str, nvcc: str) -> "set[str]":
     return set(_FUNCTION.findall(done.stdout.decode("utf-8", "replace")))
 
 
-class Module(light.Module):
+class Module(plain_library.Module):
     """A built library. `launched` gets the name of each kernel that its functions launch, `calls` (where that is
     wanted) each launch with its arguments. `sizes`: bytes of each parameter, by the kernel's mangled name."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shrinkray_gpu.runner.inside.cuda_cpp.hostside import host_side
+from shrinkray_gpu.runner.inside.cuda_cpp.host_source import host_side
 
 KERNEL = "template <int N> __global__ void __launch_bounds__(N, 2) fill(float* p) { if (N) { p[0] = 1; } }"
 HOST = "void run(float* p) { fill<4><<<1, 4>>>(p); }"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 
-from shrinkray_gpu.runner.inside.launches import stages
-from shrinkray_gpu.runner.inside.process import printed
+from shrinkray_gpu.runner.inside.launches import compilation
+from shrinkray_gpu.runner.inside.process import compiler_output
 from shrinkray_gpu.runner.run import Run
 
 HEAD = """
@@ -144,19 +144,21 @@ def test_locations_are_stripped_at_any_depth():
         '  tt.return loc("f"(callsite("b (c).py":2:3 at #loc)))\n'
         "} loc(#loc)\n#loc1 = loc(unknown)\n"
     )
-    assert stages.without_locations(text) == "tt.func @k(%x: i32) {\n  %0 = arith.addi %x, %x : i32\n  tt.return\n}\n"
+    assert (
+        compilation.without_locations(text) == "tt.func @k(%x: i32) {\n  %0 = arith.addi %x, %x : i32\n  tt.return\n}\n"
+    )
 
 
 def test_what_is_printed_meanwhile_is_heard_and_still_arrives(capfd):
     os.write(2, b"before ")
-    said, inner = printed.Listening(), printed.Listening()
+    said, inner = compiler_output.Listening(), compiler_output.Listening()
     with said:
         os.write(2, b"early ")
-        printed.begin()
-        printed.begin()
+        compiler_output.begin()
+        compiler_output.begin()
         os.write(2, b"meanwhile ")
         with inner:
-            printed.begin()
+            compiler_output.begin()
             os.write(1, b"inside ")
         os.write(1, b"last ")
     os.write(2, b"after")
@@ -166,9 +168,9 @@ def test_what_is_printed_meanwhile_is_heard_and_still_arrives(capfd):
 
 def test_nothing_is_turned_aside_where_nothing_is_compiled():
     before = os.readlink("/proc/self/fd/2")
-    with printed.Listening() as said:
+    with compiler_output.Listening() as said:
         assert os.readlink("/proc/self/fd/2") == before
-    printed.begin()
+    compiler_output.begin()
     assert os.readlink("/proc/self/fd/2") == before and said.text == ""
 
 

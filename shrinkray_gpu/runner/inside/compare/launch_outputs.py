@@ -17,7 +17,7 @@ import threading
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Tuple
 
 from ..launches import launch_arguments
-from ..process import arrival
+from ..process import import_hook
 from . import recording
 from .bounds import OUTSIDE, Bounds
 from .chance import Chance
@@ -53,9 +53,9 @@ class Observer:
 
     def install(self) -> None:
         self._chance.settle()
-        arrival.when_imported("triton", self._triton)
-        arrival.when_imported("triton.runtime.interpreter", self._interpreter)
-        arrival.when_imported("torch._inductor.runtime.triton_heuristics", self._inductor)
+        import_hook.when_imported("triton", self._triton)
+        import_hook.when_imported("triton.runtime.interpreter", self._interpreter)
+        import_hook.when_imported("torch._inductor.runtime.triton_heuristics", self._inductor)
 
     def end(self) -> Record:
         """Take the wrappers off, then read and compare."""

@@ -14,8 +14,8 @@ import sys
 from time import monotonic  # kept from a candidate that replaces it in the module
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional
 
-from ..process import arrival, printed
-from . import kernelkey, kernelline, launch_arguments, loopbounds, stages
+from ..process import compiler_output, import_hook
+from . import compilation, kernelkey, kernelline, launch_arguments, loopbounds
 
 Record = Dict[str, Any]
 
@@ -47,7 +47,7 @@ class Watch:
         global _active
         _active = self
         kernelline.tell_truth("lines" in self.wants)
-        arrival.when_imported("triton", _wrap)
+        import_hook.when_imported("triton", _wrap)
         loopbounds.mend()
 
     def uninstall(self) -> None:
@@ -69,9 +69,9 @@ class Watch:
     def compiled(self, name: str, kernel: Any, options: Record) -> None:
         if kernel.hash not in self._seen:  # reading IR again and again is what would make a long script slow
             self._seen[kernel.hash] = {
-                "ttir_key": stages.ttir_key(kernel),
-                "casts": stages.casts(kernel),
-                "ir": stages.texts(kernel, self.wants),
+                "ttir_key": compilation.ttir_key(kernel),
+                "casts": compilation.casts(kernel),
+                "ir": compilation.texts(kernel, self.wants),
             }
         self.compiles.append(
             {
@@ -87,7 +87,7 @@ class Watch:
             listener.compiled(kernel)
 
     def failed(self, name: str, error: BaseException, options: Record, text: str) -> None:
-        failure = stages.failure(error)
+        failure = compilation.failure(error)
         self.compiles.append(
             {
                 "kernel": name,
@@ -156,8 +156,8 @@ def _watched_compile(original: Callable[..., Any]) -> Callable[..., Any]:
         if watch is None:
             return original(src, *args, **kwargs)
         name = getattr(src, "name", None) or getattr(getattr(src, "fn", None), "__name__", None) or str(src)
-        options = stages.options(kwargs.get("options") or (args[1] if len(args) > 1 else None))
-        said = printed.Listening()
+        options = compilation.options(kwargs.get("options") or (args[1] if len(args) > 1 else None))
+        said = compiler_output.Listening()
         try:
             with said, _listening_from_ir_on(src):
                 kernel = original(src, *args, **kwargs)
@@ -175,12 +175,12 @@ def _listening_from_ir_on(src: Any) -> Iterator[None]:
     """A kernel's IR is made only where the cache has none: what is printed before that, a compiler did not print."""
     make = getattr(src, "make_ir", None)
     if make is None:  # the path of an IR file
-        printed.begin()
+        compiler_output.begin()
         yield
         return
 
     def make_ir(*args: Any, **kwargs: Any) -> Any:
-        printed.begin()
+        compiler_output.begin()
         return make(*args, **kwargs)
 
     src.make_ir = make_ir

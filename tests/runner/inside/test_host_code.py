@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.runner.inside.cuda_cpp import hosted
+from shrinkray_gpu.runner.inside.cuda_cpp import host_code
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler here")
 
@@ -19,10 +19,10 @@ class Dim(ctypes.Structure):
 
 @pytest.fixture
 def runtime(tmp_path: Path) -> ctypes.CDLL:
-    path = hosted.runtime(str(tmp_path), "/nowhere/bin/nvcc")
-    assert path is not None and hosted.runtime(str(tmp_path), "/nowhere/bin/nvcc") == path
+    path = host_code.runtime(str(tmp_path), "/nowhere/bin/nvcc")
+    assert path is not None and host_code.runtime(str(tmp_path), "/nowhere/bin/nvcc") == path
     library = ctypes.CDLL(path)
-    library.shrink_launch.restype = ctypes.POINTER(hosted.Launch)
+    library.shrink_launch.restype = ctypes.POINTER(host_code.Launch)
     library.__cudaRegisterFunction(None, ctypes.c_void_p(8), None, b"_Z4fillPf", -1, None, None, None, None, None)
     return library
 
@@ -65,7 +65,7 @@ def test_more_shared_memory_is_asked_for_first(runtime: ctypes.CDLL) -> None:
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc here")
 def test_the_rest_of_the_toolkit_s_functions_answer_success(tmp_path: Path) -> None:
-    path = hosted.runtime(str(tmp_path), str(shutil.which("nvcc")))  # which may be a script that calls another
+    path = host_code.runtime(str(tmp_path), str(shutil.which("nvcc")))  # which may be a script that calls another
     assert path is not None
     library = ctypes.CDLL(path)
     assert library.cudaDeviceSynchronize() == library.cudaStreamSynchronize(None) == library.cudaDeviceReset() == 0
@@ -83,5 +83,5 @@ def test_the_rest_of_the_toolkit_s_functions_answer_success(tmp_path: Path) -> N
     ],
 )
 def test_names_for_people(mangled: bytes, plain: tuple[str, list[str]]) -> None:
-    signature = hosted.demangled(mangled)
-    assert (hosted.plain_name(signature), hosted.parameters(signature)) == plain
+    signature = host_code.demangled(mangled)
+    assert (host_code.plain_name(signature), host_code.parameters(signature)) == plain

@@ -15,7 +15,7 @@ import os
 import sys
 from typing import Any, Callable, Dict, Optional
 
-from .process import variables
+from .process import environment
 
 VARIABLE = "SHRINKRAY_CAPTURE"
 FOLDER = "children"
@@ -38,7 +38,7 @@ def _begin():
             )
             package = sys.modules["shrinkray_inside"] = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(package)
-            importlib.import_module("shrinkray_inside.offspring").begin(told)
+            importlib.import_module("shrinkray_inside.child_processes").begin(told)
         except Exception as error:  # the child is the user's, and must start
             try:
                 with open(os.path.join(told["folder"], "trouble.%d" % os.getpid()), "w") as f:
@@ -64,7 +64,7 @@ def expect(folder: str, mode: str, arch: Optional[int]) -> Callable[[], None]:
     with open(os.path.join(site, "sitecustomize.py"), "w", encoding="utf-8") as f:
         f.write(_SITE)
     told = {"folder": folder, "mode": mode, "arch": arch, "inside": os.path.dirname(os.path.abspath(__file__))}
-    over = variables.remembered((VARIABLE, "PYTHONPATH"))
+    over = environment.remembered((VARIABLE, "PYTHONPATH"))
     os.environ[VARIABLE] = json.dumps(told)
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (site, os.environ.get("PYTHONPATH"))))
     return over
@@ -73,16 +73,16 @@ def expect(folder: str, mode: str, arch: Optional[int]) -> Callable[[], None]:
 def begin(told: Dict[str, Any]) -> None:
     """In a child: watch and capture it from now on."""
     from .capture import capture
-    from .launches import watch
-    from .process import arrival
+    from .launches import launch_log
+    from .process import import_hook
 
-    log = watch.Watch(frozenset())
+    log = launch_log.Watch(frozenset())
     log.install()
     if told["mode"]:
         _kept["capture"] = capture.begin(log, told["mode"], told["folder"], first=False)
     if told["arch"]:
-        arrival.when_imported("triton", lambda: _virtual(told["arch"], log, whole="torch" not in sys.modules))
-        arrival.when_imported("torch", lambda: _virtual(told["arch"], log, whole=True))
+        import_hook.when_imported("triton", lambda: _virtual(told["arch"], log, whole="torch" not in sys.modules))
+        import_hook.when_imported("torch", lambda: _virtual(told["arch"], log, whole=True))
 
 
 def _virtual(arch: int, log: Any, *, whole: bool) -> None:

@@ -26,7 +26,7 @@ def warm(x, n, B: tl.constexpr):
 def up(arch: int, *, operations: bool = True) -> None:
     """`operations` also warms torch; not before a fork that will use a real GPU, since `backward` counts the devices
     and so starts CUDA."""
-    from ..launches.watch import Watch
+    from ..launches.launch_log import Watch
     from . import virtual
 
     has_torch = importlib.util.find_spec("torch") is not None

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from shrinkray_gpu.runner.inside.compare import disagree, observe
+from shrinkray_gpu.runner.inside.compare import disagreement, launch_outputs
 from shrinkray_gpu.runner.inside.compare.ring import Ring
-from shrinkray_gpu.runner.inside.process import stage
+from shrinkray_gpu.runner.inside.process import script
 from tests.runner.inside.forked import forked
 
 Report = dict[str, Any]
@@ -57,9 +57,9 @@ def play(libraries: None, tmp_path: Path) -> Play:
     def once(source: str, save: str, against: str, env: dict[str, str], knobs: dict[str, str], room: int) -> Report:
         def work() -> Report:
             os.environ.update({"TRITON_INTERPRET": "1", **env})
-            observer = observe.Observer(save, against, frozenset(knobs), room)
+            observer = launch_outputs.Observer(save, against, frozenset(knobs), room)
             observer.install()
-            status, failure = stage.perform(source, str(tmp_path / "script.py"), [])
+            status, failure = script.perform(source, str(tmp_path / "script.py"), [])
             return {**observer.end(), "exit": status, "failure": failure}
 
         return forked(tmp_path, work)
@@ -301,7 +301,7 @@ def test_torch_and_triton_are_left_as_they_were(libraries: None, tmp_path: Path)
     from triton.runtime.jit import JITFunction
 
     before = (torch.empty, torch.Tensor.new_empty, JITFunction.run, "new_empty" in vars(torch.Tensor))
-    observer = observe.begin(None, str(tmp_path / "outputs"), "", {})
+    observer = launch_outputs.begin(None, str(tmp_path / "outputs"), "", {})
     assert torch.empty is not before[0] and JITFunction.run is not before[2]
     observer.end()
     assert (torch.empty, torch.Tensor.new_empty, JITFunction.run, "new_empty" in vars(torch.Tensor)) == before
@@ -344,7 +344,7 @@ def test_how_two_tensors_disagree(
     import torch
 
     first, second = (torch.tensor(values, dtype=getattr(torch, dtype)).view(torch.uint8) for values in (one, other))
-    how = disagree.measure(torch, first, second, dtype)
+    how = disagreement.measure(torch, first, second, dtype)
     if told is None:
         assert how is None
         return
