@@ -62,7 +62,7 @@ def test_a_source_is_built_once_and_behaves_as_torch_builds_it(tmp_path: Path) -
         done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, env=environment)
         assert done.returncode == 0, done.stderr
         assert done.stdout.splitlines() == [
-            "light [[4.0, 6.0, 8.0], [10.0, 12.0, 14.0]] 6",
+            "plain_library [[4.0, 6.0, 8.0], [10.0, 12.0, 14.0]] 6",
             "RuntimeError check failed: x.dim() == 2",
             "RuntimeError incompatible function arguments",
             "AttributeError the extension has no function 'nothing'",

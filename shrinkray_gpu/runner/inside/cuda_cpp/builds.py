@@ -15,7 +15,7 @@ import os
 import re
 import sys
 import tempfile
-from typing import Any, Dict, Iterable, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional
 
 from ..process import import_hook
 from . import nvcc, nvrtc, zeroing
@@ -43,13 +43,15 @@ _SETTLED = re.compile(r"\s+")
 class Builds:
     """The builds of one candidate, as plain dicts with the fields of `run.Build`."""
 
-    def __init__(self, folder: str, arch: Optional[int], wants: Iterable[str] = ()) -> None:
+    def __init__(
+        self, folder: str, arch: Optional[int], wants: Iterable[str] = (), *, gpu: Callable[[], Any] = lambda: None
+    ) -> None:
+        """`gpu`: the virtual one, once it is there."""
         self.folder, self.arch = os.path.join(folder, "builds"), arch
         self.writes = CALLS in wants
         self.looked_for = [want[len(WANTED) :] for want in wants if want.startswith(WANTED)]
         self.nvcc = nvcc.Nvcc(self.folder, arch, self.looked_for)
-        self.gpu: Any = None
-        """The virtual one, once it is there."""
+        self.gpu = gpu
         self.seen: List[Dict[str, Any]] = []
 
     def watch(self) -> None:
@@ -62,7 +64,7 @@ class Builds:
             of_torch = raw_kernels.OfTorch(
                 self._compiled, self.nvcc.parameters, None if self.looked_for else own, flags
             )
-            raw_kernels.watch(self._compiled, lambda: self.gpu, self.arch, of_torch)
+            raw_kernels.watch(self._compiled, self.gpu, self.arch, of_torch)
         elif os.environ.get(SWITCH) != "torch":
             import_hook.when_imported("torch.cuda", own.watch)
 
@@ -204,7 +206,7 @@ class Builds:
         try:
             calls: Optional[List[Dict[str, Any]]] = [] if self.writes else None
             sizes = self.nvcc.parameters(name) if self.writes else None
-            made = host_code.Module(library, runtime, launched, self.gpu, calls, sizes)
+            made = host_code.Module(library, runtime, launched, self.gpu(), calls, sizes)
         except OSError:
             return None
         self.nvcc.did("hosted", name, now=True)

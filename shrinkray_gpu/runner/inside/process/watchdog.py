@@ -41,8 +41,7 @@ class Watchdog:
 
     def __init__(self, link: socket.socket, log: Any, limit: float) -> None:
         self.link, self.log, self.limit = link, log, limit
-        self.ended = False
-        """Whether the script has come to its end: what is waited for then is our own question to the driver."""
+        self._script_ended = False
         self._idle: Optional[float] = None
         """The launch, by its time, after which the GPU was found idle."""
         self.main, self.process = _thread.get_ident(), getpid()
@@ -50,6 +49,10 @@ class Watchdog:
         self.over = _thread.allocate_lock()
         self.over.acquire()
         _thread.start_new_thread(self._listen, ())
+
+    def script_ended(self) -> None:
+        """The script has come to its end: what is waited for from here on is our own question to the driver."""
+        self._script_ended = True
 
     def end(self) -> None:
         """Return when nobody but the caller uses the link: a question that was read has been answered by then, one
@@ -97,7 +100,7 @@ class Watchdog:
 
     def _answer(self, at_work: Optional[bool]) -> Dict[str, Any]:
         """`at_work`: whether the GPU is."""
-        by = "left" if self.ended else "device"
+        by = "left" if self._script_ended else "device"
         return {
             "hanging": "" if at_work is None else by if at_work else "host",
             "launches": _few(list(self.log.launches)),

@@ -1,0 +1,29 @@
+"""One candidate: it runs as a script of its own, watched by `WATCHERS`, and ends in a report."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from typing import Any, Dict
+
+from .process import device, script, temporary
+from .watchers import WATCHERS, Candidate
+
+
+def run(request: Dict[str, Any], setup: Dict[str, Any], link: socket.socket) -> Dict[str, Any]:
+    """Run the candidate that the request holds. Returns the fields of `runner.run.Run` that this process knows.
+
+    Whatever fails here, each watcher that had begun is ended.
+    """
+    os.chdir(request["cwd"])
+    temporary.use(request["temporary"])
+    candidate = Candidate(request, setup, link)
+    with contextlib.ExitStack() as watching:
+        for watcher in WATCHERS:
+            watching.enter_context(watcher(candidate))
+        status, failure = script.perform(
+            request["source"], request["path"], request["argv"], asserts=request["asserts"]
+        )
+        candidate.ended()
+    return {"exit": status, "failure": failure, **candidate.report, "peak": device.peak_bytes()}

@@ -1,0 +1,100 @@
+"""What the fork server does once, ahead of all forks: it imports what the script imports, and warms what is slow.
+
+It never touches CUDA: a forked child of a process that did cannot use the GPU.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+import time
+from typing import Any, Dict
+
+from .process import device
+
+
+def preload(setup: Dict[str, Any]) -> Dict[str, Any]:
+    """Import and warm. Returns what the tool is told: what is missing or failed, versions, whether CUDA was touched."""
+    started = time.monotonic()
+    if setup["arch"]:
+        from . import vgpu
+
+        vgpu.before_imports()
+    report = _import(setup)
+    report["touched"] = device.touched()
+    if setup["arch"] or (setup["warm"] and setup["prepare"]):
+        from . import vgpu
+
+        # On a real GPU too: each child's first compile would cost 0.6 s more.
+        vgpu.prepare(setup["arch"] or _capability(), operations=bool(setup["arch"]))
+    elif setup["prepare"]:
+        _name_triton()
+    report["spoilt"] = device.touched()
+    report.update(seconds=time.monotonic() - started, **_versions())
+    return report
+
+
+def _import(setup: dict[str, Any]) -> dict[str, Any]:
+    """Import what the script imports at its top, if it is installed software and not a module of the script's own."""
+    missing, failed = [], {}
+    own = tuple(os.path.join(folder, "") for folder in setup["own"])
+    for name in setup["imports"]:
+        try:
+            found = importlib.util.find_spec(name)
+        except (ImportError, ValueError, AttributeError):
+            found = None
+        if found is None:
+            missing.append(name)
+            continue
+        if found.origin and found.origin.startswith(own) and "site-packages" not in found.origin:
+            continue
+        try:
+            importlib.import_module(name)
+        except BaseException as error:
+            failed[name] = f"{type(error).__name__}: {error}"
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(1)  # after one parallel operation here, a child's first would hang
+    return {"missing": missing, "failed": failed}
+
+
+def _name_triton() -> None:
+    """Have Triton compute the name of its build, by which it finds kernels on disk: it reads 100s of MB for that (0.3
+    s) and then remembers it, here for all children. For scripts that compile and have no GPU; asks no driver."""
+    for name in ("triton.runtime.cache", "triton.compiler.compiler"):  # the latter before Triton 3.5
+        key: Any = getattr(sys.modules.get(name), "triton_key", None)
+        if hasattr(key, "cache_info"):
+            try:
+                key()
+            except Exception:  # a build that cannot be read: the first compile will say so
+                pass
+            return
+
+
+def _capability() -> int:
+    """The GPU's compute capability times ten, asked in a child: the parent must not touch CUDA. 0 if there is none."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.write(writer, str(device.warm()["arch"]).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with open(reader) as answer:
+        told = answer.read()
+    os.waitpid(pid, 0)
+    return int(told or 0)
+
+
+def _versions() -> dict[str, Any]:
+    found: dict[str, Any] = {"python": sys.version.split()[0]}
+    for name in ("torch", "triton", "helion"):
+        module = sys.modules.get(name)
+        if module is not None:
+            found[name] = str(getattr(module, "__version__", "?"))
+    torch = sys.modules.get("torch")
+    found["torch_cuda"] = str(torch.version.cuda) if torch is not None else ""
+    return {"versions": found}

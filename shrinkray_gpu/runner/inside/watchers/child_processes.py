@@ -1,0 +1,29 @@
+"""No key: child processes write into the capture's folder, which tells of them, and see the virtual GPU."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import Iterator
+
+from . import capture
+from .candidate import Candidate
+
+
+@contextmanager
+def watch(candidate: Candidate) -> Iterator[None]:
+    """Leave children what they need to be captured and to see the virtual GPU, as far as this process does."""
+    captured = capture.is_asked(candidate)
+    if not captured and candidate.arch is None:
+        yield
+        return
+    from .. import child_processes
+    from ..capture import blackbox
+
+    folder = blackbox.FOLDER if captured else child_processes.FOLDER
+    mode = candidate.request["capture"] if captured else ""
+    undo = child_processes.expect(os.path.join(candidate.request["temporary"], folder), mode, candidate.arch)
+    try:
+        yield
+    finally:
+        undo()

@@ -1,0 +1,116 @@
+"""Key `values`: of each expression that the request watches, the one simple value that it took.
+
+The tool puts `__shrink_saw__(i, value)` around expressions; here is the function behind it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import sys
+from contextlib import contextmanager
+from typing import Any, Dict, FrozenSet, Iterator, Optional
+
+from ..process import environment, import_hook
+from .candidate import Candidate
+
+NAME = "__shrink_saw__"
+_ALWAYS = "TRITON_ALWAYS_COMPILE"
+_MODULE = "triton.compiler.code_generator"
+
+
+@contextmanager
+def watch(candidate: Candidate) -> Iterator[None]:
+    """Give the script the function, and Triton too."""
+    if not candidate.request["values"]:
+        candidate.report["values"] = {}
+        yield
+        return
+    request, setup = candidate.request, candidate.setup
+    places = (setup["scratch"], *setup["writable"])
+    ours = {*places, *map(os.path.realpath, places), os.path.basename(request["temporary"])}
+    seen = SeenValues(frozenset(ours))
+    undo = environment.remembered([_ALWAYS])
+    try:
+        setattr(builtins, NAME, seen)
+        environment.put(_ALWAYS, "1")  # what comes from a cache shows no types
+        import_hook.when_imported(_MODULE, seen.in_kernels)
+        yield
+    finally:
+        vars(builtins).pop(NAME, None)
+        undo()
+        seen.end()
+        candidate.report["values"] = seen.found()
+
+
+class SeenValues:
+    """The function behind `__shrink_saw__(i, value)`: remembers the one simple value that each expression took.
+
+    Text with a part of `ours`, folders that are there for this reduction only, is no constant of the program.
+    """
+
+    SIMPLE = (bool, int, float, str)
+
+    def __init__(self, ours: FrozenSet[str]) -> None:
+        self.ours = ours
+        self.seen: Dict[int, Optional[str]] = {}
+        self.over = False
+
+    def __call__(self, index: int, value: Any) -> Any:
+        text = self._text(value)
+        self.seen[index] = text if self.seen.get(index, text) == text else None
+        return value
+
+    def in_kernels(self) -> None:
+        """Let Triton take it for one of the builtins of Python that it knows: they get plain numbers for constexprs.
+        What they return is a constexpr again in newer releases only, and would become a tensor in older ones."""
+        if self.over:
+            return
+        generator = sys.modules[_MODULE].CodeGenerator  # type: ignore[attr-defined]
+        constexpr = sys.modules["triton.language"].constexpr  # type: ignore[attr-defined]
+
+        def saw(index: int, value: Any) -> Any:
+            self(index, value)
+            return constexpr(value) if value is None or type(value) in self.SIMPLE else value
+
+        generator.builtin_namespace[NAME] = saw
+
+    def end(self) -> None:
+        """Triton does not know it any more."""
+        self.over = True
+        generator: Any = getattr(sys.modules.get(_MODULE), "CodeGenerator", None)
+        if generator is not None:
+            generator.builtin_namespace.pop(NAME, None)
+
+    def found(self) -> Dict[int, str]:
+        return {index: text for index, text in self.seen.items() if text is not None}
+
+    def _text(self, value: Any) -> Optional[str]:
+        if type(value) is str and any(place in value for place in self.ours):
+            return None
+        if value is None or type(value) in self.SIMPLE:
+            text = repr(value)
+            return text if len(text) <= 80 and value == value and text not in ("inf", "-inf") else None
+        if type(value) in (tuple, list) and len(value) <= 8:
+            parts = [self._text(item) for item in value]
+            if None in parts:
+                return None
+            inner = ", ".join(part for part in parts if part is not None)
+            if type(value) is list:
+                return f"[{inner}]"
+            return f"({inner},)" if len(value) == 1 else f"({inner})"
+        if type(value).__module__.startswith("triton.language") and hasattr(value, "dtype"):
+            return _type_of(value)
+        if type(value).__module__ == "torch" and type(value).__name__ == "dtype":
+            return str(value)
+        return None
+
+
+def _type_of(value: Any) -> Optional[str]:
+    """`<fp32 [2, 32]>` of a value in a kernel."""
+    kind = value.type
+    scalar = getattr(kind, "scalar", None)
+    if scalar is None:
+        return None
+    shape = [int(getattr(extent, "value", extent)) for extent in getattr(kind, "shape", None) or ()]
+    return f"<{scalar} {shape}>"

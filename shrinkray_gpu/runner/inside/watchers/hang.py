@@ -1,0 +1,24 @@
+"""No key: a thread that says at the time limit, on the link, what the process hangs in."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import Iterator
+
+from .candidate import Candidate
+
+
+@contextmanager
+def watch(candidate: Candidate) -> Iterator[None]:
+    """Listen on the link while the candidate runs: nobody else uses it then."""
+    if candidate.log is None or not candidate.request["tell"]:
+        yield
+        return
+    from ..process import watchdog
+
+    guard = watchdog.begin(candidate.link, candidate.log, candidate.request["limit"])
+    candidate.when_ended(guard.script_ended)
+    try:
+        yield
+    finally:
+        guard.end()

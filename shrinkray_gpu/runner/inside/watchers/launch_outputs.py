@@ -1,0 +1,25 @@
+"""Keys `differences` and `incomparable`: where this run's launches did something else than another run's."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import Iterator
+
+from .candidate import Candidate
+
+
+@contextmanager
+def watch(candidate: Candidate) -> Iterator[None]:
+    """Record the outputs of all launches, and compare them with a recording."""
+    request = candidate.request
+    if candidate.log is None or not (request["observe"] or request["against"]):
+        candidate.report.update(differences=[], incomparable="")
+        yield
+        return
+    from ..compare import launch_outputs
+
+    observer = launch_outputs.begin(candidate.log, request["observe"], request["against"], request["knobs"])
+    try:
+        yield
+    finally:
+        candidate.report.update(observer.end())
