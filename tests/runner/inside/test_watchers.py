@@ -66,12 +66,17 @@ def test_the_report_has_the_same_keys_whatever_was_asked_for_and_they_make_a_run
     assert (made.exit, made.failure, bool(made.captured)) == (0, None, asked is EVERYTHING)
 
 
+def _files() -> list[str]:
+    places = (f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd"))
+    return sorted(os.readlink(place) for place in places if os.path.exists(place))
+
+
 def _state() -> dict[str, Any]:
     """What watchers change in a process: variables, the function that scripts tell their values, open files."""
     return {
         "environment": dict(os.environ),
         "builtins": sorted(vars(builtins)),
-        "files": len(os.listdir("/proc/self/fd")),
+        "files": _files(),
     }
 
 

@@ -72,6 +72,7 @@ class BlackBox:
         if not self.closed:
             self.closed = True
             os.close(self._lines)
+            self._slots.close()  # a hook for forks holds this object for the life of the process
 
     def before(self, kind: Any, write: Callable[[], Record], state: Record) -> None:
         """A launch of this kind is about to run; `write` describes it in full, and is called for the first only."""

@@ -70,6 +70,7 @@ class Builds:
 
     def end(self) -> None:
         """Put torch's own functions back: a process in which any is replaced runs no other candidate."""
+        self.gpu = lambda: None  # `import_hook` holds this object for as long as nobody imports what it waits for
         for name, function in _WATCHED:
             module: Any = sys.modules.get(name)
             if module is not None and hasattr(module, function):
