@@ -9,7 +9,7 @@ import pytest
 from shrinkray_gpu.lift import losses
 from shrinkray_gpu.lift.inputs import Inputs
 from shrinkray_gpu.lift.values import ZEROS
-from shrinkray_gpu.runner.inside.capture import capture, contents, overlaps
+from shrinkray_gpu.runner.inside.capture import contents, description, overlaps
 from shrinkray_gpu.runner.inside.capture.contents import SAVED
 from shrinkray_gpu.runner.inside.capture.history import EVENTS
 from shrinkray_gpu.runner.pool import Pool
@@ -43,7 +43,7 @@ def test_values_that_nobody_could_look_at(pool: Pool) -> None:
 
 def test_values_that_are_too_many(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
-    about = capture._argument(torch.randn(SAVED // 4 + 1))
+    about = description.argument(torch.randn(SAVED // 4 + 1))
     about["content"] = contents.Contents(str(tmp_path)).describe(torch.randn(SAVED // 4 + 1))
     launch = {"kernel": "add", "arguments": [{"name": "x_ptr", **about}]}
     [told] = losses.lost(Run("cold", 1, captured={"launches": [launch]}))
@@ -66,7 +66,7 @@ def test_tensors_that_overlap_without_sharing_a_storage_share_one_in_the_script(
     whole = torch.arange(64, dtype=torch.float32)
     part = torch.from_dlpack(whole[16:])
     assert part.untyped_storage().data_ptr() != whole.untyped_storage().data_ptr()
-    given = [{"name": name, **capture._argument(value)} for name, value in (("x", whole), ("y", part))]
+    given = [{"name": name, **description.argument(value)} for name, value in (("x", whole), ("y", part))]
     arguments, overlap = overlaps.merged(given)
     inputs = Inputs(lambda tensor: ZEROS, set())
     inputs.plan(arguments)

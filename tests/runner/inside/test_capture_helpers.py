@@ -14,7 +14,8 @@ import pytest
 COPY = """
 import json, sys
 from torch._inductor.runtime import triton_helpers
-from shrinkray_gpu.runner.inside.capture.kernelsource import Sources, is_jit
+from shrinkray_gpu.runner.inside.capture.kernelsource import Sources
+from shrinkray_gpu.runner.inside.capture.live_values import is_jit
 
 def copied(value):
     sources = Sources()

@@ -13,11 +13,13 @@ import sys
 import weakref
 from typing import Any, Callable, Dict, List, Tuple
 
+from . import description
+
 Record = Dict[str, Any]
 
 
 class Graphs:
-    """The graphs of one candidate. `capture` describes the launches; its `NOTES` bring each tensor by."""
+    """The graphs of one candidate. `description.NOTES` bring each tensor by."""
 
     def __init__(self, capture: Any) -> None:
         self.capture = capture
@@ -28,10 +30,8 @@ class Graphs:
         self._known = weakref.WeakKeyDictionary()
 
     def install(self) -> None:
-        from . import capture
-
-        capture.NOTES.append(self.note)
-        self.capture.undo.append(lambda: capture.NOTES.remove(self.note))
+        description.NOTES.append(self.note)
+        self.capture.undo.append(lambda: description.NOTES.remove(self.note))
 
     def note(self, value: Any, about: Record) -> None:
         """A tensor is described for a launch. What it holds is known when the launch runs."""

@@ -14,6 +14,9 @@ import sys
 from collections import deque
 from typing import Any, Callable, Deque, Dict, List, Optional, Set, Tuple
 
+from . import description, record_text
+from .kernelsource import Sources
+
 Record = Dict[str, Any]
 
 EVENTS = 2000
@@ -23,7 +26,7 @@ WAITING = ("item", "tolist", "cpu")
 
 
 class History:
-    """The events of one candidate. `capture` describes the launches; its `NOTES` bring each tensor by."""
+    """The events of one candidate. `description.NOTES` bring each tensor by."""
 
     def __init__(self, capture: Any) -> None:
         self.capture = capture
@@ -37,10 +40,8 @@ class History:
         self._listening = False
 
     def install(self) -> None:
-        from . import capture
-
-        capture.NOTES.append(self.note)
-        self.capture.undo.append(lambda: capture.NOTES.remove(self.note))
+        description.NOTES.append(self.note)
+        self.capture.undo.append(lambda: description.NOTES.remove(self.note))
         watch = self.capture.watch
         told = watch.sync
 
@@ -149,8 +150,6 @@ class History:
     def found(self) -> Record:
         """`events` in order, `launches` (each different one once; events name them by index) and their `definitions`.
         `left_out`: events that were too long ago. `trouble`: why some launches could not be written down."""
-        from .kernelsource import Sources
-
         sources = Sources()
         launches: List[Record] = []
         known: Dict[str, int] = {}
@@ -180,8 +179,6 @@ class History:
         }
 
     def _told(self, record: Record, sources: Any, trouble: Set[str]) -> Optional[Record]:
-        from . import capture
-
         name = getattr(record["kernel"], "__name__", "?")
         if record["trouble"] or record["grid"] is None:
             trouble.add("%s: %s" % (name, record["trouble"] or "its grid is not known"))
@@ -193,8 +190,8 @@ class History:
                 "how": record["how"],
                 "compiled": record.get("compiled"),
                 "grid": record["grid"],
-                "arguments": [capture._as_text(sources, storages, argument) for argument in record["arguments"]],
-                "options": [capture._as_text(sources, storages, option) for option in record["options"]],
+                "arguments": [record_text.as_text(sources, storages, argument) for argument in record["arguments"]],
+                "options": [record_text.as_text(sources, storages, option) for option in record["options"]],
                 "allocator": bool(record["allocator"] and record["scratch"] != 0),
             }
         except Exception as error:

@@ -18,7 +18,7 @@ import sys
 from typing import Any, Callable, Dict, List
 
 from ..process import environment, import_hook
-from . import tuning
+from . import description, tuning
 from .specialisation import TYPES, constants_of, divisible_of, given, options, signature_of, specialised
 
 Record = Dict[str, Any]
@@ -150,7 +150,7 @@ def _listen(capture: Any, launcher: Any, fn: Any, binary: Any, meta: Record, con
         record["grid"] = [int(n) for n in (x, y, z)]
         try:
             values = given(fn, meta, rest[2:])
-            capture.describe(record, values, options(_asked(config, meta), capture.watch.compiles, binary))
+            description.describe(record, values, options(_asked(config, meta), capture.watch.compiles, binary))
             record["specialised"] = specialised(fn, meta, values)
         except Exception as error:  # a launch that we cannot describe must go on all the same
             record["trouble"] = "%s: %s" % (type(error).__name__, error)
@@ -178,7 +178,7 @@ def _made_up(record: Record, fn: Any, meta: Record, usual: Record) -> None:
                 types[name] = "tl.constexpr"
             about.update(kind="value", value=constants.get(name))
         elif kind.startswith("*") and kind[1:] in TYPES:
-            about.update(pointer(TYPES[kind[1:]], number, aligned=name in divisible))
+            about.update(description.pointer(TYPES[kind[1:]], number, aligned=name in divisible))
         elif kind.startswith("fp"):
             about.update(kind="value", value=2.0)
             if kind == "fp64":
@@ -193,21 +193,6 @@ def _made_up(record: Record, fn: Any, meta: Record, usual: Record) -> None:
     record["arguments"] = arguments
     record["options"] = [{"name": name, "kind": "value", "value": value} for name, value in usual.items()]
     record["specialised"] = {"types": types} if types else {}
-
-
-def pointer(dtype: str, number: int, *, aligned: bool) -> Record:
-    """A tensor of which only what the compiler sees is known."""
-    return {
-        "kind": "tensor",
-        "dtype": dtype,
-        "shape": [1],
-        "strides": [1],
-        "offset": 0 if aligned else 1,
-        "storage": number + 1,
-        "bytes": 16,
-        "residue": 0,
-        "device": "cuda",
-    }
 
 
 def without_checks(every: List[Record], text: str) -> List[Record]:

@@ -14,18 +14,25 @@ import dataclasses
 import enum
 import inspect
 import math
-import os
 import re
 import sys
 import textwrap
 import types
-from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, Dict, List, Optional, Set, Tuple
 
-LIBRARIES = frozenset({"torch", "triton", "math", "typing", "functools", "operator", "numpy", "dataclasses", "enum"})
-"""What the emitted script may import."""
-COPIED = ("torch._inductor", "torch._dynamo")
-"""Private parts of those, whose jit functions are copied: they move from release to release."""
-_GLUON = "triton.experimental.gluon"
+from .live_values import (
+    GLUON,
+    in_language,
+    in_library,
+    is_jit,
+    is_namespace,
+    is_of_language,
+    is_refused,
+    is_simple,
+    public_place,
+)
+from .source_syntax import Reads, colon_before, end_of, line_starts, names_bound, reads_of, start_of
+
 _IMPORTS = {"triton.language": "import triton.language as tl"}
 
 Definition = Dict[str, str]
@@ -93,7 +100,7 @@ class Sources:
             return self.literal(value.item())
         if type(value).__name__ == "dtype" and type(value).__module__ == "torch":
             return str(value)
-        if type(value).__module__.startswith(_GLUON) and dataclasses.is_dataclass(value):
+        if type(value).__module__.startswith(GLUON) and dataclasses.is_dataclass(value):
             return self._layout(value)
         if is_jit(value):
             return self._callable(value, value.__name__)
@@ -106,7 +113,7 @@ class Sources:
             given = [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value) if field.init]
             words = ", ".join("%s=%s" % (name, self.literal(item)) for name, item in given)
             return "%s(%s)" % (self.function(type(value)), words)
-        named = _in_language(value)
+        named = in_language(value)
         if named:
             return named
         raise Unliftable("a value of type %s cannot be written down" % type(value).__qualname__)
@@ -136,11 +143,11 @@ class Sources:
                 by_name = True
                 continue
             words.append("%s=%s" % (field.name, self.literal(given)) if by_name else self.literal(given))
-        language: Any = sys.modules.get(_GLUON + ".language")
+        language: Any = sys.modules.get(GLUON + ".language")
         if getattr(language, kind.__name__, None) is kind:
-            maker = self._import("from %s import language as gl" % _GLUON, "gl") + "." + kind.__name__
+            maker = self._import("from %s import language as gl" % GLUON, "gl") + "." + kind.__name__
         else:
-            places = [name for name, module in sorted(sys.modules.items()) if name.startswith(_GLUON + ".language.")]
+            places = [name for name, module in sorted(sys.modules.items()) if name.startswith(GLUON + ".language.")]
             public = [n for n in places if "._" not in n and getattr(sys.modules[n], kind.__name__, None) is kind]
             home = min(public or [kind.__module__], key=len)
             maker = self._import("from %s import %s" % (home, kind.__name__), kind.__name__)
@@ -149,36 +156,36 @@ class Sources:
     def _standing_alone(self, text: str, scope: Dict[str, Any], name: str, device: bool) -> str:
         """`text`, a definition, with every name that it takes from elsewhere defined here."""
         tree = ast.parse(text)
-        starts = _line_starts(text)
+        starts = line_starts(text)
         splices: List[Splice] = []
         definition: Any = tree.body[0]
-        local = _bound(definition)
-        inner = _Reads(local)
+        local = names_bound(definition)
+        inner = Reads(local)
         inner.visit(definition)
         outside, self._local = self._local, local
         for read, attributes, in_body in inner.reads:
             if read.id == definition.name:  # recursion, or a class that names itself
-                splices.append((_start(starts, read), _end(starts, read), name))
+                splices.append((start_of(starts, read), end_of(starts, read), name))
                 continue
             if read.id not in scope:
                 if hasattr(builtins, read.id):
                     continue
                 raise Unliftable("%s reads %s, which is defined nowhere" % (definition.name, read.id))
-            wrap = device and in_body and not _refused(read.id, scope)
+            wrap = device and in_body and not is_refused(read.id, scope)
             node, new = self._resolve(read, attributes, scope[read.id], wrap)
-            old = text[_start(starts, read) : _end(starts, node)]
+            old = text[start_of(starts, read) : end_of(starts, node)]
             if new != old:
-                splices.append((_start(starts, read), _end(starts, node), new))
+                splices.append((start_of(starts, read), end_of(starts, node), new))
         for annotation in inner.annotations:
             if not self._annotation_stands(annotation, scope):
-                splices.append((_colon(text, _start(starts, annotation)), _end(starts, annotation), ""))
-                inside = (_start(starts, annotation), _end(starts, annotation))
+                splices.append((colon_before(text, start_of(starts, annotation)), end_of(starts, annotation), ""))
+                inside = (start_of(starts, annotation), end_of(starts, annotation))
                 splices = [s for s in splices if not (inside[0] <= s[0] and s[1] <= inside[1])]
                 continue
-            for read, attributes, _ in _reads_of(annotation):
+            for read, attributes, _ in reads_of(annotation):
                 node, new = self._resolve(read, attributes, scope[read.id], False)
-                if new != text[_start(starts, read) : _end(starts, node)]:
-                    splices.append((_start(starts, read), _end(starts, node), new))
+                if new != text[start_of(starts, read) : end_of(starts, node)]:
+                    splices.append((start_of(starts, read), end_of(starts, node), new))
         self._local = outside
         if definition.name != name:
             at = re.compile(r"\b(?:def|class)\s+(%s)\b" % definition.name).search(text)
@@ -190,11 +197,11 @@ class Sources:
 
     def _annotation_stands(self, annotation: Any, scope: Dict[str, Any]) -> bool:
         """Whether an annotation means something to Triton; `x: torch.Tensor` and a user's aliases need not be kept."""
-        for read, attributes, _ in _reads_of(annotation):
+        for read, attributes, _ in reads_of(annotation):
             value = scope.get(read.id)
             for attribute in attributes:
                 value = getattr(value, attribute.attr, None)
-            if not str(getattr(value, "__module__", "")).startswith("triton") and not _in_language(value):
+            if not str(getattr(value, "__module__", "")).startswith("triton") and not in_language(value):
                 return False
         return True
 
@@ -205,11 +212,11 @@ class Sources:
         rest = list(attributes)
         while True:
             if isinstance(value, types.ModuleType):
-                if _in_library(value.__name__):
-                    if rest and value.__name__ != "triton.language" and _of_language(value, rest[0].attr):
+                if in_library(value.__name__):
+                    if rest and value.__name__ != "triton.language" and is_of_language(value, rest[0].attr):
                         return rest[0], "tl." + rest[0].attr
                     return node, self._module(value, name)
-            elif not (rest and _is_namespace(value)):
+            elif not (rest and is_namespace(value)):
                 return node, self._value(value, name, wrap)
             if not rest:
                 raise Unliftable("%s is used as a value" % name)
@@ -238,15 +245,15 @@ class Sources:
             if is_jit(value.value):
                 return self._callable(value.value, name)
             return self._constant(name, "tl.constexpr(%s)" % self.literal(value))
-        if is_jit(value) or isinstance(value, (types.FunctionType, type)) or callable(value) and not _simple(value):
+        if is_jit(value) or isinstance(value, (types.FunctionType, type)) or callable(value) and not is_simple(value):
             return self._callable(value, name)
         text = self.literal(value)
         # `tl.constexpr(7)` is the same everywhere, however the program's Triton came to take the plain 7.
-        layout = type(value).__module__.startswith(_GLUON)
-        return self._constant(name, "tl.constexpr(%s)" % text if wrap and (layout or _simple(value)) else text)
+        layout = type(value).__module__.startswith(GLUON)
+        return self._constant(name, "tl.constexpr(%s)" % text if wrap and (layout or is_simple(value)) else text)
 
     def _callable(self, value: Any, name: str) -> str:
-        place = _public_place(value, name)
+        place = public_place(value, name)
         if place:
             module, leaf = place
             text = "from %s import %s" % (module, leaf) + (" as " + name if name != leaf else "")
@@ -294,11 +301,6 @@ class Sources:
 _CONSTEXPR = "@triton.constexpr_function"
 
 
-def is_jit(value: Any) -> bool:
-    """Whether it is one of Triton's (or Gluon's) jit functions, or a function that runs while they compile."""
-    return any(base.__name__ in ("JITFunction", "JITCallable") for base in type(value).__mro__)
-
-
 def _decorator(fn: Any, specialised: Dict[str, Any]) -> str:
     """The plain decorator that makes `fn` again; autotuning and heuristics are not needed any more."""
     if not is_jit(fn):
@@ -321,10 +323,10 @@ def _decorator(fn: Any, specialised: Dict[str, Any]) -> str:
 def _annotated(text: str, types: Dict[str, str]) -> str:
     """The function with these types at parameters that have none: Triton takes them instead of inferring."""
     definition: Any = ast.parse(text).body[0]
-    starts = _line_starts(text)
+    starts = line_starts(text)
     for argument in reversed((*definition.args.posonlyargs, *definition.args.args) if types else ()):
         if argument.arg in types and argument.annotation is None:
-            at = _end(starts, argument)
+            at = end_of(starts, argument)
             text = "%s: %s%s" % (text[:at], types[argument.arg], text[at:])
     return text
 
@@ -347,166 +349,3 @@ def _scope(plain: Any) -> Dict[str, Any]:
         except ValueError:  # not assigned yet
             pass
     return scope
-
-
-def _in_library(path: str) -> bool:
-    return path.partition(".")[0] in LIBRARIES and not path.startswith(COPIED)
-
-
-def _is_namespace(value: Any) -> bool:
-    """Whether `value.NAME` may stand for a constant or a function: a class of the user's, an object with settings."""
-    if isinstance(value, type):
-        return not _in_library(value.__module__)
-    return not (_simple(value) or is_jit(value) or type(value).__name__ == "constexpr" or callable(value)) and not (
-        _in_library(type(value).__module__)
-    )
-
-
-def _refused(name: str, scope: Dict[str, Any]) -> bool:
-    """Whether Triton refuses this plain number (or string, ...) of the module in a kernel's body. Then that may be the
-    fault, and stays as it is: a `tl.constexpr` in its place would heal it.
-
-    Up to 3.2 an annotation, `N: tl.constexpr = 7`, was enough; from 3.3 on it is not. All have the environment
-    variable."""
-    if not _simple(scope[name]):
-        return False
-    triton: Any = sys.modules.get("triton")
-    compilation = getattr(getattr(triton, "knobs", None), "compilation", None)
-    asked = os.environ.get("TRITON_ALLOW_NON_CONSTEXPR_GLOBALS", "0") == "1"
-    if getattr(compilation, "allow_non_constexpr_globals", asked):
-        return False
-    numbers = [int(part) for part in re.findall(r"\d+", getattr(triton, "__version__", ""))[:2]]
-    annotation = scope.get("__annotations__", {}).get(name)
-    return numbers >= [3, 3] or "constexpr" not in getattr(annotation, "__name__", str(annotation))
-
-
-def _simple(value: Any) -> bool:
-    return value is None or isinstance(value, (bool, int, float, str, bytes, tuple, list))
-
-
-def _public_place(value: Any, name: str) -> Optional[Tuple[str, str]]:
-    """The module of a library, and the name there, from which this very object can be imported."""
-    home = str(getattr(value, "__module__", ""))
-    if not _in_library(home) or home == "__main__":
-        return None
-    leaf = str(getattr(value, "__name__", name))
-    for path in ("triton.language", "triton", "torch", home):
-        if getattr(sys.modules.get(path), leaf, None) is value:
-            return path, leaf
-    return None
-
-
-def _of_language(module: types.ModuleType, name: str) -> bool:
-    """Whether `module.NAME` of a part of Triton's language, such as `math`, is `tl.NAME` too."""
-    tl = sys.modules.get("triton.language")
-    found = getattr(module, name, None)
-    return module.__name__.startswith("triton.language.") and found is not None and getattr(tl, name, None) is found
-
-
-def _in_language(value: Any) -> str:
-    """`tl.float32` for that very type, empty for what is none of tl's."""
-    tl = sys.modules.get("triton.language")
-    if tl is None or type(value).__name__ not in ("dtype", "pointer_type", "block_type"):
-        return ""
-    for name, found in vars(tl).items():
-        if type(found) is type(value) and found == value:
-            return "tl." + name
-    return ""
-
-
-# Syntax
-
-
-class _Reads(ast.NodeVisitor):
-    """Names that a definition takes from outside, each with the attributes that follow it."""
-
-    def __init__(self, local: Set[str]) -> None:
-        self.local = local
-        self.reads: List[Tuple[ast.Name, List[ast.Attribute], bool]] = []
-        self.annotations: List[Any] = []
-        self.body = False
-
-    def visit_FunctionDef(self, node: Any) -> None:
-        for decorator in node.decorator_list:
-            self.visit(decorator)
-        arguments = node.args
-        for default in (*arguments.defaults, *(d for d in arguments.kw_defaults if d is not None)):
-            self.visit(default)
-        for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
-            if argument.annotation is not None:
-                self.annotations.append(argument.annotation)
-        if node.returns is not None:
-            self.annotations.append(node.returns)
-        before, self.body = self.body, True
-        for statement in node.body:
-            self.visit(statement)
-        self.body = before
-
-    def visit_Attribute(self, node: ast.Attribute) -> None:
-        chain: List[ast.Attribute] = []
-        at: Any = node
-        while isinstance(at, ast.Attribute):
-            chain.insert(0, at)
-            at = at.value
-        if isinstance(at, ast.Name):
-            self._read(at, chain)
-        else:
-            self.visit(at)
-
-    def visit_Name(self, node: ast.Name) -> None:
-        self._read(node, [])
-
-    def _read(self, node: ast.Name, chain: List[ast.Attribute]) -> None:
-        if isinstance(node.ctx, ast.Load) and node.id not in self.local:
-            self.reads.append((node, chain, self.body))
-
-
-def _reads_of(node: Any) -> List[Tuple[ast.Name, List[ast.Attribute], bool]]:
-    found = _Reads(set())
-    found.visit(node)
-    return found.reads
-
-
-def _bound(definition: Any) -> Set[str]:
-    """Names that the definition binds itself."""
-    return {name for node in ast.walk(definition) if node is not definition for name in _binds(node)}
-
-
-def _binds(node: Any) -> Iterator[str]:
-    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-        yield node.id
-    elif isinstance(node, ast.arg):
-        yield node.arg
-    elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-        yield node.name
-    elif isinstance(node, ast.alias):
-        yield (node.asname or node.name).partition(".")[0]
-
-
-def _line_starts(text: str) -> List[Tuple[int, str]]:
-    starts, at = [], 0
-    for line in text.split("\n"):
-        starts.append((at, line))
-        at += len(line) + 1
-    return starts
-
-
-def _offset(starts: List[Tuple[int, str]], line: int, column: int) -> int:
-    """Columns of the syntax tree count bytes."""
-    begin, text = starts[line - 1]
-    return begin + len(text.encode()[:column].decode())
-
-
-def _start(starts: List[Tuple[int, str]], node: Any) -> int:
-    return _offset(starts, node.lineno, node.col_offset)
-
-
-def _end(starts: List[Tuple[int, str]], node: Any) -> int:
-    return _offset(starts, node.end_lineno, node.end_col_offset)
-
-
-def _colon(text: str, at: int) -> int:
-    """Where the `:` or `->` before an annotation begins, with the blanks before it."""
-    head = text[:at].rstrip()
-    head = head[:-2] if head.endswith("->") else head[:-1]
-    return len(head.rstrip())

@@ -10,6 +10,7 @@ import sys
 from typing import Any, Callable, Dict
 
 from ..process import import_hook
+from . import description
 from .specialisation import given, options, specialised
 
 _OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "debug", "enable_fp_fusion", "launch_cooperative_grid")
@@ -54,7 +55,7 @@ def _listening(capture: Any, kernel: Any, grid: Any, launch: Callable[..., Any])
             meta: Dict[str, Any] = {"signature": source.signature, "constants": source.constants, "configs": attributes}
             asked = {name: getattr(kernel.metadata, name) for name in _OPTIONS if hasattr(kernel.metadata, name)}
             values = given(fn, meta, args)
-            capture.describe(record, values, options(asked, capture.watch.compiles, kernel))
+            description.describe(record, values, options(asked, capture.watch.compiles, kernel))
             record["specialised"] = specialised(fn, meta, values)
         except Exception as error:  # a launch that we cannot describe must go on all the same
             record["trouble"] = "%s: %s" % (type(error).__name__, error)

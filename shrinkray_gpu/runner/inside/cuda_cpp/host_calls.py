@@ -61,9 +61,9 @@ def pointer(kind: str, value: int, tensors: Iterable[Any]) -> Optional[Words]:
 
 
 def _described(tensor: Any) -> Words:
-    from ..capture import capture, contents
+    from ..capture import contents, description
 
-    about = capture._tensor(tensor)
+    about = description.tensor(tensor)
     # On a GPU an allocation starts at a multiple of 512, wherever this one lies in the host's memory.
     about.update(device="cuda", residue=0)
     contents.Contents("").note(tensor, about)

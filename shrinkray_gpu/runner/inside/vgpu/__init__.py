@@ -127,4 +127,4 @@ def prepare(arch: int, *, operations: bool = True) -> None:
     """Pay once for what every fork would pay again. Touches no CUDA; a no-op for what is not installed."""
     from . import warm_up
 
-    warm_up.up(arch, operations=operations)
+    warm_up.up(virtual, arch, operations=operations)

@@ -11,7 +11,7 @@ import importlib.util
 import linecache
 import os
 import tempfile
-from typing import Any, Dict
+from typing import Any, Callable, ContextManager, Dict
 
 _NAME = "<shrinkray warm-up>"
 _KERNEL = """\
@@ -23,11 +23,10 @@ def warm(x, n, B: tl.constexpr):
 """
 
 
-def up(arch: int, *, operations: bool = True) -> None:
-    """`operations` also warms torch; not before a fork that will use a real GPU, since `backward` counts the devices
-    and so starts CUDA."""
+def up(virtual: Callable[..., ContextManager[Any]], arch: int, *, operations: bool = True) -> None:
+    """Run a little of everything on the `virtual` GPU of that capability. `operations` also warms torch; not before a
+    fork that will use a real GPU, since `backward` counts the devices and so starts CUDA."""
     from ..launches.launch_log import Watch
-    from . import virtual
 
     has_torch = importlib.util.find_spec("torch") is not None
     if has_torch:
