@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.runner import lanes, ways
-from shrinkray_gpu.runner.inside.launches.launch_log import Watch
+from shrinkray_gpu.runner.inside.launches.launch_log import LaunchLog
 from shrinkray_gpu.runner.inside.process import watchdog, wire
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
@@ -175,7 +175,7 @@ def test_the_virtual_gpu_runs_no_kernel_so_the_host_hangs(tmp_path: Path) -> Non
 def test_once_it_has_ended_the_link_is_the_lane_s_again() -> None:
     tool, lane = socket.socketpair()
     with tool, lane:
-        watchdog.begin(lane, Watch(frozenset())).end()
+        watchdog.begin(lane, LaunchLog(frozenset())).end()
         wire.send(tool, {"source": "the next candidate"})
         assert wire.receive(lane) == ({"source": "the next candidate"}, [])
 
@@ -185,7 +185,7 @@ def test_the_answer_names_the_line_of_the_script(monkeypatch: pytest.MonkeyPatch
     script.__file__ = __file__
     monkeypatch.setitem(sys.modules, "__main__", script)
     tool, lane = socket.socketpair()
-    log = Watch(frozenset())
+    log = LaunchLog(frozenset())
     log.launching(types.SimpleNamespace(name="one", hash="h"), (1,), (64,))
     with tool, lane:
         dog = watchdog.begin(lane, log)

@@ -76,7 +76,7 @@ def begin(told: Dict[str, Any]) -> None:
     from .launches import launch_log
     from .process import import_hook
 
-    log = launch_log.Watch(frozenset())
+    log = launch_log.LaunchLog(frozenset())
     log.install()
     if told["mode"]:
         _kept["capture"] = capture.begin(log, told["mode"], told["folder"], first=False)

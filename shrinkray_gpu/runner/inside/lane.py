@@ -41,7 +41,7 @@ class _Lane:
             from .launches import launch_log
             from .process import restore
 
-            launch_log.Watch(frozenset()).install()  # our own wrappers are no leftovers of a candidate
+            launch_log.LaunchLog(frozenset()).install()  # our own wrappers are no leftovers of a candidate
 
             baseline = restore.Baseline()
         wire.send(self.link, {"hello": os.getpid(), "confined": self.confined, "device": about})

@@ -73,7 +73,7 @@ def _perform(source: str, path: str, wants: frozenset[str], arch: int) -> dict[s
     import sys
 
     sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # pytest put its own there
-    log = launch_log.Watch(wants)
+    log = launch_log.LaunchLog(wants)
     log.install()
     with vgpu.virtual(arch, log):
         status, failure = script.perform(source, path, [], asserts=False)

@@ -22,7 +22,7 @@ def runtime(tmp_path: Path) -> ctypes.CDLL:
     path = host_code.runtime(str(tmp_path), "/nowhere/bin/nvcc")
     assert path is not None and host_code.runtime(str(tmp_path), "/nowhere/bin/nvcc") == path
     library = ctypes.CDLL(path)
-    library.shrink_launch.restype = ctypes.POINTER(host_code.Launch)
+    library.shrink_launch.restype = ctypes.POINTER(host_code.HostLaunch)
     library.__cudaRegisterFunction(None, ctypes.c_void_p(8), None, b"_Z4fillPf", -1, None, None, None, None, None)
     return library
 

@@ -347,7 +347,7 @@ from shrinkray_gpu.runner.inside.knobs import knobs
 from shrinkray_gpu.runner.inside.launches import launch_log
 from shrinkray_gpu.runner.inside.process import restore, script
 
-log, seen = launch_log.Watch(frozenset()), []
+log, seen = launch_log.LaunchLog(frozenset()), []
 log.install()
 with vgpu.virtual(90, log):
     import library  # stays imported, with the kernels that it holds in memory

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shrinkray_gpu.runner.inside.cuda_cpp.nvcc import parameters_of
-from shrinkray_gpu.runner.inside.cuda_cpp.nvrtc import Checked, Nvrtc, parameters, settled
+from shrinkray_gpu.runner.inside.cuda_cpp.nvrtc import CheckedKernel, Nvrtc, parameters, settled
 
 torch = pytest.importorskip("torch")
 
@@ -115,7 +115,7 @@ def test_with_debug_information_and_where_it_fails_the_very_text_counts(tmp_path
 
 def test_a_kernel_takes_as_many_arguments_as_its_name_says() -> None:
     called: list[Any] = []
-    kernel = Checked(lambda *args, **options: called.append((args, options)), parameters("_Z4fillPfi"))
+    kernel = CheckedKernel(lambda *args, **options: called.append((args, options)), parameters("_Z4fillPfi"))
     kernel((1, 1, 1), (32, 1, 1), [torch.empty(4), 3], shared_mem=64)
     kernel(args=[torch.empty(4), 3])
     assert len(called) == 2

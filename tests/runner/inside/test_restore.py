@@ -19,7 +19,7 @@ from tests.runner.inside.forked import forked
 
 def left_by(candidate: Callable[[], None]) -> str:
     """Why the lane must end after it; all else that it did is undone."""
-    log = launch_log.Watch(frozenset())
+    log = launch_log.LaunchLog(frozenset())
     log.install()
     with vgpu.virtual(ARCH, log):
         baseline = restore.Baseline()

@@ -174,7 +174,7 @@ class Builds:
         from . import plain_library
 
         try:
-            made = plain_library.Module(library)
+            made = plain_library.PlainModule(library)
         except OSError:
             self.seen.pop()
             return None
@@ -207,7 +207,7 @@ class Builds:
         try:
             calls: Optional[List[Dict[str, Any]]] = [] if self.writes else None
             sizes = self.nvcc.parameters(name) if self.writes else None
-            made = host_code.Module(library, runtime, launched, self.gpu(), calls, sizes)
+            made = host_code.HostModule(library, runtime, launched, self.gpu(), calls, sizes)
         except OSError:
             return None
         self.nvcc.did("hosted", name, now=True)

@@ -27,7 +27,7 @@ MOST = 16
 SECONDS = 60
 
 
-class Launch(ctypes.Structure):
+class HostLaunch(ctypes.Structure):
     _fields_ = [
         ("kernel", ctypes.c_char_p),
         ("grid", ctypes.c_uint * 3),
@@ -76,7 +76,7 @@ def _functions(folder: str, nvcc: str) -> "set[str]":
     return set(_FUNCTION.findall(done.stdout.decode("utf-8", "replace")))
 
 
-class Module(plain_library.Module):
+class HostModule(plain_library.PlainModule):
     """A built library. `launched` gets the name of each kernel that its functions launch, `calls` (where that is
     wanted) each launch with its arguments. `sizes`: bytes of each parameter, by the kernel's mangled name."""
 
@@ -92,7 +92,7 @@ class Module(plain_library.Module):
         # DEEPBIND: a CUDA build of torch has put the real runtime's names before all others.
         super().__init__(path, mode=os.RTLD_LOCAL | os.RTLD_LAZY | os.RTLD_DEEPBIND)
         self._runtime = ctypes.CDLL(runtime_path)
-        self._runtime.shrink_launch.restype = ctypes.POINTER(Launch)
+        self._runtime.shrink_launch.restype = ctypes.POINTER(HostLaunch)
         self._runtime.shrink_kernel.restype = ctypes.c_char_p
         self._launched, self._gpu, self._calls = launched, gpu, calls
         self._types: Dict[bytes, List[str]] = {}
@@ -125,7 +125,7 @@ class Module(plain_library.Module):
                 for tensor in self._tensors.values():
                     self._gpu.claims.doubt(tensor)
 
-    def _written(self, launch: Launch) -> Dict[str, Any]:
+    def _written(self, launch: HostLaunch) -> Dict[str, Any]:
         types, sizes = self._types.get(launch.kernel, []), self._sizes.get(launch.kernel, [])
         args = []
         for kind, size, value in zip(types, sizes, launch.args):

@@ -83,7 +83,7 @@ class Nvcc:
     def library(
         self, kind: str, name: str, text: str, options: Dict[str, Any], more: Sequence[str] = ()
     ) -> Tuple[Outcome, str]:
-        """Of host code and kernels, for `plain_library.Module`, and where it is."""
+        """Of host code and kernels, for `plain_library.PlainModule`, and where it is."""
         flags = self.flags(options)
         own = [
             "-shared",

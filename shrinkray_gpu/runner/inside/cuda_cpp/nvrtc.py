@@ -103,7 +103,7 @@ class Nvrtc:
         def compile_kernel(*args: Any, **options: Any) -> Any:
             nvcc.leave_out(options, "nvcc_options")
             kernel = plain(*args, **options)
-            return Checked(kernel, parameters(names[0]) if names else None)
+            return CheckedKernel(kernel, parameters(names[0]) if names else None)
 
         remembered._plain, compile_kernel._plain = compiler, plain  # type: ignore[attr-defined]
         utils._nvrtc_compile, module._compile_kernel = remembered, compile_kernel
@@ -151,7 +151,7 @@ def parameters(mangled: str) -> Optional[List[str]]:
     return host_code.parameters(signature) if signature.endswith(")") else None
 
 
-class Checked:
+class CheckedKernel:
     """A kernel of torch's that is given what it takes. The driver is told no number of arguments: it reads on behind
     the last one, and a candidate that lost one would fault by what lies there."""
 

@@ -70,7 +70,7 @@ def exports(names: Sequence[str]) -> str:
     return "".join("\nSHRINK_EXPORT(%s);" % name for name in names) + "\n"
 
 
-class Module:
+class PlainModule:
     """A built library, as the script uses the extension."""
 
     def __init__(self, path: str, mode: int = ctypes.DEFAULT_MODE) -> None:

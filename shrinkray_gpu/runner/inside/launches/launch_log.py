@@ -1,4 +1,4 @@
-"""Watch: records every kernel that Triton compiles and launches while a candidate runs.
+"""The launch log: every kernel that Triton compiles and launches while a candidate runs.
 
 Standard library and the user's own Triton only. It wraps three doors that exist in every Triton from 3.0 to 3.9:
 `triton.compile` (each compilation, also one answered by the cache on disk), `JITFunction.run` (what was asked for) and
@@ -20,7 +20,7 @@ from . import compilation, kernelkey, kernelline, launch_arguments, loopbounds
 Record = Dict[str, Any]
 
 
-class Watch:
+class LaunchLog:
     """The compilations and launches of one candidate, as plain dicts with the fields of `run.Compile` and
     `run.Launch`."""
 
@@ -120,7 +120,7 @@ class Watch:
             listener.launching(kernel)
 
 
-_active: Optional[Watch] = None
+_active: Optional[LaunchLog] = None
 _wrapped = False
 
 

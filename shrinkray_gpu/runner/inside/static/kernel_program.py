@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from . import scalars
-from .ttgir import VALUE, Block, Op, Region, bits, parameters
+from .ttgir import VALUE, IrBlock, IrRegion, Op, bits, parameters
 
 TRIPS = 64  # iterations run of one loop: stage numbers repeat after at most a handful
 FUEL = 50_000  # operations run of one program
@@ -58,7 +58,7 @@ class Jump:
         self.values = values
 
 
-class Program:
+class KernelProgram:
     """One program of the grid, executed on what is known at its launch. A subclass says what other operations do."""
 
     to_the_end = False  # of a loop of more than TRIPS, run the last trip too
@@ -93,9 +93,9 @@ class Program:
             return value.at
         return int(value) if isinstance(value, int) else None
 
-    def region(self, region: Region) -> List[Any]:
+    def region(self, region: IrRegion) -> List[Any]:
         """Run a region to its terminator; the values it hands on."""
-        block: Optional[Block] = region.blocks[0]
+        block: Optional[IrBlock] = region.blocks[0]
         jumps = 0
         while block is not None:
             out = self.block(block)
@@ -109,7 +109,7 @@ class Program:
             block = target
         return []
 
-    def block(self, block: Block) -> Any:
+    def block(self, block: IrBlock) -> Any:
         for op in block.ops:
             self.fuel -= 1
             if self.fuel < 0:
@@ -195,7 +195,7 @@ class Program:
             trips += 1
         self.set(op, *carried)
 
-    def uncertain(self, region: Region, names: List[str], values: List[Any]) -> List[Any]:
+    def uncertain(self, region: IrRegion, names: List[str], values: List[Any]) -> List[Any]:
         """Run once what may run or not."""
         self.env.update(zip(names, values))
         self.maybe += 1
@@ -275,11 +275,11 @@ class Program:
         self.set(op, replace(pointer, at=at) if isinstance(pointer, Pointer) else at)
 
 
-def _hand_on(program: Program, op: Op) -> List[Any]:
+def _hand_on(program: KernelProgram, op: Op) -> List[Any]:
     return [program.get(n) for n in op.operands()]
 
 
-def _jump(program: Program, op: Op) -> Any:
+def _jump(program: KernelProgram, op: Op) -> Any:
     target = re.findall(r"(\^\w+)(?:\(([^)]*)\))?", op.body)
     if op.name == "cf.cond_br":
         condition = program.number(op.operands()[0])
@@ -299,12 +299,12 @@ _LEAVES: Dict[str, Any] = {
     **dict.fromkeys(("cf.br", "cf.cond_br"), _jump),
 }
 _HANDLERS: Dict[str, Any] = {
-    "scf.for": Program.loop,
-    "scf.if": Program.branch,
-    "scf.while": Program.loop_while,
-    "ttg.warp_specialize": Program.specialize,
-    "tt.call": Program.call,
-    "tt.addptr": Program.pointer,
+    "scf.for": KernelProgram.loop,
+    "scf.if": KernelProgram.branch,
+    "scf.while": KernelProgram.loop_while,
+    "ttg.warp_specialize": KernelProgram.specialize,
+    "tt.call": KernelProgram.call,
+    "tt.addptr": KernelProgram.pointer,
     "tt.get_program_id": lambda p, op: p.axis(op, p.program),
     "tt.get_num_programs": lambda p, op: p.axis(op, p.grid),
 }

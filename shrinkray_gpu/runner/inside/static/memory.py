@@ -16,14 +16,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Dict, Optional, Sequence, Tuple
 
 from . import scalars
-from .kernel_program import Descriptor, Endless, Pointer, Program, Tired
+from .kernel_program import Descriptor, Endless, KernelProgram, Pointer, Tired
 from .ttgir import Op, bits, parse
 
 Extents = Tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Block:
+class AffineBlock:
     """A tensor of integers: `start + sum(steps[d] * index[d])`, each index below its extent."""
 
     start: int
@@ -58,7 +58,7 @@ class Places:
     """A tensor of pointers: one pointer, and the bytes to each element's."""
 
     pointer: Pointer
-    offsets: Optional[Block]
+    offsets: Optional[AffineBlock]
 
 
 class _Harm(Exception):
@@ -101,7 +101,7 @@ _BOUNDS: Dict[str, Tuple[Optional[int], Optional[int]]] = {
 }
 
 
-class _Accesses(Program):
+class _Accesses(KernelProgram):
     """A program whose loads, stores and descriptors are looked at."""
 
     to_the_end = True
@@ -131,7 +131,7 @@ class _Accesses(Program):
         what = "%s: %s through" % (self.name, op.name[len("tt.") :])
         if pointer.null:
             raise _Harm("%s a null pointer: the tensor is empty" % what)
-        offsets = where.offsets if isinstance(where, Places) else Block(0, (), ())
+        offsets = where.offsets if isinstance(where, Places) else AffineBlock(0, (), ())
         width = _width(op.body)
         if self.maybe or not box.exact or offsets is None or pointer.at is None or pointer.size is None or not width:
             return
@@ -181,14 +181,14 @@ class _Accesses(Program):
             known = where.at is not None and isinstance(offset, int) and width is not None
             self.set(op, replace(where, at=(where.at or 0) + int(offset) * (width or 0) if known else None))
         elif isinstance(where, Places):
-            bytes_ = _scaled(offset, width) if isinstance(offset, Block) and width else None
+            bytes_ = _scaled(offset, width) if isinstance(offset, AffineBlock) and width else None
             self.set(op, Places(where.pointer, _plus(where.offsets, bytes_, 1)))
         else:
             self.set(op, None)
 
     def splat(self, op: Op) -> None:
         value, extents = self.get(op.operands()[0]), _extents(op.body)
-        uniform = Block(0, (0,) * len(extents), extents)
+        uniform = AffineBlock(0, (0,) * len(extents), extents)
         if isinstance(value, Pointer):
             self.set(op, Places(value, uniform))
         elif isinstance(value, int):
@@ -199,7 +199,7 @@ class _Accesses(Program):
     def make_range(self, op: Op) -> None:
         found = re.search(r"start = (-?\d+)", op.body)
         extents = _extents(op.body)
-        self.set(op, Block(int(found.group(1)), (1,), extents) if found and len(extents) == 1 else None)
+        self.set(op, AffineBlock(int(found.group(1)), (1,), extents) if found and len(extents) == 1 else None)
 
     def expand(self, op: Op) -> None:
         found = re.search(r"axis = (\d+)", op.body)
@@ -227,12 +227,14 @@ class _Accesses(Program):
             extents = _extents(op.body)
             number = scalars.constant(found.group(1)) or 0
             return (
-                _everywhere(extents, bool(number)) if _is_mask(op.body) else Block(number, (0,) * len(extents), extents)
+                _everywhere(extents, bool(number))
+                if _is_mask(op.body)
+                else AffineBlock(number, (0,) * len(extents), extents)
             )
         values = [self.get(n) for n in op.operands()]
         if name == "andi" and _is_mask(op.body):
             return _both(*values[:2]) if len(values) >= 2 else None
-        if not values or not all(isinstance(v, Block) for v in values):
+        if not values or not all(isinstance(v, AffineBlock) for v in values):
             return None
         if name in _SAME:
             return values[0]
@@ -240,7 +242,7 @@ class _Accesses(Program):
             return None
         return self.binary(op, name, values[0], values[1])
 
-    def binary(self, op: Op, name: str, a: Block, b: Block) -> Any:
+    def binary(self, op: Op, name: str, a: AffineBlock, b: AffineBlock) -> Any:
         if name == "cmpi":
             return _where(op.body.partition(",")[0].strip(), a, b)
         if name in ("addi", "subi"):
@@ -276,18 +278,18 @@ def _everywhere(extents: Extents, true: bool = True, exact: bool = True) -> Box:
     return Box(tuple((0, n - 1 if true else -1) for n in extents) if extents or true else ((0, -1),), extents, exact)
 
 
-def _plus(a: Optional[Block], b: Optional[Block], sign: int) -> Optional[Block]:
+def _plus(a: Optional[AffineBlock], b: Optional[AffineBlock], sign: int) -> Optional[AffineBlock]:
     if a is None or b is None or a.extents != b.extents:
         return None
     steps = tuple(x + sign * y for x, y in zip(a.steps, b.steps))
-    return Block(a.start + sign * b.start, steps, a.extents)
+    return AffineBlock(a.start + sign * b.start, steps, a.extents)
 
 
-def _scaled(block: Block, by: int) -> Block:
-    return Block(block.start * by, tuple(step * by for step in block.steps), block.extents)
+def _scaled(block: AffineBlock, by: int) -> AffineBlock:
+    return AffineBlock(block.start * by, tuple(step * by for step in block.steps), block.extents)
 
 
-def _where(predicate: str, a: Block, b: Block) -> Optional[Box]:
+def _where(predicate: str, a: AffineBlock, b: AffineBlock) -> Optional[Box]:
     """The indices at which a comparison holds, if it looks at one dimension only."""
     if predicate.startswith("u"):
         whole = _everywhere(a.extents)
@@ -333,7 +335,7 @@ def _each_dimension(value: Any, change: Any) -> Any:
     """The same change of shape for offsets, pointers and masks."""
     if isinstance(value, Places):
         return replace(value, offsets=None if value.offsets is None else change(value.offsets))
-    return change(value) if isinstance(value, (Block, Box)) else None
+    return change(value) if isinstance(value, (AffineBlock, Box)) else None
 
 
 def _inserted(parts: Tuple[Any, ...], axis: int, part: Any) -> Tuple[Any, ...]:
@@ -342,8 +344,8 @@ def _inserted(parts: Tuple[Any, ...], axis: int, part: Any) -> Tuple[Any, ...]:
 
 def _expanded(value: Any, axis: int) -> Any:
     extents = _inserted(value.extents, axis, 1)
-    if isinstance(value, Block):
-        return Block(value.start, _inserted(value.steps, axis, 0), extents)
+    if isinstance(value, AffineBlock):
+        return AffineBlock(value.start, _inserted(value.steps, axis, 0), extents)
     return Box(_inserted(value.spans, axis, (0, 0)), extents, value.exact)
 
 
@@ -351,8 +353,8 @@ def _broadcast(value: Any, extents: Extents) -> Any:
     if len(extents) != len(value.extents):
         return None
     wider = [n == 1 and m > 1 for n, m in zip(value.extents, extents)]
-    if isinstance(value, Block):
-        return Block(value.start, tuple(0 if w else s for w, s in zip(wider, value.steps)), extents)
+    if isinstance(value, AffineBlock):
+        return AffineBlock(value.start, tuple(0 if w else s for w, s in zip(wider, value.steps)), extents)
     spans = ((0, m - 1) if w and span == (0, 0) else span for w, span, m in zip(wider, value.spans, extents))
     return Box(tuple(spans), extents, value.exact)
 

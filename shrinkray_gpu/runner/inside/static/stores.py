@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Dict, FrozenSet, Iterator, List, Optional, Set, Tuple
 
-from .ttgir import VALUE, Op, Region, parameters, parse
+from .ttgir import VALUE, IrRegion, Op, parameters, parse
 
 _READS = (
     "tt.load",
@@ -64,7 +64,7 @@ def _walk(op: Op) -> Iterator[Tuple[Op, List[str]]]:
 
 def _brought(op: Op) -> List[str]:
     names: List[str] = []
-    regions: List[Region] = op.regions
+    regions: List[IrRegion] = op.regions
     for region in regions:
         for block in region.blocks:
             names += block.args

@@ -5,7 +5,7 @@ The mechanism of Triton issue 10474: a pipelined loop keeps its stages in one sh
 16, 32 or 64 bytes puts stage 1 at 16, 32 or 64 modulo 128, which the hardware refuses. A copy counts only if it runs:
 so the kernel's scalar code (bounds, predicates, stage numbers) is executed here on the launch's arguments, for
 the first and the last program of the grid. What depends on data in memory is unknown; unknown is not a fault, and is
-told apart in `Finding.unknown`.
+told apart in `TmaFinding.unknown`.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from . import memory
-from .kernel_program import Descriptor, Endless, Program, Tired
+from .kernel_program import Descriptor, Endless, KernelProgram, Tired
 from .ttgir import VALUE, Op, bits, parse
 
 ALIGNMENT = 128
 
 
 @dataclass(frozen=True)
-class Finding:
+class TmaFinding:
     """`reason`: why the launch faults, else empty. `unknown`: why that could not be decided, else empty. `copy`: the
     operation that faults, as the IR has it without its locations."""
 
@@ -48,7 +48,7 @@ class _Map:
     why: str = ""
 
 
-class _Found(Exception):
+class _Misaligned(Exception):
     """The copy that faults: what is wrong with it, and its text."""
 
 
@@ -61,33 +61,33 @@ def misaligned(ttgir: str, grid: Sequence[int], args: Sequence[Any]) -> str:
     return examine(ttgir, grid, args).reason
 
 
-def examine(ttgir: str, grid: Sequence[int], args: Sequence[Any], ttir: str = "") -> Finding:
+def examine(ttgir: str, grid: Sequence[int], args: Sequence[Any], ttir: str = "") -> TmaFinding:
     """As `misaligned`, and says what stayed undecided. With the TTIR of the same kernel, a launch that is undefined
     behaviour of its own or never ends (`memory`) stays undecided too: nobody knows which fault a device would see
     first."""
     if not _suspect(ttgir):
-        return Finding()
+        return TmaFinding()
     sizes = (tuple(grid) + (1, 1, 1))[:3]
     if 0 in sizes:
-        return Finding()
+        return TmaFinding()
     functions = parse(ttgir)
     if not functions:
-        return Finding(unknown="no kernel in the IR")
+        return TmaFinding(unknown="no kernel in the IR")
     unknown = ""
     programs = [(0, 0, 0), tuple(n - 1 for n in sizes)]
     for program in programs[: 1 if programs[0] == programs[1] else 2]:
         run = _Copies(functions, program, sizes)
         try:
             run.start(args)
-        except _Found as found:
+        except _Misaligned as found:
             wrong = memory.harm(ttir, sizes, args) if ttir else ""
-            return Finding(unknown=wrong) if wrong else Finding(reason=found.args[0], copy=found.args[1])
+            return TmaFinding(unknown=wrong) if wrong else TmaFinding(reason=found.args[0], copy=found.args[1])
         except Endless as found:
-            return Finding(unknown=str(found))
+            return TmaFinding(unknown=str(found))
         except Tired:
             unknown = unknown or "the kernel runs too long to follow"
         unknown = unknown or run.doubt
-    return Finding(unknown=unknown)
+    return TmaFinding(unknown=unknown)
 
 
 _COPY = re.compile(r"ttng\.async_tma_(?:copy|gather|scatter|reduce)[^\n]*")
@@ -111,7 +111,7 @@ def _size(memdescs: List[Tuple[str, str]]) -> Tuple[List[int], int]:
     return shape, total // 8
 
 
-class _Copies(Program):
+class _Copies(KernelProgram):
     """A program whose shared memory and descriptors are followed too."""
 
     def __init__(self, functions: Dict[str, Op], program: Tuple[int, ...], grid: Tuple[int, ...]) -> None:
@@ -188,7 +188,7 @@ class _Copies(Program):
         if not isinstance(target, _Memory) or target.offset is None or predicate is None or self.maybe:
             self.doubt = self.doubt or "a TMA copy of %s may run or may be misaligned, depending on data" % tile
             return
-        raise _Found(
+        raise _Misaligned(
             "%s: TMA %s of %s, stages %d bytes apart, address in shared memory %d mod %d"
             % (self.name, "store" if store else "load", tile, target.step, target.offset % ALIGNMENT, ALIGNMENT),
             op.body,

@@ -12,7 +12,7 @@ from typing import Dict, List, Optional
 from ..launches.compilation import without_locations
 
 
-class Block:
+class IrBlock:
     """Operations in order, entered by a jump (`^bb1`) or at the start of a region."""
 
     __slots__ = ("label", "args", "ops")
@@ -23,12 +23,12 @@ class Block:
         self.ops: List[Op] = []
 
 
-class Region:
+class IrRegion:
     __slots__ = ("head", "blocks")
 
     def __init__(self, head: str, args: List[str]) -> None:
         self.head = head
-        self.blocks = [Block("", args)]
+        self.blocks = [IrBlock("", args)]
 
 
 class Op:
@@ -41,7 +41,7 @@ class Op:
         self.name = name
         self.body = body
         self.tail = ""
-        self.regions: List[Region] = []
+        self.regions: List[IrRegion] = []
         self.of_floats = name.startswith(("arith.", "math.")) and _FLOATS.search(body) is not None
         self._operands: Optional[List[str]] = None
 
@@ -71,8 +71,8 @@ def bits(kind: str) -> int:
 
 def parse(text: str) -> Dict[str, Op]:
     """The functions of a module by name, the public one (the kernel) first."""
-    root = Region("", [])
-    stack: List[Region] = [root]
+    root = IrRegion("", [])
+    stack: List[IrRegion] = [root]
     owners: List[Optional[Op]] = [None]
     for raw in without_locations(text).splitlines():
         line = raw.strip()
@@ -92,7 +92,7 @@ def parse(text: str) -> Dict[str, Op]:
         elif _BLOCK.match(line):
             found = _BLOCK.match(line)
             assert found is not None
-            fresh = Block(found.group(1), _ARGUMENT.findall(found.group(2) or ""))
+            fresh = IrBlock(found.group(1), _ARGUMENT.findall(found.group(2) or ""))
             if not block.ops and not block.label and len(stack[-1].blocks) == 1:
                 stack[-1].blocks[0] = fresh
             else:
@@ -107,9 +107,9 @@ def parse(text: str) -> Dict[str, Op]:
     return _functions(root)
 
 
-def _open(stack: List[Region], owners: List[Optional[Op]], owner: Op, line: str) -> None:
+def _open(stack: List[IrRegion], owners: List[Optional[Op]], owner: Op, line: str) -> None:
     head = _PART.match(line)
-    region = Region(head.group(1) if head else "", _ARGUMENT.findall(line) if head else [])
+    region = IrRegion(head.group(1) if head else "", _ARGUMENT.findall(line) if head else [])
     owner.regions.append(region)
     stack.append(region)
     owners.append(owner)
@@ -127,7 +127,7 @@ def _op(line: str) -> Op:
     return Op(results, name, line[named.end() if named else 0 :].strip())
 
 
-def _functions(root: Region) -> Dict[str, Op]:
+def _functions(root: IrRegion) -> Dict[str, Op]:
     found: List[Op] = []
     todo = [root]
     while todo:

@@ -21,7 +21,7 @@ import sys
 from typing import Any, Iterator, List, Optional
 
 from ..launches import launch_arguments
-from ..launches.launch_log import Watch
+from ..launches.launch_log import LaunchLog
 from . import codeless
 from .gpu import Gpu
 from .patches import Patches
@@ -47,7 +47,7 @@ def virtual(arch: int, watch: Any = None, *, machine_code: bool = True) -> Itera
     Triton's kernels are compiled to LLVM's IR, and no further."""
     global _last
     if watch is None:
-        watch = Watch(frozenset())
+        watch = LaunchLog(frozenset())
         watch.install()
     gpu = _last = Gpu(arch, watch)
     patches = Patches()

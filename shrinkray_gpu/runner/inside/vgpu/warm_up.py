@@ -26,7 +26,7 @@ def warm(x, n, B: tl.constexpr):
 def up(virtual: Callable[..., ContextManager[Any]], arch: int, *, operations: bool = True) -> None:
     """Run a little of everything on the `virtual` GPU of that capability. `operations` also warms torch; not before a
     fork that will use a real GPU, since `backward` counts the devices and so starts CUDA."""
-    from ..launches.launch_log import Watch
+    from ..launches.launch_log import LaunchLog
 
     has_torch = importlib.util.find_spec("torch") is not None
     if has_torch:
@@ -34,7 +34,7 @@ def up(virtual: Callable[..., ContextManager[Any]], arch: int, *, operations: bo
 
         torch.set_num_threads(1)  # a child forked after a parallel operation hangs at its first
         random = torch.get_rng_state()
-    watch = Watch(frozenset())
+    watch = LaunchLog(frozenset())
     watch.install()
     with virtual(arch, watch):
         if has_torch and operations:

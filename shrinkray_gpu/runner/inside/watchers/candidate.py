@@ -42,4 +42,4 @@ def _log(request: Record) -> Any:
         return None
     from ..launches import launch_log
 
-    return launch_log.Watch(frozenset(request["wants"]))
+    return launch_log.LaunchLog(frozenset(request["wants"]))
