@@ -1,9 +1,9 @@
 """Lifting: the launch that faults, written down while the program runs, becomes a script with nothing but that launch.
 
 It comes before all else: where the fault lies in one launch and not in its history, hundreds of lines are gone at once,
-and every later try is cheaper. `runner/inside/capture/` writes launches down in the user's process; `emit` makes a
+and every later try is cheaper. `runner/inside/capture` writes launches down in the user's process; `emit` makes a
 script of one, `launch_list` of the list of them. Whether those show the fault is for `start`, or the search, to find
-out.
+out. A record that is broken has that for its obstacle (`schema.sound`), and no script.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from shrinkray_gpu.lift.emit import lift, lifts, obstacle
 from shrinkray_gpu.lift.launch_list import histories
 from shrinkray_gpu.lift.refusals import beyond
 from shrinkray_gpu.runner.inside.capture.blackbox import SUSPECTS
+from shrinkray_gpu.runner.inside.capture.schema import LaunchRecord
 from shrinkray_gpu.runner.run import Run
 
 __all__ = ["Offer", "candidates", "histories", "lift", "lifts", "obstacles", "offers", "suspected"]
@@ -40,7 +41,7 @@ def offers(run: Run, kernel: str = "") -> tuple[Offer, ...]:
     found: dict[str, Offer] = {}
     named = [x for x in _launches(run) if kernel and x["kernel"] == kernel]
     suspects = named[:SUSPECTS] or _suspects(run)
-    every = [[Offer(text, str(x["kernel"]), _launched(x), bool(x.get("graph"))) for text in lifts(x)] for x in suspects]
+    every = [[Offer(text, x["kernel"], _launched(x), bool(x.get("graph"))) for text in lifts(x)] for x in suspects]
     for row in zip_longest(*every):
         for offer in row:
             if offer is not None:
@@ -59,19 +60,18 @@ def obstacles(run: Run) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*found, *filter(None, [beyond(run)])]))
 
 
-def _launched(launch: dict[str, object]) -> int | None:
-    number = launch.get("launch")
-    return number if isinstance(number, int) else None
+def _launched(launch: LaunchRecord) -> int | None:
+    return launch.get("launch")
 
 
 def suspected(run: Run) -> frozenset[str]:
     """The kernels whose launches may be the one that faults."""
-    return frozenset(str(x["kernel"]) for x in _launches(run))
+    return frozenset(x["kernel"] for x in _launches(run))
 
 
-def _suspects(run: Run) -> list[dict[str, object]]:
+def _suspects(run: Run) -> list[LaunchRecord]:
     return _launches(run)[:SUSPECTS]
 
 
-def _launches(run: Run) -> list[dict[str, object]]:
+def _launches(run: Run) -> list[LaunchRecord]:
     return list(run.captured["launches"]) if run.captured else []

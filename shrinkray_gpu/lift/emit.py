@@ -7,10 +7,10 @@ import re
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from shrinkray_gpu.lift.inputs import Inputs, more_behind, share_memory, tensors
 from shrinkray_gpu.lift.values import Choice, choices
+from shrinkray_gpu.runner.inside.capture.schema import Argument, Definition, LaunchRecord
 
 WIDTH = 110
 ALLOCATOR = 'triton.set_allocator(lambda size, align, stream: torch.empty(size, dtype=torch.int8, device="cuda"))\n'
@@ -34,15 +34,13 @@ LIBRARIES = frozenset({"torch", "triton", *sys.stdlib_module_names})
 _ORIGIN = re.compile(r"^[ \t]*# src\[[^\]\n]*\]:.*\n", re.MULTILINE)
 """Helion's comments on where a line comes from: a file that a lifted script knows nothing of."""
 
-Launch = Mapping[str, Any]
 
-
-def lift(launch: Launch) -> str | None:
+def lift(launch: LaunchRecord) -> str | None:
     """The simplest script, or None where the launch cannot be written down."""
     return next(iter(lifts(launch)), None)
 
 
-def lifts(launch: Launch) -> tuple[str, ...]:
+def lifts(launch: LaunchRecord) -> tuple[str, ...]:
     """Few scripts of one launch, the likeliest and simplest first; none where it cannot be written down.
 
     First the ways to fill its tensors. Then, for the first of these, memory that other arguments shared taken apart,
@@ -61,7 +59,7 @@ def lifts(launch: Launch) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in texts if text is not None))
 
 
-def obstacle(launch: Launch) -> str:
+def obstacle(launch: LaunchRecord) -> str:
     """Why no script can be made of this launch; empty if one can."""
     if launch["trouble"]:
         return str(launch["trouble"])
@@ -73,7 +71,7 @@ def obstacle(launch: Launch) -> str:
                 f"it is launched with {option['name']}, which a generator of kernels keeps for itself (work across "
                 "GPUs, or state between launches) and Triton knows nothing of"
             )
-        if option.get("text") is None and option["name"] not in DEFAULTS:
+        if _text(option) is None and option["name"] not in DEFAULTS:
             return f"its option {option['name']} cannot be written down"
     for argument in launch["arguments"]:
         if argument["kind"] == "unknown":
@@ -95,7 +93,7 @@ def _imported(text: str) -> list[str]:
     return found
 
 
-def _emit(launch: Launch, choice: Choice, *, apart: bool = False, whole: bool = False) -> str | None:
+def _emit(launch: LaunchRecord, choice: Choice, *, apart: bool = False, whole: bool = False) -> str | None:
     definitions = launch["definitions"]
     inputs = Inputs(choice, taken(definitions), apart=apart, whole=whole)
     inputs.plan(launch["arguments"])
@@ -108,12 +106,12 @@ def _emit(launch: Launch, choice: Choice, *, apart: bool = False, whole: bool = 
     return script(definitions, inputs.imports, "".join(steps))
 
 
-def taken(definitions: Sequence[Mapping[str, str]]) -> set[str]:
+def taken(definitions: Sequence[Definition]) -> set[str]:
     """Names that no tensor may have."""
     return {"torch", "triton", "tl", "TensorDescriptor", *(d["name"] for d in definitions)}
 
 
-def script(definitions: Sequence[Mapping[str, str]], more: Sequence[str], steps: str) -> str:
+def script(definitions: Sequence[Definition], more: Sequence[str], steps: str) -> str:
     """Imports (those of the definitions, and `more`), definitions, steps."""
     constants = "".join(d["text"] for d in definitions if d["kind"] == "constant")
     functions = [_ORIGIN.sub("", d["text"]) for d in definitions if d["kind"] == "function"]
@@ -123,12 +121,17 @@ def script(definitions: Sequence[Mapping[str, str]], more: Sequence[str], steps:
     return text
 
 
-def spoken_options(launch: Launch) -> dict[str, str | None]:
+def spoken_options(launch: LaunchRecord) -> dict[str, str | None]:
     """The launch options that say something."""
-    return {o["name"]: o.get("text") for o in launch["options"] if DEFAULTS.get(o["name"]) != o.get("text")}
+    return {o["name"]: text for o in launch["options"] if DEFAULTS.get(o["name"]) != (text := _text(o))}
 
 
-def imports(code: str, definitions: Sequence[Mapping[str, str]], more: Sequence[str]) -> str:
+def _text(option: Argument) -> str | None:
+    text = option.get("text")
+    return text if isinstance(text, str) else None
+
+
+def imports(code: str, definitions: Sequence[Definition], more: Sequence[str]) -> str:
     usual = {"torch": "import torch\n", "triton": "import triton\n", "tl": "import triton.language as tl\n"}
     lines = [line for name, line in usual.items() if re.search(rf"\b{name}\b", code)]
     own = [d["text"] for d in definitions if d["kind"] == "import"]
@@ -136,7 +139,7 @@ def imports(code: str, definitions: Sequence[Mapping[str, str]], more: Sequence[
     return "".join(sorted(every, key=lambda line: (line.startswith("from "), line)))
 
 
-def call(launch: Launch, values: Mapping[str, str | None], options: Mapping[str, str | None]) -> str:
+def call(launch: LaunchRecord, values: Mapping[str, str | None], options: Mapping[str, str | None]) -> str:
     """Leading arguments by position; from the first constexpr (or gap, where a default stands) on, by name."""
     words: list[str] = []
     by_name = False
@@ -144,7 +147,7 @@ def call(launch: Launch, values: Mapping[str, str | None], options: Mapping[str,
         by_name = by_name or argument["constexpr"] or _parameters(launch)[index] != argument["name"]
         words.append(f"{argument['name']}={values[argument['name']]}" if by_name else str(values[argument["name"]]))
     words += [f"{name}={value}" for name, value in options.items()]
-    grid = list(launch["grid"])
+    grid = list(launch["grid"] or ())  # a launch without one is an obstacle
     while len(grid) > 1 and grid[-1] == 1:
         grid.pop()
     head = f"{launch['kernel']}[({', '.join(map(str, grid))}{',' if len(grid) == 1 else ''})]"
@@ -164,7 +167,7 @@ def _filled(words: Sequence[str]) -> str:
     return textwrap.indent("\n".join([*lines, line]) + "\n", "    ")
 
 
-def _parameters(launch: Launch) -> list[str]:
+def _parameters(launch: LaunchRecord) -> list[str]:
     """The kernel's parameters, in order."""
     source = next(d["text"] for d in launch["definitions"] if d["name"] == launch["kernel"])
     function = ast.parse(source).body[0]

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from shrinkray_gpu.lift import emit
 from shrinkray_gpu.lift.inputs import Inputs, tensors
 from shrinkray_gpu.lift.values import Choice, choices
+from shrinkray_gpu.runner.inside.capture.schema import HistoryLaunch, HistoryRecord, LaunchRecord
 from shrinkray_gpu.runner.run import Run
 
 LONGEST = 40
@@ -22,13 +23,12 @@ LONGEST = 40
 WAIT = "torch.cuda.synchronize()\n"
 RELEASE = "torch.cuda.empty_cache()\n"
 
-History = Mapping[str, Any]
 Argument = Mapping[str, Any]
 
 
 def histories(run: Run) -> tuple[str, ...]:
     """Scripts of the whole history of a captured run, one for each way to fill the buffers, the simplest first."""
-    history = (run.captured or {}).get("history")
+    history = run.captured.get("history") if run.captured else None
     if not history or not history["launches"]:
         return ()
     every = [t for launch in history["launches"] for argument in launch["arguments"] for t in tensors(argument)]
@@ -36,7 +36,7 @@ def histories(run: Run) -> tuple[str, ...]:
     return tuple(text for text in texts if text is not None)
 
 
-def script(history: History, choice: Choice) -> str | None:
+def script(history: HistoryRecord, choice: Choice) -> str | None:
     """All of it, or None where something cannot be written down."""
     definitions = history["definitions"]
     buffers = Buffers(choice, emit.taken(definitions))
@@ -46,7 +46,7 @@ def script(history: History, choice: Choice) -> str | None:
     steps: list[str] = []
     for event in history["events"]:
         if event["kind"] == "launch":
-            launch = {**launches[event["launch"]], "definitions": definitions}
+            launch = cast(LaunchRecord, {**launches[event["launch"]], "trouble": "", "definitions": definitions})
             values = {argument["name"]: buffers.text(argument) for argument in launch["arguments"]}
             options = emit.spoken_options(launch)
             if None in values.values() or None in options.values():
@@ -70,18 +70,18 @@ class Handles:
     """Compiled kernels that the program kept and launched by themselves, past Triton's look at the arguments: one that
     was compiled for others shows its fault in no other way."""
 
-    def __init__(self, launches: Sequence[Mapping[str, Any]], buffers: Buffers) -> None:
+    def __init__(self, launches: Sequence[HistoryLaunch], buffers: Buffers) -> None:
         kept = {launch["compiled"] for launch in launches if launch["how"] == "compiled"}
         made = [launch["compiled"] for launch in launches if launch["how"] == "jit"]
         self.names = {number: buffers.free("compiled") for number in dict.fromkeys(made) if number in kept}
 
-    def call(self, launch: emit.Launch, values: Mapping[str, str | None], options: Mapping[str, str | None]) -> str:
+    def call(self, launch: LaunchRecord, values: Mapping[str, str | None], options: Mapping[str, str | None]) -> str:
         handle = self.names.get(launch["compiled"])
         if handle is None:
             return emit.call(launch, values, options)
         if launch["how"] == "jit":
             return f"{handle} = {emit.call(launch, values, options)}"
-        grid = (*launch["grid"], 1, 1)[:3]
+        grid = (*(launch["grid"] or ()), 1, 1)[:3]
         return f"{handle}[{grid}]({', '.join(map(str, values.values()))})\n"
 
 

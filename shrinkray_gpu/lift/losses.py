@@ -13,6 +13,7 @@ from typing import Any
 from shrinkray_gpu.lift.inputs import tensors
 from shrinkray_gpu.lift.values import itemsize
 from shrinkray_gpu.runner.inside.capture.blackbox import SUSPECTS
+from shrinkray_gpu.runner.inside.capture.schema import HistoryRecord, LaunchRecord
 from shrinkray_gpu.runner.run import Run
 
 TOLD = 3
@@ -23,12 +24,13 @@ _SUMMED_UP = frozenset({"range", "normal", "bool", "other"})
 
 def lost(run: Run) -> tuple[str, ...]:
     """What is missing in the scripts of a run that was captured with its values, one property each."""
-    captured = run.captured or {}
-    launches = captured.get("launches", ())[:SUSPECTS]
-    return tuple(filter(None, (_values(launches), _aliasing(launches), _history(captured.get("history")))))
+    if not run.captured:
+        return ()
+    launches = run.captured["launches"][:SUSPECTS]
+    return tuple(filter(None, (_values(launches), _aliasing(launches), _history(run.captured.get("history")))))
 
 
-def _values(launches: Sequence[Mapping[str, Any]]) -> str:
+def _values(launches: Sequence[LaunchRecord]) -> str:
     names = []
     for launch in launches:
         for argument in launch.get("arguments", ()):
@@ -53,14 +55,14 @@ def _lacks(tensor: Mapping[str, Any]) -> str:
     return ""
 
 
-def _aliasing(launches: Sequence[Mapping[str, Any]]) -> str:
+def _aliasing(launches: Sequence[LaunchRecord]) -> str:
     names = [str(launch["kernel"]) for launch in launches if launch.get("overlap")]
     if not names:
         return ""
     return f"aliasing: arguments of {names[0]} overlap without sharing a storage, and in the list of launches do not"
 
 
-def _history(history: Mapping[str, Any] | None) -> str:
+def _history(history: HistoryRecord | None) -> str:
     if history is None:
         return ""
     if history["left_out"]:

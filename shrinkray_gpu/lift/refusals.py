@@ -16,8 +16,7 @@ def beyond(run: Run) -> str:
     failure = run.failure
     if failure is None or any(compile.failure for compile in run.compiles):
         return ""
-    captured = (run.captured or {}).get("launches") or []
-    if run.launches or captured:
+    if run.launches or (run.captured and run.captured["launches"]):
         return ""
     for package, name in GENERATORS.items():
         if not _raised_in(package, failure.type, failure.traceback):

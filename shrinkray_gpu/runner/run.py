@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from shrinkray_gpu.runner.inside.capture.schema import Captured, sound
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -115,7 +117,7 @@ class Run:
     builds: tuple[Build, ...] = ()
     values: Mapping[int, str] = field(default_factory=dict)
     """For a watched run: source text of the one simple value that a watched expression took."""
-    captured: Mapping[str, Any] | None = None
+    captured: Captured | None = None
     """For a captured run: the launches that may be the one that faults, written down for `lift`."""
     children: tuple[str, ...] = ()
     """Faults seen in child processes of the script."""
@@ -158,6 +160,8 @@ class Run:
         d["values"] = {int(k): v for k, v in d.get("values", {}).items()}
         for name in ("children", "records", "compared"):
             d[name] = tuple(d.get(name, ()))
+        if d.get("captured") is not None:
+            d["captured"] = sound(d["captured"])
         d["differences"] = tuple(Difference(**each) for each in d.get("differences", ()))
         return cls(**d)
 

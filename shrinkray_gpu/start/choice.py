@@ -121,7 +121,7 @@ class Choosing:
         if not in_a_launch(run):
             why = "".join(f"not lifted: {obstacle}" for obstacle in lift.obstacles(run)[:1])
             return in_one_file(replace(as_it_is, told=why), oracle, self.runs, self.say)
-        children = bool((run.captured or {}).get("children"))
+        children = bool(run.captured and run.captured.get("children"))
         identity = _identity(self.given, oracle, run, dumped)
         trying = self.trying = Trying(
             self.given, self.runs.tries, self.say, gpu=self.runs.gpu, identity=identity, lanes=self.ahead
@@ -232,7 +232,7 @@ def _defined(text: str) -> set[str]:
 
 def in_a_launch(run: Run) -> bool:
     """Whether the fault may be one of a launch or of a kernel's compilation, and not the host program's own."""
-    if not run.captured or not (run.captured["launches"] or run.captured.get("obstacles")):
+    if not run.captured or not run.captured["launches"]:
         return False
     fault = Fault.of(run)
     if fault is None or fault.phase in OWN_WORDS or run.signal is not None or fault.child:

@@ -1,4 +1,4 @@
-"""From two events of a trace to a launch as `emit` wants it, the same that `runner/inside/capture/` writes down.
+"""From two events of a trace to a launch as `emit` wants it, in the form of captured ones.
 
 What a trace does not hold is guessed, on the side of a launch that runs: floating-point tensors are random and integer
 ones zero, unless the trace has their ranges; memory ends where the tensor does.
@@ -10,11 +10,12 @@ import ast
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.lift.from_trace.trace_source import Missing, definitions
 from shrinkray_gpu.lift.values import ZEROS, Content, itemsize
+from shrinkray_gpu.runner.inside.capture.schema import LaunchRecord
 
 Event = Mapping[str, Any]
 
@@ -36,7 +37,7 @@ _CONSTEXPR = re.compile(r"constexpr\[(.*)\]$", re.DOTALL)
 _TYPES = {"fp": "float", "bf": "bfloat"}
 
 
-def record(event: Event, compilations: Sequence[Event], where: str) -> dict[str, Any]:
+def record(event: Event, compilations: Sequence[Event], where: str) -> LaunchRecord:
     """The launch, with all definitions that its kernel needs. `where` names it in messages."""
     name = str(event.get("name"))
     compilation = _compilation(event, compilations)
@@ -66,7 +67,7 @@ def record(event: Event, compilations: Sequence[Event], where: str) -> dict[str,
         ) from None
     metadata = {**(compilation["metadata"] if compilation else {}), **(event.get("compilation_metadata") or {})}
     places = _Places()
-    return {
+    made = {
         "kernel": kernel,
         "trouble": "",
         "grid": event.get("grid"),
@@ -79,6 +80,7 @@ def record(event: Event, compilations: Sequence[Event], where: str) -> dict[str,
         "allocator": bool(metadata.get("global_scratch_size")),
         "definitions": found,
     }
+    return cast(LaunchRecord, made)
 
 
 def _says_nothing(option: str, code: str) -> bool:

@@ -9,11 +9,21 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from shrinkray_gpu.runner.inside.capture.blackbox import NAMED, SUSPECTS, BlackBox, read, recovered, suspects
+from shrinkray_gpu.runner.inside.capture.schema import BROKEN
 
 
 def told(kernel: str, *words: str) -> dict[str, Any]:
-    return {"kernel": kernel, "grid": [1], "arguments": [{"name": word, "text": "?"} for word in words]}
+    """The record of a launch of a kernel with these parameters."""
+    source = {"kind": "function", "name": kernel, "text": f"def {kernel}({', '.join(words)}):\n    pass\n"}
+    plain = {"kernel": kernel, "trouble": "", "options": [], "allocator": False, "definitions": [source]}
+    return {**plain, "grid": [1], "arguments": [given(word, "0") for word in words]}
+
+
+def given(name: str, text: str) -> dict[str, Any]:
+    return {"name": name, "constexpr": False, "kind": "value", "text": text}
 
 
 def state(grid: int = 1, *values: tuple[int, str], tuning: bool = False) -> dict[str, Any]:
@@ -38,11 +48,7 @@ def test_each_kind_is_told_once_and_has_the_latest_scalars(tmp_path: Path) -> No
     found = recovered(str(tmp_path))
     assert found is not None
     last, other = found["launches"]
-    assert (last["kernel"], last["grid"], last["arguments"]) == (
-        "a",
-        [9],
-        [{"name": "x", "text": "?"}, {"name": "n", "text": "7"}],
-    )
+    assert (last["kernel"], last["grid"], last["arguments"]) == ("a", [9], [given("x", "0"), given("n", "7")])
     assert other["kernel"] == "b" and found["children"] == []
     assert len((tmp_path / f"{os.getpid()}.jsonl").read_text().splitlines()) == 3
 
@@ -92,12 +98,12 @@ sys.path.insert(0, {os.getcwd()!r})
 from shrinkray_gpu.runner.inside.capture.blackbox import BlackBox
 box = BlackBox({str(tmp_path)!r})
 for n in range(1000):
-    box.before("a", lambda: {{"kernel": "a", "arguments": [{{"text": ""}}]}}, {{"values": [(0, str(n))]}})
+    box.before("a", lambda: {told("a", "x")!r}, {{"values": [(0, str(n))]}})
 os.kill(os.getpid(), signal.SIGKILL)
 """
     assert subprocess.run([sys.executable, "-c", program]).returncode == -9
     found = recovered(str(tmp_path))
-    assert found is not None and found["launches"][0]["arguments"] == [{"text": "999"}]
+    assert found is not None and found["launches"][0]["arguments"] == [given("x", "999")]
 
 
 def test_a_folder_that_is_gone_stops_nobody(tmp_path: Path) -> None:
@@ -133,3 +139,47 @@ def test_the_record_is_plain_json(tmp_path: Path) -> None:
     box = BlackBox(str(tmp_path))
     box.before("a", lambda: told("a"), state())
     assert json.loads(json.dumps(recovered(str(tmp_path))))["launches"][0]["kernel"] == "a"
+
+
+LINES = [
+    "5",
+    "[]",
+    "null",
+    '{"kind": 0}',
+    '{"kind": "0", "record": {}}',
+    '{"kind": 0, "record": null}',
+    '{"command": "python", "first": 3}',
+    '{"launch": 1, "compile": []}',
+]
+"""Lines of JSON that no process of ours writes."""
+STATES = ['{"grid": "4"}', '{"values": [[9, "1"]]}', '{"values": [["0", 1]]}', '{"values": 1}', "3", '{"over": 1}']
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_line_that_is_none_of_ours_is_left_out(tmp_path: Path, line: str) -> None:
+    box = BlackBox(str(tmp_path))
+    with open(tmp_path / f"{os.getpid()}.jsonl", "a") as f:
+        f.write(line + "\n")
+    box.before("a", lambda: told("a", "x"), state(4))
+    found = recovered(str(tmp_path))
+    assert found is not None and [(each["kernel"], each["grid"]) for each in found["launches"]] == [("a", [4])]
+
+
+@pytest.mark.parametrize("text", STATES)
+def test_of_a_state_that_is_none_of_ours_the_kind_is_told_as_it_was_at_first(tmp_path: Path, text: str) -> None:
+    box = BlackBox(str(tmp_path))
+    box.before("a", lambda: told("a", "x"), json.loads(text))
+    found = recovered(str(tmp_path))
+    assert found is not None
+    [launch] = found["launches"]
+    assert (launch["grid"], launch["arguments"]) == ([1], [given("x", "0")])
+
+
+@pytest.mark.parametrize("part", ["trouble", "grid", "arguments", "options", "allocator", "definitions"])
+def test_a_record_without_one_of_its_parts_cannot_be_lifted(tmp_path: Path, part: str) -> None:
+    box = BlackBox(str(tmp_path))
+    box.before("a", lambda: {name: value for name, value in told("a").items() if name != part}, state())
+    found = recovered(str(tmp_path))
+    assert found is not None
+    [launch] = found["launches"]
+    assert (launch["kernel"], launch["trouble"]) == ("a", f"{BROKEN}launch.{part} is missing")

@@ -17,7 +17,10 @@ import os
 import struct
 import sys
 import time
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, TypedDict
+
+from . import schema
+from .schema_check import wrong
 
 Record = Dict[str, Any]
 
@@ -119,13 +122,14 @@ def _command() -> List[str]:
         return [sys.executable]
 
 
-def recovered(folder: str) -> Optional[Record]:
-    """What is to be had of a run that did not report; None where nothing was written down."""
+def recovered(folder: str) -> Optional[schema.Captured]:
+    """What is to be had of a run that did not report; None where nothing was written down. A process that dies may
+    leave anything in its files: what is broken there is left out, or cannot be lifted."""
     processes = read(folder)
     found = [entry for process in processes for entry in process["entries"]]
     if not found and len(processes) < 2:
         return None
-    return {"launches": suspects(found), "children": children(processes)}
+    return schema.sound({"launches": suspects(found), "children": children(processes)})
 
 
 def children(processes: List[Record]) -> List[Record]:
@@ -192,16 +196,16 @@ def _nothing(pid: int) -> Record:
 def _process(stem: str, pid: int) -> Record:
     out = _nothing(pid)
     kinds: Dict[int, Record] = {}
-    for line in _lines(stem + ".jsonl"):
+    for line in filter(_is_line, _lines(stem + ".jsonl")):
         out.update({name: line[name] for name in ("command", "first", "started") if name in line})
-        if "kind" in line:
-            kinds[line["kind"]] = line["record"]
+        if "kind" in line and "record" in line:
+            kinds[line["kind"]] = schema.sound_launch(line["record"])
         for name, place in (("launch", "launches"), ("compile", "compiles")):
             if name in line:
                 out[place].append(line[name])
     for number, at, state in _latest(stem + ".latest"):
         if number in kinds and not state.get("over"):
-            record = {**kinds[number], "tuning": bool(state.get("tuning"))}
+            record: Record = {**kinds[number], "tuning": bool(state.get("tuning"))}
             if not out["first"]:
                 record["process"] = pid
             entry = {"time": at, "record": _with(record, state)}
@@ -216,12 +220,47 @@ def _with(record: Record, state: Record) -> Record:
     if state.get("values") and "arguments" in record:
         arguments = list(record["arguments"])
         for index, text in state["values"]:
-            arguments[index] = {**arguments[index], "text": text}
+            if index < len(arguments):
+                arguments[index] = {**arguments[index], "text": text}
         record = {**record, "arguments": arguments}
     return record
 
 
-def _lines(path: str) -> Iterator[Record]:
+class _Line(TypedDict, total=False):
+    """What a process writes one by one."""
+
+    command: List[str]
+    first: bool
+    started: int
+    kind: int
+    record: Dict[str, Any]
+    launch: Dict[str, Any]
+    compile: Dict[str, Any]
+
+
+class _State(TypedDict, total=False):
+    """What a slot holds."""
+
+    grid: Optional[List[int]]
+    values: List[Any]
+    tuning: bool
+    raised: bool
+    fault: bool
+    over: bool
+
+
+def _is_line(line: Any) -> bool:
+    return not any(wrong(_Line, line, "line"))
+
+
+def _is_state(state: Any) -> bool:
+    pairs = state.get("values", []) if isinstance(state, dict) else []
+    return not any(wrong(_State, state, "state")) and all(
+        isinstance(pair, list) and list(map(type, pair)) == [int, str] and pair[0] >= 0 for pair in pairs
+    )
+
+
+def _lines(path: str) -> Iterator[Any]:
     with open(path, "rb") as f:
         for line in f:
             try:
@@ -241,6 +280,6 @@ def _latest(path: str) -> Iterator[Tuple[int, int, Record]]:
         if when:
             try:
                 state = json.loads(data[at + _HEAD.size : at + _HEAD.size + length])
-            except ValueError:  # too long for its slot: the kind as it was at first
-                state = {}
-            yield number, when, state
+            except ValueError:  # too long for its slot
+                state = None
+            yield number, when, state if _is_state(state) else {}  # the kind as it was at first

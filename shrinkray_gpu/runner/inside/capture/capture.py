@@ -27,6 +27,7 @@ from . import (
     launch_kind,
     precompiled,
     record_text,
+    schema,
     tuning,
 )
 
@@ -86,7 +87,7 @@ class Capture:
         jit.run = run
         self.undo.append(lambda: setattr(jit, "run", original))
 
-    def end(self) -> Record:
+    def end(self) -> schema.Captured:
         """Take the wrappers off again (a lane may go on with another candidate), and tell what was seen."""
         self.at_work = False
         while self.undo:
@@ -95,7 +96,7 @@ class Capture:
             self.box.close()
         return self.found()
 
-    def found(self) -> Record:
+    def found(self) -> schema.Captured:
         """`launches`: the one that faults where that is known, else the latest, latest first. Each is a record that
         `shrinkray_gpu.lift` makes a script of, or says in `trouble` why it cannot be written down. `children`: what
         child processes launched; their records are among the launches, with their `process`."""
@@ -112,13 +113,13 @@ class Capture:
         ]
         processes = blackbox.read(self.box.folder) if self.box is not None else []
         entries += [entry for process in processes[1:] for entry in process["entries"]]
-        return {
-            "launches": [
-                r if isinstance(r["kernel"], str) else record_text.in_words(r) for r in blackbox.suspects(entries)
-            ],
-            "children": blackbox.children(processes),
-            "history": self.history.found() if self.history is not None else None,
-        }
+        return schema.sound(
+            {
+                "launches": [_in_words(record) for record in blackbox.suspects(entries)],
+                "children": blackbox.children(processes),
+                "history": self.history.found() if self.history is not None else None,
+            }
+        )
 
     def _launch(self, original: Callable[..., Any], kernel: Any, args: Any, grid: Any, kwargs: Record) -> Any:
         record = self.record(kernel, "jit")
