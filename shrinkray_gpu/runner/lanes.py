@@ -24,6 +24,7 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner.children import faults
 from shrinkray_gpu.runner.inside.capture import blackbox
 from shrinkray_gpu.runner.inside.process import wire
+from shrinkray_gpu.runner.inside.report import check
 from shrinkray_gpu.runner.run import Run
 
 MAIN = Path(__file__).parent / "inside" / "main.py"
@@ -173,6 +174,8 @@ class Lane:
             out, err = streams.texts()
             if "broken" in report:
                 return Run(mode, None, trouble=f"the worker itself failed: {report['broken']}"), "broken", 0
+            if broken := check(report):
+                return Run(mode, None, trouble=f"the worker's report is broken: {broken[0]}"), "broken", 0
             over, peak = report.pop("over"), report.pop("peak")
             self.used += 1
             run = Run.from_json({**report, "mode": mode, "seconds": spent, "stdout": out, "stderr": err})

@@ -19,8 +19,8 @@ import sys
 import time
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, TypedDict
 
+from ..process.schema_check import wrong
 from . import schema
-from .schema_check import wrong
 
 Record = Dict[str, Any]
 
@@ -226,7 +226,7 @@ def _with(record: Record, state: Record) -> Record:
     return record
 
 
-class _Line(TypedDict, total=False):
+class _BoxLine(TypedDict, total=False):
     """What a process writes one by one."""
 
     command: List[str]
@@ -238,7 +238,7 @@ class _Line(TypedDict, total=False):
     compile: Dict[str, Any]
 
 
-class _State(TypedDict, total=False):
+class _BoxState(TypedDict, total=False):
     """What a slot holds."""
 
     grid: Optional[List[int]]
@@ -250,12 +250,12 @@ class _State(TypedDict, total=False):
 
 
 def _is_line(line: Any) -> bool:
-    return not any(wrong(_Line, line, "line"))
+    return not any(wrong(_BoxLine, line, "line"))
 
 
 def _is_state(state: Any) -> bool:
     pairs = state.get("values", []) if isinstance(state, dict) else []
-    return not any(wrong(_State, state, "state")) and all(
+    return not any(wrong(_BoxState, state, "state")) and all(
         isinstance(pair, list) and list(map(type, pair)) == [int, str] and pair[0] >= 0 for pair in pairs
     )
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Literal, Optional, TypedDict, Union
 
-from .schema_check import wrong
+from ..process.schema_check import wrong
 from .schema_sense import contradictions, senseless
 
 BROKEN = "the capture record is broken: "
