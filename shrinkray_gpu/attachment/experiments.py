@@ -76,6 +76,13 @@ class Row:
         return tuple(one for one in self.experiments if one.passes)
 
     @property
+    def nearest(self) -> Experiment:
+        """The passing one fewest values away from the current one."""
+        values = [each.value for each in self.experiments]
+        current = values.index(self.current) if self.current in values else 0
+        return min(self.passing, key=lambda one: abs(values.index(one.value) - current))
+
+    @property
     def matters(self) -> bool | None:
         """Whether the knob decides about the fault; None where nothing but the current value answered."""
         others = [one for one in self.experiments if one.value != self.current]

@@ -6,7 +6,6 @@ Measured things are told as such. A cause is only ever offered as a hypothesis, 
 from __future__ import annotations
 
 import importlib.util
-import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +15,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from shrinkray_gpu.attachment import header
 from shrinkray_gpu.attachment.dossier import Dossier
 from shrinkray_gpu.attachment.experiments import MEANING, NOT_TRIED, Experiment, Row
-from shrinkray_gpu.attachment.site import TMA_ALIGNMENT
 from shrinkray_gpu.device import cuda_errors, disassembly
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.same_fault.controls import Outcome
@@ -152,20 +150,12 @@ def address(dossier: Dossier) -> Iterator[tuple[str, str, str]]:
     if site.symbol:
         declared = f"{site.aligned} bytes" if site.aligned else "none is declared"
         yield "alignment of shared memory as declared", f"{declared} (`{site.symbol}`)", "PTX"
-    if site.tma is not None:
-        tma = site.tma
-        shape = "x".join(map(str, tma.tile))
-        yield "tile", f"{shape} of {tma.dtype}: {tma.bytes} bytes", "TTGIR"
-        yield "distance of two stages in the buffer", f"{tma.apart} bytes", "TTGIR"
-        yield (
-            "destination" if tma.way == "load" else "source",
-            f"**{tma.residue} modulo {TMA_ALIGNMENT}**, counted from the start of its buffer",
-            "static rule, on TTGIR and the launch's arguments",
-        )
+    if site.explanation is not None:
+        yield from site.explanation.address()
     if site.requires:
         yield "required", site.requires, "vendor's manual"
     for told in dossier.evidence.memory:
-        if not told.startswith(("shared memory as declared", "the access (static rule)")):
+        if not told.startswith(("shared memory as declared", "the access (static rule ")):
             yield "address", told.partition(": ")[2] or told, told.partition(": ")[0]
 
 
@@ -199,13 +189,14 @@ def workarounds(dossier: Dossier) -> Iterator[str]:
     for row in dossier.trials.rows:
         if not row.passing:
             continue
-        near = min(row.passing, key=lambda one: _steps(row, one))
+        near = row.nearest
         if row.kind == "environment":
             yield f"`{row.name}` in the environment ({MEANING.get(row.name, 'passes')}): slow, to diagnose with"
         elif row.kind == "stages":
             yield f"{_at_most(row)} in {row.name.partition(' of ')[2]}: {row.boundary}"
         elif row.kind == "tile":
-            width = _bytes(dossier, row, near)
+            explanation = dossier.site.explanation
+            width = explanation.resized(row, near) if explanation is not None else ""
             yield f"a tile extent of {near.value}{width} in place of {row.current} ({_places(row)}): {row.boundary}"
         elif row.kind == "flag":
             yield f"`{row.name.split(' ')[0]}=False` in {row.name.partition(' of ')[2]}"
@@ -222,51 +213,16 @@ def _at_most(row: Row) -> str:
     return " or ".join(f"`num_stages={value}`" for value in values)
 
 
-def _bytes(dossier: Dossier, row: Row, one: Experiment) -> str:
-    """What the tile at fault is in bytes then, where it has this extent."""
-    tma = dossier.site.tma
-    extents = [str(extent) for extent in tma.tile] if tma is not None else []
-    if tma is None or row.kind != "tile" or row.current not in extents:
-        return ""
-    at = len(extents) - 1 if row.innermost else extents.index(row.current)
-    if extents[at] != row.current:
-        return ""
-    shape = [int(one.value) if index == at else extent for index, extent in enumerate(tma.tile)]
-    return f" ({'x'.join(map(str, shape))}: {math.prod(shape) * tma.size} bytes)"
-
-
 def _places(row: Row) -> str:
     found = re.search(r"\((lines? [^)]*)\)", row.name)
     return found.group(1) if found else row.name
 
 
-def _steps(row: Row, one: Experiment) -> int:
-    values = [each.value for each in row.experiments]
-    return abs(values.index(one.value) - (values.index(row.current) if row.current in values else 0))
-
-
 def hypothesis(dossier: Dossier) -> Iterator[str]:
     """What would explain the measurements, and how they bear it out. Nothing where nothing is known of the address."""
-    tma = dossier.site.tma
-    if tma is None or tma.residue == 0:
-        return
-    yield (
-        f"The pipelined loop keeps its tiles in one buffer, {tma.apart} bytes apart. {tma.apart} is no multiple of "
-        f"{TMA_ALIGNMENT}, so not every stage begins where TMA wants its destination."
-    )
-    stages = [row for row in dossier.trials.rows if row.kind == "stages" and row.matters]
-    wide = [row for row in dossier.trials.rows if row.kind == "tile" and row.matters]
-    if stages:
-        yield f"It predicts that few stages pass, since they need one buffer only. Seen: {stages[0].boundary}."
-    for row in wide:
-        near = min(row.passing, key=lambda one: _steps(row, one))
-        yield (
-            f"It predicts that tiles of a multiple of {TMA_ALIGNMENT} bytes pass. Seen for the extent {row.current}: "
-            f"{row.boundary}; {near.value} is the first{_bytes(dossier, row, near)}."
-        )
-    idle = [row.name for row in dossier.trials.rows if row.matters is False]
-    if idle:
-        yield f"What it does not speak of does not matter: {', '.join(idle)}."
+    explanation = dossier.site.explanation
+    if explanation is not None:
+        yield from explanation.hypothesis(dossier.trials.rows)
 
 
 def reduced(dossier: Dossier) -> Iterator[str]:

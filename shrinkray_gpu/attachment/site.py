@@ -11,10 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shrinkray_gpu.attachment.compiled_code import Code
+from shrinkray_gpu.attachment.explanations import EXPLANATIONS, Explanation
 from shrinkray_gpu.attachment.source_lines import source_lines
 from shrinkray_gpu.device import disassembly
 from shrinkray_gpu.device.disassembly import Instruction
+from shrinkray_gpu.evidence import instruments
 from shrinkray_gpu.evidence.evidence import Evidence
+from shrinkray_gpu.runner.inside.static.tma import ALIGNMENT
 
 _BY_FAMILY = {
     "UTMALDG": (r"async_tma_(?:copy_global_to_local|gather)", r"cp\.async\.bulk\.tensor\S*global"),
@@ -31,13 +34,11 @@ _BY_FAMILY = {
     "RED": (r"tt\.atomic", r"red\."),
 }
 """The operation and the PTX that such an instruction is made of."""
-TMA_ALIGNMENT = 128
 REQUIRES = {
-    "UTMALDG": f"the destination in shared memory must be a multiple of {TMA_ALIGNMENT} bytes, the mbarrier of 8 "
+    "UTMALDG": f"the destination in shared memory must be a multiple of {ALIGNMENT} bytes, the mbarrier of 8 "
     "(PTX ISA, cp.async.bulk.tensor)",
-    "UTMASTG": f"the source in shared memory must be a multiple of {TMA_ALIGNMENT} bytes "
-    "(PTX ISA, cp.async.bulk.tensor)",
-    "UTMAREDG": f"the source in shared memory must be a multiple of {TMA_ALIGNMENT} bytes "
+    "UTMASTG": f"the source in shared memory must be a multiple of {ALIGNMENT} bytes (PTX ISA, cp.async.bulk.tensor)",
+    "UTMAREDG": f"the source in shared memory must be a multiple of {ALIGNMENT} bytes "
     "(PTX ISA, cp.reduce.async.bulk.tensor)",
     "UBLKCP": "both addresses and the size must be multiples of 16 bytes (PTX ISA, cp.async.bulk)",
 }
@@ -48,36 +49,10 @@ _ROLES = {
     ),
     "UTMASTG": ("source in shared memory; the registers after it hold the coordinates", "address of the tensor map"),
 }
-_RULE = re.compile(
-    r"TMA (load|store) of ((?:\d+x)*)([a-z]\w*), stages (\d+) bytes apart, address in shared memory (\d+) mod (\d+)"
-)
+_RULE = re.compile(rf"the access \({instruments.STATIC} ([\w-]+)\): ")
 _ALIGN = re.compile(r"\.extern \.shared (?:\.align (\d+) )?\.b8 (\w+)")
 _DEFINES = re.compile(r"^(?:@!?U?P\w+\s+)?([A-Z][\w.]*)\s+(?:U?P[\dT]+,\s*)*(U?R\d+)(\.64)?\b")
 _TARGETLESS = frozenset({"ST", "STG", "STS", "STL", "RED", "REDG", "BAR", "SYNCS", "UTMALDG", "UTMASTG", "BRA", "EXIT"})
-_BITS = {"f64": 64, "i64": 64, "f32": 32, "i32": 32, "f16": 16, "bf16": 16, "i16": 16}
-
-
-@dataclass(frozen=True)
-class Tma:
-    """A TMA copy whose end in shared memory is not aligned, by the static rule."""
-
-    way: str
-    tile: tuple[int, ...]
-    dtype: str
-    apart: int
-    """Bytes between two stages of its buffer."""
-    residue: int
-    """Of the destination's offset, modulo 128."""
-    size: int
-    """Bytes of one element."""
-
-    @property
-    def bytes(self) -> int:
-        """Of the tile."""
-        total = self.size
-        for extent in self.tile:
-            total *= extent
-        return total
 
 
 @dataclass(frozen=True)
@@ -101,7 +76,8 @@ class Site:
     ptx: tuple[str, ...] = ()
     operands: tuple[Operand, ...] = ()
     requires: str = ""
-    tma: Tma | None = None
+    explanation: Explanation | None = None
+    """What the static rule that is broken explains of it."""
     aligned: int = 0
     """Alignment that shared memory is declared with; 0: not known."""
     symbol: str = ""
@@ -118,7 +94,7 @@ def site(seen: Evidence, code: Code, file: str) -> Site:
         ptx=_matching(code, "ptx", ptx, line, file),
         operands=tuple(_operands(seen, code.listing, family)),
         requires=REQUIRES.get(family) or _width(seen),
-        tma=_tma(seen),
+        explanation=_explained(seen),
         aligned=int(declared.group(1) or 0) if declared else 0,
         symbol=declared.group(2) if declared else "",
     )
@@ -142,12 +118,12 @@ def _width(seen: Evidence) -> str:
     return f"the address must be a multiple of its width, {size} bytes" if size > 1 else ""
 
 
-def _tma(seen: Evidence) -> Tma | None:
+def _explained(seen: Evidence) -> Explanation | None:
+    """By the static rule that the evidence names, if it names one."""
     for told in seen.memory:
-        if found := _RULE.search(told):
-            tile = tuple(int(one) for one in found.group(2).split("x") if one)
-            dtype = found.group(3)
-            return Tma(found.group(1), tile, dtype, int(found.group(4)), int(found.group(5)), _BITS.get(dtype, 8) // 8)
+        if found := _RULE.match(told):
+            explains = EXPLANATIONS.get(found.group(1))
+            return explains(told[found.end() :]) if explains is not None else None
     return None
 
 

@@ -17,8 +17,8 @@ from shrinkray_gpu.device import coredump, gpus
 from shrinkray_gpu.device.coredump import Dump
 from shrinkray_gpu.evidence import instruments
 from shrinkray_gpu.evidence.synthesis import assembled
+from shrinkray_gpu.oracle.driver_error import OUTSIDE
 from shrinkray_gpu.oracle.fault import MISALIGNED, Fault
-from shrinkray_gpu.oracle.sticky import OUTSIDE
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run

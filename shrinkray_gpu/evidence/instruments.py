@@ -16,7 +16,7 @@ from shrinkray_gpu.device import coredump, cuda_errors, disassembly, gpus, toolk
 from shrinkray_gpu.device.coredump import Dump
 from shrinkray_gpu.device.disassembly import Instruction
 from shrinkray_gpu.oracle import speech
-from shrinkray_gpu.oracle.sticky import sticky_code
+from shrinkray_gpu.oracle.driver_error import sticky_code
 from shrinkray_gpu.runner import plain, sanitizer
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import COLD, Pool, Script
@@ -101,7 +101,7 @@ def static(subject: Subject, run: Run | None) -> tuple[Run | None, Said]:
     if broken is None:
         ended = f", and {speech.ending(run)} there" if subject.setup.arch is None and speech.failed(run) else ""
         return run, Said(STATIC, PRESENT, f"none of {len(run.launches)} launches breaks it{ended}", seconds)
-    return run, Said(STATIC, PRESENT, f"tma-alignment: {broken.fault}", seconds)
+    return run, Said(STATIC, PRESENT, broken.fault, seconds)
 
 
 def dumped(subject: Subject) -> tuple[Dump | None, Said]:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from shrinkray_gpu.device import disassembly
 from shrinkray_gpu.device.coredump import Dump
 from shrinkray_gpu.device.disassembly import Instruction
+from shrinkray_gpu.oracle.driver_error import static_rule
 from shrinkray_gpu.oracle.fault import MISALIGNED, Fault
-from shrinkray_gpu.oracle.sticky import STATIC_RULES, static_rule
 from shrinkray_gpu.runner.run import Launch
 from shrinkray_gpu.runner.sanitizer import Record
 
@@ -31,7 +31,8 @@ class Sight:
 
 def predicts(broken: Launch, fault: Fault | None, sights: Sequence[Sight]) -> bool:
     """Whether the static rule speaks of the fault seen: a prediction is no sight of another error or kernel."""
-    right = fault is not None and fault.code == STATIC_RULES[static_rule(broken)]
+    rule = static_rule(broken)
+    right = fault is not None and rule is not None and fault.code == rule.code
     return right and (not sights or sights[0].kernel == broken.kernel)
 
 

@@ -29,6 +29,7 @@ from shrinkray_gpu.evidence.without_instruction import of_compilation, of_host
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.runner import sanitizer
+from shrinkray_gpu.runner.inside.static import rules
 from shrinkray_gpu.runner.run import Compile, Launch, Run
 from shrinkray_gpu.runner.sanitizer import Record
 
@@ -166,7 +167,8 @@ def _memory(compile: Compile | None, broken: Launch | None, record: Record | Non
                 yield f"shared memory as declared ({stage.upper()}): {declared.group(0).strip()}"
                 break
     if broken is not None:
-        told = STATIC_PLACE.sub("", broken.fault).partition(": ")[2] or broken.fault
-        yield f"the access ({STATIC}): {told}, where TMA needs a multiple of 128"
+        rule, reason = rules.of_fault(broken.fault)
+        told = STATIC_PLACE.sub("", reason).partition(": ")[2] or reason
+        yield f"the access ({STATIC} {rule.name}): {told}, where {rule.wanted}"
     for note in record.notes if record is not None else ():
         yield f"the address ({record.tool if record else ''}): {note}"

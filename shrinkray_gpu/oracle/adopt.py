@@ -10,8 +10,8 @@ from pathlib import Path
 from shrinkray_gpu.device import cuda_errors
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import fault, spec, speech
+from shrinkray_gpu.oracle.driver_error import static_rule, sticky_code
 from shrinkray_gpu.oracle.fault import Fault
-from shrinkray_gpu.oracle.sticky import static_rule, sticky_code
 from shrinkray_gpu.runner.run import Run
 
 LAST_LINES = 5
@@ -129,7 +129,7 @@ def _candidates(run: Run) -> Iterator[str]:
         yield "timeout"
     for launch in run.launches:
         if launch.synced and (rule := static_rule(launch)):
-            yield f"static:{rule}"
+            yield f"static:{rule.name}"
     fault_seen = Fault.of(run)
     failure = speech.uncaught(run)
     if fault_seen is not None and fault_seen.phase == "compile":

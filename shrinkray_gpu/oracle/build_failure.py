@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows
 from shrinkray_gpu.runner.run import Build, Run
-
-if TYPE_CHECKING:
-    from shrinkray_gpu.oracle.fault import Fault
-
 
 WANTED = "build:"
 """In `Oracle.wants`, before the regular expression: the worker runs the host code of a build that says it."""

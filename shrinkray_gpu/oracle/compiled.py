@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.driver_error import static_rule
+from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.oracle.oracle import Oracle
-from shrinkray_gpu.oracle.sticky import static_rule
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
+from shrinkray_gpu.runner.inside.static import rules
 from shrinkray_gpu.runner.run import Run
-
-if TYPE_CHECKING:
-    from shrinkray_gpu.oracle.fault import Fault
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,13 +95,12 @@ class StaticFault(Oracle):
     """
 
     rule: str
-    static: bool = True
 
     def found(self, run: Run) -> Verdict:
-        broken = [launch for launch in run.launches if static_rule(launch) == self.rule]
+        broken = [launch for launch in run.launches if (rule := static_rule(launch)) and rule.name == self.rule]
         for launch in broken:
             if launch.synced:
-                return shows(f"launch of {launch.kernel}{list(launch.grid)}: {launch.fault}")
+                return shows(f"launch of {launch.kernel}{list(launch.grid)}: {rules.of_fault(launch.fault)[1]}")
         if broken:
             return lacks(
                 f"launch of {broken[0].kernel} must fault ({self.rule}), but then nothing waits for the device"

@@ -13,7 +13,7 @@ from signal import SIGABRT
 
 from shrinkray_gpu.device import cuda_errors
 from shrinkray_gpu.oracle import speech
-from shrinkray_gpu.oracle.sticky import OUTSIDE, static_rule, sticky_code
+from shrinkray_gpu.oracle.driver_error import OUTSIDE, static_rule, sticky_code
 from shrinkray_gpu.runner import children
 from shrinkray_gpu.runner.run import Compile, Failure, Run
 

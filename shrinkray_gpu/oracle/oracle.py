@@ -10,16 +10,14 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from signal import SIGKILL
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.oracle.verdict import Answer, Verdict, lacks, shows, unclear
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.ways import Way
-
-if TYPE_CHECKING:
-    from shrinkray_gpu.oracle.fault import Fault
 
 BESIDE_OTHERS = frozenset({"warm", "fork"})
 """Modes in which other candidates share the device's memory."""
@@ -45,8 +43,6 @@ class Oracle:
     """The compute-sanitizer tool that candidates must run under (`Run.records`); empty: none."""
     limit: float | None = None
     """Seconds after which a run hangs, where the oracle itself says so."""
-    static: bool = False
-    """Whether it is about static faults, which only the virtual GPU decides (`Launch.fault`)."""
     alone: bool = False
     """Whether candidates must run with nothing beside them, since time is the question."""
     asserts: bool = False
@@ -179,7 +175,6 @@ def all_of(oracles: Iterable[Oracle], rejects: Iterable[Oracle] = ()) -> Oracle:
         hint="; ".join(one.hint for one in both if one.hint),
         warning="; ".join(one.warning for one in both if one.warning),
         wants=frozenset().union(*(one.wants for one in both)),
-        static=any(one.static for one in both),
         twins=tuple(dict.fromkeys(way for one in both for way in one.twins)),
         sanitizer=next(iter(tools), ""),
         limit=next((one.limit for one in both if one.limit is not None), None),

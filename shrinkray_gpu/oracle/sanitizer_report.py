@@ -7,18 +7,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
 from shrinkray_gpu.runner import sanitizer
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.sanitizer import Record
-
-if TYPE_CHECKING:
-    from shrinkray_gpu.oracle.fault import Fault
 
 
 @dataclass(frozen=True, kw_only=True)

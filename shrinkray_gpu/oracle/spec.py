@@ -21,9 +21,10 @@ from shrinkray_gpu.oracle.endings import Exits, Raised, Signalled, TimesOut
 from shrinkray_gpu.oracle.hang import Hang
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.script import Script
-from shrinkray_gpu.oracle.sticky import STATIC_RULES, Sticky
+from shrinkray_gpu.oracle.sticky import Sticky
 from shrinkray_gpu.oracle.words import WEAK_ASSERTION, Words, plain_pattern
 from shrinkray_gpu.runner import ways
+from shrinkray_gpu.runner.inside.static import rules
 from shrinkray_gpu.runner.twins import again, echo
 
 RAISED_ONLY = ("out of resource",)
@@ -195,9 +196,10 @@ def _code(spec: str, argument: str, _: Path) -> Oracle:
 
 
 def _static(spec: str, argument: str, _: Path) -> Oracle:
-    if argument not in STATIC_RULES:
-        near = _nearest(argument, STATIC_RULES)
-        known = ", ".join(f"static:{name}" for name in STATIC_RULES)
+    if rules.by_name(argument) is None:
+        names = [rule.name for rule in rules.RULES]
+        near = _nearest(argument, names)
+        known = ", ".join(f"static:{name}" for name in names)
         hint = f"did you mean static:{near}?" if near else f"known: {known}."
         raise UsageError(f"{spec!r} names no static rule: {hint}")
     return StaticFault(spec=f"static:{argument}", rule=argument)
@@ -301,12 +303,9 @@ FORMS: tuple[Form, ...] = (
             strict=True,
         )
     ),
-    Form(
-        "static:",
-        "static:tma-alignment",
-        "virtual GPU: a TMA copy is executed, its place in shared memory is not 128-byte aligned, and the host waits",
-        "static:tma-alignment",
-        _static,
+    *(
+        Form("static:", f"static:{rule.name}", f"virtual GPU: {rule.holds}", f"static:{rule.name}", _static)
+        for rule in rules.RULES
     ),
     Form(
         "sanitizer:",

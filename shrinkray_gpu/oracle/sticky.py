@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from shrinkray_gpu.device import cuda_errors
 from shrinkray_gpu.device.cuda_errors import CudaError
 from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.driver_error import OUTSIDE, driver_was_asked, static_rule, sticky_code
+from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
-from shrinkray_gpu.runner.run import Launch, Run
-
-if TYPE_CHECKING:
-    from shrinkray_gpu.oracle.fault import Fault
-
-OUTSIDE = {700, 717}
-"""One access far out of bounds is the one or the other, by where its address happens to fall. Seen on the H100: 700 in
-a cold process and 717 in a forked one, for the same program."""
-STATIC_RULES = {"tma-alignment": 716}
-"""The static faults that the virtual GPU finds, and the error in which each ends on a device."""
+from shrinkray_gpu.runner.run import Run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +39,7 @@ class Sticky(Oracle):
             return lacks(hidden) if hidden else shows(f"{source} {cuda_errors.by_code(code)}{where}")
         if code:
             return lacks(f"{source} another error: {cuda_errors.by_code(code)}{where}")
-        if not _driver_was_asked(run):
+        if not driver_was_asked(run):
             if self.shown == "swallowed" and not speech.failed(run):
                 return unclear(f"it ends well, as the original does, and in a {run.mode} run nobody asks the driver")
             return lacks(f"{speech.ending(run)}, without {self.error.text!r}")
@@ -89,35 +81,6 @@ class Sticky(Oracle):
         if self.shown == "died" and not self._raised(run) and _death(run) != self.death:
             return f"the driver holds {self.error}, but {speech.ending(run)}, not as the original does"
         return ""
-
-
-def sticky_code(run: Run) -> tuple[int, str]:
-    """The run's sticky error and who says so: the driver, a static rule, a child, or (plain) the error text."""
-    if run.driver_error:
-        return run.driver_error, "the virtual GPU says" if run.virtual else "the driver says"
-    for launch in run.launches:
-        if launch.synced and (rule := static_rule(launch)):
-            return STATIC_RULES[rule], f"the static rule {rule} says"
-    for child in run.children:
-        if error := cuda_errors.sticky_in(child):
-            return error.code, "a child process says"
-    if not _driver_was_asked(run) and speech.failed(run):
-        for said in speech.heard(run):
-            if error := cuda_errors.sticky_in(said.text):
-                return error.code, f"its {said.place} says"
-    return 0, ""
-
-
-def static_rule(launch: Launch) -> str:
-    """Which static rule this launch breaks; empty if none. A fault that names no rule is of the one rule there is."""
-    if not launch.fault:
-        return ""
-    return next((rule for rule in STATIC_RULES if rule in launch.fault), "tma-alignment")
-
-
-def _driver_was_asked(run: Run) -> bool:
-    """A plain process is nobody's to ask, and one that a signal ended could not be asked any more."""
-    return run.mode != "plain" and run.signal is None
 
 
 def _death(run: Run) -> tuple[str | int | None, ...]:

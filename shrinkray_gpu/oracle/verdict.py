@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.oracle.fault import Fault
 
 
 class Answer(enum.Enum):

@@ -21,9 +21,9 @@ from typing import NoReturn
 from shrinkray_gpu.device import cuda_errors
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.driver_error import OUTSIDE, sticky_code
 from shrinkray_gpu.oracle.fault import Fault, normalised
 from shrinkray_gpu.oracle.oracle import Oracle
-from shrinkray_gpu.oracle.sticky import OUTSIDE, sticky_code
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import ways

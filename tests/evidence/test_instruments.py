@@ -117,7 +117,9 @@ def test_without_a_dump_the_record_is_of_the_access_that_went_farthest() -> None
 
 
 def test_the_static_rule_is_no_sight_of_another_error(tmp_path: Path) -> None:
-    rule = Run("virtual", 1, launches=(Launch("first", "a", (1,), fault="first: TMA load of 1x4xf32, ..."),))
+    rule = Run(
+        "virtual", 1, launches=(Launch("first", "a", (1,), fault="tma-alignment: first: TMA load of 1x4xf32, ..."),)
+    )
     assert overrun(tmp_path, rule=rule).fault == overrun(tmp_path).fault
 
 

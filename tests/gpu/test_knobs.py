@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.oracle import parse as parse_oracle
-from shrinkray_gpu.oracle.sticky import OUTSIDE
+from shrinkray_gpu.oracle.driver_error import OUTSIDE
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.ways import parse

@@ -88,10 +88,14 @@ CASES = {
     "absent since compiling failed": ("ttgir:!async_tma_copy", DIED, NO),
     "not delivered": ("sass:UTMALDG", passing(compiles=(GOOD,)), UNKNOWN),
     "code of a program that then fails": ("ttgir:async_tma_copy", failing("ValueError", "x", compiles=(TMA,)), YES),
-    "static fault": ("static:tma-alignment", passing(virtual=True, launches=(replace(JSD, fault="16 of 128"),)), YES),
+    "static fault": (
+        "static:tma-alignment",
+        passing(virtual=True, launches=(replace(JSD, fault="tma-alignment: 16 of 128"),)),
+        YES,
+    ),
     "static fault nobody waits for": (
         "static:tma-alignment",
-        passing(virtual=True, launches=(replace(JSD, fault="16 of 128", synced=False),)),
+        passing(virtual=True, launches=(replace(JSD, fault="tma-alignment: 16 of 128", synced=False),)),
         NO,
     ),
     "no static fault": ("static:tma-alignment", passing(virtual=True, launches=(JSD,)), NO),
@@ -120,7 +124,6 @@ def test_the_why_says_which_kernel_and_what() -> None:
 def test_code_oracles_say_which_stage_the_runner_must_deliver() -> None:
     assert parse("ttgir:x", folder=Path()).wants == {"ttgir"}
     assert parse("compile:x", folder=Path()).wants == frozenset()
-    assert parse("static:tma-alignment", folder=Path()).static
 
 
 def test_an_original_that_dies_of_the_compile_error_is_not_matched_by_one_that_catches_it() -> None:

@@ -42,7 +42,7 @@ RUNS = {
     "sticky": MISALIGNED,
     "swallowed": SWALLOWED,
     "plain": plain(traceback("torch.AcceleratorError: " + TORCH_716)),
-    "static": passing(virtual=True, launches=(replace(JSD, fault="16 of 128"),)),
+    "static": passing(virtual=True, launches=(replace(JSD, fault="tma-alignment: 16 of 128"),)),
     "timeout": Run("fork", None, timed_out=True, seconds=9, launches=(JSD,)),
     "compile error": Run("fork", 1, failure=COMPILE_ERROR, compiles=(Compile("k3", "", failure=COMPILE_ERROR),)),
     "compiler pass": Run("fork", 1, failure=CRASH, compiles=(BROKEN,)),

@@ -68,7 +68,7 @@ class _Harm(Exception):
 def harm(ttir: str, grid: Sequence[int], args: Sequence[Any]) -> str:
     """Why this launch is undefined behaviour of its own, as far as can be told; else empty.
 
-    `args` as `tma.examine` takes them. The programs at the corners of the grid stand for all: offsets grow with the
+    `args` as in `rule.LaunchFacts`. The programs at the corners of the grid stand for all: offsets grow with the
     program's index.
     """
     functions = parse(ttir)

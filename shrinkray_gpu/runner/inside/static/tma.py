@@ -5,7 +5,7 @@ The mechanism of Triton issue 10474: a pipelined loop keeps its stages in one sh
 16, 32 or 64 bytes puts stage 1 at 16, 32 or 64 modulo 128, which the hardware refuses. A copy counts only if it runs:
 so the kernel's scalar code (bounds, predicates, stage numbers) is executed here on the launch's arguments, for
 the first and the last program of the grid. What depends on data in memory is unknown; unknown is not a fault, and is
-told apart in `TmaFinding.unknown`.
+told apart in `Finding.unknown`.
 """
 
 from __future__ import annotations
@@ -16,19 +16,10 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from . import memory
 from .kernel_program import Descriptor, Endless, KernelProgram, Tired
+from .rule import Finding, LaunchFacts, Rule
 from .ttgir import VALUE, Op, bits, parse
 
 ALIGNMENT = 128
-
-
-@dataclass(frozen=True)
-class TmaFinding:
-    """`reason`: why the launch faults, else empty. `unknown`: why that could not be decided, else empty. `copy`: the
-    operation that faults, as the IR has it without its locations."""
-
-    reason: str = ""
-    unknown: str = ""
-    copy: str = ""
 
 
 @dataclass(frozen=True)
@@ -55,24 +46,23 @@ class _Misaligned(Exception):
 def misaligned(ttgir: str, grid: Sequence[int], args: Sequence[Any]) -> str:
     """One line that names the faulting copy, or the empty string.
 
-    `args` are the values of the kernel's parameters in order (what is specialised away is not among them): integers, a
-    Descriptor, a Pointer, None for what is not known.
+    `args` as in `rule.LaunchFacts`.
     """
     return examine(ttgir, grid, args).reason
 
 
-def examine(ttgir: str, grid: Sequence[int], args: Sequence[Any], ttir: str = "") -> TmaFinding:
+def examine(ttgir: str, grid: Sequence[int], args: Sequence[Any], ttir: str = "") -> Finding:
     """As `misaligned`, and says what stayed undecided. With the TTIR of the same kernel, a launch that is undefined
     behaviour of its own or never ends (`memory`) stays undecided too: nobody knows which fault a device would see
     first."""
     if not _suspect(ttgir):
-        return TmaFinding()
+        return Finding()
     sizes = (tuple(grid) + (1, 1, 1))[:3]
     if 0 in sizes:
-        return TmaFinding()
+        return Finding()
     functions = parse(ttgir)
     if not functions:
-        return TmaFinding(unknown="no kernel in the IR")
+        return Finding(unknown="no kernel in the IR")
     unknown = ""
     programs = [(0, 0, 0), tuple(n - 1 for n in sizes)]
     for program in programs[: 1 if programs[0] == programs[1] else 2]:
@@ -81,13 +71,13 @@ def examine(ttgir: str, grid: Sequence[int], args: Sequence[Any], ttir: str = ""
             run.start(args)
         except _Misaligned as found:
             wrong = memory.harm(ttir, sizes, args) if ttir else ""
-            return TmaFinding(unknown=wrong) if wrong else TmaFinding(reason=found.args[0], copy=found.args[1])
+            return Finding(unknown=wrong) if wrong else Finding(reason=found.args[0], operation=found.args[1])
         except Endless as found:
-            return TmaFinding(unknown=str(found))
+            return Finding(unknown=str(found))
         except Tired:
             unknown = unknown or "the kernel runs too long to follow"
         unknown = unknown or run.doubt
-    return TmaFinding(unknown=unknown)
+    return Finding(unknown=unknown)
 
 
 _COPY = re.compile(r"ttng\.async_tma_(?:copy|gather|scatter|reduce)[^\n]*")
@@ -214,3 +204,17 @@ def _runs(descriptor: Any) -> bool:
     if isinstance(descriptor, Descriptor):
         return not any(n is not None and n <= 0 for n in descriptor.shape)
     return descriptor.runs if isinstance(descriptor, _Map) else True
+
+
+def _of_launch(launch: LaunchFacts) -> Finding:
+    return examine(launch.ttgir, launch.grid, launch.args, launch.ttir)
+
+
+RULE = Rule(
+    name="tma-alignment",
+    code=716,  # CUDA_ERROR_MISALIGNED_ADDRESS
+    words="misaligned address",
+    holds="a TMA copy is executed, its place in shared memory is not 128-byte aligned, and the host waits",
+    wanted="TMA needs a multiple of %d" % ALIGNMENT,
+    examine=_of_launch,
+)

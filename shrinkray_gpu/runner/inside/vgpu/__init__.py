@@ -9,7 +9,7 @@ launched.
 
 `claims` and `gpu` hold the state; `dispatch` and `function` are the two torch modes that keep up the claim; `cuda`,
 `streams`, `host` and `driver` answer for torch.cuda, the rest of torch, and Triton's driver; `operators` is for those
-that the script registers; `launcher` stands in for a launch and asks the static rule (`tma`); `codeless` leaves
+that the script registers; `launcher` stands in for a launch and asks the static rules; `codeless` leaves
 machine code out; `unknown` says what values are that no kernel wrote.
 """
 
@@ -37,7 +37,7 @@ def sticky() -> int:
 
 
 def undecided() -> List[str]:
-    """Launches of the last candidate that the static rule could not decide, and why."""
+    """Launches of the last candidate that a static rule could not decide, and why."""
     return list(_last.undecided) if _last is not None else []
 
 

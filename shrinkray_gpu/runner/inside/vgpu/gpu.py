@@ -1,7 +1,7 @@
 """The virtual GPU itself: what it holds, what was launched, and the fault that waits for the host to look.
 
 A real device runs behind the host: a kernel's fault shows when the host next waits for it, and from then on at every
-call (a *sticky* error). So a launch that the static rule condemns only leaves a pending fault here; `wait` brings it
+call (a *sticky* error). So a launch that a static rule condemns only leaves a pending fault here; `wait` brings it
 to light. Needs no torch; without torch there are no claims.
 """
 
@@ -10,9 +10,10 @@ from __future__ import annotations
 import sys
 from typing import Any, Dict, List, Optional, Tuple
 
-MISALIGNED = 716  # CUDA_ERROR_MISALIGNED_ADDRESS
+from ..static import rules
+from ..static.rule import Rule
 
-Faults = List[Tuple[str, Dict[str, Any]]]  # why a launch faults, and the watch's record of it
+Faults = List[Tuple[Rule, str, Dict[str, Any]]]  # which rule a launch breaks, how, and the watch's record of it
 
 
 class Gpu:
@@ -23,24 +24,23 @@ class Gpu:
         self.watch = watch
         self.claims = claims
         self.launched = False
-        self.pending = ""
-        self.sticky = 0
-        self.undecided: List[str] = []  # launches on which the static rule had no opinion, and why
+        self.pending: Optional[Tuple[Rule, str]] = None
+        self.broken: Optional[Tuple[Rule, str]] = None  # the fault that the host has learnt of
+        self.undecided: List[str] = []  # launches on which a static rule had no opinion, and why
         self.harmed = ""  # why a real device would be in another sticky error already
-        self.reason = ""
         self.ended: List[Dict[str, Any]] = []  # records of launches that ended in a fault, and were not waited for
         self.capture: Optional[Faults] = None  # faults of the CUDA graph that is being captured
         self.default: Any = None  # torch.set_default_device
 
-    def fault(self, reason: str, launch: Dict[str, Any]) -> None:
-        """A launch ends in this fault; nobody knows yet. One that goes into a graph does so at each replay, whatever
+    def fault(self, rule: Rule, reason: str, launch: Dict[str, Any]) -> None:
+        """A launch breaks this rule; nobody knows yet. One that goes into a graph does so at each replay, whatever
         was waited for in between."""
         if self.capture is not None:
-            self.capture.append((reason, launch))
+            self.capture.append((rule, reason, launch))
         else:
-            launch["fault"], launch["synced"] = reason, False
+            launch["fault"], launch["synced"] = rules.fault_text(rule, reason), False
             self.ended.append(launch)
-            self.pending = self.pending or reason
+            self.pending = self.pending or (rule, reason)
 
     def wait(self) -> None:
         """The host waits for the device, and learns what became of its launches."""
@@ -49,18 +49,26 @@ class Gpu:
         self.watch.sync()
         while self.ended:
             self.ended.pop()["synced"] = True
-        if self.pending and not self.sticky:
-            self.sticky, self.reason = MISALIGNED, self.pending
+        self.broken = self.broken or self.pending
         self.check()
 
     def check(self) -> None:
         """Any call to a device in a sticky error fails with that error."""
-        if self.sticky:
-            raise accelerator_error("CUDA error: misaligned address\n" + self.verdict)
+        if self.broken is not None:
+            raise accelerator_error("CUDA error: " + self.error)
 
     @property
-    def verdict(self) -> str:
-        return "(verdict of the static rule static:tma-alignment on the virtual GPU: %s)" % self.reason
+    def sticky(self) -> int:
+        """The code of the sticky error that the device is in; 0: none."""
+        return self.broken[0].code if self.broken is not None else 0
+
+    @property
+    def error(self) -> str:
+        """What every call says from then on: the driver's words, and which rule has decided it."""
+        if self.broken is None:
+            return ""
+        rule, reason = self.broken
+        return "%s\n(verdict of the static rule static:%s on the virtual GPU: %s)" % (rule.words, rule.name, reason)
 
 
 def accelerator_error(text: str) -> Exception:

@@ -1,4 +1,4 @@
-"""What stands in for a launch: the checks that a real launcher and driver make, then the static rule, and no kernel.
+"""What stands in for a launch: the checks that a real launcher and driver make, then the static rules, and no kernel.
 
 Checked in the order of the real one, with its words, so that a candidate fails here as it would on the device: scratch
 memory from the allocator, arguments, grid.
@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import Any, Callable, Iterator, List, Tuple
 
-from ..static import locations, memory, stores, tma
+from ..static import locations, memory, stores
 from ..static.kernel_program import Descriptor, Pointer
+from ..static.rule import Finding, LaunchFacts, Rule
+from ..static.rules import RULES
 from .gpu import Gpu
 
 _LIMITS = (2**31 - 1, 65535, 65535)  # CUDA's largest grid
@@ -24,7 +26,7 @@ def launcher(gpu: Gpu, src: Any, metadata: Any) -> Callable[..., None]:
         x: int, y: int, z: int, stream: Any, function: Any, packed: Any, about: Any, enter: Any, leave: Any, *args: Any
     ) -> None:
         if gpu.sticky:
-            raise RuntimeError("Triton Error [CUDA]: misaligned address\n" + gpu.verdict)
+            raise RuntimeError("Triton Error [CUDA]: " + gpu.error)
         grid = (int(x), int(y), int(z))
         blocks = grid[0] * grid[1] * grid[2]
         _scratch(gpu, metadata, blocks, stream)
@@ -50,17 +52,24 @@ def _judge(gpu: Gpu, grid: Tuple[int, ...], values: List[Any]) -> None:
     ttgir, ttir = (kernel.asm.get(stage) if kernel is not None else None for stage in ("ttgir", "ttir"))
     if not isinstance(ttgir, str) or not isinstance(ttir, str):
         return
-    finding = tma.examine(ttgir, grid, values, ttir)
-    unknown = gpu.harmed if finding.reason else finding.unknown
-    if finding.reason and not unknown:
-        place = locations.of_operation(ttgir, finding.copy) if "lines" in gpu.watch.wants else ""
-        reason = finding.reason + (", at " + place if place else "")
-        gpu.fault(reason, gpu.watch.launches[-1])
-    elif unknown:
-        gpu.undecided.append("%s: %s" % (kernel.name, unknown))
+    facts = LaunchFacts(ttgir, ttir, grid, values)
+    for rule in RULES:
+        if _condemned(gpu, rule, rule.examine(facts), facts):
+            break
     # An overrun may go unnoticed, a null pointer never does: then the fault of a later launch is not what is seen.
     if not gpu.harmed and any(isinstance(value, Pointer) and value.null for value in values):
         gpu.harmed = memory.harm(ttir, grid, values)
+
+
+def _condemned(gpu: Gpu, rule: Rule, finding: Finding, facts: LaunchFacts) -> bool:
+    unknown = gpu.harmed if finding.reason else finding.unknown
+    if finding.reason and not unknown:
+        place = locations.of_operation(facts.ttgir, finding.operation) if "lines" in gpu.watch.wants else ""
+        gpu.fault(rule, finding.reason + (", at " + place if place else ""), gpu.watch.launches[-1])
+        return True
+    if unknown:
+        gpu.undecided.append("%s: %s" % (gpu.watch.last_kernel.name, unknown))
+    return False
 
 
 def _doubt(gpu: Gpu, given: List[Tuple[Any, Any]]) -> None:
@@ -149,7 +158,7 @@ def _tensors(value: Any) -> List[Any]:
 
 
 def _parameters(gpu: Gpu, kind: Any, value: Any) -> Iterator[Any]:
-    """The values of the kernel's parameters that one argument becomes, as `tma` takes them."""
+    """The values of the kernel's parameters that one argument becomes, as the static rules take them."""
     if isinstance(kind, str) and kind.startswith("tensordesc"):
         shape, strides = tuple(value.shape), tuple(value.strides)
         tensors = _tensors(value)

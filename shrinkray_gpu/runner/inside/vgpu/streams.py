@@ -92,8 +92,8 @@ def classes(gpu: Gpu) -> Dict[str, Any]:
 
         def replay(self) -> None:
             gpu.check()
-            for reason, launch in self._faults:
-                gpu.fault(reason, launch)
+            for rule, reason, launch in self._faults:
+                gpu.fault(rule, reason, launch)
 
         def reset(self) -> None:
             self._faults = []

@@ -1,0 +1,44 @@
+"""What a static rule is: a name, the error that a device ends in, and a look at one launch that never runs.
+
+A rule condemns a launch only where its code, grid and arguments leave no doubt that the device would fault. What it
+cannot follow is unknown, never a fault. `rules` lists the rules that there are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Callable, Sequence
+
+
+@dataclass(frozen=True)
+class LaunchFacts:
+    """All that a rule may look at. `args` are the values of the kernel's parameters in order (what is specialised away
+    is not among them): integers, a Descriptor, a Pointer, None for what is not known."""
+
+    ttgir: str
+    ttir: str
+    grid: Sequence[int]
+    args: Sequence[Any]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """`reason`: why the launch faults, else empty. `unknown`: why that could not be decided, else empty. `operation`:
+    the one that faults, as the TTGIR has it without its locations."""
+
+    reason: str = ""
+    unknown: str = ""
+    operation: str = ""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`code`, `words`: the sticky error in which the fault ends on a device, by number and in the driver's words.
+    `holds`: what the user reads of the rule in the table of oracles. `wanted`: what the hardware asks for."""
+
+    name: str
+    code: int
+    words: str
+    holds: str
+    wanted: str
+    examine: Callable[[LaunchFacts], Finding]

@@ -1,0 +1,36 @@
+"""The static rules, in the order in which a launch is held against them. A new rule is one file beside this one, and
+one line in RULES.
+
+Both interpreters read this list: the virtual GPU asks each rule in turn, and the tool's half knows the names and the
+error codes from here. So it needs the standard library only.
+"""
+
+from __future__ import annotations
+
+from typing import Optional, Tuple
+
+from . import tma
+from .rule import Rule
+
+RULES: Tuple[Rule, ...] = (tma.RULE,)
+
+_BY_NAME = {rule.name: rule for rule in RULES}
+
+
+def by_name(name: str) -> Optional[Rule]:
+    return _BY_NAME.get(name)
+
+
+def fault_text(rule: Rule, reason: str) -> str:
+    """What a launch's record says of its fault: the rule by its name, then the reason."""
+    return "%s: %s" % (rule.name, reason)
+
+
+def of_fault(fault: str) -> Tuple[Rule, str]:
+    """The rule that a launch's record names, and the reason. Raises ValueError where it names none: no rule stands in
+    for another, since each ends in an error of its own."""
+    name, _, reason = fault.partition(": ")
+    rule = by_name(name)
+    if rule is None:
+        raise ValueError("the fault of a launch names no static rule: %r" % fault)
+    return rule, reason
