@@ -106,10 +106,10 @@ def _trials(
 ) -> Trials:
     """The control experiments, where the oracle can judge them."""
     why = ""
-    fault = plan.oracle.needs_run and not plan.oracle.needs_text
+    fault = plan.oracle.needs.run and not plan.oracle.needs.text
     if not fault:
         why = f"the oracle {plan.oracle.spec!r} runs the program itself"
-    elif plan.oracle.twins:
+    elif plan.oracle.needs.twins:
         why = "the fault is a difference between two runs: each is a control of the other"
     if why:
         return Trials(Experiment("the program as it is", "plain", "", "", Outcome.FAULTS.value), left_out=why)

@@ -28,13 +28,13 @@ def explain(
     run = next((run for run in seen if not ended_well(run)), seen[0])
     if said := obstacle(run):
         return UsageError(f"{script.called} does not run in {setup.python}. {said}")
-    if run.timed_out and not oracle.alone:
+    if run.timed_out and not oracle.needs.timing:
         after = f"{timeout:g} s (--timeout)" if timeout else f"{PATIENCE:g} s"
         return NotReproduced(
             f"{script.called} was still running after {after}: give a longer --timeout, or look for the hang itself "
             "with --oracle timeout"
         )
-    if run.timed_out and oracle.limit and verdict.known:
+    if run.timed_out and oracle.needs.seconds and verdict.known:
         return NotReproduced(f"{script.called} does not show {oracle.spec!r}: {verdict.why}")
     if verdict.answer is Answer.UNKNOWN:
         return NotReproduced(f"the run of {script.called} answers nothing: {verdict.why or run.trouble}")

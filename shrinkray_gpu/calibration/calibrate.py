@@ -39,7 +39,7 @@ def make(
     )
     try:
         plan, colds = shown(source, lanes, oracle, timeout=timeout, seen=seen, bound=bound)
-        own = given.limit if given else None
+        own = given.needs.seconds if given else None
         return in_lanes(plan, source, lanes, colds, seconds=own or timeout, mode=mode)
     except BaseException:
         lanes.close()

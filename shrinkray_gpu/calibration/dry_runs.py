@@ -26,10 +26,10 @@ def gated(plan: Plan, dry: Pool, source: str, *, building: float = BUILDING) -> 
 
 def with_dry(plan: Plan, dry: Pool, source: str) -> Plan:
     """Dry runs on a virtual GPU of the same architecture, if the original makes the same launches there, in time."""
-    if not (builds(source) or plan.oracle.alone):
+    if not (builds(source) or plan.oracle.needs.timing):
         dry.seconds = max(FLOOR, SLOWER * plan.warm_seconds)
     run = dry.run(source)
-    if run.timed_out and not plan.oracle.alone:  # that one asks how long it takes
+    if run.timed_out and not plan.oracle.needs.timing:  # that one asks how long it takes
         dry.close()
         took = f"over {dry.seconds:.0f} s, in a lane {plan.warm_seconds:.1f} s"
         return replace(plan, notes=(*plan.notes, f"no dry run: without a GPU the original takes {took}"))
@@ -53,6 +53,6 @@ def with_dry(plan: Plan, dry: Pool, source: str) -> Plan:
 
 def codeless(plan: Plan, virtual: Pool, source: str) -> Plan:
     """Candidates are compiled to LLVM's IR only, if the original shows its fault in such a run of a virtual GPU."""
-    if plan.rate is not None or plan.oracle.twins:
+    if plan.rate is not None or plan.oracle.needs.twins:
         return plan
     return replace(plan, machine_code=not plan.oracle.judge(virtual.run(source, machine_code=False)).faults)

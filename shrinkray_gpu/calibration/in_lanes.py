@@ -20,7 +20,7 @@ def in_lanes(
 ) -> Plan:
     """The plan with the best of these lanes. `colds`: the runs it rests on; `seconds`: what a candidate may take by the
     user's or the oracle's word, otherwise a few times what the original took."""
-    if not plan.oracle.needs_run:
+    if not plan.oracle.needs.run:
         closed(lanes.warm, lanes.dry)
         return rated(replace(plan, why="the oracle runs the program itself"), source)
     if lanes.warm is None or lanes.started is None:

@@ -46,7 +46,7 @@ def once_more(seen: list[Run], verdicts: list[Verdict], oracle: Oracle, source: 
     before, until = len(seen), time.monotonic() + FURTHER_SECONDS
     while _chance(seen, verdicts, oracle) and len(seen) < before + FURTHER and time.monotonic() < until:
         pool = lanes.cheapest(oracle)
-        hasty = len(seen) < ALIKE and (not oracle.needs_run or not ended_well(seen[0]))
+        hasty = len(seen) < ALIKE and (not oracle.needs.run or not ended_well(seen[0]))
         alike = ALIKE - len(seen) if hasty else FURTHER
         for run in several(pool, source, min(before + FURTHER - len(seen), pool.jobs, alike)):
             seen.append(run)
@@ -62,7 +62,7 @@ def _chance(seen: Sequence[Run], verdicts: Sequence[Verdict], oracle: Oracle) ->
             return False
         if run.failure is not None and run.failure.type in {*PROGRAMMING, "PermissionError"}:
             return False
-    if not oracle.needs_run:  # the user's own script, which may take its time
+    if not oracle.needs.run:  # the user's own script, which may take its time
         return len(seen) < ALIKE
     if all(map(ended_well, seen)):
         return True

@@ -30,12 +30,12 @@ def shown(
     pool = lanes.cold
     gpu = pool.setup.arch is None and gpus.present()
     # Where time is the question they come one after another: then lanes, if there are any, tell more for less.
-    alone = isinstance(oracle, Oracle) and oracle.alone and lanes.warm is not None
+    alone = isinstance(oracle, Oracle) and oracle.needs.timing and lanes.warm is not None
     colds = [*seen, *several(pool, source, (COLD_RUNS if gpu and not alone else 1) - len(seen))]
     pool.peak = max(pool.peak, *(run.peak for run in colds))
     looked, first = (colds, colds[0]) if isinstance(oracle, Oracle) else until_adopted(colds, source, lanes)
     judged = oracle if isinstance(oracle, Oracle) else oracle(first)
-    if judged.alone:
+    if judged.needs.timing:
         lanes.limit(1)
     verdicts = [verdict_on(judged, source, pool.script, run) for run in looked]
     if not any(verdict.faults for verdict in verdicts):

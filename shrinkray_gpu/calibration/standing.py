@@ -56,7 +56,7 @@ def in_a_fork(seen: Plan, pool: Pool, source: str, *, touched: bool) -> Plan:
 def _as_cold(seen: Plan, pool: Pool, source: str) -> Plan:
     """The plan for this pool. Raises StepDown where its lanes do not show the fault as cold processes do."""
     runs = [pool.run(source, fresh=True)]
-    if seen.oracle.alone:
+    if seen.oracle.needs.timing:
         runs += several(pool.beside(fitting(pool, AT_ONCE)), source, AT_ONCE) if seen.gpu else []
     else:
         runs += several(pool, source, CHECKS)
@@ -65,7 +65,7 @@ def _as_cold(seen: Plan, pool: Pool, source: str) -> Plan:
     forked = replace(seen, mode=pool.mode, pool=pool, warm_seconds=max(run.seconds for run in showing or runs))
     lane, cold = Rate(len(showing), len(runs)), Rate(seen.faulted, seen.runs)
     if lane.sightings == lane.runs and cold.sightings == cold.runs:
-        if seen.oracle.alone:
+        if seen.oracle.needs.timing:
             forked = replace(forked, faulted=cold.sightings + lane.sightings, runs=cold.runs + lane.runs)
         return replace(forked, why="the fault shows in a forked child as in a cold process")
     told = f"in a forked worker the original does not show its fault ({verdicts[0].why})"

@@ -45,7 +45,7 @@ class Lanes:
 
     def cheapest(self, oracle: Oracle | None) -> Pool:
         """Where further runs of the program are cheapest: in a worker, if that runs it as a cold process would."""
-        if self.warm is None or self.started is None or not (oracle is None or oracle.needs_run):
+        if self.warm is None or self.started is None or not (oracle is None or oracle.needs.run):
             return self.cold
         report, gpu = self.started.result(), self.forking.arch is None and gpus.present()
         return self.cold if gpu and (report["touched"] or report["spoilt"]) else self.warm
@@ -77,7 +77,7 @@ def limits(oracle: Oracle | None, timeout: float | None) -> tuple[float, float]:
     """Seconds for the original, and how many more of them for a cold process.
 
     A limit that the user sets is meant for `python FILE`, imports and all; the oracle's own is for the rest."""
-    own = oracle.limit if oracle else None
+    own = oracle.needs.seconds if oracle else None
     return own or timeout or PATIENCE, IMPORTS if own else 0.0 if timeout else COLD
 
 
@@ -110,7 +110,7 @@ def open_lanes(
 ) -> Lanes:
     """Bring up the workers that fit `source`, beside whatever runs cold meanwhile."""
     gpu = setup.arch is None and gpus.present()
-    jobs = 1 if oracle and oracle.alone else jobs
+    jobs = 1 if oracle and oracle.needs.timing else jobs
     cold = cold_lanes(script, setup, oracle=oracle, jobs=jobs, timeout=timeout, devices=devices)
     # Triton, too, though the script may not import it by itself: each child would, to watch its launches (0.3 s).
     imports = (*preamble.read(source).imports, *setup.imports, "triton")
@@ -124,7 +124,7 @@ def open_lanes(
             pool = Pool(script, forking, mode=name, jobs=jobs, seconds=cold.seconds, devices=devices, extra=cold.extra)
             lanes = replace(lanes, warm=pool, started=lanes.starter.submit(pool.start, source))
         # Under compute-sanitizer each try is a process of its own: what does not even compile must not get there.
-        sanitized = oracle is not None and bool(oracle.sanitizer) and builds(source)
+        sanitized = oracle is not None and bool(oracle.needs.sanitizer) and builds(source)
         arch = gpus.capability() if gpu and (mode is None or sanitized) else None
         if arch:
             virtual = replace(forking, arch=arch, warm=False, reuse=False)

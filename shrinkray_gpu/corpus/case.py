@@ -29,7 +29,7 @@ FILE = "case.toml"
 
 
 @dataclass(frozen=True)
-class Needs:
+class MachineNeeds:
     """What a machine must have for the case to say anything."""
 
     gpu: bool = False
@@ -58,7 +58,7 @@ class Case:
     reject: tuple[str, ...] = ()
     fault: Fault | None = None
     """As it was when the case was added. None: the oracle says all (an IR pattern)."""
-    needs: Needs = Needs()
+    needs: MachineNeeds = MachineNeeds()
     expect: tuple[tuple[SpecifierSet, str], ...] = ()
     """By range of Triton versions: `faults`, `fixed`, `changed` or `flaky`."""
     seen: tuple[Mapping[str, str], ...] = ()
@@ -174,16 +174,16 @@ def _check_oracle(path: Path, key: str, spec: str, case: Case) -> None:
         oracle = parse(spec, folder=case.folder)
     except UsageError as error:
         raise UsageError(f"{path}: {key}: {error}") from error
-    if oracle.needs_text:
+    if oracle.needs.text:
         raise UsageError(
             f"{path}: {key} {spec!r}: a test of your own cannot know which interpreter a replay is for. Say what the "
             "fault is, as `shrink explain` tells it"
         )
-    if oracle.alone and oracle.limit is None and not case.timeout:
+    if oracle.needs.unlimited and not case.timeout:
         raise UsageError(f"{path}: {key} {spec!r} asks for a program that does not end in time: say timeout = SECONDS")
 
 
-def _needs(path: Path, data: Mapping[str, Any]) -> Needs:
+def _needs(path: Path, data: Mapping[str, Any]) -> MachineNeeds:
     architecture = data.get("architecture", "")
     try:
         architectures(architecture)
@@ -203,7 +203,7 @@ def _needs(path: Path, data: Mapping[str, Any]) -> Needs:
         if tool not in toolkit.HOW:
             raise UsageError(f"{path}: needs.tools names {tool!r}{schema.nearest(tool, toolkit.HOW)}")
     tools = tuple(data.get("tools", ()))
-    return Needs(data.get("gpu", False), architecture, float(data.get("memory", 0)), tuple(packages), tools)
+    return MachineNeeds(data.get("gpu", False), architecture, float(data.get("memory", 0)), tuple(packages), tools)
 
 
 def _range(path: Path, given: str) -> SpecifierSet:

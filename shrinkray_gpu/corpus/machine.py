@@ -16,7 +16,6 @@ from shrinkray_gpu.device import gpus, toolkit
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.versions import versions
 from shrinkray_gpu.oracle import Oracle
-from shrinkray_gpu.oracle.build_failure import asks_nvcc
 from shrinkray_gpu.runner import sanitizer
 
 _ASK = (
@@ -88,14 +87,14 @@ def _device(case: Case, oracle: Oracle, place: Place) -> str:
     needs, here = case.needs, place.architecture
     if needs.gpu and not place.gpu:
         return "it needs a real GPU" + (", and --arch launches nothing" if place.arch else "")
-    if oracle.sanitizer:
+    if oracle.needs.sanitizer:
         if not place.gpu:
             return "it needs a real GPU, for compute-sanitizer"
         try:
-            sanitizer.required(oracle.sanitizer, place.python, os.environ)
+            sanitizer.required(oracle.needs.sanitizer, place.python, os.environ)
         except UsageError as error:
             return str(error)
-    builds = ("nvcc",) if asks_nvcc(oracle) else ()
+    builds = ("nvcc",) if oracle.needs.builds else ()
     for tool in dict.fromkeys((*needs.tools, *builds)):
         if toolkit.find(tool, place.python, os.environ) is None:
             return toolkit.missing(tool)

@@ -62,7 +62,7 @@ def replay(
     `runs`: of each case, instead of what it asks for. Raises UsageError where the interpreter cannot run anything.
     """
     # Cases that must have the machine to themselves (a hang, by the clock) come after all others.
-    alone = [case for case in cases if case.question().alone]
+    alone = [case for case in cases if case.question().needs.timing]
     beside = [case for case in cases if case not in alone]
     beside.sort(key=lambda case: not case.environment)  # those wait for a worker of their own: the others need not
     outcomes: dict[Path, Outcome] = {}
@@ -167,14 +167,10 @@ class Replayer:
             base.script,
             path=case.repro.absolute(),
             argv=case.argv,
-            asserts=self.place.arch is None or oracle.asserts,
-            wants=tuple(sorted(oracle.wants)),
-            twins=oracle.twins,
-            sanitizer=oracle.sanitizer,
-            tell=oracle.alone,
         )
-        pool = base.serving(script, seconds=oracle.limit or case.timeout or SECONDS)
-        if self.place.gpu and not (case.cold or oracle.sanitizer):
+        script = oracle.needs.on(script, virtual=self.place.arch is not None)
+        pool = base.serving(script, seconds=oracle.needs.seconds or case.timeout or SECONDS)
+        if self.place.gpu and not (case.cold or oracle.needs.sanitizer):
             report = pool.start(text)
             if report["touched"] or report["spoilt"]:
                 pool.mode = "cold"  # an import at the top of a script started CUDA: its children cannot use the GPU

@@ -19,7 +19,6 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.lift.embed import embedded
 from shrinkray_gpu.options import Options, Say
 from shrinkray_gpu.oracle import Oracle, all_of, parse
-from shrinkray_gpu.oracle.build_failure import asks_nvcc
 from shrinkray_gpu.oracle.same import same_fault
 from shrinkray_gpu.reduction.program import Program, read_program
 from shrinkray_gpu.runner import sanitizer
@@ -58,16 +57,16 @@ def chosen_oracle(options: Options) -> tuple[Oracle | None, Options]:
     _check_numbers(options)
     chosen = _oracle(options, Path.cwd())
     _check_limit(chosen, options)
-    if chosen is not None and options.arch is not None and (chosen.sanitizer or chosen.twins):
+    if chosen is not None and options.arch is not None and (chosen.needs.sanitizer or chosen.needs.twins):
         raise UsageError(f"--oracle {chosen.spec} needs a GPU, and --arch launches nothing")
-    if chosen is not None and chosen.sanitizer:
-        sanitizer.required(chosen.sanitizer, options.python, {**os.environ, **options.environment})
+    if chosen is not None and chosen.needs.sanitizer:
+        sanitizer.required(chosen.needs.sanitizer, options.python, {**os.environ, **options.environment})
         options = replace(options, mode="cold")
     return chosen, options
 
 
 def _check_limit(chosen: Oracle | None, options: Options) -> None:
-    if chosen is not None and chosen.alone and options.timeout is None and chosen.limit is None:
+    if chosen is not None and chosen.needs.unlimited and options.timeout is None:
         raise UsageError(
             "--oracle timeout asks for a program that does not end within --timeout: give that, in seconds"
         )
@@ -77,7 +76,7 @@ def check_asked(named: Sequence[Control], chosen: Oracle | None, options: Option
     """Raises UsageError where the controls that the user named would not be asked."""
     if named and not options.guards:
         raise UsageError(f"--no-guards leaves all controls out, {named[0].name} too: choose one")
-    if named and chosen is not None and not chosen.needs_run:
+    if named and chosen is not None and not chosen.needs.run:
         raise UsageError(
             f"--oracle {chosen.spec} runs the program itself, where no control can be turned: leave {named[0].name} "
             "out, or name the fault with another --oracle beside it"
@@ -182,7 +181,7 @@ _KERNEL = re.compile(r"__global__[^;]*\)\s*\{")
 
 def builds_cuda(program: Program, options: Options, oracle: Oracle | None) -> bool:
     """Whether nothing will come of it without nvcc. NVRTC compiles what a GPU's own libraries are given."""
-    if oracle is not None and asks_nvcc(oracle):
+    if oracle is not None and oracle.needs.builds:
         return True
     defined = _KERNEL.search(program.text) is not None
     return defined and (options.arch is not None or "cpp_extension" in program.text)

@@ -81,18 +81,10 @@ def report(
     text = named(text, output, options, shows=shows, known=known, check=check, origin=_origin(told))
     say(f"running {output.name} as it is ...")
     assert chosen is not None
+    script = Script(output, argv=options.argv, cwd=(options.cwd or Path.cwd()).absolute())
     plan = calibration.make(
         text,
-        Script(
-            output,
-            argv=options.argv,
-            cwd=(options.cwd or Path.cwd()).absolute(),
-            asserts=options.arch is None or chosen.asserts,
-            wants=tuple(sorted(chosen.wants)),
-            twins=chosen.twins,
-            sanitizer=chosen.sanitizer,
-            tell=chosen.alone,
-        ),
+        chosen.needs.on(script, virtual=options.arch is not None),
         setup,
         oracle=chosen,
         jobs=jobs_of(options),

@@ -51,7 +51,7 @@ def concluded(ready: Ready, reduction: Reduction, original: Program, output: Pat
     with ThreadPoolExecutor(1, thread_name_prefix="evidence") as beside:
         # Where chance has a part in the fault, work beside the clean runs would change their rate. Where time has, the
         # clean runs would slow down what must end under a control.
-        apart = plan.rate is not None or plan.oracle.alone
+        apart = plan.rate is not None or plan.oracle.needs.timing
         looked = beside.submit(guards.evidence, best) if guards and not apart else None
         final = checked(best, output, plan, options)
     if not final.stands:

@@ -19,7 +19,6 @@ from shrinkray_gpu.device import toolkit
 from shrinkray_gpu.lift.cuda import as_cu
 from shrinkray_gpu.options import Options
 from shrinkray_gpu.oracle import Oracle
-from shrinkray_gpu.oracle.build_failure import asks_nvcc
 from shrinkray_gpu.reduction.native.native_tree import can_parse
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import sanitizer
@@ -44,7 +43,7 @@ def make(text: str, output: Path, plan: calibration.Plan, options: Options) -> s
     shown = f"{shlex.join(['nvcc', *flags, path.name, '-o', path.stem])} && ./{path.stem}"
     try:
         literals = Program.from_text(text).literals
-        source = as_cu.written(literals, build.calls, shown, repeated=not asks_nvcc(plan.oracle))
+        source = as_cu.written(literals, build.calls, shown, repeated=not plan.oracle.needs.builds)
     except as_cu.NotPlain as why:
         return f"no .cu: {why}"
     path.write_text(source, encoding="utf-8")
@@ -62,7 +61,7 @@ def _judged(made: Build, binary: Path, plan: calibration.Plan, options: Options)
     ran = Run("plain", 0, builds=(made,))
     if options.arch is None:
         ran = _run(binary, ran, plan.oracle, plan.pool.setup.environment, options)
-    elif not asks_nvcc(plan.oracle):
+    elif not plan.oracle.needs.builds:
         return "and what it shows takes a GPU"
     verdict = plan.oracle.judge(ran)
     return "and shows the same" if verdict.faults else f"but does not show the same: {verdict.why}"
@@ -70,14 +69,14 @@ def _judged(made: Build, binary: Path, plan: calibration.Plan, options: Options)
 
 def _run(binary: Path, ran: Run, oracle: Oracle, environment: Mapping[str, str], options: Options) -> Run:
     prefix: list[str] = []
-    if oracle.sanitizer:
-        tool = sanitizer.required(oracle.sanitizer, options.python, environment)
-        prefix = [str(tool), "--tool", oracle.sanitizer]
+    if oracle.needs.sanitizer:
+        tool = sanitizer.required(oracle.needs.sanitizer, options.python, environment)
+        prefix = [str(tool), "--tool", oracle.needs.sanitizer]
     done = _done([*prefix, str(binary)])
     if done is None:
         return replace(ran, exit=None, timed_out=True, seconds=SECONDS)
     found = _ERROR.search(done.stdout)
-    texts = [one.text for one in sanitizer.records(done.stdout, oracle.sanitizer)] if prefix else []
+    texts = [one.text for one in sanitizer.records(done.stdout, oracle.needs.sanitizer)] if prefix else []
     return replace(
         ran,
         exit=done.returncode,

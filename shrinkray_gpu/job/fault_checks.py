@@ -90,7 +90,7 @@ def guards_of(
         reference=reference,
         controls=controls.Controls(run, plan.oracle, reference=plan.reference, repeats=repeats),
         stepwise=controls.Controls(run, plan.oracle, reference=plan.reference, repeats=on_steps),
-        first=first if plan.oracle.alone and judge.repeats is None and not named else None,
+        first=first if plan.oracle.needs.timing and judge.repeats is None and not named else None,
         chosen=named,
         standard=(*controls.of_cuda(original, plan.gpu), *standard),
         # What the instruments add to a compiler's or Python's own words is nothing.

@@ -96,10 +96,10 @@ def verify(text: str, output: Path, plan: calibration.Plan, options: Options, ru
     _write(output, settled(text, output)[0])
     script, setup = plan.pool.script, plan.pool.setup
     oracle = plan.oracle
-    as_user = options.arch is None and not (oracle.needs_text or oracle.wants or oracle.twins or oracle.sanitizer)
+    as_user = options.arch is None and oracle.needs.plain
     builds = tempfile.TemporaryDirectory(dir=setup.scratch, ignore_cleanup_errors=True)
     extensions = {"TORCH_EXTENSIONS_DIR": builds.name, **builders(text, options, setup)}
-    limit = options.timeout or plan.pool.seconds + (calibration.IMPORTS if oracle.limit else START)
+    limit = options.timeout or plan.pool.seconds + (calibration.IMPORTS if oracle.needs.seconds else START)
 
     def plain(seconds: float) -> Run:
         with tempfile.TemporaryDirectory(dir=setup.scratch, ignore_cleanup_errors=True) as cache:
@@ -125,7 +125,7 @@ def verify(text: str, output: Path, plan: calibration.Plan, options: Options, ru
         # What a plain process cannot tell: a static fault, the IR, a sticky error that the script swallows.
         return whole(oracle, text, script.path.name, plan.pool.cold)
 
-    if as_user and oracle.alone and oracle.limit and plan.rate is None:
+    if as_user and oracle.needs.seconds and plan.rate is None:
         # Half the cores: each process imports torch, and must have got to its launch when the time is over.
         at_once = fitting(plan.pool, min(jobs_of(options), cores.usable() // 2))
         with builds:

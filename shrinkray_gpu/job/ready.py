@@ -20,6 +20,7 @@ from shrinkray_gpu.judging.repetition import Repeated
 from shrinkray_gpu.options import Options, Say, called, jobs_of
 from shrinkray_gpu.oracle import Fault, Oracle
 from shrinkray_gpu.oracle.hang import DEVICE
+from shrinkray_gpu.oracle.needs import UNASKED
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.result.summary import findings
@@ -49,16 +50,12 @@ def given_of(
         path.absolute(),
         argv=options.argv,
         cwd=(options.cwd or Path.cwd()).absolute(),
-        asserts=options.arch is None or chosen is None or chosen.asserts,
-        wants=tuple(sorted(chosen.wants)) if chosen else (),
-        twins=chosen.twins if chosen else (),
-        sanitizer=chosen.sanitizer if chosen else "",
-        tell=chosen is not None and chosen.alone,
         name=called(path, options) if options.command else "",
     )
+    needs = chosen.needs if chosen is not None else UNASKED
     return lifting.Given(
         program,
-        script,
+        needs.on(script, virtual=options.arch is not None),
         setup,
         chosen,
         adopting=lambda run: adopting(run, options, Path.cwd(), say),
@@ -142,7 +139,7 @@ def made_ready(
     try:
         for line in findings(plan):
             say(line)
-        if options.guards and plan.oracle.needs_run:
+        if options.guards and plan.oracle.needs.run:
             ready = replace(ready, guards=guards_of(program, plan, judge, named, options, start.fault))
             _insist(ready, say)
     except UsageError as error:
@@ -174,7 +171,7 @@ def _insist(ready: Ready, say: Say) -> None:
     is the question, for all that would take some of it from the first candidates."""
     assert ready.guards is not None
     ready.guards.insist()
-    if ready.plan.oracle.alone:
+    if ready.plan.oracle.needs.timing:
         ready.guards.settle()
     if ready.guards.history:
         ready.judge.forget()

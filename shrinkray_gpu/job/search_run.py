@@ -46,13 +46,13 @@ def search(
         journal.begin_with(ready.program, size=ready.program.size, by="lift")
     # Beforehand the fault did not show, or in some runs only: then it takes the search's own judge to tell.
     asked = not ready.start.alone and (ready.start.reference is None or plan.rate is not None)
-    may_lift = asked and plan.oracle.needs_run and "lift" not in options.skip
+    may_lift = asked and plan.oracle.needs.run and "lift" not in options.skip
     return reduce_program(
         ready.program,
         passes=ONE_LAUNCH if ready.start.alone and not ready.start.bare else PASSES,
         judge=judge,
         journal=journal,
-        watch=judge.values if plan.oracle.needs_run else None,
+        watch=judge.values if plan.oracle.needs.run else None,
         lifts=_lifts(ready.program, judge, plan, say) if may_lift else None,
         instrument=lambda watched: instrument(watched, watchable(watched)),
         confirm=judge.confirm if plan.mode != "cold" or repeats else None,
@@ -89,7 +89,7 @@ def _probe(plan: calibration.Plan, judge: Judge, repeats: Repeated | None, histo
         return judge.sighted if repeats else None
     if plan.dry_predicts or (repeats and plan.gpu) or judge.brief:
         return judge.probe
-    if plan.gpu and plan.mode != "cold" and plan.oracle.needs_run and not plan.oracle.alone:
+    if plan.gpu and plan.mode != "cold" and plan.oracle.needs.run and not plan.oracle.needs.timing:
         return judge.steady
     return None
 

@@ -75,7 +75,7 @@ class Judge:
         self.brief = brief
         # Outputs that are compared depend on seeds and memory, of which a dry run's launches tell nothing. Nor do they
         # of a fault that host code raises by what kernels computed: a dry run lets every such comparison hold.
-        self.credit = credit and repeats is None and not oracle.twins and (predicts or not _raised_by_the_host(oracle))
+        self.credit = credit and repeats is None and not oracle.needs.twins and (predicts or not _raised_by_the_host(oracle))
         self.predicts = predicts and repeats is None
         self.repeats = repeats
         self.memory = 2 * pool.peak if pool.peak > PLENTY else 0
@@ -189,11 +189,11 @@ class Judge:
 
     def judge(self, source: str, dried: Future[Run] | None = None) -> Verdict:
         """`dried`: its dry run, if that is made already."""
-        if self.oracle.needs_run:
+        if self.oracle.needs.run:
             verdict = self._run(source, dried)
             if not verdict.faults:
                 return verdict
-        if self.oracle.needs_text:
+        if self.oracle.needs.text:
             verdict = self._settled(source, lambda: (self._in_script(source), None), self._deciding_on(source))
         return verdict
 
@@ -399,7 +399,7 @@ class Judge:
         return self._settled(source, lambda: self._in_process(source), Repeated.confirm)
 
     def _rate_confirmed(self, source: str) -> Verdict:
-        if not self.oracle.needs_run:
+        if not self.oracle.needs.run:
             return self._settled(source, lambda: (self._in_script(source), None), Repeated.confirm)
         return self._settled(source, lambda: self._in_lane(source, True), Repeated.confirm)
 
@@ -430,9 +430,9 @@ class Judge:
 
 def whole(oracle: Oracle, source: str, name: str, run: Callable[[str], Run]) -> Verdict:
     """All that the oracle asks of one program: of its run, of its text, or of both."""
-    if oracle.needs_run:
+    if oracle.needs.run:
         verdict = oracle.judge(run(source))
-        if not verdict.faults or not oracle.needs_text:
+        if not verdict.faults or not oracle.needs.text:
             return verdict
     return oracle.judge_text(source, name)
 

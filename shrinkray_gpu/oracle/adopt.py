@@ -117,7 +117,7 @@ def _fitting(run: Run) -> Iterator[str]:
             oracle = spec.parse(text, folder=Path())
         except UsageError:
             continue
-        if oracle.needs_run and oracle.judge(run).faults:
+        if oracle.needs.run and oracle.judge(run).faults:
             yield text
 
 

@@ -11,18 +11,11 @@ from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows
 from shrinkray_gpu.runner.run import Build, Run
 
-WANTED = "build:"
-"""In `Oracle.wants`, before the regular expression: the worker runs the host code of a build that says it."""
 CALLS = "calls"
 """In what is wanted of a run: launches with their arguments, and flags of the build."""
 UNSOUND = {"549": "reads a variable that was never set", "940": "has a function that returns nothing"}
 """Warnings of nvcc's front end that a candidate may not add: a program without a meaning proves nothing."""
 _NUMBER = re.compile(r"#(\d+)-D\b")
-
-
-def asks_nvcc(oracle: Oracle) -> bool:
-    """Whether what nvcc says of a build is asked for."""
-    return any(want.startswith(WANTED) for want in oracle.wants)
 
 
 @dataclass(frozen=True, kw_only=True)

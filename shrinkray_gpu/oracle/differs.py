@@ -97,13 +97,13 @@ class Differs(Disagreement):
         return super().calibrated(reference)._with(steady=steady)
 
     def _names(self) -> set[str]:
-        return {self.twins[0].name}
+        return {self.needs.twins[0].name}
 
     def _like(self, kind: str) -> frozenset[str]:
         return frozenset({kind})
 
     def _agreement(self) -> str:
-        return f"with {self.twins[0].name} all outputs are the same"
+        return f"with {self.needs.twins[0].name} all outputs are the same"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,13 +112,13 @@ class Nondeterministic(Disagreement):
     matter than a race that spoils elements; whether these end up as numbers is chance again."""
 
     def _names(self) -> set[str]:
-        return {way.name for way in self.twins}
+        return {way.name for way in self.needs.twins}
 
     def _like(self, kind: str) -> frozenset[str]:
         return frozenset({kind} if kind == "tolerance" else {"wrong", "nan"})
 
     def _agreement(self) -> str:
-        return f"all outputs are the same in {len(self.twins) + 1} runs"
+        return f"all outputs are the same in {len(self.needs.twins) + 1} runs"
 
 
 def _told(found: Difference) -> str:

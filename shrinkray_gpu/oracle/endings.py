@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
 from shrinkray_gpu.oracle.words import weakness
@@ -20,7 +21,7 @@ class Raised(Oracle):
     pattern: re.Pattern[str] | None = None
     learnt: tuple[tuple[str, tuple[str, ...]], ...] = field(default=())
     """Ancestors of the original's own exception types, which a plain process does not tell."""
-    asserts: bool = True
+    needs: Needs = Needs(asserts=True)
 
     def found(self, run: Run) -> Verdict:
         failure = speech.uncaught(run)
@@ -75,7 +76,7 @@ class Exits(Oracle):
     """`exit:N`: the exit status, whatever the reason."""
 
     status: int
-    asserts: bool = True
+    needs: Needs = Needs(asserts=True)
 
     def found(self, run: Run) -> Verdict:
         if run.signal is None and _status(run) == self.status:
@@ -106,7 +107,7 @@ class Signalled(Oracle):
 class TimesOut(Oracle):
     """`timeout`: it does not end within the time limit. Asked with nothing beside it, else others make it slow."""
 
-    alone: bool = True
+    needs: Needs = Needs(timing=True)
 
     def doubt(self, run: Run) -> str:
         return run.trouble if run.timed_out else super().doubt(run)

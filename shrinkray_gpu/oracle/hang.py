@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 
 from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
 from shrinkray_gpu.runner.run import Run
@@ -23,8 +24,7 @@ RENAMED = re.compile(r"kernel\d?")
 class Hang(Oracle):
     """Stopped at its time limit, with the same party at work as in the original. Asked with nothing beside it."""
 
-    alone: bool = True
-    limit: float | None = SECONDS
+    needs: Needs = Needs(timing=True, seconds=SECONDS)
     place: str = ""
     """Where the original hangs: `device`, `host`, or `left` if it ends and leaves the GPU at work; empty before
     calibration."""
@@ -72,7 +72,7 @@ class Hang(Oracle):
 
     @property
     def _seconds(self) -> str:
-        return f"{self.limit:g} s"
+        return f"{self.needs.seconds:g} s"
 
 
 def _launched(run: Run) -> tuple[str, ...]:

@@ -7,17 +7,18 @@ all of them share: runs that answer nothing, memory that ran out because of othe
 from __future__ import annotations
 
 import dataclasses
+import functools
+import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from signal import SIGKILL
 from typing import Any, TypeVar
 
-from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.oracle.verdict import Answer, Verdict, lacks, shows, unclear
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.runner.ways import Way
 
 BESIDE_OTHERS = frozenset({"warm", "fork"})
 """Modes in which other candidates share the device's memory."""
@@ -35,22 +36,8 @@ class Oracle:
     """What the user may have meant instead, to be said if the original does not reproduce."""
     warning: str = ""
     """Why this question is a weak one, to be said once at the start."""
-    wants: frozenset[str] = frozenset()
-    """IR stages that the runner must deliver: `ttir`, `ttgir`, `llir`, `ptx`, `sass`."""
-    twins: tuple[Way, ...] = ()
-    """Ways in which the runner must run each candidate once more and compare the outputs (`Run.differences`)."""
-    sanitizer: str = ""
-    """The compute-sanitizer tool that candidates must run under (`Run.records`); empty: none."""
-    limit: float | None = None
-    """Seconds after which a run hangs, where the oracle itself says so."""
-    alone: bool = False
-    """Whether candidates must run with nothing beside them, since time is the question."""
-    asserts: bool = False
-    """Whether the script's own errors are the question, so that the virtual GPU must leave assertions as they are."""
-    needs_run: bool = True
-    """Whether `judge` must be asked, with a Run of ours."""
-    needs_text: bool = False
-    """Whether `judge_text` must be asked, with the candidate's text."""
+    needs: Needs = Needs()
+    """What kind of run it judges."""
     short_of_memory: bool | None = None
     """Whether the original itself ran out of memory; None before calibration."""
 
@@ -73,7 +60,7 @@ class Oracle:
     def judge_text(
         self, text: str, name: str, *, beside: Mapping[str, str] | None = None, timeout: float | None = None
     ) -> Verdict:
-        """Whether the candidate itself, without a run of ours, is interesting. Only where `needs_text`."""
+        """Whether the candidate itself, without a run of ours, is interesting. Only where `needs.text`."""
         raise TypeError(f"the oracle {self.spec!r} judges runs")
 
     def calibrated(self: Self, reference: Run) -> Self:
@@ -123,8 +110,8 @@ class All(Oracle):
 
     def judge(self, run: Run) -> Verdict:
         return self._combine(
-            [one.judge(run) for one in self.required if one.needs_run],
-            [(one, one.judge(run)) for one in self.rejected if one.needs_run],
+            [one.judge(run) for one in self.required if one.needs.run],
+            [(one, one.judge(run)) for one in self.rejected if one.needs.run],
         )
 
     def judge_text(
@@ -134,8 +121,8 @@ class All(Oracle):
             return one.judge_text(text, name, beside=beside, timeout=timeout)
 
         return self._combine(
-            [ask(one) for one in self.required if one.needs_text],
-            [(one, ask(one)) for one in self.rejected if one.needs_text],
+            [ask(one) for one in self.required if one.needs.text],
+            [(one, ask(one)) for one in self.rejected if one.needs.text],
         )
 
     def calibrated(self, reference: Run) -> All:
@@ -167,21 +154,11 @@ def all_of(oracles: Iterable[Oracle], rejects: Iterable[Oracle] = ()) -> Oracle:
     if len(required) == 1 and not rejected:
         return required[0]
     both = required + rejected
-    tools = dict.fromkeys(one.sanitizer for one in both if one.sanitizer)
-    if len(tools) > 1:
-        raise UsageError(f"a program runs under one tool of compute-sanitizer at a time: choose {' or '.join(tools)}")
     return All(
         spec=" and ".join([*(one.spec for one in required), *(f"not {one.spec}" for one in rejected)]),
         hint="; ".join(one.hint for one in both if one.hint),
         warning="; ".join(one.warning for one in both if one.warning),
-        wants=frozenset().union(*(one.wants for one in both)),
-        twins=tuple(dict.fromkeys(way for one in both for way in one.twins)),
-        sanitizer=next(iter(tools), ""),
-        limit=next((one.limit for one in both if one.limit is not None), None),
-        alone=any(one.alone for one in both),
-        asserts=any(one.asserts for one in both),
-        needs_run=any(one.needs_run for one in both),
-        needs_text=any(one.needs_text for one in both),
+        needs=functools.reduce(operator.or_, (one.needs for one in both)),
         required=required,
         rejected=rejected,
     )

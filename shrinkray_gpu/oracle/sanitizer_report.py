@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
 from shrinkray_gpu.runner import sanitizer
@@ -36,13 +37,15 @@ class Recorded(Oracle):
         if same:
             first = same[0]
             where = f" at {first.kernel} in {first.file}:{first.line}" if first.file else ""
-            return shows(f"{self.sanitizer}: {first.title}{where} ({len(same)} records)")
+            return shows(f"{self.needs.sanitizer}: {first.title}{where} ({len(same)} records)")
         if fitting:
             wanted = " or ".join(sorted(self.kinds))
-            return lacks(f"{self.sanitizer} says {fitting[0].kind!r}, not {wanted!r} as of the original")
+            return lacks(f"{self.needs.sanitizer} says {fitting[0].kind!r}, not {wanted!r} as of the original")
         if seen:
-            return lacks(f"{self.sanitizer} says {speech.clipped(seen[0].title)!r}, which is not what is looked for")
-        return lacks(f"{self.sanitizer} has no record, {speech.ending(run)}")
+            return lacks(
+                f"{self.needs.sanitizer} says {speech.clipped(seen[0].title)!r}, which is not what is looked for"
+            )
+        return lacks(f"{self.needs.sanitizer} has no record, {speech.ending(run)}")
 
     def calibrated(self, reference: Run) -> Recorded:
         kinds = frozenset(record.kind for record in self._records(reference) if self._matches(record))
@@ -53,7 +56,7 @@ class Recorded(Oracle):
 
     def _records(self, run: Run) -> list[Record]:
         *texts, _summary = run.records
-        return [sanitizer.record(text, self.sanitizer) for text in texts]
+        return [sanitizer.record(text, self.needs.sanitizer) for text in texts]
 
     def _matches(self, record: Record) -> bool:
         if self.pattern is None:
@@ -68,4 +71,4 @@ def build(spec: str, argument: str, pattern: re.Pattern[str] | None) -> Recorded
             f"{spec!r} names no tool of compute-sanitizer: write sanitizer:TOOL:REGEX with one of "
             f"{', '.join(sanitizer.TOOLS)}, for example sanitizer:memcheck:Invalid __global__ write"
         )
-    return Recorded(spec=spec, sanitizer=argument, pattern=pattern)
+    return Recorded(spec=spec, needs=Needs(sanitizer=argument), pattern=pattern)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
 from shrinkray_gpu.runner.run import Run
@@ -28,8 +29,7 @@ class Script(Oracle):
 
     path: Path
     timeout: float = TIMEOUT
-    needs_run: bool = False
-    needs_text: bool = True
+    needs: Needs = Needs(run=False, text=True)
 
     def judge(self, run: Run) -> Verdict:
         raise TypeError(f"the oracle {self.spec!r} judges the candidate's text")

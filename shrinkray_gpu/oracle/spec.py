@@ -14,11 +14,12 @@ from pathlib import Path
 from shrinkray_gpu.device import cuda_errors
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import sanitizer_report
-from shrinkray_gpu.oracle.build_failure import WANTED, BuildSays
+from shrinkray_gpu.oracle.build_failure import BuildSays
 from shrinkray_gpu.oracle.compiled import CodeHas, CompileSays, StaticFault
 from shrinkray_gpu.oracle.differs import KINDS, Differs, Nondeterministic
 from shrinkray_gpu.oracle.endings import Exits, Raised, Signalled, TimesOut
 from shrinkray_gpu.oracle.hang import Hang
+from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.script import Script
 from shrinkray_gpu.oracle.sticky import Sticky
@@ -94,7 +95,7 @@ def _words(spec: str, _: str, __: Path) -> Oracle:
     refused = error.text if error else next((words for words in RAISED_ONLY if words == spec.casefold()), "")
     if refused:
         places = ("exception", "child")
-        return Words(spec=refused, pattern=plain_pattern(refused), places=places, asserts=False, hint=hint)
+        return Words(spec=refused, pattern=plain_pattern(refused), places=places, needs=Needs(), hint=hint)
     return Words(spec=spec, pattern=plain_pattern(spec), hint=hint)
 
 
@@ -150,7 +151,7 @@ def _hang(spec: str, argument: str, _: Path) -> Oracle:
             f"{spec!r} names no time: write hang or hang:SECONDS, for example hang:10; "
             "to look for these words in an error, write regex: before them."
         )
-    return Hang(spec=f"hang:{float(argument):g}", limit=float(argument))
+    return Hang(spec=f"hang:{float(argument):g}", needs=Needs(timing=True, seconds=float(argument)))
 
 
 def _differs(spec: str, argument: str, _: Path) -> Oracle:
@@ -166,7 +167,7 @@ def _differs(spec: str, argument: str, _: Path) -> Oracle:
     if way == ways.PLAIN:
         raise UsageError(f"{spec!r} compares a run with itself: write nondeterministic for that.")
     name = f"differs:{way.name}" + (f":{kind}" if kind else "")
-    return Differs(spec=name, twins=(way, echo(way)), kinds=frozenset({kind} if kind else KINDS))
+    return Differs(spec=name, needs=Needs(twins=(way, echo(way))), kinds=frozenset({kind} if kind else KINDS))
 
 
 def _nondeterministic(spec: str, argument: str, _: Path) -> Oracle:
@@ -176,7 +177,7 @@ def _nondeterministic(spec: str, argument: str, _: Path) -> Oracle:
         )
     runs = int(argument or REPETITIONS)
     name = "nondeterministic" + (f":{runs}" if runs != REPETITIONS else "")
-    return Nondeterministic(spec=name, twins=again(runs))
+    return Nondeterministic(spec=name, needs=Needs(twins=again(runs)))
 
 
 def _compile(spec: str, argument: str, _: Path) -> Oracle:
@@ -185,14 +186,14 @@ def _compile(spec: str, argument: str, _: Path) -> Oracle:
 
 def _build(spec: str, argument: str, _: Path) -> Oracle:
     pattern = _pattern(spec, argument)
-    return BuildSays(spec=spec, pattern=pattern, wants=frozenset({WANTED + pattern.pattern}))
+    return BuildSays(spec=spec, pattern=pattern, needs=Needs(builds=frozenset({pattern.pattern})))
 
 
 def _code(spec: str, argument: str, _: Path) -> Oracle:
     stage = spec.partition(":")[0]
     absent = argument.startswith("!")
     pattern = _pattern(spec, argument[1:] if absent else argument)
-    return CodeHas(spec=spec, stage=stage, pattern=pattern, absent=absent, wants=frozenset({stage}))
+    return CodeHas(spec=spec, stage=stage, pattern=pattern, absent=absent, needs=Needs(stages=frozenset({stage})))
 
 
 def _static(spec: str, argument: str, _: Path) -> Oracle:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows
 from shrinkray_gpu.runner.run import Failure, Run
@@ -45,7 +46,7 @@ class Words(Oracle):
 
     pattern: re.Pattern[str]
     places: tuple[str, ...] = PLACES
-    asserts: bool = True
+    needs: Needs = Needs(asserts=True)
 
     def found(self, run: Run) -> Verdict:
         for said in speech.heard(run):

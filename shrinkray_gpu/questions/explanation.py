@@ -21,6 +21,7 @@ from shrinkray_gpu.evidence import instruments
 from shrinkray_gpu.evidence.evidence import Evidence
 from shrinkray_gpu.evidence.examine import examine
 from shrinkray_gpu.oracle import Oracle, all_of, describe, obstacle, parse
+from shrinkray_gpu.oracle.needs import UNASKED
 from shrinkray_gpu.reduction.program import read_program
 from shrinkray_gpu.runner import sanitizer
 from shrinkray_gpu.runner.interpreter import check_python
@@ -60,20 +61,20 @@ def explain(
         path.absolute(),
         argv=tuple(argv),
         cwd=place,
-        asserts=arch is None or wanted is None or wanted.asserts,
-        wants=tuple(sorted(wanted.wants)) if wanted else (),
-        tell=True,
         name=command.shown if command else "",
     )
+    # The sanitizer is an instrument here, beside a run without it; and whatever hangs is asked in what.
+    needs = replace(wanted.needs if wanted is not None else UNASKED, sanitizer="", timing=True)
+    script = needs.on(script, virtual=arch is not None)
     called = script.called
     asked = instruments.USUAL | ({"synccheck"} if synccheck else set())
-    if wanted is not None and wanted.sanitizer:
-        asked |= {wanted.sanitizer}
+    if wanted is not None and wanted.needs.sanitizer:
+        asked |= {wanted.needs.sanitizer}
         intermittent = True  # most programs that it has a record of end well
     with tempfile.TemporaryDirectory(prefix="shrink-", ignore_cleanup_errors=True) as folder:
         setup = _setup(script, Path(folder), python=python, arch=arch, environment=environment)
         setup = replace(setup, imports=command.imports) if command else setup
-        own = wanted.limit if wanted is not None else None
+        own = wanted.needs.seconds if wanted is not None else None
         seen = examine(
             text,
             script,
@@ -90,7 +91,7 @@ def explain(
     if run.trouble:
         raise NotReproduced(f"the run of {called} tells nothing: {run.trouble}")
     if wanted is not None:
-        verdict = wanted.judge(_with_records(run, seen, wanted.sanitizer) if wanted.sanitizer else run)
+        verdict = wanted.judge(_with_records(run, seen, wanted.needs.sanitizer) if wanted.needs.sanitizer else run)
         if not verdict.faults:
             raise NotReproduced(f"{called} does not show {wanted.spec!r}: {verdict.why}. {describe(run, wanted.spec)}")
     if seen.fault is None and not seen.findings:
@@ -106,16 +107,16 @@ def _check_asked(
         raise UsageError(f"--timeout {timeout:g}: give a number of seconds above 0")
     if wanted is None:
         return
-    if wanted.twins:
+    if wanted.needs.twins:
         raise UsageError(f"--oracle {wanted.spec} is about several runs, and explain looks at the fault of one")
-    if wanted.needs_text:
+    if wanted.needs.text:
         raise UsageError(f"--oracle {wanted.spec} runs the program itself, and explain looks at a run of its own")
-    if wanted.alone and wanted.limit is None and timeout is None:
+    if wanted.needs.unlimited and timeout is None:
         raise UsageError(f"--oracle {wanted.spec} needs --timeout, in seconds; or write hang:SECONDS")
-    if wanted.sanitizer and arch is not None:
+    if wanted.needs.sanitizer and arch is not None:
         raise UsageError(f"--oracle {wanted.spec} needs a GPU, and --arch launches nothing")
-    if wanted.sanitizer:
-        sanitizer.required(wanted.sanitizer, python, {**os.environ, **environment})
+    if wanted.needs.sanitizer:
+        sanitizer.required(wanted.needs.sanitizer, python, {**os.environ, **environment})
 
 
 def _with_records(run: Run, seen: Evidence, tool: str) -> Run:

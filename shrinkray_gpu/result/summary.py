@@ -137,7 +137,7 @@ def findings(plan: calibration.Plan) -> list[str]:
         "fork": "in forked children of a warm process",
         "cold": "in a new process each",
     }
-    why = plan.oracle.judge(plan.reference).why if plan.oracle.needs_run else ""
+    why = plan.oracle.judge(plan.reference).why if plan.oracle.needs.run else ""
     lines_ = [
         f"fault: {why or plan.oracle.spec} ({plan.faulted} of {plan.runs} runs), "
         f"{plan.cold_seconds:.1f} s in a cold process, {plan.warm_seconds:.2f} s in a lane",
@@ -152,7 +152,7 @@ def command_of(output: Path, options: Options, plan: calibration.Plan) -> str:
     shown = os.path.relpath(output)
     settings = [f"{key}={value}" for key, value in options.environment.items()]
     oracle = plan.oracle
-    if options.arch is None and not (oracle.needs_text or oracle.wants or oracle.twins or oracle.sanitizer):
+    if options.arch is None and oracle.needs.plain:
         python = options.python if options.python != sys.executable else "python"
         plain = shlex.join([*(["env", *settings] if settings else []), python, shown, *options.argv])
         if options.cwd is None:

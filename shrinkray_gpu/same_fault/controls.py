@@ -265,7 +265,7 @@ class Controls:
         flag = control.way.environment.get(ways.WITHOUT, "")
         if flag and not _asked_for(flag, source):
             return Tried(control, Outcome.NOT_APPLICABLE, f"nothing asks for {flag} any more")
-        if not self.oracle.needs_run:
+        if not self.oracle.needs.run:
             return Tried(control, Outcome.NOT_APPLICABLE, f"{self.oracle.spec} runs the program itself")
         for _ in range(max(1, self.repeats)):
             run = self.run(source, control.way)
@@ -274,7 +274,7 @@ class Controls:
             if result is Outcome.FAULTS and part:
                 # What is missing may be what mends it.
                 return Tried(control, Outcome.NOT_APPLICABLE, f"{part}, and with these the fault is still there")
-            if result is Outcome.FAULTS and self.oracle.needs_text:
+            if result is Outcome.FAULTS and self.oracle.needs.text:
                 return Tried(control, Outcome.NOT_APPLICABLE, "the oracle's script cannot be asked under a control")
             if result is not Outcome.PASSES:
                 known = result is Outcome.FAULTS or not run.trouble and (verdict.known or run.timed_out)

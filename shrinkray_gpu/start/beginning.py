@@ -10,7 +10,7 @@ from typing import Any
 
 from shrinkray_gpu.calibration.missed import FURTHER
 from shrinkray_gpu.oracle import Fault
-from shrinkray_gpu.oracle.build_failure import asks_nvcc
+from shrinkray_gpu.oracle.needs import UNASKED
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.keep import kept_nodes
 from shrinkray_gpu.runner.run import Run
@@ -77,14 +77,8 @@ def _may_be_lifted(given: Given) -> bool:
     """Whether a run with launches written down can answer the oracle, and a lifted script be what the user wants."""
     chosen = given.chosen
     # Outputs that are compared, sanitizers' records and hangs need runs of their own kind, `script:` none of ours.
-    return chosen is None or not (
-        chosen.twins
-        or asks_nvcc(chosen)
-        or chosen.sanitizer
-        or chosen.alone
-        or chosen.limit is not None
-        or not chosen.needs_run
-    )
+    needs = chosen.needs if chosen is not None else UNASKED
+    return needs.run and not (needs.twins or needs.builds or needs.sanitizer or needs.timing)
 
 
 def _keep(journal: Journal, start: Start) -> None:

@@ -21,7 +21,8 @@ from shrinkray_gpu.judging.judge import COLD, LANE, whole
 from shrinkray_gpu.lift.cuda import as_kernel
 from shrinkray_gpu.lift.cuda.as_cu import NotPlain
 from shrinkray_gpu.oracle import Oracle, Verdict
-from shrinkray_gpu.oracle.build_failure import CALLS, WANTED, asks_nvcc
+from shrinkray_gpu.oracle.build_failure import CALLS
+from shrinkray_gpu.oracle.needs import BUILD, UNASKED
 from shrinkray_gpu.reduction.native.native_tree import can_parse
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.size import lines
@@ -43,9 +44,8 @@ def may_be(given: Given) -> bool:
     chosen = given.chosen
     if _BINDS not in given.program.text or not given.program.literals or not can_parse():
         return False
-    return chosen is None or not (
-        chosen.twins or asks_nvcc(chosen) or chosen.alone or chosen.limit is not None or not chosen.needs_run
-    )
+    needs = chosen.needs if chosen is not None else UNASKED
+    return needs.run and not (needs.twins or needs.builds or needs.timing)
 
 
 def kernel_alone(start: Start, given: Given, say: Say) -> Start:
@@ -63,7 +63,7 @@ def calls(text: str, script: Script, setup: Setup, timeout: float | None) -> tup
     if not arch:
         return ()
     setup = replace(setup, arch=arch, warm=False, reuse=False)
-    script = replace(script, wants=(WANTED, CALLS), sanitizer="", twins=())
+    script = replace(script, wants=(BUILD, CALLS), sanitizer="", twins=())
     pool = calibration.cold_lanes(script, setup, oracle=None, jobs=1, timeout=timeout, devices=())
     try:
         run = pool.cold(text)

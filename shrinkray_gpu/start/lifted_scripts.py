@@ -119,7 +119,7 @@ class Trying:
         wait that they will be sooner: a cold process takes ten times as long, and a dozen of them beside each other
         longer still. What does show it there is tried in cold processes all the same; so is the very first, but last
         where a lane does not show it."""
-        if len(waiting) < 2 or self.lanes is None or oracle.alone:
+        if len(waiting) < 2 or self.lanes is None or oracle.needs.timing:
             return waiting
         lanes = self.lanes.up(oracle, wait=len(waiting) > WAVES * self.given.jobs)
         if lanes is None:

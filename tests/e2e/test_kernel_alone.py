@@ -32,7 +32,7 @@ def on_sm_90(folder: Path, oracle: str) -> Given:
     (folder / "failing.py").write_text(PROGRAM)
     made = given(folder, PROGRAM, oracle)
     assert made.chosen is not None
-    script = replace(made.script, wants=made.chosen.wants)
+    script = replace(made.script, wants=made.chosen.needs.wants)
     setup = replace(made.setup, arch=90, writable=(str(folder / "cache"),))
     return replace(made, setup=setup, script=script)
 

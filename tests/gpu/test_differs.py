@@ -97,7 +97,7 @@ def test_what_differs(tmp_path: Path, mode: str, spec: str, source: str, answer:
     warm = mode == "fork"
     setup = Setup(sys.executable, environment, imports, (), scratch, (scratch,), warm=warm, reuse=warm)
     oracle = parse(spec, folder=Path())
-    script = Script(tmp_path / "script.py", cwd=tmp_path, twins=oracle.twins)
+    script = Script(tmp_path / "script.py", cwd=tmp_path, twins=oracle.needs.twins)
     pool = Pool(script, setup, mode=mode, jobs=2, seconds=60)
     try:
         for _ in range(2):  # in a context that a candidate used before as in a fresh one

@@ -133,7 +133,7 @@ def test_a_program_that_ends_well_shows_its_record_to_the_oracle(tmp_path: Path)
     tools()
     oracle = parse("sanitizer:initcheck:Uninitialized __global__", folder=tmp_path)
     setup = Setup(PYTHON, environment(), imports=(), own=(), scratch=str(tmp_path))
-    script = Script(tmp_path / "uninit.py", cwd=tmp_path, sanitizer=oracle.sanitizer)
+    script = Script(tmp_path / "uninit.py", cwd=tmp_path, sanitizer=oracle.needs.sanitizer)
     pool = Pool(script, setup, mode="cold", jobs=1, seconds=120)
     try:
         run, clean = pool.run(UNINITIALISED), pool.run(UNINITIALISED.replace("torch.empty(", "torch.zeros("))

@@ -64,4 +64,4 @@ def test_an_original_that_failed_to_build_is_asked_for_no_launch() -> None:
 
 
 def test_what_is_wanted_of_a_run_names_the_words() -> None:
-    assert parse("build:^ptxas", folder=Path()).wants == {"build:^ptxas"}
+    assert parse("build:^ptxas", folder=Path()).needs.wants == ("build:^ptxas",)

@@ -122,8 +122,8 @@ def test_the_why_says_which_kernel_and_what() -> None:
 
 
 def test_code_oracles_say_which_stage_the_runner_must_deliver() -> None:
-    assert parse("ttgir:x", folder=Path()).wants == {"ttgir"}
-    assert parse("compile:x", folder=Path()).wants == frozenset()
+    assert parse("ttgir:x", folder=Path()).needs.wants == ("ttgir",)
+    assert parse("compile:x", folder=Path()).needs.wants == ()
 
 
 def test_an_original_that_dies_of_the_compile_error_is_not_matched_by_one_that_catches_it() -> None:

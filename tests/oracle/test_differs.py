@@ -122,9 +122,9 @@ def test_canonical(typed: str) -> None:
 
 
 def test_as_many_twins_as_runs_less_one() -> None:
-    names = [way.name for way in parse("nondeterministic:4", folder=Path()).twins]
-    assert len(set(names)) == 3 and all(way.cheap for way in REPEATED.twins)
-    assert [way.cheap for way in parse("differs:K=V", folder=Path()).twins] == [False, False]
+    names = [way.name for way in parse("nondeterministic:4", folder=Path()).needs.twins]
+    assert len(set(names)) == 3 and all(way.cheap for way in REPEATED.needs.twins)
+    assert [way.cheap for way in parse("differs:K=V", folder=Path()).needs.twins] == [False, False]
 
 
 MISTAKES = {
@@ -176,7 +176,7 @@ def pools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Pool]]
     for spec in ("differs:WRONG=1", "nondeterministic"):
         folder = tmp_path_factory.mktemp("lanes")
         setup = Setup(sys.executable, dict(os.environ), imports=("triton",), own=(), scratch=str(folder))
-        script = Script(folder / "script.py", cwd=folder, twins=parse(spec, folder=Path()).twins)
+        script = Script(folder / "script.py", cwd=folder, twins=parse(spec, folder=Path()).needs.twins)
         made[spec] = Pool(script, setup, mode="fork", jobs=1, seconds=60)
     yield made
     for pool in made.values():

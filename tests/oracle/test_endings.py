@@ -89,8 +89,8 @@ def test_a_lack_of_memory_does_not_stand_in_for_another_death() -> None:
 
 
 def test_timeouts_are_asked_for_alone() -> None:
-    assert parse("timeout", folder=Path()).alone
-    assert not parse("exit:1", folder=Path()).alone
+    assert parse("timeout", folder=Path()).needs.timing
+    assert not parse("exit:1", folder=Path()).needs.timing
 
 
 ERROR, OTHER = parse("exception:ValueError", folder=Path()), parse("exit:1", folder=Path())
@@ -117,8 +117,8 @@ def test_combined(case: str) -> None:
 def test_what_a_combination_asks_of_the_runner_is_what_its_parts_ask() -> None:
     parts = [parse(spec, folder=Path()) for spec in ("ttgir:async_tma", "sass:!UTMALDG", "timeout")]
     oracle = all_of(parts[:1], parts[1:])
-    assert oracle.wants == {"ttgir", "sass"}
-    assert oracle.alone
+    assert oracle.needs.wants == ("sass", "ttgir")
+    assert oracle.needs.timing
     assert oracle.spec == "ttgir:async_tma and not sass:!UTMALDG and not timeout"
 
 

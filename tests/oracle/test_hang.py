@@ -85,14 +85,14 @@ def test_other_oracles_do_not_take_a_hang_for_an_answer() -> None:
 
 def test_time_is_the_question_so_nothing_runs_beside_it() -> None:
     oracle = all_of([parse("hang:7", folder=Path())], [parse("exit:3", folder=Path())])
-    assert (oracle.alone, oracle.limit) == (True, 7.0)
+    assert (oracle.needs.timing, oracle.needs.seconds) == (True, 7.0)
 
 
 @pytest.mark.parametrize(("typed", "spec", "limit"), [("hang", "hang", 10.0), ("hang:05.50", "hang:5.5", 5.5)])
 def test_what_can_be_typed(typed: str, spec: str, limit: float) -> None:
     oracle = parse(typed, folder=Path())
     assert isinstance(oracle, Hang)
-    assert (oracle.spec, oracle.limit) == (spec, limit)
+    assert (oracle.spec, oracle.needs.seconds) == (spec, limit)
 
 
 @pytest.mark.parametrize("typed", ["hang:soon", "hang:0", "hang:-1", "hang:1e9"])

@@ -36,8 +36,8 @@ def test_a_record_that_matches_is_a_yes() -> None:
 
 
 def test_the_tool_reaches_the_runner() -> None:
-    assert OVERRUN.sanitizer == "memcheck"
-    assert all_of([oracle("exit:1"), oracle("sanitizer:racecheck:Race")]).sanitizer == "racecheck"
+    assert OVERRUN.needs.sanitizer == "memcheck"
+    assert all_of([oracle("exit:1"), oracle("sanitizer:racecheck:Race")]).needs.sanitizer == "racecheck"
 
 
 @pytest.mark.parametrize("name", ["memcheck_tma", "memcheck_uninit", "memcheck_assertion"])

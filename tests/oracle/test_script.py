@@ -78,16 +78,16 @@ def test_the_why_shows_its_last_line(tmp_path: Path) -> None:
 
 def test_it_needs_the_text_and_no_run_of_ours(tmp_path: Path) -> None:
     oracle = script(tmp_path, "exit 0")
-    assert oracle.needs_text
-    assert not oracle.needs_run
+    assert oracle.needs.text
+    assert not oracle.needs.run
     with pytest.raises(TypeError):
         oracle.judge(passing())
 
 
 def test_it_combines_with_oracles_that_judge_runs(tmp_path: Path) -> None:
     both = all_of([script(tmp_path, "exit 0"), parse("timeout", folder=tmp_path)])
-    assert both.needs_text
-    assert both.needs_run
+    assert both.needs.text
+    assert both.needs.run
     assert both.judge_text("", "failing.py").faults
     assert both.judge(passing()).answer is NO
 

@@ -113,14 +113,14 @@ def sweep(
     interpreter that runs nothing.
     """
     _check(oracle)
-    limit = oracle.limit if oracle and oracle.limit else seconds
+    limit = oracle.needs.seconds if oracle and oracle.needs.seconds else seconds
     all_settings = combinations(axes)
     programs = [configured(program, settings) for settings in all_settings]
     tallies = [_Tally(oracle) for _ in programs]
     with Lanes(
-        python=python, arch=arch, jobs=1 if oracle and oracle.alone else jobs, environment=environment, cwd=cwd,
-        wants=tuple(sorted(oracle.wants)) if oracle else (), cold=cold, asserts=oracle.asserts if oracle else False,
-        tell=oracle.alone if oracle else False, seconds=limit,
+        python=python, arch=arch, jobs=1 if oracle and oracle.needs.timing else jobs, environment=environment, cwd=cwd,
+        wants=oracle.needs.wants if oracle else (), cold=cold, asserts=oracle.needs.asserts if oracle else False,
+        tell=oracle.needs.timing if oracle else False, seconds=limit,
     ) as lanes:  # fmt: skip
         place = lanes.versions.get("gpu", "the GPU") if lanes.gpu else f"sm_{arch}, nothing launched"
         say(f"{len(programs)} configurations, {runs} run{'s' * (runs > 1)} each, on {place} ...")
@@ -153,7 +153,7 @@ def _check(oracle: Oracle | None) -> None:
     """Raises UsageError for a question that a run of its own does not answer."""
     if oracle is None:
         return
-    if oracle.twins or oracle.sanitizer or oracle.needs_text:
+    if oracle.needs.twins or oracle.needs.sanitizer or oracle.needs.text:
         raise UsageError(f"--oracle {oracle.spec}: a sweep judges each run by itself, and this is not seen in one run")
 
 

@@ -1,0 +1,89 @@
+"""What an oracle needs of the runs that it judges. The runner and the calibration read it, and nobody else decides.
+
+An oracle that needs another kind of run says so here: one field, what two oracles make of it together, and, where the
+worker must do something, the line in `on` that tells the runner.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.runner.pool import Script
+from shrinkray_gpu.runner.ways import Way
+
+BUILD = "build:"
+"""In `wants`, before a regular expression: the worker runs the host code of a build whose words match it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needs:
+    """Of one oracle, or of several together (`|`)."""
+
+    run: bool = True
+    """Whether `judge` must be asked, with a Run of ours."""
+    text: bool = False
+    """Whether `judge_text` must be asked, with the candidate's text."""
+    stages: frozenset[str] = frozenset()
+    """IR stages that the runner must deliver: `ttir`, `ttgir`, `llir`, `ptx`, `sass`."""
+    builds: frozenset[str] = frozenset()
+    """Regular expressions that are looked for in what nvcc says of a build."""
+    twins: tuple[Way, ...] = ()
+    """Ways in which the runner must run each candidate once more and compare the outputs (`Run.differences`)."""
+    sanitizer: str = ""
+    """The compute-sanitizer tool that candidates must run under (`Run.records`); empty: none."""
+    timing: bool = False
+    """Whether time is the question: candidates run with nothing beside them, and tell what they hang in."""
+    seconds: float | None = None
+    """After which a run hangs, where the oracle itself says so."""
+    asserts: bool = False
+    """Whether the script's own errors are the question, so that the virtual GPU must leave assertions as they are."""
+
+    @property
+    def plain(self) -> bool:
+        """Whether a process as its user starts it may answer: nobody compares it, and nobody reads its code."""
+        return not (self.text or self.stages or self.builds or self.twins or self.sanitizer)
+
+    @property
+    def unlimited(self) -> bool:
+        """Whether time is the question and only the user can say how much of it."""
+        return self.timing and self.seconds is None
+
+    @property
+    def wants(self) -> tuple[str, ...]:
+        """What the worker must deliver beside the everyday facts."""
+        return tuple(sorted({*self.stages, *(BUILD + pattern for pattern in self.builds)}))
+
+    def on(self, script: Script, *, virtual: bool) -> Script:
+        """The script, run as these needs ask for."""
+        return dataclasses.replace(
+            script,
+            asserts=self.asserts or not virtual,
+            wants=self.wants,
+            twins=self.twins,
+            sanitizer=self.sanitizer,
+            tell=self.timing,
+        )
+
+    def __or__(self, other: Needs) -> Needs:
+        """What both need together. Raises UsageError where no single run can be had that answers both."""
+        tools = dict.fromkeys(tool for tool in (self.sanitizer, other.sanitizer) if tool)
+        if len(tools) > 1:
+            either = " or ".join(tools)
+            raise UsageError(f"a program runs under one tool of compute-sanitizer at a time: choose {either}")
+        return Needs(
+            run=self.run or other.run,
+            text=self.text or other.text,
+            stages=self.stages | other.stages,
+            builds=self.builds | other.builds,
+            twins=tuple(dict.fromkeys((*self.twins, *other.twins))),
+            sanitizer=self.sanitizer or other.sanitizer,
+            timing=self.timing or other.timing,
+            seconds=other.seconds if self.seconds is None else self.seconds,
+            asserts=self.asserts or other.asserts,
+        )
+
+
+UNASKED = Needs(asserts=True)
+"""Of a run without an oracle: whatever fault it shows may be the one."""
