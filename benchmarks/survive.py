@@ -36,8 +36,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from shrinkray_gpu.device import toolkit  # noqa: E402
-from shrinkray_gpu.runner import sanitizer
+from shrinkray_gpu.device import (
+    sanitizer_records,  # noqa: E402
+    toolkit,  # noqa: E402
+)
 
 LANE = Path(__file__).with_name("survive_lane.py")
 SURVIVE = (
@@ -54,9 +56,9 @@ def main() -> None:
     parser.add_argument("--python", default=sys.executable, help="with torch and Triton")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    tool = sanitizer.find(given.python, os.environ)
+    tool = sanitizer_records.find(given.python, os.environ)
     if tool is None:
-        raise SystemExit(toolkit.missing(sanitizer.NAME))
+        raise SystemExit(toolkit.missing(sanitizer_records.NAME))
     with tempfile.TemporaryDirectory(prefix="survive-") as made:
         folder = Path(made)
         told: dict[str, Any] = {"command": sys.argv, "tool": _version(tool)}

@@ -18,6 +18,7 @@ from shrinkray_gpu.attachment.dossier import Dossier
 from shrinkray_gpu.attachment.measurements import Measured
 from shrinkray_gpu.attachment.site import site
 from shrinkray_gpu.attachment.surroundings import surroundings
+from shrinkray_gpu.device import architectures
 from shrinkray_gpu.evidence.card import card
 from shrinkray_gpu.evidence.scrubbing import Scrubber, scrubber
 from shrinkray_gpu.evidence.versions import __version__
@@ -40,7 +41,7 @@ def named(
 ) -> str:
     """The repro's text under its header. `check` is the command that shows the fault where `python FILE` cannot."""
     words = " ".join(["python", output.name, *argv])
-    needs = f"{words}   (on an sm_{arch} GPU)" if arch else words
+    needs = f"{words}   (on an {architectures.name(arch)} GPU)" if arch else words
     run = [needs, *([check] if check.startswith("shrink ") else [])]
     seen = header.platform_of(versions, arch)
     return header.headed(text, shows=shows, seen=seen, run=run, origin=f"{origin}, by shrinkray_gpu {__version__}")

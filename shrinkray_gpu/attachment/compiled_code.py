@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from shrinkray_gpu.device import disassembly, toolkit
-from shrinkray_gpu.device.disassembly import Instruction
+from shrinkray_gpu.device import toolkit
+from shrinkray_gpu.device.instruction import Instruction
 from shrinkray_gpu.evidence import instruments
 from shrinkray_gpu.runner.run import Compile, Run
 
@@ -21,6 +21,9 @@ _LOC_LINE = re.compile(r"^#loc.*\n?", re.MULTILINE)
 _LOC = re.compile(r" ?\bloc\((?:#loc\d*|unknown)\)")
 _REGISTERS = re.compile(r"\b(U?R|U?P|SB|B)\d+\b")
 _LABEL = re.compile(r"`\([^)]*\)|0x[0-9a-f]+")
+
+SECONDS = 60.0
+"""That ptxas may take."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,7 @@ def _ptxas(compile: Compile, python: str, environment: Mapping[str, str]) -> str
         Path(folder, "kernel.ptx").write_text(ptx, encoding="utf-8")
         words = [str(tool), "-v", f"--gpu-name={target.group(1)}", "kernel.ptx", "-o", "kernel.cubin"]
         try:
-            done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=disassembly.SECONDS)
+            done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=SECONDS)
         except (OSError, subprocess.SubprocessError):
             return ""
     said = (done.stdout + done.stderr).strip()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from shrinkray_gpu.device import architectures
 from shrinkray_gpu.evidence.other_faults import commented
 
 _NAMES = {
@@ -19,7 +20,7 @@ _NAMES = {
 def platform_of(versions: Mapping[str, str], arch: int | None) -> str:
     """What it was seen on, in a line."""
     words = [f"{word}{versions[name]}" for name, word in _NAMES.items() if versions.get(name)]
-    return ", ".join([*([f"compiled for sm_{arch} without a GPU"] if arch else []), *words])
+    return ", ".join([*([f"compiled for {architectures.name(arch)} without a GPU"] if arch else []), *words])
 
 
 def headed(text: str, *, shows: str, seen: str, run: Sequence[str], origin: str) -> str:

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from shrinkray_gpu.attachment import header
 from shrinkray_gpu.attachment.dossier import Dossier
 from shrinkray_gpu.attachment.experiments import MEANING, NOT_TRIED, Experiment, Row
-from shrinkray_gpu.device import cuda_errors, disassembly
+from shrinkray_gpu.device import architectures, disassembly, error_table
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.same_fault.controls import Outcome
 
@@ -99,7 +99,13 @@ def title(dossier: Dossier) -> str:
         parts.append(f"({fault.construct})")
     versions = {**told.get("versions", {}), **dossier.environment}
     where = [f"Triton {versions['triton']}"] if versions.get("triton") else []
-    where += [str(versions["gpu"])] if versions.get("gpu") else [f"sm_{told['arch']}"] if told.get("arch") else []
+    where += (
+        [str(versions["gpu"])]
+        if versions.get("gpu")
+        else [architectures.name(told["arch"])]
+        if told.get("arch")
+        else []
+    )
     return " ".join(parts) + (f", {', '.join(where)}" if where else "")
 
 
@@ -117,12 +123,12 @@ def symptom(dossier: Dossier) -> str:
     if fault is None:
         return f"`{spec}` in {runs}."
     if fault.code:
-        error = cuda_errors.by_code(fault.code)
+        error = error_table.by_code(fault.code)
         said = f"`{error.text}` (CUDA error {fault.code})"
         if told.get("arch"):
             return (
                 f"By the compiled code this program ends in {said}: so says a static rule, asked of the code for "
-                f"sm_{told['arch']}. It was not run on a GPU."
+                f"{architectures.name(told['arch'])}. It was not run on a GPU."
             )
         return f"The program ends in {said}, in {runs}."
     return f"`{fault.klass}`{f': `{_complaint(fault.text)}`' if fault.text else ''}, in {runs}."

@@ -14,7 +14,7 @@ from shrinkray_gpu.attachment.compiled_code import Code
 from shrinkray_gpu.attachment.explanations import EXPLANATIONS, Explanation
 from shrinkray_gpu.attachment.source_lines import source_lines
 from shrinkray_gpu.device import disassembly
-from shrinkray_gpu.device.disassembly import Instruction
+from shrinkray_gpu.device.instruction import Instruction
 from shrinkray_gpu.evidence import instruments
 from shrinkray_gpu.evidence.evidence import Evidence
 from shrinkray_gpu.runner.inside.static.tma import ALIGNMENT

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from shrinkray_gpu.device.disassembly import Instruction
+from shrinkray_gpu.device.instruction import Instruction
 
 _NAMED = re.compile(r"^(#loc\d*) = loc\((.*)\)\s*$", re.MULTILINE)
 _AT_END = re.compile(r"\bloc\((#loc\d*|.*)\)\s*\{?$")

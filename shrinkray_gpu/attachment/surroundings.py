@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Mapping
 from typing import Any
 
-from shrinkray_gpu.device import toolkit
+from shrinkray_gpu.device import architectures, toolkit
 from shrinkray_gpu.evidence.scrubbing import SECRET, Scrubber
 
 _READ = re.compile(
@@ -50,7 +50,7 @@ def surroundings(
     if ptxas is not None and (version := re.search(r"\bV(\d[\d.]+)", _said([str(ptxas), "--version"], every))):
         found["ptxas"] = version.group(1)
     if arch is not None:
-        found["architecture"] = f"sm_{arch}, compiled for, no GPU was used"
+        found["architecture"] = f"{architectures.name(arch)}, compiled for, no GPU was used"
     found["platform"] = f"{platform.system()} {platform.machine()}, {'-'.join(platform.libc_ver()) or 'no glibc'}"
     return {**found, "variables": {**variables, **{name: scrub.text(value) for name, value in given.items()}}}
 

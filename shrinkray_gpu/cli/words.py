@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from shrinkray_gpu.corpus import environments
+from shrinkray_gpu.device import DEVICE, architectures
 from shrinkray_gpu.errors import ShrinkError, UsageError
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -111,10 +111,12 @@ def architecture(name: str | None) -> int | None:
     """`sm_90` as 90."""
     if name is None:
         return None
-    match = re.fullmatch(r"(?:sm_?)?(\d{2,3})a?", name)
-    if match is None or not 70 <= int(match[1]) <= 121:
-        raise UsageError(f"--arch {name}: name an NVIDIA architecture such as sm_80, sm_90 or sm_100")
-    return int(match[1])
+    number = architectures.number(name)
+    if number is None:
+        *most, last = architectures.EXAMPLES
+        examples = f"{', '.join(most)} or {last}"
+        raise UsageError(f"--arch {name}: name an {DEVICE.name} architecture such as {examples}")
+    return number
 
 
 def releases(given: str | None) -> list[str]:

@@ -22,6 +22,7 @@ from tomlkit.items import String
 from shrinkray_gpu.corpus.case import FILE, Case, load
 from shrinkray_gpu.corpus.expectation import Status
 from shrinkray_gpu.corpus.replay import replay
+from shrinkray_gpu.device import architectures
 from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.evidence.scrubbing import SECRET
 from shrinkray_gpu.lift.bundle import modules
@@ -225,7 +226,7 @@ def _needs(told: Mapping[str, Any], fault: Fault | None) -> dict[str, Any]:
     builds = repro.is_file() and "cpp_extension" in repro.read_text(encoding="utf-8")
     tools: dict[str, Any] = {"tools": ["nvcc"]} if builds else {}
     if told.get("arch"):
-        return {"architecture": f"sm_{told['arch']}", **tools}
+        return {"architecture": architectures.name(told["arch"]), **tools}
     on_gpu = "gpu" in versions or "driver" in versions
     return {"gpu": True, **tools} if on_gpu and (fault is None or fault.phase != "compile") else tools
 
@@ -234,7 +235,7 @@ def _seen(told: Mapping[str, Any]) -> dict[str, str]:
     versions = told.get("versions", {})
     seen = {key: versions[key] for key in _SEEN if versions.get(key)}
     if told.get("arch"):
-        seen["arch"] = f"sm_{told['arch']}"
+        seen["arch"] = architectures.name(told["arch"])
     return {**seen, "date": datetime.date.today().isoformat()}
 
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from packaging.version import InvalidVersion, Version
 
 from shrinkray_gpu.corpus.case import Case
-from shrinkray_gpu.device import gpus, toolkit
+from shrinkray_gpu.device import architectures, gpus, toolkit
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.versions import versions
 from shrinkray_gpu.oracle import Oracle
@@ -99,7 +99,7 @@ def _device(case: Case, oracle: Oracle, place: Place) -> str:
         if toolkit.find(tool, place.python, os.environ) is None:
             return toolkit.missing(tool)
     if here and not needs.runs_on(here):
-        return f"it needs {needs.architecture}, and this is sm_{here}"
+        return f"it needs {needs.architecture}, and this is {architectures.name(here)}"
     if place.gpu and needs.memory and 0 < gpus.memory() < needs.memory:
         return f"it needs {needs.memory:g} GiB of device memory, and there are {gpus.memory():.0f}"
     # What was seen neither on a GPU nor compiled for one asks for none: in the interpreter, or by `triton.compile`.

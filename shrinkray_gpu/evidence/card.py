@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from shrinkray_gpu.device import cuda_errors, disassembly
+from shrinkray_gpu.device import disassembly, error_table
 from shrinkray_gpu.evidence.evidence import Evidence
 from shrinkray_gpu.evidence.instruments import SKIPPED
 
@@ -48,7 +48,7 @@ def _fault(seen: Evidence) -> Iterator[Row]:
         yield "fault", f"none: {seen.ending}"
         return
     if fault.code:
-        error = cuda_errors.by_code(fault.code)
+        error = error_table.by_code(fault.code)
         yield "fault", f"{error.text} (CUDA error {fault.code}), a {fault.phase} fault"
     elif fault.phase == "compile" and seen.kernel:
         yield "fault", f"compile fault: {fault.klass}, kernel {seen.kernel}"

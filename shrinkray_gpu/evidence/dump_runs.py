@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from shrinkray_gpu.device import coredump, gpus
-from shrinkray_gpu.device.coredump import Dump
+from shrinkray_gpu.device.dump import Dump
 from shrinkray_gpu.evidence import instruments
 from shrinkray_gpu.evidence.synthesis import assembled
 from shrinkray_gpu.oracle.driver_error import OUTSIDE

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from shrinkray_gpu.device.disassembly import Instruction
+from shrinkray_gpu.device.instruction import Instruction
+from shrinkray_gpu.device.record import Record
 from shrinkray_gpu.evidence.instruments import Said
 from shrinkray_gpu.evidence.source_text import Place
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.runner.run import Compile, Launch, Run
-from shrinkray_gpu.runner.sanitizer import Record
 
 
 @dataclass(frozen=True)

@@ -13,18 +13,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from shrinkray_gpu.device.coredump import Dump
+from shrinkray_gpu.device import sanitizer_records
+from shrinkray_gpu.device.dump import Dump
+from shrinkray_gpu.device.record import Record
 from shrinkray_gpu.evidence import instruments
 from shrinkray_gpu.evidence.evidence import Evidence
 from shrinkray_gpu.evidence.instruments import CODE, DUMP, SKIPPED, STATIC, Said, Subject
 from shrinkray_gpu.evidence.synthesis import assembled
 from shrinkray_gpu.evidence.versions import versions
 from shrinkray_gpu.oracle.fault import Fault
-from shrinkray_gpu.runner import sanitizer
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import COLD, Script
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.runner.sanitizer import Record
 
 
 def examine(
@@ -65,7 +65,7 @@ def examine(
             if DUMP in asked:
                 begun = beside.get(DUMP)
                 dump, said[DUMP] = begun.result() if begun else instruments.dumped(subject)
-            for tool in sanitizer.TOOLS:
+            for tool in sanitizer_records.TOOLS:
                 if tool in asked:
                     begun = beside.get(tool)
                     records, said[tool] = begun.result() if begun else instruments.sanitized(subject, tool)
@@ -85,7 +85,7 @@ def _begun(subject: Subject, asked: frozenset[str], threads: ThreadPoolExecutor)
         begun[STATIC] = threads.submit(instruments.static, subject, None)
     if DUMP in asked:
         begun[DUMP] = threads.submit(instruments.dumped, subject)
-    for tool in sanitizer.TOOLS:
+    for tool in sanitizer_records.TOOLS:
         if tool in asked:
             begun[tool] = threads.submit(instruments.sanitized, subject, tool)
     return begun

@@ -12,23 +12,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from shrinkray_gpu.device import coredump, cuda_errors, disassembly, gpus, toolkit
-from shrinkray_gpu.device.coredump import Dump
-from shrinkray_gpu.device.disassembly import Instruction
+from shrinkray_gpu.device import coredump, disassembly, error_table, gpus, sanitizer_records, toolkit
+from shrinkray_gpu.device.dump import Dump
+from shrinkray_gpu.device.instruction import Instruction
+from shrinkray_gpu.device.record import Record
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.driver_error import sticky_code
 from shrinkray_gpu.runner import plain, sanitizer
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import COLD, Pool, Script
 from shrinkray_gpu.runner.run import Compile, Run
-from shrinkray_gpu.runner.sanitizer import Record
 
 RUN, STATIC, CODE, DUMP = "run", "static rule", "IR and SASS", "core dump"
 QUICK = frozenset({STATIC, CODE, DUMP})
 """For checkpoints: on a GPU two runs, on the virtual one a single run."""
 USUAL = QUICK | {"memcheck"}
 INTERMITTENT = frozenset({"initcheck", "racecheck"})
-ORDER = (RUN, STATIC, CODE, DUMP, *sanitizer.TOOLS)
+ORDER = (RUN, STATIC, CODE, DUMP, *sanitizer_records.TOOLS)
 WANTS = ("ttir", "ttgir", "llir", "ptx", "cubin", "lines")
 PRESENT, MISSING, SKIPPED = "present", "missing", "not asked"
 SLOWER = 4.0
@@ -84,7 +84,7 @@ def cold(subject: Subject, wants: tuple[str, ...]) -> tuple[Run, Said]:
     last = run.launches[-1].kernel if run.launches else ""
     count = len(run.launches)
     launched = f"{count} launches, the last of {last}" if count > 1 else f"launch of {last}" if last else "no launch"
-    said = f"{who} {cuda_errors.by_code(code)}" if code else run.trouble or speech.ending(run)
+    said = f"{who} {error_table.by_code(code)}" if code else run.trouble or speech.ending(run)
     return run, Said(RUN, PRESENT, f"{said}{_AT_WORK.get(run.hanging, '')}; {launched}", seconds)
 
 
@@ -141,8 +141,8 @@ def sanitized(subject: Subject, tool: str) -> tuple[tuple[Record, ...], Said]:
     """The records of one of compute-sanitizer's tools."""
     if not subject.gpu:
         return (), Said(tool, MISSING, NO_GPU)
-    if sanitizer.find(subject.setup.python, subject.environment) is None:
-        return (), Said(tool, MISSING, toolkit.missing(sanitizer.NAME))
+    if sanitizer_records.find(subject.setup.python, subject.environment) is None:
+        return (), Said(tool, MISSING, toolkit.missing(sanitizer_records.NAME))
     run = sanitizer.run(
         subject.text,
         subject.script.path,
@@ -157,7 +157,7 @@ def sanitized(subject: Subject, tool: str) -> tuple[tuple[Record, ...], Said]:
     if run.trouble:
         return (), Said(tool, MISSING, run.trouble, run.seconds)
     *texts, summary = run.records
-    found = tuple(sanitizer.record(text, tool) for text in texts)
+    found = tuple(sanitizer_records.record(text, tool) for text in texts)
     first = next((one for one in found if one.kernel), None)
     if first is None:
         return found, Said(tool, PRESENT, f"nothing of a kernel ({summary})", run.seconds)

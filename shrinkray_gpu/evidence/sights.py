@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from shrinkray_gpu.device import disassembly
-from shrinkray_gpu.device.coredump import Dump
-from shrinkray_gpu.device.disassembly import Instruction
+from shrinkray_gpu.device.dump import Dump
+from shrinkray_gpu.device.instruction import Instruction, at
+from shrinkray_gpu.device.record import Record
 from shrinkray_gpu.oracle.driver_error import static_rule
 from shrinkray_gpu.oracle.fault import MISALIGNED, Fault
 from shrinkray_gpu.runner.run import Launch
-from shrinkray_gpu.runner.sanitizer import Record
 
 STATIC_PLACE = re.compile(r", at (.+?):(\d+):(\d+)$")
 
@@ -71,7 +71,7 @@ def of_rule(broken: Launch | None) -> list[Sight]:
 
 def agrees(sass: Sequence[Instruction], sight: Sight, text: str) -> bool:
     """Whether the code that we compiled has, at this offset, the kind of instruction that was seen."""
-    there = disassembly.at(sass, sight.offset)
+    there = at(sass, sight.offset)
     return there is not None and disassembly.family(there.text) == disassembly.family(text)
 
 
@@ -89,7 +89,7 @@ def completed(sights: Sequence[Sight], sass: Sequence[Instruction]) -> Sight:
             first = replace(first, file=other.file, line=other.line)
         if other.line == first.line and first.column < 0:
             first = replace(first, column=other.column)
-    there = disassembly.at(sass, first.offset)
+    there = at(sass, first.offset)
     if there is not None and not first.instruction:
         first = replace(first, instruction=there.text)
     if there is not None and not first.line:

@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from shrinkray_gpu.device import disassembly, toolkit
-from shrinkray_gpu.device.coredump import Dump
-from shrinkray_gpu.device.disassembly import Instruction
+from shrinkray_gpu.device.dump import Dump
+from shrinkray_gpu.device.instruction import Instruction, around
+from shrinkray_gpu.device.record import Record, collapsed
 from shrinkray_gpu.evidence import instruments, source_text
 from shrinkray_gpu.evidence.evidence import Evidence, Finding, options_of
 from shrinkray_gpu.evidence.instruments import CODE, MISSING, PRESENT, STATIC, Said, Subject
@@ -28,10 +29,8 @@ from shrinkray_gpu.evidence.source_places import place_of, text_at, whole_path
 from shrinkray_gpu.evidence.without_instruction import of_compilation, of_host
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.fault import Fault
-from shrinkray_gpu.runner import sanitizer
 from shrinkray_gpu.runner.inside.static import rules
 from shrinkray_gpu.runner.run import Compile, Launch, Run
-from shrinkray_gpu.runner.sanitizer import Record
 
 AROUND = 3
 """Instructions shown on either side of the one at fault."""
@@ -55,7 +54,7 @@ def assembled(
     kernel's code had to say."""
     name, fault = subject.script.path.name, Fault.of(run)
     seen = Evidence(subject.script.name or str(subject.script.path), fault, speech.ending(run), run=run)
-    findings = tuple(Finding(*one) for one in sanitizer.collapsed(records))
+    findings = tuple(Finding(*one) for one in collapsed(records))
     seen = replace(seen, findings=findings, dump=dump.text if dump else "")
     if fault is not None and fault.phase == "compile":
         return of_compilation(seen, subject, run, fault)
@@ -89,7 +88,7 @@ def assembled(
         place=place,
         instruction=text,
         offset=sight.offset,
-        sass=disassembly.around(sass, sight.offset, AROUND) if agrees(sass, sight, text) else (),
+        sass=around(sass, sight.offset, AROUND) if agrees(sass, sight, text) else (),
         alike=alike,
         memory=tuple(_memory(compile, broken, record)),
         ir={stage: compile.ir[stage] for stage in ("ttgir", "llir", "ptx") if stage in compile.ir} if compile else {},

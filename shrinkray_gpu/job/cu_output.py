@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from shrinkray_gpu import calibration
-from shrinkray_gpu.device import toolkit
+from shrinkray_gpu.device import sanitizer_records, toolkit
 from shrinkray_gpu.lift.cuda import as_cu
 from shrinkray_gpu.options import Options
 from shrinkray_gpu.oracle import Oracle
@@ -76,14 +76,14 @@ def _run(binary: Path, ran: Run, oracle: Oracle, environment: Mapping[str, str],
     if done is None:
         return replace(ran, exit=None, timed_out=True, seconds=SECONDS)
     found = _ERROR.search(done.stdout)
-    texts = [one.text for one in sanitizer.records(done.stdout, oracle.needs.sanitizer)] if prefix else []
+    texts = [one.text for one in sanitizer_records.records(done.stdout, oracle.needs.sanitizer)] if prefix else []
     return replace(
         ran,
         exit=done.returncode,
         stdout=done.stdout,
         stderr=f"{found[0]}\n" if found else "",  # where a script's last words are
         driver_error=int(found[1]) if found else 0,
-        records=(*texts, sanitizer.summary(done.stdout)) if prefix else (),
+        records=(*texts, sanitizer_records.summary(done.stdout)) if prefix else (),
     )
 
 

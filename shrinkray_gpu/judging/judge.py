@@ -75,7 +75,9 @@ class Judge:
         self.brief = brief
         # Outputs that are compared depend on seeds and memory, of which a dry run's launches tell nothing. Nor do they
         # of a fault that host code raises by what kernels computed: a dry run lets every such comparison hold.
-        self.credit = credit and repeats is None and not oracle.needs.twins and (predicts or not _raised_by_the_host(oracle))
+        self.credit = (
+            credit and repeats is None and not oracle.needs.twins and (predicts or not _raised_by_the_host(oracle))
+        )
         self.predicts = predicts and repeats is None
         self.repeats = repeats
         self.memory = 2 * pool.peak if pool.peak > PLENTY else 0

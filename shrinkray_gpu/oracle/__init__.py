@@ -4,7 +4,7 @@ spec.py         the one table of what can be typed, and its parser
 oracle.py       what all oracles share, and their composition
 sticky.py words.py endings.py compiled.py script.py     the kinds
 speech.py       what counts as a failing run's own words
-cuda_errors.py  the table of CUDA errors
+error_table.py  the table of CUDA errors
 fault.py        the Fault that a Run shows, compared by meaning
 adopt.py        the SPEC for a fault seen, and words for one that was not
 """

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from shrinkray_gpu.device import cuda_errors
+from shrinkray_gpu.device import error_table
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import fault, spec, speech
 from shrinkray_gpu.oracle.driver_error import static_rule, sticky_code
@@ -124,7 +124,7 @@ def _fitting(run: Run) -> Iterator[str]:
 def _candidates(run: Run) -> Iterator[str]:
     code, _ = sticky_code(run)
     if code:
-        yield cuda_errors.by_code(code).text
+        yield error_table.by_code(code).text
     if run.timed_out:
         yield "timeout"
     for launch in run.launches:

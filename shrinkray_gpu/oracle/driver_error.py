@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shrinkray_gpu.device import cuda_errors
+from shrinkray_gpu.device import error_table
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.runner.inside.static import rules
 from shrinkray_gpu.runner.inside.static.rule import Rule
@@ -21,11 +21,11 @@ def sticky_code(run: Run) -> tuple[int, str]:
         if launch.synced and (rule := static_rule(launch)):
             return rule.code, f"the static rule {rule.name} says"
     for child in run.children:
-        if error := cuda_errors.sticky_in(child):
+        if error := error_table.sticky_in(child):
             return error.code, "a child process says"
     if not driver_was_asked(run) and speech.failed(run):
         for said in speech.heard(run):
-            if error := cuda_errors.sticky_in(said.text):
+            if error := error_table.sticky_in(said.text):
                 return error.code, f"its {said.place} says"
     return 0, ""
 

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from signal import SIGABRT
 
-from shrinkray_gpu.device import cuda_errors
+from shrinkray_gpu.device import error_table
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.driver_error import OUTSIDE, static_rule, sticky_code
 from shrinkray_gpu.runner import children
@@ -104,7 +104,7 @@ class Fault:
         code, _ = sticky_code(run)
         if code:
             broken = next((launch.kernel for launch in run.launches if static_rule(launch)), "")
-            return cls("device", cuda_errors.by_code(code).text, broken or kernel, code, near="" if broken else near)
+            return cls("device", error_table.by_code(code).text, broken or kernel, code, near="" if broken else near)
         if run.timed_out:
             return cls("timeout", "no end within the time limit", kernel, near=near)
         if not speech.failed(run):
@@ -306,7 +306,7 @@ def _raised(run: Run, last: str) -> Fault | None:
         return Fault("launch", "out of resource", last, text=normalised(said.partition(",")[0]))
     if refused := REFUSED.search(said):
         words = refused.group(1).strip()
-        error = cuda_errors.named(words)
+        error = error_table.named(words)
         return Fault("launch", error.text if error else words, last)
     return Fault("python", kind, text=normalised(speech.clipped(said, 400)), child=_children(run))
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from shrinkray_gpu.device import sanitizer_records
+from shrinkray_gpu.device.record import Record
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
-from shrinkray_gpu.runner import sanitizer
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.runner.sanitizer import Record
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class Recorded(Oracle):
 
     def _records(self, run: Run) -> list[Record]:
         *texts, _summary = run.records
-        return [sanitizer.record(text, self.needs.sanitizer) for text in texts]
+        return [sanitizer_records.record(text, self.needs.sanitizer) for text in texts]
 
     def _matches(self, record: Record) -> bool:
         if self.pattern is None:
@@ -66,9 +66,9 @@ class Recorded(Oracle):
 
 def build(spec: str, argument: str, pattern: re.Pattern[str] | None) -> Recorded:
     """The oracle for a tool; raises UsageError for one that does not exist."""
-    if argument not in sanitizer.TOOLS:
+    if argument not in sanitizer_records.TOOLS:
         raise UsageError(
             f"{spec!r} names no tool of compute-sanitizer: write sanitizer:TOOL:REGEX with one of "
-            f"{', '.join(sanitizer.TOOLS)}, for example sanitizer:memcheck:Invalid __global__ write"
+            f"{', '.join(sanitizer_records.TOOLS)}, for example sanitizer:memcheck:Invalid __global__ write"
         )
     return Recorded(spec=spec, needs=Needs(sanitizer=argument), pattern=pattern)

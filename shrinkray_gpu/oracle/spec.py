@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from shrinkray_gpu.device import cuda_errors
+from shrinkray_gpu.device import error_table
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import sanitizer_report
 from shrinkray_gpu.oracle.build_failure import BuildSays
@@ -88,7 +88,7 @@ def _cell(text: str) -> str:
 
 
 def _words(spec: str, _: str, __: Path) -> Oracle:
-    error = cuda_errors.named(spec)
+    error = error_table.named(spec)
     if error is not None and error.sticky:
         return Sticky(spec=error.text, error=error)
     hint = _near_miss(spec)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shrinkray_gpu.device import cuda_errors
-from shrinkray_gpu.device.cuda_errors import CudaError
+from shrinkray_gpu.device import error_table
+from shrinkray_gpu.device.device_error import DeviceError
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.driver_error import OUTSIDE, driver_was_asked, static_rule, sticky_code
 from shrinkray_gpu.oracle.fault import Fault
@@ -23,7 +23,7 @@ class Sticky(Oracle):
     in it waits for the device) is no use to anybody.
     """
 
-    error: CudaError
+    error: DeviceError
     shown: str = ""
     """How the original showed it: `raised` (in its last words), `died` (of something else), `swallowed` (exit 0)."""
     death: tuple[str | int | None, ...] = ()
@@ -36,9 +36,9 @@ class Sticky(Oracle):
         where = _where(run)
         if code and self._fits(code, run):
             hidden = self._hidden(run)
-            return lacks(hidden) if hidden else shows(f"{source} {cuda_errors.by_code(code)}{where}")
+            return lacks(hidden) if hidden else shows(f"{source} {error_table.by_code(code)}{where}")
         if code:
-            return lacks(f"{source} another error: {cuda_errors.by_code(code)}{where}")
+            return lacks(f"{source} another error: {error_table.by_code(code)}{where}")
         if not driver_was_asked(run):
             if self.shown == "swallowed" and not speech.failed(run):
                 return unclear(f"it ends well, as the original does, and in a {run.mode} run nobody asks the driver")
@@ -67,7 +67,7 @@ class Sticky(Oracle):
         return code == self.error.code or ((run.mode != "plain" or self.either) and {code, self.error.code} == OUTSIDE)
 
     def _raised(self, run: Run) -> bool:
-        errors = (cuda_errors.sticky_in(said.text) for said in speech.heard(run))
+        errors = (error_table.sticky_in(said.text) for said in speech.heard(run))
         return any(error is not None and self._fits(error.code, run) for error in errors)
 
     def _hidden(self, run: Run) -> str:

@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from shrinkray_gpu.device import toolkit
+from shrinkray_gpu.device import architectures, toolkit
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.versions import __version__
 
@@ -72,7 +72,7 @@ def environment(
     return {
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "shrink": __version__,
-        "architecture": f"sm_{arch} (compiled for, nothing launched)" if arch else "the GPU's own",
+        "architecture": f"{architectures.name(arch)} (compiled for, nothing launched)" if arch else "the GPU's own",
         "versions": dict(versions),
         "ptxas": _ptxas(python, variables),
         "variables": {name: value for name, value in sorted(variables.items()) if name.startswith(_TELLING)},

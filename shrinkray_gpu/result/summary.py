@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu import calibration
+from shrinkray_gpu.device import architectures
 from shrinkray_gpu.evidence.other_faults import Context, Find
 from shrinkray_gpu.judging.judge import LANE, Judge
 from shrinkray_gpu.options import Options
@@ -159,7 +160,7 @@ def command_of(output: Path, options: Options, plan: calibration.Plan) -> str:
             return plain
         return f"cd {shlex.quote(str(options.cwd))} && {plain.replace(shown, str(output))}"
     words = ["shrink", shown, "--check"]
-    words += ["--arch", f"sm_{options.arch}"] if options.arch is not None else []
+    words += ["--arch", architectures.name(options.arch)] if options.arch is not None else []
     words += [word for spec in options.oracle or (plan.oracle.spec,) for word in ("--oracle", spec)]
     words += [word for spec in options.reject for word in ("--reject", spec)] if options.oracle else []
     words += ["--python", options.python] if options.python != sys.executable else []
@@ -169,7 +170,9 @@ def command_of(output: Path, options: Options, plan: calibration.Plan) -> str:
 
 
 def context_of(path: Path, plan: calibration.Plan, options: Options) -> Context:
-    command = shlex.join(["shrink", "{file}", "--check", "--arch", f"sm_{options.arch}"]) if options.arch else ""
+    command = (
+        shlex.join(["shrink", "{file}", "--check", "--arch", architectures.name(options.arch)]) if options.arch else ""
+    )
     how = f"in {'a cold process' if plan.mode == 'cold' else f'a run of mode {plan.mode}'}"
     plain = shlex.join(["python", "{file}", *options.argv])
     return Context(original=path.name, asked=plan.oracle.spec, mode=how, command=command or plain)

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from shrinkray_gpu.device import toolkit
+from shrinkray_gpu.device import architectures, toolkit
 from shrinkray_gpu.errors import UsageError
 
 KERNEL = "__global__ void kernel(int* p) { *p = 1; }\n"
@@ -34,7 +34,7 @@ def check(python: str, environment: Mapping[str, str], arch: int | None) -> None
     with tempfile.TemporaryDirectory(prefix="shrink-") as folder:
         source = Path(folder, "kernel.cu")
         source.write_text(KERNEL)
-        wanted = [f"-arch=sm_{arch}"] if arch else []
+        wanted = [f"-arch={architectures.name(arch)}"] if arch else []
         command = [str(nvcc), "-cubin", *wanted, "-o", f"{folder}/kernel.cubin", str(source)]
         try:
             done = subprocess.run(

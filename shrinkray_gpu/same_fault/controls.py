@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
-from shrinkray_gpu.device import cuda_errors
+from shrinkray_gpu.device import error_table
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.driver_error import OUTSIDE, sticky_code
@@ -203,7 +203,7 @@ def _lame(run: Run, verdict: Verdict, control: Control, reference: Run | None) -
         other = "; ".join(run.children)
         code, _ = sticky_code(run)
         if code:
-            other = f"the driver reports another error, {cuda_errors.by_code(code)}"
+            other = f"the driver reports another error, {error_table.by_code(code)}"
         return f"it dies of something else: {speech.clipped(other) or speech.ending(run)}"
     broken = next((compile.kernel for compile in run.compiles if compile.failure is not None), "")
     if broken and not _fails_by_design(broken, reference):
@@ -231,7 +231,7 @@ def _ends_like(run: Run, reference: Run | None) -> bool:
     """Whether it ends as the original's plain run does, which is by something else than the fault."""
     if reference is None or sticky_code(run)[0] or run.children or reference.children:
         return False
-    if sticky_code(reference)[0] and any(cuda_errors.sticky_in(said.text) for said in speech.heard(reference)):
+    if sticky_code(reference)[0] and any(error_table.sticky_in(said.text) for said in speech.heard(reference)):
         return False
     return _ending(run) == _ending(reference)
 

@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from shrinkray_gpu.device import disassembly
-from shrinkray_gpu.device.disassembly import Opcodes
+from shrinkray_gpu.device.instruction import Opcodes, holds
 from shrinkray_gpu.judging.judge import Judge
 from shrinkray_gpu.oracle.fault import MISALIGNED, Fault, Reference
 from shrinkray_gpu.oracle.verdict import Answer, Verdict, lacks, shows, unclear
@@ -339,4 +339,4 @@ def _width(wanted: Fault) -> int:
 
 
 def _holds(opcodes: Opcodes, wanted: Fault) -> bool:
-    return disassembly.holds(opcodes, wanted.instruction, _width(wanted))
+    return holds(opcodes, wanted.instruction, _width(wanted))

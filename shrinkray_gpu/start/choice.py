@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from shrinkray_gpu import calibration, lift
 from shrinkray_gpu.calibration.missed import FURTHER
-from shrinkray_gpu.device import cuda_errors
+from shrinkray_gpu.device import error_table
 from shrinkray_gpu.judging.judge import PLENTY
 from shrinkray_gpu.lift.data_files import files
 from shrinkray_gpu.oracle import Fault, Oracle, speech
@@ -84,7 +84,7 @@ class Choosing:
             dumped = dumping.fault(text, self.given.script, run)
             # While a dump is made of a short kernel, a wait for the GPU ends well, and the script may, too: such a run
             # does not tell how the fault shows to its user.
-            if worth_it(run) and any(cuda_errors.sticky_in(each.text) for each in speech.heard(run)):
+            if worth_it(run) and any(error_table.sticky_in(each.text) for each in speech.heard(run)):
                 return [run], dumped, False
         runs = self.runs.until(worth_it, text, FURTHER + 1, capture="launch")
         self._expect(runs[-1])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from shrinkray_gpu import calibration
 from shrinkray_gpu.command.driver import Command
-from shrinkray_gpu.device import cuda_errors
+from shrinkray_gpu.device import error_table
 from shrinkray_gpu.evidence.dump_runs import Dumping
 from shrinkray_gpu.oracle import Fault, Oracle
 from shrinkray_gpu.reduction.program import Program
@@ -83,7 +83,7 @@ class Given:
     def on_the_way(self, peak: int | None = None) -> Dumping | None:
         """For one run that writes a core dump as well; None where that may not show the fault as other runs do. `peak`:
         bytes of device memory that it holds; None: not known."""
-        asked = cuda_errors.named(self.chosen.spec) if self.chosen is not None and self.dumping is not None else None
+        asked = error_table.named(self.chosen.spec) if self.chosen is not None and self.dumping is not None else None
         return self.dumping(peak) if self.dumping is not None and asked is not None and asked.code in ALIKE else None
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shrinkray_gpu.attachment.source_lines import sass_lines, source_lines
-from shrinkray_gpu.device.disassembly import Instruction
+from shrinkray_gpu.device.instruction import Instruction
 
 MLIR = """\
 #loc = loc("/home/me/repro.py":5:0)

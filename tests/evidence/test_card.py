@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shrinkray_gpu.device import disassembly
+from shrinkray_gpu.device import sanitizer_records
+from shrinkray_gpu.device.instruction import around
+from shrinkray_gpu.device.nvidia import disassembly
+from shrinkray_gpu.device.record import collapsed
 from shrinkray_gpu.evidence.card import WIDTH, card
 from shrinkray_gpu.evidence.evidence import Evidence, Finding
 from shrinkray_gpu.evidence.instruments import Said
 from shrinkray_gpu.evidence.source_text import Place
 from shrinkray_gpu.oracle import Fault
-from shrinkray_gpu.runner import sanitizer
 from shrinkray_gpu.runner.run import Launch
 
 SAMPLES = Path(__file__).parent / "samples"
 CODE = disassembly.parse((SAMPLES / "nvdisasm_tma.txt").read_text())["jsd_forward_kernel"]
-RECORDS = sanitizer.records((SAMPLES / "memcheck_oob.txt").read_text(), "memcheck")
+RECORDS = sanitizer_records.records((SAMPLES / "memcheck_oob.txt").read_text(), "memcheck")
 
 MISALIGNED = Evidence(
     "/home/somebody/failing.py",
@@ -37,7 +39,7 @@ MISALIGNED = Evidence(
     place=Place("/home/somebody/failing.py", 87, "student_lp = student.load([row_start, col_start])"),
     instruction="@UP2 UTMALDG.2D [UR12], [UR6]",
     offset=0x1530,
-    sass=disassembly.around(CODE, 0x1530),
+    sass=around(CODE, 0x1530),
     memory=("shared memory as declared (PTX): .extern .shared .align 16 .b8 global_smem[];",),
     said=(
         Said("run", "present", "the driver says misaligned address (CUDA error 716)", 4.3),
@@ -79,7 +81,7 @@ versions     Python 3.12.3, torch 2.11.0, Triton 3.6.0, driver 580.1, H100"""
 
 
 def test_records_are_told_once_with_their_number() -> None:
-    findings = tuple(Finding(*one) for one in sanitizer.collapsed(RECORDS))
+    findings = tuple(Finding(*one) for one in collapsed(RECORDS))
     told = card(Evidence("a.py", Fault("device", "illegal memory access"), "it ends", findings=findings))
     assert told.endswith(
         "memcheck     Invalid __global__ write of size 4 bytes at scale+0x150 in oob.py:6, "

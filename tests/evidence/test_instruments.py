@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.device import coredump
+from shrinkray_gpu.device import sanitizer_records
+from shrinkray_gpu.device.nvidia import coredump
+from shrinkray_gpu.device.record import Record
 from shrinkray_gpu.evidence import instruments, source_text
 from shrinkray_gpu.evidence.evidence import Evidence
 from shrinkray_gpu.evidence.examine import examine, fingerprint
 from shrinkray_gpu.evidence.instruments import CODE, DUMP, MISSING, RUN, SKIPPED, STATIC, Said, Subject
 from shrinkray_gpu.evidence.sights import telling
 from shrinkray_gpu.evidence.synthesis import assembled
-from shrinkray_gpu.runner import sanitizer
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Compile, Failure, Launch, Run
@@ -46,8 +47,8 @@ def dump(name: str) -> coredump.Dump:
     return coredump.parse((SAMPLES / f"gdb_{name}.txt").read_text())
 
 
-def records(name: str) -> tuple[sanitizer.Record, ...]:
-    return sanitizer.records((SAMPLES / f"memcheck_{name}.txt").read_text(), "memcheck")
+def records(name: str) -> tuple[Record, ...]:
+    return sanitizer_records.records((SAMPLES / f"memcheck_{name}.txt").read_text(), "memcheck")
 
 
 def faulting(code: int, words: str, *launches: Launch) -> Run:
@@ -104,9 +105,11 @@ def test_a_record_of_another_place_than_the_dump_s_is_no_evidence_of_this_fault(
 def test_without_a_dump_the_record_is_of_the_access_that_went_farthest() -> None:
     """The sanitizer also tells of what lies near an allocation, in mapped memory, and of accesses of another error."""
     (far, *_) = records("oob")
-    near = sanitizer.record(far.text.replace("66,403,841", "4").replace("+0x150", "+0x90"), "memcheck")
-    odd = sanitizer.record(far.text.replace("is out of bounds", "is misaligned").replace("+0x150", "+0x20"), "memcheck")
-    farther = sanitizer.record(far.text.replace("66,403,841", "99,403,841"), "memcheck")
+    near = sanitizer_records.record(far.text.replace("66,403,841", "4").replace("+0x150", "+0x90"), "memcheck")
+    odd = sanitizer_records.record(
+        far.text.replace("is out of bounds", "is misaligned").replace("+0x150", "+0x20"), "memcheck"
+    )
+    farther = sanitizer_records.record(far.text.replace("66,403,841", "99,403,841"), "memcheck")
     assert (near.distance, far.distance, far.misaligned, odd.misaligned) == (4, 66_403_841, False, True)
     found = (odd, near, far, farther)
     assert telling(found, None, 700) is far, "the first of that place"
@@ -223,4 +226,4 @@ def test_the_fingerprint_on_the_virtual_gpu_has_the_instruction(tmp_path: Path) 
 
 
 def test_names_of_the_instruments_are_told_apart() -> None:
-    assert len({RUN, STATIC, CODE, DUMP, *sanitizer.TOOLS}) == len(instruments.ORDER)
+    assert len({RUN, STATIC, CODE, DUMP, *sanitizer_records.TOOLS}) == len(instruments.ORDER)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.runner import sanitizer
+from shrinkray_gpu.device import sanitizer_records
 from tests.e2e.command import environment, shrink
 
 pytestmark = [pytest.mark.gpu, pytest.mark.slow]
@@ -23,7 +23,7 @@ CASE = Path(__file__).parents[2] / "corpus" / "tma_misaligned" / "repro_tma_misa
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Of a reduction of the corpus case's repro, which is small: what counts here comes after it."""
-    if sanitizer.find(sys.executable, environment()) is None:
+    if sanitizer_records.find(sys.executable, environment()) is None:
         pytest.skip("needs compute-sanitizer")
     place = tmp_path_factory.mktemp("attachment")
     shutil.copy(CASE, place / "tma.py")

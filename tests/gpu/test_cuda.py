@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.runner import sanitizer
-from shrinkray_gpu.runner.sanitizer import Record
+from shrinkray_gpu.device import sanitizer_records
+from shrinkray_gpu.device.record import Record
 
 pytestmark = [
     pytest.mark.gpu,
@@ -102,11 +102,11 @@ def test_a_misaligned_load_now_and_then(tmp_path: Path) -> None:
 
 
 def first_record(path: Path, *argv: str) -> Record:
-    tool = sanitizer.find(sys.executable, os.environ)
+    tool = sanitizer_records.find(sys.executable, os.environ)
     assert tool is not None
     command = [str(tool), "--tool", "memcheck", sys.executable, str(path), *argv]
     done = subprocess.run(command, capture_output=True, text=True, cwd=path.parent)
-    return sanitizer.records(done.stdout, "memcheck")[0]
+    return sanitizer_records.records(done.stdout, "memcheck")[0]
 
 
 def lines(path: Path) -> int:

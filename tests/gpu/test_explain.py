@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.device import coredump
+from shrinkray_gpu.device import coredump, sanitizer_records
 from shrinkray_gpu.evidence.dump_runs import dumping
 from shrinkray_gpu.oracle import parse
 from shrinkray_gpu.questions.explanation import explain
-from shrinkray_gpu.runner import sanitizer
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.same_fault.checkpoints import Checkpoints
@@ -52,7 +51,7 @@ torch.cuda.synchronize()
 
 
 def tools() -> None:
-    for found in (coredump.find, sanitizer.find):
+    for found in (coredump.find, sanitizer_records.find):
         if found(PYTHON, environment()) is None:
             pytest.skip("needs cuda-gdb and compute-sanitizer")
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.device import sanitizer_records
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import Oracle, all_of, parse
 from shrinkray_gpu.oracle.verdict import Answer
-from shrinkray_gpu.runner import sanitizer
 from shrinkray_gpu.runner.run import Run
 
 SAMPLES = Path(__file__).parents[1] / "evidence" / "samples"
@@ -22,8 +22,8 @@ def oracle(spec: str) -> Oracle:
 def under(name: str, exit: int = 1) -> Run:
     """The run that ended in this output."""
     text = (SAMPLES / f"{name}.txt").read_text()
-    found = [record.text for record in sanitizer.records(text, name.partition("_")[0])]
-    return Run("plain", exit, records=(*found, sanitizer.summary(text) or "no summary"))
+    found = [record.text for record in sanitizer_records.records(text, name.partition("_")[0])]
+    return Run("plain", exit, records=(*found, sanitizer_records.summary(text) or "no summary"))
 
 
 OVERRUN = oracle("sanitizer:memcheck:Invalid __global__ write")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.device.cuda_errors import ERRORS, by_code, named, sticky_in
+from shrinkray_gpu.device.nvidia.error_table import ERRORS, by_code, named, sticky_in
 from shrinkray_gpu.oracle import Answer, parse
 from shrinkray_gpu.oracle.sticky import Sticky
 from shrinkray_gpu.runner.run import Launch, Run

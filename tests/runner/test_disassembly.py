@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.device import disassembly
-from shrinkray_gpu.device.disassembly import Instruction, Meaning, around, at, family, holds, meaning, opcodes, parse
+from shrinkray_gpu.device.instruction import Instruction, Meaning, around, at, holds
+from shrinkray_gpu.device.nvidia.disassembly import family, meaning, opcodes, parse
 
 LISTING = (Path(__file__).parents[1] / "evidence" / "samples" / "nvdisasm_tma.txt").read_text()
 

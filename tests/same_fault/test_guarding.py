@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from shrinkray_gpu.calibration import Plan, make
-from shrinkray_gpu.device import disassembly
+from shrinkray_gpu.device.instruction import holds
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence import examine
 from shrinkray_gpu.judging.judge import Judge
@@ -296,7 +296,7 @@ def test_the_code_is_listed_beside_the_lane_by_what_the_dry_run_compiled(
     try:
         assert judge.judge(REPRO).faults
         (compiled,) = {one.hash for one in plan.reference.compiles}
-        assert begun and disassembly.holds(guards._codes[compiled].result(), "STG", 4)
+        assert begun and holds(guards._codes[compiled].result(), "STG", 4)
     finally:
         guards.close()
         judge.close()

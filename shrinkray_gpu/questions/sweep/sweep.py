@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from shrinkray_gpu.device import architectures
 from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.oracle import Answer, Fault, Oracle, Verdict, obstacle
 from shrinkray_gpu.oracle.statistics import Rate
@@ -122,7 +123,8 @@ def sweep(
         wants=oracle.needs.wants if oracle else (), cold=cold, asserts=oracle.needs.asserts if oracle else False,
         tell=oracle.needs.timing if oracle else False, seconds=limit,
     ) as lanes:  # fmt: skip
-        place = lanes.versions.get("gpu", "the GPU") if lanes.gpu else f"sm_{arch}, nothing launched"
+        compiled = f"{architectures.name(arch)}, nothing launched" if arch is not None else "no GPU"
+        place = lanes.versions.get("gpu", "the GPU") if lanes.gpu else compiled
         say(f"{len(programs)} configurations, {runs} run{'s' * (runs > 1)} each, on {place} ...")
         if news := lanes.start(programs):
             say(news)

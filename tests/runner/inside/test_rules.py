@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from shrinkray_gpu.device import cuda_errors
+from shrinkray_gpu.device import error_table
 from shrinkray_gpu.runner.inside.static import rules
 from shrinkray_gpu.runner.inside.static.rule import Finding, LaunchFacts, Rule
 from shrinkray_gpu.runner.inside.vgpu import launcher
@@ -15,7 +15,7 @@ from shrinkray_gpu.runner.inside.vgpu.gpu import Gpu
 
 @pytest.mark.parametrize("rule", rules.RULES, ids=lambda rule: rule.name)
 def test_a_rule_ends_in_a_sticky_error_that_it_calls_as_the_driver_does(rule: Rule) -> None:
-    error = cuda_errors.by_code(rule.code)
+    error = error_table.by_code(rule.code)
     assert error.sticky and error.text == rule.words
 
 

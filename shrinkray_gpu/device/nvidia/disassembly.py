@@ -5,43 +5,13 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeAlias
 
-from shrinkray_gpu.device import toolkit
+from shrinkray_gpu.device.instruction import Instruction, Meaning, Opcodes
+from shrinkray_gpu.device.nvidia import toolkit
 
 SECONDS = 60.0
-Opcodes: TypeAlias = "frozenset[tuple[str, int]]"
-"""Families of instructions, each with the bytes of a thread's access."""
-
-
-@dataclass(frozen=True)
-class Instruction:
-    """One instruction of a kernel."""
-
-    offset: int
-    """In bytes from the kernel's start."""
-    text: str
-    """`@UP2 UTMALDG.2D [UR12], [UR6]`."""
-    file: str = ""
-    line: int = 0
-    """Of the source, where the cubin has a line table; else 0."""
-
-
-@dataclass(frozen=True)
-class Meaning:
-    """What an opcode does to memory."""
-
-    space: str = ""
-    """`global`, `shared`, `local`, `constant`; empty for a generic or no access."""
-    access: str = ""
-    """`read` or `write`. A read-modify-write counts as a write."""
-    size: int = 0
-    """Bytes of one thread's access; 0 for bulk copies, whose size is in a descriptor or a register."""
-
-
 _SECTION = re.compile(r"^\s*\.section\s+\.text\.([^,\s]+)")
 _SOURCE = re.compile(r'^\s*//## File "([^"]*)", line (\d+)')
 _CODE = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;\s*(?:/\*.*)?$")
@@ -134,23 +104,6 @@ def opcodes(listing: str) -> Opcodes:
     """What is in the listing, of any tool."""
     code = (found.group(2) for found in map(_CODE.match, listing.splitlines()) if found)
     return frozenset((family(text), meaning(text).size) for text in code)
-
-
-def holds(code: Opcodes, name: str, size: int = 0) -> bool:
-    """Whether an instruction of this family is among them; with `size`, one of so many bytes a thread (a bulk copy,
-    whose size no opcode tells, is of any)."""
-    return any(each == name and (not size or width in (0, size)) for each, width in code)
-
-
-def at(instructions: Sequence[Instruction], offset: int) -> Instruction | None:
-    """The instruction at this offset."""
-    return next((one for one in instructions if one.offset == offset), None)
-
-
-def around(instructions: Sequence[Instruction], offset: int, lines: int = 3) -> tuple[Instruction, ...]:
-    """The instruction at `offset` with so many before and after it."""
-    index = next((index for index, one in enumerate(instructions) if one.offset == offset), None)
-    return () if index is None else tuple(instructions[max(0, index - lines) : index + lines + 1])
 
 
 def disassemble(tool: Path, cubin: bytes) -> Mapping[str, tuple[Instruction, ...]]:

@@ -8,34 +8,19 @@ context), 810 (so says its text), and the uncorrectable hardware errors 214 and 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from shrinkray_gpu.device.device_error import DeviceError
 
 
-@dataclass(frozen=True)
-class CudaError:
-    code: int
-    names: tuple[str, ...]
-    """As the runtime and the driver spell it: `cudaErrorMisalignedAddress`, `CUDA_ERROR_MISALIGNED_ADDRESS`."""
-    text: str
-    """What `cudaGetErrorString` says, the words that torch and Triton pass on."""
-    aliases: tuple[str, ...] = ()
-    """What people type instead."""
-    sticky: bool = True
-    """Whether each later call in the context returns it again, so that the driver can be asked after the script."""
-
-    def __str__(self) -> str:
-        return f"{self.text} (CUDA error {self.code})"
+def _once(code: int, names: str, text: str, *aliases: str) -> DeviceError:
+    return DeviceError(code, tuple(names.split()), text, aliases, sticky=False)
 
 
-def _once(code: int, names: str, text: str, *aliases: str) -> CudaError:
-    return CudaError(code, tuple(names.split()), text, aliases, sticky=False)
+def _sticky(code: int, names: str, text: str, *aliases: str) -> DeviceError:
+    return DeviceError(code, tuple(names.split()), text, aliases)
 
 
-def _sticky(code: int, names: str, text: str, *aliases: str) -> CudaError:
-    return CudaError(code, tuple(names.split()), text, aliases)
-
-
-ERRORS: tuple[CudaError, ...] = (
+ERRORS: tuple[DeviceError, ...] = (
     _sticky(
         700,
         "cudaErrorIllegalAddress CUDA_ERROR_ILLEGAL_ADDRESS",
@@ -180,12 +165,12 @@ _AFTER = re.compile(r"$|[.,;(\[]|\s*cuda kernel errors|\s*search for")
 """What may follow them in a pasted message: the end, punctuation, torch's advice."""
 
 
-def by_code(code: int) -> CudaError:
+def by_code(code: int) -> DeviceError:
     """The error behind a code; one that is not in the table is told by its number alone."""
-    return _BY_CODE.get(code) or CudaError(code, (), f"CUDA error {code}")
+    return _BY_CODE.get(code) or DeviceError(code, (), f"CUDA error {code}")
 
 
-def named(typed: str) -> CudaError | None:
+def named(typed: str) -> DeviceError | None:
     """The CUDA error that a user means by these words: its text, an alias, a name, or a whole pasted error line."""
     prefix = _BEFORE.match(typed)
     for rest in (typed, typed[prefix.end() :] if prefix else typed):
@@ -197,7 +182,7 @@ def named(typed: str) -> CudaError | None:
     return None
 
 
-def sticky_in(text: str) -> CudaError | None:
+def sticky_in(text: str) -> DeviceError | None:
     """The sticky error that an error message reports: the driver's words in a line that also says CUDA, or its name."""
     for line in text.splitlines():
         folded = line.casefold()

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
-from shrinkray_gpu.device import toolkit
+from shrinkray_gpu.device.dump import Dump
+from shrinkray_gpu.device.nvidia import toolkit
 
 SECONDS = 120.0
 NO_HOST_DUMP = ("/bin/sh", "-c", 'ulimit -c 0; exec "$@"', "sh")
@@ -22,26 +22,6 @@ LARGE = 256 << 20
 """Bytes of device memory, of which a dump with memory takes over a second."""
 LIGHT = ("skip_nonrelocated_elf_images", "skip_global_memory", "skip_shared_memory", "skip_local_memory")
 """What a light dump lacks, as the driver's flags."""
-
-
-@dataclass(frozen=True)
-class Dump:
-    """What a core dump says."""
-
-    exception: str = ""
-    """`Warp Misaligned Address`, `Assertion failed`; empty for a dump that was asked for (of a kernel that hangs)."""
-    kernel: str = ""
-    offset: int = -1
-    """Of the instruction at fault from the kernel's start, in bytes; -1: not told."""
-    instruction: str = ""
-    precise: bool = False
-    """Whether the hardware told the instruction at fault; else it is where the thread stood when it stopped."""
-    file: str = ""
-    line: int = 0
-    block: str = ""
-    thread: str = ""
-    text: str = ""
-    """All that cuda-gdb said."""
 
 
 _FOCUS = re.compile(r"\[Current focus set to CUDA kernel .*?block (\([\d,]+\)), thread (\([\d,]+\))")

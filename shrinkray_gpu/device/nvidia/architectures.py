@@ -1,0 +1,20 @@
+"""The architectures that `--arch` may name, as their compute capability times ten: `sm_90` is 90."""
+
+from __future__ import annotations
+
+import re
+
+OLDEST, NEWEST = 70, 121
+EXAMPLES = ("sm_80", "sm_90", "sm_100")
+_NAME = re.compile(r"(?:sm_?)?(\d{2,3})a?")
+
+
+def number(name: str) -> int | None:
+    """`sm_90` as 90; None for what is no architecture that is compiled for."""
+    found = _NAME.fullmatch(name)
+    return int(found[1]) if found is not None and OLDEST <= int(found[1]) <= NEWEST else None
+
+
+def name(number: int) -> str:
+    """90 as `sm_90`, as compilers and users write it."""
+    return f"sm_{number}"

@@ -1,0 +1,61 @@
+"""A finding of a vendor's sanitizer, of one thread. How to read its text the vendor's own subclass knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Record:
+    """One finding."""
+
+    tool: str
+    title: str
+    """`Invalid __global__ write of size 4 bytes`."""
+    access: str = ""
+    """`read`, `write`; empty where the record does not say."""
+    size: int = 0
+    space: str = ""
+    """`global`, `shared`, `local`; empty where the record does not say, or says "shared or local"."""
+    kernel: str = ""
+    """Empty for what is found on the host: an API call that returns an error."""
+    offset: int = -1
+    """Of the instruction from the kernel's start, in bytes; -1: not told."""
+    file: str = ""
+    line: int = 0
+    thread: str = ""
+    block: str = ""
+    notes: tuple[str, ...] = ()
+    """What it says of the address: distance from the nearest allocation."""
+    text: str = ""
+    """The whole record, with the host's backtrace."""
+
+    @property
+    def kind(self) -> str:
+        """What stays the same through a reduction."""
+        return self.title
+
+    @property
+    def misaligned(self) -> bool:
+        """Whether the address is not a multiple of what the access needs; else it is out of bounds."""
+        return False
+
+    @property
+    def distance(self) -> int:
+        """In bytes, from the nearest allocation; 0 inside of one, or where it is not told."""
+        return 0
+
+    @property
+    def device_text(self) -> str:
+        """The record without what it says of the host."""
+        return self.text
+
+
+def collapsed(found: Sequence[Record]) -> tuple[tuple[Record, int], ...]:
+    """The first record of each kind and place, with how many there are: a faulting warp makes 32 of them."""
+    kinds: dict[tuple[object, ...], list[Record]] = {}
+    for one in found:
+        key = (one.kind, one.kernel, one.offset if one.kernel else 0)
+        kinds.setdefault(key, []).append(one)
+    return tuple((same[0], len(same)) for same in kinds.values())

@@ -1,0 +1,170 @@
+"""What the rest of the tool asks of a vendor. A vendor is a folder whose modules answer these, and one Device.
+
+Each member is a module, so that a vendor's file reads as plain functions. mypy holds the modules against the protocols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from shrinkray_gpu.device.device_error import DeviceError
+from shrinkray_gpu.device.dump import Dump
+from shrinkray_gpu.device.instruction import Instruction, Meaning, Opcodes
+from shrinkray_gpu.device.record import Record
+
+
+class ErrorTable(Protocol):
+    """The errors that a driver reports, by code and by words."""
+
+    def by_code(self, code: int) -> DeviceError:
+        """The error behind a code; one that is not in the table is told by its number alone."""
+
+    def named(self, typed: str) -> DeviceError | None:
+        """The error that a user means by these words."""
+
+    def sticky_in(self, text: str) -> DeviceError | None:
+        """The sticky error that an error message reports."""
+
+
+class Gpus(Protocol):
+    """The GPUs of this machine, asked without starting a context."""
+
+    def present(self) -> bool:
+        """Whether this process has a GPU."""
+
+    def driver(self) -> bool:
+        """Whether the vendor's driver is here, be it that no GPU is visible."""
+
+    def capability(self, index: int = 0) -> int | None:
+        """The number of a GPU's architecture; None where nobody tells."""
+
+    def memory(self, index: int = 0) -> float:
+        """In GiB; 0 where nobody tells."""
+
+
+class CoreDumps(Protocol):
+    """Core dumps of the GPU."""
+
+    @property
+    def VARIABLES(self) -> frozenset[str]:
+        """The variables that `environment` may set."""
+
+    @property
+    def NO_HOST_DUMP(self) -> tuple[str, ...]:
+        """Prefix of a command that leaves no core file of the host's."""
+
+    @property
+    def LARGE(self) -> int:
+        """Bytes of device memory from which on a dump with memory takes long."""
+
+    def environment(self, path: Path, *, memory: bool = True, abort: bool = True) -> Mapping[str, str]:
+        """For a process that shall write a dump to `path` at an exception."""
+
+    def find(self, python: str, environment: Mapping[str, str]) -> Path | None:
+        """The tool that reads dumps, or None."""
+
+    def read(self, tool: Path, core: Path) -> Dump | None:
+        """What a dump says; None if it says nothing of a kernel."""
+
+
+class Disassembler(Protocol):
+    """Machine code, and what an opcode says of the memory that it touches."""
+
+    def find(self, python: str, environment: Mapping[str, str]) -> Path | None:
+        """The tool, or None."""
+
+    def disassemble(self, tool: Path, cubin: bytes) -> Mapping[str, tuple[Instruction, ...]]:
+        """A binary's functions."""
+
+    def listing(self, tool: Path, cubin: bytes, *options: str) -> str:
+        """What the tool prints of a binary."""
+
+    def opcodes(self, listing: str) -> Opcodes:
+        """What is in a listing."""
+
+    def family(self, text: str) -> str:
+        """The opcode, without what changes with every edit."""
+
+    def meaning(self, text: str) -> Meaning:
+        """Memory space, access and width."""
+
+
+class SanitizerRecords(Protocol):
+    """What the vendor's sanitizer prints, and how a command is run under it."""
+
+    @property
+    def NAME(self) -> str:
+        """Of the executable."""
+
+    @property
+    def TOOLS(self) -> tuple[str, ...]:
+        """What it can look for, one in a run."""
+
+    def find(self, python: str, environment: Mapping[str, str]) -> Path | None:
+        """The executable, or None."""
+
+    def prefix(self, executable: Path, tool: str) -> tuple[str, ...]:
+        """Of a command, to run it under one of the tools."""
+
+    def ran(self, text: str) -> bool:
+        """Whether it said anything."""
+
+    def records(self, text: str, tool: str) -> tuple[Record, ...]:
+        """Those in the output of a run."""
+
+    def record(self, text: str, tool: str) -> Record:
+        """One record's text, read."""
+
+    def summary(self, text: str) -> str:
+        """Its last line; empty if it did not come that far."""
+
+    def status(self, text: str, exit: int | None) -> int | None:
+        """The program's own exit status."""
+
+    def program_output(self, text: str) -> str:
+        """What the program itself printed."""
+
+
+class Toolkit(Protocol):
+    """The vendor's tools on this machine."""
+
+    @property
+    def HOW(self) -> Mapping[str, str]:
+        """How to get each tool that is missing."""
+
+    def find(self, tool: str, python: str, environment: Mapping[str, str]) -> Path | None:
+        """The executable; None if there is none."""
+
+    def missing(self, tool: str) -> str:
+        """Why an instrument that needs this tool says nothing, and how to get it."""
+
+
+class Architectures(Protocol):
+    """What `--arch` may be."""
+
+    @property
+    def EXAMPLES(self) -> Sequence[str]:
+        """For a message to the user."""
+
+    def number(self, name: str) -> int | None:
+        """None for what is no architecture that is compiled for."""
+
+    def name(self, number: int) -> str:
+        """As compilers and users write it."""
+
+
+@dataclass(frozen=True)
+class Device:
+    """One vendor."""
+
+    name: str
+    error_table: ErrorTable
+    gpus: Gpus
+    coredump: CoreDumps
+    disassembly: Disassembler
+    sanitizer_records: SanitizerRecords
+    toolkit: Toolkit
+    architectures: Architectures

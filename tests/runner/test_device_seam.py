@@ -1,0 +1,63 @@
+"""The seam to a vendor: one instance, and nobody reaches past it."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import shrinkray_gpu
+from shrinkray_gpu import device
+from shrinkray_gpu.device import DEVICE, architectures
+from shrinkray_gpu.device.seam import Device
+
+PACKAGE = Path(shrinkray_gpu.__file__).parent
+MEMBERS = [field.name for field in dataclasses.fields(Device) if field.name != "name"]
+
+
+def sources() -> list[Path]:
+    return [path for path in PACKAGE.rglob("*.py") if not path.is_relative_to(PACKAGE / "device")]
+
+
+def test_nobody_imports_a_vendor_s_module() -> None:
+    reaching = [
+        f"{path.relative_to(PACKAGE)}:{node.lineno}"
+        for path in sources()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("shrinkray_gpu.device.nvidia")
+    ]
+    assert reaching == []
+
+
+@pytest.mark.parametrize("member", MEMBERS)
+def test_what_is_handed_out_is_the_vendor_s_own(member: str) -> None:
+    module = getattr(DEVICE, member)
+    assert getattr(device, member) is module and isinstance(module, ModuleType)
+
+
+@pytest.mark.parametrize("member", MEMBERS)
+def test_each_question_of_the_seam_is_asked_by_somebody(member: str) -> None:
+    """A seam that nobody uses is a promise that nobody keeps."""
+    from shrinkray_gpu.device import seam
+
+    kind = Device.__annotations__[member]
+    questions = {name for name in vars(getattr(seam, kind)) if not name.startswith("_")}
+    used = {
+        node.attr
+        for path in sources()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == member
+    }
+    assert questions - used == set()
+
+
+@pytest.mark.parametrize(
+    ("typed", "number"),
+    [("sm_90", 90), ("90", 90), ("sm90a", 90), ("sm_121", 121), ("sm_60", None), ("gfx942", None), ("sm_90b", None)],
+)
+def test_what_arch_may_be(typed: str, number: int | None) -> None:
+    assert architectures.number(typed) == number
+    assert number is None or architectures.number(architectures.name(number)) == number
