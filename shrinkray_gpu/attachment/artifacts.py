@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from shrinkray_gpu.attachment import surroundings
 from shrinkray_gpu.attachment.compiled_code import Code
 from shrinkray_gpu.attachment.dossier import Dossier
-from shrinkray_gpu.evidence import instruments
+from shrinkray_gpu.device import sanitizer_records
+from shrinkray_gpu.evidence.instruments.instrument import SKIPPED
 from shrinkray_gpu.evidence.scrubbing import Scrubber
 
 SUMS = "SHA256SUMS"
@@ -36,8 +37,8 @@ def files(dossier: Dossier, scrub: Scrubber) -> dict[str, bytes]:
     texts["build.log"] = dossier.build
     texts["sanitizer.log"] = sanitizer_log(dossier)
     texts["card.txt"] = dossier.card + "\n"
-    if dossier.evidence.dump:
-        texts["core_dump.txt"] = dossier.evidence.dump + "\n"  # what cuda-gdb said of it; the dump itself holds memory
+    for instrument, said in dossier.evidence.texts.items():  # of a core dump its reader's words: itself it holds memory
+        texts[f"{instrument.replace(' ', '_')}.txt"] = said + "\n"
     texts.update(dossier.reproducers)
     texts["experiments.tsv"] = experiments(dossier)
     if dossier.told.get("releases"):
@@ -65,7 +66,7 @@ def sanitizer_log(dossier: Dossier) -> str:
         for finding in dossier.evidence.findings
     ]
     for one in dossier.evidence.said:
-        if one.instrument in ("memcheck", "initcheck", "racecheck", "synccheck") and one.state != instruments.SKIPPED:
+        if one.instrument in sanitizer_records.TOOLS and one.state != SKIPPED:
             parts.append(f"{one.instrument}: {one.state}{f', {one.text}' if one.text else ''}")
     return "\n\n".join(parts) + "\n" if parts else ""
 

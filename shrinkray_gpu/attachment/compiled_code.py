@@ -13,7 +13,7 @@ from pathlib import Path
 
 from shrinkray_gpu.device import toolkit
 from shrinkray_gpu.device.instruction import Instruction
-from shrinkray_gpu.evidence import instruments
+from shrinkray_gpu.evidence.instruments.code import instructions
 from shrinkray_gpu.runner.run import Compile, Run
 
 STAGES = ("ttir", "ttgir", "llir", "ptx")
@@ -57,7 +57,7 @@ def of_run(run: Run | None, kernel: str, tool: Path | None, hash: str = "") -> C
         return Code()
     stages = {stage: chosen.ir[stage] for stage in STAGES if stage in chosen.ir}
     cubin = base64.b64decode(chosen.ir.get("cubin", ""))
-    return Code(chosen.kernel, stages, cubin, instruments.instructions(chosen, tool))
+    return Code(chosen.kernel, stages, cubin, instructions(chosen, tool))
 
 
 def difference(mine: Code, other: Code, names: tuple[str, str]) -> Mapping[str, str]:

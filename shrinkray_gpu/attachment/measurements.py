@@ -21,7 +21,7 @@ from shrinkray_gpu.calibration import Plan
 from shrinkray_gpu.device import disassembly
 from shrinkray_gpu.evidence.evidence import Evidence
 from shrinkray_gpu.evidence.examine import examine
-from shrinkray_gpu.evidence.instruments import WANTS
+from shrinkray_gpu.evidence.instruments.instrument import WANTS
 from shrinkray_gpu.oracle.statistics import clean_runs
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run

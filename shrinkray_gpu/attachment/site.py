@@ -15,8 +15,8 @@ from shrinkray_gpu.attachment.explanations import EXPLANATIONS, Explanation
 from shrinkray_gpu.attachment.source_lines import source_lines
 from shrinkray_gpu.device import disassembly
 from shrinkray_gpu.device.instruction import Instruction
-from shrinkray_gpu.evidence import instruments
 from shrinkray_gpu.evidence.evidence import Evidence
+from shrinkray_gpu.evidence.instruments.static_rules import STATIC
 from shrinkray_gpu.runner.inside.static.tma import ALIGNMENT
 
 _BY_FAMILY = {
@@ -49,7 +49,7 @@ _ROLES = {
     ),
     "UTMASTG": ("source in shared memory; the registers after it hold the coordinates", "address of the tensor map"),
 }
-_RULE = re.compile(rf"the access \({instruments.STATIC} ([\w-]+)\): ")
+_RULE = re.compile(rf"the access \({STATIC} ([\w-]+)\): ")
 _ALIGN = re.compile(r"\.extern \.shared (?:\.align (\d+) )?\.b8 (\w+)")
 _DEFINES = re.compile(r"^(?:@!?U?P\w+\s+)?([A-Z][\w.]*)\s+(?:U?P[\dT]+,\s*)*(U?R\d+)(\.64)?\b")
 _TARGETLESS = frozenset({"ST", "STG", "STS", "STL", "RED", "REDG", "BAR", "SYNCS", "UTMALDG", "UTMASTG", "BRA", "EXIT"})

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from shrinkray_gpu.device import disassembly, error_table
 from shrinkray_gpu.evidence.evidence import Evidence
-from shrinkray_gpu.evidence.instruments import SKIPPED
+from shrinkray_gpu.evidence.instruments.instrument import SKIPPED
 
 WIDTH = 118
 LABEL = 13

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from shrinkray_gpu.device import coredump, gpus
 from shrinkray_gpu.device.dump import Dump
-from shrinkray_gpu.evidence import instruments
+from shrinkray_gpu.evidence.instruments import core_dump
+from shrinkray_gpu.evidence.instruments.instrument import Subject
 from shrinkray_gpu.evidence.synthesis import assembled
 from shrinkray_gpu.oracle.driver_error import OUTSIDE
 from shrinkray_gpu.oracle.fault import MISALIGNED, Fault
@@ -57,8 +58,10 @@ class Dumping:
             if not core.exists():
                 return None
             dump = coredump.read(self.tool, core)
-            subject = instruments.Subject(text, script, self.setup, run.seconds, self.folder)
-            return assembled(subject, run, dump=dump, code=False).fault if dump is not None else None
+            subject = Subject(text, script, self.setup, run.seconds, self.folder)
+            return (
+                assembled(subject, run, (core_dump.observation(dump),), code=False).fault if dump is not None else None
+            )
         finally:
             shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -114,12 +117,12 @@ class InLanes:
         shown, found, written = Fault.of(run), None, 0
         if shown is None:
             return None, False
-        subject = instruments.Subject(text, self.pool.script, self.pool.setup, run.seconds, self.folder)
+        subject = Subject(text, self.pool.script, self.pool.setup, run.seconds, self.folder)
         for _ in range(2):  # once more costs a tenth of what the other instruments do
             dump, there = self._dump(text, run.peak)
             written += there
             if dump is not None:
-                found = assembled(subject, run, dump=dump, code=False).fault
+                found = assembled(subject, run, (core_dump.observation(dump),), code=False).fault
                 if not is_unread(found):
                     return found, False
         return found, written == 2 and is_unread(shown)

@@ -8,7 +8,7 @@ from typing import Any
 
 from shrinkray_gpu.device.instruction import Instruction
 from shrinkray_gpu.device.record import Record
-from shrinkray_gpu.evidence.instruments import Said
+from shrinkray_gpu.evidence.instruments.instrument import Statement
 from shrinkray_gpu.evidence.source_text import Place
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.runner.run import Compile, Launch, Run
@@ -51,11 +51,11 @@ class Evidence:
     diagnostics: str = ""
     """What a failing compiler said."""
     findings: tuple[Finding, ...] = ()
-    dump: str = ""
-    """What cuda-gdb said of the core dump, whole."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """What instruments said, whole, by their names: of a core dump the debugger's words."""
     ir: Mapping[str, str] = field(default_factory=dict)
     """The kernel's code, whole: `ttgir`, `llir`, `ptx`."""
-    said: tuple[Said, ...] = ()
+    said: tuple[Statement, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     run: Run | None = None
 

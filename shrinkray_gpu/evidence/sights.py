@@ -1,20 +1,14 @@
-"""Where each instrument saw a fault, and what they say together: kernel, offset, instruction, line."""
+"""Where instruments saw a fault, and what they say together: kernel, offset, instruction, line."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from shrinkray_gpu.device import disassembly
-from shrinkray_gpu.device.dump import Dump
 from shrinkray_gpu.device.instruction import Instruction, at
 from shrinkray_gpu.device.record import Record
-from shrinkray_gpu.oracle.driver_error import static_rule
-from shrinkray_gpu.oracle.fault import MISALIGNED, Fault
-from shrinkray_gpu.runner.run import Launch
-
-STATIC_PLACE = re.compile(r", at (.+?):(\d+):(\d+)$")
+from shrinkray_gpu.oracle.fault import MISALIGNED
 
 
 @dataclass(frozen=True)
@@ -27,46 +21,25 @@ class Sight:
     file: str = ""
     line: int = 0
     column: int = -1
+    family: str = ""
+    """Of the instruction, where no instruction is known: what the operation on this line becomes."""
 
 
-def predicts(broken: Launch, fault: Fault | None, sights: Sequence[Sight]) -> bool:
-    """Whether the static rule speaks of the fault seen: a prediction is no sight of another error or kernel."""
-    rule = static_rule(broken)
-    right = fault is not None and rule is not None and fault.code == rule.code
-    return right and (not sights or sights[0].kernel == broken.kernel)
-
-
-def telling(records: Sequence[Record], dump: Dump | None, code: int = 0) -> Record | None:
+def telling(records: Sequence[Record], sights: Sequence[Sight], code: int = 0) -> Record | None:
     """The record of the fault itself, which has this code of the driver's: the sanitizer also sees accesses that the
-    device lets pass. Where no dump tells the instruction it is the one that went farthest from all allocations: what is
+    device lets pass. Where nobody saw the instruction it is the one that went farthest from all allocations: what is
     near them is often mapped."""
     of_kernels = [one for one in records if one.kernel and not one.kernel.startswith("__")]
-    if dump is not None and dump.precise:
-        return next((one for one in of_kernels if (one.kernel, one.offset) == (dump.kernel, dump.offset)), None)
+    exact = next((one for one in sights if one.offset >= 0), None)
+    if exact is not None:
+        return next((one for one in of_kernels if (one.kernel, one.offset) == (exact.kernel, exact.offset)), None)
     alike = [one for one in of_kernels if code and one.misaligned == (code == MISALIGNED)] or of_kernels
     far = max(alike, key=lambda one: one.distance, default=None)
     return next((one for one in alike if far and (one.kernel, one.offset) == (far.kernel, far.offset)), None)
 
 
-def of_dump(dump: Dump | None) -> list[Sight]:
-    if dump is None or not dump.kernel or not dump.exception:
-        return []
-    if not dump.precise:  # an assertion: the threads stand somewhere behind it
-        return [Sight(dump.kernel, file=dump.file, line=dump.line)]
-    return [Sight(dump.kernel, dump.offset, dump.instruction, dump.file, dump.line)]
-
-
 def of_record(record: Record | None) -> list[Sight]:
     return [Sight(record.kernel, record.offset, "", record.file, record.line)] if record is not None else []
-
-
-def of_rule(broken: Launch | None) -> list[Sight]:
-    if broken is None:
-        return []
-    at = STATIC_PLACE.search(broken.fault)
-    if at is None:
-        return [Sight(broken.kernel)]
-    return [Sight(broken.kernel, file=at.group(1), line=int(at.group(2)), column=int(at.group(3)))]
 
 
 def agrees(sass: Sequence[Instruction], sight: Sight, text: str) -> bool:
@@ -87,6 +60,8 @@ def completed(sights: Sequence[Sight], sass: Sequence[Instruction]) -> Sight:
             first = replace(first, offset=other.offset, instruction=other.instruction)
         if not first.line:
             first = replace(first, file=other.file, line=other.line)
+        if not first.family:
+            first = replace(first, family=other.family)
         if other.line == first.line and first.column < 0:
             first = replace(first, column=other.column)
     there = at(sass, first.offset)

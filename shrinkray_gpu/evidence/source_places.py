@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from shrinkray_gpu.evidence import source_text
-from shrinkray_gpu.evidence.instruments import Subject
+from shrinkray_gpu.evidence.instruments.instrument import Subject
 from shrinkray_gpu.evidence.sights import Sight
 from shrinkray_gpu.evidence.source_text import Place
 from shrinkray_gpu.runner.run import Compile, Run

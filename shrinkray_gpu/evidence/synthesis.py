@@ -1,4 +1,4 @@
-"""What a cold run, a virtual one, a core dump and a sanitizer's records say together of one fault."""
+"""What a cold run and the instruments say together of one fault."""
 
 from __future__ import annotations
 
@@ -7,74 +7,60 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from shrinkray_gpu.device import disassembly, toolkit
-from shrinkray_gpu.device.dump import Dump
+from shrinkray_gpu.device import disassembly
 from shrinkray_gpu.device.instruction import Instruction, around
 from shrinkray_gpu.device.record import Record, collapsed
-from shrinkray_gpu.evidence import instruments, source_text
+from shrinkray_gpu.evidence import source_text
 from shrinkray_gpu.evidence.evidence import Evidence, Finding, options_of
-from shrinkray_gpu.evidence.instruments import CODE, MISSING, PRESENT, STATIC, Said, Subject
-from shrinkray_gpu.evidence.sights import (
-    STATIC_PLACE,
-    Sight,
-    agrees,
-    completed,
-    of_dump,
-    of_record,
-    of_rule,
-    predicts,
-    telling,
-)
+from shrinkray_gpu.evidence.instruments.code import listings as listings_of
+from shrinkray_gpu.evidence.instruments.instrument import Observation, Subject
+from shrinkray_gpu.evidence.sights import Sight, agrees, completed, of_record, telling
 from shrinkray_gpu.evidence.source_places import place_of, text_at, whole_path
 from shrinkray_gpu.evidence.without_instruction import of_compilation, of_host
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.fault import Fault
-from shrinkray_gpu.runner.inside.static import rules
 from shrinkray_gpu.runner.run import Compile, Launch, Run
 
 AROUND = 3
 """Instructions shown on either side of the one at fault."""
 LOADS = frozenset({"UTMALDG", "LDGSTS"})
 """Instructions that write to shared memory what the source calls a load."""
-_TMA = {"load": "UTMALDG", "store": "UTMASTG"}
 _DECLARED = re.compile(r"^.*\.extern \.shared\b.*$|^@global_smem = .*$", re.MULTILINE)
 
 
-def assembled(
-    subject: Subject,
-    run: Run,
-    *,
-    rule: Run | None = None,
-    dump: Dump | None = None,
-    records: Sequence[Record] = (),
-    said: dict[str, Said] | None = None,
-    code: bool = True,
-) -> Evidence:
-    """What a cold run, a virtual one, a core dump and a sanitizer's records say together. Notes in `said` what the
-    kernel's code had to say."""
+def assembled(subject: Subject, run: Run, observations: Sequence[Observation] = (), *, code: bool = True) -> Evidence:
+    """What a cold run and the instruments say together. What is seen goes before what is predicted."""
     name, fault = subject.script.path.name, Fault.of(run)
-    seen = Evidence(subject.script.name or str(subject.script.path), fault, speech.ending(run), run=run)
-    findings = tuple(Finding(*one) for one in collapsed(records))
-    seen = replace(seen, findings=findings, dump=dump.text if dump else "")
+    records = [record for one in observations for record in one.records]
+    seen = Evidence(
+        subject.script.name or str(subject.script.path),
+        fault,
+        speech.ending(run),
+        findings=tuple(Finding(*one) for one in collapsed(records)),
+        texts={one.said.instrument: one.text for one in observations if one.text},
+        said=tuple(one.said for one in observations),
+        run=run,
+    )
     if fault is not None and fault.phase == "compile":
         return of_compilation(seen, subject, run, fault)
-    record = telling(records, dump, fault.code if fault is not None else 0)
-    sights = [*of_dump(dump), *of_record(record)]
-    broken = next((one for one in rule.launches if one.fault), None) if rule is not None else None
-    if broken is not None and not predicts(broken, fault, sights):
-        broken = None
-    sights += of_rule(broken)
+    sights = [sight for one in observations if not one.predicts for sight in one.sights]
+    record = telling(records, sights, fault.code if fault is not None else 0)
+    sights += of_record(record)
+    believed = [one for one in observations if not one.predicts or _agrees(one, fault, sights)]
+    sights += [sight for one in believed if one.predicts for sight in one.sights]
     kernel = sights[0].kernel if sights else fault.kernel or fault.near if fault is not None else ""
     if not kernel:
         return of_host(seen, subject, run)
-    listings = _listings(subject, run, kernel, {} if said is None else said) if code else {}
+    listings: Mapping[str, tuple[Instruction, ...]] = {}
+    if code:
+        listings, about = listings_of(subject, run, kernel)
+        seen = replace(seen, said=(*seen.said, about))
     launch, compile = _which(run, kernel, sights, listings)
     sass = listings.get(compile.hash, ()) if compile is not None else ()
     sight = completed(sights, sass)
     text, alike = sight.instruction, 0
-    if not text and broken is not None and sight.line:
-        family = next((_TMA[word] for word in _TMA if f"TMA {word} " in broken.fault), "")
-        same = [one for one in sass if disassembly.family(one.text) == family and _at(one, sight)]
+    if not text and sight.family and sight.line:
+        same = [one for one in sass if disassembly.family(one.text) == sight.family and _at(one, sight)]
         alike = len(same)
         if same:
             sight, text = replace(sight, offset=same[0].offset), same[0].text
@@ -90,7 +76,7 @@ def assembled(
         offset=sight.offset,
         sass=around(sass, sight.offset, AROUND) if agrees(sass, sight, text) else (),
         alike=alike,
-        memory=tuple(_memory(compile, broken, record)),
+        memory=tuple(_memory(compile, believed, record)),
         ir={stage: compile.ir[stage] for stage in ("ttgir", "llir", "ptx") if stage in compile.ir} if compile else {},
     )
     return replace(seen, fault=_filled(fault, seen, subject, record, certain=bool(sights)))
@@ -118,24 +104,6 @@ def _filled(
     )
 
 
-def _listings(subject: Subject, run: Run, kernel: str, said: dict[str, Said]) -> dict[str, tuple[Instruction, ...]]:
-    """SASS of each compilation of the kernel, by its hash."""
-    compiled = [one for one in run.compiles if one.kernel == kernel and one.hash]
-    tool = disassembly.find(subject.setup.python, subject.environment)
-    listings = {one.hash: instruments.instructions(one, tool) for one in compiled}
-    stages = ", ".join(dict.fromkeys(stage for one in compiled for stage in one.ir if stage != "cubin"))
-    if not compiled:
-        said[CODE] = Said(CODE, PRESENT, f"nobody saw {kernel} compiled")
-    elif tool is None:
-        said[CODE] = Said(CODE, MISSING, f"{stages} of {kernel}, but no SASS: {toolkit.missing('nvdisasm')}")
-    elif not any(listings.values()):
-        said[CODE] = Said(CODE, PRESENT, f"{stages} of {kernel}; {tool} cannot read its cubin")
-    else:
-        count = next(len(one) for one in reversed(listings.values()) if one)
-        said[CODE] = Said(CODE, PRESENT, f"{stages} and {count} instructions of {kernel}")
-    return listings
-
-
 def _which(
     run: Run, kernel: str, sights: Sequence[Sight], listings: Mapping[str, tuple[Instruction, ...]]
 ) -> tuple[Launch | None, Compile | None]:
@@ -159,15 +127,19 @@ def _at(one: Instruction, sight: Sight) -> bool:
     return one.line == sight.line and Path(one.file).name == Path(sight.file).name
 
 
-def _memory(compile: Compile | None, broken: Launch | None, record: Record | None) -> Iterable[str]:
+def _memory(compile: Compile | None, believed: Sequence[Observation], record: Record | None) -> Iterable[str]:
     if compile is not None:
         for stage in ("ptx", "llir"):
             if declared := _DECLARED.search(compile.ir.get(stage, "")):
                 yield f"shared memory as declared ({stage.upper()}): {declared.group(0).strip()}"
                 break
-    if broken is not None:
-        rule, reason = rules.of_fault(broken.fault)
-        told = STATIC_PLACE.sub("", reason).partition(": ")[2] or reason
-        yield f"the access ({STATIC} {rule.name}): {told}, where {rule.wanted}"
+    for one in believed:
+        yield from one.address
     for note in record.notes if record is not None else ():
         yield f"the address ({record.tool if record else ''}): {note}"
+
+
+def _agrees(predicted: Observation, fault: Fault | None, sights: Sequence[Sight]) -> bool:
+    """Whether a prediction is of the fault seen: it is no sight of another error or kernel."""
+    right = fault is not None and fault.code == predicted.predicts
+    return right and (not sights or sights[0].kernel == predicted.sights[0].kernel)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from shrinkray_gpu.evidence import source_text
 from shrinkray_gpu.evidence.evidence import Evidence, options_of
-from shrinkray_gpu.evidence.instruments import Subject
+from shrinkray_gpu.evidence.instruments.instrument import Subject
 from shrinkray_gpu.evidence.sights import Sight
 from shrinkray_gpu.evidence.source_places import host_line, place_of, text_at
 from shrinkray_gpu.evidence.source_text import Place

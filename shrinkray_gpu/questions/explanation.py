@@ -20,6 +20,8 @@ from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.evidence import instruments
 from shrinkray_gpu.evidence.evidence import Evidence
 from shrinkray_gpu.evidence.examine import examine
+from shrinkray_gpu.evidence.instruments.instrument import PRESENT
+from shrinkray_gpu.evidence.instruments.sanitizers import SYNCCHECK
 from shrinkray_gpu.oracle import Oracle, all_of, describe, obstacle, parse
 from shrinkray_gpu.oracle.needs import UNASKED
 from shrinkray_gpu.reduction.program import read_program
@@ -67,7 +69,7 @@ def explain(
     needs = replace(wanted.needs if wanted is not None else UNASKED, sanitizer="", timing=True)
     script = needs.on(script, virtual=arch is not None)
     called = script.called
-    asked = instruments.USUAL | ({"synccheck"} if synccheck else set())
+    asked = instruments.USUAL | ({SYNCCHECK} if synccheck else set())
     if wanted is not None and wanted.needs.sanitizer:
         asked |= {wanted.needs.sanitizer}
         intermittent = True  # most programs that it has a record of end well
@@ -122,7 +124,7 @@ def _check_asked(
 def _with_records(run: Run, seen: Evidence, tool: str) -> Run:
     """The run, with what the sanitizer's tool found in its own."""
     said = next(one for one in seen.said if one.instrument == tool)
-    if said.state != instruments.PRESENT:
+    if said.state != PRESENT:
         raise NotReproduced(f"{tool} was not asked: {said.text}")
     texts = [finding.record.text for finding in seen.findings if finding.record.tool == tool]
     return replace(run, records=(*texts, said.text))

@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shrinkray_gpu.device import coredump
-from shrinkray_gpu.evidence import examine, instruments
+from shrinkray_gpu.evidence import examine
 from shrinkray_gpu.evidence.dump_runs import InLanes, is_unread
-from shrinkray_gpu.evidence.instruments import CODE, Subject
+from shrinkray_gpu.evidence.instruments import core_dump
+from shrinkray_gpu.evidence.instruments.code import CODE
+from shrinkray_gpu.evidence.instruments.cold_run import cold
+from shrinkray_gpu.evidence.instruments.instrument import WANTS, Subject
+from shrinkray_gpu.evidence.instruments.sanitizers import MEMCHECK
 from shrinkray_gpu.evidence.synthesis import assembled
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.runner.lanes import Setup
@@ -70,17 +74,17 @@ def by_dump(
         ThreadPoolExecutor(1) as threads,
     ):
         subject = Subject(text, script, setup, seconds, Path(folder))
-        begun = threads.submit(instruments.dumped, subject)
-        shown = run if run is not None else instruments.cold(subject, instruments.WANTS)[0]
-        dump, _ = begun.result()
-        fault = assembled(subject, shown, dump=dump, code=run is None).fault
+        begun = threads.submit(core_dump.look, subject, run)
+        shown = run if run is not None else cold(subject, WANTS)[0]
+        dump = begun.result()
+        fault = assembled(subject, shown, (dump,), code=run is None).fault
         written = (subject.folder / "core").exists()
-    return (fault if dump is not None or run is None else None), written and is_unread(fault)
+    return (fault if dump.text or run is None else None), written and is_unread(fault)
 
 
 def by_record(text: str, script: Script, setup: Setup, *, seconds: float) -> Fault | None:
     """What the sanitizer adds to a cold run."""
-    return examine.examine(text, script, setup, seconds=seconds, ask=(CODE, "memcheck"), told_versions=False).fault
+    return examine.examine(text, script, setup, seconds=seconds, ask=(CODE, MEMCHECK), told_versions=False).fault
 
 
 def likelier(recorded: Fault | None, dumped: Fault | None) -> Fault | None:

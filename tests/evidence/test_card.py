@@ -10,7 +10,7 @@ from shrinkray_gpu.device.nvidia import disassembly
 from shrinkray_gpu.device.record import collapsed
 from shrinkray_gpu.evidence.card import WIDTH, card
 from shrinkray_gpu.evidence.evidence import Evidence, Finding
-from shrinkray_gpu.evidence.instruments import Said
+from shrinkray_gpu.evidence.instruments.instrument import Statement
 from shrinkray_gpu.evidence.source_text import Place
 from shrinkray_gpu.oracle import Fault
 from shrinkray_gpu.runner.run import Launch
@@ -42,10 +42,10 @@ MISALIGNED = Evidence(
     sass=around(CODE, 0x1530),
     memory=("shared memory as declared (PTX): .extern .shared .align 16 .b8 global_smem[];",),
     said=(
-        Said("run", "present", "the driver says misaligned address (CUDA error 716)", 4.3),
-        Said("core dump", "missing", "no cuda-gdb on PATH"),
-        Said("initcheck", "not asked", "for a fault that comes and goes"),
-        Said("racecheck", "not asked", "for a fault that comes and goes"),
+        Statement("run", "present", "the driver says misaligned address (CUDA error 716)", 4.3),
+        Statement("core dump", "missing", "no cuda-gdb on PATH"),
+        Statement("initcheck", "not asked", "for a fault that comes and goes"),
+        Statement("racecheck", "not asked", "for a fault that comes and goes"),
     ),
     versions={"python": "3.12.3", "torch": "2.11.0", "triton": "3.6.0", "driver": "580.1", "gpu": "H100"},
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,10 +12,23 @@ from shrinkray_gpu.device import sanitizer_records
 from shrinkray_gpu.device.nvidia import coredump
 from shrinkray_gpu.device.record import Record
 from shrinkray_gpu.evidence import instruments, source_text
+from shrinkray_gpu.evidence.card import card
 from shrinkray_gpu.evidence.evidence import Evidence
 from shrinkray_gpu.evidence.examine import examine, fingerprint
-from shrinkray_gpu.evidence.instruments import CODE, DUMP, MISSING, RUN, SKIPPED, STATIC, Said, Subject
-from shrinkray_gpu.evidence.sights import telling
+from shrinkray_gpu.evidence.instruments import INSTRUMENTS, core_dump, static_rules
+from shrinkray_gpu.evidence.instruments.cold_run import RUN
+from shrinkray_gpu.evidence.instruments.instrument import (
+    MISSING,
+    PRESENT,
+    SKIPPED,
+    Cost,
+    Instrument,
+    Observation,
+    Statement,
+    Subject,
+)
+from shrinkray_gpu.evidence.instruments.static_rules import STATIC
+from shrinkray_gpu.evidence.sights import Sight, telling
 from shrinkray_gpu.evidence.synthesis import assembled
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Script
@@ -47,6 +59,14 @@ def dump(name: str) -> coredump.Dump:
     return coredump.parse((SAMPLES / f"gdb_{name}.txt").read_text())
 
 
+def dumped(name: str) -> Observation:
+    return core_dump.observation(dump(name))
+
+
+def recorded(name: str) -> Observation:
+    return Observation(Statement("memcheck", PRESENT), records=records(name))
+
+
 def records(name: str) -> tuple[Record, ...]:
     return sanitizer_records.records((SAMPLES / f"memcheck_{name}.txt").read_text(), "memcheck")
 
@@ -56,7 +76,7 @@ def faulting(code: int, words: str, *launches: Launch) -> Run:
     return Run("cold", 1, driver_error=code, failure=failure, launches=launches)
 
 
-def overrun(folder: Path, **seen: object) -> Evidence:
+def overrun(folder: Path, *seen: Observation) -> Evidence:
     run = faulting(
         700,
         "an illegal memory access was encountered",
@@ -66,7 +86,7 @@ def overrun(folder: Path, **seen: object) -> Evidence:
         ),
         Launch("after", "c", (1,)),
     )
-    return assembled(subject(OVERRUN, "oob.py", folder), run, **seen)  # type: ignore[arg-type]
+    return assembled(subject(OVERRUN, "oob.py", folder), run, seen)
 
 
 def test_a_run_alone_does_not_know_the_kernel(tmp_path: Path) -> None:
@@ -76,7 +96,7 @@ def test_a_run_alone_does_not_know_the_kernel(tmp_path: Path) -> None:
 
 
 def test_a_core_dump_names_kernel_instruction_and_access(tmp_path: Path) -> None:
-    seen = overrun(tmp_path, dump=dump("oob"))
+    seen = overrun(tmp_path, dumped("oob"))
     fault = seen.fault
     assert fault is not None
     assert (fault.kernel, fault.near, fault.instruction) == ("scale", "", "STG")
@@ -86,7 +106,7 @@ def test_a_core_dump_names_kernel_instruction_and_access(tmp_path: Path) -> None
 
 
 def test_the_sanitizer_alone_tells_the_access_but_not_the_instruction(tmp_path: Path) -> None:
-    seen = overrun(tmp_path, records=records("oob"))
+    seen = overrun(tmp_path, recorded("oob"))
     fault = seen.fault
     assert fault is not None
     assert (fault.kernel, fault.instruction) == ("scale", "")
@@ -96,7 +116,7 @@ def test_the_sanitizer_alone_tells_the_access_but_not_the_instruction(tmp_path: 
 
 
 def test_a_record_of_another_place_than_the_dump_s_is_no_evidence_of_this_fault(tmp_path: Path) -> None:
-    seen = overrun(tmp_path, dump=dump("oob"), records=records("tma"))
+    seen = overrun(tmp_path, dumped("oob"), recorded("tma"))
     assert seen.fault is not None and seen.fault.kernel == "scale"
     assert not any("memcheck" in line for line in seen.memory)
     assert len(seen.findings) == 2  # but kept
@@ -112,23 +132,21 @@ def test_without_a_dump_the_record_is_of_the_access_that_went_farthest() -> None
     farther = sanitizer_records.record(far.text.replace("66,403,841", "99,403,841"), "memcheck")
     assert (near.distance, far.distance, far.misaligned, odd.misaligned) == (4, 66_403_841, False, True)
     found = (odd, near, far, farther)
-    assert telling(found, None, 700) is far, "the first of that place"
-    assert telling(found, None, 716) is odd
-    assert telling((near,), None, 716) is near, "better than nothing"
-    assert telling(found, replace(dump("oob"), kernel=near.kernel, offset=near.offset)) is near
-    assert telling((), None, 700) is None
+    assert telling(found, (), 700) is far, "the first of that place"
+    assert telling(found, (), 716) is odd
+    assert telling((near,), (), 716) is near, "better than nothing"
+    assert telling(found, [Sight(near.kernel), Sight(near.kernel, near.offset)]) is near
+    assert telling((), (), 700) is None
 
 
 def test_the_static_rule_is_no_sight_of_another_error(tmp_path: Path) -> None:
-    rule = Run(
-        "virtual", 1, launches=(Launch("first", "a", (1,), fault="tma-alignment: first: TMA load of 1x4xf32, ..."),)
-    )
-    assert overrun(tmp_path, rule=rule).fault == overrun(tmp_path).fault
+    rule = Launch("first", "a", (1,), fault="tma-alignment: first: TMA load of 1x4xf32, ...")
+    assert overrun(tmp_path, static_rules.observation(rule)).fault == overrun(tmp_path).fault
 
 
 def test_tma_by_core_dump_is_a_write_to_shared_memory(tmp_path: Path) -> None:
     run = faulting(716, "misaligned address", Launch("kernel", "a", (1, 1, 1)))
-    seen = assembled(subject(TMA, "tma.py", tmp_path), run, dump=dump("tma"), records=records("tma"))
+    seen = assembled(subject(TMA, "tma.py", tmp_path), run, (dumped("tma"), recorded("tma")))
     fault = seen.fault
     assert fault is not None
     assert (fault.instruction, fault.space, fault.access, fault.size) == ("UTMALDG", "shared", "write", 0)
@@ -146,7 +164,7 @@ def test_of_several_compilations_the_one_with_the_instruction_is_meant(tmp_path:
     run = Run(
         **{**run.__dict__, "compiles": (Compile("kernel", "a"), Compile("kernel", "b", options={"num_warps": 4}))}
     )
-    seen = assembled(subject(TMA, "tma.py", tmp_path), run, dump=dump("tma"))
+    seen = assembled(subject(TMA, "tma.py", tmp_path), run, (dumped("tma"),))
     assert seen.launch is not None and seen.launch.hash == "b"
     assert seen.options == {"num_warps": 4}
 
@@ -154,9 +172,7 @@ def test_of_several_compilations_the_one_with_the_instruction_is_meant(tmp_path:
 def test_an_assertion_on_the_device_has_no_instruction(tmp_path: Path) -> None:
     run = faulting(710, "device-side assert triggered", Launch("check", "a", (1,)))
     text = "def check(x):\n\n\n" + '    tl.device_assert(tl.load(x) > 0, "must be positive")\n'
-    fault = assembled(
-        subject(text, "assertion.py", tmp_path), run, dump=dump("assertion"), records=records("assertion")
-    ).fault
+    fault = assembled(subject(text, "assertion.py", tmp_path), run, (dumped("assertion"), recorded("assertion"))).fault
     assert fault is not None
     assert (fault.kernel, fault.instruction, fault.space) == ("check", "", "")
     assert fault.construct == "tl.device_assert"
@@ -189,7 +205,7 @@ def test_a_call_over_several_lines() -> None:
 # Which instruments were asked, where there is no GPU.
 
 
-def said(evidence: Evidence) -> dict[str, Said]:
+def said(evidence: Evidence) -> dict[str, Statement]:
     return {one.instrument: one for one in evidence.said}
 
 
@@ -206,11 +222,12 @@ def test_a_python_fault_needs_no_instrument(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(has_gpu(), reason="there all instruments are present")
 def test_what_is_missing_says_how_to_get_it(tmp_path: Path) -> None:
-    for found in (instruments.dumped, lambda one: instruments.sanitized(one, "memcheck")):
-        about = found(subject("", "failing.py", tmp_path))[1]
-        assert about.state == MISSING and "real GPU" in about.text
-    _, about = instruments.static(subject("", "failing.py", tmp_path), Run("cold", 1))
-    assert (about.instrument, about.state) == (STATIC, MISSING) and "--arch" in about.text
+    nothing = subject("", "failing.py", tmp_path)
+    for one in INSTRUMENTS:
+        if one.look is not None:
+            said = one.look(nothing, Run("cold", 1)).said
+            assert (said.instrument, said.state) == (one.name, MISSING)
+            assert ("--arch" if one.name == STATIC else "real GPU") in said.text
 
 
 def test_a_program_that_ends_well_has_no_fingerprint(tmp_path: Path) -> None:
@@ -226,4 +243,28 @@ def test_the_fingerprint_on_the_virtual_gpu_has_the_instruction(tmp_path: Path) 
 
 
 def test_names_of_the_instruments_are_told_apart() -> None:
-    assert len({RUN, STATIC, CODE, DUMP, *sanitizer_records.TOOLS}) == len(instruments.ORDER)
+    assert len({RUN, *(one.name for one in INSTRUMENTS)}) == len(instruments.ORDER)
+
+
+LATE = "a late instrument"
+
+
+def late(subject: Subject, run: Run | None) -> Observation:
+    """One that knows the line, what the address is, and has a text to keep."""
+    sight = Sight("scale", file=str(subject.script.path), line=1)
+    return Observation(
+        Statement(LATE, PRESENT, "seen"), sights=(sight,), address=("the address (late): 12",), text="all of it"
+    )
+
+
+def test_a_new_instrument_is_one_line_in_the_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    every = (*INSTRUMENTS, Instrument(LATE, Cost.REQUEST, late, applies=lambda fault, intermittent: fault is not None))
+    module = sys.modules[examine.__module__]
+    monkeypatch.setattr(module, "INSTRUMENTS", every)
+    monkeypatch.setattr(module, "ORDER", (RUN, *(one.name for one in every)))
+    path = tmp_path / "failing.py"
+    seen = examine("raise ValueError\n", Script(path, cwd=tmp_path), setup(tmp_path), seconds=60, ask=[LATE])
+    assert seen.said[-1] == Statement(LATE, PRESENT, "seen")
+    assert (seen.kernel, seen.texts) == ("scale", {LATE: "all of it"})
+    assert "the address (late): 12" in seen.memory
+    assert f"{LATE} present: seen" in " ".join(card(seen).split())

@@ -7,7 +7,7 @@ cannot follow is unknown, never a fault. `rules` lists the rules that there are.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Sequence, Tuple
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ class Finding:
 @dataclass(frozen=True)
 class Rule:
     """`code`, `words`: the sticky error in which the fault ends on a device, by number and in the driver's words.
-    `holds`: what the user reads of the rule in the table of oracles. `wanted`: what the hardware asks for."""
+    `holds`: what the user reads of the rule in the table of oracles. `wanted`: what the hardware asks for.
+    `instructions`: words of a reason, and the family of the machine instruction that such an operation becomes."""
 
     name: str
     code: int
@@ -42,3 +43,4 @@ class Rule:
     holds: str
     wanted: str
     examine: Callable[[LaunchFacts], Finding]
+    instructions: Tuple[Tuple[str, str], ...] = ()

@@ -217,4 +217,5 @@ RULE = Rule(
     holds="a TMA copy is executed, its place in shared memory is not 128-byte aligned, and the host waits",
     wanted="TMA needs a multiple of %d" % ALIGNMENT,
     examine=_of_launch,
+    instructions=(("TMA load ", "UTMALDG"), ("TMA store ", "UTMASTG")),
 )

@@ -1,0 +1,69 @@
+"""A core dump of the GPU, read by the vendor's debugger. The plain program is run, since that is what the user has."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from shrinkray_gpu.device import coredump, toolkit
+from shrinkray_gpu.device.dump import Dump
+from shrinkray_gpu.evidence.instruments.instrument import (
+    MISSING,
+    NO_GPU,
+    PRESENT,
+    Cost,
+    Instrument,
+    Observation,
+    Statement,
+    Subject,
+)
+from shrinkray_gpu.evidence.sights import Sight
+from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.runner import plain
+from shrinkray_gpu.runner.run import Run
+
+DUMP = "core dump"
+
+
+def look(subject: Subject, run: Run | None) -> Observation:
+    """A core dump of the GPU, read by cuda-gdb."""
+    if not subject.gpu:
+        return Observation(Statement(DUMP, MISSING, NO_GPU))
+    started = time.monotonic()
+    core = subject.folder / "core"
+    ended = plain.run_text(
+        subject.setup.python,
+        subject.text,
+        subject.script.path,
+        subject.script.argv,
+        environment={**subject.environment, **coredump.environment(core)},
+        cwd=subject.script.cwd,
+        scratch=subject.folder,
+        seconds=subject.seconds + subject.extra,
+        prefix=coredump.NO_HOST_DUMP,
+    )
+    tool = coredump.find(subject.setup.python, subject.environment)
+    found = coredump.read(tool, core) if tool is not None and core.exists() else None
+    seconds = time.monotonic() - started
+    if not core.exists():
+        return Observation(Statement(DUMP, PRESENT, f"none was written in this run: {speech.ending(ended)}", seconds))
+    if tool is None:
+        return Observation(Statement(DUMP, MISSING, f"written, but not read: {toolkit.missing('cuda-gdb')}", seconds))
+    if found is None:
+        return Observation(Statement(DUMP, PRESENT, "cuda-gdb tells nothing of a kernel in it", seconds))
+    at = f" at {found.kernel}+{found.offset:#x} {found.instruction}" if found.precise else f" in {found.kernel}"
+    where = f", {Path(found.file).name}:{found.line}" if found.file else ""
+    return observation(found, f"{found.exception}{at}{where}, thread {found.thread} of block {found.block}", seconds)
+
+
+def observation(dump: Dump, text: str = "", seconds: float = 0.0) -> Observation:
+    """What a dump says of the fault; nothing where it was asked for, of a kernel that hangs."""
+    precise = dump.precise  # of an assertion the threads stand somewhere behind it
+    sight = Sight(
+        dump.kernel, dump.offset if precise else -1, dump.instruction if precise else "", dump.file, dump.line
+    )
+    sights = (sight,) if dump.kernel and dump.exception else ()
+    return Observation(Statement(DUMP, PRESENT, text, seconds), sights=sights, text=dump.text)
+
+
+INSTRUMENT = Instrument(DUMP, Cost.CHECKPOINT, look)
