@@ -1,7 +1,7 @@
 """Scores of attention, Q K^T for one head, on the tensor cores: each warp keeps its 16 rows of Q close at hand.
 
-    python scores.py                    compared with torch
-    python scores.py --scalar           without the tensor cores
+python scores.py                    compared with torch
+python scores.py --scalar           without the tensor cores
 """
 
 import argparse
