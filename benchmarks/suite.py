@@ -113,7 +113,7 @@ class Cold:
     def reference(self, text: str) -> Verdict:
         """The original: its Fault is what others are compared with."""
         run = self._pool.cold(text)
-        self.oracle = self.oracle.calibrated(run)
+        self.oracle = self.oracle.calibrate(run)
         return self.oracle.judge(run)
 
     def judge(self, text: str) -> Verdict:

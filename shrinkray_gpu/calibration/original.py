@@ -48,7 +48,7 @@ def shown(
     plan = Plan(
         mode="cold",
         why="as asked",
-        oracle=judged if bound else judged.calibrated(reference),
+        oracle=judged if bound else judged.calibrate(reference),
         reference=reference,
         faulted=sum(verdict.faults for verdict in verdicts[: len(colds)]),
         runs=len(colds),

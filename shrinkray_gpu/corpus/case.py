@@ -22,7 +22,7 @@ from shrinkray_gpu.corpus import schema
 from shrinkray_gpu.device import toolkit
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import Fault, Oracle, all_of, parse
-from shrinkray_gpu.oracle.hang import DEVICE, HOST, Hang
+from shrinkray_gpu.oracle.hang import DEVICE, HOST, HangOracle
 from shrinkray_gpu.reduction.program import read_program
 
 FILE = "case.toml"
@@ -95,7 +95,7 @@ class Case:
 
     def _bound(self, oracle: Oracle) -> Oracle:
         """A hang is one in a kernel if the case needs a GPU: a script that never gets there hangs otherwise."""
-        return replace(oracle, place=DEVICE if self.needs.gpu else HOST) if isinstance(oracle, Hang) else oracle
+        return replace(oracle, place=DEVICE if self.needs.gpu else HOST) if isinstance(oracle, HangOracle) else oracle
 
 
 def load(folder: Path) -> Case:

@@ -24,7 +24,7 @@ class Instruction:
 
 
 @dataclass(frozen=True)
-class Meaning:
+class MemoryEffect:
     """What an opcode does to memory."""
 
     space: str = ""

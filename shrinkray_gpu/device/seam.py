@@ -12,7 +12,7 @@ from typing import Protocol
 
 from shrinkray_gpu.device.device_error import DeviceError
 from shrinkray_gpu.device.dump import Dump
-from shrinkray_gpu.device.instruction import Instruction, Meaning, Opcodes
+from shrinkray_gpu.device.instruction import Instruction, MemoryEffect, Opcodes
 from shrinkray_gpu.device.record import Record
 
 
@@ -22,7 +22,7 @@ class ErrorTable(Protocol):
     def by_code(self, code: int) -> DeviceError:
         """The error behind a code; one that is not in the table is told by its number alone."""
 
-    def named(self, typed: str) -> DeviceError | None:
+    def parse_error(self, typed: str) -> DeviceError | None:
         """The error that a user means by these words."""
 
     def sticky_in(self, text: str) -> DeviceError | None:
@@ -88,7 +88,7 @@ class Disassembler(Protocol):
     def family(self, text: str) -> str:
         """The opcode, without what changes with every edit."""
 
-    def meaning(self, text: str) -> Meaning:
+    def meaning(self, text: str) -> MemoryEffect:
         """Memory space, access and width."""
 
 

@@ -25,10 +25,10 @@ def card(evidence: Evidence) -> str:
     return "\n".join(lines)
 
 
-Row = tuple[str, str]
+CardRow = tuple[str, str]
 
 
-def _sections(seen: Evidence) -> Iterator[list[Row]]:
+def _sections(seen: Evidence) -> Iterator[list[CardRow]]:
     yield list(_fault(seen))
     yield list(_where(seen))
     yield list(_launch(seen))
@@ -42,7 +42,7 @@ def _sections(seen: Evidence) -> Iterator[list[Row]]:
         yield [("versions", ", ".join([*words, *([known["gpu"]] if "gpu" in known else [])]))]
 
 
-def _fault(seen: Evidence) -> Iterator[Row]:
+def _fault(seen: Evidence) -> Iterator[CardRow]:
     fault = seen.fault
     if fault is None:
         yield "fault", f"none: {seen.ending}"
@@ -61,7 +61,7 @@ def _fault(seen: Evidence) -> Iterator[Row]:
         yield "said", line.strip()
 
 
-def _where(seen: Evidence) -> Iterator[Row]:
+def _where(seen: Evidence) -> Iterator[CardRow]:
     fault = seen.fault
     if fault is not None and fault.kernel and fault.phase != "compile":
         yield "kernel", fault.kernel
@@ -85,7 +85,7 @@ def _where(seen: Evidence) -> Iterator[Row]:
         yield "SASS", f"{mark} {one.offset:04x}  {one.text}" + (f"   // line {one.line}" if one.line else "")
 
 
-def _launch(seen: Evidence) -> Iterator[Row]:
+def _launch(seen: Evidence) -> Iterator[CardRow]:
     launch = seen.launch
     if launch is None:
         return
@@ -104,7 +104,7 @@ def _launch(seen: Evidence) -> Iterator[Row]:
         yield "arguments", ", ".join(simple)
 
 
-def _records(seen: Evidence) -> Iterator[Row]:
+def _records(seen: Evidence) -> Iterator[CardRow]:
     for finding in seen.findings[:FINDINGS]:
         record = finding.record
         at = f" at {record.kernel}+{record.offset:#x}" if record.kernel else ""
@@ -116,7 +116,7 @@ def _records(seen: Evidence) -> Iterator[Row]:
         yield "", f"and {len(seen.findings) - FINDINGS} other kinds (--json has all)"
 
 
-def _instruments(seen: Evidence) -> Iterator[Row]:
+def _instruments(seen: Evidence) -> Iterator[CardRow]:
     for one in seen.said:
         if one.state == SKIPPED:
             continue

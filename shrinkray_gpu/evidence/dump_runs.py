@@ -17,7 +17,7 @@ from shrinkray_gpu.device import coredump, gpus
 from shrinkray_gpu.device.dump import Dump
 from shrinkray_gpu.evidence.instruments import core_dump
 from shrinkray_gpu.evidence.instruments.instrument import Subject
-from shrinkray_gpu.evidence.synthesis import assembled
+from shrinkray_gpu.evidence.synthesis import assemble
 from shrinkray_gpu.oracle.driver_error import OUTSIDE
 from shrinkray_gpu.oracle.fault import MISALIGNED, Fault
 from shrinkray_gpu.runner.lanes import Setup
@@ -60,7 +60,7 @@ class Dumping:
             dump = coredump.read(self.tool, core)
             subject = Subject(text, script, self.setup, run.seconds, self.folder)
             return (
-                assembled(subject, run, (core_dump.observation(dump),), code=False).fault if dump is not None else None
+                assemble(subject, run, (core_dump.observation(dump),), code=False).fault if dump is not None else None
             )
         finally:
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -122,7 +122,7 @@ class InLanes:
             dump, there = self._dump(text, run.peak)
             written += there
             if dump is not None:
-                found = assembled(subject, run, (core_dump.observation(dump),), code=False).fault
+                found = assemble(subject, run, (core_dump.observation(dump),), code=False).fault
                 if not is_unread(found):
                     return found, False
         return found, written == 2 and is_unread(shown)

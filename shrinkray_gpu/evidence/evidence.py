@@ -15,7 +15,7 @@ from shrinkray_gpu.runner.run import Compile, Launch, Run
 
 
 @dataclass(frozen=True)
-class Finding:
+class RecordGroup:
     """Records of one kind and place: the first of them, and how many there are."""
 
     record: Record
@@ -50,7 +50,7 @@ class Evidence:
     """What is known of the address: alignment declared, place of the access, nearest allocation."""
     diagnostics: str = ""
     """What a failing compiler said."""
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[RecordGroup, ...] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
     """What instruments said, whole, by their names: of a core dump the debugger's words."""
     ir: Mapping[str, str] = field(default_factory=dict)

@@ -17,7 +17,7 @@ from shrinkray_gpu.evidence.instruments import INSTRUMENTS, INTERMITTENT, ORDER,
 from shrinkray_gpu.evidence.instruments.code import CODE
 from shrinkray_gpu.evidence.instruments.cold_run import cold
 from shrinkray_gpu.evidence.instruments.instrument import SKIPPED, WANTS, Cost, Observation, Statement, Subject
-from shrinkray_gpu.evidence.synthesis import assembled
+from shrinkray_gpu.evidence.synthesis import assemble
 from shrinkray_gpu.evidence.versions import versions
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.runner.lanes import Setup
@@ -54,7 +54,7 @@ def examine(
         for one in INSTRUMENTS:
             if one.look is not None and one.name in asked and one.applies(fault, intermittent and not run.trouble):
                 observations.append(beside[one.name].result() if one.name in beside else one.look(subject, run))
-        evidence = assembled(subject, run, observations, code=CODE in asked)
+        evidence = assemble(subject, run, observations, code=CODE in asked)
         said = {each.instrument: each for each in (about, *evidence.said)}
         known = versions(setup.python, setup.environment, gpu=subject.gpu) if told_versions else {}
     ordered = tuple(said.get(name) or Statement(name, SKIPPED, _why_not(name, fault, asked)) for name in ORDER)

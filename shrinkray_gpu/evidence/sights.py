@@ -48,7 +48,7 @@ def agrees(sass: Sequence[Instruction], sight: Sight, text: str) -> bool:
     return there is not None and disassembly.family(there.text) == disassembly.family(text)
 
 
-def completed(sights: Sequence[Sight], sass: Sequence[Instruction]) -> Sight:
+def complete(sights: Sequence[Sight], sass: Sequence[Instruction]) -> Sight:
     """The first sight, with what only the others tell, and with the instruction at its offset."""
     if not sights:
         return Sight("")

@@ -11,10 +11,10 @@ from shrinkray_gpu.device import disassembly
 from shrinkray_gpu.device.instruction import Instruction, around
 from shrinkray_gpu.device.record import Record, collapsed
 from shrinkray_gpu.evidence import source_text
-from shrinkray_gpu.evidence.evidence import Evidence, Finding, options_of
+from shrinkray_gpu.evidence.evidence import Evidence, RecordGroup, options_of
 from shrinkray_gpu.evidence.instruments.code import listings as listings_of
 from shrinkray_gpu.evidence.instruments.instrument import Observation, Subject
-from shrinkray_gpu.evidence.sights import Sight, agrees, completed, of_record, telling
+from shrinkray_gpu.evidence.sights import Sight, agrees, complete, of_record, telling
 from shrinkray_gpu.evidence.source_places import place_of, text_at, whole_path
 from shrinkray_gpu.evidence.without_instruction import of_compilation, of_host
 from shrinkray_gpu.oracle import speech
@@ -28,7 +28,7 @@ LOADS = frozenset({"UTMALDG", "LDGSTS"})
 _DECLARED = re.compile(r"^.*\.extern \.shared\b.*$|^@global_smem = .*$", re.MULTILINE)
 
 
-def assembled(subject: Subject, run: Run, observations: Sequence[Observation] = (), *, code: bool = True) -> Evidence:
+def assemble(subject: Subject, run: Run, observations: Sequence[Observation] = (), *, code: bool = True) -> Evidence:
     """What a cold run and the instruments say together. What is seen goes before what is predicted."""
     name, fault = subject.script.path.name, Fault.of(run)
     records = [record for one in observations for record in one.records]
@@ -36,7 +36,7 @@ def assembled(subject: Subject, run: Run, observations: Sequence[Observation] = 
         subject.script.name or str(subject.script.path),
         fault,
         speech.ending(run),
-        findings=tuple(Finding(*one) for one in collapsed(records)),
+        findings=tuple(RecordGroup(*one) for one in collapsed(records)),
         texts={one.said.instrument: one.text for one in observations if one.text},
         said=tuple(one.said for one in observations),
         run=run,
@@ -57,7 +57,7 @@ def assembled(subject: Subject, run: Run, observations: Sequence[Observation] = 
         seen = replace(seen, said=(*seen.said, about))
     launch, compile = _which(run, kernel, sights, listings)
     sass = listings.get(compile.hash, ()) if compile is not None else ()
-    sight = completed(sights, sass)
+    sight = complete(sights, sass)
     text, alike = sight.instruction, 0
     if not text and sight.family and sight.line:
         same = [one for one in sass if disassembly.family(one.text) == sight.family and _at(one, sight)]
@@ -79,10 +79,10 @@ def assembled(subject: Subject, run: Run, observations: Sequence[Observation] = 
         memory=tuple(_memory(compile, believed, record)),
         ir={stage: compile.ir[stage] for stage in ("ttgir", "llir", "ptx") if stage in compile.ir} if compile else {},
     )
-    return replace(seen, fault=_filled(fault, seen, subject, record, certain=bool(sights)))
+    return replace(seen, fault=_with_instruments(fault, seen, subject, record, certain=bool(sights)))
 
 
-def _filled(
+def _with_instruments(
     fault: Fault | None, seen: Evidence, subject: Subject, record: Record | None, *, certain: bool
 ) -> Fault | None:
     """The everyday fault with the fields that only instruments know."""

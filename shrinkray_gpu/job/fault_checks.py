@@ -14,7 +14,7 @@ from shrinkray_gpu.judging.judge import Judge
 from shrinkray_gpu.judging.repetition import Repeated
 from shrinkray_gpu.options import Options, jobs_of
 from shrinkray_gpu.oracle import Fault
-from shrinkray_gpu.oracle.same import Same
+from shrinkray_gpu.oracle.same import SameFaultOracle
 from shrinkray_gpu.oracle.statistics import clean_runs
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner.pool import Pool
@@ -42,7 +42,7 @@ def guards_of(
     """The guards of this reduction: they begin with the original at once, beside the search. `known`: what the
     instruments said of the user's own program, where that was lifted."""
     repeats, on_steps = _repeats(judge.repeats)
-    reference = plan.oracle.reference if isinstance(plan.oracle, Same) else None
+    reference = plan.oracle.reference if isinstance(plan.oracle, SameFaultOracle) else None
     device = reference is not None and reference.fault.phase == "device"
     own = reference is not None and reference.fault.phase != "python"
     seen = plan.reference

@@ -17,7 +17,7 @@ from typing import Any
 
 from shrinkray_gpu.judging.repetition import Ask, Repeated
 from shrinkray_gpu.oracle import Fault, Oracle
-from shrinkray_gpu.oracle.same import Same
+from shrinkray_gpu.oracle.same import SameFaultOracle
 from shrinkray_gpu.oracle.verdict import Answer, Verdict, lacks
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner.pool import Pool
@@ -440,7 +440,7 @@ def whole(oracle: Oracle, source: str, name: str, run: Callable[[str], Run]) -> 
 
 
 def _raised_by_the_host(oracle: Oracle) -> bool:
-    reference = oracle.reference if isinstance(oracle, Same) else None
+    reference = oracle.reference if isinstance(oracle, SameFaultOracle) else None
     return reference is not None and reference.fault.phase in ("python", "exit")
 
 

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from shrinkray_gpu.oracle import Fault
-from shrinkray_gpu.oracle.statistics import CONFIDENCE, Rate, Sequential, clean_runs, lower, share
+from shrinkray_gpu.oracle.statistics import CONFIDENCE, Rate, SequentialTest, clean_runs, lower, share
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
 from shrinkray_gpu.runner.run import Run
 
@@ -100,7 +100,7 @@ class Repeated:
     @property
     def price(self) -> tuple[float, float]:
         """Expected runs for a "yes" to a program of the original's rate, and for a "no" to one that never faults."""
-        test = Sequential(self.floor, self.goal, HASTY, LOOSE / 2)
+        test = SequentialTest(self.floor, self.goal, HASTY, LOOSE / 2)
         return 1 / self.rate.estimate + test.operating(self.rate.estimate).runs, self.clean
 
     def eager(self, fault: float = 1.0) -> float:
@@ -113,7 +113,7 @@ class Repeated:
         first = self._seen(asking, clean_runs(self.goal, refute / 2), key)
         if not first.faults:
             return first
-        test = Sequential(self.floor, self.goal, accept, refute / 2)
+        test = SequentialTest(self.floor, self.goal, accept, refute / 2)
         # Only runs after the sighting count: the sighting is why we ask.
         sightings = runs = 0
         while (decision := test.decision(sightings, runs)) is None:

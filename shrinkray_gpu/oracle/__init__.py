@@ -1,12 +1,14 @@
-"""Decides whether a Run shows the same fault. `parse` what the user typed, `calibrated` by the original, then `judge`.
+"""Decides whether a Run shows the same fault. `parse` what the user typed, `calibrate` by the original, then `judge`.
 
-spec.py         the one table of what can be typed, and its parser
-oracle.py       what all oracles share, and their composition
-sticky.py words.py endings.py compiled.py script.py     the kinds
-speech.py       what counts as a failing run's own words
-error_table.py  the table of CUDA errors
-fault.py        the Fault that a Run shows, compared by meaning
-adopt.py        the SPEC for a fault seen, and words for one that was not
+spec.py          the one table of what can be typed, and its parser
+oracle.py        what all oracles share, and their composition
+needs.py         what kind of run an oracle judges, read by the runner and the calibration
+sticky.py words.py endings.py hang.py compiled.py build_failure.py differs.py sanitizer_report.py script.py     the kinds
+same.py carried.py     a kind, bound to the original's own fault
+driver_error.py  the sticky error of a run, and who says so
+speech.py        what counts as a failing run's own words
+fault.py         the Fault that a Run shows, compared by meaning
+adopt.py         the SPEC for a fault seen, and words for one that was not
 """
 
 from shrinkray_gpu.oracle.adopt import adopt, describe, nearest, obstacle

@@ -19,7 +19,7 @@ _NUMBER = re.compile(r"#(\d+)-D\b")
 
 
 @dataclass(frozen=True, kw_only=True)
-class BuildSays(Oracle):
+class BuildOracle(Oracle):
     """A build's words match. A build that succeeded in the original must succeed, since a program that does not compile
     warns of anything; where its kernels were launched one must be launched; and a script that ended well must end well,
     or the repro is one that dies of a NameError."""
@@ -34,7 +34,7 @@ class BuildSays(Oracle):
     well: bool = False
     """Whether the original's script went to its end."""
 
-    def found(self, run: Run) -> Verdict:
+    def verdict(self, run: Run) -> Verdict:
         why = ""
         for build in run.builds:
             if self.failed is not None and build.failed != self.failed:
@@ -65,11 +65,11 @@ class BuildSays(Oracle):
         more = sorted(UNSOUND.keys() & _numbers(build) - self.told)
         return f"{said} the source {UNSOUND[more[0]]}" if more else ""
 
-    def calibrated(self, reference: Run) -> BuildSays:
+    def calibrate(self, reference: Run) -> BuildOracle:
         fitting = [build for build in reference.builds if self.pattern.search(build.printed)]
         return (
             super()
-            .calibrated(reference)
+            .calibrate(reference)
             ._with(
                 failed=all(build.failed for build in fitting) if fitting else None,
                 launches=any(build.launched for build in fitting),

@@ -18,7 +18,7 @@ OF_A_KERNEL = frozenset({"compile", "launch", "device"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Carried(Oracle):
+class ChildFault(Oracle):
     """Whether a run dies of what one of these children died of, while its kernel is compiled or runs."""
 
     inner: Oracle | None

@@ -15,7 +15,7 @@ from shrinkray_gpu.runner.run import Run
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompileSays(Oracle):
+class CompileOracle(Oracle):
     """`compile:regex`: raised or printed while Triton compiles.
 
     Most compiler messages are only printed: eight of nine crashes tried leave no more than
@@ -26,7 +26,7 @@ class CompileSays(Oracle):
     shown: str = ""
     """Whether the original `died` of it or `swallowed` it (an autotuner does)."""
 
-    def found(self, run: Run) -> Verdict:
+    def verdict(self, run: Run) -> Verdict:
         for compile in run.compiles:
             text = f"{speech.diagnostics(compile)}\n{speech.reasons(compile)}"
             if self.pattern.search(text):
@@ -49,9 +49,9 @@ class CompileSays(Oracle):
         compiled = f"{len(run.compiles)} kernels compiled" if run.compiles else "nothing was compiled"
         return lacks(f"{compiled}, {speech.ending(run)}")
 
-    def calibrated(self, reference: Run) -> CompileSays:
+    def calibrate(self, reference: Run) -> CompileOracle:
         shown = "died" if speech.failed(reference) else "swallowed"
-        return super().calibrated(reference)._with(shown=shown)
+        return super().calibrate(reference)._with(shown=shown)
 
     def binds(self, fault: Fault) -> bool:
         return fault.phase in ("compile", "exit")  # the script may go on, and die of something else later
@@ -61,7 +61,7 @@ class CompileSays(Oracle):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CodeHas(Oracle):
+class CodeOracle(Oracle):
     """`ttgir:regex` and its like: some compiled kernel's code matches; with `!`, kernels were compiled, none does."""
 
     stage: str
@@ -71,7 +71,7 @@ class CodeHas(Oracle):
     def binds(self, fault: Fault) -> bool:
         return False  # the question is about code; how the run ends is none
 
-    def found(self, run: Run) -> Verdict:
+    def verdict(self, run: Run) -> Verdict:
         codes = [(one.kernel, one.ir.get(self.stage)) for one in run.compiles if one.failure is None]
         delivered = [(kernel, code) for kernel, code in codes if code is not None]
         hit = next(((kernel, code) for kernel, code in delivered if self.pattern.search(code)), None)
@@ -88,7 +88,7 @@ class CodeHas(Oracle):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StaticFault(Oracle):
+class StaticOracle(Oracle):
     """`static:tma-alignment`: a launch that must fault, told from its code, grid and trip counts, and waited for.
 
     The wait matters: a fault that nothing waits for is one that nobody sees.
@@ -96,7 +96,7 @@ class StaticFault(Oracle):
 
     rule: str
 
-    def found(self, run: Run) -> Verdict:
+    def verdict(self, run: Run) -> Verdict:
         broken = [launch for launch in run.launches if (rule := static_rule(launch)) and rule.name == self.rule]
         for launch in broken:
             if launch.synced:

@@ -19,11 +19,11 @@ from shrinkray_gpu.runner.twins import AGAIN, HOPELESS
 KINDS = ("tolerance", "wrong", "nan")
 """From weak to strong: near but not equal, beyond rounding, not a number in one run only."""
 
-Self = TypeVar("Self", bound="Disagreement")
+Self = TypeVar("Self", bound="DisagreementOracle")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Disagreement(Oracle):
+class DisagreementOracle(Oracle):
     """A plain run's kernels and those of its twins must disagree, in a manner that once calibrated stays the same.
 
     Which kernel and which argument is told but not compared: names change in a reduction.
@@ -32,7 +32,7 @@ class Disagreement(Oracle):
     kinds: frozenset[str] = frozenset(KINDS)
     """Those that count."""
 
-    def found(self, run: Run) -> Verdict:
+    def verdict(self, run: Run) -> Verdict:
         strongest = max(self._mine(run), key=lambda difference: KINDS.index(difference.kind), default=None)
         if strongest is not None and strongest.kind in self.kinds:
             return shows(_told(strongest))
@@ -47,8 +47,8 @@ class Disagreement(Oracle):
             return lacks(f"{run.incomparable}; {speech.ending(run)}")
         return unclear(run.incomparable or "it was run in one way only, so nothing was compared")
 
-    def calibrated(self: Self, reference: Run) -> Self:
-        tuned = super().calibrated(reference)
+    def calibrate(self: Self, reference: Run) -> Self:
+        tuned = super().calibrate(reference)
         kinds = {difference.kind for difference in self._mine(reference)}
         return tuned._with(kinds=self._like(max(kinds, key=KINDS.index))) if kinds else tuned
 
@@ -75,14 +75,14 @@ class Disagreement(Oracle):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Differs(Disagreement):
+class DifferenceOracle(DisagreementOracle):
     """The first twin has one knob turned. The second has not: it is there for what chance does without any knob."""
 
     steady: bool | None = None
     """Whether the original agrees with itself when run again; None before calibration, or if that is not known."""
 
-    def found(self, run: Run) -> Verdict:
-        verdict = super().found(run)
+    def verdict(self, run: Run) -> Verdict:
+        verdict = super().verdict(run)
         if not verdict.faults or not self.steady:
             return verdict
         if any(difference.way == AGAIN for difference in run.differences):
@@ -91,10 +91,10 @@ class Differs(Disagreement):
             return unclear(f"whether it agrees with itself is not known: {run.incomparable}")
         return verdict
 
-    def calibrated(self, reference: Run) -> Differs:
+    def calibrate(self, reference: Run) -> DifferenceOracle:
         known = AGAIN in reference.compared
         steady = not any(difference.way == AGAIN for difference in reference.differences) if known else None
-        return super().calibrated(reference)._with(steady=steady)
+        return super().calibrate(reference)._with(steady=steady)
 
     def _names(self) -> set[str]:
         return {self.needs.twins[0].name}
@@ -107,7 +107,7 @@ class Differs(Disagreement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Nondeterministic(Disagreement):
+class Nondeterministic(DisagreementOracle):
     """The twins are repetitions. Sums in an order that chance decides differ in the last bits, and that is another
     matter than a race that spoils elements; whether these end up as numbers is chance again."""
 

@@ -14,7 +14,7 @@ from shrinkray_gpu.runner.run import Failure, Run
 
 
 @dataclass(frozen=True, kw_only=True)
-class Raised(Oracle):
+class ExceptionOracle(Oracle):
     """`exception:Type[:regex]`: an uncaught exception of that type or one derived from it."""
 
     type: str
@@ -23,7 +23,7 @@ class Raised(Oracle):
     """Ancestors of the original's own exception types, which a plain process does not tell."""
     needs: Needs = Needs(asserts=True)
 
-    def found(self, run: Run) -> Verdict:
+    def verdict(self, run: Run) -> Verdict:
         failure = speech.uncaught(run)
         if failure is None:
             for child in run.children:
@@ -39,8 +39,8 @@ class Raised(Oracle):
             return lacks(f"{speech.ending(run)}, which does not match {self.pattern.pattern!r}")
         return shows(speech.ending(run))
 
-    def calibrated(self, reference: Run) -> Raised:
-        tuned = super().calibrated(reference)
+    def calibrate(self, reference: Run) -> ExceptionOracle:
+        tuned = super().calibrate(reference)
         failure = speech.uncaught(reference)
         if failure is not None and failure.bases:
             tuned = tuned._with(learnt=((_short(failure.type), failure.bases),))
@@ -72,13 +72,13 @@ class Raised(Oracle):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exits(Oracle):
+class ExitOracle(Oracle):
     """`exit:N`: the exit status, whatever the reason."""
 
     status: int
     needs: Needs = Needs(asserts=True)
 
-    def found(self, run: Run) -> Verdict:
+    def verdict(self, run: Run) -> Verdict:
         if run.signal is None and _status(run) == self.status:
             return shows(speech.ending(run))
         return lacks(speech.ending(run))
@@ -89,7 +89,7 @@ class Exits(Oracle):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Signalled(Oracle):
+class SignalOracle(Oracle):
     """`signal:SIGABRT`: the signal that ended the process. One that we sent ourselves, for time, is none."""
 
     number: int
@@ -99,12 +99,12 @@ class Signalled(Oracle):
             return run.trouble
         return super().doubt(run)
 
-    def found(self, run: Run) -> Verdict:
+    def verdict(self, run: Run) -> Verdict:
         return shows(speech.ending(run)) if run.signal == self.number else lacks(speech.ending(run))
 
 
 @dataclass(frozen=True, kw_only=True)
-class TimesOut(Oracle):
+class TimeoutOracle(Oracle):
     """`timeout`: it does not end within the time limit. Asked with nothing beside it, else others make it slow."""
 
     needs: Needs = Needs(timing=True)
@@ -112,7 +112,7 @@ class TimesOut(Oracle):
     def doubt(self, run: Run) -> str:
         return run.trouble if run.timed_out else super().doubt(run)
 
-    def found(self, run: Run) -> Verdict:
+    def verdict(self, run: Run) -> Verdict:
         if run.timed_out:
             last = f", last launch {run.launches[-1].kernel}" if run.launches else ""
             return shows(f"it did not end within {run.seconds:.0f} s{last}")

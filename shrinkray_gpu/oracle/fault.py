@@ -121,7 +121,7 @@ class Fault:
                 continue
             if field == "instruction" and {self.code, other.code} <= OUTSIDE and {mine, theirs} == READS:
                 continue
-            if field == "text" and self._loosely_told() and _first_clause(mine) == _first_clause(theirs):
+            if field == "text" and self._is_loose() and _first_clause(mine) == _first_clause(theirs):
                 continue
             if not theirs:
                 return f"it does not say {speech.clipped(mine)!r}"
@@ -135,7 +135,7 @@ class Fault:
             return f"a child process died of {died!r} instead of {instead!r}"
         return ""
 
-    def _loosely_told(self) -> bool:
+    def _is_loose(self) -> bool:
         return self.phase == "python" or (self.phase == "exit" and self.klass.startswith("exit status"))
 
     def __str__(self) -> str:
@@ -268,11 +268,11 @@ def _compiling(run: Run) -> Fault | None:
         klass = failure.type.rpartition(".")[2]
     else:
         klass = speech.signal_name(run.signal or 0)
-    text = complained(compile, failure, own)
+    text = compiler_message(compile, failure, own)
     return Fault("compile", klass, compile.kernel if compile else "", text=normalised(speech.clipped(text, 400)))
 
 
-def complained(compile: Compile | None, failure: Failure | None, everything: str) -> str:
+def compiler_message(compile: Compile | None, failure: Failure | None, everything: str) -> str:
     """What a failing compilation has to say: the front end's message, or the one that led to it where it has none;
     else the complaint among all that was said."""
     message = speech.without_quotations(failure.text) if failure is not None else ""
@@ -306,7 +306,7 @@ def _raised(run: Run, last: str) -> Fault | None:
         return Fault("launch", "out of resource", last, text=normalised(said.partition(",")[0]))
     if refused := REFUSED.search(said):
         words = refused.group(1).strip()
-        error = error_table.named(words)
+        error = error_table.parse_error(words)
         return Fault("launch", error.text if error else words, last)
     return Fault("python", kind, text=normalised(speech.clipped(said, 400)), child=_children(run))
 
@@ -321,7 +321,7 @@ def _ended(run: Run) -> Fault:
     # A failure that a later compilation made good (a fallback) is not why the script gave up.
     if run.compiles and (failure := run.compiles[-1].failure) is not None:
         broken = run.compiles[-1]
-        text = complained(broken, failure, speech.diagnostics(broken))
+        text = compiler_message(broken, failure, speech.diagnostics(broken))
         return Fault("exit", klass, broken.kernel, text=normalised(speech.clipped(text, 400)), child=child)
     return Fault("exit", klass, text=_parting(run.stderr), child=child)
 

@@ -21,7 +21,7 @@ RENAMED = re.compile(r"kernel\d?")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hang(Oracle):
+class HangOracle(Oracle):
     """Stopped at its time limit, with the same party at work as in the original. Asked with nothing beside it."""
 
     needs: Needs = Needs(timing=True, seconds=SECONDS)
@@ -34,7 +34,7 @@ class Hang(Oracle):
     def doubt(self, run: Run) -> str:
         return run.trouble if run.timed_out else super().doubt(run)
 
-    def found(self, run: Run) -> Verdict:
+    def verdict(self, run: Run) -> Verdict:
         if not run.timed_out:
             return lacks(f"{speech.ending(run)} after {run.seconds:.1f} s")
         if run.mode == "plain":
@@ -51,9 +51,9 @@ class Hang(Oracle):
             return lacks(f"{hangs}, but that is another kernel than the original's {', '.join(sorted(self.kernels))}")
         return shows(hangs)
 
-    def calibrated(self, reference: Run) -> Hang:
+    def calibrate(self, reference: Run) -> HangOracle:
         kernels = frozenset(_launched(reference)) if reference.hanging in (DEVICE, LEFT) else frozenset()
-        return super().calibrated(reference)._with(place=reference.hanging, kernels=kernels)
+        return super().calibrate(reference)._with(place=reference.hanging, kernels=kernels)
 
     def _may_be_the_original_s(self, kernel: str) -> bool:
         return kernel in self.kernels or RENAMED.fullmatch(kernel) is not None

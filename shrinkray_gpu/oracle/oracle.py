@@ -28,7 +28,7 @@ Self = TypeVar("Self", bound="Oracle")
 
 @dataclass(frozen=True, kw_only=True)
 class Oracle:
-    """One question. Subclasses answer it in `found`; everybody else asks `judge`."""
+    """One question. Subclasses answer it in `verdict`; everybody else asks `judge`."""
 
     spec: str
     """Canonical text; parses to this oracle again."""
@@ -46,7 +46,7 @@ class Oracle:
         doubt = self.doubt(run)
         if doubt:
             return unclear(doubt)
-        verdict = self.found(run)
+        verdict = self.verdict(run)
         lacking = speech.shortage(run)
         if not lacking or self.short_of_memory or self.asks_for(lacking):
             return verdict
@@ -63,7 +63,7 @@ class Oracle:
         """Whether the candidate itself, without a run of ours, is interesting. Only where `needs.text`."""
         raise TypeError(f"the oracle {self.spec!r} judges runs")
 
-    def calibrated(self: Self, reference: Run) -> Self:
+    def calibrate(self: Self, reference: Run) -> Self:
         """The same question, bound to how the original answered it: candidates must show it in the same manner."""
         return self._with(short_of_memory=bool(speech.shortage(reference)))
 
@@ -86,7 +86,7 @@ class Oracle:
             return "it never said how it ended"
         return ""
 
-    def found(self, run: Run) -> Verdict:
+    def verdict(self, run: Run) -> Verdict:
         raise NotImplementedError
 
     def binds(self, fault: Fault) -> bool:
@@ -125,9 +125,9 @@ class All(Oracle):
             [(one, ask(one)) for one in self.rejected if one.needs.text],
         )
 
-    def calibrated(self, reference: Run) -> All:
+    def calibrate(self, reference: Run) -> All:
         # Rejects keep their widest form: the original does not show them, so it cannot say how they look.
-        return self._with(required=tuple(one.calibrated(reference) for one in self.required))
+        return self._with(required=tuple(one.calibrate(reference) for one in self.required))
 
     def binds(self, fault: Fault) -> bool:
         return any(one.binds(fault) for one in self.required)

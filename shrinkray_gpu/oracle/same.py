@@ -24,7 +24,7 @@ _CASTS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Same(Oracle):
+class SameFaultOracle(Oracle):
     """The inner oracle's question, and the original's Fault."""
 
     inner: Oracle
@@ -57,14 +57,14 @@ class Same(Oracle):
     ) -> Verdict:
         return self.inner.judge_text(text, name, beside=beside, timeout=timeout)
 
-    def calibrated(self, reference: Run) -> Same:
-        inner = self.inner.calibrated(reference)
+    def calibrate(self, reference: Run) -> SameFaultOracle:
+        inner = self.inner.calibrate(reference)
         shown = Reference.of(reference)
         bound = shown if shown is not None and inner.binds(shown.fault) else None
         return self._with(inner=inner, reference=bound, short_of_memory=inner.short_of_memory, warning=inner.warning)
 
 
-def same_fault(oracle: Oracle, *, strict: bool = True) -> Same:
+def same_fault(oracle: Oracle, *, strict: bool = True) -> SameFaultOracle:
     """The oracle, to be bound to the original's Fault by calibration."""
     shared = {each.name: getattr(oracle, each.name) for each in dataclasses.fields(Oracle)}
-    return Same(**shared, inner=oracle, strict=strict)
+    return SameFaultOracle(**shared, inner=oracle, strict=strict)

@@ -20,7 +20,7 @@ from shrinkray_gpu.runner.run import Run
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recorded(Oracle):
+class SanitizerOracle(Oracle):
     """A record of the tool matches. How the program ends is no part of the question: most such programs end well."""
 
     pattern: re.Pattern[str] | None = None
@@ -28,7 +28,7 @@ class Recorded(Oracle):
     kinds: frozenset[str] = frozenset()
     """The kinds of the original's matching records, without sizes and places; empty before calibration."""
 
-    def found(self, run: Run) -> Verdict:
+    def verdict(self, run: Run) -> Verdict:
         if not run.records:
             return unclear(f"a {run.mode} run was not under compute-sanitizer, so nobody looked for records")
         seen = self._records(run)
@@ -47,9 +47,9 @@ class Recorded(Oracle):
             )
         return lacks(f"{self.needs.sanitizer} has no record, {speech.ending(run)}")
 
-    def calibrated(self, reference: Run) -> Recorded:
+    def calibrate(self, reference: Run) -> SanitizerOracle:
         kinds = frozenset(record.kind for record in self._records(reference) if self._matches(record))
-        return super().calibrated(reference)._with(kinds=kinds)
+        return super().calibrate(reference)._with(kinds=kinds)
 
     def binds(self, fault: Fault) -> bool:
         return False  # an access that the sanitizer stops ends in another CUDA error than without it, or in none
@@ -64,11 +64,11 @@ class Recorded(Oracle):
         return bool(self.pattern.search(record.device_text))
 
 
-def build(spec: str, argument: str, pattern: re.Pattern[str] | None) -> Recorded:
+def build(spec: str, argument: str, pattern: re.Pattern[str] | None) -> SanitizerOracle:
     """The oracle for a tool; raises UsageError for one that does not exist."""
     if argument not in sanitizer_records.TOOLS:
         raise UsageError(
             f"{spec!r} names no tool of compute-sanitizer: write sanitizer:TOOL:REGEX with one of "
             f"{', '.join(sanitizer_records.TOOLS)}, for example sanitizer:memcheck:Invalid __global__ write"
         )
-    return Recorded(spec=spec, needs=Needs(sanitizer=argument), pattern=pattern)
+    return SanitizerOracle(spec=spec, needs=Needs(sanitizer=argument), pattern=pattern)

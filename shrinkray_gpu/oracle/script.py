@@ -24,7 +24,7 @@ TIMEOUT = 300.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Script(Oracle):
+class ScriptOracle(Oracle):
     """Runs the script in a folder of its own that holds the candidate under its own name. Asks for no run of ours."""
 
     path: Path
@@ -34,7 +34,7 @@ class Script(Oracle):
     def judge(self, run: Run) -> Verdict:
         raise TypeError(f"the oracle {self.spec!r} judges the candidate's text")
 
-    def calibrated(self, reference: Run) -> Script:
+    def calibrate(self, reference: Run) -> ScriptOracle:
         return self
 
     def judge_text(
@@ -73,9 +73,9 @@ class Script(Oracle):
                 status = process.wait()
             if not ended:
                 return unclear(f"{self.path.name} was stopped after {limit:.0f} s")
-            return self._told(status, time.monotonic() - started, _last_line(output.fileno()))
+            return self._verdict_of(status, time.monotonic() - started, _last_line(output.fileno()))
 
-    def _told(self, status: int, seconds: float, last: str) -> Verdict:
+    def _verdict_of(self, status: int, seconds: float, last: str) -> Verdict:
         name, said = self.path.name, f": {last}" if last else ""
         if status == 0:
             return shows(f"{name} exits 0 after {seconds:.1f} s{said}")

@@ -14,16 +14,16 @@ from pathlib import Path
 from shrinkray_gpu.device import error_table
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import sanitizer_report
-from shrinkray_gpu.oracle.build_failure import BuildSays
-from shrinkray_gpu.oracle.compiled import CodeHas, CompileSays, StaticFault
-from shrinkray_gpu.oracle.differs import KINDS, Differs, Nondeterministic
-from shrinkray_gpu.oracle.endings import Exits, Raised, Signalled, TimesOut
-from shrinkray_gpu.oracle.hang import Hang
+from shrinkray_gpu.oracle.build_failure import BuildOracle
+from shrinkray_gpu.oracle.compiled import CodeOracle, CompileOracle, StaticOracle
+from shrinkray_gpu.oracle.differs import KINDS, DifferenceOracle, Nondeterministic
+from shrinkray_gpu.oracle.endings import ExceptionOracle, ExitOracle, SignalOracle, TimeoutOracle
+from shrinkray_gpu.oracle.hang import HangOracle
 from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.oracle.oracle import Oracle
-from shrinkray_gpu.oracle.script import Script
-from shrinkray_gpu.oracle.sticky import Sticky
-from shrinkray_gpu.oracle.words import WEAK_ASSERTION, Words, plain_pattern
+from shrinkray_gpu.oracle.script import ScriptOracle
+from shrinkray_gpu.oracle.sticky import StickyOracle
+from shrinkray_gpu.oracle.words import WEAK_ASSERTION, WordsOracle, plain_pattern
 from shrinkray_gpu.runner import ways
 from shrinkray_gpu.runner.inside.static import rules
 from shrinkray_gpu.runner.twins import again, echo
@@ -36,7 +36,7 @@ CODE_STAGES = ("ttir", "ttgir", "llir", "ptx", "sass")
 
 
 @dataclass(frozen=True)
-class Form:
+class OracleForm:
     """One way to say what must persist."""
 
     prefix: str
@@ -88,19 +88,19 @@ def _cell(text: str) -> str:
 
 
 def _words(spec: str, _: str, __: Path) -> Oracle:
-    error = error_table.named(spec)
+    error = error_table.parse_error(spec)
     if error is not None and error.sticky:
-        return Sticky(spec=error.text, error=error)
+        return StickyOracle(spec=error.text, error=error)
     hint = _near_miss(spec)
     refused = error.text if error else next((words for words in RAISED_ONLY if words == spec.casefold()), "")
     if refused:
         places = ("exception", "child")
-        return Words(spec=refused, pattern=plain_pattern(refused), places=places, needs=Needs(), hint=hint)
-    return Words(spec=spec, pattern=plain_pattern(spec), hint=hint)
+        return WordsOracle(spec=refused, pattern=plain_pattern(refused), places=places, needs=Needs(), hint=hint)
+    return WordsOracle(spec=spec, pattern=plain_pattern(spec), hint=hint)
 
 
 def _regex(spec: str, argument: str, _: Path) -> Oracle:
-    return Words(spec=spec, pattern=_pattern(spec, argument))
+    return WordsOracle(spec=spec, pattern=_pattern(spec, argument))
 
 
 def _exception(spec: str, argument: str, _: Path) -> Oracle:
@@ -113,7 +113,7 @@ def _exception(spec: str, argument: str, _: Path) -> Oracle:
         )
     pattern = _pattern(spec, regex.strip()) if colon else None
     warning = WEAK_ASSERTION if kind == "AssertionError" and pattern is None else ""
-    return Raised(spec=spec, type=kind, pattern=pattern, warning=warning)
+    return ExceptionOracle(spec=spec, type=kind, pattern=pattern, warning=warning)
 
 
 def _exit(spec: str, argument: str, _: Path) -> Oracle:
@@ -123,7 +123,7 @@ def _exit(spec: str, argument: str, _: Path) -> Oracle:
             "to look for these words in an error, write regex: before them."
         )
     weak = "any error that ends with this status will do: exception:Type:regex is a sharper question"
-    return Exits(spec=f"exit:{int(argument)}", status=int(argument), warning=weak if argument == "1" else "")
+    return ExitOracle(spec=f"exit:{int(argument)}", status=int(argument), warning=weak if argument == "1" else "")
 
 
 def _signal(spec: str, argument: str, _: Path) -> Oracle:
@@ -136,22 +136,22 @@ def _signal(spec: str, argument: str, _: Path) -> Oracle:
         near = _nearest(name if name.startswith("SIG") else "SIG" + name, names)
         hint = f"did you mean signal:{near}?" if near else "a crash is signal:SIGSEGV or signal:SIGABRT."
         raise UsageError(f"{spec!r} names no signal of this system: {hint}")
-    return Signalled(spec=f"signal:{found.name}", number=int(found))
+    return SignalOracle(spec=f"signal:{found.name}", number=int(found))
 
 
 def _timeout(spec: str, _: str, __: Path) -> Oracle:
-    return TimesOut(spec=spec)
+    return TimeoutOracle(spec=spec)
 
 
 def _hang(spec: str, argument: str, _: Path) -> Oracle:
     if not argument:
-        return Hang(spec="hang")
+        return HangOracle(spec="hang")
     if not re.fullmatch(r"\d{1,6}(?:\.\d{1,3})?", argument) or float(argument) == 0:
         raise UsageError(
             f"{spec!r} names no time: write hang or hang:SECONDS, for example hang:10; "
             "to look for these words in an error, write regex: before them."
         )
-    return Hang(spec=f"hang:{float(argument):g}", needs=Needs(timing=True, seconds=float(argument)))
+    return HangOracle(spec=f"hang:{float(argument):g}", needs=Needs(timing=True, seconds=float(argument)))
 
 
 def _differs(spec: str, argument: str, _: Path) -> Oracle:
@@ -167,7 +167,7 @@ def _differs(spec: str, argument: str, _: Path) -> Oracle:
     if way == ways.PLAIN:
         raise UsageError(f"{spec!r} compares a run with itself: write nondeterministic for that.")
     name = f"differs:{way.name}" + (f":{kind}" if kind else "")
-    return Differs(spec=name, needs=Needs(twins=(way, echo(way))), kinds=frozenset({kind} if kind else KINDS))
+    return DifferenceOracle(spec=name, needs=Needs(twins=(way, echo(way))), kinds=frozenset({kind} if kind else KINDS))
 
 
 def _nondeterministic(spec: str, argument: str, _: Path) -> Oracle:
@@ -181,19 +181,19 @@ def _nondeterministic(spec: str, argument: str, _: Path) -> Oracle:
 
 
 def _compile(spec: str, argument: str, _: Path) -> Oracle:
-    return CompileSays(spec=spec, pattern=_pattern(spec, argument))
+    return CompileOracle(spec=spec, pattern=_pattern(spec, argument))
 
 
 def _build(spec: str, argument: str, _: Path) -> Oracle:
     pattern = _pattern(spec, argument)
-    return BuildSays(spec=spec, pattern=pattern, needs=Needs(builds=frozenset({pattern.pattern})))
+    return BuildOracle(spec=spec, pattern=pattern, needs=Needs(builds=frozenset({pattern.pattern})))
 
 
 def _code(spec: str, argument: str, _: Path) -> Oracle:
     stage = spec.partition(":")[0]
     absent = argument.startswith("!")
     pattern = _pattern(spec, argument[1:] if absent else argument)
-    return CodeHas(spec=spec, stage=stage, pattern=pattern, absent=absent, needs=Needs(stages=frozenset({stage})))
+    return CodeOracle(spec=spec, stage=stage, pattern=pattern, absent=absent, needs=Needs(stages=frozenset({stage})))
 
 
 def _static(spec: str, argument: str, _: Path) -> Oracle:
@@ -203,7 +203,7 @@ def _static(spec: str, argument: str, _: Path) -> Oracle:
         known = ", ".join(f"static:{name}" for name in names)
         hint = f"did you mean static:{near}?" if near else f"known: {known}."
         raise UsageError(f"{spec!r} names no static rule: {hint}")
-    return StaticFault(spec=f"static:{argument}", rule=argument)
+    return StaticOracle(spec=f"static:{argument}", rule=argument)
 
 
 def _sanitizer(spec: str, argument: str, _: Path) -> Oracle:
@@ -223,11 +223,11 @@ def _script(spec: str, argument: str, folder: Path) -> Oracle:
         raise UsageError(f"{spec!r}: there is no file {path}: {hint}")
     if not os.access(path, os.X_OK):
         raise UsageError(f"{spec!r}: {path} is not executable: run `chmod +x {path}` first.")
-    return Script(spec=spec, path=path)
+    return ScriptOracle(spec=spec, path=path)
 
 
-FORMS: tuple[Form, ...] = (
-    Form(
+FORMS: tuple[OracleForm, ...] = (
+    OracleForm(
         "",
         "WORDS",
         "sticky CUDA error: the driver reports it, whatever the script catches or prints; "
@@ -235,24 +235,24 @@ FORMS: tuple[Form, ...] = (
         "misaligned address",
         _words,
     ),
-    Form(
+    OracleForm(
         "regex:",
         "regex:REGEX",
         "the uncaught exception, the compiler or stderr of a failing process matches",
         r"regex:Unsupported conversion from f\d+",
         _regex,
     ),
-    Form(
+    OracleForm(
         "exception:",
         "exception:TYPE[:REGEX]",
         "an uncaught exception of this type, or derived from it, whose text matches",
         "exception:IndexError:out of bounds",
         _exception,
     ),
-    Form("exit:", "exit:N", "the process exits with this status", "exit:3", _exit),
-    Form("signal:", "signal:NAME", "this signal ends the process", "signal:SIGABRT", _signal),
-    Form("timeout", "timeout", "the process does not end within --timeout", "timeout", _timeout),
-    Form(
+    OracleForm("exit:", "exit:N", "the process exits with this status", "exit:3", _exit),
+    OracleForm("signal:", "signal:NAME", "this signal ends the process", "signal:SIGABRT", _signal),
+    OracleForm("timeout", "timeout", "the process does not end within --timeout", "timeout", _timeout),
+    OracleForm(
         "hang:",
         "hang[:SECONDS]",
         "it does not end within this time (10 s), and where the original hangs: in a kernel on the GPU, or on the host",
@@ -260,7 +260,7 @@ FORMS: tuple[Form, ...] = (
         _hang,
         bare=True,
     ),
-    Form(
+    OracleForm(
         "differs:",
         "differs:KNOB[:KIND]",
         "a kernel's outputs differ, on the same inputs, when this knob is turned (num_stages=1, interpreter, K=V ...); "
@@ -268,7 +268,7 @@ FORMS: tuple[Form, ...] = (
         "differs:num_stages=1",
         _differs,
     ),
-    Form(
+    OracleForm(
         "nondeterministic:",
         "nondeterministic[:N]",
         "a kernel's outputs differ, on the same inputs, among N runs with the same seeds (3)",
@@ -276,14 +276,14 @@ FORMS: tuple[Form, ...] = (
         _nondeterministic,
         bare=True,
     ),
-    Form(
+    OracleForm(
         "compile:",
         "compile:REGEX",
         "raised or printed while Triton compiles a kernel",
         "compile:Unknown modifier",
         _compile,
     ),
-    Form(
+    OracleForm(
         "build:",
         "build:REGEX",
         "said (warnings, too) by nvcc when the program builds CUDA C++; without a GPU (--arch) no kernel runs",
@@ -291,7 +291,7 @@ FORMS: tuple[Form, ...] = (
         _build,
     ),
     *(
-        Form(
+        OracleForm(
             f"{stage}:",
             f"{stage}:[!]REGEX",
             f"the {stage.upper()} of a compiled kernel matches; with !, kernels are compiled and none matches",
@@ -305,10 +305,10 @@ FORMS: tuple[Form, ...] = (
         )
     ),
     *(
-        Form("static:", f"static:{rule.name}", f"virtual GPU: {rule.holds}", f"static:{rule.name}", _static)
+        OracleForm("static:", f"static:{rule.name}", f"virtual GPU: {rule.holds}", f"static:{rule.name}", _static)
         for rule in rules.RULES
     ),
-    Form(
+    OracleForm(
         "sanitizer:",
         "sanitizer:TOOL[:REGEX]",
         "compute-sanitizer (memcheck, racecheck, initcheck, synccheck) has a record that matches, "
@@ -316,7 +316,7 @@ FORMS: tuple[Form, ...] = (
         "sanitizer:memcheck:Invalid __global__ write",
         _sanitizer,
     ),
-    Form(
+    OracleForm(
         "script:",
         "script:PATH",
         "this test exits 0, given the candidate file as its argument (the C-Reduce contract)",

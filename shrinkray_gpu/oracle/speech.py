@@ -43,7 +43,7 @@ SHORTAGE = re.compile(
 
 
 @dataclass(frozen=True)
-class Heard:
+class FailureWords:
     """Something that a run said about its own failure."""
 
     place: str
@@ -56,21 +56,21 @@ def failed(run: Run) -> bool:
     return run.failure is not None or run.signal is not None or run.exit not in (0, None)
 
 
-def heard(run: Run) -> Iterator[Heard]:
+def heard(run: Run) -> Iterator[FailureWords]:
     """All that counts as the failure's own words, strongest first. Nothing for a run that ends well."""
     for child in run.children:
-        yield Heard("child", without_quotations(child))
+        yield FailureWords("child", without_quotations(child))
     if not failed(run):
         return
     failure = uncaught(run)
     if failure is not None:
-        yield Heard("exception", spoken(failure))
+        yield FailureWords("exception", spoken(failure))
         for cause in _causes(failure.traceback or run.stderr):
-            yield Heard("exception", cause)
+            yield FailureWords("exception", cause)
     for compile in run.compiles:
         if compile.failure is not None or compile.printed:
-            yield Heard("compiler", diagnostics(compile))
-    yield Heard("stderr", _loose(run.stderr, failure))
+            yield FailureWords("compiler", diagnostics(compile))
+    yield FailureWords("stderr", _loose(run.stderr, failure))
 
 
 def spoken(failure: Failure) -> str:
@@ -234,7 +234,7 @@ def without_quotations(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Block:
+class _Traceback:
     """One traceback: what its exception said, and how the next one in the text relates to it."""
 
     said: str
@@ -242,11 +242,11 @@ class _Block:
     """`cause`, `context` or nothing."""
 
 
-def _blocks(text: str) -> Iterator[_Block]:
+def _blocks(text: str) -> Iterator[_Traceback]:
     for part in HEADER.split(text)[1:]:
         leads_to = "cause" if CAUSED in part else "context" if MEANWHILE in part else ""
         said = without_quotations(part.partition(CAUSED)[0].partition(MEANWHILE)[0])
-        yield _Block(said, leads_to)
+        yield _Traceback(said, leads_to)
 
 
 def _causes(traceback: str) -> Iterator[str]:

@@ -116,7 +116,7 @@ def share(index: int, usual: int = USUAL) -> float:
 
 
 @dataclass(frozen=True)
-class Sequential:
+class SequentialTest:
     """Is the rate at least `goal`, or at most `floor`? As few runs as it takes (Wald's probability ratio test, 1945).
 
     A rate of `floor` or less is accepted with probability `accept_error` at most (Ville's inequality makes Wald's
@@ -168,7 +168,7 @@ class Sequential:
 
         return math.ceil(min(runs(step / 20) for step in range(1, 20)))
 
-    def operating(self, rate: float) -> Operating:
+    def operating(self, rate: float) -> OperatingPoint:
         """What the test does to a program of this rate, exactly: all courses, run by run."""
         undecided, accepted, refuted, expected = {0: 1.0}, 0.0, 0.0, 0.0
         for runs in range(1, self.most + 1):
@@ -186,7 +186,7 @@ class Sequential:
             undecided = following
             if not undecided:
                 break
-        return Operating(accepted, refuted, expected)
+        return OperatingPoint(accepted, refuted, expected)
 
     @cached_property
     def _yes(self) -> float:
@@ -206,7 +206,7 @@ class Sequential:
 
 
 @dataclass(frozen=True)
-class Operating:
+class OperatingPoint:
     """A sequential test on programs of one rate."""
 
     accepted: float

@@ -15,7 +15,7 @@ from shrinkray_gpu.runner.run import Run
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sticky(Oracle):
+class StickyOracle(Oracle):
     """The driver ends the run with this error.
 
     Uncalibrated the code alone decides, even if the script caught the exception and exited 0. Calibration adds
@@ -31,7 +31,7 @@ class Sticky(Oracle):
     either: bool = False
     """Whether the original itself ended in the other error of the pair, in a process as its user starts it."""
 
-    def found(self, run: Run) -> Verdict:
+    def verdict(self, run: Run) -> Verdict:
         code, source = sticky_code(run)
         where = _where(run)
         if code and self._fits(code, run):
@@ -50,8 +50,8 @@ class Sticky(Oracle):
     def binds(self, fault: Fault) -> bool:
         return fault.phase == "device"
 
-    def calibrated(self, reference: Run) -> Sticky:
-        tuned = super().calibrated(reference)
+    def calibrate(self, reference: Run) -> StickyOracle:
+        tuned = super().calibrate(reference)
         code, _ = sticky_code(reference)
         if reference.mode == "cold" and {code, self.error.code} == OUTSIDE:
             tuned = tuned._with(either=True)

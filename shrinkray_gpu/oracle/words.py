@@ -37,7 +37,7 @@ def weakness(failure: Failure) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Words(Oracle):
+class WordsOracle(Oracle):
     """Text that the uncaught exception, the compiler or stderr of a failing process must hold.
 
     Once calibrated, in the place where the original held it: words of an uncaught exception are not
@@ -48,7 +48,7 @@ class Words(Oracle):
     places: tuple[str, ...] = PLACES
     needs: Needs = Needs(asserts=True)
 
-    def found(self, run: Run) -> Verdict:
+    def verdict(self, run: Run) -> Verdict:
         for said in speech.heard(run):
             if said.place in self.places and (line := self._line(said.text)):
                 return shows(f"{said.place}: {line}")
@@ -58,8 +58,8 @@ class Words(Oracle):
             return lacks(speech.ending(run))
         return lacks(f"{speech.ending(run)}, without these words")
 
-    def calibrated(self, reference: Run) -> Words:
-        tuned = super().calibrated(reference)
+    def calibrate(self, reference: Run) -> WordsOracle:
+        tuned = super().calibrate(reference)
         for said in speech.heard(reference):
             if said.place in self.places and self._line(said.text):
                 keep = ("exception",) if said.place == "exception" else self.places

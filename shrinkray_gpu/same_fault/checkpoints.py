@@ -15,7 +15,7 @@ from shrinkray_gpu.evidence.instruments.code import CODE
 from shrinkray_gpu.evidence.instruments.cold_run import cold
 from shrinkray_gpu.evidence.instruments.instrument import WANTS, Subject
 from shrinkray_gpu.evidence.instruments.sanitizers import MEMCHECK
-from shrinkray_gpu.evidence.synthesis import assembled
+from shrinkray_gpu.evidence.synthesis import assemble
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Script
@@ -77,7 +77,7 @@ def by_dump(
         begun = threads.submit(core_dump.look, subject, run)
         shown = run if run is not None else cold(subject, WANTS)[0]
         dump = begun.result()
-        fault = assembled(subject, shown, (dump,), code=run is None).fault
+        fault = assemble(subject, shown, (dump,), code=run is None).fault
         written = (subject.folder / "core").exists()
     return (fault if dump.text or run is None else None), written and is_unread(fault)
 

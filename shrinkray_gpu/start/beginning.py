@@ -100,7 +100,7 @@ def _keep(journal: Journal, start: Start) -> None:
 def _recalled(given: Given, known: Mapping[str, Any]) -> Start:
     """What a killed reduction chose, without a run."""
     run = Run.from_json(known["run"])
-    oracle = (given.chosen or given.adopting(run)).calibrated(run)
+    oracle = (given.chosen or given.adopting(run)).calibrate(run)
     fault = Fault(**known["fault"]) if known.get("fault") else None
     start = Start(given.program, oracle, run, fault=fault, told=known["told"], seen=(run,))
     if known["text"] is None:

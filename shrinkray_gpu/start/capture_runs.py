@@ -77,7 +77,7 @@ class Runs:
         if not self.worth_it(run):
             return None
         asked = self.given.chosen or self.given.adopting(run)
-        return asked.calibrated(run) if self.shows(asked, run) else None
+        return asked.calibrate(run) if self.shows(asked, run) else None
 
     def shows(self, oracle: Oracle, run: Run) -> bool:
         return whole(oracle, self.given.program.text, self.given.script.path.name, lambda _: run).faults

@@ -12,8 +12,8 @@ from shrinkray_gpu.device import error_table
 from shrinkray_gpu.judging.judge import PLENTY
 from shrinkray_gpu.lift.data_files import files
 from shrinkray_gpu.oracle import Fault, Oracle, speech
-from shrinkray_gpu.oracle.carried import Carried
-from shrinkray_gpu.oracle.same import Same
+from shrinkray_gpu.oracle.carried import ChildFault
+from shrinkray_gpu.oracle.same import SameFaultOracle
 from shrinkray_gpu.oracle.statistics import clean_runs
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.size import lines
@@ -132,7 +132,7 @@ class Choosing:
             if found := trying.first([each.text for each in offers], asked, run):
                 text, seen = found
                 shown = next(each for each in seen if asked.judge(each).faults)
-                bound = (self.given.chosen or self.given.adopting(shown)).calibrated(shown)
+                bound = (self.given.chosen or self.given.adopting(shown)).calibrate(shown)
                 as_child = replace(as_it_is, oracle=bound, reference=plain(shown))
                 told = f"{named(run, offers, trying.made[text])}, of which a process of the program died"
                 return self._lifted(as_child, text, seen, told, children=True)
@@ -172,19 +172,19 @@ class Choosing:
         return replace(start, program=program, lifted=True, alone=True, seen=seen, told=f"lifted: {told}, {sizes}")
 
 
-def _carried(given: Given, oracle: Oracle) -> Carried | None:
+def _carried(given: Given, oracle: Oracle) -> ChildFault | None:
     """The question to a launch of a child's, where the program died of what its child did."""
-    bound = oracle.reference if isinstance(oracle, Same) else None
+    bound = oracle.reference if isinstance(oracle, SameFaultOracle) else None
     if bound is None or not bound.fault.child:
         return None
-    inner = given.chosen.inner if isinstance(given.chosen, Same) else given.chosen
-    return Carried(spec=oracle.spec, inner=inner, child=bound.fault.child)
+    inner = given.chosen.inner if isinstance(given.chosen, SameFaultOracle) else given.chosen
+    return ChildFault(spec=oracle.spec, inner=inner, child=bound.fault.child)
 
 
 def _identity(given: Given, oracle: Oracle, run: Run, seen: Fault | None) -> Identity | None:
     """The instruments, at work on the program from now on, if its fault is one that they tell more of. `seen`: what
     they saw in that run."""
-    look, bound = given.look, oracle.reference if isinstance(oracle, Same) else None
+    look, bound = given.look, oracle.reference if isinstance(oracle, SameFaultOracle) else None
     if look is None or bound is None or bound.fault.phase != "device":
         return None
     own, alone = given.script, given.alone.script

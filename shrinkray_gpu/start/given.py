@@ -83,7 +83,9 @@ class Given:
     def on_the_way(self, peak: int | None = None) -> Dumping | None:
         """For one run that writes a core dump as well; None where that may not show the fault as other runs do. `peak`:
         bytes of device memory that it holds; None: not known."""
-        asked = error_table.named(self.chosen.spec) if self.chosen is not None and self.dumping is not None else None
+        asked = (
+            error_table.parse_error(self.chosen.spec) if self.chosen is not None and self.dumping is not None else None
+        )
         return self.dumping(peak) if self.dumping is not None and asked is not None and asked.code in ALIKE else None
 
     @property

@@ -91,7 +91,7 @@ def _chosen(start: Start, given: Given, say: Say) -> Start:
         asked = given.cold().cold(text)
         if given.chosen is None or not whole(given.chosen, text, given.script.path.name, lambda _: asked).faults:
             return start  # said of the program itself, in calibration
-        reference, oracle = plain(asked), given.chosen.calibrated(asked)
+        reference, oracle = plain(asked), given.chosen.calibrate(asked)
     say(f"trying its kernels alone, without the extension: {len(scripts)} scripts ...")
     lanes = given.alone.lanes(scripts[0])
     try:

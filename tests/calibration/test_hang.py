@@ -51,7 +51,7 @@ def test_a_lane_that_most_likely_hangs_is_not_waited_for(tmp_path: Path, driver:
     spins, slow = (f"import os\nos.environ['{how}'] = '1'\n{SPINS}" for how in ("GPU_HANGS", "GPU_BUSY"))
     pool = Pool(script, setup, mode="fork", jobs=2, seconds=6)
     try:
-        judge = Judge(oracle.calibrated(pool.run(spins)), pool, brief=0.5)
+        judge = Judge(oracle.calibrate(pool.run(spins)), pool, brief=0.5)
         verdicts = [judge.judge(spins), judge.judge(slow)]
         assert [verdict.faults for verdict in verdicts] == [True, True]
         assert all("maybe for ever" in verdict.why for verdict in verdicts)

@@ -12,7 +12,7 @@ from shrinkray_gpu.corpus import schema
 from shrinkray_gpu.corpus.case import Case, cases, load
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import Fault
-from shrinkray_gpu.oracle.hang import Hang
+from shrinkray_gpu.oracle.hang import HangOracle
 from tests.corpus.making import PLAIN, case, write
 
 ROOT = Path(__file__).parents[2]
@@ -171,7 +171,7 @@ def test_architectures(tmp_path: Path, text: str, runs_on: tuple[int, ...], not_
 def test_a_hang_of_a_case_that_needs_a_gpu_is_one_in_a_kernel(tmp_path: Path) -> None:
     def place(read: Case) -> str:
         oracle = read.question()
-        assert isinstance(oracle, Hang)
+        assert isinstance(oracle, HangOracle)
         return oracle.place
 
     assert place(case(tmp_path, "spins", oracle=["hang:5"], needs={"gpu": True})) == "device"

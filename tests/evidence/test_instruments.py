@@ -29,7 +29,7 @@ from shrinkray_gpu.evidence.instruments.instrument import (
 )
 from shrinkray_gpu.evidence.instruments.static_rules import STATIC
 from shrinkray_gpu.evidence.sights import Sight, telling
-from shrinkray_gpu.evidence.synthesis import assembled
+from shrinkray_gpu.evidence.synthesis import assemble
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Compile, Failure, Launch, Run
@@ -86,7 +86,7 @@ def overrun(folder: Path, *seen: Observation) -> Evidence:
         ),
         Launch("after", "c", (1,)),
     )
-    return assembled(subject(OVERRUN, "oob.py", folder), run, seen)
+    return assemble(subject(OVERRUN, "oob.py", folder), run, seen)
 
 
 def test_a_run_alone_does_not_know_the_kernel(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_the_static_rule_is_no_sight_of_another_error(tmp_path: Path) -> None:
 
 def test_tma_by_core_dump_is_a_write_to_shared_memory(tmp_path: Path) -> None:
     run = faulting(716, "misaligned address", Launch("kernel", "a", (1, 1, 1)))
-    seen = assembled(subject(TMA, "tma.py", tmp_path), run, (dumped("tma"), recorded("tma")))
+    seen = assemble(subject(TMA, "tma.py", tmp_path), run, (dumped("tma"), recorded("tma")))
     fault = seen.fault
     assert fault is not None
     assert (fault.instruction, fault.space, fault.access, fault.size) == ("UTMALDG", "shared", "write", 0)
@@ -164,7 +164,7 @@ def test_of_several_compilations_the_one_with_the_instruction_is_meant(tmp_path:
     run = Run(
         **{**run.__dict__, "compiles": (Compile("kernel", "a"), Compile("kernel", "b", options={"num_warps": 4}))}
     )
-    seen = assembled(subject(TMA, "tma.py", tmp_path), run, (dumped("tma"),))
+    seen = assemble(subject(TMA, "tma.py", tmp_path), run, (dumped("tma"),))
     assert seen.launch is not None and seen.launch.hash == "b"
     assert seen.options == {"num_warps": 4}
 
@@ -172,7 +172,7 @@ def test_of_several_compilations_the_one_with_the_instruction_is_meant(tmp_path:
 def test_an_assertion_on_the_device_has_no_instruction(tmp_path: Path) -> None:
     run = faulting(710, "device-side assert triggered", Launch("check", "a", (1,)))
     text = "def check(x):\n\n\n" + '    tl.device_assert(tl.load(x) > 0, "must be positive")\n'
-    fault = assembled(subject(text, "assertion.py", tmp_path), run, (dumped("assertion"), recorded("assertion"))).fault
+    fault = assemble(subject(text, "assertion.py", tmp_path), run, (dumped("assertion"), recorded("assertion"))).fault
     assert fault is not None
     assert (fault.kernel, fault.instruction, fault.space) == ("check", "", "")
     assert fault.construct == "tl.device_assert"

@@ -25,7 +25,7 @@ def judged(folder: Path, oracle: Oracle, printed: str, status: int) -> str:
 
 
 def test_an_error_that_main_tells_is_the_script_s(tmp_path: Path) -> None:
-    oracle = parse("misaligned address", folder=tmp_path).calibrated(SHOWN)
+    oracle = parse("misaligned address", folder=tmp_path).calibrate(SHOWN)
     assert judged(tmp_path, oracle, "CUDA error 716: misaligned address", 1) == "faults"
     assert "another error" in judged(tmp_path, oracle, "CUDA error 700: an illegal memory access", 1)
     assert "it ends well" in judged(tmp_path, oracle, "CUDA error 0: no error", 0)

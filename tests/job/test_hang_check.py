@@ -23,7 +23,7 @@ def counted(watched: list[Run], plain: list[Run], given: list[float] | None = No
         asked.append(seconds)
         return next(plains)
 
-    oracle = parse("hang:4", folder=Path()).calibrated(HANGS)
+    oracle = parse("hang:4", folder=Path()).calibrate(HANGS)
     return hang_check.showing(oracle, len(watched), watched=lambda: next(runs), plain=plainly, most=24.0, at_once=1)
 
 

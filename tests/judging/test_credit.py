@@ -143,7 +143,7 @@ def test_launches_tell_nothing_of_what_the_host_raises(pools: tuple[Pool, Pool],
     lanes, dry = pools
     checks = FAILING.replace("BLOCK=16", "BLOCK=4") + 'if scale == 2:\n    raise RuntimeError("wrong")\n'
     same = checks.replace("def reference(x):\n    return x * 1\n\n\n", "")
-    oracle = same_fault(parse("exception:RuntimeError", folder=tmp_path)).calibrated(lanes.run(checks))
+    oracle = same_fault(parse("exception:RuntimeError", folder=tmp_path)).calibrate(lanes.run(checks))
     judge = Judge(oracle, lanes, dry=dry)
     assert judged(judge, checks, same) == {LANE: 2}
     judge.close()

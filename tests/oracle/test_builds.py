@@ -53,12 +53,12 @@ def test_a_candidate_must_launch_what_it_builds_and_end_well(case: str) -> None:
     run, answer = CASES[case]
     oracle = parse("build:cannot perform wmma", folder=Path())
     assert oracle.judge(ORIGINAL).faults
-    assert oracle.calibrated(ORIGINAL).judge(run).answer is answer
+    assert oracle.calibrate(ORIGINAL).judge(run).answer is answer
 
 
 def test_an_original_that_failed_to_build_is_asked_for_no_launch() -> None:
     original = Run("virtual", 1, failure=Failure("RuntimeError", "Error building"), builds=(Build("fa", ERROR, True),))
-    oracle = parse("build:identifier .* is undefined", folder=Path()).calibrated(original)
+    oracle = parse("build:identifier .* is undefined", folder=Path()).calibrate(original)
     assert oracle.judge(original).faults
     assert not oracle.judge(passing(builds=(Build("fa", SAID, launched=("k",)),))).faults
 

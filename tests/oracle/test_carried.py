@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.oracle import Fault, adopt, parse
-from shrinkray_gpu.oracle.carried import Carried
+from shrinkray_gpu.oracle.carried import ChildFault
 from shrinkray_gpu.runner.run import Run
 from tests.oracle.runs import ACCELERATOR, JSD, TORCH_716, failing
 
@@ -32,7 +32,7 @@ OWN = failing("ValueError", "arange's range must be a power of 2")
 )
 def test_the_fault_is_the_child_s_by_its_words(run: Run, child: str, words: str | None, same: bool) -> None:
     inner = parse(words, folder=Path()) if words else None
-    assert Carried(spec="regex:x", inner=inner, child=child).judge(run).faults == same
+    assert ChildFault(spec="regex:x", inner=inner, child=child).judge(run).faults == same
 
 
 def test_what_the_child_died_of_is_adopted_before_what_only_says_that_it_did() -> None:

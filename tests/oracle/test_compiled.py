@@ -129,6 +129,6 @@ def test_code_oracles_say_which_stage_the_runner_must_deliver() -> None:
 def test_an_original_that_dies_of_the_compile_error_is_not_matched_by_one_that_catches_it() -> None:
     caught = passing(compiles=(BROKEN,))
     oracle = parse("compile:matching shapes", folder=Path())
-    assert oracle.calibrated(DIED).judge(caught).answer is NO
-    assert oracle.calibrated(caught).judge(caught).faults
-    assert oracle.calibrated(caught).judge(plain("", 0)).answer is UNKNOWN
+    assert oracle.calibrate(DIED).judge(caught).answer is NO
+    assert oracle.calibrate(caught).judge(caught).faults
+    assert oracle.calibrate(caught).judge(plain("", 0)).answer is UNKNOWN

@@ -13,7 +13,7 @@ import pytest
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import parse
-from shrinkray_gpu.oracle.differs import Differs
+from shrinkray_gpu.oracle.differs import DifferenceOracle
 from shrinkray_gpu.oracle.verdict import Answer
 from shrinkray_gpu.runner.inside.compare.compare import NOTHING
 from shrinkray_gpu.runner.lanes import Setup
@@ -75,10 +75,10 @@ def test_a_script_that_fails_its_own_check_may_differ_all_the_same() -> None:
 def test_the_original_teaches_the_kind() -> None:
     """The lure of a race is the order of a sum: both differ from run to run, one of them in the last bits only."""
     for kind in ("nan", "wrong", "tolerance"):
-        tuned = STAGES.calibrated(disagreeing("num_stages=1", "tolerance", kind))
+        tuned = STAGES.calibrate(disagreeing("num_stages=1", "tolerance", kind))
         for other in ("nan", "wrong", "tolerance"):
             assert tuned.judge(disagreeing("num_stages=1", other)).faults == (other == kind)
-    race = REPEATED.calibrated(disagreeing("again", "nan"))
+    race = REPEATED.calibrate(disagreeing("again", "nan"))
     assert race.judge(disagreeing("again (3)", "wrong")).faults
     verdict = race.judge(disagreeing("again", "tolerance"))
     assert verdict.answer is Answer.PASSES and "another manner than asked for (nan or wrong)" in verdict.why
@@ -88,13 +88,13 @@ def test_what_differs_without_a_knob_is_another_fault() -> None:
     """The lure of a knob: a candidate that reads what no two processes have in common."""
     original = replace(disagreeing("num_stages=1", "wrong"), compared=STEADY)
     chance = replace(original, differences=original.differences + disagreeing("again", "wrong").differences)
-    tuned = STAGES.calibrated(original)
+    tuned = STAGES.calibrate(original)
     assert tuned.judge(original).faults
     assert tuned.judge(chance).why.startswith("it differs from run to run with nothing turned")
     assert tuned.judge(chance).answer is Answer.PASSES
     unknown = replace(original, compared=("num_stages=1",), incomparable="the other run was stopped (again)")
     assert tuned.judge(unknown).answer is Answer.UNKNOWN
-    assert STAGES.calibrated(chance).judge(chance).faults  # the original is a race itself
+    assert STAGES.calibrate(chance).judge(chance).faults  # the original is a race itself
 
 
 def test_a_kind_that_is_asked_for() -> None:
@@ -201,7 +201,7 @@ RUNS = [
 def test_runs(pools: dict[str, Pool], spec: str, source: str, answer: Answer, why: str) -> None:
     run = pools[spec].run(source)
     oracle = parse(spec, folder=Path())
-    verdict = (replace(oracle, steady=True) if isinstance(oracle, Differs) else oracle).judge(run)
+    verdict = (replace(oracle, steady=True) if isinstance(oracle, DifferenceOracle) else oracle).judge(run)
     assert verdict.answer is answer and why in verdict.why, (verdict, run.stderr)
     assert os.listdir(pools[spec].setup.scratch) == [] or not any(Path(pools[spec].setup.scratch).glob("twins-*"))
 

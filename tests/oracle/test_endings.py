@@ -76,7 +76,7 @@ def test_endings(case: str) -> None:
 
 
 def test_calibration_learns_the_ancestors_that_a_plain_process_does_not_tell() -> None:
-    oracle = parse("exception:ValueError", folder=Path()).calibrated(failing("pkg.ShapeError", "x", MINE))
+    oracle = parse("exception:ValueError", folder=Path()).calibrate(failing("pkg.ShapeError", "x", MINE))
     assert oracle.judge(plain(traceback("pkg.ShapeError: x"))).faults
 
 
@@ -84,8 +84,8 @@ def test_a_lack_of_memory_does_not_stand_in_for_another_death() -> None:
     oracle = parse("exit:1", folder=Path())
     alone = replace(OUT_OF_MEMORY, mode="cold")
     assert oracle.judge(alone).faults, "uncalibrated, the question is taken literally"
-    assert oracle.calibrated(failing("ValueError", "x")).judge(alone).answer is NO
-    assert oracle.calibrated(alone).judge(OUT_OF_MEMORY).faults, "here the original itself ran out"
+    assert oracle.calibrate(failing("ValueError", "x")).judge(alone).answer is NO
+    assert oracle.calibrate(alone).judge(OUT_OF_MEMORY).faults, "here the original itself ran out"
 
 
 def test_timeouts_are_asked_for_alone() -> None:
@@ -125,7 +125,7 @@ def test_what_a_combination_asks_of_the_runner_is_what_its_parts_ask() -> None:
 def test_a_combination_is_calibrated_part_by_part() -> None:
     oracle: Oracle = all_of([parse("misaligned address", folder=Path())], [parse("exit:3", folder=Path())])
     assert oracle.judge(passing(driver_error=716)).faults
-    assert oracle.calibrated(MISALIGNED).judge(passing(driver_error=716)).answer is NO
+    assert oracle.calibrate(MISALIGNED).judge(passing(driver_error=716)).answer is NO
 
 
 def test_nothing_asked_is_a_mistake_of_ours() -> None:

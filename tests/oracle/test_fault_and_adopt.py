@@ -109,7 +109,7 @@ def test_the_adopted_spec_matches_the_run_it_was_made_from(name: str) -> None:
     spec = adopt(RUNS[name])
     assert spec == SPECS[name]
     assert parse(spec, folder=Path()).judge(RUNS[name]).faults
-    assert parse(spec, folder=Path()).calibrated(RUNS[name]).judge(RUNS[name]).faults
+    assert parse(spec, folder=Path()).calibrate(RUNS[name]).judge(RUNS[name]).faults
 
 
 @pytest.mark.parametrize("name", CARDS)

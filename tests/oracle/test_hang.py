@@ -9,7 +9,7 @@ import pytest
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import Answer, all_of, parse
-from shrinkray_gpu.oracle.hang import Hang
+from shrinkray_gpu.oracle.hang import HangOracle
 from shrinkray_gpu.runner.run import Launch, Run
 from tests.oracle.runs import failing, passing
 
@@ -54,7 +54,7 @@ def test_a_candidate_hangs_where_the_original_does(case: str) -> None:
     reference, run, expected = CASES[case]
     oracle = parse("hang", folder=Path())
     assert oracle.judge(reference).faults
-    verdict = oracle.calibrated(reference).judge(run)
+    verdict = oracle.calibrate(reference).judge(run)
     assert verdict.answer is expected, verdict.why
     assert verdict.why
 
@@ -91,7 +91,7 @@ def test_time_is_the_question_so_nothing_runs_beside_it() -> None:
 @pytest.mark.parametrize(("typed", "spec", "limit"), [("hang", "hang", 10.0), ("hang:05.50", "hang:5.5", 5.5)])
 def test_what_can_be_typed(typed: str, spec: str, limit: float) -> None:
     oracle = parse(typed, folder=Path())
-    assert isinstance(oracle, Hang)
+    assert isinstance(oracle, HangOracle)
     assert (oracle.spec, oracle.needs.seconds) == (spec, limit)
 
 

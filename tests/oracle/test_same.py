@@ -9,13 +9,13 @@ import pytest
 
 from shrinkray_gpu.oracle import Fault, parse
 from shrinkray_gpu.oracle.fault import Reference, lookalike, normalised
-from shrinkray_gpu.oracle.same import Same, same_fault
+from shrinkray_gpu.oracle.same import SameFaultOracle, same_fault
 from shrinkray_gpu.runner.run import Compile, Launch, Run
 from tests.oracle.runs import JSD, MISALIGNED, failing, passing, plain, traceback
 
 
-def bound(spec: str, original: Run, *, strict: bool = True) -> Same:
-    return same_fault(parse(spec, folder=Path()), strict=strict).calibrated(original)
+def bound(spec: str, original: Run, *, strict: bool = True) -> SameFaultOracle:
+    return same_fault(parse(spec, folder=Path()), strict=strict).calibrate(original)
 
 
 def test_an_assertion_that_fails_for_another_reason_is_no_success_but_a_find() -> None:

@@ -59,7 +59,7 @@ def test_the_program_may_end_well() -> None:
 
 def test_the_original_s_kind_is_kept() -> None:
     any_record = oracle("sanitizer:memcheck")
-    bound = any_record.calibrated(under("memcheck_oob"))
+    bound = any_record.calibrate(under("memcheck_oob"))
     assert bound.judge(under("memcheck_oob")).faults
     other = bound.judge(under("memcheck_tma"))
     assert other.answer is Answer.PASSES
@@ -70,7 +70,7 @@ def test_the_original_s_kind_is_kept() -> None:
 def test_a_size_is_no_kind() -> None:
     run = under("memcheck_oob")
     wider = Run("plain", 1, records=tuple(text.replace("of size 4 bytes", "of size 16 bytes") for text in run.records))
-    assert OVERRUN.calibrated(run).judge(wider).faults
+    assert OVERRUN.calibrate(run).judge(wider).faults
 
 
 def test_python_s_frames_in_the_host_s_backtrace_are_no_match() -> None:

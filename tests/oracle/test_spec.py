@@ -10,7 +10,7 @@ import pytest
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import parse, table
 from shrinkray_gpu.oracle.__main__ import page
-from shrinkray_gpu.oracle.spec import FORMS, Form
+from shrinkray_gpu.oracle.spec import FORMS, OracleForm
 
 MISTAKES = {
     "": "is empty",
@@ -61,7 +61,7 @@ def test_an_unknown_prefix_is_plain_text_with_a_hint_at_most(spec: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.shape)
-def test_each_form_has_an_example_that_parses_to_itself(form: Form, tmp_path: Path) -> None:
+def test_each_form_has_an_example_that_parses_to_itself(form: OracleForm, tmp_path: Path) -> None:
     script = tmp_path / "test.sh"
     script.write_text("#!/bin/sh\n")
     script.chmod(0o755)

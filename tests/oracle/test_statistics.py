@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shrinkray_gpu.oracle.statistics import (
     Rate,
-    Sequential,
+    SequentialTest,
     at_least,
     by_chance,
     clean_runs,
@@ -111,7 +111,7 @@ def test_the_parts_of_the_budget_are_all_of_it_and_no_more() -> None:
 
 
 def test_a_sequential_test_of_a_fault_that_never_shows_or_always() -> None:
-    test = Sequential(floor=0.15, goal=0.3, accept_error=0.01, refute_error=0.02)
+    test = SequentialTest(floor=0.15, goal=0.3, accept_error=0.01, refute_error=0.02)
     # Each clean run takes log(0.7 / 0.85), each sighting adds log(2).
     assert [test.decision(0, runs) for runs in (23, 24)] == [None, False]
     assert [test.decision(runs, runs) for runs in (6, 7)] == [None, True]
@@ -123,7 +123,7 @@ def test_a_sequential_test_of_a_fault_that_never_shows_or_always() -> None:
 def test_what_a_sequential_test_promises_holds_exactly(
     floor: float, goal: float, accept_error: float, refute_error: float
 ) -> None:
-    test = Sequential(floor, goal, accept_error, refute_error)
+    test = SequentialTest(floor, goal, accept_error, refute_error)
     at_floor, at_goal = test.operating(floor), test.operating(goal)
     assert at_floor.accepted <= accept_error
     assert at_goal.refuted <= refute_error
@@ -135,7 +135,7 @@ def test_what_a_sequential_test_promises_holds_exactly(
 
 
 def test_it_takes_fewer_runs_than_a_test_of_fixed_length() -> None:
-    test = Sequential(0.15, 0.3, 0.01, 0.01)
+    test = SequentialTest(0.15, 0.3, 0.01, 0.01)
 
     def enough(runs: int) -> bool:
         return any(
@@ -149,7 +149,7 @@ def test_it_takes_fewer_runs_than_a_test_of_fixed_length() -> None:
 
 @given(st.integers(0, 200), st.integers(0, 200))
 def test_no_decision_is_possible_before_the_soonest(sightings: int, clean: int) -> None:
-    test = Sequential(0.2, 0.4, 0.001, 0.05)
+    test = SequentialTest(0.2, 0.4, 0.001, 0.05)
     runs = sightings + clean
     if test.decision(sightings, runs) is not None:
         return
@@ -161,7 +161,7 @@ def test_no_decision_is_possible_before_the_soonest(sightings: int, clean: int) 
 @pytest.mark.parametrize("floor, goal", [(0.3, 0.3), (0.4, 0.3), (0, 0.3), (0.5, 1.1)])
 def test_a_test_of_nothing_is_refused(floor: float, goal: float) -> None:
     with pytest.raises(ValueError):
-        Sequential(floor, goal, 0.01, 0.01)
+        SequentialTest(floor, goal, 0.01, 0.01)
 
 
 def test_a_rate_in_words() -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.device.nvidia.error_table import ERRORS, by_code, named, sticky_in
+from shrinkray_gpu.device.nvidia.error_table import ERRORS, by_code, parse_error, sticky_in
 from shrinkray_gpu.oracle import Answer, parse
-from shrinkray_gpu.oracle.sticky import Sticky
+from shrinkray_gpu.oracle.sticky import StickyOracle
 from shrinkray_gpu.runner.run import Launch, Run
 from tests.oracle.runs import (
     ACCELERATOR,
@@ -53,7 +53,7 @@ TYPED = {
 @pytest.mark.parametrize("typed", TYPED)
 def test_what_people_type_for_a_sticky_error(typed: str) -> None:
     oracle = parse(typed, folder=Path())
-    assert isinstance(oracle, Sticky)
+    assert isinstance(oracle, StickyOracle)
     assert oracle.error.code == TYPED[typed]
     assert oracle.spec == oracle.error.text
 
@@ -63,13 +63,13 @@ def test_what_people_type_for_a_sticky_error(typed: str) -> None:
     ["my tool found a misaligned address", "misaligned address: row 3", "illegal", "out of memory", "invalid argument"],
 )
 def test_what_is_not_a_sticky_error(typed: str) -> None:
-    assert not isinstance(parse(typed, folder=Path()), Sticky)
+    assert not isinstance(parse(typed, folder=Path()), StickyOracle)
 
 
 def test_the_table_is_unambiguous() -> None:
     for error in ERRORS:
         for said in (error.text, *error.names, *error.aliases):
-            assert named(said) == error, said
+            assert parse_error(said) == error, said
         assert by_code(error.code) == error
         if error.sticky:
             assert sticky_in(f"CUDA error: {error.text}") == error
@@ -144,7 +144,7 @@ def test_the_why_of_another_error_names_it() -> None:
 class TestCalibrated:
     """The original's own way of failing is what candidates must show."""
 
-    raised = parse("misaligned address", folder=Path()).calibrated(MISALIGNED)
+    raised = parse("misaligned address", folder=Path()).calibrate(MISALIGNED)
 
     def test_the_original_itself(self) -> None:
         assert self.raised.judge(MISALIGNED).faults
@@ -170,7 +170,7 @@ class TestCalibrated:
         assert self.raised.judge(replace(MISALIGNED, launches=(Launch("k", "h", (1,)),))).faults
 
     def test_an_original_that_swallows_leaves_it_to_the_driver(self) -> None:
-        swallowed = parse("misaligned address", folder=Path()).calibrated(SWALLOWED)
+        swallowed = parse("misaligned address", folder=Path()).calibrate(SWALLOWED)
         assert swallowed.judge(passing(driver_error=716)).faults
         assert swallowed.judge(MISALIGNED).faults
         assert swallowed.judge(passing()).answer is NO
@@ -178,19 +178,19 @@ class TestCalibrated:
 
     def test_an_original_that_dies_of_its_own_exception_must_go_on_doing_so(self) -> None:
         wrapped = failing("TrainingFailed", "step 3", driver_error=716)
-        died = parse("misaligned address", folder=Path()).calibrated(wrapped)
+        died = parse("misaligned address", folder=Path()).calibrate(wrapped)
         assert died.judge(wrapped).faults
         assert died.judge(failing("NameError", "x", driver_error=716)).answer is NO
         assert died.judge(passing(driver_error=716)).answer is NO
         assert died.judge(MISALIGNED).faults
 
     def test_an_original_that_exits_with_a_status_of_its_own(self) -> None:
-        died = parse("misaligned address", folder=Path()).calibrated(Run("cold", 7, driver_error=716))
+        died = parse("misaligned address", folder=Path()).calibrate(Run("cold", 7, driver_error=716))
         assert died.judge(Run("fork", 7, driver_error=716)).faults
         assert died.judge(failing("NameError", "x", driver_error=716)).answer is NO
 
     def test_an_illegal_access_does_not_become_one_of_the_other_kind(self) -> None:
         text = "CUDA error: an illegal memory access was encountered"
         original = failing("torch.AcceleratorError", text, ACCELERATOR, driver_error=700)
-        oracle = parse("illegal memory access", folder=Path()).calibrated(original)
+        oracle = parse("illegal memory access", folder=Path()).calibrate(original)
         assert oracle.judge(MISALIGNED).answer is NO

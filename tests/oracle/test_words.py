@@ -171,21 +171,21 @@ def test_calibrated_words_stay_where_the_original_had_them() -> None:
     oracle = parse("bananas", folder=Path())
     logged = failing("NameError", "y", stderr="ERROR: bananas\n" + traceback("NameError: y"))
     assert oracle.judge(logged).faults
-    calibrated = oracle.calibrated(failing("ValueError", "bananas"))
+    calibrated = oracle.calibrate(failing("ValueError", "bananas"))
     assert calibrated.judge(logged).answer is NO
     assert calibrated.judge(failing("KeyError", "bananas")).faults
     assert calibrated.judge(plain(traceback("ValueError: bananas"))).faults
 
 
 def test_calibrated_words_on_stderr_may_be_anywhere() -> None:
-    calibrated = parse("bananas", folder=Path()).calibrated(Run("cold", 3, stderr="bananas\n"))
+    calibrated = parse("bananas", folder=Path()).calibrate(Run("cold", 3, stderr="bananas\n"))
     assert calibrated.judge(failing("ValueError", "bananas")).faults
     assert calibrated.judge(Run("fork", 4, stderr="bananas\n")).faults
 
 
 def test_a_failing_assertion_is_a_weak_oracle() -> None:
     assert "weak" in parse("exception:AssertionError", folder=Path()).warning
-    calibrated = parse("Tensor-likes are not close", folder=Path()).calibrated(
+    calibrated = parse("Tensor-likes are not close", folder=Path()).calibrate(
         failing("AssertionError", "Tensor-likes are not close!")
     )
     assert "weak" in calibrated.warning
@@ -195,7 +195,7 @@ def test_so_is_what_the_script_raises_by_itself() -> None:
     def warned(source: str, line: int = 12) -> bool:
         text = traceback("RuntimeError: off by 0.3", source)
         run = Run("fork", 1, failure=Failure("RuntimeError", "off by 0.3", (), line, text), stderr=text)
-        said = [parse(spec, folder=Path()).calibrated(run).warning for spec in ("off by", "exception:RuntimeError")]
+        said = [parse(spec, folder=Path()).calibrate(run).warning for spec in ("off by", "exception:RuntimeError")]
         assert said[0] == said[1]
         return "`raise` at line 12" in said[0]
 

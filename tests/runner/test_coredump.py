@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.device.dump import Dump
-from shrinkray_gpu.device.instruction import Meaning
+from shrinkray_gpu.device.instruction import MemoryEffect
 from shrinkray_gpu.device.nvidia import coredump, disassembly
 
 SAMPLES = Path(__file__).parents[1] / "evidence" / "samples"
@@ -34,7 +34,7 @@ def test_its_line_is_that_of_the_exception_not_where_the_thread_stopped() -> Non
 def test_an_overrun() -> None:
     seen = dump("oob")
     assert (seen.exception, seen.kernel, seen.offset, seen.line) == ("Warp Illegal Address", "scale", 0x150, 6)
-    assert disassembly.meaning(seen.instruction) == Meaning("global", "write", 4)
+    assert disassembly.meaning(seen.instruction) == MemoryEffect("global", "write", 4)
     assert seen.block == "(8,0,0)"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.device import disassembly
-from shrinkray_gpu.device.instruction import Instruction, Meaning, around, at, holds
+from shrinkray_gpu.device.instruction import Instruction, MemoryEffect, around, at, holds
 from shrinkray_gpu.device.nvidia.disassembly import family, meaning, opcodes, parse
 
 LISTING = (Path(__file__).parents[1] / "evidence" / "samples" / "nvdisasm_tma.txt").read_text()
@@ -57,28 +57,28 @@ def test_a_family_is_the_bare_opcode(text: str, opcode: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("LDG.E.128 R4, desc[UR4][R2.64]", Meaning("global", "read", 16)),
-        ("LDG.E.U8 R4, desc[UR4][R2.64]", Meaning("global", "read", 1)),
-        ("@P0 STG.E.U16 desc[UR4][R4.64], R7", Meaning("global", "write", 2)),
-        ("STG.E desc[UR4][R4.64], R7", Meaning("global", "write", 4)),
-        ("ATOMG.E.ADD.F32.FTZ.RN.STRONG.GPU PT, R3, desc[UR4][R2.64], R5", Meaning("global", "write", 4)),
-        ("RED.E.ADD.64.STRONG.GPU desc[UR4][R2.64], R4", Meaning("global", "write", 8)),
-        ("LDGSTS.E.BYPASS.128 [R5], desc[UR6][R2.64]", Meaning("global", "read", 16)),
-        ("LDS.64 R2, [R3+UR4]", Meaning("shared", "read", 8)),
-        ("STS [R5], RZ", Meaning("shared", "write", 4)),
-        ("ATOMS.CAS R3, [R2], R4, R5", Meaning("shared", "write", 4)),
-        ("LDSM.16.M88.4 R4, [R8+UR4]", Meaning("shared", "read", 16)),
-        ("LDL.LU.64 R2, [R1]", Meaning("local", "read", 8)),
-        ("STL [R1+0x4], R2", Meaning("local", "write", 4)),
-        ("@UP2 UTMALDG.2D [UR12], [UR6]", Meaning("shared", "write", 0)),
-        ("UTMASTG.2D [UR8], [UR4]", Meaning("shared", "read", 0)),
-        ("UBLKCP.S.G [UR4], [UR6], UR8", Meaning("shared", "write", 0)),
-        ("UBLKCP.G.S [UR4], [UR6], UR8", Meaning("shared", "read", 0)),
-        ("FADD R1, R2, R3", Meaning()),
-        ("BRA 0x100", Meaning()),
+        ("LDG.E.128 R4, desc[UR4][R2.64]", MemoryEffect("global", "read", 16)),
+        ("LDG.E.U8 R4, desc[UR4][R2.64]", MemoryEffect("global", "read", 1)),
+        ("@P0 STG.E.U16 desc[UR4][R4.64], R7", MemoryEffect("global", "write", 2)),
+        ("STG.E desc[UR4][R4.64], R7", MemoryEffect("global", "write", 4)),
+        ("ATOMG.E.ADD.F32.FTZ.RN.STRONG.GPU PT, R3, desc[UR4][R2.64], R5", MemoryEffect("global", "write", 4)),
+        ("RED.E.ADD.64.STRONG.GPU desc[UR4][R2.64], R4", MemoryEffect("global", "write", 8)),
+        ("LDGSTS.E.BYPASS.128 [R5], desc[UR6][R2.64]", MemoryEffect("global", "read", 16)),
+        ("LDS.64 R2, [R3+UR4]", MemoryEffect("shared", "read", 8)),
+        ("STS [R5], RZ", MemoryEffect("shared", "write", 4)),
+        ("ATOMS.CAS R3, [R2], R4, R5", MemoryEffect("shared", "write", 4)),
+        ("LDSM.16.M88.4 R4, [R8+UR4]", MemoryEffect("shared", "read", 16)),
+        ("LDL.LU.64 R2, [R1]", MemoryEffect("local", "read", 8)),
+        ("STL [R1+0x4], R2", MemoryEffect("local", "write", 4)),
+        ("@UP2 UTMALDG.2D [UR12], [UR6]", MemoryEffect("shared", "write", 0)),
+        ("UTMASTG.2D [UR8], [UR4]", MemoryEffect("shared", "read", 0)),
+        ("UBLKCP.S.G [UR4], [UR6], UR8", MemoryEffect("shared", "write", 0)),
+        ("UBLKCP.G.S [UR4], [UR6], UR8", MemoryEffect("shared", "read", 0)),
+        ("FADD R1, R2, R3", MemoryEffect()),
+        ("BRA 0x100", MemoryEffect()),
     ],
 )
-def test_an_opcode_tells_space_access_and_width(text: str, expected: Meaning) -> None:
+def test_an_opcode_tells_space_access_and_width(text: str, expected: MemoryEffect) -> None:
     assert meaning(text) == expected
 
 

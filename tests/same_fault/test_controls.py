@@ -23,7 +23,7 @@ from shrinkray_gpu.same_fault.patch.patches import Patch
 from tests.oracle.runs import CRASH, JSD, MISALIGNED, OUT_OF_MEMORY, SWALLOWED, failing, passing
 
 PASSES, FAULTS, IDLE = Outcome.PASSES, Outcome.FAULTS, Outcome.NOT_APPLICABLE
-ORACLE = parse("misaligned address", folder=Path()).calibrated(MISALIGNED)
+ORACLE = parse("misaligned address", folder=Path()).calibrate(MISALIGNED)
 
 
 def control(name: str) -> Control:
@@ -68,7 +68,7 @@ def test_a_program_may_end_in_an_error_of_its_own_by_design() -> None:
     """It catches the device's error and exits 3, and without the fault it exits 3 too."""
     original = Run("fork", 3, driver_error=716, launches=(JSD,))
     mended = Run("fork", 3, launches=(JSD,), turned={"num_stages": 1})
-    oracle = parse("misaligned address", folder=Path()).calibrated(original)
+    oracle = parse("misaligned address", folder=Path()).calibrate(original)
     assert outcome(mended, oracle.judge(mended), STAGES, original)[0] is PASSES
     assert outcome(replace(mended, exit=4), oracle.judge(mended), STAGES, original)[0] is IDLE
     assert outcome(mended, oracle.judge(mended), STAGES, MISALIGNED)[0] is IDLE
@@ -82,7 +82,7 @@ def test_the_words_of_the_fault_without_the_fault_are_no_pass() -> None:
 
 
 def test_a_program_that_swallows_the_fault() -> None:
-    oracle = parse("misaligned address", folder=Path()).calibrated(SWALLOWED)
+    oracle = parse("misaligned address", folder=Path()).calibrate(SWALLOWED)
     assert outcome(SWALLOWED, oracle.judge(SWALLOWED), STAGES, SWALLOWED)[0] is FAULTS
     assert outcome(TURNED, oracle.judge(TURNED), STAGES, SWALLOWED)[0] is PASSES
 
@@ -272,7 +272,7 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
 @pytest.fixture(scope="module")
 def controls(pool: Pool) -> Controls:
     reference = pool.run(FAULTY)
-    oracle = parse("misaligned address", folder=Path()).calibrated(reference)
+    oracle = parse("misaligned address", folder=Path()).calibrate(reference)
     assert oracle.judge(reference).faults
     return Controls(lambda text, way: pool.run(text, way=way), oracle, reference=reference)
 

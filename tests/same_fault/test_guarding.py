@@ -388,7 +388,7 @@ class Plays:
 
     @property
     def controls(self) -> Controls:
-        oracle = parse("misaligned address", folder=Path()).calibrated(MISALIGNED)
+        oracle = parse("misaligned address", folder=Path()).calibrate(MISALIGNED)
         return Controls(self, oracle, reference=MISALIGNED)
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from shrinkray_gpu.evidence.dump_runs import Dumping
 from shrinkray_gpu.oracle.fault import Fault, Reference
-from shrinkray_gpu.oracle.same import Same
-from shrinkray_gpu.oracle.sticky import Sticky
+from shrinkray_gpu.oracle.same import SameFaultOracle
+from shrinkray_gpu.oracle.sticky import StickyOracle
 from shrinkray_gpu.runner.run import Launch, Run
 from shrinkray_gpu.same_fault.of_lifted import Identity
 from shrinkray_gpu.start import Start
@@ -155,6 +155,6 @@ def test_where_a_dump_hides_the_fault_from_its_user_the_program_is_run_without_o
     if start.lanes is not None:
         start.lanes.close()
     assert start.alone and start.fault == STATIC
-    assert isinstance(start.oracle, Same) and isinstance(start.oracle.inner, Sticky)
+    assert isinstance(start.oracle, SameFaultOracle) and isinstance(start.oracle.inner, StickyOracle)
     assert start.oracle.inner.shown == "raised"
     assert len(made) == 1 and not made[0].folder.exists()

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from shrinkray_gpu.device.instruction import Instruction, Meaning, Opcodes
+from shrinkray_gpu.device.instruction import Instruction, MemoryEffect, Opcodes
 from shrinkray_gpu.device.nvidia import toolkit
 
 SECONDS = 60.0
@@ -20,19 +20,19 @@ _OPCODE = re.compile(r"^(?:\{\s*)?(?:@!?\w+\s+)?([A-Z][A-Z0-9_]*)((?:\.[A-Za-z0-
 _BULK = {
     # Of the two ends of a bulk copy the one in shared memory is named: it is what TMA's alignment faults are about,
     # while extents and base of the end in global memory are checked when the descriptor is made.
-    "UTMALDG": Meaning("shared", "write"),
-    "UTMASTG": Meaning("shared", "read"),
-    "UTMAREDG": Meaning("shared", "read"),
-    "UBLKCP": Meaning("shared", ""),
-    "UBLKRED": Meaning("shared", "read"),
-    "UTMAPF": Meaning("global", "read"),
-    "UBLKPF": Meaning("global", "read"),
-    "HGMMA": Meaning("shared", "read"),
-    "IGMMA": Meaning("shared", "read"),
-    "QGMMA": Meaning("shared", "read"),
-    "UTCHMMA": Meaning("shared", "read"),
-    "UTCQMMA": Meaning("shared", "read"),
-    "UTCIMMA": Meaning("shared", "read"),
+    "UTMALDG": MemoryEffect("shared", "write"),
+    "UTMASTG": MemoryEffect("shared", "read"),
+    "UTMAREDG": MemoryEffect("shared", "read"),
+    "UBLKCP": MemoryEffect("shared", ""),
+    "UBLKRED": MemoryEffect("shared", "read"),
+    "UTMAPF": MemoryEffect("global", "read"),
+    "UBLKPF": MemoryEffect("global", "read"),
+    "HGMMA": MemoryEffect("shared", "read"),
+    "IGMMA": MemoryEffect("shared", "read"),
+    "QGMMA": MemoryEffect("shared", "read"),
+    "UTCHMMA": MemoryEffect("shared", "read"),
+    "UTCQMMA": MemoryEffect("shared", "read"),
+    "UTCIMMA": MemoryEffect("shared", "read"),
 }
 _SIMPLE = {
     "LDG": ("global", "read"),
@@ -82,22 +82,22 @@ def family(text: str) -> str:
     return found.group(1) if found else ""
 
 
-def meaning(text: str) -> Meaning:
+def meaning(text: str) -> MemoryEffect:
     """Memory space, access and width, as far as the opcode tells."""
     found = _OPCODE.match(text.strip())
     if found is None:
-        return Meaning()
+        return MemoryEffect()
     name, modifiers = found.group(1), found.group(2).split(".")[1:]
     if name == "UBLKCP":  # UBLKCP.S.G: to shared from global; UBLKCP.G.S: the other way
         ends = [one for one in modifiers if one in ("S", "G")]
-        return Meaning("shared", "read" if ends[:1] == ["G"] else "write" if ends else "")
+        return MemoryEffect("shared", "read" if ends[:1] == ["G"] else "write" if ends else "")
     if name in _BULK:
         return _BULK[name]
     if name in _MATRICES:
-        return Meaning(*_MATRICES[name], 16)
+        return MemoryEffect(*_MATRICES[name], 16)
     if name in _SIMPLE:
-        return Meaning(*_SIMPLE[name], next((_WIDTHS[one] for one in modifiers if one in _WIDTHS), 4))
-    return Meaning()
+        return MemoryEffect(*_SIMPLE[name], next((_WIDTHS[one] for one in modifiers if one in _WIDTHS), 4))
+    return MemoryEffect()
 
 
 def opcodes(listing: str) -> Opcodes:

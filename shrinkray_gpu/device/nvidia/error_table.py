@@ -170,7 +170,7 @@ def by_code(code: int) -> DeviceError:
     return _BY_CODE.get(code) or DeviceError(code, (), f"CUDA error {code}")
 
 
-def named(typed: str) -> DeviceError | None:
+def parse_error(typed: str) -> DeviceError | None:
     """The CUDA error that a user means by these words: its text, an alias, a name, or a whole pasted error line."""
     prefix = _BEFORE.match(typed)
     for rest in (typed, typed[prefix.end() :] if prefix else typed):
