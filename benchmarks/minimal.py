@@ -36,7 +36,7 @@ from shrinkray_gpu.oracle.verdict import Verdict  # noqa: E402
 from shrinkray_gpu.passes import PASSES, Pass  # noqa: E402
 from shrinkray_gpu.passes.host.observed import instrument, watchable  # noqa: E402
 from shrinkray_gpu.reduction.edit import Edit  # noqa: E402
-from shrinkray_gpu.reduction.keep import allowed  # noqa: E402
+from shrinkray_gpu.reduction.keep import allowed_edits  # noqa: E402
 from shrinkray_gpu.reduction.program import Program  # noqa: E402
 from shrinkray_gpu.reduction.rendering.render import render  # noqa: E402
 
@@ -128,7 +128,7 @@ def _tried(program: Program, each: Pass, judge: Judge, keep: frozenset[str]) -> 
     given: Sequence[Any] = ()
     if each.needs_values:
         given = (judge.values(instrument(program, watchable(program))),)
-    edits = allowed(program, list(each.find(program, *given)), keep)
+    edits = allowed_edits(program, list(each.find(program, *given)), keep)
     tally = Tally(edits=len(edits))
     waiting: dict[str, tuple[Edit, Program]] = {}
     for edit in edits:

@@ -107,7 +107,7 @@ def result_of(
         others=tuple(told(find) for find in finds.found),
         passed_over=passed_over,
         guarded=guarded_of(ready.start, original, final.text),
-        slips=reduction.slips + len(reduction.drifts),
+        slips=reduction.checks.control_slips + len(reduction.checks.fingerprint_slips),
         ptxas=end.ptxas,
         cu=end.cu,
         economy=economy_of(judge, reduction),

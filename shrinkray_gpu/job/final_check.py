@@ -19,7 +19,7 @@ from shrinkray_gpu.options import Options, jobs_of
 from shrinkray_gpu.oracle.statistics import Rate, upper
 from shrinkray_gpu.oracle.verdict import Verdict
 from shrinkray_gpu.passes.layout.layout import layout
-from shrinkray_gpu.reduction.for_the_reader import laid_out
+from shrinkray_gpu.reduction.for_the_reader import with_layout
 from shrinkray_gpu.reduction.outcome import Reduction
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import cores
@@ -62,14 +62,14 @@ def or_larger(
     def check(each: Program) -> Checked:
         if each == original:  # its own runs were the first of all
             return Checked(each.text, 1, 1, True)
-        text = laid_out(layout, each).text
+        text = with_layout(layout, each).text
         return smallest if text == smallest.text else checked(text, output, plan, options)
 
     if plan.rate is None:
         found = _last_standing(reduction.line, check)
     else:
-        confirmed = reduction.verified not in (original, reduction.program)
-        found = check(reduction.verified) if confirmed else None
+        confirmed = reduction.checks.verified not in (original, reduction.program)
+        found = check(reduction.checks.verified) if confirmed else None
     if found is None or found.text in (original.text, smallest.text):
         _write(output, settled(smallest.text, output)[0])  # the search for it left another one there
         return smallest

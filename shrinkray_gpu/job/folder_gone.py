@@ -39,7 +39,7 @@ def _lost(journal: Journal) -> str:
     """What of its folder is gone; empty if nothing is."""
     if not journal.folder.exists():
         return str(journal.folder)
-    if journal.gone:
+    if journal.is_gone:
         return str(journal.path)
     scratch = journal.folder / "scratch"
     return "" if scratch.exists() else str(scratch)

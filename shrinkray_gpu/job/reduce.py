@@ -30,9 +30,9 @@ from shrinkray_gpu.job.ready import given_of, made_ready
 from shrinkray_gpu.job.search_run import search
 from shrinkray_gpu.judging.judge import Judge
 from shrinkray_gpu.options import Options, Say, called
-from shrinkray_gpu.reduction.engine import Event
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.native.native_tree import can_parse
+from shrinkray_gpu.reduction.outcome import Event
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.size import lines
 from shrinkray_gpu.result import result_file

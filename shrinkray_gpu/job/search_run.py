@@ -1,9 +1,10 @@
-"""The search of one reduction: the engine with this plan's judge, guards and prices."""
+"""The search of one reduction: the engine with this plan's test, checks and prices."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from shrinkray_gpu import calibration, lift
 from shrinkray_gpu.calibration import perturbation
@@ -12,14 +13,19 @@ from shrinkray_gpu.job.ready import Ready
 from shrinkray_gpu.judging.judge import Judge
 from shrinkray_gpu.judging.repetition import Repeated
 from shrinkray_gpu.options import Options, Say
+from shrinkray_gpu.oracle.verdict import Verdict
 from shrinkray_gpu.passes import ONE_LAUNCH, PASSES
 from shrinkray_gpu.passes.host.observed import instrument
 from shrinkray_gpu.passes.kernel.typed import watchable
 from shrinkray_gpu.passes.layout.layout import layout
-from shrinkray_gpu.reduction.checks.question import Ask
-from shrinkray_gpu.reduction.engine import Event, Reduction, reduce_program
+from shrinkray_gpu.reduction.checks.check_plan import CheckPlan, ConfirmationPlan, ControlPlan, FingerprintPlan
+from shrinkray_gpu.reduction.checks.question import StartCheck
+from shrinkray_gpu.reduction.course import Course
+from shrinkray_gpu.reduction.engine import reduce_program
 from shrinkray_gpu.reduction.journal import Journal
+from shrinkray_gpu.reduction.outcome import Event, Listeners, Reduction
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.reduction.rewrites import Rewrites
 
 EAGER = 12.0
 """What a faulting try costs on a GPU against a passing one: a context, of which a device makes 2.4 a second."""
@@ -50,40 +56,67 @@ def search(
     return reduce_program(
         ready.program,
         passes=ONE_LAUNCH if ready.start.alone and not ready.start.bare else PASSES,
-        judge=judge,
+        test=_JudgedTest(judge, ahead=options.ahead),
         journal=journal,
-        watch=judge.values if plan.oracle.needs.run else None,
-        lifts=_lifts(ready.program, judge, plan, say) if may_lift else None,
-        instrument=lambda watched: instrument(watched, watchable(watched)),
-        confirm=judge.confirm if plan.mode != "cold" or repeats else None,
-        probe=_probe(plan, judge, repeats, history),
-        checkpoint=_checkpoint(plan),
-        wary=history,
-        guard=guards.guard if guards else None,
-        guard_lag=width,
-        identify=guards.identify if guards and guards.identifies else None,
-        identify_first=_first_fingerprint(plan),
-        drifted=guards.drifted if guards else lambda verdict: None,
-        doubted=judge.doubt_used if plan.gpu else None,
-        found=lambda candidate, verdict: finds.consider(candidate, verdict.other) if verdict.other else None,
-        layout=layout,
-        progress=lambda event: progress(event, judge),
-        insist=judge.insist,
-        foresee=judge.foresee if options.ahead else None,
-        # Where only the GPU can tell, each try costs a context, and it seldom ends in less: it does not pay there.
-        second=options.second and (plan.dry_predicts or not plan.gpu),
-        seed=journal.header["seed"],
-        width=width,
-        eager=_eager(plan, repeats),
-        flaky=plan.rate is not None,
-        keep=sorted(options.keep),
-        skip=options.skip,
-        stop=stop,
-        deadline=time.monotonic() + options.max_time if options.max_time else None,
+        checks=CheckPlan(
+            ConfirmationPlan(
+                cold=judge.confirm if plan.mode != "cold" or repeats else None,
+                probe=_probe(plan, judge, repeats, history),
+                interval=_checkpoint(plan),
+                wary=history,
+                doubted=judge.doubt_used if plan.gpu else None,
+            ),
+            ControlPlan(guards.guard, lag=width) if guards else None,
+            FingerprintPlan(guards.identify, first=_first_fingerprint(plan), drifted=guards.drifted)
+            if guards and guards.identifies
+            else None,
+        ),
+        course=Course(
+            seed=journal.header["seed"],
+            width=width,
+            eager=_eager(plan, repeats),
+            flaky=plan.rate is not None,
+            keep=sorted(options.keep),
+            skip=options.skip,
+            # Where only the GPU can tell, each try costs a context, and it seldom ends in less: it does not pay there.
+            second=options.second and (plan.dry_predicts or not plan.gpu),
+            stop=stop,
+            deadline=time.monotonic() + options.max_time if options.max_time else None,
+        ),
+        rewrites=Rewrites(
+            lifts=_lifts(ready.program, judge, plan, say) if may_lift else None,
+            instrument=(lambda watched: instrument(watched, watchable(watched))) if plan.oracle.needs.run else None,
+            layout=layout,
+        ),
+        report=Listeners(
+            progress=lambda event: progress(event, judge),
+            other_fault=lambda candidate, verdict: finds.consider(candidate, verdict.other) if verdict.other else None,
+        ),
     )
 
 
-def _probe(plan: calibration.Plan, judge: Judge, repeats: Repeated | None, history: bool) -> Ask | None:
+@dataclass(frozen=True)
+class _JudgedTest:
+    """The judge as the engine's interestingness test. Without `ahead` nothing is judged before it is asked for."""
+
+    judges: Judge
+    ahead: bool
+
+    def judge(self, programs: Sequence[Program]) -> list[Verdict]:
+        return self.judges(programs)
+
+    def foresee(self, likely: Iterable[Program]) -> None:
+        if self.ahead:
+            self.judges.foresee(likely)
+
+    def insist(self, on: bool) -> None:
+        self.judges.insist(on)
+
+    def values(self, program: Program) -> Mapping[int, str]:
+        return self.judges.values(program)
+
+
+def _probe(plan: calibration.Plan, judge: Judge, repeats: Repeated | None, history: bool) -> StartCheck | None:
     """What confirms an accepted program quickly, beside the search; None where that takes a cold process."""
     if history:
         return judge.sighted if repeats else None

@@ -6,37 +6,37 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from shrinkray_gpu.reduction.answers import Answers
+from shrinkray_gpu.reduction.cached_test import CachedTest
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.state import State
 from shrinkray_gpu.reduction.steps import Steps
 
 
-def lay_out(layout: Callable[[str], str], state: State, steps: Steps, answers: Answers) -> None:
-    """Go on from the program in order, if it faults: where it is other code, and not the same in another shape, under
-    no control that makes the original pass, in a cold process too, and with no other fingerprint."""
-    candidate = state.current.with_text(layout(state.current.text))
-    if candidate.text == state.current.text:
+def lay_out(layout: Callable[[str], str], state: State, steps: Steps, test: CachedTest) -> None:
+    """Go on from the program in its final layout, if it faults. Where that is other code, and not the same in another
+    shape, a cold process, the controls and the fingerprint must agree."""
+    program, checks = state.current, steps.checks
+    candidate = program.with_text(layout(program.text))
+    if candidate.text == program.text:
         return
-    checks = steps.checks
     state.pass_name = "layout"
-    if not answers.ask([candidate], smaller=False)[0]:
+    if not test.consider([candidate], smaller=False)[0]:
         return
-    checked = checks.confirmations.confirm is not None
-    if candidate.key != state.current.key:
+    confirmed = checks.confirmations.cold_runs
+    if candidate.key != program.key:
         vouched: list[bool | None] = [True]
-        checks.guards.vouch([candidate], vouched, same=state.current.key)
-        if vouched[0] and checked and not checks.confirmations.cold(candidate).faults:
+        checks.controls.vouch([candidate], vouched, same=program.key)
+        if vouched[0] and confirmed and not checks.confirmations.cold(candidate).faults:
             return
-        checks.identity.vouch([candidate], vouched, same=state.current.key)
+        checks.fingerprints.vouch([candidate], vouched, same=program.key)
         if not vouched[0]:
             return
     steps.accept(candidate, smaller=False)
-    if checked:
+    if confirmed:
         checks.confirmations.trust(steps.line.last)
 
 
-def laid_out(layout: Callable[[str], str], program: Program) -> Program:
+def with_layout(layout: Callable[[str], str], program: Program) -> Program:
     """The program as its reader wants it, as far as that is the same code and so needs no try."""
     candidate = program.with_text(layout(program.text))
     return candidate if candidate.key == program.key else program

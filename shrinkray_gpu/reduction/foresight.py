@@ -18,15 +18,15 @@ Draw: TypeAlias = Callable[[Sequence[Edit]], Program]
 """The program after these edits."""
 
 
-def likely(course: Search, draw: Draw, following: Iterable[tuple[Search, Draw]]) -> Iterator[Program]:
+def likely(search: Search, draw: Draw, following: Iterable[tuple[Search, Draw]]) -> Iterator[Program]:
     """Candidates in the order in which they would be asked for, as long as nothing is accepted: those of the search
     whose wave is out, then those of the searches `following` (lazily: to begin one takes its pass's edits)."""
-    for wave in course.likely():
+    for wave in search.likely():
         yield from (draw(wave.base + proposal) for proposal in wave.proposals)
-    if course.base:
+    if search.base:
         return
-    for search, begin in following:
-        if (first := search.next()) is not None:
+    for later, begin in following:
+        if (first := later.next()) is not None:
             yield from (begin(proposal) for proposal in first.proposals)
-            for wave in search.likely():
+            for wave in later.likely():
                 yield from (begin(wave.base + proposal) for proposal in wave.proposals)

@@ -12,27 +12,26 @@ again) are replayed too, in order, and are asked anew where that course would ha
 
 from __future__ import annotations
 
-import dataclasses
 import fcntl
-import hashlib
 import json
 import os
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Literal, NamedTuple, get_args
+from typing import IO, Any, Literal, get_args
 
 from shrinkray_gpu.errors import FolderGone, UsageError
-from shrinkray_gpu.oracle.fault import Fault
-from shrinkray_gpu.oracle.verdict import Answer, Verdict
-from shrinkray_gpu.reduction.program import Program, normalised
+from shrinkray_gpu.oracle.verdict import Verdict
+from shrinkray_gpu.reduction.best_file import BestFile
+from shrinkray_gpu.reduction.journal_lines import check_same, is_unfinished, line_of, verdict_of, whole_lines
+from shrinkray_gpu.reduction.program import Program, normalised, text_digest
+from shrinkray_gpu.reduction.verdict_cache import VerdictCache
 
 FORMAT = 1
 
-Aside = Literal["confirmed", "probed", "guarded", "identified"]
+CheckKind = Literal["confirmed", "probed", "guarded", "identified"]
 """What is asked beside the search: a cold run, a probe, the controls, the full fingerprint."""
 
 
@@ -48,18 +47,14 @@ class Journal:
     ) -> None:
         self.folder = folder
         self.path = folder / "journal.jsonl"
-        self.best_path = folder / "best.py"
-        self.latest: str | None = None
-        """The best so far, whatever became of best.py; None before anything shorter than the original was found."""
         self.header = header
         self.resumed = False
         self._log = log
         self._inode = _inode(os.fstat(log.fileno()))
-        self._known: dict[str, Verdict] = {}
-        self._ahead: defaultdict[str, deque[_Line]] = defaultdict(deque)
-        self._asides: defaultdict[tuple[str, str], deque[Verdict]] = defaultdict(deque)
-        self._drifts = self._drifts_ahead = 0
-        self._watched: dict[str, dict[int, str]] = {}
+        self._best = BestFile(folder / "best.py", lambda: os.fsync(log.fileno()))
+        self._verdicts = VerdictCache()
+        self._answers: defaultdict[tuple[str, str], deque[Verdict]] = defaultdict(deque)
+        self._values: dict[str, dict[int, str]] = {}
         self._lifted: tuple[str, ...] | None = None
         self._lifting: Mapping[str, Any] | None = None
         self._perturbed: Mapping[str, Any] | None = None
@@ -67,9 +62,16 @@ class Journal:
         self._replay: deque[dict[str, Any]] = deque()
         self._floor: tuple[Any, ...] | None = None
         self._start: str | None = None
-        self._saver = ThreadPoolExecutor(1, thread_name_prefix="journal")
-        self._saving: Future[None] | None = None
         self._clock, self._began, self._before = clock, clock(), 0.0
+
+    @property
+    def best_path(self) -> Path:
+        return self._best.path
+
+    @property
+    def latest(self) -> str | None:
+        """The best so far, whatever became of best.py; None before anything shorter than the original was found."""
+        return self._best.latest
 
     # Opening
 
@@ -96,7 +98,7 @@ class Journal:
         header = {
             "shrink": version,
             "format": FORMAT,
-            "original": digest(original),
+            "original": text_digest(original),
             "seed": seed,
             "width": width,
             "probed": True,  # probes have a kind of their own; see `_kind`
@@ -113,19 +115,16 @@ class Journal:
             log.close()
             raise UsageError(f"Another shrink is at work in {folder}. Wait for it, or choose another --output.") from e
         try:
-            lines = [] if restart else _whole_lines(log)
+            lines = [] if restart else whole_lines(log)
             if lines and not resume:
-                # The original did not show its fault, or the tool ended before the search; or it ended well.
-                begun = any(line.get("event", "lifting") not in ("lifting", "perturbed") for line in lines)
-                if not begun or any(line.get("event") == "end" for line in lines):
-                    lines = []
-                else:
+                if is_unfinished(lines):
                     raise UsageError(
                         f"{folder} holds an unfinished reduction. Add --resume to go on with it or --restart to begin "
                         "anew."
                     )
+                lines = []
             if lines:
-                _check_same(lines[0], header, folder)
+                check_same(lines[0], header, folder)
                 journal = cls(folder, lines[0], log)
                 journal._read(lines[1:])
             else:
@@ -143,13 +142,13 @@ class Journal:
         for line in lines:
             event, key = line.get("event"), line.get("key", "")
             if event == "judged":
-                self._ahead[key].append(_Line(_verdict(line), line.get("final", True), self._drifts_ahead))
-            elif event in get_args(Aside):
-                self._asides[str(event), key].append(_verdict(line))
+                self._verdicts.expect(key, verdict_of(line), final=line.get("final", True))
+            elif event in get_args(CheckKind):
+                self._answers[str(event), key].append(verdict_of(line))
             elif event == "drift":
-                self._drifts_ahead += 1
+                self._verdicts.expect_drift()
             elif event == "watched":
-                self._watched[key] = {int(k): v for k, v in line["values"].items()}
+                self._values[key] = {int(k): v for k, v in line["values"].items()}
             elif event == "lifted":
                 self._lifted = tuple(line["texts"])
             elif event == "lifting":
@@ -171,13 +170,16 @@ class Journal:
 
     def close(self) -> None:
         try:
-            self.saved()
+            self._best.close()
         finally:
-            self._saver.shutdown()
             self._log.close()
 
+    def flush(self) -> None:
+        """Wait until best.py is on disk, and raise what kept it from there."""
+        self._best.flush()
+
     @property
-    def gone(self) -> bool:
+    def is_gone(self) -> bool:
         """Whether somebody deleted the journal, or put another one in its place."""
         try:
             return _inode(os.stat(self.path)) != self._inode
@@ -190,24 +192,22 @@ class Journal:
         """The program that this course begins with: the original, or a hand-edited best.py that took over earlier."""
         return original if self._start is None else original.with_text(self._start)
 
-    def edited(self, original: Program) -> Program | None:
+    def hand_edit(self, original: Program) -> Program | None:
         """The text of best.py if a person changed it since it was last written, else None."""
         if not self.resumed:
             return None
-        self.saved()
-        try:
-            text = self.best_path.read_text(encoding="utf-8")
-        except (FileNotFoundError, UnicodeDecodeError):
+        text = self._best.read()
+        if text is None:
             return None
         program = original.with_text(normalised(text))
-        ours = {digest(self.start(original)), *(line["text"] for line in self._accepts)}
+        ours = {text_digest(self.start(original)), *(line["text"] for line in self._accepts)}
         if self._lifting is not None and self._lifting.get("text") is not None:
-            ours.add(digest(original.with_text(self._lifting["text"])))
-        return None if digest(program) in ours else program
+            ours.add(text_digest(original.with_text(self._lifting["text"])))
+        return None if text_digest(program) in ours else program
 
     def take_over(self, program: Program) -> None:
         """A hand-edited best.py faults, and is the start from now on."""
-        self.latest = program.text
+        self._best.note(program.text)
         self._write({"event": "start", "key": program.key, "text": program.text})
         self._begin_at(program.text)
         self._replay.clear()
@@ -215,94 +215,73 @@ class Journal:
 
     def _begin_at(self, text: str) -> None:
         """What was accepted before belongs to another course, and none of its drifts will be met again."""
-        self._start, self._accepts, self._drifts_ahead = text, [], 0
-        for key, answers in self._ahead.items():
-            self._ahead[key] = deque(answer._replace(drifts=0) for answer in answers)
+        self._start, self._accepts = text, []
+        self._verdicts.expect_no_drift()
 
     # Verdicts
 
     def recall(self, key: str, *, insist: bool = False) -> Verdict | None:
-        """What is known of a candidate; if `insist`, a provisional "no" does not count.
-
-        In a replay the killed course's answers come in the order in which they were given then.
-        """
-        known = self._known.get(key)
-        if known is not None and not (insist and known.provisional):
-            return known
-        ahead = self._ahead.get(key)
-        while ahead:
-            verdict, final, drifts = ahead.popleft()
-            if verdict.faults and drifts < self._drifts:
-                continue  # said by a test that was looser than today's
-            if final:
-                self._known[key] = verdict
-            return verdict
-        return None
+        """What is known of a candidate; if `insist`, a provisional "no" does not count."""
+        return self._verdicts.recall(key, insist=insist)
 
     def knows(self, key: str) -> bool:
         """Whether `recall` may have an answer. Takes none away from a replay."""
-        return key in self._known or bool(self._ahead.get(key))
+        return self._verdicts.knows(key)
 
-    def judged(self, key: str, verdict: Verdict, *, final: bool = True) -> None:
-        """Keep a verdict. Unknown is never final."""
+    def record_verdict(self, key: str, verdict: Verdict, *, final: bool = True) -> None:
+        """Unknown is never final."""
         final = final and verdict.known
         if final:
-            self._known[key] = verdict
-        line = _told("judged", key, verdict)
+            self._verdicts.keep(key, verdict)
+        line = line_of("judged", key, verdict)
         if not final:
             line["final"] = False
         self._write(line)
 
-    def drifted(self) -> None:
+    def record_drift(self) -> None:
         """The everyday test is tighter from now on: what it said "yes" to counts no more. A "no" stays."""
-        self._known = {key: verdict for key, verdict in self._known.items() if not verdict.faults}
-        self._drifts += 1
-        if self._drifts_ahead:
-            self._drifts_ahead -= 1
-        else:
+        if not self._verdicts.tighten():
             self._write({"event": "drift"})
 
-    def recall_answer(self, kind: Aside, key: str) -> Verdict | None:
+    def recall_answer(self, kind: CheckKind, key: str) -> Verdict | None:
         """What was answered beside the search, in the order in which it was taken; each answer once."""
-        answers = self._asides.get((self._kind(kind), key))
+        answers = self._answers.get((self._kind(kind), key))
         return answers.popleft() if answers else None
 
-    def answered(self, kind: Aside, key: str, verdict: Verdict) -> None:
-        self._write(_told(self._kind(kind), key, verdict))
+    def record_answer(self, kind: CheckKind, key: str, verdict: Verdict) -> None:
+        self._write(line_of(self._kind(kind), key, verdict))
 
-    def _kind(self, kind: Aside) -> Aside:
+    def _kind(self, kind: CheckKind) -> CheckKind:
         """In a journal of an earlier version probes were told as cold runs are, and a course that began so ends so."""
         return "confirmed" if kind == "probed" and not self.header.get("probed") else kind
 
-    def recall_watched(self, key: str) -> Mapping[int, str] | None:
-        return self._watched.get(key)
+    def recall_values(self, key: str) -> Mapping[int, str] | None:
+        return self._values.get(key)
 
-    def watched(self, key: str, values: Mapping[int, str]) -> None:
-        self._watched[key] = dict(values)
+    def record_values(self, key: str, values: Mapping[int, str]) -> None:
+        self._values[key] = dict(values)
         self._write({"event": "watched", "key": key, "values": {str(k): v for k, v in values.items()}})
 
-    def recall_lifted(self) -> tuple[str, ...] | None:
+    def recall_lifted_scripts(self) -> tuple[str, ...] | None:
         return self._lifted
 
-    def lifted(self, texts: Sequence[str]) -> None:
+    def record_lifted_scripts(self, texts: Sequence[str]) -> None:
         """Keep the scripts that were made of the original's faulty launch."""
         self._lifted = tuple(texts)
         self._write({"event": "lifted", "texts": list(texts)})
 
-    def recall_lifting(self) -> Mapping[str, Any] | None:
+    def recall_lift(self) -> Mapping[str, Any] | None:
         return self._lifting
 
-    def lifting(self, choice: Mapping[str, Any]) -> None:
+    def record_lift(self, choice: Mapping[str, Any]) -> None:
         """Keep what this reduction works on in place of the user's program, and the run that showed the fault. A lifted
         script shows it already: it is the best so far, be it that the tool is stopped before the search begins."""
         before, self._lifting = self._lifting, dict(choice)
         self._write({"event": "lifting", **choice})
         if choice.get("text") is not None:
-            self._replace(choice["text"])
-        elif before is not None and before.get("text") is not None:  # it would not do; what a person made of it stays
-            self.saved()
-            if self.best_path.exists() and self.best_path.read_bytes() == before["text"].encode():
-                self.best_path.unlink()
+            self._best.replace(choice["text"])
+        elif before is not None and before.get("text") is not None:  # it would not do
+            self._best.remove(before["text"])
 
     def recall_perturbed(self) -> Mapping[str, Any] | None:
         return self._perturbed
@@ -320,12 +299,13 @@ class Journal:
         The line is written before the file: a kill between the two leaves an older best.py, which is still ours and not
         taken for one edited by hand. While a killed course is replayed, best.py on disk is ahead of us and stays.
         """
-        text, self.latest = digest(program), program.text
+        text = text_digest(program)
+        self._best.note(program.text)
         if self._replay:
             expected = self._replay.popleft()
             if expected["text"] == text:
                 if not self._replay:
-                    self._replace(program.text)  # in case the kill came between line and file
+                    self._best.replace(program.text)  # in case the kill came between line and file
                 return
             # Another course (say, a newer version of the tool): best.py stays until something smaller is found.
             self._floor = _size(self._replay[-1] if self._replay else expected)
@@ -337,14 +317,14 @@ class Journal:
         if smaller and self._floor is not None and size >= self._floor:
             return
         self._floor = None
-        self._replace(program.text)
+        self._best.replace(program.text)
 
     def begin_with(self, program: Program, *, size: tuple[Any, ...], by: str) -> None:
         """A lifted script is the best before anything is tried. What a person made of best.py meanwhile stays: that is
         yet to be looked at, or is what this course begins with."""
         if self._start is not None:
             return
-        if self._replay and self._replay[0]["text"] == digest(program) and self.best_path.exists():
+        if self._replay and self._replay[0]["text"] == text_digest(program) and self.best_path.exists():
             self._replay.popleft()
         else:
             self.best(program, size=size, by=by)
@@ -352,43 +332,16 @@ class Journal:
     def put_back(self, program: Program) -> None:
         """What a person made of best.py does not fault. A replay ends in saving ours; without one it is done here."""
         if self._accepts and not self._replay:
-            self._replace(program.text)
+            self._best.replace(program.text)
 
     def end(self) -> None:
         """The reduction ran to its end; a new one in this folder needs no --restart."""
-        self.saved()
+        self.flush()
         self._write({"event": "end"}, sync=True)
-
-    def _replace(self, text: str) -> None:
-        """Save the program as best.py, beside the search: to wait for the disk took 30 ms a step, a tenth of some
-        reductions. The step after it waits for this one, so that a full disk is told of at once."""
-        self.latest = text
-        self.saved()
-        self._saving = self._saver.submit(self._save, text.encode("utf-8"))
-
-    def saved(self) -> None:
-        """Wait until best.py is on disk, and raise what kept it from there."""
-        saving, self._saving = self._saving, None
-        if saving is not None:
-            saving.result()
-
-    def _save(self, data: bytes) -> None:
-        os.fsync(self._log.fileno())
-        temporary = self.best_path.with_name("best.py.new")
-        with open(temporary, "wb") as f:
-            f.write(data)
-            f.flush()
-            os.fsync(f.fileno())
-        os.replace(temporary, self.best_path)
-        folder = os.open(self.folder, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
     def _write(self, line: Mapping[str, Any], *, sync: bool = False) -> None:
         """Raises FolderGone where nobody could ever read it."""
-        if os.fstat(self._log.fileno()).st_nlink == 0 and self.gone:
+        if os.fstat(self._log.fileno()).st_nlink == 0 and self.is_gone:
             raise FolderGone(f"{self.path} was deleted")
         self._log.write(json.dumps(line, separators=(",", ":")).encode("ascii") + b"\n")
         if sync:
@@ -399,87 +352,5 @@ def _inode(file: os.stat_result) -> tuple[int, int]:
     return file.st_dev, file.st_ino
 
 
-def digest(program: Program) -> str:
-    """Hash of the exact text of all regions, wherever they lie. (`Program.key` ignores comments and layout.)"""
-    texts = "\0".join(region.text for region in program.regions)
-    return hashlib.sha256(texts.encode("utf-8", "surrogatepass")).hexdigest()[:24]
-
-
-class _Line(NamedTuple):
-    """A verdict that a replay will come to."""
-
-    verdict: Verdict
-    final: bool
-    drifts: int
-    """How often the test had been tightened when it was given."""
-
-
-def _told(event: str, key: str, verdict: Verdict) -> dict[str, Any]:
-    line: dict[str, Any] = {"event": event, "key": key, "answer": verdict.answer.value, "why": verdict.why}
-    if verdict.provisional:
-        line["provisional"] = True
-    if verdict.certain:
-        line["certain"] = True
-    if verdict.credit:
-        line["credit"] = True
-    if verdict.other is not None:
-        line["other"] = dataclasses.asdict(verdict.other)
-    return line
-
-
-def _verdict(line: Mapping[str, Any]) -> Verdict:
-    return Verdict(
-        Answer(line["answer"]),
-        line.get("why", ""),
-        provisional=line.get("provisional", False),
-        other=_fault(line["other"]) if line.get("other") else None,
-        credit=line.get("credit", False),
-        certain=line.get("certain", False),
-    )
-
-
-def _fault(told: Mapping[str, Any]) -> Fault:
-    """What another version of the tool wrote besides is left out."""
-    return Fault(**{each.name: told[each.name] for each in dataclasses.fields(Fault) if each.name in told})
-
-
 def _size(line: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(line["size"])
-
-
-def _whole_lines(log: IO[bytes]) -> list[dict[str, Any]]:
-    """All complete lines. What a kill left of the last one is cut off, so that the next line starts on its own."""
-    log.seek(0)
-    data = log.read()
-    whole = data[: data.rfind(b"\n") + 1]
-    lines: list[dict[str, Any]] = []
-    for text in whole.splitlines():
-        try:
-            line = json.loads(text)
-        except ValueError:
-            continue  # torn by a crash of the machine, not only of the tool
-        if isinstance(line, dict):
-            lines.append(line)
-    if len(whole) < len(data):
-        log.truncate(len(whole))
-    return lines if lines and "settings" in lines[0] else []
-
-
-def _check_same(old: Mapping[str, Any], new: Mapping[str, Any], folder: Path) -> None:
-    changed = []
-    if old.get("format") != new["format"]:
-        changed.append("the journal's format")
-    if old.get("original") != new["original"]:
-        changed.append("the script (or a module that it imports)")
-    before, now = old["settings"], new["settings"]
-    for name in sorted({*before, *now}):
-        if before.get(name) != now.get(name):
-            changed.append(f"{name} ({_say(before.get(name))} then, {_say(now.get(name))} now)")
-    if changed:
-        raise UsageError(
-            f"Cannot resume {folder}: {', '.join(changed)} changed since. Put it back, or use --restart to begin anew."
-        )
-
-
-def _say(value: Any) -> str:
-    return "not given" if value is None else json.dumps(value, ensure_ascii=False)

@@ -18,7 +18,7 @@ from shrinkray_gpu.reduction.program import Program
 _MARK = re.compile(r"#\s*shrink:\s*keep(-begin|-end)?\s*($|[^-\w])")
 
 
-def allowed(program: Program, edits: Iterable[Edit], keep: Collection[str] = ()) -> list[Edit]:
+def allowed_edits(program: Program, edits: Iterable[Edit], keep: Collection[str] = ()) -> list[Edit]:
     """The edits that leave kept nodes and the arguments of dangerous calls alone."""
     guard = _guard(program, frozenset(keep))
     if guard is None:

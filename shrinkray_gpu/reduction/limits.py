@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Literal
 
 
-class Stopped(Exception):
+class SearchStopped(Exception):
     """The search ends here, with the best so far."""
 
     def __init__(self, why: Literal["stopped", "out of time"]) -> None:
         self.why = why
 
 
-class Enough(Exception):
+class TrialTriesSpent(Exception):
     """A trial has used up its tries."""
 
 
@@ -24,8 +24,8 @@ class Ending:
         self.stop, self.deadline, self.clock = stop, deadline, clock
 
     def check(self) -> None:
-        """Raises Stopped."""
+        """Raises SearchStopped."""
         if self.stop():
-            raise Stopped("stopped")
+            raise SearchStopped("stopped")
         if self.deadline is not None and self.clock() >= self.deadline:
-            raise Stopped("out of time")
+            raise SearchStopped("out of time")

@@ -1,4 +1,4 @@
-"""What a reduction is told of a pass, what it tells on its way, and what it ends with."""
+"""What a reduction is told of a pass, what it reports on its way, and what it ends with."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any, Literal, Protocol
 
 from shrinkray_gpu.oracle.verdict import Verdict
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.reduction.spending import Spent
+from shrinkray_gpu.reduction.spending import PassCost
+
+HearVerdict = Callable[[Program, Verdict], None]
 
 
 class PassLike(Protocol):
@@ -36,10 +38,55 @@ class Event:
     round: int = 0
     pass_name: str = ""
     tries: int = 0
-    """Candidates handed to the judge so far."""
+    """Candidates handed to the interestingness test so far."""
     free: Mapping[str, int] = field(default_factory=dict)
     """Candidates settled without a run so far, by reason."""
     text: str = ""
+
+
+@dataclass(frozen=True)
+class Listeners:
+    """Who hears what a reduction reports on its way."""
+
+    progress: Callable[[Event], None] = lambda event: None
+    other_fault: HearVerdict = lambda program, verdict: None
+    """Hears of each candidate with another fault."""
+
+
+@dataclass(frozen=True)
+class SearchCost:
+    """What the search took."""
+
+    tries: int
+    free: Mapping[str, int]
+    """Candidates settled without a run, by reason."""
+    accepted: int
+    credited: int
+    """Of the accepted steps, those that took no run of their own in a lane."""
+    rounds: int
+    passes: Mapping[str, PassCost]
+    """By name."""
+
+
+@dataclass(frozen=True)
+class CheckResults:
+    """What the checks beside the search found."""
+
+    rollbacks: int
+    """How often a confirmation took the course back."""
+    verified: Program
+    """The last program that a cold run confirmed (the start, if none did)."""
+    control_checks: int = 0
+    """How often the controls were asked in this course, replayed answers among them."""
+    control_slips: int = 0
+    """How often they refused a step: taken back, or not taken."""
+    controls: Verdict | None = None
+    """What they said of the result; None where they were not asked, or the search ended before they answered."""
+    fingerprint_slips: tuple[str, ...] = ()
+    """Why, for each time that the full fingerprint was another."""
+    last_same: Program | None = None
+    """The last program with the fingerprint of the original, which is the start if no other was seen; None where no
+    fingerprints were taken."""
 
 
 @dataclass(frozen=True)
@@ -48,27 +95,7 @@ class Reduction:
 
     program: Program
     ended: Literal["done", "stopped", "out of time", "interrupted"]
-    tries: int
-    free: Mapping[str, int]
-    accepted: int
-    credited: int
-    """Of the accepted steps, those that took no run of their own in a lane."""
-    rounds: int
-    rollbacks: int
-    verified: Program
-    """The last program that a cold run confirmed (the start, if none did)."""
     line: tuple[Program, ...]
     """The start and all that was accepted after it and not taken back, in this order."""
-    spent: Mapping[str, Spent]
-    """By pass."""
-    guarded: int = 0
-    """How often the controls were asked in this course, replayed answers among them."""
-    slips: int = 0
-    """How often they refused a step: taken back, or not taken."""
-    guard: Verdict | None = None
-    """What they said of `program`; None where they were not asked, or the search ended before they answered."""
-    drifts: tuple[str, ...] = ()
-    """Why, for each time that the full fingerprint was another."""
-    identified: Program | None = None
-    """The last program with the fingerprint of the original, which is the start if no other was seen; None where no
-    fingerprints were taken."""
+    cost: SearchCost
+    checks: CheckResults

@@ -129,6 +129,12 @@ class Program:
         return self.layout.inner
 
 
+def text_digest(program: Program) -> str:
+    """Hash of the exact text of all regions, wherever they lie. (`Program.key` ignores comments and layout.)"""
+    texts = "\0".join(region.text for region in program.regions)
+    return hashlib.sha256(texts.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+
+
 _CPP = "CUDA C++ without a Python driver: name the script that builds and launches it (torch.utils.cpp_extension.load)"
 _NO_SCRIPT = {
     ".ipynb": "a notebook: save it as a script first (jupyter nbconvert --to script)",

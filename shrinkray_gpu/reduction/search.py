@@ -44,7 +44,7 @@ class Wave:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """What a search ends with."""
 
     accepted: Subset
@@ -93,9 +93,9 @@ class Search:
         self.out: tuple[tuple[Subset, ...], Mapping[Subset, list[Subset]]] = ((), {})  # proposals without answers yet
 
     @property
-    def found(self) -> Found:
+    def result(self) -> SearchResult:
         """What is known so far; all of it when `next` gave None."""
-        return Found(self.base, tuple(self.refused), tuple(self.undecided))
+        return SearchResult(self.base, tuple(self.refused), tuple(self.undecided))
 
     def next(self) -> Wave | None:
         """What to try now; None when nothing is left to try."""
@@ -323,8 +323,8 @@ class Memory:
         applied, refused = self._applied.get(kind, 0.0), self._refused.get(kind, 0.0)
         return min(0.8, max(0.02, (refused + 1) / (applied + refused + 1 / UNTRIED)))
 
-    def learn(self, pass_name: str, found: Found) -> None:
-        for counts, edits in ((self._applied, found.accepted), (self._refused, found.refused)):
+    def learn(self, pass_name: str, result: SearchResult) -> None:
+        for counts, edits in ((self._applied, result.accepted), (self._refused, result.refused)):
             for kind in counts:
                 if kind[0] == pass_name:
                     counts[kind] *= 0.5

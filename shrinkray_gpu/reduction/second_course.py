@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.outcome import PassLike
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.reduction.spending import Spent
+from shrinkray_gpu.reduction.spending import PassCost
 from shrinkray_gpu.reduction.state import State
 
 SHARE = 0.75
@@ -32,7 +32,7 @@ IN_TIME = 0.9
 
 
 @dataclass(frozen=True)
-class AtOnce:
+class EarlyPass:
     """A pass that joins in from the beginning, whatever its stage was."""
 
     of: PassLike
@@ -42,12 +42,16 @@ class AtOnce:
         return getattr(self.of, name)
 
 
-class Aside:
+class SecondCourseJournal:
     """The journal for a second course: it shares all verdicts, but has no say in what the best is."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self.resumed = False
+
+    @classmethod
+    def of(cls, journal: Journal) -> Journal:
+        """For the engine it is one like any other."""
+        return cast(Journal, cls(journal))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._journal, name)
@@ -55,30 +59,34 @@ class Aside:
     def start(self, original: Program) -> Program:
         return original
 
-    def edited(self, original: Program) -> None:
+    def hand_edit(self, original: Program) -> None:
         return None
 
-    def best(self, program: Program, **told: Any) -> None:
+    def best(self, program: Program, **details: Any) -> None:
         pass
 
     def end(self) -> None:
         pass
 
 
-def hopeless(state: State, considered: int, tokens: int) -> bool:
+def is_hopeless(state: State, considered: int, tokens: int) -> bool:
     """Whether the second course has had its share, or is too far behind: the first ended with `tokens` tokens after as
     many candidates as `considered`."""
-    share = state.considered / max(1, considered)
+    share = state.counts.considered / max(1, considered)
     factor = min((most for since, most in BEHIND if share >= since), default=float("inf"))
-    behind = state.considered >= LEAST and state.best.size.tokens > factor * tokens
+    behind = state.counts.considered >= LEAST and state.best.size.tokens > factor * tokens
     return share >= SHARE or behind
 
 
-def by_gain(passes: Sequence[PassLike], spent: Mapping[str, Spent]) -> list[AtOnce]:
+def deadline_of(deadline: float | None, now: float) -> float | None:
+    return None if deadline is None else now + IN_TIME * (deadline - now)
+
+
+def by_gain(passes: Sequence[PassLike], costs: Mapping[str, PassCost]) -> list[EarlyPass]:
     """The passes, those first that took most tokens for a try in the first course."""
 
     def gain(each: PassLike) -> float:
-        bill = spent.get(each.name, Spent())
+        bill = costs.get(each.name, PassCost())
         return bill.tokens / (1 + bill.tries)
 
-    return [AtOnce(each) for each in sorted(passes, key=gain, reverse=True)]
+    return [EarlyPass(each) for each in sorted(passes, key=gain, reverse=True)]

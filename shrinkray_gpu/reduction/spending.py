@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass
-class Spent:
+class PassCost:
     """The bill of one pass. Seconds are wall time; `finding` and `judging` are parts of it."""
 
     tries: int = 0
@@ -23,9 +23,9 @@ class Spent:
     """Spent waiting for verdicts."""
 
 
-def report(spent: Mapping[str, Spent]) -> str:
-    """A table, the dearest pass first."""
-    rows = [(name, *vars(bill).values()) for name, bill in spent.items()]
+def cost_table(passes: Mapping[str, PassCost]) -> str:
+    """The dearest pass first."""
+    rows = [(name, *vars(bill).values()) for name, bill in passes.items()]
     rows.sort(key=lambda row: -row[5])
     rows.append(("all", *(sum(row[column] for row in rows) for column in range(1, 8))))
     head = f"{'pass':13}{'tries':>6}{'free':>6}{'taken':>6}{'tokens':>7}{'seconds':>8}{'finding':>8}{'judging':>8}"

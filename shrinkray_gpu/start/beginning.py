@@ -28,7 +28,7 @@ def begin(given: Given, journal: Journal, say: Say) -> Start:
     may_be_lifted, bare = _may_be_lifted(given), may_be(given)
     if not (may_be_lifted or bare):
         return Start(given.program)
-    if (known := journal.recall_lifting()) is not None:
+    if (known := journal.recall_lift()) is not None:
         return _recalled(given, known)
     started = time.monotonic()
     start = Choosing(given, say).start() if may_be_lifted else Start(given.program)
@@ -84,7 +84,7 @@ def _may_be_lifted(given: Given) -> bool:
 def _keep(journal: Journal, start: Start) -> None:
     if start.reference is not None:
         text = start.program.text if start.lifted else None
-        journal.lifting(
+        journal.record_lift(
             {
                 "told": start.told,
                 "text": text,

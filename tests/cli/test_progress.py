@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from shrinkray_gpu.cli.progress import Progress
-from shrinkray_gpu.reduction.engine import Event
+from shrinkray_gpu.reduction.outcome import Event
 from shrinkray_gpu.reduction.program import Program
 
 LARGE = Program.from_text("a = 1\nb = 2\nprint(a + b)\n")

@@ -12,7 +12,7 @@ import tomlkit
 from shrinkray_gpu.job.reduce import reduce
 from shrinkray_gpu.judging.judge import Judge
 from shrinkray_gpu.options import Options
-from shrinkray_gpu.reduction.engine import Event
+from shrinkray_gpu.reduction.outcome import Event
 
 pytestmark = pytest.mark.gpu
 

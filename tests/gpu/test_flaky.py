@@ -16,7 +16,7 @@ from shrinkray_gpu.job.reduce import reduce
 from shrinkray_gpu.judging.judge import Judge
 from shrinkray_gpu.options import Options
 from shrinkray_gpu.oracle.statistics import Rate
-from shrinkray_gpu.reduction.engine import Event
+from shrinkray_gpu.reduction.outcome import Event
 from shrinkray_gpu.result.summary import Result
 
 pytestmark = pytest.mark.gpu

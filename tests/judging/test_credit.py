@@ -18,12 +18,14 @@ from shrinkray_gpu.oracle import Answer, Verdict, parse
 from shrinkray_gpu.oracle.same import same_fault
 from shrinkray_gpu.oracle.verdict import lacks, shows
 from shrinkray_gpu.passes import PASSES
-from shrinkray_gpu.reduction.engine import Reduction, reduce_program
+from shrinkray_gpu.reduction.engine import reduce_program
 from shrinkray_gpu.reduction.journal import Journal
+from shrinkray_gpu.reduction.outcome import Reduction
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
+from tests.reduction.course import parts
 
 FAILING = """\
 import torch
@@ -241,15 +243,15 @@ def test_switched_off_or_forgotten_each_takes_its_own_run(judging: Made) -> None
 def test_most_steps_of_a_reduction_take_no_lane_and_a_wrong_one_is_taken_back(judging: Made, tmp_path: Path) -> None:
     """The passes that only touch the host take everything on credit; and what cold runs refute is not in the result."""
     judge = judging()
-    honest = reduced(judge, tmp_path / "honest", confirm=judge.confirm, checkpoint=1)
-    assert honest.credited > honest.accepted / 2 and honest.rollbacks == 0
-    assert judge.host_errors == 0 and judge.tries[LANE] < honest.tries
+    honest = reduced(judge, tmp_path / "honest", cold=judge.confirm, interval=1)
+    assert honest.cost.credited > honest.cost.accepted / 2 and honest.checks.rollbacks == 0
+    assert judge.host_errors == 0 and judge.tries[LANE] < honest.cost.tries
 
     # Without `reference` the fault is gone where it counts, and no launch tells.
     suspicious = judging()
     suspicious.cold = lambda source: needing_reference(suspicious, source)  # type: ignore[method-assign]
-    wary = reduced(suspicious, tmp_path / "wary", confirm=suspicious.confirm, checkpoint=1)
-    assert "def reference" in wary.program.text and wary.rollbacks
+    wary = reduced(suspicious, tmp_path / "wary", cold=suspicious.confirm, interval=1)
+    assert "def reference" in wary.program.text and wary.checks.rollbacks
     assert wary.program.size.tokens < Program.from_text(FAILING, "failing.py").size.tokens
 
 
@@ -282,7 +284,7 @@ def reduced(judge: Judge, folder: Path, **options: object) -> Reduction:
     assert judge([program])[0].faults
     with Journal.open(folder, original=program, seed=0, width=4, settings={}) as journal:
         passes = [each for each in PASSES if each.name in ("definitions", "statements", "constants")]
-        return reduce_program(program, passes=passes, judge=judge, journal=journal, width=4, **options)  # type: ignore[arg-type]
+        return reduce_program(program, passes=passes, journal=journal, **parts(width=4, judge=judge, **options))
 
 
 HOLDING = (

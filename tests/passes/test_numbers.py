@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shrinkray_gpu.passes.python.numbers import ALONE, find, offers
-from shrinkray_gpu.reduction.keep import allowed
+from shrinkray_gpu.reduction.keep import allowed_edits
 from shrinkray_gpu.reduction.rendering.render import render
 from tests.passes.offers import SAMPLES, assert_subsets_parse, offered, program, results
 
@@ -118,7 +118,7 @@ STAYS = "y = 128  # shrink: keep"
 )
 def test_numbers_move_together_without_those_that_can_never_change(fixed: str) -> None:
     start = program(f"a = f(128)\n{fixed}\nb = f(128, 512)\n")
-    texts = [render(start, [edit]).text for edit in allowed(start, find(start))]
+    texts = [render(start, [edit]).text for edit in allowed_edits(start, find(start))]
     assert f"a = f(4)\n{fixed}\nb = f(4, 512)\n" in texts
     assert f"a = f(4)\n{fixed}\nb = f(4, 16)\n" in texts
     assert f"a = f(16)\n{fixed}\nb = f(16, 16)\n" in texts

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import libcst as cst
 
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
+from shrinkray_gpu.reduction.checks.check_plan import CheckPlan, ConfirmationPlan, ControlPlan, FingerprintPlan
+from shrinkray_gpu.reduction.course import Course
 from shrinkray_gpu.reduction.edit import Edit, Remove, Replace, Unwrap
-from shrinkray_gpu.reduction.engine import Event, Reduction, reduce_program
+from shrinkray_gpu.reduction.engine import reduce_program
 from shrinkray_gpu.reduction.journal import Journal
+from shrinkray_gpu.reduction.outcome import Event, Listeners, PassLike, Reduction
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.reduction.rewrites import Rewrites
 
 Predicate = Callable[[str], "bool | None"]
 
@@ -69,6 +73,16 @@ numbers = Own("numbers", find_numbers)
 
 
 @dataclass
+class Interest:
+    """An interestingness test made of functions."""
+
+    judge: Callable[[Sequence[Program]], list[Verdict]]
+    foresee: Callable[[Iterable[Program]], None] = lambda likely: None
+    insist: Callable[[bool], None] = lambda on: None
+    values: Callable[[Program], Mapping[int, str]] = lambda program: {}
+
+
+@dataclass
 class Bench:
     """A predicate in the place of a judge. It remembers what it was asked."""
 
@@ -82,15 +96,39 @@ class Bench:
         self.keys += [program.key for program in programs]
         return [verdict(self.predicate(program.text)) for program in programs]
 
-    def reduce(self, text: str, folder: Path, **options: Any) -> Reduction:
+    def reduce(
+        self, text: str, folder: Path, *, passes: Sequence[PassLike] = (statements,), **options: Any
+    ) -> Reduction:
+        """`options` by the name of what they are for: of `Journal.open`, `Interest` and the values that the engine
+        takes, see `parts`."""
         original = Program.from_text(text, "failing.py")
         opening = {name: options.pop(name) for name in ("resume", "restart") if name in options}
         with Journal.open(folder, original=original, seed=0, width=8, settings={}, **opening) as journal:
-            return reduce_program(
-                original,
-                **{"passes": (statements,), "judge": self.judge, "journal": journal, "progress": self.events.append}
-                | options,
-            )
+            reporting = {"judge": self.judge, "progress": self.events.append}
+            return reduce_program(original, passes=passes, journal=journal, **parts(**reporting | options))
+
+
+def parts(**options: Any) -> dict[str, Any]:
+    """What the engine takes, of options by their own names. `controls` and `fingerprint` start such a check; `lag`,
+    `first` and `drifted` belong to them."""
+
+    def of(kind: type[Any], **more: Any) -> Any:
+        names = {each.name for each in fields(kind)} & options.keys()
+        return kind(**{name: options.pop(name) for name in names}, **more)
+
+    controls, fingerprint = options.pop("controls", None), options.pop("fingerprint", None)
+    control_plan, fingerprint_plan = of(ControlPlan, ask=controls), of(FingerprintPlan, ask=fingerprint)
+    made = {
+        "test": of(Interest),
+        "checks": CheckPlan(
+            of(ConfirmationPlan), control_plan if controls else None, fingerprint_plan if fingerprint else None
+        ),
+        "course": of(Course),
+        "rewrites": of(Rewrites),
+        "report": of(Listeners),
+    }
+    assert not options, f"nobody takes {sorted(options)}"
+    return made
 
 
 def verdict(holds: bool | None) -> Verdict:

@@ -18,9 +18,11 @@ from hypothesis import strategies as st
 
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
 from shrinkray_gpu.passes.layout.layout import layout
+from shrinkray_gpu.reduction.checks.check_plan import CheckPlan, ConfirmationPlan
 from shrinkray_gpu.reduction.checks.checks import Checks
 from shrinkray_gpu.reduction.checks.confirmations import Confirmations
 from shrinkray_gpu.reduction.checks.lineage import Lineage
+from shrinkray_gpu.reduction.course import Learnt
 from shrinkray_gpu.reduction.edit import Edit, Replace
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.program import Program
@@ -38,7 +40,7 @@ def test_reduces_to_what_the_fault_needs(tmp_path: Path) -> None:
     result = bench.reduce(LONG, tmp_path)
     assert result.program.text == "s7 = 7\ns21 = 21\n"
     assert result.ended == "done"
-    assert result.tries == len(bench.asked) < 45
+    assert result.cost.tries == len(bench.asked) < 45
     assert (tmp_path / "best.py").read_text() == result.program.text
 
 
@@ -169,7 +171,7 @@ def test_edits_that_failed_wait_for_the_last_round_while_their_surroundings_stay
     bench = Bench(lambda text: text.startswith(kernel) and (kernel + chain).startswith(text))
     result = bench.reduce(kernel + chain, tmp_path, width=1)
     assert result.program.text == kernel
-    assert result.rounds >= 3
+    assert result.cost.rounds >= 3
     touching = [text for text in bench.asked if not text.startswith(kernel)]
     assert len(touching) < 3 * 13, "about once in the first round and once in the last, however many lie between"
 
@@ -212,16 +214,16 @@ def test_the_same_seed_gives_the_same_course_whatever_the_timing(tmp_path: Path)
     for timing in range(4):
         bench = Bench(has("s7 ", "s21 "))
         cold = Cold(has("s7 ", "s21 ", "s3 "), at_once=bool(timing % 2))
-        bench.reduce(LONG, tmp_path / str(timing), judge=shuffled(bench, timing), confirm=cold, seed=5)
+        bench.reduce(LONG, tmp_path / str(timing), judge=shuffled(bench, timing), cold=cold, seed=5)
         courses.add((tuple(trace(bench.events)), tuple(cold.asked)))
     assert len(courses) == 1
 
 
 def test_a_refuted_step_is_taken_back_and_never_taken_again(tmp_path: Path) -> None:
     warm, cold = Bench(has("s7 ")), Cold(has("s7 ", "s3 "))
-    result = warm.reduce(LONG, tmp_path, confirm=cold)
-    assert result.rollbacks >= 1
-    assert result.verified == result.program
+    result = warm.reduce(LONG, tmp_path, cold=cold)
+    assert result.checks.rollbacks >= 1
+    assert result.checks.verified == result.program
     assert has("s7 ", "s3 ")(result.program.text)
     assert (tmp_path / "best.py").read_text() == result.program.text
     refuted = {Program.from_text(text).key for text in cold.asked if not cold.predicate(text)}
@@ -234,12 +236,12 @@ def test_a_refuted_step_is_taken_back_and_never_taken_again(tmp_path: Path) -> N
 def test_at_the_first_rollback_the_judge_may_look_closer(tmp_path: Path) -> None:
     close, doubted = has("s7 ", "s3 "), list[int]()
     bench, cold = Bench(lambda text: close(text) if doubted else has("s7 ")(text)), Cold(close)
-    result = bench.reduce(LONG, tmp_path, confirm=cold, checkpoint=1, doubted=lambda: doubted.append(len(bench.asked)))
-    assert result.program.text == "s3 = 3\ns7 = 7\n" and result.rollbacks == 1 and len(doubted) == 1
+    result = bench.reduce(LONG, tmp_path, cold=cold, interval=1, doubted=lambda: doubted.append(len(bench.asked)))
+    assert result.program.text == "s3 = 3\ns7 = 7\n" and result.checks.rollbacks == 1 and len(doubted) == 1
     said = [json.loads(line)["event"] for line in (tmp_path / "journal.jsonl").read_text().splitlines()[1:]]
     assert said.count("drift") == 1 and said.index("drift") > said.index("confirmed")
     again = Bench(close)
-    resumed = again.reduce(LONG, tmp_path, confirm=cold, checkpoint=1, doubted=lambda: doubted.append(0), resume=True)
+    resumed = again.reduce(LONG, tmp_path, cold=cold, interval=1, doubted=lambda: doubted.append(0), resume=True)
     assert resumed.program == result.program and not again.asked and doubted[1:] == [0]
 
 
@@ -247,33 +249,28 @@ def test_at_the_first_rollback_the_judge_may_look_closer(tmp_path: Path) -> None
 def test_when_the_judge_looks_closer_what_it_said_yes_to_counts_no_more(tmp_path: Path, closer: bool) -> None:
     start, called = Program.from_text("a = 1\n", "failing.py"), list[bool]()
     with Journal.open(tmp_path, original=start, seed=0, width=8, settings={}) as journal:
-        journal.judged("yes", verdict(True))
-        journal.judged("no", verdict(False))
+        journal.record_verdict("yes", verdict(True))
+        journal.record_verdict("no", verdict(False))
+        doubted = (lambda: called.append(True)) if closer else None
         checks = Checks(
-            Lineage(start),
+            CheckPlan(ConfirmationPlan(Cold(has("b")), doubted=doubted)),
+            line := Lineage(start),
             journal,
-            confirm=None,
-            probe=None,
-            checkpoint=1,
-            guard=None,
-            guard_lag=0,
-            identify=None,
-            identify_first=None,
-            drifted=lambda verdict: None,
-            doubted=(lambda: called.append(True)) if closer else None,
+            learnt=Learnt(),
             undo=lambda back, by, why: None,
             tell=lambda program, verdict: None,
             note=lambda text: None,
         )
-        checks.confirmations.doubted()
+        line.add(Program.from_text("a\n", "failing.py"), 1)
+        checks.confirmations.at_the_end(1)
         assert journal.knows("yes") is not closer and journal.knows("no") and bool(called) is closer
 
 
 def test_probes_stand_in_for_cold_runs_until_the_end(tmp_path: Path) -> None:
     probe, cold = Cold(has("s7 ", "s3 ")), Cold(has("s7 ", "s3 "))
-    result = Bench(has("s7 ")).reduce(LONG, tmp_path, confirm=cold, probe=probe, checkpoint=1)
-    assert result.rollbacks >= 1
-    assert result.verified == result.program and has("s7 ", "s3 ")(result.program.text)
+    result = Bench(has("s7 ")).reduce(LONG, tmp_path, cold=cold, probe=probe, interval=1)
+    assert result.checks.rollbacks >= 1
+    assert result.checks.verified == result.program and has("s7 ", "s3 ")(result.program.text)
     assert len(cold.asked) < len(probe.asked)
     assert cold.asked[-1] == result.program.text
 
@@ -281,34 +278,34 @@ def test_probes_stand_in_for_cold_runs_until_the_end(tmp_path: Path) -> None:
 def test_a_cold_run_overrules_the_probes(tmp_path: Path) -> None:
     """Lanes that agree with one another and not with a fresh process: the course goes back past all probes."""
     probe, cold = Cold(has("s7 ")), Cold(has("s7 ", "s3 "))
-    result = Bench(has("s7 ")).reduce(LONG, tmp_path, confirm=cold, probe=probe, checkpoint=1)
+    result = Bench(has("s7 ")).reduce(LONG, tmp_path, cold=cold, probe=probe, interval=1)
     assert has("s7 ", "s3 ")(result.program.text)
-    assert result.verified == result.program
+    assert result.checks.verified == result.program
 
 
 def test_a_judge_that_errs_too_often_is_doubted(tmp_path: Path) -> None:
     """The classic: a lane that says yes to everything. The cold runs alone must then carry the reduction."""
     cold = Cold(has("s7 = 7", "s3 = 3"))
-    result = Bench(lambda text: True).reduce(LONG, tmp_path, confirm=cold)
+    result = Bench(lambda text: True).reduce(LONG, tmp_path, cold=cold)
     assert result.program.text == "s3 = 3\ns7 = 7\n"
-    assert result.rollbacks <= 4
+    assert result.checks.rollbacks <= 4
 
 
 def test_where_lanes_cannot_be_trusted_nothing_is_accepted_before_a_cold_run_agrees(tmp_path: Path) -> None:
     bench, cold = Bench(has("s7 ")), Cold(has("s7 ", "s3 "))
-    result = bench.reduce(LONG, tmp_path, confirm=cold, wary=True)
+    result = bench.reduce(LONG, tmp_path, cold=cold, wary=True)
     accepted = [event.program.text for event in bench.events if event.kind == "accepted"]
     assert accepted and all(text in cold.asked and cold.predicate(text) for text in accepted)
-    assert result.program.text == "s3 = 3\ns7 = 7\n" and result.rollbacks == 0
-    assert result.verified == result.program and cold.asked.count(result.program.text) == 1
+    assert result.program.text == "s3 = 3\ns7 = 7\n" and result.checks.rollbacks == 0
+    assert result.checks.verified == result.program and cold.asked.count(result.program.text) == 1
 
 
 def test_where_each_step_was_seen_once_the_rate_is_confirmed_on_the_way(tmp_path: Path) -> None:
     """A probe that sees the fault once is asked before each step; what `confirm` alone refutes is taken back."""
     bench, seen, cold = Bench(has("s7 ")), Cold(has("s7 ", "s3 ")), Cold(has("s7 ", "s3 ", "s5 "))
-    result = bench.reduce(LONG, tmp_path, confirm=cold, probe=seen, wary=True, checkpoint=1)
-    assert result.program.text == "s3 = 3\ns5 = 5\ns7 = 7\n" and result.verified == result.program
-    assert result.rollbacks == 1, "from then on `confirm` itself is asked before each step"
+    result = bench.reduce(LONG, tmp_path, cold=cold, probe=seen, wary=True, interval=1)
+    assert result.program.text == "s3 = 3\ns5 = 5\ns7 = 7\n" and result.checks.verified == result.program
+    assert result.checks.rollbacks == 1, "from then on `confirm` itself is asked before each step"
     accepted = [event.program.text for event in bench.events if event.kind == "accepted"]
     assert all(seen.predicate(text) for text in accepted)
 
@@ -316,19 +313,21 @@ def test_where_each_step_was_seen_once_the_rate_is_confirmed_on_the_way(tmp_path
 def test_out_of_time_the_last_step_is_confirmed_where_no_yes_is_trusted(tmp_path: Path) -> None:
     bench, seen, cold = Bench(has("s7 ")), Cold(has("s7 ")), Cold(has("s7 ", "s3 "))
     late = {"deadline": 10.0, "clock": lambda: float(len(bench.asked))}
-    result = bench.reduce(LONG, tmp_path, confirm=cold, probe=seen, wary=True, checkpoint=1 << 30, **late)
+    result = bench.reduce(LONG, tmp_path, cold=cold, probe=seen, wary=True, interval=1 << 30, **late)
     assert result.ended == "out of time" and has("s7 ", "s3 ")(result.program.text)
-    assert result.verified == result.program and result.rollbacks == 1
+    assert result.checks.verified == result.program and result.checks.rollbacks == 1
 
 
-confirmations = partial(Confirmations, undo=lambda back, by, why: None, tell=lambda program, verdict: None)
+confirmations = partial(
+    Confirmations, undo=lambda back, by, why: None, tell=lambda program, verdict: None, look_closer=lambda: None
+)
 
 
 def test_a_doubt_that_is_not_cleared_refutes_nothing(tmp_path: Path) -> None:
     start, candidate = (Program.from_text(text, "failing.py") for text in ("a = 1\nb = 2\n", "a = 1\n"))
     cold = Cold(lambda text: None)
     with Journal.open(tmp_path, original=start, seed=0, width=1, settings={}) as journal:
-        doubting = confirmations(Lineage(start), journal, confirm=cold, probe=cold, checkpoint=1)
+        doubting = confirmations(ConfirmationPlan(cold=cold, probe=cold, interval=1), Lineage(start), journal)
         answers: list[bool | None] = [True]
         doubting.doubt([candidate], answers)
     assert answers == [None] and not doubting.refuted and not doubting.trusted
@@ -340,7 +339,7 @@ def test_a_cold_run_beside_the_end_is_not_waited_for_where_a_probe_would_be(tmp_
     probe, cold = Cold(lambda text: True), Cold(lambda text: True)
     line = Lineage(start)
     with Journal.open(tmp_path, original=start, seed=0, width=1, settings={}) as journal:
-        checks = confirmations(line, journal, confirm=cold, probe=probe, checkpoint=10)
+        checks = confirmations(ConfirmationPlan(cold=cold, probe=probe, interval=10), line, journal)
         step = line.add(last, 1)
         checks.before_the_end(100)
         heard = []
@@ -364,7 +363,7 @@ def test_nothing_rests_on_a_step_before_one_that_a_cold_run_confirmed(tmp_path: 
     cold = Cold(lambda text: "b = 1" not in text)
     line = Lineage(start)
     with Journal.open(tmp_path, original=start, seed=0, width=1, settings={}) as journal:
-        checks = confirmations(line, journal, confirm=cold, probe=cold, checkpoint=1)
+        checks = confirmations(ConfirmationPlan(cold=cold, probe=cold, interval=1), line, journal)
         line.add(edge, 1)
         checks.before_the_end(10)
         step = line.add(away, 12)
@@ -381,7 +380,7 @@ def test_a_probe_is_not_taken_for_the_cold_run_that_was_out_at_a_kill(tmp_path: 
         probe, cold = Cold(lambda text: True), Cold(lambda text: None)
         line = Lineage(start)
         with Journal.open(tmp_path, original=start, seed=0, width=1, settings={}, resume=life > 0) as journal:
-            checks = confirmations(line, journal, confirm=cold, probe=probe, checkpoint=10)
+            checks = confirmations(ConfirmationPlan(cold=cold, probe=probe, interval=10), line, journal)
             step = line.add(last, 1)
             checks.before_the_end(100)
             for considered in points:
@@ -392,16 +391,16 @@ def test_a_probe_is_not_taken_for_the_cold_run_that_was_out_at_a_kill(tmp_path: 
 
 def test_cold_runs_are_asked_for_seldom(tmp_path: Path) -> None:
     cold = Cold(has("s7 "))
-    result = Bench(has("s7 ")).reduce(LONG, tmp_path, confirm=cold)
-    assert result.verified == result.program
-    assert len(cold.asked) <= 3 < result.tries
+    result = Bench(has("s7 ")).reduce(LONG, tmp_path, cold=cold)
+    assert result.checks.verified == result.program
+    assert len(cold.asked) <= 3 < result.cost.tries
 
 
 def test_a_cold_run_that_says_nothing_refutes_nothing(tmp_path: Path) -> None:
-    result = Bench(has("s7 ")).reduce(LONG, tmp_path, confirm=Cold(lambda text: None))
+    result = Bench(has("s7 ")).reduce(LONG, tmp_path, cold=Cold(lambda text: None))
     assert result.program.text == "s7 = 7\n"
-    assert result.rollbacks == 0
-    assert result.verified.text == LONG, "but it is not called verified either"
+    assert result.checks.rollbacks == 0
+    assert result.checks.verified.text == LONG, "but it is not called verified either"
 
 
 def test_a_provisional_no_is_asked_again_in_the_last_round(tmp_path: Path) -> None:
@@ -557,7 +556,7 @@ def test_observed_values_reach_the_pass_and_are_watched_once(tmp_path: Path) -> 
 
     options: dict[str, Any] = {
         "passes": (Own("observed", find, needs_values=True),),
-        "watch": watch,
+        "values": watch,
         "instrument": lambda program: program.with_text(f"import watch\n{program.text}"),
     }
     bench = Bench(has("n = "))
@@ -584,7 +583,7 @@ def test_a_trial_ends_after_a_few_tries(tmp_path: Path) -> None:
     bench = Bench(lambda text: "call(1)" in text or text.count("many") > 150)
     result = bench.reduce("call(1)\n", tmp_path, passes=(statements, Own("inline", find, grows=True)))
     assert result.program.text == "call(1)\n"
-    assert result.tries < 150
+    assert result.cost.tries < 150
 
 
 def test_a_pass_that_stumbles_is_named_and_left_out(tmp_path: Path) -> None:
@@ -627,14 +626,14 @@ def nested(text: str) -> bool | None:
 def reduce_nested(bench: Bench, folder: Path, **options: Any) -> Any:
     passes = (statements, blocks, numbers)
     return bench.reduce(
-        NESTED, folder, passes=passes, confirm=Cold(lambda text: "if os" in text or "for" in text), **options
+        NESTED, folder, passes=passes, cold=Cold(lambda text: "if os" in text or "for" in text), **options
     )
 
 
 def test_a_course_killed_at_any_line_ends_in_the_same_result(tmp_path: Path) -> None:
     whole = Bench(nested)
     expected = reduce_nested(whole, tmp_path / "whole")
-    assert expected.rollbacks
+    assert expected.checks.rollbacks
     lines = (tmp_path / "whole" / "journal.jsonl").read_text().splitlines(keepends=True)
     texts = {program_key(text): text for text in _accepted(whole)}
     for cut in range(1, len(lines)):

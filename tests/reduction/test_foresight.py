@@ -28,8 +28,8 @@ def test_the_course_is_the_same_with_it_and_without(tmp_path: Path) -> None:
     first = plain.reduce(PROGRAM, tmp_path / "plain", **OPTIONS)
     second = ahead.reduce(PROGRAM, tmp_path / "ahead", **OPTIONS, judge=judge, foresee=foresee)
     assert trace(plain.events) == trace(ahead.events) and plain.asked == ahead.asked
-    assert (first.tries, first.free) == (second.tries, second.free)
-    assert known > second.tries / 3
+    assert (first.cost.tries, first.cost.free) == (second.cost.tries, second.cost.free)
+    assert known > second.cost.tries / 3
 
 
 def test_what_needs_no_judge_is_not_foreseen(tmp_path: Path) -> None:

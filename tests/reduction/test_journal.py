@@ -27,7 +27,7 @@ def begin(folder: Path, **changed: Any) -> Journal:
 
 def accept(journal: Journal, program: Program, **options: Any) -> None:
     journal.best(program, size=program.size, by="statements", **options)
-    journal.saved()
+    journal.flush()
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:
@@ -54,8 +54,8 @@ def test_an_accept_is_recorded_with_size_and_pass(tmp_path: Path) -> None:
 
 def test_verdicts_are_recalled_after_resume(tmp_path: Path) -> None:
     with begin(tmp_path) as journal:
-        journal.judged("k1", FAULTS)
-        journal.judged("k2", PASSES)
+        journal.record_verdict("k1", FAULTS)
+        journal.record_verdict("k2", PASSES)
         assert journal.recall("k3") is None
     with begin(tmp_path, resume=True) as journal:
         assert journal.recall("k1") == journal.recall("k1") == FAULTS
@@ -65,16 +65,16 @@ def test_verdicts_are_recalled_after_resume(tmp_path: Path) -> None:
 
 def test_unknown_is_never_final_but_replayed_once(tmp_path: Path) -> None:
     with begin(tmp_path) as journal:
-        journal.judged("k", UNKNOWN)
+        journal.record_verdict("k", UNKNOWN)
         assert journal.recall("k") is None
-        journal.judged("k", FAULTS)
+        journal.record_verdict("k", FAULTS)
     with begin(tmp_path, resume=True) as journal:
         assert [journal.recall("k") for _ in range(3)] == [UNKNOWN, FAULTS, FAULTS]
 
 
 def test_a_flaky_no_is_not_final(tmp_path: Path) -> None:
     with begin(tmp_path) as journal:
-        journal.judged("k", PASSES, final=False)
+        journal.record_verdict("k", PASSES, final=False)
         assert journal.recall("k") is None
     with begin(tmp_path, resume=True) as journal:
         assert [journal.recall("k") for _ in range(2)] == [PASSES, None]
@@ -83,10 +83,10 @@ def test_a_flaky_no_is_not_final(tmp_path: Path) -> None:
 def test_a_provisional_no_does_not_count_when_we_insist(tmp_path: Path) -> None:
     provisional = Verdict(Answer.PASSES, "in a used context", provisional=True)
     with begin(tmp_path) as journal:
-        journal.judged("k", provisional)
+        journal.record_verdict("k", provisional)
         assert journal.recall("k") == provisional
         assert journal.recall("k", insist=True) is None
-        journal.judged("k", FAULTS)
+        journal.record_verdict("k", FAULTS)
         assert journal.recall("k") == FAULTS
     with begin(tmp_path, resume=True) as journal:
         assert journal.recall("k") == provisional, "the replay gives the answers that the course had then"
@@ -95,18 +95,18 @@ def test_a_provisional_no_does_not_count_when_we_insist(tmp_path: Path) -> None:
 
 def test_confirmations_and_watched_values_are_recalled(tmp_path: Path) -> None:
     with begin(tmp_path) as journal:
-        journal.answered("confirmed", "k", PASSES)
-        journal.watched("w", {3: "64"})
+        journal.record_answer("confirmed", "k", PASSES)
+        journal.record_values("w", {3: "64"})
     with begin(tmp_path, resume=True) as journal:
         assert [journal.recall_answer("confirmed", "k") for _ in range(2)] == [PASSES, None]
-        assert journal.recall_watched("w") == {3: "64"} and journal.recall_watched("v") is None
+        assert journal.recall_values("w") == {3: "64"} and journal.recall_values("v") is None
 
 
 def test_each_kind_of_question_has_its_own_answers(tmp_path: Path) -> None:
     with begin(tmp_path) as journal:
-        journal.answered("guarded", "k", FAULTS)
-        journal.answered("identified", "k", PASSES)
-        journal.answered("guarded", "k", UNKNOWN)
+        journal.record_answer("guarded", "k", FAULTS)
+        journal.record_answer("identified", "k", PASSES)
+        journal.record_answer("guarded", "k", UNKNOWN)
         assert journal.recall_answer("guarded", "k") is None, "what this course was told it need not be told again"
     with begin(tmp_path, resume=True) as journal:
         assert journal.recall_answer("confirmed", "k") is None
@@ -116,8 +116,8 @@ def test_each_kind_of_question_has_its_own_answers(tmp_path: Path) -> None:
 
 def test_what_a_probe_says_is_no_word_of_a_cold_run(tmp_path: Path) -> None:
     with begin(tmp_path) as journal:
-        journal.answered("probed", "k", FAULTS)
-        journal.answered("confirmed", "k", PASSES)
+        journal.record_answer("probed", "k", FAULTS)
+        journal.record_answer("confirmed", "k", PASSES)
     with begin(tmp_path, resume=True) as journal:
         assert [journal.recall_answer("confirmed", "k") for _ in range(2)] == [PASSES, None]
         assert journal.recall_answer("probed", "k") == FAULTS
@@ -125,13 +125,13 @@ def test_what_a_probe_says_is_no_word_of_a_cold_run(tmp_path: Path) -> None:
 
 def test_a_journal_from_before_probes_had_a_kind_of_their_own_goes_on_as_it_was(tmp_path: Path) -> None:
     with begin(tmp_path) as journal:
-        journal.answered("confirmed", "k", FAULTS)
+        journal.record_answer("confirmed", "k", FAULTS)
     header, *answers = lines(tmp_path)
     del header["probed"]
     (tmp_path / "journal.jsonl").write_text("".join(json.dumps(line) + "\n" for line in (header, *answers)))
     with begin(tmp_path, resume=True) as journal:
         assert journal.recall_answer("probed", "k") == FAULTS
-        journal.answered("probed", "k", PASSES)
+        journal.record_answer("probed", "k", PASSES)
     with begin(tmp_path, resume=True) as journal:
         assert [journal.recall_answer("probed", "k") for _ in range(3)] == [FAULTS, PASSES, None]
 
@@ -140,8 +140,8 @@ def test_all_of_a_verdict_is_kept(tmp_path: Path) -> None:
     other = Fault("device", "illegal memory access", "scale", 700, text="naïve ☂")
     verdict = Verdict(Answer.PASSES, "another", provisional=True, other=other, certain=True)
     with begin(tmp_path) as journal:
-        journal.judged("k", verdict)
-        journal.answered("identified", "k", verdict)
+        journal.record_verdict("k", verdict)
+        journal.record_answer("identified", "k", verdict)
     with begin(tmp_path, resume=True) as journal:
         assert journal.recall("k") == verdict == journal.recall_answer("identified", "k")
     assert "other" not in lines(tmp_path)[0] and lines(tmp_path)[1]["other"]["code"] == 700
@@ -149,7 +149,7 @@ def test_all_of_a_verdict_is_kept(tmp_path: Path) -> None:
 
 def test_what_a_newer_version_tells_of_a_fault_is_left_out(tmp_path: Path) -> None:
     with begin(tmp_path) as journal:
-        journal.judged("k", Verdict(Answer.PASSES, other=Fault("exit", "exit status 3")))
+        journal.record_verdict("k", Verdict(Answer.PASSES, other=Fault("exit", "exit status 3")))
     path = tmp_path / "journal.jsonl"
     path.write_text(path.read_text().replace('"other":{', '"other":{"moon":"full",'))
     with begin(tmp_path, resume=True) as journal:
@@ -159,15 +159,15 @@ def test_what_a_newer_version_tells_of_a_fault_is_left_out(tmp_path: Path) -> No
 
 def test_a_drift_forgets_each_yes_and_keeps_each_no(tmp_path: Path) -> None:
     with begin(tmp_path) as journal:
-        journal.judged("yes", FAULTS)
-        journal.judged("no", PASSES)
-        journal.drifted()
+        journal.record_verdict("yes", FAULTS)
+        journal.record_verdict("no", PASSES)
+        journal.record_drift()
         assert journal.recall("yes") is None and journal.recall("no") == PASSES
-        journal.judged("yes", PASSES)
+        journal.record_verdict("yes", PASSES)
     with begin(tmp_path, resume=True) as journal:
         assert journal.recall("yes") == FAULTS, "the replay begins before the drift"
         assert journal.recall("no") == PASSES
-        journal.drifted()
+        journal.record_drift()
         assert journal.recall("yes") == PASSES and journal.recall("no") == PASSES
     assert [line.get("event") for line in lines(tmp_path)].count("drift") == 1
 
@@ -175,11 +175,11 @@ def test_a_drift_forgets_each_yes_and_keeps_each_no(tmp_path: Path) -> None:
 def test_a_yes_of_the_looser_test_never_counts_after_a_drift(tmp_path: Path) -> None:
     """Not even where the replay takes another way, and comes to that candidate later than the killed course did."""
     with begin(tmp_path) as journal:
-        journal.judged("k", FAULTS)
-        journal.drifted()
-        journal.judged("tight", FAULTS)
+        journal.record_verdict("k", FAULTS)
+        journal.record_drift()
+        journal.record_verdict("tight", FAULTS)
     with begin(tmp_path, resume=True) as journal:
-        journal.drifted()
+        journal.record_drift()
         assert journal.recall("k") is None
         assert journal.recall("tight") == FAULTS
 
@@ -187,15 +187,15 @@ def test_a_yes_of_the_looser_test_never_counts_after_a_drift(tmp_path: Path) -> 
 def test_a_best_edited_by_hand_begins_with_the_loose_test_again(tmp_path: Path) -> None:
     mine = Program.from_text("b = 2\n", "failing.py")
     with begin(tmp_path) as journal:
-        journal.drifted()
-        journal.judged("k", FAULTS)
+        journal.record_drift()
+        journal.record_verdict("k", FAULTS)
     with begin(tmp_path, resume=True) as journal:
         journal.take_over(mine)
-        journal.drifted()
+        journal.record_drift()
         assert journal.recall("k") is None, "tight enough for the drift before, who knows for this one"
-        journal.judged("k", FAULTS)
+        journal.record_verdict("k", FAULTS)
     with begin(tmp_path, resume=True) as journal:
-        journal.drifted()
+        journal.record_drift()
         assert journal.recall("k") == FAULTS
     assert [line.get("event") for line in lines(tmp_path)].count("drift") == 2
 
@@ -211,7 +211,7 @@ def test_an_unfinished_reduction_is_not_overwritten_unasked(tmp_path: Path) -> N
 def test_restart_wipes_what_is_ours_only(tmp_path: Path) -> None:
     (tmp_path / "ISSUE.md").write_text("mine")
     with begin(tmp_path) as journal:
-        journal.judged("k", FAULTS)
+        journal.record_verdict("k", FAULTS)
         accept(journal, SMALLER)
     with begin(tmp_path, restart=True) as journal:
         assert journal.recall("k") is None and not journal.resumed
@@ -231,41 +231,41 @@ def test_before_the_search_there_is_nothing_to_lose(tmp_path: Path) -> None:
 
 def test_a_lifted_script_is_the_best_at_once_and_no_edit(tmp_path: Path) -> None:
     with begin(tmp_path) as journal:
-        journal.lifting({"text": SMALLER.text})
-        journal.judged("k", FAULTS)
+        journal.record_lift({"text": SMALLER.text})
+        journal.record_verdict("k", FAULTS)
     with begin(tmp_path, resume=True) as journal:
         assert journal.best_path.read_text() == SMALLER.text
-        assert journal.edited(ORIGINAL) is None
-        journal.lifting({"text": None})
+        assert journal.hand_edit(ORIGINAL) is None
+        journal.record_lift({"text": None})
         assert not journal.best_path.exists(), "not lifted, after all"
 
 
 def test_what_a_person_made_of_a_lifted_script_is_noticed(tmp_path: Path) -> None:
     """Also where the tool was stopped before anything else was accepted: then the lifted script is all that it has."""
     with begin(tmp_path) as journal:
-        journal.lifting({"text": SMALLER.text})
+        journal.record_lift({"text": SMALLER.text})
         journal.begin_with(SMALLER, size=SMALLER.size, by="lift")
-        journal.saved()
+        journal.flush()
         journal.best_path.write_text(SMALLEST.text)
     with begin(tmp_path, resume=True) as journal:
         journal.begin_with(SMALLER, size=SMALLER.size, by="lift")
-        edited = journal.edited(ORIGINAL)
+        edited = journal.hand_edit(ORIGINAL)
         assert edited is not None and edited.text == SMALLEST.text
         journal.take_over(edited)
     with begin(tmp_path, resume=True) as journal:
         journal.begin_with(SMALLER, size=SMALLER.size, by="lift")
-        assert journal.edited(ORIGINAL) is None and journal.start(ORIGINAL).text == SMALLEST.text
+        assert journal.hand_edit(ORIGINAL) is None and journal.start(ORIGINAL).text == SMALLEST.text
     assert (tmp_path / "best.py").read_text() == SMALLEST.text
 
 
 def test_what_a_person_made_of_a_lifted_script_in_vain_is_put_back(tmp_path: Path) -> None:
     with begin(tmp_path) as journal:
         journal.begin_with(SMALLER, size=SMALLER.size, by="lift")
-        journal.saved()
+        journal.flush()
         journal.best_path.write_text("nothing = 0\n")
     with begin(tmp_path, resume=True) as journal:
         journal.begin_with(SMALLER, size=SMALLER.size, by="lift")
-        assert journal.edited(ORIGINAL) is not None
+        assert journal.hand_edit(ORIGINAL) is not None
         journal.put_back(SMALLER)
     assert (tmp_path / "best.py").read_text() == SMALLER.text
 
@@ -281,7 +281,7 @@ def test_the_course_of_a_lifted_script_is_replayed(tmp_path: Path) -> None:
 
 def test_a_finished_reduction_makes_room(tmp_path: Path) -> None:
     with begin(tmp_path) as journal:
-        journal.judged("k", FAULTS)
+        journal.record_verdict("k", FAULTS)
         journal.end()
     with begin(tmp_path) as journal:
         assert journal.recall("k") is None
@@ -326,14 +326,14 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
 
 def test_every_torn_end_is_survived(tmp_path: Path) -> None:
     with begin(tmp_path) as journal:
-        journal.judged("k1", FAULTS)
-        journal.judged("k2", Verdict(Answer.PASSES, "naïve ☂ \u2028 text"))
+        journal.record_verdict("k1", FAULTS)
+        journal.record_verdict("k2", Verdict(Answer.PASSES, "naïve ☂ \u2028 text"))
     path = tmp_path / "journal.jsonl"
     whole = path.read_bytes()
     for cut in range(len(whole)):
         path.write_bytes(whole[:cut])
         with begin(tmp_path, resume=True) as journal:
-            journal.judged("k3", PASSES)
+            journal.record_verdict("k3", PASSES)
         with begin(tmp_path, resume=True) as journal:
             assert journal.recall("k3") == PASSES
             known = [journal.recall(key) is not None for key in ("k1", "k2")]
@@ -343,8 +343,8 @@ def test_every_torn_end_is_survived(tmp_path: Path) -> None:
 
 def test_a_spoilt_line_in_the_middle_costs_only_itself(tmp_path: Path) -> None:
     with begin(tmp_path) as journal:
-        journal.judged("k1", FAULTS)
-        journal.judged("k2", PASSES)
+        journal.record_verdict("k1", FAULTS)
+        journal.record_verdict("k2", PASSES)
     path = tmp_path / "journal.jsonl"
     header, _, second = path.read_bytes().splitlines()
     path.write_bytes(b"\n".join([header, b"\0\0\xff\0", second, b""]))
@@ -386,17 +386,17 @@ def test_a_best_edited_by_hand_is_noticed_and_can_take_over(tmp_path: Path) -> N
     mine = "b = 2\n"
     with begin(tmp_path) as journal:
         accept(journal, SMALLER)
-        assert journal.edited(ORIGINAL) is None
+        assert journal.hand_edit(ORIGINAL) is None
         journal.best_path.write_text(mine)
     with begin(tmp_path, resume=True) as journal:
-        edited = journal.edited(ORIGINAL)
+        edited = journal.hand_edit(ORIGINAL)
         assert edited is not None and edited.text == mine
         assert journal.start(ORIGINAL) == ORIGINAL
         journal.take_over(edited)
         assert journal.start(ORIGINAL) == edited
     with begin(tmp_path, resume=True) as journal:
         assert journal.start(ORIGINAL).text == mine
-        assert journal.edited(ORIGINAL) is None
+        assert journal.hand_edit(ORIGINAL) is None
 
 
 def test_a_kill_between_the_line_and_the_file_is_no_edit(tmp_path: Path) -> None:
@@ -406,7 +406,7 @@ def test_a_kill_between_the_line_and_the_file_is_no_edit(tmp_path: Path) -> None
         accept(journal, SMALLEST)
         journal.best_path.write_bytes(before)
     with begin(tmp_path, resume=True) as journal:
-        assert journal.edited(ORIGINAL) is None
+        assert journal.hand_edit(ORIGINAL) is None
         accept(journal, SMALLER)
         accept(journal, SMALLEST)
         assert journal.best_path.read_text() == SMALLEST.text
@@ -426,7 +426,7 @@ def test_best_is_normalised_like_any_program(tmp_path: Path) -> None:
         accept(journal, SMALLER)
         journal.best_path.write_bytes(b"\xef\xbb\xbfb = 2\r\n")
     with begin(tmp_path, resume=True) as journal:
-        edited = journal.edited(ORIGINAL)
+        edited = journal.hand_edit(ORIGINAL)
         assert edited is not None and edited.text == "b = 2\n"
 
 

@@ -14,7 +14,7 @@ from shrinkray_gpu.passes import PASSES, Pass
 from shrinkray_gpu.passes.host import configs
 from shrinkray_gpu.passes.python import constants, expressions, numbers
 from shrinkray_gpu.reduction.edit import Change, Edit, Insert, Remove, Replace, Unwrap
-from shrinkray_gpu.reduction.keep import allowed
+from shrinkray_gpu.reduction.keep import allowed_edits
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.rendering.render import render
 
@@ -30,7 +30,7 @@ def node(program: Program, text: str, kind: type[cst.CSTNode] = cst.CSTNode) -> 
 
 
 def passes(program: Program, *changes: Change, keep: str = "") -> bool:
-    return bool(allowed(program, [Edit("test", changes)], frozenset(keep.split())))
+    return bool(allowed_edits(program, [Edit("test", changes)], frozenset(keep.split())))
 
 
 def removable_lines(source: str, keep: str = "") -> list[str]:
@@ -115,7 +115,7 @@ class TestMarks:
     def test_without_marks_everything_goes(self) -> None:
         program = program_of("a = 1\n")
         edits = [Edit("all", (Remove(program.module.body[0]),))]
-        assert allowed(program, edits, frozenset()) == edits
+        assert allowed_edits(program, edits, frozenset()) == edits
 
 
 KEEP_THEIR_PATH = (
@@ -331,7 +331,7 @@ class TestDangerousCalls:
         )
         lines = [n for n in source.layout.outer if isinstance(n, cst.BaseStatement)]
         tried = 0
-        for edit in allowed(source, [Edit("", (Remove(line),)) for line in lines], frozenset()):
+        for edit in allowed_edits(source, [Edit("", (Remove(line),)) for line in lines], frozenset()):
             (tmp_path / "scratch").mkdir(exist_ok=True)
             precious.write_text("x")
             exec(compile(render(source, [edit]).text, "candidate", "exec"), {})
@@ -354,7 +354,7 @@ class TestDangerousCalls:
 def test_what_names_a_file_or_folder_is_left_alone(find: Callable[[Program], Iterable[Edit]], source: str) -> None:
     program = program_of(f"import shutil, torch\n{source}\n")
     offered = list(find(program))
-    left = [render(program, [edit]).text for edit in allowed(program, offered)]
+    left = [render(program, [edit]).text for edit in allowed_edits(program, offered)]
     assert offered and all(source.splitlines()[-1] not in text for text in left) and len(left) < len(offered)
     assert not any("(" in text.splitlines()[-1] for text in left)  # what is left takes the call away
 
@@ -408,7 +408,7 @@ def test_no_pass_makes_a_script_delete_what_it_did_not(one: Pass, monkeypatch: p
         monkeypatch.setattr(where, lambda path, *rest, **more: deleted.append(path))
     names = {"open": lambda path, *rest: opened.append(path) or nullcontext()}
     program = program_of(CLEANING.replace("ROOT", "'/r'"))
-    edits = allowed(program, one.find(program))
+    edits = allowed_edits(program, one.find(program))
     for chosen in [[], edits, *([edit] for edit in edits)]:
         text = render(program, chosen).text
         with suppress(Exception):

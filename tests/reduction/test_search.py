@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shrinkray_gpu.reduction.edit import Edit
-from shrinkray_gpu.reduction.search import Found, Memory, Search, Subset
+from shrinkray_gpu.reduction.search import Memory, Search, SearchResult, Subset
 
 Test = Callable[[frozenset[str]], "bool | None"]
 
@@ -27,7 +27,7 @@ def names(edits: Iterable[Edit]) -> frozenset[str]:
 class Course:
     """A search that was driven to its end, and what it asked on the way."""
 
-    found: Found
+    result: SearchResult
     waves: list[list[frozenset[str]]] = field(default_factory=list)
     bases: list[frozenset[str]] = field(default_factory=list)
 
@@ -37,13 +37,13 @@ class Course:
 
 
 def drive(edits: Sequence[Edit], test: Test, **options: object) -> Course:
-    course = Course(Found((), (), ()))
+    course = Course(SearchResult((), (), ()))
     search = Search(edits, **{"render": frozenset, **options})  # type: ignore[arg-type]
     while wave := search.next():
         course.bases.append(names(wave.base))
         course.waves.append([names(subset) for subset in wave.proposals])
         search.tell([test(names(wave.base + subset)) for subset in wave.proposals])
-    course.found = search.found
+    course.result = search.result
     return course
 
 
@@ -54,8 +54,8 @@ def spares(*needed: int) -> Test:
 
 def test_takes_all_but_what_is_needed() -> None:
     course = drive(numbered(60), spares(7, 31, 32))
-    assert names(course.found.accepted) == {str(i) for i in range(60)} - {"7", "31", "32"}
-    assert names(course.found.refused) == {"7", "31", "32"}
+    assert names(course.result.accepted) == {str(i) for i in range(60)} - {"7", "31", "32"}
+    assert names(course.result.refused) == {"7", "31", "32"}
     assert course.tries < 40
 
 
@@ -95,14 +95,14 @@ def test_dear_successes_mean_larger_subsets_and_fewer_of_them() -> None:
     needed = {str(i) for i in range(3, 300, 40)}
     cheap = drive(numbered(300), lambda removed: not removed & needed, width=16)
     dear = drive(numbered(300), lambda removed: not removed & needed, width=16, eager=20)
-    assert names(dear.found.accepted) == names(cheap.found.accepted)
+    assert names(dear.result.accepted) == names(cheap.result.accepted)
     assert max(map(len, dear.waves[0])) > max(map(len, cheap.waves[0]))
     assert successes(dear) < 0.75 * successes(cheap)
 
 
 def test_two_edits_that_cannot_go_together_lose_one() -> None:
     course = drive(numbered(10), lambda removed: not {"2", "8"} <= removed)
-    assert len(course.found.accepted) == 9
+    assert len(course.result.accepted) == 9
 
 
 def test_levels_go_in_order_and_what_vanished_is_not_asked() -> None:
@@ -136,7 +136,7 @@ def test_alternatives_are_tried_in_order_of_preference_and_never_together() -> N
     allowed = {"a-0", "a-1", "b-1", "b-2", "c-2"}
     for width in (1, 3, 16):
         course = drive(edits, lambda removed: removed <= allowed, effective=first_of_each, width=width)
-        assert names(course.found.accepted) == {"a-0", "b-1", "c-2"}
+        assert names(course.result.accepted) == {"a-0", "b-1", "c-2"}
         for subset in (base | subset for base, wave in zip(course.bases, course.waves) for subset in wave):
             assert len({name[0] for name in subset}) == len(subset)
 
@@ -149,16 +149,16 @@ def test_unknown_is_asked_again_and_then_given_up() -> None:
         return None if "4" in removed else True
 
     course = drive(numbered(8), test)
-    assert names(course.found.accepted) == {str(i) for i in range(8)} - {"4"}
-    assert names(course.found.undecided) == {"4"}
-    assert not course.found.refused, "unknown is never a no"
+    assert names(course.result.accepted) == {str(i) for i in range(8)} - {"4"}
+    assert names(course.result.undecided) == {"4"}
+    assert not course.result.refused, "unknown is never a no"
     assert sum("4" in removed for removed in asked) <= 8
 
 
 def test_unknown_once_is_no_loss() -> None:
     sick = iter([None] * 5)
     course = drive(numbered(12), lambda removed: next(sick, not removed & {"3"}))
-    assert names(course.found.accepted) == {str(i) for i in range(12)} - {"3"}
+    assert names(course.result.accepted) == {str(i) for i in range(12)} - {"3"}
 
 
 @settings(max_examples=150, deadline=None)
@@ -191,16 +191,16 @@ def test_any_course(
 
     edits = numbered(count, level=lambda i: i % levels)
     course = drive(edits, test, width=width, eager=eager, rng=random.Random(seed))
-    assert names(course.found.accepted) in held
+    assert names(course.result.accepted) in held
     for base, wave in zip(course.bases, course.waves):
         assert base in held
         assert 0 < len(wave) <= width
         assert len(frozenset().union(*wave)) == sum(map(len, wave))
         assert not base & frozenset().union(*wave)
-    settled = course.found.accepted + course.found.refused + course.found.undecided
+    settled = course.result.accepted + course.result.refused + course.result.undecided
     assert len(settled) == len(set(settled)) == count
-    for edit in course.found.refused:  # the test is monotone, so a refused edit stays needed
-        assert any(clause <= names((*course.found.accepted, edit)) for clause in needed)
+    for edit in course.result.refused:  # the test is monotone, so a refused edit stays needed
+        assert any(clause <= names((*course.result.accepted, edit)) for clause in needed)
 
 
 @given(st.integers(0, 2**30))
@@ -214,11 +214,11 @@ def test_seeds_shake_the_course() -> None:
     assert len(courses) > 1
 
 
-def found(accepted: int, refused: int, kind: str = "remove statement") -> Found:
+def found(accepted: int, refused: int, kind: str = "remove statement") -> SearchResult:
     def some(count: int) -> Subset:
         return tuple(Edit(f"{kind} {i}", ()) for i in range(count))
 
-    return Found(some(accepted), some(refused), ())
+    return SearchResult(some(accepted), some(refused), ())
 
 
 def test_memory_starts_neutral_and_learns_by_kind() -> None:

@@ -11,8 +11,8 @@ import pytest
 from shrinkray_gpu.oracle.verdict import Verdict
 from shrinkray_gpu.reduction.edit import Edit, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.reduction.second_course import SHARE, by_gain, hopeless
-from shrinkray_gpu.reduction.spending import Spent
+from shrinkray_gpu.reduction.second_course import SHARE, by_gain, is_hopeless
+from shrinkray_gpu.reduction.spending import PassCost
 from shrinkray_gpu.reduction.state import State
 from tests.reduction.course import Bench, Own, statements, verdict
 
@@ -51,11 +51,11 @@ def test_another_order_leads_round_what_the_first_one_ran_into(tmp_path: Path) -
     both = bench.reduce(PROGRAM, tmp_path / "both", passes=(trap, way), second=True)
     assert (both.program.text, both.ended) == ("end()\n", "done")
     assert (tmp_path / "both" / "best.py").read_text() == "end()\n"
-    assert both.line[-1].text == "end()\n" and both.spent["second course"].tokens == 3
-    assert both.tries == len(bench.asked) == len(set(bench.keys)), "verdicts of the first course are remembered"
+    assert both.line[-1].text == "end()\n" and both.cost.passes["second course"].tokens == 3
+    assert both.cost.tries == len(bench.asked) == len(set(bench.keys)), "verdicts of the first course are remembered"
 
 
-@pytest.mark.parametrize("asked", ["confirm", "identify"])
+@pytest.mark.parametrize("asked", ["cold", "fingerprint"])
 def test_it_goes_beside_the_last_cold_run_and_fingerprint(asked: str, tmp_path: Path) -> None:
     """Which take seconds in one lane: both are under way before either is waited for."""
     bench = Bench(faults)
@@ -71,8 +71,8 @@ def test_it_goes_beside_the_last_cold_run_and_fingerprint(asked: str, tmp_path: 
 
     both = bench.reduce(PROGRAM, tmp_path / "both", passes=(trap, way), second=True, **{asked: Slow})
     assert both.program.text == "end()\n"
-    assert (both.verified if asked == "confirm" else both.identified) == both.program
-    assert beside["trap(1, 2)\n"] >= both.spent["second course"].tries > 0
+    assert (both.checks.verified if asked == "cold" else both.checks.last_same) == both.program
+    assert beside["trap(1, 2)\n"] >= both.cost.passes["second course"].tries > 0
 
 
 def test_a_first_course_that_a_cold_run_takes_back_goes_on(tmp_path: Path) -> None:
@@ -85,9 +85,9 @@ def test_a_first_course_that_a_cold_run_takes_back_goes_on(tmp_path: Path) -> No
         def result(self) -> Verdict:
             return verdict("begin" in self.program.text)
 
-    both = Bench(faults).reduce(PROGRAM, tmp_path / "both", passes=(trap, way), second=True, confirm=Cold)
+    both = Bench(faults).reduce(PROGRAM, tmp_path / "both", passes=(trap, way), second=True, cold=Cold)
     assert (both.program.text, both.ended) == ("begin(middle(1, 2, 3))\n", "done")
-    assert both.rollbacks > 0 and both.verified == both.program
+    assert both.checks.rollbacks > 0 and both.checks.verified == both.program
 
 
 def test_what_ends_no_smaller_changes_nothing(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_what_ends_no_smaller_changes_nothing(tmp_path: Path) -> None:
     both = bench.reduce(PROGRAM, tmp_path / "folder", passes=(statements,), second=True)
     alone = Bench(lambda text: "begin" in text).reduce(PROGRAM, tmp_path / "alone", passes=(statements,))
     assert both.program == alone.program and both.line == alone.line
-    assert both.spent["second course"].accepted == 0
+    assert both.cost.passes["second course"].accepted == 0
 
 
 def test_it_takes_no_more_than_its_share(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_it_takes_no_more_than_its_share(tmp_path: Path) -> None:
 
     alone = Bench(both_or_none).reduce(PROGRAM, tmp_path / "alone", passes=(way, trap, statements))
     result = Bench(both_or_none).reduce(PROGRAM, tmp_path / "both", passes=(way, trap, statements), second=True)
-    assert result.tries - alone.tries <= SHARE * alone.tries + 8
+    assert result.cost.tries - alone.cost.tries <= SHARE * alone.cost.tries + 8
 
 
 def test_it_is_given_up_where_it_falls_behind(tmp_path: Path) -> None:
@@ -112,30 +112,30 @@ def test_it_is_given_up_where_it_falls_behind(tmp_path: Path) -> None:
 
     def state(considered: int, tokens: int) -> State:
         made = State(begun, begun, lambda event: None)
-        made.considered = considered
+        made.counts.considered = considered
         made.best = Program.from_text("x\n" * tokens)
         return made
 
-    assert not hopeless(state(24, 500), 80, 100), "too early to tell"
-    assert hopeless(state(25, 500), 80, 100)
-    assert not hopeless(state(40, 120), 80, 100), "not far behind"
-    far = [tokens for tokens in range(100, 500, 5) if hopeless(state(60, tokens), 1000, 100)]
+    assert not is_hopeless(state(24, 500), 80, 100), "too early to tell"
+    assert is_hopeless(state(25, 500), 80, 100)
+    assert not is_hopeless(state(40, 120), 80, 100), "not far behind"
+    far = [tokens for tokens in range(100, 500, 5) if is_hopeless(state(60, tokens), 1000, 100)]
     assert far[0] == 405, "at a twentieth of the first course four times its end"
-    assert not hopeless(state(40, 1000), 1000, 100), "before that it tells nothing"
-    assert hopeless(state(60, 90), 80, 100), "it has had its share"
+    assert not is_hopeless(state(40, 1000), 1000, 100), "before that it tells nothing"
+    assert is_hopeless(state(60, 90), 80, 100), "it has had its share"
 
 
 def test_no_time_no_second_course(tmp_path: Path) -> None:
     bench = Bench(faults)
     result = bench.reduce(PROGRAM, tmp_path, passes=(trap, way), second=True, stop=lambda: len(bench.asked) > 1)
-    assert result.ended == "stopped" and "second course" not in result.spent
+    assert result.ended == "stopped" and "second course" not in result.cost.passes
 
 
 def test_ctrl_c_in_it_leaves_the_best_of_the_first(tmp_path: Path) -> None:
     alone = Bench(faults).reduce(PROGRAM, tmp_path / "alone", passes=(trap, way))
 
     def until_the_second(text: str) -> bool:
-        if len(bench.asked) > alone.tries:
+        if len(bench.asked) > alone.cost.tries:
             raise KeyboardInterrupt
         return faults(text)
 
@@ -156,7 +156,7 @@ def test_a_course_that_was_killed_ends_in_the_same_result(tmp_path: Path, share:
 
 
 def test_passes_by_what_they_took_for_a_try() -> None:
-    spent = {"trap": Spent(tries=9, tokens=5), "way": Spent(tries=9, tokens=50)}
+    spent = {"trap": PassCost(tries=9, tokens=5), "way": PassCost(tries=9, tokens=50)}
     assert [(each.name, each.stage) for each in by_gain([statements, trap, way], spent)] == [
         ("way", 0),
         ("trap", 0),

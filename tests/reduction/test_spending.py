@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shrinkray_gpu.reduction.spending import Spent, report
+from shrinkray_gpu.reduction.spending import PassCost, cost_table
 from tests.reduction.course import Bench, numbers, statements
 
 PROGRAM = "x = 64\n" + "".join(f"s{i} = {i}\n" for i in range(10))
@@ -13,15 +13,15 @@ PROGRAM = "x = 64\n" + "".join(f"s{i} = {i}\n" for i in range(10))
 def test_the_bills_add_up(tmp_path: Path) -> None:
     bench = Bench(lambda text: "x =" in text)
     result = bench.reduce(PROGRAM, tmp_path, passes=(statements, numbers), clock=lambda: float(len(bench.asked)))
-    bills = result.spent
-    assert sum(bill.tries for bill in bills.values()) == result.tries == len(bench.asked)
-    assert sum(bill.accepted for bill in bills.values()) == result.accepted
+    bills = result.cost.passes
+    assert sum(bill.tries for bill in bills.values()) == result.cost.tries == len(bench.asked)
+    assert sum(bill.accepted for bill in bills.values()) == result.cost.accepted
     assert (bills["statements"].tokens, bills["numbers"].tokens) == (30, 0)
     assert bills["statements"].judging == bills["statements"].tries, "a second each, by that clock"
 
 
 def test_the_dearest_comes_first() -> None:
-    cheap, dear = Spent(tries=9, seconds=1.0), Spent(tries=2, seconds=5.0)
-    lines = report({"cheap": cheap, "dear": dear}).splitlines()
+    cheap, dear = PassCost(tries=9, seconds=1.0), PassCost(tries=2, seconds=5.0)
+    lines = cost_table({"cheap": cheap, "dear": dear}).splitlines()
     assert [line.split()[0] for line in lines] == ["pass", "dear", "cheap", "all"]
     assert lines[-1].split()[1:] == ["11", "0", "0", "0", "6.0", "0.0", "0.0"]

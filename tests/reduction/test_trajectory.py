@@ -78,4 +78,4 @@ def test_the_course_is_as_it_was(tmp_path: Path) -> None:
     assert course == GOLDEN
     kept = [line for line in result.program.text.splitlines() if line]
     assert kept == ["SIZE = 8", "def launch(size):", "    kernel(size)", "print(launch(SIZE))"]
-    assert (result.tries, result.rounds) == (68, 5)
+    assert (result.cost.tries, result.cost.rounds) == (68, 5)

@@ -19,7 +19,7 @@ import libcst as cst
 from shrinkray_gpu.passes.python.expressions import is_extent, is_grid
 from shrinkray_gpu.passes.python.loops import is_step
 from shrinkray_gpu.reduction.edit import Edit, Replace
-from shrinkray_gpu.reduction.keep import allowed
+from shrinkray_gpu.reduction.keep import allowed_edits
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.kernels import in_kernel
 from shrinkray_gpu.source.literals import last_name
@@ -152,7 +152,7 @@ def _movable(program: Program, number: cst.Integer) -> bool:
     `match`, in what the user marked to be kept, in an assertion of a kernel."""
     if any(isinstance(up, cst.MatchPattern) for up in ancestors(program, number)):
         return False
-    return bool(allowed(program, [Edit("", (Replace(number, ("1",)),))]))
+    return bool(allowed_edits(program, [Edit("", (Replace(number, ("1",)),))]))
 
 
 def _set(nodes: list[cst.CSTNode], text: str, level: int) -> Edit:

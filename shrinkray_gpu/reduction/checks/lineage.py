@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from shrinkray_gpu.oracle.verdict import shows
-from shrinkray_gpu.reduction.checks.question import Asked
+from shrinkray_gpu.reduction.checks.question import Question
 from shrinkray_gpu.reduction.program import Program
 
 Undo = Callable[[int, str, str], None]
@@ -18,7 +18,7 @@ Undo = Callable[[int, str, str], None]
 
 
 @dataclass(eq=False)
-class Step:
+class AcceptedStep:
     """One accepted program."""
 
     program: Program
@@ -28,9 +28,9 @@ class Step:
     """A confirmation, quick or cold, showed the fault."""
     proven: bool = False
     """A cold run showed it."""
-    guard: Asked | None = None
+    controls: Question | None = None
     """What the controls said."""
-    fingerprint: Asked | None = None
+    fingerprint: Question | None = None
     """What the dear instruments said."""
 
 
@@ -38,31 +38,31 @@ class Lineage:
     """Never empty: the first step is what the course began with, and every check holds for it by definition."""
 
     def __init__(self, start: Program) -> None:
-        self.steps: list[Step] = []
+        self.steps: list[AcceptedStep] = []
         self.begin(start)
 
     def begin(self, start: Program) -> None:
-        given = Asked(start, verdict=shows("the course began with it"))
-        self.steps[:] = [Step(start, probed=True, proven=True, guard=given, fingerprint=given)]
+        known = Question(start, verdict=shows("the course began with it"))
+        self.steps[:] = [AcceptedStep(start, probed=True, proven=True, controls=known, fingerprint=known)]
 
     @property
-    def last(self) -> Step:
+    def last(self) -> AcceptedStep:
         return self.steps[-1]
 
-    def add(self, program: Program, at: int) -> Step:
-        step = Step(program, at)
+    def add(self, program: Program, at: int) -> AcceptedStep:
+        step = AcceptedStep(program, at)
         self.steps.append(step)
         return step
 
-    def step_of(self, program: Program) -> Step | None:
+    def step_of(self, program: Program) -> AcceptedStep | None:
         return next((step for step in reversed(self.steps) if step.program == program), None)
 
-    def latest(self, holds: Callable[[Step], bool], *, before: int | None = None) -> int:
+    def latest(self, holds: Callable[[AcceptedStep], bool], *, before: int | None = None) -> int:
         """Where the last step stands for which this holds, as it does for the first one."""
         steps = self.steps[:before]
         return next((at for at in reversed(range(len(steps))) if holds(steps[at])), 0)
 
-    def cut(self, back: int) -> list[Step]:
+    def roll_back_to(self, back: int) -> list[AcceptedStep]:
         """End with step number `back`; returns those that went."""
         gone = self.steps[back + 1 :]
         del self.steps[back + 1 :]

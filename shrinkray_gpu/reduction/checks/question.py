@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from shrinkray_gpu.oracle.verdict import Verdict
-from shrinkray_gpu.reduction.journal import Aside, Journal
+from shrinkray_gpu.reduction.journal import CheckKind, Journal
+from shrinkray_gpu.reduction.outcome import HearVerdict
 from shrinkray_gpu.reduction.program import Program
 
-Ask = Callable[[Program], "Pending"]
-Tell = Callable[[Program, Verdict], None]
+StartCheck = Callable[[Program], "Pending"]
 
 
 class Pending(Protocol):
@@ -26,14 +26,14 @@ class Pending(Protocol):
 
 
 @dataclass(eq=False)
-class Asked:
+class Question:
     """A question, and its answer once that was taken."""
 
     program: Program
     pending: Pending | None = None
     recalled: Verdict | None = None
     verdict: Verdict | None = None
-    kind: Aside | None = None
+    kind: CheckKind | None = None
     """None: that of all the questions it is among."""
 
     @property
@@ -45,22 +45,22 @@ class Asked:
         return self.verdict is not None and not self.verdict.known
 
 
-class Asking:
+class Questions:
     """The questions of one kind, unless one is said to be of another. `tell` hears each answer when it is taken."""
 
-    def __init__(self, kind: Aside, journal: Journal, tell: Tell = lambda program, verdict: None) -> None:
+    def __init__(self, kind: CheckKind, journal: Journal, tell: HearVerdict = lambda program, verdict: None) -> None:
         self.kind, self.journal, self.tell = kind, journal, tell
         self.count = 0
         """Asked in this course, those of a replay among them."""
-        self.known: dict[str, Asked] = {}
+        self.known: dict[str, Question] = {}
         """By key: the same code is not asked about twice."""
 
-    def start(self, program: Program, ask: Ask, *, kind: Aside | None = None) -> Asked:
+    def start(self, program: Program, ask: StartCheck, *, kind: CheckKind | None = None) -> Question:
         self.count += 1
         recalled = self.journal.recall_answer(kind or self.kind, program.key)
-        return Asked(program, None if recalled else ask(program), recalled, kind=kind)
+        return Question(program, None if recalled else ask(program), recalled, kind=kind)
 
-    def about(self, program: Program, ask: Ask) -> Asked:
+    def about(self, program: Program, ask: StartCheck) -> Question:
         """Ask, unless an answer is out or known."""
         known = self.known.get(program.key)
         if known is None or known.unclear:
@@ -68,8 +68,8 @@ class Asking:
         return known
 
     def of_those(
-        self, candidates: Sequence[Program], answers: Sequence[bool | None], ask: Ask, *, same: str
-    ) -> Iterator[tuple[int, Asked, Verdict]]:
+        self, candidates: Sequence[Program], answers: Sequence[bool | None], ask: StartCheck, *, same: str
+    ) -> Iterator[tuple[int, Question, Verdict]]:
         """Ask about all that were answered "yes" at once, except the program with the key `same`; then what is said of
         each, by its place."""
         doubtful = [
@@ -80,7 +80,7 @@ class Asking:
         for index, asked in doubtful:
             yield index, asked, self.finish(asked)
 
-    def finish(self, asked: Asked) -> Verdict:
+    def finish(self, asked: Question) -> Verdict:
         """The answer, waited for if need be."""
         if asked.verdict is None:
             if asked.recalled is not None:
@@ -88,6 +88,6 @@ class Asking:
             else:
                 assert asked.pending is not None
                 asked.verdict = asked.pending.result()
-                self.journal.answered(asked.kind or self.kind, asked.program.key, asked.verdict)
+                self.journal.record_answer(asked.kind or self.kind, asked.program.key, asked.verdict)
             self.tell(asked.program, asked.verdict)
         return asked.verdict

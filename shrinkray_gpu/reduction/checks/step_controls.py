@@ -1,9 +1,9 @@
-"""Controls guard the accepted steps: what made the original pass must make each of them pass too.
+"""Controls watch over the accepted steps: what made the original pass must make each of them pass too.
 
-A candidate that still faults with the control in place faults for another reason: the search has slipped. One guard for
-each accepted step, beside the search, taken at the end of a pass; the first that is bad takes the course back. From
-then on the course is strict: every "yes" is guarded before it is believed, since the same slip would be taken again at
-once in another shape.
+A candidate that still faults with the control in place faults for another reason: the search has slipped. The controls
+are asked of each accepted step, beside the search, and heard at the end of a pass; the first that refuses a step takes
+the course back. From then on the course is strict: they are asked before any "yes" is believed, since the same slip
+would be taken again at once in another shape.
 """
 
 from __future__ import annotations
@@ -11,106 +11,105 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from shrinkray_gpu.oracle.verdict import Verdict
-from shrinkray_gpu.reduction.checks.lineage import Lineage, Step, Undo
-from shrinkray_gpu.reduction.checks.question import Ask, Asking
+from shrinkray_gpu.reduction.checks.check_plan import ControlPlan
+from shrinkray_gpu.reduction.checks.lineage import AcceptedStep, Lineage, Undo
+from shrinkray_gpu.reduction.checks.question import Question, Questions
+from shrinkray_gpu.reduction.course import Learnt
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.program import Program
 
 
-class Guards:
-    """What the controls said. Does nothing where there are none.
-
-    `lag`: a guard is looked at when so many candidates came after its step, so that nobody waits for it.
-    """
+class StepControls:
+    """What the controls said. Does nothing where there are none."""
 
     def __init__(
         self,
+        plan: ControlPlan | None,
         line: Lineage,
         journal: Journal,
         *,
-        guard: Ask | None,
-        lag: int,
+        learnt: Learnt,
         undo: Undo,
         note: Callable[[str], None],
     ) -> None:
-        self.line, self.guard, self.lag, self.undo, self.note = line, guard, lag, undo, note
-        self.asking = Asking("guarded", journal, self._heard)
-        self.refuted: set[str] = set()
+        self.plan, self.line, self.undo, self.note = plan, line, undo, note
+        self.questions = Questions("guarded", journal, self._heard)
+        self.refuted: set[str] = {*learnt.refuted}
         self.slips = 0
-        self.strict = False
+        self.strict = learnt.strict
 
     @property
     def final(self) -> Verdict | None:
         """What the controls said of the best program, where they were asked and answered."""
-        return self.line.last.guard.verdict if self.guard is not None and self.line.last.guard else None
+        return self.line.last.controls.verdict if self.plan is not None and self.line.last.controls else None
 
-    def accepted(self, step: Step) -> None:
-        if self.guard is None:
+    def note_step(self, step: AcceptedStep) -> None:
+        if self.plan is None:
             return
         before = self.line.steps[-2]
-        if before.program.key == step.program.key and before.guard is not None:
-            step.guard = before.guard  # the same code, unclear or not
+        if before.program.key == step.program.key and before.controls is not None:
+            step.controls = before.controls  # the same code, unclear or not
         else:
-            step.guard = self.asking.about(step.program, self.guard)
+            step.controls = self._about(step.program)
 
     def at_point(self, considered: int) -> None:
-        """At the end of a pass: take the guards of the steps accepted so far, in their order."""
-        self._settle(considered - self.lag)
+        """At the end of a pass: hear the controls on the steps accepted so far, in their order."""
+        self._settle(considered - self.plan.lag if self.plan else None)
 
     def settle(self) -> None:
-        """Take all guards that are out."""
+        """Hear all that is out."""
         self._settle(None)
 
     def at_the_end(self) -> None:
-        """The final program's guard must have been asked and be good. An unclear one gets a second chance."""
+        """The controls must agree on the final program. If they could not tell, they get a second chance."""
         self.settle()
         last = self.line.last
-        if self.guard is None or last.guard is None or not last.guard.unclear:
+        if self.plan is None or last.controls is None or not last.controls.unclear:
             return
-        last.guard = self.asking.about(last.program, self.guard)
+        last.controls = self._about(last.program)
         self.settle()
-        if last is self.line.last and last.guard.unclear:
-            assert last.guard.verdict is not None
-            self.note(f"the controls say nothing of the smallest program: {last.guard.verdict.why}")
+        if last is self.line.last and last.controls.unclear:
+            assert last.controls.verdict is not None
+            self.note(f"the controls say nothing of the smallest program: {last.controls.verdict.why}")
 
-    def after_cut(self, gone: Sequence[Step]) -> None:
+    def note_rollback(self, gone: Sequence[AcceptedStep]) -> None:
         """The journal must have the answers of all that was asked, for a replay."""
         for step in gone:
-            if step.guard is not None:
-                self.asking.finish(step.guard)
+            if step.controls is not None:
+                self.questions.finish(step.controls)
 
-    def slipped(self, program: Program) -> str:
+    def slip_reason(self, program: Program) -> str:
         """Why the controls refuse the program; nothing if they do not."""
-        if self.guard is None:
+        if self.plan is None:
             return ""
-        verdict = self.asking.finish(self.asking.about(program, self.guard))
+        verdict = self.questions.finish(self._about(program))
         return "" if verdict.faults or not verdict.known else verdict.why or "it faults with the control in place too"
 
     def vouch(self, candidates: Sequence[Program], answers: list[bool | None], *, same: str) -> None:
         """No "yes" counts before the controls agree. Where they have nothing to say of a candidate, it is taken only if
-        they have nothing to say of the best program either: a step must not shake off its guard.
+        they have nothing to say of the best program either: a step must not shake off its controls.
 
         `same`: the key of the program at hand, which was believed before."""
-        if self.guard is None:
+        if self.plan is None:
             return
         slipped: set[str] = set()
-        for index, asked, verdict in self.asking.of_those(candidates, answers, self.guard, same=same):
+        for index, asked, verdict in self.questions.of_those(candidates, answers, self.plan.ask, same=same):
             if verdict.known:
                 answers[index] = verdict.faults
                 slipped |= set() if verdict.faults else {asked.program.key}
-            elif self.line.last.guard is not None and self.line.last.guard.good:
+            elif self.line.last.controls is not None and self.line.last.controls.good:
                 answers[index] = None
         self.slips += len(slipped)
 
     def _settle(self, until: int | None) -> None:
-        if self.guard is None:
+        if self.plan is None:
             return
         for index, step in enumerate(self.line.steps):
             if until is not None and step.at > until:
                 return
-            if step.guard is None:
+            if step.controls is None:
                 continue
-            verdict = self.asking.finish(step.guard)
+            verdict = self.questions.finish(step.controls)
             if verdict.known and not verdict.faults:
                 self._slip(index, verdict)
                 return
@@ -119,7 +118,7 @@ class Guards:
         """Back to the last step before that is known to be good; this one and what grew out of it is never taken
         again."""
         steps = self.line.steps
-        good = self.line.latest(_vouched_for, before=bad)
+        good = self.line.latest(_is_vouched_for, before=bad)
         self.refuted.update(step.program.key for step in steps[bad:])
         self.refuted -= {step.program.key for step in steps[: good + 1]}
         self.slips += 1
@@ -128,10 +127,14 @@ class Guards:
         if not strict:
             self.note("from now on the controls are asked of each candidate that faults, before it is taken")
 
+    def _about(self, program: Program) -> Question:
+        assert self.plan is not None
+        return self.questions.about(program, self.plan.ask)
+
     def _heard(self, program: Program, verdict: Verdict) -> None:
         if verdict.known and not verdict.faults:
             self.refuted.add(program.key)
 
 
-def _vouched_for(step: Step) -> bool:
-    return any(asked is not None and asked.good for asked in (step.guard, step.fingerprint))
+def _is_vouched_for(step: AcceptedStep) -> bool:
+    return any(asked is not None and asked.good for asked in (step.controls, step.fingerprint))

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
-from shrinkray_gpu.reduction.answers import Answers
+from shrinkray_gpu.reduction.cached_test import CachedTest
 from shrinkray_gpu.reduction.journal import Journal
-from shrinkray_gpu.reduction.limits import Ending, Enough
+from shrinkray_gpu.reduction.limits import Ending, TrialTriesSpent
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.state import State
+from tests.reduction.course import Interest
 
 ORIGINAL = Program.from_text("a = 1\nb = 2\n")
 ALIKE = [Program.from_text(text) for text in ("a = 1\n", "a = 1  # one\n")]
@@ -30,7 +31,7 @@ class NoChecks:
         return None
 
 
-def begun(folder: Path, *, resume: bool, budget: int | None = None) -> tuple[Answers, list[Program]]:
+def begun(folder: Path, *, resume: bool, budget: int | None = None) -> tuple[CachedTest, list[Program]]:
     """The answers of a flaky fault, and what the judge is asked."""
     asked: list[Program] = []
 
@@ -42,23 +43,24 @@ def begun(folder: Path, *, resume: bool, budget: int | None = None) -> tuple[Ans
     state = State(ORIGINAL, ORIGINAL, lambda event: None, budget=budget)
     ending = Ending(lambda: False, None, lambda: 0.0)
     checks: Any = NoChecks()
-    return Answers(state, journal, checks, ending, judge, lambda program, verdict: None, flaky=True), asked
+    none = lambda program, verdict: None  # noqa: E731
+    return CachedTest(Interest(judge), state, journal, checks, ending, other_fault=none, flaky=True), asked
 
 
 def test_one_answer_serves_all_candidates_of_a_call_that_are_the_same_code(tmp_path: Path) -> None:
     for resume in (False, True):
-        answers, asked = begun(tmp_path, resume=resume)
-        assert answers.ask(ALIKE) == [False, False] and answers.state.considered == 1
+        test, asked = begun(tmp_path, resume=resume)
+        assert test.consider(ALIKE) == [False, False] and test.state.counts.considered == 1
         assert len(asked) == (0 if resume else 1)
-        answers.journal.close()
+        test.journal.close()
 
 
 def test_a_trial_that_is_over_takes_no_answer_from_the_journal(tmp_path: Path) -> None:
-    answers, _ = begun(tmp_path, resume=False)
-    answers.ask(ALIKE)
-    answers.journal.close()
-    answers, asked = begun(tmp_path, resume=True, budget=0)
-    with pytest.raises(Enough):
-        answers.ask(ALIKE)
-    assert answers.journal.recall(ALIKE[0].key) == PASSES and not asked
-    answers.journal.close()
+    test, _ = begun(tmp_path, resume=False)
+    test.consider(ALIKE)
+    test.journal.close()
+    test, asked = begun(tmp_path, resume=True, budget=0)
+    with pytest.raises(TrialTriesSpent):
+        test.consider(ALIKE)
+    assert test.journal.recall(ALIKE[0].key) == PASSES and not asked
+    test.journal.close()

@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from shrinkray_gpu.oracle.verdict import Verdict
-from shrinkray_gpu.reduction.checks.lineage import Lineage, Step, Undo
-from shrinkray_gpu.reduction.checks.question import Ask, Asked, Asking, Tell
+from shrinkray_gpu.reduction.checks.check_plan import FingerprintPlan
+from shrinkray_gpu.reduction.checks.lineage import AcceptedStep, Lineage, Undo
+from shrinkray_gpu.reduction.checks.question import Question, Questions
 from shrinkray_gpu.reduction.journal import Journal
+from shrinkray_gpu.reduction.outcome import HearVerdict
 from shrinkray_gpu.reduction.program import Program
 
 FIRST = 50
@@ -28,47 +30,44 @@ WARY_AFTER = 3
 """After this many drifts the everyday test is evidently beyond tightening: no step is taken unseen, see `vouch`."""
 
 
-class Identity:
-    """What the full fingerprints said. Does nothing where nobody takes them.
-
-    `drifted` tightens the everyday test; `forget` makes the course forget what that test said "yes" to.
-    """
+class FingerprintChecks:
+    """What the full fingerprints said. Does nothing where nobody takes them. `forget` makes the course forget what the
+    everyday test said "yes" to."""
 
     def __init__(
         self,
+        plan: FingerprintPlan | None,
         line: Lineage,
         journal: Journal,
         *,
-        identify: Ask | None,
-        first: int | None,
-        drifted: Callable[[Verdict], None],
         forget: Callable[[], None],
         undo: Undo,
-        tell: Tell,
+        tell: HearVerdict,
         note: Callable[[str], None],
     ) -> None:
-        self.line, self.identify, self.drifted, self.forget = line, identify, drifted, forget
-        self.first, self.undo, self.note = first or FIRST, undo, note
-        self.asking = Asking("identified", journal, tell)
+        self.plan, self.line, self.forget, self.undo, self.note = plan, line, forget, undo, note
+        self.first = (plan.first if plan else None) or FIRST
+        self.questions = Questions("identified", journal, tell)
         self.refuted: set[str] = set()
-        self.drifts: list[str] = []
-        self._out: Step | None = None  # its fingerprint is being taken
+        self.slips: list[str] = []
+        """Why, for each program that was taken back."""
+        self._out: AcceptedStep | None = None  # its fingerprint is being taken
         self._interval = self._next = self.first
         self._due = 0
 
     @property
     def wary(self) -> bool:
         """Whether no step is taken before its fingerprint is the same."""
-        return len(self.drifts) >= WARY_AFTER
+        return len(self.slips) >= WARY_AFTER
 
     @property
-    def identified(self) -> Program | None:
+    def last_same(self) -> Program | None:
         """The last accepted program with the same fingerprint."""
-        return None if self.identify is None else self.line.steps[self.line.latest(_identified)].program
+        return None if self.plan is None else self.line.steps[self.line.latest(_identified)].program
 
-    def accepted(self, step: Step) -> None:
+    def note_step(self, step: AcceptedStep) -> None:
         """Only looks whether the same code has a fingerprint."""
-        known = self.asking.known.get(step.program.key)
+        known = self.questions.known.get(step.program.key)
         before = self.line.steps[-2]
         if known is not None and not known.unclear:
             step.fingerprint = known
@@ -79,12 +78,12 @@ class Identity:
         """Between two waves of a search, if it is time: take the fingerprint that is out, begin the next."""
         if self._out is not None and considered >= self._due:
             self.settle(considered)
-        if self.identify is None or considered < self._next or self._out is not None:
+        if self.plan is None or considered < self._next or self._out is not None:
             return
         if self.line.last.fingerprint is None:
             self._begin()
             self._due = considered + self.first
-            widest = WIDEST_AFTER_DRIFT if self.drifts else WIDEST
+            widest = WIDEST_AFTER_DRIFT if self.slips else WIDEST
             self._interval = min(2 * self._interval, widest * self.first)
             self._next = considered + self._interval
 
@@ -92,14 +91,14 @@ class Identity:
         """Most likely the end: it is looked at while the last round goes on, and a second course after that."""
         if self._out is not self.line.last:
             self.settle(considered)
-        if self.identify is not None and self.line.last.fingerprint is None:
+        if self.plan is not None and self.line.last.fingerprint is None:
             self._begin()
             self._due = considered + WIDEST * self.first
 
     def at_the_end(self, considered: int) -> None:
         self.settle(considered)
         last = self.line.last.fingerprint
-        if self.identify is not None and (last is None or last.unclear):
+        if self.plan is not None and (last is None or last.unclear):
             self._begin()
             self.settle(considered)
 
@@ -112,30 +111,30 @@ class Identity:
         if not verdict.known:
             self.note(f"the full fingerprint could not be taken this time: {verdict.why}")
         elif not verdict.faults:
-            self._drift(step, verdict, considered)
+            self._slip(step, verdict, considered)
 
-    def after_cut(self) -> None:
+    def note_rollback(self) -> None:
         """The journal must have the answers of all that was asked, for a replay."""
         if self._out is not None and self._out not in self.line.steps:
             self._take(self._out)
             self._out = None
 
-    def other(self, program: Program) -> str:
+    def slip_reason(self, program: Program) -> str:
         """Why the program's fault is another one; nothing if it is not known to be."""
-        if self.identify is None:
+        if self.plan is None:
             return ""
-        verdict = self.asking.finish(self.asking.about(program, self.identify))
+        verdict = self.questions.finish(self._about(program))
         return "" if verdict.faults or not verdict.known else _reason(verdict)
 
     def vouch(self, candidates: Sequence[Program], answers: list[bool | None], *, same: str) -> None:
         """The first "yes" counts only if its fingerprint is the same, else the next. What comes after it is merged with
         it, and asked about again then. `same`: the key of the program at hand."""
-        if self.identify is None:
+        if self.plan is None:
             return
         for index, candidate in enumerate(candidates):
             if not answers[index] or candidate.key == same:
                 continue
-            verdict = self.asking.finish(self.asking.about(candidate, self.identify))
+            verdict = self.questions.finish(self._about(candidate))
             if verdict.known and not verdict.faults:
                 answers[index] = False
                 self.refuted.add(candidate.key)
@@ -144,7 +143,7 @@ class Identity:
             else:
                 return
 
-    def _drift(self, seen: Step, verdict: Verdict, considered: int) -> None:
+    def _slip(self, seen: AcceptedStep, verdict: Verdict, considered: int) -> None:
         """Back to the last step with the same fingerprint, by bisection, with several out at once: each takes seconds.
         The verdict nearest to it tells best what the everyday test must learn to see."""
         steps = self.line.steps
@@ -164,30 +163,33 @@ class Identity:
                 good = at
         self.refuted.update(step.program.key for step in steps[first_other:])
         self.refuted -= {step.program.key for step in steps[: good + 1]}
-        self.drifts.append(_reason(verdict))
+        self.slips.append(_reason(verdict))
         self._interval, self._next = self.first, considered + self.first
         self.undo(good, "drift", f"the full fingerprint is another: {_reason(verdict)}")
-        self.drifted(verdict)
+        assert self.plan is not None
+        self.plan.drifted(verdict)
         self.forget()
-        if len(self.drifts) == WARY_AFTER:
+        if len(self.slips) == WARY_AFTER:
             self.note("the everyday test drifts all the same: the instruments look at each step before it is taken")
 
     def _begin(self) -> None:
-        assert self.identify is not None
         self._out = self.line.last
-        self._out.fingerprint = self.asking.about(self._out.program, self.identify)
+        self._out.fingerprint = self._about(self._out.program)
 
-    def _ask(self, step: Step) -> Asked:
-        assert self.identify is not None
+    def _about(self, program: Program) -> Question:
+        assert self.plan is not None
+        return self.questions.about(program, self.plan.ask)
+
+    def _ask(self, step: AcceptedStep) -> Question:
         if step.fingerprint is None:
-            step.fingerprint = self.asking.about(step.program, self.identify)
+            step.fingerprint = self._about(step.program)
         return step.fingerprint
 
-    def _take(self, step: Step) -> Verdict:
-        return self.asking.finish(self._ask(step))
+    def _take(self, step: AcceptedStep) -> Verdict:
+        return self.questions.finish(self._ask(step))
 
 
-def _identified(step: Step) -> bool:
+def _identified(step: AcceptedStep) -> bool:
     return step.fingerprint is not None and step.fingerprint.good
 
 

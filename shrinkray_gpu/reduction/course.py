@@ -1,0 +1,46 @@
+"""How a course goes: what chance, patience and the user have to say, as one frozen value."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from shrinkray_gpu.reduction.search import Memory
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """What a second course inherits from the first one. A first course has learnt nothing."""
+
+    memory: Memory | None = None
+    """How well edits of each kind went. Both courses share it: what the second learns counts afterwards too."""
+    strict: bool = False
+    """Whether a step slipped: then the controls are asked before any "yes" is believed."""
+    refuted: frozenset[str] = frozenset()
+    """Keys of the programs that the controls refused."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """The same seed and width give the same course, whatever the timing."""
+
+    seed: int = 0
+    width: int = 8
+    """Candidates in one call of the interestingness test, at most."""
+    eager: float = 1.0
+    """What a faulting try costs against a passing one."""
+    flaky: bool = False
+    """A "no" is never final then, unless it is a certain one."""
+    keep: Sequence[str] = ()
+    """Definitions that stay."""
+    skip: Collection[str] = ()
+    """Names of passes that are left out."""
+    second: bool = False
+    """At the fixpoint, try once to do better from the start, see `second_course`. Not where the fault is flaky."""
+    stop: Callable[[], bool] = lambda: False
+    """Whether somebody asked for the end."""
+    deadline: float | None = None
+    """In terms of `clock`. It ends the search with the best so far, as `stop` and Ctrl-C in the test do."""
+    clock: Callable[[], float] = time.monotonic
+    learnt: Learnt = Learnt()
