@@ -26,7 +26,7 @@ from shrinkray_gpu.errors import FolderGone, UsageError
 from shrinkray_gpu.oracle.verdict import Verdict
 from shrinkray_gpu.reduction.best_file import BestFile
 from shrinkray_gpu.reduction.journal_lines import check_same, is_unfinished, line_of, verdict_of, whole_lines
-from shrinkray_gpu.reduction.program import Program, normalised, text_digest
+from shrinkray_gpu.reduction.program import Program, normalise, text_digest
 from shrinkray_gpu.reduction.verdict_cache import VerdictCache
 
 FORMAT = 1
@@ -199,7 +199,7 @@ class Journal:
         text = self._best.read()
         if text is None:
             return None
-        program = original.with_text(normalised(text))
+        program = original.with_text(normalise(text))
         ours = {text_digest(self.start(original)), *(line["text"] for line in self._accepts)}
         if self._lifting is not None and self._lifting.get("text") is not None:
             ours.add(text_digest(original.with_text(self._lifting["text"])))

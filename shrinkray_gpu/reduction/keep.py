@@ -20,18 +20,18 @@ _MARK = re.compile(r"#\s*shrink:\s*keep(-begin|-end)?\s*($|[^-\w])")
 
 def allowed_edits(program: Program, edits: Iterable[Edit], keep: Collection[str] = ()) -> list[Edit]:
     """The edits that leave kept nodes and the arguments of dangerous calls alone."""
-    guard = _guard(program, frozenset(keep))
-    if guard is None:
+    protection = _protection(program, frozenset(keep))
+    if protection is None:
         return list(edits)
-    return [edit for edit in edits if guard.allows(edit)]
+    return [edit for edit in edits if protection.allows(edit)]
 
 
-def _guard(program: Program, keep: frozenset[str]) -> _Guard | None:
+def _protection(program: Program, keep: frozenset[str]) -> _Protection | None:
     """What watches over all edits of this program; None if nothing needs it. Every pass asks for the same one."""
-    known: tuple[_Guard | None] | None = program.notes.get((_guard, keep))
+    known: tuple[_Protection | None] | None = program.notes.get((_protection, keep))
     if known is None:
         kept, dangers = kept_nodes(program, keep), hazards(program)
-        known = program.notes[_guard, keep] = (_Guard(program, kept, dangers) if kept or dangers else None,)
+        known = program.notes[_protection, keep] = (_Protection(program, kept, dangers) if kept or dangers else None,)
     return known[0]
 
 
@@ -76,18 +76,18 @@ def _defined(statement: cst.CSTNode) -> Iterator[str]:
             yield from (target.value for target in targets if isinstance(target, cst.Name))
 
 
-class _Guard:
+class _Protection:
     def __init__(self, program: Program, kept: Iterable[cst.CSTNode], dangers: Sequence[Hazard]) -> None:
         self._kept = _Zone(kept, program)
         self._dangers = [(_Zone(danger.bound, program), _Zone([danger.call], program)) for danger in dangers]
 
     def allows(self, edit: Edit) -> bool:
-        if any(self._kept.touched_by(change) for change in edit.changes):
+        if any(self._kept.is_touched_by(change) for change in edit.changes):
             return False
         for bound, call in self._dangers:
-            if any(call.dropped_by(change) for change in edit.changes):
+            if any(call.is_dropped_by(change) for change in edit.changes):
                 continue  # without the call its arguments are anyone's
-            if any(bound.touched_by(change) or call.reached_by(change) for change in edit.changes):
+            if any(bound.is_touched_by(change) or call.reached_by(change) for change in edit.changes):
                 return False
         return True
 
@@ -105,13 +105,13 @@ class _Zone:
                 self._above.setdefault(up, set()).add(node)
                 up = program.parents.get(up)
 
-    def touched_by(self, change: Change) -> bool:
+    def is_touched_by(self, change: Change) -> bool:
         """Whether the change alters one of the nodes, or takes one away."""
         if isinstance(change, Insert):
             return self._inside(change.before, strictly=True)
-        return self._inside(change.node) or self.dropped_by(change)
+        return self._inside(change.node) or self.is_dropped_by(change)
 
-    def dropped_by(self, change: Change) -> bool:
+    def is_dropped_by(self, change: Change) -> bool:
         """Whether one of the nodes goes with the node that the change takes away."""
         if isinstance(change, Insert):
             return False

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from shrinkray_gpu.language.statement_starts import parts, remembered
 from shrinkray_gpu.reduction.native.code import is_code, may_hold_code, normal
-from shrinkray_gpu.reduction.size import Measured, measured
+from shrinkray_gpu.reduction.size import PartSize, part_size
 
 
 class Piece:
@@ -24,9 +24,9 @@ class Piece:
         """The same for texts that differ in comments and layout only. That of several pieces is the meanings of all."""
 
     @cached_property
-    def measured(self) -> Measured:
+    def part_size(self) -> PartSize:
         """What the size of the program takes from this piece."""
-        return measured(self.text)
+        return part_size(self.text)
 
 
 def pieces_of(text: str) -> list[Piece] | None:

@@ -67,7 +67,7 @@ class Layout:
             end = self.outer[child][0]
         return end
 
-    def reindented(self, start: int, end: int, old: str, new: str, *, midline: bool = False) -> str:
+    def reindent(self, start: int, end: int, old: str, new: str, *, midline: bool = False) -> str:
         """The text of a stretch with the indent columns `old` of its logical lines written as `new`. If the stretch
         begins `midline`, the indentation before it is not its own, even where that is no columns wide."""
         text, starts, ends = self.text, self.indent_starts, self.indent_ends

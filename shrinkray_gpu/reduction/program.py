@@ -44,7 +44,7 @@ class Program:
     @classmethod
     def from_text(cls, text: str, path: str = "<script>") -> Program:
         """A Program of one region; the text is normalised."""
-        return cls((Region(path, normalised(text)),))
+        return cls((Region(path, normalise(text)),))
 
     def with_text(self, text: str) -> Program:
         """The same Program with another main region."""
@@ -85,7 +85,9 @@ class Program:
     def size(self) -> Size:
         """Smaller is better; the regions' sizes add up."""
         sizes = [
-            measure(region.text) if pieces is None else together([piece.measured for piece in pieces], len(region.text))
+            measure(region.text)
+            if pieces is None
+            else together([piece.part_size for piece in pieces], len(region.text))
             for region, pieces in zip(self.regions, self._pieces, strict=True)
         ]
         return Size(*map(sum, zip(*sizes, strict=True)))
@@ -154,7 +156,7 @@ def read_program(path: str | Path) -> Program:
         raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from error
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-        text = normalised(data.decode(encoding))
+        text = normalise(data.decode(encoding))
     except (SyntaxError, UnicodeDecodeError, LookupError) as error:
         raise UsageError(f"{path}: not a Python source file ({error})") from error
     try:
@@ -174,7 +176,7 @@ def read_program(path: str | Path) -> Program:
 _COOKIE = re.compile(r"^([ \t]*#.*?coding[:=][ \t]*)([-\w.]+)")
 
 
-def normalised(text: str) -> str:
+def normalise(text: str) -> str:
     """No byte order mark, `\\n` alone ends a line, no form feeds before code, a newline at the end, a UTF-8 cookie.
 
     libcst's offsets and Python's own lines differ in each of these. Form feeds inside a string are content and stay.

@@ -62,14 +62,14 @@ def context_of(layout: Layout, name: cst.Name) -> ExpressionContext | None:
 
 def scopes_of(module: cst.Module, layout: Layout) -> Mapping[cst.CSTNode, Scope]:
     """libcst's scope of each node; white space, punctuation and operators have none."""
-    visitor = _Led(layout)
+    visitor = _ScopeWalker(layout)
     visitor.on_visit(module)
     visitor.on_leave(module)
     visitor.infer_accesses()
     return visitor.found
 
 
-class _Led(ScopeVisitor):
+class _ScopeWalker(ScopeVisitor):
     """libcst's visitor, which takes this for its provider too: what it asks for and what it finds out."""
 
     def __init__(self, layout: Layout) -> None:

@@ -65,19 +65,19 @@ def lines(text: str) -> int:
 
 def measure(text: str) -> Size:
     """The size of a Python source text. Total: text that does not parse has a size too."""
-    return together([measured(text)], len(text))
+    return together([part_size(text)], len(text))
 
 
-class Measured(NamedTuple):
+class PartSize(NamedTuple):
     """What of the size can be told of a stretch of whole statements; the guard level takes all of a program."""
 
     tokens: int
     loops: int
     literals: int
-    exposed: Exposed
+    exposure: PartExposure
 
 
-def measured(text: str) -> Measured:
+def part_size(text: str) -> PartSize:
     """What the text of some statements adds to the size of its program."""
     lexed = list(_lex(text))
     loops = literals = count = 0
@@ -91,12 +91,12 @@ def measured(text: str) -> Measured:
             literals += _bits(word)
         elif word == "for" or word == "while":
             loops += 1
-    return Measured(count, loops, literals, _exposed([word for _, word in lexed]))
+    return PartSize(count, loops, literals, _part_exposure([word for _, word in lexed]))
 
 
-def together(parts: Sequence[Measured], characters: int) -> Size:
+def together(parts: Sequence[PartSize], characters: int) -> Size:
     """The size of a text of so many characters that these parts make up."""
-    guards = sum(points for _, _, points in _settled([part.exposed for part in parts]))
+    guards = sum(points for _, _, points in _missing_guards([part.exposure for part in parts]))
     return Size(
         guards,
         sum(part.tokens for part in parts),
@@ -173,7 +173,7 @@ class Exposure(NamedTuple):
 def exposures(text: str) -> list[Exposure]:
     """The places whose points add up to the guard level of this text, in its order."""
     matches = [m for m in _LEXEME.finditer(text) if m.lastgroup != "skip"]
-    found = _settled([_exposed([m.group() for m in matches])])
+    found = _missing_guards([_part_exposure([m.group() for m in matches])])
     return [Exposure(text.count("\n", 0, matches[at].start()) + 1, lack, points) for at, lack, points in found]
 
 
@@ -189,7 +189,7 @@ class Access(NamedTuple):
     """The function that it is in, as far as the words tell: the last one that was defined before it."""
 
 
-class Exposed(NamedTuple):
+class PartExposure(NamedTuple):
     """What a text lacks, by the index of its word, and what of it hangs on the rest of the program."""
 
     sure: tuple[tuple[int, Lack, int], ...]
@@ -205,7 +205,7 @@ class Exposed(NamedTuple):
 _POINTS = {Lack.LOAD_MASK: _UNMASKED, Lack.STORE_MASK: _UNMASKED, Lack.OTHER: _NO_OTHER}
 
 
-def _settled(parts: Sequence[Exposed]) -> Iterator[tuple[int, Lack, int]]:
+def _missing_guards(parts: Sequence[PartExposure]) -> Iterator[tuple[int, Lack, int]]:
     """What the program that these texts make up lacks, with its points."""
     languages = {"tl", "language"}.union(*(part.languages for part in parts))
     for part in parts:
@@ -218,7 +218,7 @@ def _settled(parts: Sequence[Exposed]) -> Iterator[tuple[int, Lack, int]]:
         yield from sorted(found, key=itemgetter(0))
 
 
-def _exposed(words: Sequence[str]) -> Exposed:
+def _part_exposure(words: Sequence[str]) -> PartExposure:
     """What may be undefined: two points for a load or store through a computed pointer without mask, one for a masked
     load whose other lanes hold anything (no `other=`), one for a tensor that starts with what the memory held, one for
     a tensor made without elements: its pointer is null, and a kernel that only a mask keeps off it is a poor repro.
@@ -259,7 +259,7 @@ def _exposed(words: Sequence[str]) -> Exposed:
         depths = [*accumulate(_DEEPER.get(word, 0) for word in words)]
         computed.update(words[name] for names in tuples for name in names if depths[names.stop] == 0)
     renamed = frozenset(to for of, by, to in zip(words, words[1:], words[2:]) if of == "language" and by == "as")
-    return Exposed(tuple(sure), tuple(accesses), renamed, frozenset(computed), frozenset(called))
+    return PartExposure(tuple(sure), tuple(accesses), renamed, frozenset(computed), frozenset(called))
 
 
 def _tuple_before(words: Sequence[str], equals: int) -> range:

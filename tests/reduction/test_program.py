@@ -10,7 +10,7 @@ import libcst as cst
 import pytest
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.reduction.program import Program, Region, normalised, read_program
+from shrinkray_gpu.reduction.program import Program, Region, normalise, read_program
 
 NASTY = sorted((Path(__file__).parent / "nasty").glob("*.py"))
 
@@ -31,7 +31,7 @@ def test_the_normal_form_means_the_same(path: Path) -> None:
     assert ast.dump(ast.parse(program.text)) == ast.dump(ast.parse(path.read_bytes()))
     assert ast.dump(ast.parse(program.text.encode())) == ast.dump(ast.parse(program.text))
     assert "\r" not in program.text and program.text.endswith("\n") and "\ufeff" not in program.text
-    assert normalised(program.text) == program.text
+    assert normalise(program.text) == program.text
     assert program.module.code == program.text
 
 

@@ -103,7 +103,7 @@ class Writer:
             if not any(_has_code(piece) for piece in pieces):
                 return ""
             layout = lay_out(cst.parse_module(inner))
-            return layout.reindented(0, len(inner), "", mark[1])
+            return layout.reindent(0, len(inner), "", mark[1])
 
         return _MARK.sub(put, text)
 

@@ -16,9 +16,9 @@ from shrinkray_gpu.reduction.rendering.slots import (
     PRIMARY,
     TEST,
     YIELD,
-    Kind,
     Member,
     Slot,
+    SlotKind,
     in_target,
     is_dotted,
     is_name,
@@ -34,7 +34,7 @@ _MEMBERS = {cst.StarredElement: Member.ELEMENT, cst.Arg: Member.ARGUMENT}
 
 
 @dataclass(frozen=True)
-class Rendered:
+class ExpressionText:
     """The text of an expression and what a place needs to know of it. `fresh`: not what stood there before."""
 
     text: str
@@ -51,22 +51,22 @@ class Rendered:
         if self.member is not Member.NONE and breaks_line(self.text):
             return False
         match where.kind:
-            case Kind.VALUE:
+            case SlotKind.VALUE:
                 wide = (Member.NONE, where.member, Member.ELEMENT if where.member is Member.ARGUMENT else Member.NONE)
                 return self.member in wide
-            case Kind.TARGET:
+            case SlotKind.TARGET:
                 return self.target
-            case Kind.SINGLE:
+            case SlotKind.SINGLE:
                 return self.single
-            case Kind.NAME:
+            case SlotKind.NAME:
                 return self.name
-            case Kind.DOTTED:
+            case SlotKind.DOTTED:
                 return self.dotted
         return False
 
     def at(self, where: Slot) -> str:
         """The text as it stands there."""
-        if where.kind in (Kind.NAME, Kind.DOTTED):
+        if where.kind in (SlotKind.NAME, SlotKind.DOTTED):
             return self.text
         return f"({self.text})" if self.level < where.level or breaks_line(self.text) else self.text
 
@@ -89,20 +89,20 @@ class Phrases(Splicer):
             return self._verbatim(node)
         return rendered.at(where)
 
-    def _expression(self, node: cst.BaseExpression, *, itself: bool = False) -> Rendered:
+    def _expression(self, node: cst.BaseExpression, *, itself: bool = False) -> ExpressionText:
         if node in self._replaced and not itself:
             return self._template(node)
         if node not in self._dirty:
-            return Rendered(self._verbatim(node), level(node))
-        own = Rendered("", level(node))
+            return ExpressionText(self._verbatim(node), level(node))
+        own = ExpressionText("", level(node))
         if node in self._within:
             return replace(own, text=self._source(node))
         if isinstance(node, cst.Tuple | cst.Set) and all(e in self._removed for e in node.elements) and node.elements:
             for element in node.elements:
                 self._gone(element)
             if isinstance(node, cst.Tuple):
-                return Rendered("()", ATOM, fresh=True, target=True)
-            return Rendered("set()", PRIMARY, fresh=True)
+                return ExpressionText("()", ATOM, fresh=True, target=True)
+            return ExpressionText("set()", PRIMARY, fresh=True)
         if isinstance(node, cst.GeneratorExp | cst.ListComp | cst.SetComp | cst.DictComp):
             return self._comprehension(node)
         if isinstance(node, cst.Lambda):
@@ -118,7 +118,7 @@ class Phrases(Splicer):
         begin, end = self.layout.inner[node]
         return self.layout.text[first:begin] + text + self.layout.text[end:last]
 
-    def _kept(self, node: Node, replaced: Node) -> Rendered:
+    def _kept(self, node: Node, replaced: Node) -> ExpressionText:
         """A node that a template keeps, with what its new place asks about it."""
         if isinstance(node, cst.Expr | cst.Element | cst.Index) or (
             isinstance(node, cst.Arg) and not node.star and node.keyword is None
@@ -126,7 +126,7 @@ class Phrases(Splicer):
             node = node.value
         if not isinstance(node, cst.BaseExpression) or isinstance(node, cst.StarredElement):
             member = _MEMBERS.get(type(node), Member.OTHER)
-            return Rendered(self._core(node, itself=True), ATOM, fresh=True, member=member)
+            return ExpressionText(self._core(node, itself=True), ATOM, fresh=True, member=member)
         rendered = self._expression(node, itself=node is replaced)
         if rendered.fresh:
             return rendered
@@ -140,15 +140,15 @@ class Phrases(Splicer):
             target=is_target(node) if clean else is_single_target(node) or in_target(node, self.layout.parents),
         )
 
-    def _template(self, node: Node) -> Rendered:
+    def _template(self, node: Node) -> ExpressionText:
         """What replaces an expression or a member of a list."""
         owner, by = self._replaced[node]
         with self._applying(owner, node) as possible:
             if not possible:
-                return Rendered(self._verbatim(node), ATOM, fresh=True)
+                return ExpressionText(self._verbatim(node), ATOM, fresh=True)
             return replace(self._filled(by, node, owner), fresh=True)
 
-    def _filled(self, by: Template, node: Node, owner: int) -> Rendered:
+    def _filled(self, by: Template, node: Node, owner: int) -> ExpressionText:
         shape = expression_shape(skeleton(by))
         kept = iter([part for part in by if not isinstance(part, str)])
         if shape.one_hole:
@@ -162,7 +162,7 @@ class Phrases(Splicer):
                 out = join(out, inner.at(part.slot))
             else:
                 out = join(out, str(part))
-        return Rendered(
+        return ExpressionText(
             out, shape.level, name=shape.name, dotted=shape.dotted, single=shape.single, target=shape.target
         )
 
@@ -192,8 +192,8 @@ class Phrases(Splicer):
             cuts.append((first, last, params))
         return self._splice(node, cuts=cuts)
 
-    def _comprehension(self, node: cst.GeneratorExp | cst.ListComp | cst.SetComp | cst.DictComp) -> Rendered:
-        own = Rendered("", level(node))
+    def _comprehension(self, node: cst.GeneratorExp | cst.ListComp | cst.SetComp | cst.DictComp) -> ExpressionText:
+        own = ExpressionText("", level(node))
         clauses: list[cst.CompFor] = []
         clause: cst.CompFor | None = node.for_in
         while clause is not None:
@@ -204,7 +204,7 @@ class Phrases(Splicer):
         first, last = self.layout.outer[node.for_in]
         left = [c for c in clauses if not self._gone(c)]
         if not left and isinstance(node, cst.GeneratorExp):
-            return Rendered(f"({self._emit(node.elt)},)", ATOM, fresh=True)
+            return ExpressionText(f"({self._emit(node.elt)},)", ATOM, fresh=True)
         text = ""
         for clause in left:
             inner = clause.inner_for_in
@@ -314,10 +314,10 @@ class Phrases(Splicer):
             return self._splice(node, end=end)
         return self._splice(node, end=end, cuts=self._optional_cuts(node))
 
-    def _check_element(self, node: Node, rendered: Rendered) -> None:
+    def _check_element(self, node: Node, rendered: ExpressionText) -> None:
         """An element that is assigned to gives way only to something that can be."""
         value = node.value if isinstance(node, cst.Element | cst.StarredElement) else node
-        if slot(value, self.layout.parents).kind is Kind.TARGET and not rendered.target:
+        if slot(value, self.layout.parents).kind is SlotKind.TARGET and not rendered.target:
             self.misfits.add(self._replaced[node][0])
 
     def _parameters(self, node: cst.Parameters) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from shrinkray_gpu.reduction.edit import Change, Edit, Replace, Unwrap, Within
 from shrinkray_gpu.reduction.native.native_change import Put
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.reduction.rendering.writer import Writer
+from shrinkray_gpu.reduction.rendering.writer import StatementWriter
 
 
 def render(program: Program, edits: Sequence[Edit]) -> Program:
@@ -30,7 +30,7 @@ def _settle(program: Program, edits: Sequence[Edit]) -> tuple[list[Edit], str]:
     if not left:
         return [], program.text
     while True:
-        writer = Writer(program.layout, _owned(left))
+        writer = StatementWriter(program.layout, _owned(left))
         text = writer.write(program.module)
         if not writer.misfits:
             return left, text

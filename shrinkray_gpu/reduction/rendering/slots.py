@@ -18,7 +18,7 @@ BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, TERM, UNARY, POWER, AWAIT, NUMBER, PRIMARY
 below PRIMARY since `1.real` is not `(1).real`."""
 
 
-class Kind(Enum):
+class SlotKind(Enum):
     """What sort of thing a place takes."""
 
     VALUE = "any expression"
@@ -43,13 +43,13 @@ class Slot:
     """A place for an expression. `member`: as a member of a list, so that `*x` (or `x=1`) may stand there too."""
 
     level: int = TEST
-    kind: Kind = Kind.VALUE
+    kind: SlotKind = SlotKind.VALUE
     member: Member = Member.NONE
 
 
-_NAME = Slot(ATOM, Kind.NAME)
-_DOTTED = Slot(PRIMARY, Kind.DOTTED)
-_FIXED = Slot(ATOM, Kind.FIXED)
+_NAME = Slot(ATOM, SlotKind.NAME)
+_DOTTED = Slot(PRIMARY, SlotKind.DOTTED)
+_FIXED = Slot(ATOM, SlotKind.FIXED)
 
 _BINARY: dict[type[cst.CSTNode], int] = {
     cst.BitOr: BIT_OR,
@@ -114,17 +114,17 @@ _SLOTS: dict[type[cst.CSTNode], dict[str, Slot]] = {
     cst.StarredDictElement: {"value": Slot(BIT_OR)},
     cst.DictElement: {"key": Slot(OR)},
     cst.DictComp: {"key": Slot(OR)},
-    cst.CompFor: {"iter": Slot(OR), "target": Slot(TUPLE, Kind.TARGET)},
+    cst.CompFor: {"iter": Slot(OR), "target": Slot(TUPLE, SlotKind.TARGET)},
     cst.CompIf: {"test": Slot(OR)},
-    cst.For: {"iter": Slot(TUPLE), "target": Slot(TUPLE, Kind.TARGET)},
+    cst.For: {"iter": Slot(TUPLE), "target": Slot(TUPLE, SlotKind.TARGET)},
     cst.Return: {"value": Slot(TUPLE)},
     cst.Yield: {"value": Slot(TUPLE)},
     cst.Expr: {"value": Slot(YIELD)},
     cst.Assign: {"value": Slot(YIELD)},
-    cst.AugAssign: {"value": Slot(YIELD), "target": Slot(TEST, Kind.SINGLE)},
-    cst.AnnAssign: {"value": Slot(YIELD), "target": Slot(TEST, Kind.SINGLE)},
-    cst.AssignTarget: {"target": Slot(TUPLE, Kind.TARGET)},
-    cst.Del: {"target": Slot(TUPLE, Kind.TARGET)},
+    cst.AugAssign: {"value": Slot(YIELD), "target": Slot(TEST, SlotKind.SINGLE)},
+    cst.AnnAssign: {"value": Slot(YIELD), "target": Slot(TEST, SlotKind.SINGLE)},
+    cst.AssignTarget: {"target": Slot(TUPLE, SlotKind.TARGET)},
+    cst.Del: {"target": Slot(TUPLE, SlotKind.TARGET)},
     cst.FormattedStringExpression: {"expression": Slot(OR)},
     cst.ConcatenatedString: {"left": _FIXED, "right": _FIXED},
     cst.ImportAlias: {"name": _DOTTED},
@@ -156,14 +156,14 @@ def slot(node: cst.CSTNode, parents: Mapping[cst.CSTNode, cst.CSTNode]) -> Slot:
     if parent is None:
         return Slot()
     found = _own_slot(node, parent)
-    if found is not None and found.kind is not Kind.VALUE:
+    if found is not None and found.kind is not SlotKind.VALUE:
         return found
     if _inside_pattern(parent, parents):
         return _FIXED
     if isinstance(parent, cst.Element | cst.StarredElement) and _is_target(parents[parent], parents):
-        return Slot(TEST, Kind.TARGET)
+        return Slot(TEST, SlotKind.TARGET)
     if isinstance(parent, cst.AsName):
-        return Slot(TEST, Kind.TARGET) if isinstance(parents[parent], cst.WithItem) else _NAME
+        return Slot(TEST, SlotKind.TARGET) if isinstance(parents[parent], cst.WithItem) else _NAME
     if isinstance(parent, cst.Attribute) and _inside_import(parent, parents):
         return _DOTTED
     return found or Slot()
@@ -203,12 +203,12 @@ def _inside_import(node: cst.CSTNode, parents: Mapping[cst.CSTNode, cst.CSTNode]
 
 def _is_target(node: cst.CSTNode, parents: Mapping[cst.CSTNode, cst.CSTNode]) -> bool:
     """Whether this tuple or list (or what it is part of) is assigned to."""
-    return isinstance(node, cst.Tuple | cst.List) and slot(node, parents).kind is Kind.TARGET
+    return isinstance(node, cst.Tuple | cst.List) and slot(node, parents).kind is SlotKind.TARGET
 
 
 def in_target(node: cst.CSTNode, parents: Mapping[cst.CSTNode, cst.CSTNode]) -> bool:
     """Whether the expression stands where it is assigned to."""
-    return slot(node, parents).kind in (Kind.TARGET, Kind.SINGLE)
+    return slot(node, parents).kind in (SlotKind.TARGET, SlotKind.SINGLE)
 
 
 def is_name(node: cst.CSTNode) -> bool:

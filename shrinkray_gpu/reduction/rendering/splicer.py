@@ -112,7 +112,7 @@ class Splicer(ABC):
     def _slice(self, first: int, last: int, *, midline: bool = False) -> str:
         if self._old == self._new:
             return self.layout.text[first:last]
-        return self.layout.reindented(first, last, self._old, self._new, midline=midline)
+        return self.layout.reindent(first, last, self._old, self._new, midline=midline)
 
     def _verbatim(self, node: Node) -> str:
         return self._slice(*self.layout.outer[node], midline=not sort_of(node).line)

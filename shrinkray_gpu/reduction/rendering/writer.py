@@ -25,7 +25,7 @@ Chunk: TypeAlias = tuple[bool, str]
 _MARK = re.compile(r"[ \t]*#\s*shrink: keep-")
 
 
-class Writer(Phrases):
+class StatementWriter(Phrases):
     """Writes statements and blocks."""
 
     def _emit(self, node: Node) -> str:

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.reduction.program import normalised
+from shrinkray_gpu.reduction.program import normalise
 from shrinkray_gpu.same_fault.patch import diffs
 from shrinkray_gpu.same_fault.patch.merge import Carried, Merge, words
 
@@ -35,7 +35,7 @@ class Patch:
 def read(file: Path, original: str, script: str) -> Patch:
     """The patch in a file: a unified diff against the script, or the whole changed script. Raises UsageError."""
     try:
-        text = normalised(file.read_text(encoding="utf-8"))
+        text = normalise(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         what = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise UsageError(f"--control-patch {file}: cannot be read ({what})") from error
