@@ -19,7 +19,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +27,12 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from shrinkray_gpu import calibration  # noqa: E402
-from shrinkray_gpu.job.asked import chosen_oracle, devices_of, program_of, setup_of  # noqa: E402
-from shrinkray_gpu.job.fault_checks import guards_of  # noqa: E402
+from shrinkray_gpu.job.asked import chosen_oracle, limits_of, program_of, setup_of  # noqa: E402
+from shrinkray_gpu.job.fault_checks import slippage_checks  # noqa: E402
 from shrinkray_gpu.job.ready import given_of  # noqa: E402
-from shrinkray_gpu.judging.judge import Judge  # noqa: E402
-from shrinkray_gpu.options import Options, jobs_of  # noqa: E402
+from shrinkray_gpu.judging.policy import Policy  # noqa: E402
+from shrinkray_gpu.judging.tiered_test import TieredTest  # noqa: E402
+from shrinkray_gpu.options import Options  # noqa: E402
 from shrinkray_gpu.oracle.verdict import Verdict  # noqa: E402
 from shrinkray_gpu.passes import PASSES, Pass  # noqa: E402
 from shrinkray_gpu.passes.host.observed import instrument, watchable  # noqa: E402
@@ -94,29 +95,30 @@ def checked(path: Path, options: Options) -> dict[str, Tally]:
             script,
             setup,
             oracle=chosen,
-            jobs=jobs_of(options),
-            timeout=options.timeout,
-            devices=devices_of(setup),
+            limits=limits_of(replace(options, mode=None), setup),
         )
-        judge = Judge(plan.oracle, plan.pool, credit=False)
-        judge.insist(True)
-        guards = guards_of(program, plan, judge, (), options) if plan.oracle.needs_run else None
+        test = TieredTest(plan.oracle, plan.pool, policy=Policy(credit=False, peak=plan.mode.peak))
+        test.insist(True)
+        checks = slippage_checks(program, plan, test, (), options) if plan.oracle.needs.run else None
         try:
             found: dict[str, Tally] = {}
             for each in PASSES:
-                tally = found[each.name] = _tried(program, each, judge, options.keep)
-                if guards is not None:  # a program that the controls refuse is no smaller repro
-                    for ask in (guards.guard, *([guards.identify] if guards.identifies else [])):
+                tally = found[each.name] = _tried(program, each, test, options.keep)
+                if checks is not None:  # a program that the controls refuse is no smaller repro
+                    for ask in (
+                        checks.control_verdict,
+                        *([checks.fingerprint_verdict] if checks.takes_fingerprints else []),
+                    ):
                         said = [each.result() for each in [ask(candidate) for _, candidate in tally.smaller]]
                         tally.smaller = [pair for pair, verdict in zip(tally.smaller, said) if not _refused(verdict)]
-                if plan.dry is not None and plan.dry_predicts:  # a descriptor with an odd stride faults by itself
+                if plan.dry is not None and plan.predicts:  # a descriptor with an odd stride faults by itself
                     runs = [(pair, plan.dry.run(pair[1].text)) for pair in tally.smaller]
                     tally.smaller = [pair for pair, run in runs if plan.oracle.judge(run).faults]
             return found
         finally:
-            if guards is not None:
-                guards.close()
-            judge.close()
+            test.close()
+            if checks is not None:
+                checks.close()
             plan.close()
 
 
@@ -124,10 +126,10 @@ def _refused(verdict: Verdict) -> bool:
     return verdict.known and not verdict.faults
 
 
-def _tried(program: Program, each: Pass, judge: Judge, keep: frozenset[str]) -> Tally:
+def _tried(program: Program, each: Pass, test: TieredTest, keep: frozenset[str]) -> Tally:
     given: Sequence[Any] = ()
     if each.needs_values:
-        given = (judge.values(instrument(program, watchable(program))),)
+        given = (test.values(instrument(program, watchable(program))),)
     edits = allowed_edits(program, list(each.find(program, *given)), keep)
     tally = Tally(edits=len(edits))
     waiting: dict[str, tuple[Edit, Program]] = {}
@@ -137,7 +139,7 @@ def _tried(program: Program, each: Pass, judge: Judge, keep: frozenset[str]) -> 
             waiting.setdefault(candidate.key, (edit, candidate))
         else:
             tally.larger += 1
-    verdicts = judge([candidate for _, candidate in waiting.values()])
+    verdicts = test.judge([candidate for _, candidate in waiting.values()])
     tally.tried = len(verdicts)
     tally.unknown = sum(not verdict.known for verdict in verdicts)
     tally.smaller = [pair for pair, verdict in zip(waiting.values(), verdicts) if verdict.faults]

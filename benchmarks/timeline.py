@@ -26,7 +26,7 @@ from shrinkray_gpu import calibration, start
 from shrinkray_gpu.cli import main as cli
 from shrinkray_gpu.device import coredump, disassembly
 from shrinkray_gpu.job import attach, reduce  # noqa: E402
-from shrinkray_gpu.judging.judge import Judge  # noqa: E402
+from shrinkray_gpu.judging.ahead import Ahead  # noqa: E402
 from shrinkray_gpu.runner import lanes, plain, pool, sanitizer  # noqa: E402
 
 PHASES = {
@@ -45,7 +45,7 @@ CLOCKED = {
     "the sanitizer": (sanitizer, "run"),
     "cuda-gdb": (coredump, "read"),
     "nvdisasm": (disassembly, "listing"),
-    "the search waits for verdicts": (Judge, "__call__"),
+    "the search waits for verdicts": (Ahead, "judge"),
 }
 LONG = 0.3
 """Seconds from which on an event before the search is listed."""

@@ -18,7 +18,7 @@ from shrinkray_gpu.attachment.text_edits import command
 from shrinkray_gpu.attachment.variants import Knob, Variant, knobs
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.runner import ways
-from shrinkray_gpu.same_fault.controls import Control, Controls, Outcome, outcome
+from shrinkray_gpu.same_fault.controls import Control, ControlOutcome, Controls, outcome
 
 SECONDS = 30.0
 """For all experiments; those under way then are waited for."""
@@ -53,11 +53,11 @@ class Experiment:
 
     @property
     def passes(self) -> bool:
-        return self.outcome == Outcome.PASSES.value
+        return self.outcome == ControlOutcome.PASSES.value
 
     @property
     def faults(self) -> bool:
-        return self.outcome == Outcome.FAULTS.value
+        return self.outcome == ControlOutcome.FAULTS.value
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ def _experiment(
     return Experiment(knob, kind, value, how, result.value, _short(why), changed)
 
 
-def _attempt(controls: Controls, control: Control, text: str) -> tuple[Outcome, str]:
+def _attempt(controls: Controls, control: Control, text: str) -> tuple[ControlOutcome, str]:
     """As `Controls.attempt`, for a text that needs no carrying over. Of a compiler's fault a variant that compiles has
     shown that it passes, whatever becomes of it then: what it needs to run may have been reduced away."""
     reference = controls.reference
@@ -232,9 +232,9 @@ def _attempt(controls: Controls, control: Control, text: str) -> tuple[Outcome, 
         run = controls.run(text, control.way)
         result, why = outcome(run, controls.oracle.judge(run), control, reference)
         compiled = bool(run.compiles) and all(compile.failure is None for compile in run.compiles)
-        if result is Outcome.NOT_APPLICABLE and fault is not None and fault.phase == "compile" and compiled:
-            result, why = Outcome.PASSES, f"it compiles; then {why}"
-        if result is not Outcome.PASSES:
+        if result is ControlOutcome.NOT_APPLICABLE and fault is not None and fault.phase == "compile" and compiled:
+            result, why = ControlOutcome.PASSES, f"it compiles; then {why}"
+        if result is not ControlOutcome.PASSES:
             break
     return result, why
 

@@ -17,7 +17,7 @@ from shrinkray_gpu.attachment.dossier import Dossier
 from shrinkray_gpu.attachment.experiments import MEANING, NOT_TRIED, Experiment, Row
 from shrinkray_gpu.device import architectures, disassembly, error_table
 from shrinkray_gpu.oracle import speech
-from shrinkray_gpu.same_fault.controls import Outcome
+from shrinkray_gpu.same_fault.controls import ControlOutcome
 
 LAST_LINES = 12
 
@@ -172,9 +172,9 @@ def _result(row: Row) -> dict[str, Any]:
     decides = {True: "yes", False: "no", None: "not known"}[row.matters]
     return {
         "row": row,
-        "passes": values(Outcome.PASSES.value),
-        "faults": values(Outcome.FAULTS.value),
-        "other": values(Outcome.NOT_APPLICABLE.value),
+        "passes": values(ControlOutcome.PASSES.value),
+        "faults": values(ControlOutcome.FAULTS.value),
+        "other": values(ControlOutcome.NOT_APPLICABLE.value),
         "boundary": row.boundary,
         "decides": decides,
         "name": f"`{row.name}`: {MEANING[row.name]}" if row.name in MEANING else row.name,

@@ -26,7 +26,7 @@ from shrinkray_gpu.oracle.statistics import clean_runs
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.ways import PLAIN, Way
-from shrinkray_gpu.same_fault.controls import Controls, Outcome
+from shrinkray_gpu.same_fault.controls import ControlOutcome, Controls
 
 CHANCE = 0.01
 """How seldom a variant of a flaky repro may look as if it passed."""
@@ -112,7 +112,7 @@ def _trials(
     elif plan.oracle.needs.twins:
         why = "the fault is a difference between two runs: each is a control of the other"
     if why:
-        return Trials(Experiment("the program as it is", "plain", "", "", Outcome.FAULTS.value), left_out=why)
+        return Trials(Experiment("the program as it is", "plain", "", "", ControlOutcome.FAULTS.value), left_out=why)
     repeats = clean_runs(plan.rate.estimate / 2, CHANCE) if plan.rate is not None else 1
 
     def run(source: str, way: Way) -> Run:

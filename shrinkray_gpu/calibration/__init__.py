@@ -7,10 +7,24 @@ rate measured in the mode in which candidates will run. Nothing here, nor in the
 
 from __future__ import annotations
 
-from shrinkray_gpu.calibration.absent import adopted
+from shrinkray_gpu.calibration.absent import adoptable_spec
 from shrinkray_gpu.calibration.calibrate import make
-from shrinkray_gpu.calibration.perturbed_plan import perturbed
+from shrinkray_gpu.calibration.limits import Limits
+from shrinkray_gpu.calibration.mode import Mode
+from shrinkray_gpu.calibration.perturbed_plan import with_perturbation
 from shrinkray_gpu.calibration.plan import Plan
-from shrinkray_gpu.calibration.worker_lanes import IMPORTS, PATIENCE, Lanes, cold_lanes, open_lanes
+from shrinkray_gpu.calibration.worker_lanes import IMPORTS, PATIENCE, LaneSet, cold_lanes, open_lanes
 
-__all__ = ["IMPORTS", "PATIENCE", "Lanes", "Plan", "adopted", "cold_lanes", "make", "open_lanes", "perturbed"]
+__all__ = [
+    "IMPORTS",
+    "PATIENCE",
+    "LaneSet",
+    "Limits",
+    "Mode",
+    "Plan",
+    "adoptable_spec",
+    "cold_lanes",
+    "make",
+    "open_lanes",
+    "with_perturbation",
+]

@@ -16,7 +16,7 @@ from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Run
 
 
-def ended_well(run: Run) -> bool:
+def is_clean(run: Run) -> bool:
     return not run.trouble and Fault.of(run) is None
 
 
@@ -25,7 +25,7 @@ def explain(
 ) -> ShrinkError:
     """What happened instead, and what to do about it. Raises OSError where the disk is full: that is no fault of the
     program's, and compiled kernels go to the folder of the reduction."""
-    run = next((run for run in seen if not ended_well(run)), seen[0])
+    run = next((run for run in seen if not is_clean(run)), seen[0])
     if said := obstacle(run):
         return UsageError(f"{script.called} does not run in {setup.python}. {said}")
     if run.timed_out and not oracle.needs.timing:
@@ -54,7 +54,7 @@ def explain(
     )
 
 
-def adopted(run: Run) -> str:
+def adoptable_spec(run: Run) -> str:
     """The SPEC of the fault seen. Raises UsageError for a broken set-up, NotReproduced when it just passes."""
     spec = adopt(run)
     if spec is None and obstacle(run):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from shrinkray_gpu.calibration.in_lanes import in_lanes
-from shrinkray_gpu.calibration.original import shown
+from shrinkray_gpu.calibration.limits import Limits
+from shrinkray_gpu.calibration.original import cold_plan
 from shrinkray_gpu.calibration.plan import Plan
-from shrinkray_gpu.calibration.worker_lanes import Lanes, open_lanes
+from shrinkray_gpu.calibration.worker_lanes import LaneSet, open_lanes
 from shrinkray_gpu.oracle import Oracle
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Script
@@ -20,13 +21,10 @@ def make(
     setup: Setup,
     *,
     oracle: Callable[[Run], Oracle] | Oracle,
-    jobs: int,
-    timeout: float | None,
-    devices: tuple[str, ...],
-    mode: str | None = None,
+    limits: Limits,
     seen: Sequence[Run] = (),
     bound: bool = False,
-    lanes: Lanes | None = None,
+    lanes: LaneSet | None = None,
 ) -> Plan:
     """Run the original cold, then in the modes that may stand for that. Raises NotReproduced or UsageError.
 
@@ -34,13 +32,12 @@ def make(
     one is the reference, and not what this program shows. `lanes`: those that are up for it.
     """
     given = oracle if isinstance(oracle, Oracle) else None
-    lanes = lanes or open_lanes(
-        source, script, setup, oracle=given, jobs=jobs, timeout=timeout, devices=devices, mode=mode
-    )
+    lanes = lanes or open_lanes(source, script, setup, oracle=given, limits=limits)
     try:
-        plan, colds = shown(source, lanes, oracle, timeout=timeout, seen=seen, bound=bound)
+        plan, colds = cold_plan(source, lanes, oracle, timeout=limits.timeout, seen=seen, bound=bound)
         own = given.needs.seconds if given else None
-        return in_lanes(plan, source, lanes, colds, seconds=own or timeout, mode=mode)
+        lanes = lanes.fitting(plan.oracle)
+        return in_lanes(plan, source, lanes, colds, seconds=own or limits.timeout, mode=limits.mode).measured()
     except BaseException:
         lanes.close()
         raise

@@ -6,10 +6,10 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from shrinkray_gpu.calibration.absent import ended_well, faultless
-from shrinkray_gpu.calibration.worker_lanes import Lanes
+from shrinkray_gpu.calibration.absent import faultless, is_clean
+from shrinkray_gpu.calibration.worker_lanes import LaneSet
 from shrinkray_gpu.errors import NotReproduced
-from shrinkray_gpu.judging.judge import whole
+from shrinkray_gpu.judging.cold_tier import whole
 from shrinkray_gpu.judging.repetition import PROGRAMMING
 from shrinkray_gpu.oracle import Fault, Oracle, adopt, obstacle
 from shrinkray_gpu.oracle.verdict import Verdict
@@ -25,15 +25,15 @@ ALIKE = 3
 """Runs that end in one and the same other fault: that is no chance, and most likely the oracle is wrong."""
 
 
-def until_adopted(colds: list[Run], source: str, lanes: Lanes) -> tuple[list[Run], Run]:
+def runs_until_fault(colds: list[Run], source: str, lanes: LaneSet) -> tuple[list[Run], Run]:
     """All runs until one shows a fault worth adopting, and that run. Raises NotReproduced where all end well."""
     seen, until = list(colds), time.monotonic() + FURTHER_SECONDS
     while True:
         for run in seen:
             if adopt(run) is not None:
                 return seen, run
-        if not all(map(ended_well, seen)):
-            return seen, next(run for run in seen if not ended_well(run))
+        if not all(map(is_clean, seen)):
+            return seen, next(run for run in seen if not is_clean(run))
         left = FURTHER + len(colds) - len(seen)
         if left <= 0 or time.monotonic() > until:
             raise NotReproduced(faultless(len(seen)))
@@ -41,12 +41,12 @@ def until_adopted(colds: list[Run], source: str, lanes: Lanes) -> tuple[list[Run
         seen += several(pool, source, min(left, pool.jobs))
 
 
-def once_more(seen: list[Run], verdicts: list[Verdict], oracle: Oracle, source: str, lanes: Lanes) -> None:
+def once_more(seen: list[Run], verdicts: list[Verdict], oracle: Oracle, source: str, lanes: LaneSet) -> None:
     """Chance may have kept the fault away: add runs until one shows it, or until it is not worth asking any more."""
     before, until = len(seen), time.monotonic() + FURTHER_SECONDS
     while _chance(seen, verdicts, oracle) and len(seen) < before + FURTHER and time.monotonic() < until:
         pool = lanes.cheapest(oracle)
-        hasty = len(seen) < ALIKE and (not oracle.needs.run or not ended_well(seen[0]))
+        hasty = len(seen) < ALIKE and (not oracle.needs.run or not is_clean(seen[0]))
         alike = ALIKE - len(seen) if hasty else FURTHER
         for run in several(pool, source, min(before + FURTHER - len(seen), pool.jobs, alike)):
             seen.append(run)
@@ -64,7 +64,7 @@ def _chance(seen: Sequence[Run], verdicts: Sequence[Verdict], oracle: Oracle) ->
             return False
     if not oracle.needs.run:  # the user's own script, which may take its time
         return len(seen) < ALIKE
-    if all(map(ended_well, seen)):
+    if all(map(is_clean, seen)):
         return True
     faults = [Fault.of(run) for run in seen]
     first = faults[0]

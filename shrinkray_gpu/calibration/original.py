@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from shrinkray_gpu.calibration.absent import explain
-from shrinkray_gpu.calibration.missed import once_more, several, until_adopted, verdict_on
-from shrinkray_gpu.calibration.plan import Plan
-from shrinkray_gpu.calibration.worker_lanes import Lanes
+from shrinkray_gpu.calibration.missed import once_more, runs_until_fault, several, verdict_on
+from shrinkray_gpu.calibration.mode import Mode
+from shrinkray_gpu.calibration.plan import Plan, Reproduction
+from shrinkray_gpu.calibration.worker_lanes import LaneSet
 from shrinkray_gpu.device import gpus
 from shrinkray_gpu.oracle import Oracle
 from shrinkray_gpu.runner.run import Run
@@ -16,9 +17,9 @@ COLD_RUNS = 3
 """Of the original on a GPU, beside each other: that a fault shows in some runs only is most often seen at once then."""
 
 
-def shown(
+def cold_plan(
     source: str,
-    lanes: Lanes,
+    lanes: LaneSet,
     oracle: Callable[[Run], Oracle] | Oracle,
     *,
     timeout: float | None,
@@ -32,11 +33,9 @@ def shown(
     # Where time is the question they come one after another: then lanes, if there are any, tell more for less.
     alone = isinstance(oracle, Oracle) and oracle.needs.timing and lanes.warm is not None
     colds = [*seen, *several(pool, source, (COLD_RUNS if gpu and not alone else 1) - len(seen))]
-    pool.peak = max(pool.peak, *(run.peak for run in colds))
-    looked, first = (colds, colds[0]) if isinstance(oracle, Oracle) else until_adopted(colds, source, lanes)
+    looked, first = (colds, colds[0]) if isinstance(oracle, Oracle) else runs_until_fault(colds, source, lanes)
     judged = oracle if isinstance(oracle, Oracle) else oracle(first)
-    if judged.needs.timing:
-        lanes.limit(1)
+    lanes = lanes.fitting(judged)
     verdicts = [verdict_on(judged, source, pool.script, run) for run in looked]
     if not any(verdict.faults for verdict in verdicts):
         once_more(looked, verdicts, judged, source, lanes)
@@ -45,17 +44,13 @@ def shown(
         raise explain(looked, verdicts[0], judged, pool.setup, pool.script, timeout)
     # Not those in a lane, unless there are no others.
     cold = [run for run in colds if run.mode == "cold"] or colds
-    plan = Plan(
-        mode="cold",
-        why="as asked",
+    reproduction = Reproduction(
         oracle=judged if bound else judged.calibrate(reference),
         reference=reference,
         faulted=sum(verdict.faults for verdict in verdicts[: len(colds)]),
         runs=len(colds),
         cold_seconds=min(run.seconds for run in cold),
         warm_seconds=min(run.seconds for run in colds),
-        pool=pool,
-        gpu=gpu,
-        starter=lanes.starter,
     )
-    return plan, colds
+    mode = Mode("cold", "as asked", lanes.cold.terms, peak=max(run.peak for run in colds))
+    return Plan(reproduction, mode, lanes.cold, gpu, lanes.starter), colds

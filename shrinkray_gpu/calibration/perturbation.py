@@ -33,7 +33,7 @@ Try = Callable[[str, int], Rate]
 
 
 @dataclass(frozen=True)
-class Variant:
+class Perturbation:
     """A program with a perturbation before it."""
 
     name: str
@@ -46,14 +46,14 @@ class Variant:
     """Whether it must come before the program's own imports."""
     rates: str = ""
 
-    def told(self, before: Rate, after: Rate) -> Variant:
+    def with_rates(self, before: Rate, after: Rate) -> Perturbation:
         """The same, and its title says what it is good for."""
         short = f"faults in {after.sightings} of {after.runs} runs, without this in {before.sightings} of {before.runs}"
         told = replace(self, rates=f" ({short})")
         return replace(told, text=self.text.replace(_title(self), _title(told), 1))
 
 
-def applied(variant: Variant, text: str) -> str:
+def apply_perturbation(variant: Perturbation, text: str) -> str:
     """Another text (a lifted script, say) with the same perturbation before it."""
     if variant.prelude in text:
         return text
@@ -61,21 +61,21 @@ def applied(variant: Variant, text: str) -> str:
     return text[:at] + "\n" * needs_line + _title(variant) + variant.prelude + text[at:]
 
 
-def variants(text: str) -> list[Variant]:
+def variants(text: str) -> list[Perturbation]:
     """All perturbations that make sense for this program, those first that say most about a cause."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return []
     imported = set(_imported(tree))
-    found: list[Variant] = []
+    found: list[Perturbation] = []
     if "torch" not in imported:
         return found
     cuda = re.search(r"\bcuda\b", text) is not None
 
     def offer(name: str, note: str, prelude: str, *, early: bool = False) -> None:
-        plain = Variant(name, "", note, _own_names(prelude, text), early)
-        found.append(replace(plain, text=applied(plain, text)))
+        plain = Perturbation(name, "", note, _own_names(prelude, text), early)
+        found.append(replace(plain, text=apply_perturbation(plain, text)))
 
     if cuda:
         offer("poison", "free memory is poisoned", POISON)
@@ -90,7 +90,7 @@ def variants(text: str) -> list[Variant]:
     return found
 
 
-def choose(text: str, original: Rate, try_: Try) -> Variant | None:
+def choose(text: str, original: Rate, try_: Try) -> Perturbation | None:
     """The variant that raises the rate most, if one does so beyond chance; None if none does.
 
     Each is tried until it cannot be significant any more. The best is then tried anew, and only that counts: of eight
@@ -98,7 +98,7 @@ def choose(text: str, original: Rate, try_: Try) -> Variant | None:
     """
     if original.estimate >= CERTAIN:
         return None
-    best: tuple[float, Variant] | None = None
+    best: tuple[float, Perturbation] | None = None
     for variant in variants(text):
         seen = _screened(original, partial(try_, variant.text))
         if seen is not None and (best is None or seen.estimate > best[0]):
@@ -125,7 +125,7 @@ def _screened(original: Rate, try_: Callable[[int], Rate]) -> Rate | None:
     return seen if by_chance(original, seen) < SIGNIFICANT else None
 
 
-def _title(variant: Variant) -> str:
+def _title(variant: Perturbation) -> str:
     return f"{TITLE}{variant.note}, which makes the fault likelier{variant.rates}\n"
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
-from shrinkray_gpu.calibration import perturbation
-from shrinkray_gpu.calibration.worker_lanes import closed
-from shrinkray_gpu.judging.judge import whole
-from shrinkray_gpu.judging.repetition import Ask
+from shrinkray_gpu.calibration.mode import Mode
+from shrinkray_gpu.calibration.worker_lanes import close_pools
+from shrinkray_gpu.judging.cold_tier import whole
+from shrinkray_gpu.judging.repetition import RunBatch
 from shrinkray_gpu.oracle import Oracle
 from shrinkray_gpu.oracle.statistics import Rate
 from shrinkray_gpu.oracle.verdict import Verdict
@@ -19,47 +19,74 @@ from shrinkray_gpu.runner.run import Run
 
 
 @dataclass(frozen=True)
-class Plan:
-    """How candidates will be run, and what the original showed."""
+class Reproduction:
+    """What the original showed."""
 
-    mode: str
-    """`virtual`, `warm` (contexts reused while clean), `fork` (a fresh child each) or `cold` (a process each)."""
-    why: str
     oracle: Oracle
     reference: Run
     faulted: int
+    """How many of its `runs` showed the fault."""
     runs: int
     cold_seconds: float
     warm_seconds: float
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How candidates will be run, with the lanes that are up for it, and what the original showed."""
+
+    seen: Reproduction
+    mode: Mode
     pool: Pool
     gpu: bool
     starter: ThreadPoolExecutor
     dry: Pool | None = None
-    dry_predicts: bool = False
-    """Whether the dry run of the original shows the fault: then one that shows none is answer enough."""
-    machine_code: bool = True
-    """Whether the virtual GPU's kernels are made into machine code: not where the fault shows without."""
-    versions: Mapping[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    rate: Rate | None = None
-    """How often the original shows its fault where candidates run; None if it always did."""
-    variant: perturbation.Variant | None = None
-    """What raises the rate, as text before the program's own; see `perturbed`."""
 
-    def tried(self, text: str, runs: int) -> Rate:
+    @property
+    def oracle(self) -> Oracle:
+        return self.seen.oracle
+
+    @property
+    def reference(self) -> Run:
+        return self.seen.reference
+
+    @property
+    def rate(self) -> Rate | None:
+        return self.mode.rate
+
+    @property
+    def predicts(self) -> bool:
+        """Whether the dry run of the original shows the fault."""
+        return self.mode.dry is not None and self.mode.dry.predicts
+
+    def in_mode(self, mode: Mode) -> Plan:
+        """The same plan in this mode. Nowhere else do pools get their terms, as views of the lanes that are up."""
+        dry = self.dry.on(mode.dry.terms) if self.dry is not None and mode.dry is not None else None
+        return replace(self, mode=mode, pool=self.pool.on(mode.terms), dry=dry)
+
+    def measured(self) -> Plan:
+        """The same plan, whose mode tells how much device memory the runs of the original held so far."""
+        return self.in_mode(replace(self.mode, peak=max(self.mode.peak, self.pool.peak)))
+
+    def noted(self, note: str) -> Plan:
+        """The same plan, whose mode has a note more for the user."""
+        return self.in_mode(replace(self.mode, notes=(*self.mode.notes, note)))
+
+    def measure_rate(self, text: str, runs: int) -> Rate:
         """How often a program shows the fault in so many runs, each in a fresh context or process."""
         if self.pool.mode != "cold":  # a worker dies with the thread that made it, and this one's may end soon
             self.starter.submit(self.pool.start, text).result()
-        verdicts = asking(self.oracle, self.pool, text)(runs)
+        verdicts = run_batches(self.oracle, self.pool, text)(runs)
         return Rate(sum(verdict.faults for verdict in verdicts), sum(verdict.known for verdict in verdicts))
 
     def close(self) -> None:
         """End all workers."""
-        closed(self.pool, self.dry)
+        close_pools(self.pool, self.dry)
         self.starter.shutdown()
 
 
-def asking(oracle: Oracle, pool: Pool, source: str) -> Ask:
+def run_batches(oracle: Oracle, pool: Pool, source: str) -> RunBatch:
     """Verdicts on runs of one program, as many at once as there are lanes. The worker must be there already."""
 
     def one(_: int) -> Verdict:

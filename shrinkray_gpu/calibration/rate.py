@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from shrinkray_gpu.calibration.plan import Plan, asking
+from shrinkray_gpu.calibration.plan import Plan, run_batches
 from shrinkray_gpu.errors import NotReproduced
 from shrinkray_gpu.judging.repetition import measure
 
 
-def rated(plan: Plan, source: str, *, flaky: bool = False) -> Plan:
+def with_rate(plan: Plan, source: str, *, flaky: bool = False) -> Plan:
     """The plan with the rate at which its pool shows the fault, if it is (or proves to be) a flaky one."""
-    if not flaky and plan.faulted == plan.runs:
+    if not flaky and plan.seen.faulted == plan.seen.runs:
         return plan
-    rate = measure(asking(plan.oracle, plan.pool, source))
+    rate = measure(run_batches(plan.oracle, plan.pool, source))
     if not rate.sightings and plan.pool.mode == "cold":
         raise NotReproduced(
             f"{plan.pool.script.called} showed the fault at first and in none of {rate.runs} further runs: too rare "
             "to be reduced. Look for what makes it likelier (load beside it, other inputs, a loop around it)"
         )
-    note = f"flaky: {rate} fault"
-    return replace(plan, rate=rate, faulted=rate.sightings, runs=rate.runs, notes=(*plan.notes, note))
+    plan = replace(plan, seen=replace(plan.seen, faulted=rate.sightings, runs=rate.runs))
+    return plan.in_mode(replace(plan.mode, rate=rate)).noted(f"flaky: {rate} fault")

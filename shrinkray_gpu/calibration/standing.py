@@ -12,7 +12,7 @@ from math import ceil
 
 from shrinkray_gpu.calibration.missed import ALIKE, several, verdict_on
 from shrinkray_gpu.calibration.plan import Plan
-from shrinkray_gpu.calibration.rate import rated
+from shrinkray_gpu.calibration.rate import with_rate
 from shrinkray_gpu.oracle.statistics import Rate, by_chance
 from shrinkray_gpu.runner.pool import Pool
 
@@ -31,7 +31,7 @@ CONTEXTS = 5.0
 that end well 2.5, 4.6, 4.9 and 5.3 for 1, 2, 4 and 8 lanes, of those that fault 2.0, 3.1, 3.1 and 3.1."""
 
 
-class StepDown(Exception):
+class ModeRejected(Exception):
     """This mode does not stand for a cold process, and why; and whether the fault proved to be flaky meanwhile."""
 
     def __init__(self, why: str, *, flaky: bool = False) -> None:
@@ -39,56 +39,63 @@ class StepDown(Exception):
         self.flaky = flaky
 
 
-def in_a_fork(seen: Plan, pool: Pool, source: str, *, touched: bool) -> Plan:
+def in_a_fork(plan: Plan, pool: Pool, source: str, *, touched: bool) -> Plan:
     """Whether the fault shows in lanes as in cold processes; and if it is flaky, how often it does."""
     if touched:
-        raise StepDown("an import at the top of the script starts CUDA, and a child forked after that cannot use it")
+        raise ModeRejected(
+            "an import at the top of the script starts CUDA, and a child forked after that cannot use it"
+        )
     try:
-        return _as_cold(seen, pool, source)
-    except StepDown:
-        if not pool.narrow:
+        return _as_cold(plan, pool, source)
+    except ModeRejected:
+        if not pool.terms.narrow:
             raise
-    pool.narrow = False  # one hardware queue may be what keeps the fault away: work in several streams
-    seen.starter.submit(pool.start, source).result()
-    return _as_cold(seen, pool, source)
+    # One hardware queue may be what keeps the fault away: work in several streams.
+    pool = pool.on(replace(pool.terms, narrow=False))
+    plan.starter.submit(pool.start, source).result()
+    return _as_cold(plan, pool, source)
 
 
-def _as_cold(seen: Plan, pool: Pool, source: str) -> Plan:
-    """The plan for this pool. Raises StepDown where its lanes do not show the fault as cold processes do."""
+def _as_cold(plan: Plan, pool: Pool, source: str) -> Plan:
+    """The plan for this pool. Raises ModeRejected where its lanes do not show the fault as cold processes do."""
     runs = [pool.run(source, fresh=True)]
-    if seen.oracle.needs.timing:
-        runs += several(pool.beside(fitting(pool, AT_ONCE)), source, AT_ONCE) if seen.gpu else []
+    if plan.oracle.needs.timing:
+        runs += several(pool.beside(lanes_that_fit(pool, AT_ONCE)), source, AT_ONCE) if plan.gpu else []
     else:
         runs += several(pool, source, CHECKS)
-    verdicts = [verdict_on(seen.oracle, source, pool.script, run) for run in runs]
+    verdicts = [verdict_on(plan.oracle, source, pool.script, run) for run in runs]
     showing = [run for run, verdict in zip(runs, verdicts) if verdict.faults]
-    forked = replace(seen, mode=pool.mode, pool=pool, warm_seconds=max(run.seconds for run in showing or runs))
-    lane, cold = Rate(len(showing), len(runs)), Rate(seen.faulted, seen.runs)
+    lane, cold = Rate(len(showing), len(runs)), Rate(plan.seen.faulted, plan.seen.runs)
+    mode = replace(plan.mode, name=pool.mode, terms=pool.terms)
     if lane.sightings == lane.runs and cold.sightings == cold.runs:
-        if seen.oracle.needs.timing:
-            forked = replace(forked, faulted=cold.sightings + lane.sightings, runs=cold.runs + lane.runs)
-        return replace(forked, why="the fault shows in a forked child as in a cold process")
+        found = replace(plan.seen, warm_seconds=max(run.seconds for run in showing or runs))
+        if plan.oracle.needs.timing:
+            found = replace(found, faulted=cold.sightings + lane.sightings, runs=cold.runs + lane.runs)
+        mode = replace(mode, why="the fault shows in a forked child as in a cold process")
+        return replace(plan, seen=found, pool=pool).in_mode(mode)
     told = f"in a forked worker the original does not show its fault ({verdicts[0].why})"
     if not showing and cold.sightings == cold.runs:
         if cold.runs < ALIKE:
-            cold += seen.tried(source, ALIKE - cold.runs)
+            cold += plan.measure_rate(source, ALIKE - cold.runs)
         if cold.sightings == cold.runs:
-            raise StepDown(told)
-    pool.limit(fitting(pool, pool.jobs))
-    plan = rated(replace(forked, warm_seconds=max(run.seconds for run in runs)), source, flaky=True)
+            raise ModeRejected(told)
+    mode = replace(mode, terms=replace(pool.terms, jobs=lanes_that_fit(pool, pool.jobs)))
+    found = replace(plan.seen, warm_seconds=max(run.seconds for run in runs))
+    plan = with_rate(replace(plan, seen=found, pool=pool).in_mode(mode), source, flaky=True)
     assert plan.rate is not None
     if not plan.rate.sightings:
-        raise StepDown(told, flaky=True)
+        raise ModeRejected(told, flaky=True)
     if by_chance(plan.rate, cold) < LESS:
         why = f"in forked workers the fault shows too rarely: {plan.rate}, and {cold} in cold processes"
-        raise StepDown(why, flaky=True)
-    return replace(plan, why="the fault shows in forked children as in cold processes, as often as chance has it")
+        raise ModeRejected(why, flaky=True)
+    why = "the fault shows in forked children as in cold processes, as often as chance has it"
+    return plan.in_mode(replace(plan.mode, why=why))
 
 
-def reusing(plan: Plan, source: str) -> Plan:
+def with_reuse(plan: Plan, source: str) -> Plan:
     """Whether contexts may be reused: the fault must show in one in which another, harmless program ran before."""
     harmless = "import torch\nx = torch.ones(8, device='cuda')\ntorch.cuda.synchronize()\n"
-    before = plan.pool.retired.copy()
+    before = plan.pool.retired
     plan.pool.run(harmless, fresh=True)
     run = plan.pool.run(source)
     again = [run]
@@ -99,18 +106,18 @@ def reusing(plan: Plan, source: str) -> Plan:
     reused = [plan.oracle.judge(run).faults for run in again if run.mode == "warm"]
     if plan.rate is None and reused == [True]:
         why = "the fault shows in a context that passed another program before, as in a cold process"
-        return replace(plan, mode="warm", why=why)
+        return plan.in_mode(replace(plan.mode, name="warm", why=why))
     if plan.rate is not None and len(reused) >= 20:
         warm = Rate(sum(reused), len(reused))
         if by_chance(warm, plan.rate) >= RARER:
             why = f"the fault shows as often in contexts that other programs used before ({warm})"
-            return replace(plan, mode="warm", why=why)
-    plan.pool.reuse = False
-    plan.pool.limit(min(plan.pool.jobs, len(plan.pool.devices) * _of_use(plan.warm_seconds)))
+            return plan.in_mode(replace(plan.mode, name="warm", why=why))
+    jobs = min(plan.pool.jobs, len(plan.pool.devices) * _of_use(plan.seen.warm_seconds))
+    terms = replace(plan.mode.terms, jobs=jobs, reuse=False)
     why = "the fault shows in a fresh context only, not in one that another program used before"
     if not reused:
         why = f"no context could be used again ({next(filter(None, plan.pool.retired - before), 'none was there')})"
-    return replace(plan, why=why)
+    return plan.in_mode(replace(plan.mode, why=why, terms=terms))
 
 
 def _of_use(seconds: float) -> int:
@@ -119,7 +126,7 @@ def _of_use(seconds: float) -> int:
     return max(2, ceil(CONTEXTS * seconds)) + 1
 
 
-def fitting(pool: Pool, jobs: int) -> int:
+def lanes_that_fit(pool: Pool, jobs: int) -> int:
     """As many lanes as device memory holds, by what the original took."""
     free = pool.free_bytes
     if not free:

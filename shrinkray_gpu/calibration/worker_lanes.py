@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from shrinkray_gpu.calibration.limits import Limits
 from shrinkray_gpu.device import gpus
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import Oracle
@@ -30,7 +31,7 @@ _BUILDS = re.compile(r"\bcpp_extension\b|\b_compile_kernel\b")
 
 
 @dataclass(frozen=True)
-class Lanes:
+class LaneSet:
     """Where runs may be made: cold processes at once, workers that come up meanwhile. They are for one preamble."""
 
     cold: Pool
@@ -62,18 +63,20 @@ class Lanes:
         own = {name for name in preamble.read(source).imports if name.partition(".")[0] not in sys.stdlib_module_names}
         return own.issubset(self.forking.imports)
 
-    def limit(self, jobs: int) -> None:
-        """No more than so many at a time. Only before any candidate runs."""
-        for pool in (self.cold, self.warm, self.dry):
-            if pool is not None and pool.jobs > jobs:
-                pool.limit(jobs)
+    def fitting(self, oracle: Oracle) -> LaneSet:
+        """The same lanes, where the oracle asks how long a run takes one at a time: none may be beside it."""
+        if not oracle.needs.timing:
+            return self
+        cold, warm, dry = (_one_by_one(pool) for pool in (self.cold, self.warm, self.dry))
+        assert cold is not None
+        return replace(self, cold=cold, warm=warm, dry=dry)
 
     def close(self) -> None:
-        closed(self.warm, self.dry)
+        close_pools(self.warm, self.dry)
         self.starter.shutdown()
 
 
-def limits(oracle: Oracle | None, timeout: float | None) -> tuple[float, float]:
+def time_limits(oracle: Oracle | None, timeout: float | None) -> tuple[float, float]:
     """Seconds for the original, and how many more of them for a cold process.
 
     A limit that the user sets is meant for `python FILE`, imports and all; the oracle's own is for the rest."""
@@ -86,15 +89,13 @@ def cold_lanes(
     setup: Setup,
     *,
     oracle: Oracle | None,
-    jobs: int,
-    timeout: float | None,
-    devices: tuple[str, ...],
+    limits: Limits,
 ) -> Pool:
     """A process of its own for each run. Raises UsageError where none may run at all."""
     if setup.arch is None and gpus.present():
         _refuse_mps(setup.environment)
-    seconds, extra = limits(oracle, timeout)
-    return Pool(script, setup, mode="cold", jobs=jobs, seconds=seconds, devices=devices, extra=extra)
+    seconds, extra = time_limits(oracle, limits.timeout)
+    return Pool(script, setup, mode="cold", jobs=limits.jobs, seconds=seconds, devices=limits.devices, extra=extra)
 
 
 def open_lanes(
@@ -103,21 +104,19 @@ def open_lanes(
     setup: Setup,
     *,
     oracle: Oracle | None,
-    jobs: int,
-    timeout: float | None,
-    devices: tuple[str, ...],
-    mode: str | None = None,
-) -> Lanes:
+    limits: Limits,
+) -> LaneSet:
     """Bring up the workers that fit `source`, beside whatever runs cold meanwhile."""
     gpu = setup.arch is None and gpus.present()
-    jobs = 1 if oracle and oracle.needs.timing else jobs
-    cold = cold_lanes(script, setup, oracle=oracle, jobs=jobs, timeout=timeout, devices=devices)
+    limits = replace(limits, jobs=1) if oracle and oracle.needs.timing else limits
+    jobs, devices, mode = limits.jobs, limits.devices, limits.mode
+    cold = cold_lanes(script, setup, oracle=oracle, limits=limits)
     # Triton, too, though the script may not import it by itself: each child would, to watch its launches (0.3 s).
     imports = (*preamble.read(source).imports, *setup.imports, "triton")
     if "_compile_kernel" in source:  # which asks it where CUDA's headers are
         imports += ("torch.utils.cpp_extension",)
     forking = replace(setup, imports=imports, warm=gpu, reuse=gpu and mode != "fork")
-    lanes = Lanes(cold, ThreadPoolExecutor(2, thread_name_prefix="starter"), forking)
+    lanes = LaneSet(cold, ThreadPoolExecutor(2, thread_name_prefix="starter"), forking)
     try:
         if mode != "cold":
             name = "virtual" if setup.arch else "fork"
@@ -136,12 +135,16 @@ def open_lanes(
     return lanes
 
 
+def _one_by_one(pool: Pool | None) -> Pool | None:
+    return pool.on(replace(pool.terms, jobs=1)) if pool is not None and pool.jobs > 1 else pool
+
+
 def builds(source: str) -> bool:
     """Whether it has CUDA C++ compiled, which takes much longer the first time."""
     return bool(_BUILDS.search(source))
 
 
-def closed(*pools: Pool | None) -> tuple[None, None]:
+def close_pools(*pools: Pool | None) -> tuple[None, None]:
     for pool in pools:
         if pool is not None:
             pool.close()

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 from tqdm import tqdm
 
-from shrinkray_gpu.judging.judge import Judge
+from shrinkray_gpu.judging.tiered_test import TieredTest
 from shrinkray_gpu.reduction.outcome import Event
 from shrinkray_gpu.reduction.size import lines
 
@@ -42,7 +42,7 @@ class Progress:
         self.total = self.tokens = self.lines = 0
         self.started = self.drawn = 0.0
 
-    def show(self, event: Event, judge: Judge) -> None:
+    def show(self, event: Event, test: TieredTest) -> None:
         """One event of the engine."""
         now = self.clock()
         if not self.total:
@@ -53,7 +53,7 @@ class Progress:
             self._write(self._step(event, now - self.started))
         if now - self.drawn >= (REDRAW if self.bar is not None else EVERY):
             self.drawn = now
-            self._draw(event, judge, max(now - self.started, 0.001))
+            self._draw(event, test, max(now - self.started, 0.001))
 
     def close(self) -> None:
         if self.bar is not None:
@@ -68,12 +68,12 @@ class Progress:
             shape = "{percentage:3.0f}% gone |{bar:12}| {desc}"
             self.bar = tqdm(total=self.total, leave=False, dynamic_ncols=True, bar_format=shape, file=self.stream)
 
-    def _draw(self, event: Event, judge: Judge, seconds: float) -> None:
-        tiers = ", ".join(f"{count} {tier}" for tier, count in sorted(judge.tries.items())) or "none"
-        rate = sum(judge.tries.values()) / seconds
+    def _draw(self, event: Event, test: TieredTest, seconds: float) -> None:
+        tiers = ", ".join(f"{count} {tier}" for tier, count in sorted(test.tries.items())) or "none"
+        rate = sum(test.tries.values()) / seconds
         size = f"{self.tokens} of {self.total} tokens, {self.lines} lines"
         words = (
-            f"{size}; tries: {tiers}, {rate:.1f}/s; {judge.pool.jobs} lanes; round {event.round} {event.pass_name}; "
+            f"{size}; tries: {tiers}, {rate:.1f}/s; {test.pool.jobs} lanes; round {event.round} {event.pass_name}; "
             f"best: {self.best}"
         )
         if self.bar is None:

@@ -29,7 +29,7 @@ from shrinkray_gpu.lift.bundle import modules
 from shrinkray_gpu.oracle import Fault
 from shrinkray_gpu.oracle.statistics import clean_runs
 from shrinkray_gpu.result import command_script, result_file
-from shrinkray_gpu.same_fault.guarding import DIFFERENT
+from shrinkray_gpu.same_fault.fault_comparison import DIFFERENT
 
 GONE = 0.001
 """How seldom a flaky fault that is still there may look gone."""

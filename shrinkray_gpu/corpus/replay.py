@@ -173,7 +173,8 @@ class Replayer:
         if self.place.gpu and not (case.cold or oracle.needs.sanitizer):
             report = pool.start(text)
             if report["touched"] or report["spoilt"]:
-                pool.mode = "cold"  # an import at the top of a script started CUDA: its children cannot use the GPU
+                # An import at the top of a script started CUDA: its children cannot use the GPU.
+                return pool.on(replace(pool.terms, mode="cold"))
         return pool
 
     def _pool(self, settings: tuple[tuple[str, str], ...]) -> Pool:

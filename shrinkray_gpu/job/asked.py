@@ -17,7 +17,7 @@ from typing import Any
 from shrinkray_gpu import calibration
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.lift.embed import embedded
-from shrinkray_gpu.options import Options, Say
+from shrinkray_gpu.options import Options, Say, jobs_of
 from shrinkray_gpu.oracle import Oracle, all_of, parse
 from shrinkray_gpu.oracle.same import same_fault
 from shrinkray_gpu.reduction.program import Program, read_program
@@ -130,7 +130,7 @@ def _oracle(options: Options, folder: Path) -> Oracle | None:
 
 
 def adopting(run: Run, options: Options, folder: Path, say: Say) -> Oracle:
-    spec = calibration.adopted(run)
+    spec = calibration.adoptable_spec(run)
     say(f"no --oracle given: adopted the fault seen, --oracle {shlex.quote(spec)}")
     asked = all_of([parse(spec, folder=folder)], [parse(reject, folder=folder) for reject in options.reject])
     return same_fault(asked, strict=options.guards)
@@ -210,6 +210,11 @@ def settings_of(options: Options) -> dict[str, Any]:
         "guards": options.guards,
         "confidence": options.confidence,
     }
+
+
+def limits_of(options: Options, setup: Setup) -> calibration.Limits:
+    """What the user lets runs have."""
+    return calibration.Limits(jobs_of(options), options.timeout, devices_of(setup), options.mode)
 
 
 def _with_digest(file: Path) -> str:

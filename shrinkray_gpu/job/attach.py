@@ -11,7 +11,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,8 @@ from shrinkray_gpu.attachment.measurements import Measured, measure
 from shrinkray_gpu.calibration import Plan
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.versions import versions
-from shrinkray_gpu.job.asked import chosen_oracle, devices_of, setup_of
-from shrinkray_gpu.options import Options, Say, jobs_of
+from shrinkray_gpu.job.asked import chosen_oracle, limits_of, setup_of
+from shrinkray_gpu.options import Options, Say
 from shrinkray_gpu.oracle import Fault
 from shrinkray_gpu.reduction.program import read_program
 from shrinkray_gpu.result import result_file
@@ -33,6 +33,17 @@ from shrinkray_gpu.runner.pool import Script
 EVERY = 5.0
 """Seconds between two lines about the experiments."""
 _ASKED = ("original", "output", "oracle", "spec", "before", "after", "tries", "seconds", "verified", "final_runs")
+
+
+@dataclass(frozen=True)
+class Header:
+    """What stands above the repro in its file."""
+
+    shows: str
+    """The fault, in words."""
+    check: str
+    """The command that shows it."""
+    origin: str
 
 
 def report(
@@ -78,7 +89,7 @@ def report(
     shows = str(_fault(fault)) if fault else told.get("fault") or told["spec"]
     check = told.get("check", "")
     text = read_program(output).text
-    text = named(text, output, options, shows=shows, known=known, check=check, origin=_origin(told))
+    text = with_header(text, output, options, Header(shows, check, _origin(told)), known)
     say(f"running {output.name} as it is ...")
     assert chosen is not None
     script = Script(output, argv=options.argv, cwd=(options.cwd or Path.cwd()).absolute())
@@ -87,10 +98,7 @@ def report(
         chosen.needs.on(script, virtual=options.arch is not None),
         setup,
         oracle=chosen,
-        jobs=jobs_of(options),
-        timeout=options.timeout,
-        devices=devices_of(setup),
-        mode=options.mode or "fork",
+        limits=limits_of(replace(options, mode=options.mode or "fork"), setup),
     )
     try:
         measured = measure(text, output, plan, seconds=seconds, say=_now_and_then(say))
@@ -125,13 +133,10 @@ def _releases(folder: Path, told: Mapping[str, Any], tritons: Sequence[str], pyt
 def at_the_end(
     text: str,
     output: Path,
-    path: Path,
     plan: Plan,
     options: Options,
+    header: Header,
     *,
-    shows: str,
-    check: str,
-    lines: int,
     say: Say,
     stop: Callable[[], bool],
 ) -> Measured | None:
@@ -141,8 +146,7 @@ def at_the_end(
     say(f"making the attachment: instruments, and control experiments for {SECONDS:.0f} s at most ...")
     try:
         known = versions(options.python, plan.pool.setup.environment, gpu=plan.gpu)
-        origin = options.command.shown if options.command else f"{path.name}, {lines} lines"
-        text = named(text, output, options, shows=shows, known=known, check=check, origin=origin)
+        text = with_header(text, output, options, header, known)
         measured = measure(text, output, plan, say=_now_and_then(say), stop=stop)
     except Exception as error:  # whatever it is
         say(f"no attachment was made ({type(error).__name__}: {error}); try shrink report on the folder")
@@ -164,20 +168,9 @@ def written(
     return os.path.relpath(made)
 
 
-def named(
-    text: str, output: Path, options: Options, *, shows: str, known: Mapping[str, str], check: str, origin: str
-) -> str:
-    """The repro under its header."""
-    return attachment.named(
-        text,
-        output,
-        shows=shows,
-        versions=known,
-        arch=options.arch,
-        argv=options.argv,
-        check=check,
-        origin=origin,
-    )
+def with_header(text: str, output: Path, options: Options, header: Header, known: Mapping[str, str]) -> str:
+    """The repro under its header. `known`: the versions of what runs it."""
+    return attachment.named(text, output, **asdict(header), versions=known, arch=options.arch, argv=options.argv)
 
 
 def _origin(told: Mapping[str, Any]) -> str:

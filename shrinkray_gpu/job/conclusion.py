@@ -12,7 +12,7 @@ from shrinkray_gpu.errors import FinalCheckFailed
 from shrinkray_gpu.evidence import guarded, ptxas
 from shrinkray_gpu.evidence.other_faults import Finds
 from shrinkray_gpu.job import cu_output
-from shrinkray_gpu.job.final_check import Checked, checked, or_larger
+from shrinkray_gpu.job.final_check import FinalCheck, checked, or_larger
 from shrinkray_gpu.job.ready import Ready
 from shrinkray_gpu.lift.data_files import settled
 from shrinkray_gpu.options import Options
@@ -21,51 +21,51 @@ from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.size import lines, tokens
 from shrinkray_gpu.result.summary import Result, command_of, economy_of, evidence_of, rates_of, told
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.same_fault.guarding import Evidence
+from shrinkray_gpu.same_fault.fault_comparison import FaultComparison
 from shrinkray_gpu.start.choice import from_elsewhere, modules_of_its_own
 from shrinkray_gpu.start.given import Start
 from shrinkray_gpu.start.kernel_alone import calls
 
 
 @dataclass(frozen=True)
-class Conclusion:
+class ReproFindings:
     """What the runs at the end say of the repro."""
 
-    final: Checked
+    final: FinalCheck
     shown: str
     """The text as it stands at its place."""
-    evidence: Evidence | None
+    comparison: FaultComparison | None
     ptxas: Mapping[str, str]
     cu: str
 
     @property
     def fault(self) -> str:
         """In words, for the attachment; empty where only the oracle tells of it."""
-        seen = (self.evidence.repro or self.evidence.original) if self.evidence else None
+        seen = (self.comparison.repro or self.comparison.original) if self.comparison else None
         return str(seen) if seen is not None else ""
 
 
-def concluded(ready: Ready, reduction: Reduction, original: Program, output: Path, options: Options) -> Conclusion:
+def concluded(ready: Ready, reduction: Reduction, original: Program, output: Path, options: Options) -> ReproFindings:
     """Write the repro, and ask clean runs, controls and instruments what they say of it."""
-    plan, guards, best = ready.plan, ready.guards, reduction.program.text
+    plan, checks, best = ready.plan, ready.checks, reduction.program.text
     with ThreadPoolExecutor(1, thread_name_prefix="evidence") as beside:
         # Where chance has a part in the fault, work beside the clean runs would change their rate. Where time has, the
         # clean runs would slow down what must end under a control.
         apart = plan.rate is not None or plan.oracle.needs.timing
-        looked = beside.submit(guards.evidence, best) if guards and not apart else None
+        looked = beside.submit(checks.compared, best) if checks and not apart else None
         final = checked(best, output, plan, options)
     if not final.stands:
         final = or_larger(final, reduction, original, output, plan, options)
-    evidence = looked.result() if looked else None
-    if guards and (evidence is None or final.text != best):
-        evidence = guards.evidence(final.text)
+    comparison = looked.result() if looked else None
+    if checks and (comparison is None or final.text != best):
+        comparison = checks.compared(final.text)
     reference = ready.start.reference or plan.reference  # the first is of the user's own program, if that was lifted
     used = {}
     if reference.builds:
         used["original"] = _figures(reference, original.text, plan, options)
         used["repro"] = _figures(plan.pool.cold(final.text), final.text, plan, options)
     plain = cu_output.make(final.text, output, plan, options) if options.cu else ""
-    return Conclusion(final, settled(final.text, output)[0], evidence, used, plain)
+    return ReproFindings(final, settled(final.text, output)[0], comparison, used, plain)
 
 
 def _figures(run: Run, text: str, plan: Plan, options: Options) -> str:
@@ -74,19 +74,19 @@ def _figures(run: Run, text: str, plan: Plan, options: Options) -> str:
 
 
 def result_of(
-    end: Conclusion,
+    end: ReproFindings,
     ready: Ready,
     reduction: Reduction,
     finds: Finds,
     original: Program,
-    output: Path,
-    folder: Path,
+    places: tuple[Path, Path],
     options: Options,
     *,
     seconds: Mapping[str, float],
 ) -> Result:
-    """What is told of it; `seconds` by what was done."""
-    plan, judge, final = ready.plan, ready.judge, end.final
+    """What is told of it; `places` are those of the result and of everything else, `seconds` are by what was done."""
+    output, folder = places
+    plan, tally, final = ready.plan, ready.test.tally, end.final
     passed_over = (
         f"{reduction.program.size.tokens} tokens: {folder / 'best.py'}" if final.larger and final.stands else ""
     )
@@ -96,9 +96,9 @@ def result_of(
         spec=plan.oracle.spec,
         before=(lines(original.text), tokens(original.text)),
         after=(lines(end.shown), tokens(end.shown)),
-        tries=dict(judge.tries),
-        seconds={**seconds, "gpu": judge.lane_seconds if plan.gpu else 0.0},
-        mode=plan.mode,
+        tries=dict(tally.tries),
+        seconds={**seconds, "gpu": tally.lane_seconds if plan.gpu else 0.0},
+        mode=plan.mode.name,
         verified=final.verified,
         final_runs=final.runs,
         ended=reduction.ended,
@@ -110,9 +110,9 @@ def result_of(
         slips=reduction.checks.control_slips + len(reduction.checks.fingerprint_slips),
         ptxas=end.ptxas,
         cu=end.cu,
-        economy=economy_of(judge, reduction),
+        economy=economy_of(tally, reduction),
         rates=rates_of(plan.rate, final.verified, final.runs),
-        **evidence_of(end.evidence, reduction, end.shown, guards=options.guards),
+        **evidence_of(end.comparison, reduction, end.shown, guards=options.guards),
     )
 
 
@@ -125,7 +125,7 @@ def guarded_of(start: Start, original: Program, text: str) -> str:
     return guarded.report(original, repro, unread=unread)
 
 
-def failed(final: Checked, output: Path, folder: Path) -> FinalCheckFailed:
+def failed(final: FinalCheck, output: Path, folder: Path) -> FinalCheckFailed:
     """What to say where no clean run bears the result out."""
     instead = f"; of one that does not: {final.instead}" if final.instead else ""
     there = f"in {output} ({final.verified} of {final.runs} clean runs show it{instead})"

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from shrinkray_gpu import calibration
-from shrinkray_gpu.calibration.standing import fitting
+from shrinkray_gpu.calibration.standing import lanes_that_fit
 from shrinkray_gpu.job import hang_check
 from shrinkray_gpu.job.asked import CACHE
-from shrinkray_gpu.judging.judge import whole
+from shrinkray_gpu.judging.cold_tier import whole
 from shrinkray_gpu.lift.data_files import settled
 from shrinkray_gpu.options import Options, jobs_of
 from shrinkray_gpu.oracle.statistics import Rate, upper
@@ -33,7 +33,7 @@ FLAKY_RUNS = 20
 
 
 @dataclass(frozen=True)
-class Checked:
+class FinalCheck:
     """A program at its place, and what clean runs of it say."""
 
     text: str
@@ -47,21 +47,26 @@ class Checked:
     """What a run that does not show it does; empty where nobody knows."""
 
 
-def checked(text: str, output: Path, plan: calibration.Plan, options: Options) -> Checked:
+def checked(text: str, output: Path, plan: calibration.Plan, options: Options) -> FinalCheck:
     runs = options.final_runs or _final_runs(plan)
     verified, instead = verify(text, output, plan, options, runs)
-    return Checked(text, verified, runs, _sound(verified, runs, plan.rate), instead=instead)
+    return FinalCheck(text, verified, runs, _sound(verified, runs, plan.rate), instead=instead)
 
 
 def or_larger(
-    smallest: Checked, reduction: Reduction, original: Program, output: Path, plan: calibration.Plan, options: Options
-) -> Checked:
+    smallest: FinalCheck,
+    reduction: Reduction,
+    original: Program,
+    output: Path,
+    plan: calibration.Plan,
+    options: Options,
+) -> FinalCheck:
     """In place of one that does not stand, the smallest accepted one that does in all clean runs: of a flaky fault,
     which they cannot tell so soon, the last that a cold run confirmed. Itself again where there is none on the way."""
 
-    def check(each: Program) -> Checked:
+    def check(each: Program) -> FinalCheck:
         if each == original:  # its own runs were the first of all
-            return Checked(each.text, 1, 1, True)
+            return FinalCheck(each.text, 1, 1, True)
         text = with_layout(layout, each).text
         return smallest if text == smallest.text else checked(text, output, plan, options)
 
@@ -127,7 +132,7 @@ def verify(text: str, output: Path, plan: calibration.Plan, options: Options, ru
 
     if as_user and oracle.needs.seconds and plan.rate is None:
         # Half the cores: each process imports torch, and must have got to its launch when the time is over.
-        at_once = fitting(plan.pool, min(jobs_of(options), cores.usable() // 2))
+        at_once = lanes_that_fit(plan.pool, min(jobs_of(options), cores.usable() // 2))
         with builds:
             hung = hang_check.showing(
                 oracle, runs, watched=lambda: plan.pool.cold(text), plain=plain, most=limit, at_once=at_once
@@ -147,7 +152,7 @@ def builders(text: str, options: Options, setup: Setup) -> dict[str, str]:
     return {name: setup.environment[name] for name in ("PYTHONPATH", CACHE) if name in setup.environment}
 
 
-def _last_standing(line: Sequence[Program], check: Callable[[Program], Checked]) -> Checked | None:
+def _last_standing(line: Sequence[Program], check: Callable[[Program], FinalCheck]) -> FinalCheck | None:
     """The last of the accepted programs that stands, by bisection: what shows its fault in lanes only lost it in one
     step, mostly. The last is taken not to. Where the fault got rarer on the way, the one that was found may have stood
     by chance: it is asked again, and one before it is looked for if it falls."""

@@ -1,4 +1,4 @@
-"""All that a search needs, made ready: the program to begin with, its plan, its judge, its guards."""
+"""All that a search needs, made ready: the program to begin with, its plan, its test, its slippage checks."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from pathlib import Path
 from shrinkray_gpu import calibration
 from shrinkray_gpu import start as lifting
 from shrinkray_gpu.calibration import perturbation
-from shrinkray_gpu.calibration.standing import fitting
+from shrinkray_gpu.calibration.standing import lanes_that_fit
 from shrinkray_gpu.device import gpus
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.dump_runs import dumping
-from shrinkray_gpu.job.asked import adopting, builds_cuda, devices_of
-from shrinkray_gpu.job.fault_checks import guards_of
-from shrinkray_gpu.judging.judge import Judge
-from shrinkray_gpu.judging.repetition import Repeated
+from shrinkray_gpu.job.asked import adopting, builds_cuda, limits_of
+from shrinkray_gpu.job.fault_checks import slippage_checks
+from shrinkray_gpu.judging.policy import Policy
+from shrinkray_gpu.judging.repetition import FlakyTest
+from shrinkray_gpu.judging.tiered_test import TieredTest
 from shrinkray_gpu.options import Options, Say, called, jobs_of
 from shrinkray_gpu.oracle import Fault, Oracle
 from shrinkray_gpu.oracle.hang import DEVICE
@@ -30,7 +31,7 @@ from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault import controls
 from shrinkray_gpu.same_fault.checkpoints import Checkpoints
-from shrinkray_gpu.same_fault.guarding import Guards
+from shrinkray_gpu.same_fault.slippage_checks import SlippageChecks
 
 BRIEF = 1.0
 """Seconds after its last launch for which a lane is waited for that most likely hangs."""
@@ -59,13 +60,9 @@ def given_of(
         setup,
         chosen,
         adopting=lambda run: adopting(run, options, Path.cwd(), say),
-        jobs=jobs_of(options),
-        timeout=options.timeout,
-        devices=devices_of(setup),
-        mode=options.mode,
+        limits=limits_of(options, setup),
         keep=options.keep,
-        skip=options.skip,
-        controls=bool(options.control_patches),
+        as_it_is="lift" in options.skip or bool(options.control_patches),
         look=_look(setup, options) if options.guards else None,
         dumping=dumping(setup) if options.guards else None,
         ways=controls.dear_ways(setup.arch is None and gpus.present()) if options.guards else (),
@@ -88,14 +85,13 @@ class Ready:
     program: Program
     """To be reduced: the one to begin with, made to show a flaky fault more often if something does that."""
     plan: calibration.Plan
-    repeats: Repeated | None
-    judge: Judge
-    guards: Guards | None
+    test: TieredTest
+    checks: SlippageChecks | None
 
     def close(self) -> None:
-        if self.guards:
-            self.guards.close()
-        self.judge.close()
+        self.test.close()
+        if self.checks:
+            self.checks.close()
         self.plan.close()
 
 
@@ -107,7 +103,7 @@ def made_ready(
     journal: Journal,
     say: Say,
 ) -> Ready:
-    """Calibrate and set the guards up; with the user's own program, where a lifted one will not do after all."""
+    """Calibrate and set the checks up; with the user's own program, where a lifted one will not do after all."""
     if start.told:
         say(start.told)
     plan = given.plan(start)
@@ -116,31 +112,31 @@ def made_ready(
         why = f"the launch alone shows the fault in some runs only ({plan.rate})"
         return made_ready(lifting.without(start, given, why, journal, say), given, named, options, journal, say)
     plan = _perturbed(plan, start.program, journal)
-    repeats = Repeated(plan.rate, plan.reference, confidence=options.confidence) if plan.rate else None
+    repeats = FlakyTest(plan.rate, plan.reference, confidence=options.confidence) if plan.rate else None
     brief = BRIEF if options.credit and _told_soon(plan) else 0.0
     if brief:
-        _share(plan, jobs_of(options))
-    judge = Judge(
-        plan.oracle,
-        plan.pool,
-        dry=plan.dry,
-        predicts=plan.dry_predicts,
-        credit=options.credit,
+        plan = _shared(plan, jobs_of(options))
+    policy = Policy(
+        predicts=plan.predicts,
+        credit=options.credit and not start.history,
         repeats=repeats,
         brief=brief,
-        machine_code=plan.machine_code,
+        machine_code=plan.mode.machine_code,
+        peak=plan.mode.peak,
     )
-    judge.tries.update(start.tries)
-    if start.history:
-        judge.forget()
-    variant = plan.variant
-    program = start.program.with_text(perturbation.applied(variant, start.program.text)) if variant else start.program
-    ready = Ready(start, program, plan, repeats, judge, None)
+    test = TieredTest(plan.oracle, plan.pool, dry=plan.dry, policy=policy, tries=start.tries)
+    variant = plan.mode.variant
+    program = (
+        start.program.with_text(perturbation.apply_perturbation(variant, start.program.text))
+        if variant
+        else start.program
+    )
+    ready = Ready(start, program, plan, test, None)
     try:
         for line in findings(plan):
             say(line)
         if options.guards and plan.oracle.needs.run:
-            ready = replace(ready, guards=guards_of(program, plan, judge, named, options, start.fault))
+            ready = replace(ready, checks=slippage_checks(program, plan, test, named, options, start.fault))
             _insist(ready, say)
     except UsageError as error:
         ready.close()
@@ -155,26 +151,28 @@ def made_ready(
 
 def _told_soon(plan: calibration.Plan) -> bool:
     """Whether a kernel hangs, each time, in lanes that would wait long to be sure of it."""
-    lanes = plan.gpu and plan.mode in ("warm", "fork") and plan.pool.seconds >= LONG
+    lanes = plan.gpu and plan.mode.name in ("warm", "fork") and plan.pool.seconds >= LONG
     return lanes and plan.reference.hanging == DEVICE and plan.rate is None
 
 
-def _share(plan: calibration.Plan, jobs: int) -> None:
+def _shared(plan: calibration.Plan, jobs: int) -> calibration.Plan:
     """Where time is the question a try has the GPU to itself; not where what it tells is confirmed later."""
-    plan.pool.limit(fitting(plan.pool, min(jobs, HANGING)))
-    if plan.dry is not None:
-        plan.dry.limit(jobs)
+    mode = plan.mode
+    terms = replace(mode.terms, jobs=lanes_that_fit(plan.pool, min(jobs, HANGING)))
+    dry = replace(mode.dry, terms=replace(mode.dry.terms, jobs=jobs)) if mode.dry is not None else None
+    return plan.in_mode(replace(mode, terms=terms, dry=dry))
 
 
 def _insist(ready: Ready, say: Say) -> None:
     """Wait for the controls that the user named, and for the one that tells whether launches must overlap. Where time
     is the question, for all that would take some of it from the first candidates."""
-    assert ready.guards is not None
-    ready.guards.insist()
+    assert ready.checks is not None
+    active = ready.checks.controls
+    active.insist()
     if ready.plan.oracle.needs.timing:
-        ready.guards.settle()
-    if ready.guards.history:
-        ready.judge.forget()
+        active.settle()
+    if active.history:
+        ready.test.forget()
         say("the fault vanishes when launches are serialised: no verdict is taken on credit")
 
 
@@ -183,7 +181,7 @@ def _perturbed(plan: calibration.Plan, program: Program, journal: Journal) -> ca
     known = journal.recall_perturbed()
     if known == {}:  # nothing did
         return plan
-    plan = calibration.perturbed(plan, program.text, perturbation.Variant(**known) if known else None)
+    plan = calibration.with_perturbation(plan, program.text, perturbation.Perturbation(**known) if known else None)
     if plan.rate and known is None:
-        journal.perturbed(asdict(plan.variant) if plan.variant else {})
+        journal.perturbed(asdict(plan.mode.variant) if plan.mode.variant else {})
     return plan

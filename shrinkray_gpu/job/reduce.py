@@ -28,7 +28,7 @@ from shrinkray_gpu.job.asked import (
 from shrinkray_gpu.job.conclusion import concluded, failed, result_of
 from shrinkray_gpu.job.ready import given_of, made_ready
 from shrinkray_gpu.job.search_run import search
-from shrinkray_gpu.judging.judge import Judge
+from shrinkray_gpu.judging.tiered_test import TieredTest
 from shrinkray_gpu.options import Options, Say, called
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.native.native_tree import can_parse
@@ -52,7 +52,7 @@ def reduce(
     options: Options,
     *,
     say: Say = lambda text: None,
-    progress: Callable[[Event, Judge], None] = lambda event, judge: None,
+    progress: Callable[[Event, TieredTest], None] = lambda event, test: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Result:
     """Reduce the script at `path` to the smallest one that still shows the fault.
@@ -69,7 +69,7 @@ def _reduced(
     path: Path,
     options: Options,
     say: Say,
-    progress: Callable[[Event, Judge], None],
+    progress: Callable[[Event, TieredTest], None],
     stop: Callable[[], bool],
     opened: Callable[[Journal], None],
 ) -> Result:
@@ -80,10 +80,10 @@ def _reduced(
     check_kept(program, options)
     check_python(options.python)
     chosen, options = chosen_oracle(options)
-    named = controls.chosen(options.controls, options.control_environment, options.control_patches, program)
+    named = controls.named_controls(options.controls, options.control_environment, options.control_patches, program)
     check_asked(named, chosen, options)
     given = given_of(path, program, options, chosen, building(program, setup_of(path, folder, options)), say)
-    width = max(6, min(32, 3 * given.jobs))
+    width = max(6, min(32, 3 * given.limits.jobs))
     with Journal.open(
         folder,
         original=program,
@@ -111,18 +111,12 @@ def _reduced(
             checked = time.monotonic()
             measured = None
             if options.report and end.final.stands and reduction.ended in ("done", "out of time") and not stop():
-                measured = attach.at_the_end(
-                    end.shown,
-                    output,
-                    path,
-                    ready.plan,
-                    options,
+                header = attach.Header(
                     shows=end.fault or str(ready.plan.oracle.spec),
                     check=command_of(output, options, ready.plan),
-                    lines=lines(program.text),
-                    say=say,
-                    stop=stop,
+                    origin=options.command.shown if options.command else f"{path.name}, {lines(program.text)} lines",
                 )
+                measured = attach.at_the_end(end.shown, output, ready.plan, options, header, say=say, stop=stop)
             attached = time.monotonic()
         finally:
             ready.close()
@@ -133,7 +127,7 @@ def _reduced(
         "check": checked - searched,
         "report": attached - checked,
     }
-    result = result_of(end, ready, reduction, finds, program, output, folder, options, seconds=seconds)
+    result = result_of(end, ready, reduction, finds, program, (output, folder), options, seconds=seconds)
     known = versions(options.python, given.setup.environment, gpu=ready.plan.gpu)
     result_file.write(folder, path, options, result, known)
     if measured is not None:

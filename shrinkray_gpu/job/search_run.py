@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 from shrinkray_gpu import calibration, lift
 from shrinkray_gpu.calibration import perturbation
 from shrinkray_gpu.evidence.other_faults import Finds
 from shrinkray_gpu.job.ready import Ready
-from shrinkray_gpu.judging.judge import Judge
-from shrinkray_gpu.judging.repetition import Repeated
+from shrinkray_gpu.judging.ahead import Ahead
+from shrinkray_gpu.judging.confirming import ConfirmingRuns
+from shrinkray_gpu.judging.repetition import FlakyTest
+from shrinkray_gpu.judging.tiered_test import TieredTest
 from shrinkray_gpu.options import Options, Say
-from shrinkray_gpu.oracle.verdict import Verdict
 from shrinkray_gpu.passes import ONE_LAUNCH, PASSES
 from shrinkray_gpu.passes.host.observed import instrument
 from shrinkray_gpu.passes.kernel.typed import watchable
@@ -22,6 +22,7 @@ from shrinkray_gpu.reduction.checks.check_plan import CheckPlan, ConfirmationPla
 from shrinkray_gpu.reduction.checks.question import StartCheck
 from shrinkray_gpu.reduction.course import Course
 from shrinkray_gpu.reduction.engine import reduce_program
+from shrinkray_gpu.reduction.interestingness import InterestingnessTest
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.outcome import Event, Listeners, Reduction
 from shrinkray_gpu.reduction.program import Program
@@ -40,35 +41,37 @@ def search(
     finds: Finds,
     *,
     say: Say,
-    progress: Callable[[Event, Judge], None],
+    progress: Callable[[Event, TieredTest], None],
     stop: Callable[[], bool],
 ) -> Reduction:
-    plan, judge, guards, repeats = ready.plan, ready.judge, ready.guards, ready.repeats
+    plan, test, checks, repeats = ready.plan, ready.test, ready.checks, ready.test.policy.repeats
     width = journal.header["width"]
     # Each try takes a context then, and most of what is begun ahead is never asked for.
-    judge.scarce = plan.gpu and plan.mode == "fork" and not plan.dry_predicts
-    history = judge.timed = plan.gpu and plan.mode != "cold" and guards is not None and guards.history
+    scarce = plan.gpu and plan.mode.name == "fork" and not plan.predicts
+    asked: InterestingnessTest = Ahead(test, scarce=scarce) if options.ahead else test
+    history = plan.gpu and plan.mode.name != "cold" and checks is not None and checks.controls.history
+    again = ConfirmingRuns(test, timed=history)
     if ready.start.lifted:  # the best so far, before anything is tried
         journal.begin_with(ready.program, size=ready.program.size, by="lift")
     # Beforehand the fault did not show, or in some runs only: then it takes the search's own judge to tell.
-    asked = not ready.start.alone and (ready.start.reference is None or plan.rate is not None)
-    may_lift = asked and plan.oracle.needs.run and "lift" not in options.skip
+    untried = not ready.start.alone and (ready.start.reference is None or plan.rate is not None)
+    may_lift = untried and plan.oracle.needs.run and "lift" not in options.skip
     return reduce_program(
         ready.program,
         passes=ONE_LAUNCH if ready.start.alone and not ready.start.bare else PASSES,
-        test=_JudgedTest(judge, ahead=options.ahead),
+        test=asked,
         journal=journal,
         checks=CheckPlan(
             ConfirmationPlan(
-                cold=judge.confirm if plan.mode != "cold" or repeats else None,
-                probe=_probe(plan, judge, repeats, history),
+                cold=again.confirm if plan.mode.name != "cold" or repeats else None,
+                probe=_probe(plan, again, repeats, history),
                 interval=_checkpoint(plan),
                 wary=history,
-                doubted=judge.doubt_used if plan.gpu else None,
+                doubted=test.doubt_reused_contexts if plan.gpu else None,
             ),
-            ControlPlan(guards.guard, lag=width) if guards else None,
-            FingerprintPlan(guards.identify, first=_first_fingerprint(plan), drifted=guards.drifted)
-            if guards and guards.identifies
+            ControlPlan(checks.control_verdict, lag=width) if checks else None,
+            FingerprintPlan(checks.fingerprint_verdict, first=_first_fingerprint(plan), drifted=checks.tighten_after)
+            if checks and checks.takes_fingerprints
             else None,
         ),
         course=Course(
@@ -79,57 +82,38 @@ def search(
             keep=sorted(options.keep),
             skip=options.skip,
             # Where only the GPU can tell, each try costs a context, and it seldom ends in less: it does not pay there.
-            second=options.second and (plan.dry_predicts or not plan.gpu),
+            second=options.second and (plan.predicts or not plan.gpu),
             stop=stop,
             deadline=time.monotonic() + options.max_time if options.max_time else None,
         ),
         rewrites=Rewrites(
-            lifts=_lifts(ready.program, judge, plan, say) if may_lift else None,
+            lifts=_lifts(ready.program, test, plan, say) if may_lift else None,
             instrument=(lambda watched: instrument(watched, watchable(watched))) if plan.oracle.needs.run else None,
             layout=layout,
         ),
         report=Listeners(
-            progress=lambda event: progress(event, judge),
+            progress=lambda event: progress(event, test),
             other_fault=lambda candidate, verdict: finds.consider(candidate, verdict.other) if verdict.other else None,
         ),
     )
 
 
-@dataclass(frozen=True)
-class _JudgedTest:
-    """The judge as the engine's interestingness test. Without `ahead` nothing is judged before it is asked for."""
-
-    judges: Judge
-    ahead: bool
-
-    def judge(self, programs: Sequence[Program]) -> list[Verdict]:
-        return self.judges(programs)
-
-    def foresee(self, likely: Iterable[Program]) -> None:
-        if self.ahead:
-            self.judges.foresee(likely)
-
-    def insist(self, on: bool) -> None:
-        self.judges.insist(on)
-
-    def values(self, program: Program) -> Mapping[int, str]:
-        return self.judges.values(program)
-
-
-def _probe(plan: calibration.Plan, judge: Judge, repeats: Repeated | None, history: bool) -> StartCheck | None:
+def _probe(
+    plan: calibration.Plan, again: ConfirmingRuns, repeats: FlakyTest | None, history: bool
+) -> StartCheck | None:
     """What confirms an accepted program quickly, beside the search; None where that takes a cold process."""
     if history:
-        return judge.sighted if repeats else None
-    if plan.dry_predicts or (repeats and plan.gpu) or judge.brief:
-        return judge.probe
-    if plan.gpu and plan.mode != "cold" and plan.oracle.needs.run and not plan.oracle.needs.timing:
-        return judge.steady
+        return again.find_sighting if repeats else None
+    if plan.predicts or (repeats and plan.gpu) or again.test.policy.brief:
+        return again.probe
+    if plan.gpu and plan.mode.name != "cold" and plan.oracle.needs.run and not plan.oracle.needs.timing:
+        return again.steady
     return None
 
 
 def _checkpoint(plan: calibration.Plan) -> int:
     """Candidates between two confirmations, so many that a confirmation is there when it is looked at."""
-    if plan.dry_predicts:
+    if plan.predicts:
         return 50  # in a lane: half a second
     if plan.gpu:
         return 100  # in some lanes and a cold process: five to ten
@@ -139,27 +123,29 @@ def _checkpoint(plan: calibration.Plan) -> int:
 def _first_fingerprint(plan: calibration.Plan) -> int:
     """Candidates before the first full fingerprint: on a GPU it takes some ten seconds in a process of its own, two in
     a lane, which is that of a few tries in fresh contexts."""
-    if plan.dry_predicts:
+    if plan.predicts:
         return 300
-    return {"cold": 100, "fork": 25}.get(plan.mode, 50) if plan.gpu else 50
+    return {"cold": 100, "fork": 25}.get(plan.mode.name, 50) if plan.gpu else 50
 
 
-def _eager(plan: calibration.Plan, repeats: Repeated | None) -> float:
+def _eager(plan: calibration.Plan, repeats: FlakyTest | None) -> float:
     """What a faulting try costs against a passing one."""
     price = 1.0
-    if plan.gpu and not plan.dry_predicts:
-        price = EAGER if plan.mode == "warm" else EAGER_FRESH
+    if plan.gpu and not plan.predicts:
+        price = EAGER if plan.mode.name == "warm" else EAGER_FRESH
     return repeats.eager(price) if repeats else price
 
 
-def _lifts(program: Program, judge: Judge, plan: calibration.Plan, say: Say) -> Callable[[], Sequence[str]]:
+def _lifts(program: Program, test: TieredTest, plan: calibration.Plan, say: Say) -> Callable[[], Sequence[str]]:
     """Runs the original once more and makes scripts of its faulty launch. Asked once, by the engine."""
 
+    variant = plan.mode.variant
+
     def lifts() -> Sequence[str]:
-        run = judge.capture(program)
+        run = test.capture(program)
         for obstacle in lift.obstacles(run):
             say(f"a launch could not be lifted out of the program: {obstacle}")
         texts = lift.candidates(run)
-        return [perturbation.applied(plan.variant, text) for text in texts] if plan.variant else texts
+        return [perturbation.apply_perturbation(variant, text) for text in texts] if variant else texts
 
     return lifts

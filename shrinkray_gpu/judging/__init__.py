@@ -1,1 +1,1 @@
-"""From a candidate to its verdict: the tiers, cheapest first, and how often a flaky fault is asked again."""
+"""The interestingness test: the tiers that settle a candidate, cheapest first, and how often a flaky fault is asked."""

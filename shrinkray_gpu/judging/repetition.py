@@ -35,11 +35,11 @@ PROGRAMMING = frozenset(
 )
 """Python errors that come of the text. An IndexError or a ValueError may come of the data, and so of chance."""
 
-Ask = Callable[[int], Sequence[Verdict]]
+RunBatch = Callable[[int], Sequence[Verdict]]
 """Runs the candidate up to so many times, at least once, and gives a verdict for each run."""
 
 
-class Repeated:
+class FlakyTest:
     """Decides on candidates of a fault that the original shows at `rate`. Used by many threads at once.
 
     `reference` is a run of the original that shows it. The rate asked of a candidate, `goal`, is one that the original
@@ -62,7 +62,7 @@ class Repeated:
         """Programs never seen to fault: runs so far, and the last verdict. Runs add up over the rounds."""
         self._lock = threading.Lock()
 
-    def decide(self, ask: Ask, *, last: bool = False, key: str = "") -> Verdict:
+    def decide(self, ask: RunBatch, *, last: bool = False, key: str = "") -> Verdict:
         """Whether the candidate shows the fault, and no less than half as often as the original. `last`: in the last
         round, where a "no" stands. By `key` a program that is asked again is known."""
         with self._turn(last) as error:
@@ -74,7 +74,7 @@ class Repeated:
                 self.accepted += 1
         return verdict
 
-    def confirm(self, ask: Ask) -> Verdict:
+    def confirm(self, ask: RunBatch) -> Verdict:
         """The same of a program that was accepted, with what confidence there is left."""
         with self._lock:
             self.confirmations += 1
@@ -82,11 +82,11 @@ class Repeated:
         with self._turn(last=True) as error:
             return self._decided(ask, error, accept)
 
-    def sighted(self, ask: Ask) -> Verdict:
+    def sighting(self, ask: RunBatch) -> Verdict:
         """Whether the fault shows at all, within the runs that a "no" must rest on. Where each run is dear (a cold
         process) and the rate is known from elsewhere."""
         with self._turn(last=True) as error:
-            return self._seen(_Asking(ask), clean_runs(self.goal, error))
+            return self._seen(_RunSequence(ask), clean_runs(self.goal, error))
 
     def certain(self, run: Run) -> bool:
         """Whether a run that does not show the fault is one that cannot: chance has no part in it."""
@@ -108,8 +108,8 @@ class Repeated:
         yes, no = self.price
         return yes * (1 + self.rate.estimate * (fault - 1)) / no
 
-    def _decided(self, ask: Ask, refute: float, accept: float, key: str = "") -> Verdict:
-        asking = _Asking(ask)
+    def _decided(self, ask: RunBatch, refute: float, accept: float, key: str = "") -> Verdict:
+        asking = _RunSequence(ask)
         first = self._seen(asking, clean_runs(self.goal, refute / 2), key)
         if not first.faults:
             return first
@@ -127,7 +127,7 @@ class Repeated:
         why = f"seen in {counts}, too rarely beside the original's {100 * self.rate.estimate:.0f} %: {first.why}"
         return Verdict(Answer.PASSES, why, other=asking.other)
 
-    def _seen(self, asking: _Asking, clean: int, key: str = "") -> Verdict:
+    def _seen(self, asking: _RunSequence, clean: int, key: str = "") -> Verdict:
         """The first sighting, or the last of so many clean runs."""
         before, verdict = self._clean.pop(key, (0, None))
         for left in range(clean - before, 0, -1):
@@ -173,10 +173,10 @@ def certain(run: Run, reference: Run) -> str:
     return ""
 
 
-def measure(ask: Ask, *, runs: int = 40, sightings: int = 24, most: int = 200) -> Rate:
+def measure(ask: RunBatch, *, runs: int = 40, sightings: int = 24, most: int = 200) -> Rate:
     """How often a program shows its fault: at least so many runs, and further ones up to `most` until there are so many
     sightings, since the error of a small rate is as large as the rate itself."""
-    asking = _Asking(ask)
+    asking = _RunSequence(ask)
     while asking.known < runs or (asking.sightings < sightings and asking.known < most):
         needed = max(runs - asking.known, min(sightings - asking.sightings, most - asking.known))
         if asking.hopeless or not asking.next(needed).known:
@@ -184,10 +184,10 @@ def measure(ask: Ask, *, runs: int = 40, sightings: int = 24, most: int = 200) -
     return Rate(asking.sightings, asking.known)
 
 
-class _Asking:
+class _RunSequence:
     """The runs of one candidate, handed out one by one whatever the number that is made at once."""
 
-    def __init__(self, ask: Ask) -> None:
+    def __init__(self, ask: RunBatch) -> None:
         self.ask = ask
         self.waiting: list[Verdict] = []
         self.known = self.unknown = self.sightings = 0

@@ -14,11 +14,11 @@ from typing import Any
 from shrinkray_gpu import calibration
 from shrinkray_gpu.device import architectures
 from shrinkray_gpu.evidence.other_faults import Context, Find
-from shrinkray_gpu.judging.judge import LANE, Judge
+from shrinkray_gpu.judging.tally import LANE, Tally
 from shrinkray_gpu.options import Options
 from shrinkray_gpu.oracle.statistics import Rate
 from shrinkray_gpu.reduction.outcome import Reduction
-from shrinkray_gpu.same_fault.guarding import Evidence
+from shrinkray_gpu.same_fault.fault_comparison import FaultComparison
 
 
 @dataclass(frozen=True)
@@ -83,18 +83,18 @@ def told(find: Find) -> str:
     return f"{find.fault} ({find.lines} lines, {os.path.relpath(find.path)})"
 
 
-def economy_of(judge: Judge, reduction: Reduction) -> dict[str, Any]:
+def economy_of(tally: Tally, reduction: Reduction) -> dict[str, Any]:
     """What `result.json` tells of the tries: those in lanes (of a GPU, or of the virtual one) and how many of them an
     error of the host code ended; the accepted steps and how many took no lane; tries begun before they were asked for,
     and how many of these were asked for in the end; dry runs that told nothing, by what became of them."""
     return {
-        "tries in lanes": judge.tries[LANE],
-        "ended by host code": judge.host_errors,
+        "tries in lanes": tally.tries[LANE],
+        "ended by host code": tally.host_errors,
         "accepted steps": reduction.cost.accepted,
         "accepted without a lane": reduction.cost.credited,
-        "begun ahead": judge.ahead,
-        "ahead and asked for": judge.foreseen,
-        "mute dry runs": dict(judge.mute),
+        "begun ahead": tally.ahead,
+        "ahead and asked for": tally.foreseen,
+        "mute dry runs": dict(tally.mute),
     }
 
 
@@ -102,7 +102,7 @@ def rates_of(rate: Rate | None, verified: int, runs: int) -> dict[str, str]:
     return {} if rate is None else {"the original": str(rate), "the repro": str(Rate(verified, runs))}
 
 
-def evidence_of(evidence: Evidence | None, reduction: Reduction, repro: str, *, guards: bool) -> dict[str, Any]:
+def evidence_of(evidence: FaultComparison | None, reduction: Reduction, repro: str, *, guards: bool) -> dict[str, Any]:
     """The fields of a Result that say why this is the same fault. `repro`: its text."""
     if evidence is None:
         why = "the oracle's script alone decides" if guards else "the guards are off"
@@ -114,15 +114,15 @@ def evidence_of(evidence: Evidence | None, reduction: Reduction, repro: str, *, 
             "original": asdict(fault) if fault else None,
             "repro": asdict(now) if now else None,
         },
-        "same": evidence.told(slips=reduction.checks.control_slips, drifts=len(reduction.checks.fingerprint_slips)),
-        "controls": {one.control.name: f"{one.outcome.value}: {one.why}" for one in evidence.controls},
-        "held": {one.control.name: f"{one.outcome.value}: {one.why}" for one in evidence.held},
+        "same": evidence.summary(slips=reduction.checks.control_slips, drifts=len(reduction.checks.fingerprint_slips)),
+        "controls": {one.control.name: f"{one.outcome.value}: {one.why}" for one in evidence.original_controls},
+        "held": {one.control.name: f"{one.outcome.value}: {one.why}" for one in evidence.repro_controls},
         "patches": dict(_patches(evidence, repro)),
     }
 
 
-def _patches(evidence: Evidence, repro: str) -> Iterator[tuple[str, str]]:
-    for control in (one.control for one in evidence.held):
+def _patches(evidence: FaultComparison, repro: str) -> Iterator[tuple[str, str]]:
+    for control in (one.control for one in evidence.repro_controls):
         patched = control.patch.carry(repro).text if control.patch is not None else None
         if patched is not None:
             before, after = repro.splitlines(), patched.splitlines()
@@ -140,12 +140,12 @@ def findings(plan: calibration.Plan) -> list[str]:
     }
     why = plan.oracle.judge(plan.reference).why if plan.oracle.needs.run else ""
     lines_ = [
-        f"fault: {why or plan.oracle.spec} ({plan.faulted} of {plan.runs} runs), "
-        f"{plan.cold_seconds:.1f} s in a cold process, {plan.warm_seconds:.2f} s in a lane",
-        f"running candidates {modes[plan.mode]}: {plan.why}",
+        f"fault: {why or plan.oracle.spec} ({plan.seen.faulted} of {plan.seen.runs} runs), "
+        f"{plan.seen.cold_seconds:.1f} s in a cold process, {plan.seen.warm_seconds:.2f} s in a lane",
+        f"running candidates {modes[plan.mode.name]}: {plan.mode.why}",
     ]
     warnings = [f"warning: {plan.oracle.warning}"] if plan.oracle.warning else []
-    return [*lines_, *plan.notes, *warnings]
+    return [*lines_, *plan.mode.notes, *warnings]
 
 
 def command_of(output: Path, options: Options, plan: calibration.Plan) -> str:
@@ -173,6 +173,6 @@ def context_of(path: Path, plan: calibration.Plan, options: Options) -> Context:
     command = (
         shlex.join(["shrink", "{file}", "--check", "--arch", architectures.name(options.arch)]) if options.arch else ""
     )
-    how = f"in {'a cold process' if plan.mode == 'cold' else f'a run of mode {plan.mode}'}"
+    how = f"in {'a cold process' if plan.mode.name == 'cold' else f'a run of mode {plan.mode.name}'}"
     plain = shlex.join(["python", "{file}", *options.argv])
     return Context(original=path.name, asked=plan.oracle.spec, mode=how, command=command or plain)

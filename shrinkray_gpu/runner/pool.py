@@ -10,7 +10,7 @@ import tempfile
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -87,10 +87,38 @@ class Script:
         )
 
 
-class Pool:
-    """Lanes for candidates of one script. Thread-safe: `jobs` calls of `run` go on at a time, the others wait.
+@dataclass(frozen=True)
+class Terms:
+    """On what terms a pool runs candidates."""
 
-    `setup.environment` is the user's; `mode` names the runs it makes. `mode="cold"` starts a process for each.
+    mode: str
+    """Names the runs: `fork`, `virtual`; or `cold`, which starts a process for each."""
+    jobs: int
+    """Runs at a time; the others wait."""
+    seconds: float
+    extra: float = COLD
+    """Seconds more for a run whose process imports what a lane has imported already."""
+    reuse: bool = False
+    """Whether a lane takes another candidate after one that left it clean."""
+    narrow: bool = False
+    """Whether lanes' contexts have one hardware queue each, see NARROW; what the user or the script sets stays."""
+
+
+@dataclass
+class _Record:
+    """What the runs of all views of a pool told."""
+
+    peak: int = 0
+    retired: Counter[str] = field(default_factory=Counter)
+    free_bytes: int = 0
+    turn: int = 0
+
+
+class Pool:
+    """Lanes for candidates of one script. Thread-safe: as many calls of `run` go on at a time as its terms allow.
+
+    `setup.environment` is the user's. The terms of a pool never change: `on`, `beside` and `serving` give another view
+    of the same lanes. To close one of the views ends the lanes of all.
     """
 
     def __init__(
@@ -104,25 +132,46 @@ class Pool:
         devices: tuple[str, ...] = (),
         extra: float = COLD,
     ) -> None:
-        self.script, self.mode, self.jobs = script, mode, jobs
+        self.script = script
         self.setup = twins.settled(setup) if script.twins else setup
-        self.seconds = seconds
-        self.extra = extra
+        self.terms = Terms(mode, jobs, seconds, extra, reuse=setup.reuse, narrow=setup.warm)
         self.devices = devices or ("",)
-        self.reuse = setup.reuse
-        self.narrow = setup.warm
-        """Whether lanes' contexts have one hardware queue each, see NARROW; what the user or the script sets stays."""
-        self.peak = 0
-        """The most device memory that a candidate held, in bytes, in a lane or in a process of its own."""
-        self.retired: Counter[str] = Counter()
-        """Why lanes came to their end."""
-        self.arch: int | None = None
-        self.free_bytes = 0
-        self._turn = 0
+        self._record = _Record()
         self._workers = Stocks(WORKERS * len(self.devices))
         self._others = Stocks(OTHERS * len(self.devices))
         self._lock = threading.Lock()
         self._free = threading.BoundedSemaphore(jobs)
+
+    @property
+    def mode(self) -> str:
+        return self.terms.mode
+
+    @property
+    def jobs(self) -> int:
+        return self.terms.jobs
+
+    @property
+    def seconds(self) -> float:
+        return self.terms.seconds
+
+    @property
+    def extra(self) -> float:
+        return self.terms.extra
+
+    @property
+    def peak(self) -> int:
+        """The most device memory that a candidate held, in bytes, in a lane or in a process of its own."""
+        return self._record.peak
+
+    @property
+    def free_bytes(self) -> int:
+        """Device memory that was free when the first lane came up; 0 where none did, or it has no GPU."""
+        return self._record.free_bytes
+
+    @property
+    def retired(self) -> Counter[str]:
+        """How many lanes came to their end so far, by the reason."""
+        return self._record.retired.copy()
 
     def start(self, source: str) -> Mapping[str, Any]:
         """Bring up the worker for `source`, and its spare lanes. Returns what the worker says of its interpreter."""
@@ -184,14 +233,14 @@ class Pool:
                 lane.kill()
                 stock.release()
                 continue
+            record = self._record
             if lane.device:
-                self.arch = lane.device["arch"]
-                self.free_bytes = self.free_bytes or lane.device["free"]
+                record.free_bytes = record.free_bytes or lane.device["free"]
             mode = "warm" if lane.used else self.mode
             run, over = lane.run(request, mode=mode, seconds=seconds)
-            self.peak = max(self.peak, run.peak)
-            self.retired[over] += 1
-            stock.give_back(lane, again=not over and self.reuse)
+            record.peak = max(record.peak, run.peak)
+            record.retired[over] += 1
+            stock.give_back(lane, again=not over and self.terms.reuse)
             if not run.trouble:
                 return run
             trouble = run.trouble
@@ -202,9 +251,9 @@ class Pool:
         no longer. What hangs in a kernel would take all of them each time."""
         return replace(request, limit=self.seconds) if request.tell else request
 
-    def cold(self, source: str, *, capture: str = "", way: Way = PLAIN) -> Run:
+    def cold(self, source: str, *, capture: str = "", way: Way = PLAIN, wants: tuple[str, ...] = ()) -> Run:
         """Run a candidate in a process of its own, nothing imported and no kernel compiled beforehand."""
-        request = self.script.request(source, capture=capture, way=way)
+        request = self.script.request(source, capture=capture, way=way, wants=wants)
         return self._compared(request, self._cold) if way == PLAIN and not capture else self._cold(request, way)
 
     def _compared(self, request: Request, run: Callable[[Request, Way], Run]) -> Run:
@@ -226,7 +275,7 @@ class Pool:
             if self.script.sanitizer and not (request.values or request.capture or request.knobs):
                 return self._sanitized(request.source, setup)
             run = cold(setup, self._limited(request), seconds=self.seconds + self.extra)
-            self.peak = max(self.peak, run.peak)
+            self._record.peak = max(self._record.peak, run.peak)
             return run
 
     def _sanitized(self, source: str, setup: Setup) -> Run:
@@ -246,21 +295,25 @@ class Pool:
             writable=setup.writable if setup.confine else None,
         )
 
-    def serving(self, script: Script, *, seconds: float) -> Pool:
-        """The same lanes for another script. Not to be closed: they are this pool's."""
+    def on(self, terms: Terms) -> Pool:
+        """The same lanes on other terms. Where only as many runs as before may go on at a time, both views count."""
         other = copy.copy(self)
-        other.script, other.seconds = script, seconds
+        other.terms = terms
+        if terms.jobs != self.jobs:
+            other._free = threading.BoundedSemaphore(terms.jobs)
+        return other
+
+    def serving(self, script: Script, *, seconds: float) -> Pool:
+        """The same lanes for another script."""
+        other = self.on(replace(self.terms, seconds=seconds))
+        other.script = script
         return other
 
     def beside(self, jobs: int) -> Pool:
-        """The same lanes, so many at a time, whoever else holds some. Not to be closed: they are this pool's."""
-        other = copy.copy(self)
-        other.limit(jobs)
+        """The same lanes, so many at a time, whoever else holds some."""
+        other = self.on(replace(self.terms, jobs=jobs))
+        other._free = threading.BoundedSemaphore(jobs)
         return other
-
-    def limit(self, jobs: int) -> None:
-        """Fewer lanes at a time. Only before any candidate runs."""
-        self.jobs, self._free = jobs, threading.BoundedSemaphore(jobs)
 
     def close(self) -> None:
         self._workers.close()
@@ -268,8 +321,8 @@ class Pool:
 
     def _device(self) -> str:
         with self._lock:
-            self._turn += 1
-            return self.devices[self._turn % len(self.devices)]
+            self._record.turn += 1
+            return self.devices[self._record.turn % len(self.devices)]
 
     def _stock(self, source: str, device: str) -> Stock:
         """The worker whose environment fits what the candidate sets before its imports."""
@@ -281,11 +334,11 @@ class Pool:
         """The same, for a way that may have an environment or an interpreter of its own; kept while it is in use."""
         head = preamble.read(source)
         if way.cheap:
-            key = (head.environment, device, self.narrow)
+            key = (head.environment, device, self.terms.narrow)
             with self._workers.using(key, lambda: self._plain(head, device)) as stock:
                 yield stock
         else:
-            other = (head.environment, device, self.narrow, tuple(sorted(way.environment.items())), way.python)
+            other = (head.environment, device, self.terms.narrow, tuple(sorted(way.environment.items())), way.python)
             with self._others.using(other, lambda: self._other(head, device, way)) as stock:
                 yield stock
 
@@ -308,7 +361,7 @@ class Pool:
         return replace(
             self.setup,
             imports=tuple(dict.fromkeys((*head.imports, *self.setup.imports))),
-            environment=dict([NARROW]) | dict(environment) if self.narrow else environment,
+            environment=dict([NARROW]) | dict(environment) if self.terms.narrow else environment,
             python=way.python or self.setup.python,
         )
 

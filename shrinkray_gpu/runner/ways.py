@@ -42,7 +42,7 @@ PLAIN = Way("as it is")
 
 
 @dataclass(frozen=True)
-class Form:
+class KnobKind:
     """One kind of way that can be typed."""
 
     usage: str
@@ -52,7 +52,7 @@ class Form:
     aliases: tuple[str, ...] = ()
 
 
-def _number(name: str, meaning: str, *, least: int = 1, most: int | None = None, power: bool = False) -> Form:
+def _number(name: str, meaning: str, *, least: int = 1, most: int | None = None, power: bool = False) -> KnobKind:
     def make(value: str) -> Way:
         wanted = "a power of two" if power else "a whole number"
         wanted += f" from {least}" + (f" to {most}" if most else " on")
@@ -61,10 +61,10 @@ def _number(name: str, meaning: str, *, least: int = 1, most: int | None = None,
             raise UsageError(f"{name}={value} cannot be turned: {name} is {wanted}, for example {name}={max(least, 1)}")
         return Way(f"{name}={number}", knobs={name: str(number)})
 
-    return Form(f"{name}=N", meaning, make)
+    return KnobKind(f"{name}=N", meaning, make)
 
 
-def _level(name: str, levels: str, meaning: str) -> Form:
+def _level(name: str, levels: str, meaning: str) -> KnobKind:
     usage = f"{name}=-O0" + (f" to {name}=-O{levels[-1]}" if len(levels) > 1 else "")
 
     def make(value: str) -> Way:
@@ -73,16 +73,16 @@ def _level(name: str, levels: str, meaning: str) -> Form:
             raise UsageError(f"{name}={value} is no optimisation level that can be turned: type {usage}")
         return Way(f"{name}=-O{digit}", knobs={name: digit})
 
-    return Form(usage, meaning, make)
+    return KnobKind(usage, meaning, make)
 
 
-def _word(way: Way, meaning: str, *aliases: str) -> Form:
+def _word(way: Way, meaning: str, *aliases: str) -> KnobKind:
     def make(value: str) -> Way:
         if value:
             raise UsageError(f"{way.name} takes no value: type {way.name} alone, without ={value}")
         return way
 
-    return Form(way.name, meaning, make, aliases)
+    return KnobKind(way.name, meaning, make, aliases)
 
 
 def _python(value: str) -> Way:
@@ -101,7 +101,7 @@ def _without(value: str) -> Way:
     return Way(f"without={value}", environment={WITHOUT: value})
 
 
-KNOWN: Mapping[str, Form] = {
+KNOWN: Mapping[str, KnobKind] = {
     "num_stages": _number("num_stages", "pipeline stages, of launches and of tl.range alike", least=0),
     "num_warps": _number("num_warps", "warps a block", most=64, power=True),
     "num_ctas": _number("num_ctas", "blocks a cluster (Hopper on)", most=16, power=True),
@@ -131,8 +131,8 @@ KNOWN: Mapping[str, Form] = {
         Way("zeroed-shared", knobs={"zeroed-shared": "1"}),
         "shared memory holds zeros when a kernel of CUDA C++ begins",
     ),
-    "without": Form("without=FLAG", "builds of CUDA C++ leave out this flag (in a worker of its own)", _without),
-    "python": Form("python=PATH", "another interpreter, with another Triton (in a worker of its own)", _python),
+    "without": KnobKind("without=FLAG", "builds of CUDA C++ leave out this flag (in a worker of its own)", _without),
+    "python": KnobKind("python=PATH", "another interpreter, with another Triton (in a worker of its own)", _python),
 }
 """What can be typed, besides `K=V` with an upper-case K: an environment variable, in a worker of its own."""
 

@@ -42,7 +42,7 @@ TELLING = ("int64",)
 """Controls that turn what the fault itself is made of: a program where they find nothing to turn has another one."""
 
 
-class Outcome(enum.Enum):
+class ControlOutcome(enum.Enum):
     PASSES = "passes"
     FAULTS = "faults"
     NOT_APPLICABLE = "not applicable"
@@ -61,11 +61,11 @@ class Control:
 
 
 @dataclass(frozen=True)
-class Tried:
+class ControlResult:
     """How one control fared on one program."""
 
     control: Control
-    outcome: Outcome
+    outcome: ControlOutcome
     why: str
     """One line, for the user and the report."""
     known: bool = True
@@ -129,7 +129,7 @@ def _asked_for(flag: str, source: str) -> bool:
     return flag in source and (macro is None or len(re.findall(rf"\b{macro[1]}\b", source)) > 0)
 
 
-def chosen(
+def named_controls(
     names: Sequence[str], environments: Sequence[str], patches: Sequence[Path], original: Program
 ) -> tuple[Control, ...]:
     """The controls that the user named: `--control`, `--control-env` and `--control-patch`. Raises UsageError."""
@@ -159,15 +159,15 @@ def _environment(setting: str) -> Way:
     return Way(setting, environment={name: value})
 
 
-def refuse(tried: Tried) -> NoReturn:
+def refuse(tried: ControlResult) -> NoReturn:
     """Tell the user why a control that he named is none: it does not make the original pass."""
     name = tried.control.name
-    if tried.outcome is Outcome.FAULTS:
+    if tried.outcome is ControlOutcome.FAULTS:
         said = f"under the control {name} the original still shows the fault: {tried.why}"
         then = "name a change that makes the fault vanish"
     elif not tried.known:
         said, then = f"the original under the control {name} answers nothing: {tried.why}", "try again"
-    elif tried.outcome is Outcome.NOT_APPLICABLE:
+    elif tried.outcome is ControlOutcome.NOT_APPLICABLE:
         said = f"the control {name} is not applicable to the original: {tried.why}"
         then = "name one that lets it run to a healthy end"
     else:
@@ -175,7 +175,7 @@ def refuse(tried: Tried) -> NoReturn:
     raise UsageError(f"{said}. A control must make the original pass; {then}, or leave it out")
 
 
-def outcome(run: Run, verdict: Verdict, control: Control, reference: Run | None = None) -> tuple[Outcome, str]:
+def outcome(run: Run, verdict: Verdict, control: Control, reference: Run | None = None) -> tuple[ControlOutcome, str]:
     """What a run under a control shows, and why. `reference` is the original's plain run.
 
     A program may end in an error by design, or swallow errors. So to end as the reference did is as good as exit 0,
@@ -183,14 +183,14 @@ def outcome(run: Run, verdict: Verdict, control: Control, reference: Run | None 
     however well the host code ends.
     """
     if verdict.faults:
-        return Outcome.FAULTS, verdict.why
+        return ControlOutcome.FAULTS, verdict.why
     if control.inside and run.turned.get(OUTSIDE_TENSORS):
-        return Outcome.FAULTS, "an access leaves its tensor"
+        return ControlOutcome.FAULTS, "an access leaves its tensor"
     if doubt := _lame(run, verdict, control, reference):
-        return Outcome.NOT_APPLICABLE, doubt
+        return ControlOutcome.NOT_APPLICABLE, doubt
     turned = sum(run.turned.get(knob, 0) for knob in control.way.knobs)
     places = f", {turned} turned" if turned else ""
-    return Outcome.PASSES, f"no fault, {speech.ending(run)}{places}"
+    return ControlOutcome.PASSES, f"no fault, {speech.ending(run)}{places}"
 
 
 def _lame(run: Run, verdict: Verdict, control: Control, reference: Run | None) -> str:
@@ -254,33 +254,37 @@ class Controls:
     ) -> None:
         self.run, self.oracle, self.reference, self.repeats = run, oracle, reference, repeats
 
-    def attempt(self, control: Control, source: str) -> Tried:
+    def attempt(self, control: Control, source: str) -> ControlResult:
         """Run the program under the control."""
         part = ""
         if control.patch is not None:
             carried = control.patch.carry(source)
             if carried.text is None:
-                return Tried(control, Outcome.NOT_APPLICABLE, carried.why)
+                return ControlResult(control, ControlOutcome.NOT_APPLICABLE, carried.why)
             source, part = carried.text, "" if carried.whole else carried.why
         flag = control.way.environment.get(ways.WITHOUT, "")
         if flag and not _asked_for(flag, source):
-            return Tried(control, Outcome.NOT_APPLICABLE, f"nothing asks for {flag} any more")
+            return ControlResult(control, ControlOutcome.NOT_APPLICABLE, f"nothing asks for {flag} any more")
         if not self.oracle.needs.run:
-            return Tried(control, Outcome.NOT_APPLICABLE, f"{self.oracle.spec} runs the program itself")
+            return ControlResult(control, ControlOutcome.NOT_APPLICABLE, f"{self.oracle.spec} runs the program itself")
         for _ in range(max(1, self.repeats)):
             run = self.run(source, control.way)
             verdict = self.oracle.judge(run)
             result, why = outcome(run, verdict, control, self.reference)
-            if result is Outcome.FAULTS and part:
+            if result is ControlOutcome.FAULTS and part:
                 # What is missing may be what mends it.
-                return Tried(control, Outcome.NOT_APPLICABLE, f"{part}, and with these the fault is still there")
-            if result is Outcome.FAULTS and self.oracle.needs.text:
-                return Tried(control, Outcome.NOT_APPLICABLE, "the oracle's script cannot be asked under a control")
-            if result is not Outcome.PASSES:
-                known = result is Outcome.FAULTS or not run.trouble and (verdict.known or run.timed_out)
-                return Tried(control, result, why, known)
+                return ControlResult(
+                    control, ControlOutcome.NOT_APPLICABLE, f"{part}, and with these the fault is still there"
+                )
+            if result is ControlOutcome.FAULTS and self.oracle.needs.text:
+                return ControlResult(
+                    control, ControlOutcome.NOT_APPLICABLE, "the oracle's script cannot be asked under a control"
+                )
+            if result is not ControlOutcome.PASSES:
+                known = result is ControlOutcome.FAULTS or not run.trouble and (verdict.known or run.timed_out)
+                return ControlResult(control, result, why, known)
         kept = replace(control, inside=True) if run.turned.get(OUTSIDE_TENSORS) == 0 else control
-        return Tried(kept, Outcome.PASSES, f"{why} ({part})" if part else why)
+        return ControlResult(kept, ControlOutcome.PASSES, f"{why} ({part})" if part else why)
 
     def guard(self, source: str, controls: Sequence[Control]) -> Verdict:
         """FAULTS if the controls hold for this program, PASSES if it still faults under one: that is slippage.
@@ -291,7 +295,7 @@ class Controls:
         tried = []
         for control in controls:
             one = self.attempt(control, source)
-            if one.outcome is Outcome.FAULTS:
+            if one.outcome is ControlOutcome.FAULTS:
                 return lacks(f"control {control.name} still faults: another cause ({one.why})")
             if one.why == NOTHING_TO_TURN and control.way.name in TELLING:
                 return lacks(f"control {control.name} finds nothing to turn: another cause")

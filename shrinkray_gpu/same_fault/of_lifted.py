@@ -20,7 +20,7 @@ Look = Callable[[str, Run], Fault | None]
 """The Fault of a program's text by the instruments, with a run that showed it; None if they saw none in theirs."""
 
 
-class Identity:
+class OriginalFingerprint:
     """The fault of one program. `look_at_lifted` is for scripts that take no arguments. `seen`: what a core dump of
     `run` itself says."""
 

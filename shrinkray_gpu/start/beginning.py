@@ -70,7 +70,7 @@ def without(start: Start, given: Given, why: str, journal: Journal, say: Say) ->
 
 def _is_bound(given: Given) -> bool:
     """Whether the user wants the program as it is, or names parts of it."""
-    return "lift" in given.skip or given.controls or bool(kept_nodes(given.program, given.keep))
+    return given.as_it_is or bool(kept_nodes(given.program, given.keep))
 
 
 def _may_be_lifted(given: Given) -> bool:

@@ -10,10 +10,11 @@ from dataclasses import replace
 from functools import partial
 
 from shrinkray_gpu import calibration
-from shrinkray_gpu.calibration.absent import ended_well
+from shrinkray_gpu.calibration.absent import is_clean
 from shrinkray_gpu.calibration.missed import FURTHER_SECONDS
 from shrinkray_gpu.device import gpus
-from shrinkray_gpu.judging.judge import COLD, LANE, whole
+from shrinkray_gpu.judging.cold_tier import whole
+from shrinkray_gpu.judging.tally import COLD, LANE
 from shrinkray_gpu.oracle import Oracle, adopt
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.ways import PLAIN, Way
@@ -35,7 +36,7 @@ class Runs:
         self.tries: Counter[str] = Counter()
         self.enough = MORE + 1
         """Runs that all miss the fault of the program hardly ever."""
-        self._lanes: tuple[str, calibration.Lanes] | None = None
+        self._lanes: tuple[str, calibration.LaneSet] | None = None
         """The text for which workers came up, and these."""
 
     def until(
@@ -45,7 +46,7 @@ class Runs:
         ends well is run again, up to `most` times in all, where that is cheapest. The first is a cold one."""
         self.tries[COLD] += 1
         runs, until = [self.given.cold().cold(text, capture=capture, way=way)], time.monotonic() + FURTHER_SECONDS
-        while not shows(runs[-1]) and ended_well(runs[-1]) and len(runs) < most and time.monotonic() < until:
+        while not shows(runs[-1]) and is_clean(runs[-1]) and len(runs) < most and time.monotonic() < until:
             if self._lanes is None or self._lanes[0] != text:
                 self.close()
                 self._lanes = (text, self.given.lanes(text))
@@ -55,7 +56,7 @@ class Runs:
                 one = partial(pool.run, fresh=True, capture=capture, way=way)
                 more = list(threads.map(one, [text] * wave))
             self.tries[COLD if pool.mode == "cold" else LANE] += wave
-            runs += sorted(more, key=lambda run: (shows(run), not ended_well(run)))
+            runs += sorted(more, key=lambda run: (shows(run), not is_clean(run)))
         return runs
 
     def with_values(self, oracle: Oracle) -> Run:
@@ -82,7 +83,7 @@ class Runs:
     def shows(self, oracle: Oracle, run: Run) -> bool:
         return whole(oracle, self.given.program.text, self.given.script.path.name, lambda _: run).faults
 
-    def lanes_for(self, text: str) -> calibration.Lanes | None:
+    def lanes_for(self, text: str) -> calibration.LaneSet | None:
         """The workers that came up for this text, which live on; any others come to their end."""
         mine, self._lanes = self._lanes, None
         if mine is None or mine[0] == text:

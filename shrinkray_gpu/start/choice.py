@@ -9,7 +9,7 @@ from dataclasses import replace
 from shrinkray_gpu import calibration, lift
 from shrinkray_gpu.calibration.missed import FURTHER
 from shrinkray_gpu.device import error_table
-from shrinkray_gpu.judging.judge import PLENTY
+from shrinkray_gpu.judging.lane_tier import PLENTY
 from shrinkray_gpu.lift.data_files import files
 from shrinkray_gpu.oracle import Fault, Oracle, speech
 from shrinkray_gpu.oracle.carried import ChildFault
@@ -18,7 +18,7 @@ from shrinkray_gpu.oracle.statistics import clean_runs
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.size import lines
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.same_fault.of_lifted import Identity
+from shrinkray_gpu.same_fault.of_lifted import OriginalFingerprint
 from shrinkray_gpu.start.capture_runs import Runs, plain
 from shrinkray_gpu.start.description import lost, named
 from shrinkray_gpu.start.given import Given, Say, Start
@@ -40,7 +40,7 @@ class Choosing:
         self.given, self.say = given, say
         self.runs = Runs(given)
         self.trying: Trying | None = None
-        self.ahead: calibration.Lanes | None = None
+        self.ahead: calibration.LaneSet | None = None
         """Workers for lifted scripts, until `trying` has them."""
         self.expecting = False
         """Whether those of other ways come up as well."""
@@ -181,14 +181,14 @@ def _carried(given: Given, oracle: Oracle) -> ChildFault | None:
     return ChildFault(spec=oracle.spec, inner=inner, child=bound.fault.child)
 
 
-def _identity(given: Given, oracle: Oracle, run: Run, seen: Fault | None) -> Identity | None:
+def _identity(given: Given, oracle: Oracle, run: Run, seen: Fault | None) -> OriginalFingerprint | None:
     """The instruments, at work on the program from now on, if its fault is one that they tell more of. `seen`: what
     they saw in that run."""
     look, bound = given.look, oracle.reference if isinstance(oracle, SameFaultOracle) else None
     if look is None or bound is None or bound.fault.phase != "device":
         return None
     own, alone = given.script, given.alone.script
-    return Identity(
+    return OriginalFingerprint(
         bound,
         given.program.text,
         plain(run),
@@ -198,7 +198,7 @@ def _identity(given: Given, oracle: Oracle, run: Run, seen: Fault | None) -> Ide
     )
 
 
-def _offers(run: Run, identity: Identity | None) -> tuple[lift.Offer, ...]:
+def _offers(run: Run, identity: OriginalFingerprint | None) -> tuple[lift.Offer, ...]:
     """The scripts to try, in order. Where several kernels are suspects, the instruments are waited for: they name
     the one."""
     several = len(lift.suspected(run)) > 1

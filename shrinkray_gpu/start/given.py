@@ -46,7 +46,7 @@ class Start:
     """How it went, in a line."""
     seen: tuple[Run, ...] = ()
     """Cold runs of `program` that were made on the way."""
-    lanes: calibration.Lanes | None = None
+    lanes: calibration.LaneSet | None = None
     """Workers that came up for it meanwhile."""
     tries: Mapping[str, int] = field(default_factory=dict)
     seconds: float = 0.0
@@ -62,14 +62,10 @@ class Given:
     chosen: Oracle | None
     """None: the fault seen is adopted."""
     adopting: Callable[[Run], Oracle]
-    jobs: int
-    timeout: float | None
-    devices: tuple[str, ...]
-    mode: str | None
+    limits: calibration.Limits
     keep: frozenset[str] = frozenset()
-    skip: frozenset[str] = frozenset()
-    controls: bool = False
-    """Whether the user named controls that only fit the program as it is."""
+    as_it_is: bool = False
+    """Whether the user wants no lifted one, or named controls that only fit the program as it is."""
     look: Callable[[str, Script, Run], Fault | None] | None = None
     """The fault of a text, run as this script, by the instruments, with a run that showed it; None: they are not
     asked."""
@@ -93,35 +89,23 @@ class Given:
         """The same for a lifted script, which takes no arguments and imports nothing of the program's."""
         return replace(self, script=replace(self.script, argv=()), setup=replace(self.setup, imports=()))
 
-    def lanes(self, text: str) -> calibration.Lanes:
-        return calibration.open_lanes(
-            text,
-            self.script,
-            self.setup,
-            oracle=self.chosen,
-            jobs=self.jobs,
-            timeout=self.timeout,
-            devices=self.devices,
-            mode=self.mode,
-        )
+    def lanes(self, text: str) -> calibration.LaneSet:
+        return calibration.open_lanes(text, self.script, self.setup, oracle=self.chosen, limits=self.limits)
 
     def cold(self) -> Pool:
-        return calibration.cold_lanes(
-            self.script, self.setup, oracle=self.chosen, jobs=self.jobs, timeout=self.timeout, devices=self.devices
-        )
+        return calibration.cold_lanes(self.script, self.setup, oracle=self.chosen, limits=self.limits)
 
     def plan(self, start: Start) -> calibration.Plan:
         """How candidates are run, as the program to begin with allows."""
-        here = self.alone if start.alone else self
+        here, limits = self.alone if start.alone else self, self.limits
+        if limits.mode is None and start.history:
+            limits = replace(limits, mode="fork")
         return calibration.make(
             start.program.text,
             here.script,
             here.setup,
             oracle=start.oracle or self.chosen or self.adopting,
-            jobs=self.jobs,
-            timeout=self.timeout,
-            devices=self.devices,
-            mode=self.mode or ("fork" if start.history else None),
+            limits=limits,
             seen=start.seen,
             bound=start.oracle is not None,
             lanes=start.lanes,

@@ -17,7 +17,8 @@ from functools import partial
 
 from shrinkray_gpu import calibration
 from shrinkray_gpu.device import gpus
-from shrinkray_gpu.judging.judge import COLD, LANE, whole
+from shrinkray_gpu.judging.cold_tier import whole
+from shrinkray_gpu.judging.tally import COLD, LANE
 from shrinkray_gpu.lift.cuda import as_kernel
 from shrinkray_gpu.lift.cuda.as_cu import NotPlain
 from shrinkray_gpu.oracle import Oracle, Verdict
@@ -64,7 +65,7 @@ def calls(text: str, script: Script, setup: Setup, timeout: float | None) -> tup
         return ()
     setup = replace(setup, arch=arch, warm=False, reuse=False)
     script = replace(script, wants=(BUILD, CALLS), sanitizer="", twins=())
-    pool = calibration.cold_lanes(script, setup, oracle=None, jobs=1, timeout=timeout, devices=())
+    pool = calibration.cold_lanes(script, setup, oracle=None, limits=calibration.Limits(1, timeout))
     try:
         run = pool.cold(text)
     finally:
@@ -74,7 +75,7 @@ def calls(text: str, script: Script, setup: Setup, timeout: float | None) -> tup
 
 def _chosen(start: Start, given: Given, say: Say) -> Start:
     text = start.program.text
-    builds = calls(text, given.script, given.setup, given.timeout)
+    builds = calls(text, given.script, given.setup, given.limits.timeout)
     if not builds:
         return _told(start, "nothing that its host code launches could be written down")
     flags = builds[0].flags
@@ -124,7 +125,7 @@ def _told(start: Start, why: str, tries: Counter[str] | None = None) -> Start:
 
 
 def _first(
-    scripts: Sequence[str], oracle: Oracle, given: Given, lanes: calibration.Lanes, tries: Counter[str]
+    scripts: Sequence[str], oracle: Oracle, given: Given, lanes: calibration.LaneSet, tries: Counter[str]
 ) -> tuple[tuple[str, tuple[Run, ...]] | None, str]:
     """The first in order that shows the fault each time, or else one that shows it most often, with its runs; and what
     the first of all showed instead."""
@@ -136,7 +137,7 @@ def _first(
         return whole(oracle, text, name, lambda _: run)
 
     best: tuple[int, str, tuple[Run, ...]] | None = None
-    with ThreadPoolExecutor(given.jobs, thread_name_prefix="kernel") as threads:
+    with ThreadPoolExecutor(given.limits.jobs, thread_name_prefix="kernel") as threads:
         ran = list(threads.map(partial(pool.run, fresh=True), scripts))
         tries[kind] += len(scripts)
         for text, run in zip(scripts, ran):

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 from shrinkray_gpu import calibration
 from shrinkray_gpu.calibration.original import COLD_RUNS
 from shrinkray_gpu.calibration.worker_lanes import builds
 from shrinkray_gpu.evidence.dump_runs import Dumping
-from shrinkray_gpu.judging.judge import COLD, LANE, whole
+from shrinkray_gpu.judging.cold_tier import whole
+from shrinkray_gpu.judging.tally import COLD, LANE
 from shrinkray_gpu.lift.data_files import kept
 from shrinkray_gpu.oracle import Fault, Oracle, speech
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import preamble
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.ways import PLAIN
-from shrinkray_gpu.same_fault.of_lifted import Identity
+from shrinkray_gpu.same_fault.of_lifted import OriginalFingerprint
 from shrinkray_gpu.start.given import Given, Say
 
 LIFTED = ("torch", "triton", "triton.language")
@@ -41,8 +43,8 @@ class Trying:
         say: Say,
         *,
         gpu: bool,
-        identity: Identity | None,
-        lanes: calibration.Lanes | None = None,
+        identity: OriginalFingerprint | None,
+        lanes: calibration.LaneSet | None = None,
     ) -> None:
         self.given, self.tries, self.say, self.gpu, self.identity = given, tries, say, gpu, identity
         self.failed: set[str] = set()
@@ -70,8 +72,8 @@ class Trying:
         if self.lanes is None:
             self.lanes = self.given.alone.lanes(waiting[0])
         pool = self.given.alone.cold()
-        if self.given.timeout is None:
-            pool.seconds = max(PATIENT, run.seconds)
+        if self.given.limits.timeout is None:
+            pool = pool.on(replace(pool.terms, seconds=max(PATIENT, run.seconds)))
         name = self.given.script.path.name
 
         def judged(text: str, dumping: Dumping | None) -> tuple[bool, Run | None]:
@@ -94,10 +96,10 @@ class Trying:
         likeliest = waiting[0]
         waiting = self._sifted(waiting, oracle, name, pool.seconds)
         often = dict.fromkeys((waiting[0], likeliest))
-        times = COLD_RUNS if self.gpu and self.given.jobs >= COLD_RUNS else 1
+        times = COLD_RUNS if self.gpu and self.given.limits.jobs >= COLD_RUNS else 1
         others = [text for text in waiting if text not in often]
-        with ThreadPoolExecutor(self.given.jobs, thread_name_prefix="lifting") as threads:
-            for at, wave in enumerate(in_waves(list(often), others, times=times, jobs=self.given.jobs)):
+        with ThreadPoolExecutor(self.given.limits.jobs, thread_name_prefix="lifting") as threads:
+            for at, wave in enumerate(in_waves(list(often), others, times=times, jobs=self.given.limits.jobs)):
                 self.tries[COLD] += len(wave)
                 # A script that is tried three times need not be run once more for the instruments. That run alone is
                 # no proof: the others are as a user's.
@@ -121,7 +123,7 @@ class Trying:
         where a lane does not show it."""
         if len(waiting) < 2 or self.lanes is None or oracle.needs.timing:
             return waiting
-        lanes = self.lanes.up(oracle, wait=len(waiting) > WAVES * self.given.jobs)
+        lanes = self.lanes.up(oracle, wait=len(waiting) > WAVES * self.given.limits.jobs)
         if lanes is None:
             return waiting
         pool = lanes.serving(lanes.script, seconds=seconds)
@@ -160,11 +162,11 @@ def in_waves(often: Sequence[str], others: Sequence[str], *, times: int, jobs: i
     return found + [rest[at : at + jobs] for at in range(0, len(rest), jobs)]
 
 
-def ahead(given: Given) -> calibration.Lanes | None:
+def ahead(given: Given) -> calibration.LaneSet | None:
     """Workers for lifted scripts, to come up while the program runs: beside the lifted scripts' own first runs they
     would take twelve seconds, on an H100, and those runs half as long again. None where jobs are few, nor for a program
     that builds CUDA C++: most such programs launch nothing that Triton compiled."""
-    if given.jobs < JOBS_AHEAD or builds(given.program.text):
+    if given.limits.jobs < JOBS_AHEAD or builds(given.program.text):
         return None
     return given.alone.lanes(head_of_lifted(given.program))
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from shrinkray_gpu.command.entry import plain_script
-from shrinkray_gpu.judging.judge import whole
+from shrinkray_gpu.judging.cold_tier import whole
 from shrinkray_gpu.lift.bundle import bundle
 from shrinkray_gpu.oracle import Oracle
 from shrinkray_gpu.runner.run import Run

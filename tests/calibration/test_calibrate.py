@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.calibration import Plan, make, open_lanes, perturbed
+from shrinkray_gpu.calibration import Limits, Plan, make, open_lanes, with_perturbation
 from shrinkray_gpu.calibration.dry_runs import with_dry
 from shrinkray_gpu.calibration.worker_lanes import _refuse_mps
 from shrinkray_gpu.errors import UsageError
@@ -36,8 +36,9 @@ def planned(folder: Path, text: str, spec: str, timeout: float | None = None, *,
     path.write_text(text)
     setup = Setup(sys.executable, dict(os.environ), (), (str(folder),), str(folder), confine=False)
     script, oracle = Script(path, cwd=folder), parse(spec, folder=folder)
-    lanes = open_lanes(text, script, setup, oracle=None, jobs=3, timeout=timeout, devices=()) if lanes_first else None
-    return make(text, script, setup, oracle=oracle, jobs=3, timeout=timeout, devices=(), lanes=lanes)
+    limits = Limits(3, timeout)
+    lanes = open_lanes(text, script, setup, oracle=None, limits=limits) if lanes_first else None
+    return make(text, script, setup, oracle=oracle, limits=limits, lanes=lanes)
 
 
 @pytest.mark.parametrize("lanes_first", [False, True])
@@ -46,7 +47,7 @@ def test_where_time_is_the_question_nothing_runs_beside_it(tmp_path: Path, lanes
     plan = planned(tmp_path, "import time\ntime.sleep(100)\n", "timeout", timeout=1.0, lanes_first=lanes_first)
     try:
         assert (plan.pool.jobs, plan.pool.seconds) == (1, 1)
-        assert plan.rate is None and plan.mode == "fork"
+        assert plan.rate is None and plan.mode.name == "fork"
     finally:
         plan.close()
 
@@ -54,7 +55,7 @@ def test_where_time_is_the_question_nothing_runs_beside_it(tmp_path: Path, lanes
 def test_a_fault_that_always_shows_has_no_rate_to_measure(tmp_path: Path) -> None:
     plan = planned(tmp_path, "[][7]\n", "exception:IndexError")
     try:
-        assert (plan.rate, plan.faulted, plan.runs, plan.pool.jobs) == (None, 1, 1, 3)
+        assert (plan.rate, plan.seen.faulted, plan.seen.runs, plan.pool.jobs) == (None, 1, 1, 3)
     finally:
         plan.close()
 
@@ -66,8 +67,8 @@ def test_the_rate_of_a_flaky_fault_is_measured_where_candidates_run(tmp_path: Pa
     try:
         assert plan.rate is not None and plan.rate.runs >= 40
         assert abs(plan.rate.estimate - chance) < 0.05
-        assert any(note == f"flaky: {plan.rate} fault" for note in plan.notes)
-        assert perturbed(plan, text) is plan, "nothing to perturb: no torch"
+        assert any(note == f"flaky: {plan.rate} fault" for note in plan.mode.notes)
+        assert with_perturbation(plan, text) is plan, "nothing to perturb: no torch"
     finally:
         plan.close()
 
@@ -82,7 +83,7 @@ def test_workers_import_what_a_script_does_or_they_do_not(tmp_path: Path) -> Non
     setup = Setup(sys.executable, dict(os.environ), (), (str(tmp_path),), str(tmp_path), confine=False)
     script = Script(tmp_path / "failing.py", cwd=tmp_path)
     head = "import json.decoder\nimport click\n"
-    lanes = open_lanes(head, script, setup, oracle=None, jobs=1, timeout=None, devices=(), mode="cold")
+    lanes = open_lanes(head, script, setup, oracle=None, limits=Limits(1, mode="cold"))
     try:
         assert lanes.import_for("import math\nimport click\n") and lanes.import_for("import triton\n")
         assert not lanes.import_for("import click.testing\n")
@@ -98,8 +99,8 @@ def test_a_dry_run_that_takes_much_longer_than_a_lane_is_not_made(tmp_path: Path
     dry = Pool(plan.pool.script, plan.pool.setup, mode="virtual", jobs=1, seconds=60)
     try:
         found = with_dry(plan, dry, source)
-        slow = [note for note in found.notes if "without a GPU the original takes over 3 s" in note]
-        assert (found.dry is None, bool(slow)) == (True, want), found.notes
+        slow = [note for note in found.mode.notes if "without a GPU the original takes over 3 s" in note]
+        assert (found.dry is None, bool(slow)) == (True, want), found.mode.notes
     finally:
         dry.close()
         plan.close()

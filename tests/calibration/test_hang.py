@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.calibration import IMPORTS, Plan, in_lanes, make, standing
+from shrinkray_gpu.calibration import IMPORTS, Limits, Plan, in_lanes, make, standing
 from shrinkray_gpu.device import gpus
-from shrinkray_gpu.judging.judge import Judge
+from shrinkray_gpu.judging.candidate import Candidate
+from shrinkray_gpu.judging.confirming import ConfirmingRuns
+from shrinkray_gpu.judging.policy import Policy
+from shrinkray_gpu.judging.tiered_test import TieredTest
 from shrinkray_gpu.oracle import parse
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner.lanes import Setup
@@ -32,15 +35,15 @@ def plan(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     script, oracle = Script(folder / "spins.py", cwd=folder, tell=True), parse("hang:0.5", folder=folder)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(gpus, "present", lambda: False)
-        made = make(SPINS, script, setup, oracle=oracle, jobs=3, timeout=None, devices=(), mode=request.param)
+        made = make(SPINS, script, setup, oracle=oracle, limits=Limits(3, mode=request.param))
     yield made
     made.close()
 
 
 def test_a_cold_run_does_not_wait_out_the_time_for_imports(plan: Plan) -> None:
     assert (plan.reference.hanging, plan.reference.timed_out) == ("device", True)
-    assert plan.cold_seconds < IMPORTS
-    assert (plan.pool.jobs, plan.faulted) == (1, plan.runs)
+    assert plan.seen.cold_seconds < IMPORTS
+    assert (plan.pool.jobs, plan.seen.faulted) == (1, plan.seen.runs)
 
 
 def test_a_lane_that_most_likely_hangs_is_not_waited_for(tmp_path: Path, driver: str) -> None:
@@ -51,35 +54,41 @@ def test_a_lane_that_most_likely_hangs_is_not_waited_for(tmp_path: Path, driver:
     spins, slow = (f"import os\nos.environ['{how}'] = '1'\n{SPINS}" for how in ("GPU_HANGS", "GPU_BUSY"))
     pool = Pool(script, setup, mode="fork", jobs=2, seconds=6)
     try:
-        judge = Judge(oracle.calibrate(pool.run(spins)), pool, brief=0.5)
-        verdicts = [judge.judge(spins), judge.judge(slow)]
+        test = TieredTest(oracle.calibrate(pool.run(spins)), pool, policy=Policy(brief=0.5))
+        again, lane = ConfirmingRuns(test), test.lane
+        verdicts = [test.settle(Candidate(spins)), test.settle(Candidate(slow))]
         assert [verdict.faults for verdict in verdicts] == [True, True]
         assert all("maybe for ever" in verdict.why for verdict in verdicts)
-        assert judge.probe(Program.from_text(spins)).result().faults and judge.brief
-        assert not judge.probe(Program.from_text(slow)).result().faults and not judge.brief
-        assert not judge.judge(slow).faults
-        judge.close()
+        assert again.probe(Program.from_text(spins)).result().faults and lane.brief
+        assert not again.probe(Program.from_text(slow)).result().faults and not lane.brief
+        assert not test.settle(Candidate(slow)).faults
+        test.close()
     finally:
         pool.close()
 
 
+def seen_once(plan: Plan) -> Plan:
+    """The same on a GPU, after one cold run."""
+    return replace(plan, gpu=True, seen=replace(plan.seen, faulted=1, runs=1))
+
+
 def test_on_a_gpu_lanes_show_how_often_it_hangs(plan: Plan) -> None:
-    if plan.mode == "cold":
+    if plan.mode.name == "cold":
         more = in_lanes._as_often(replace(plan, gpu=True), SPINS)
-        assert (more.faulted, more.runs) == (3, 3), "as there are no lanes"
+        assert (more.seen.faulted, more.seen.runs) == (3, 3), "as there are no lanes"
     else:
-        assert plan.runs == 2, "one cold, one in a lane"
-        more = standing.in_a_fork(replace(plan, gpu=True, faulted=1, runs=1), plan.pool, SPINS, touched=False)
-        assert (more.faulted, more.runs) == (4, 4)
+        assert plan.seen.runs == 2, "one cold, one in a lane"
+        more = standing.in_a_fork(seen_once(plan), plan.pool, SPINS, touched=False)
+        assert (more.seen.faulted, more.seen.runs) == (4, 4)
     assert plan.pool.jobs == 1
 
 
 def test_one_that_hangs_in_a_first_lane_only_is_flaky(plan: Plan, tmp_path: Path) -> None:
-    if plan.mode == "cold":
+    if plan.mode.name == "cold":
         pytest.skip("no lanes")
     once = f"import os\nif not os.path.exists({str(tmp_path / 'ran')!r}):\n    open({str(tmp_path / 'ran')!r}, 'w')\n"
     at_first = once + "".join(f"    {line}\n" for line in SPINS.splitlines())
-    seen = replace(plan, gpu=True, faulted=1, runs=1)
-    with pytest.raises(standing.StepDown) as told:
+    seen = seen_once(plan)
+    with pytest.raises(standing.ModeRejected) as told:
         standing.in_a_fork(seen, plan.pool, at_first, touched=False)
     assert told.value.flaky

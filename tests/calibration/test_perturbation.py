@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from shrinkray_gpu import calibration
-from shrinkray_gpu.calibration.perturbation import TITLE, Variant, applied, choose, variants
+from shrinkray_gpu.calibration.perturbation import TITLE, Perturbation, apply_perturbation, choose, variants
 from shrinkray_gpu.job import ready
 from shrinkray_gpu.oracle.statistics import Rate
 from shrinkray_gpu.reduction.journal import Journal
@@ -32,7 +32,7 @@ x = torch.ones(8, device="cuda")
 ON_CPU = "import torch\n\nx = torch.arange(8)\nprint(x.data_ptr() % 512, x.sum().item())\n"
 
 
-def named(name: str, text: str) -> Variant:
+def named(name: str, text: str) -> Perturbation:
     return next(variant for variant in variants(text) if variant.name == name)
 
 
@@ -73,8 +73,10 @@ def test_it_leaves_the_order_of_environment_and_imports_alone() -> None:
 def test_an_encoding_line_stays_first() -> None:
     text = "#!/usr/bin/env python\n# -*- coding: utf-8 -*-\nimport torch\n"
     first = "#!/usr/bin/env python\n# -*- coding: utf-8 -*-\n"
-    assert applied(named("exact", ON_GPU), text).startswith(first + TITLE)
-    assert applied(named("poison", ON_GPU), '"""No end of line."""').startswith('"""No end of line."""\n' + TITLE)
+    assert apply_perturbation(named("exact", ON_GPU), text).startswith(first + TITLE)
+    assert apply_perturbation(named("poison", ON_GPU), '"""No end of line."""').startswith(
+        '"""No end of line."""\n' + TITLE
+    )
 
 
 def test_names_of_the_program_are_left_alone() -> None:
@@ -89,16 +91,16 @@ def test_the_environment_is_seen_by_the_worker_before_torch_is_imported() -> Non
 
 def test_another_text_gets_the_same_once() -> None:
     variant = named("poison", ON_GPU)
-    other = applied(variant, "import torch\nprint(1)\n")
+    other = apply_perturbation(variant, "import torch\nprint(1)\n")
     assert other.splitlines()[1].startswith(TITLE) and other.endswith(variant.prelude + "print(1)\n")
-    assert applied(variant, other) == other
+    assert apply_perturbation(variant, other) == other
 
 
 def test_the_title_says_what_it_is_good_for() -> None:
-    told = named("poison", ON_GPU).told(Rate(12, 40), Rate(39, 40))
+    told = named("poison", ON_GPU).with_rates(Rate(12, 40), Rate(39, 40))
     line = next(line for line in told.text.splitlines() if line.startswith(TITLE))
     assert "free memory is poisoned" in line and "39 of 40 runs, without this in 12 of 40" in line
-    assert applied(told, ON_CPU).splitlines()[1] == line
+    assert apply_perturbation(told, ON_CPU).splitlines()[1] == line
 
 
 def test_tensors_are_shifted_and_else_as_they_were(tmp_path: Path) -> None:
@@ -159,21 +161,21 @@ def test_a_sure_fault_needs_none() -> None:
     assert choose(ON_GPU, Rate(40, 40), drawn) is None and drawn.runs == 0
 
 
-@pytest.mark.parametrize("chosen", [None, Variant("poison", "text", "free memory is poisoned", "lines")])
+@pytest.mark.parametrize("chosen", [None, Perturbation("poison", "text", "free memory is poisoned", "lines")])
 def test_a_resumed_reduction_does_not_choose_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: Variant | None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: Perturbation | None
 ) -> None:
     """Chance chose, and that costs minutes: another choice would be another course."""
-    asked: list[Variant | None] = []
+    asked: list[Perturbation | None] = []
 
-    def perturbed(plan: Any, source: str, known: Variant | None) -> Any:
+    def with_perturbation(plan: Any, source: str, known: Perturbation | None) -> Any:
         asked.append(known)
-        return SimpleNamespace(rate=plan.rate, variant=known or chosen)
+        return SimpleNamespace(rate=plan.rate, mode=SimpleNamespace(variant=known or chosen))
 
-    monkeypatch.setattr(calibration, "perturbed", perturbed)
-    plan: Any = SimpleNamespace(rate=Rate(3, 10), variant=None)
+    monkeypatch.setattr(calibration, "with_perturbation", with_perturbation)
+    plan: Any = SimpleNamespace(rate=Rate(3, 10), mode=SimpleNamespace(variant=None))
     program = Program.from_text(ON_CPU, "failing.py")
     for resume in (False, True):
         with Journal.open(tmp_path, original=program, seed=0, width=1, settings={}, resume=resume) as journal:
-            assert ready._perturbed(plan, program, journal).variant == chosen
+            assert ready._perturbed(plan, program, journal).mode.variant == chosen
     assert asked == ([None] if chosen is None else [None, chosen])

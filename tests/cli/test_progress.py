@@ -25,7 +25,7 @@ class Lanes:
 
 @dataclass
 class Tally:
-    """As much of a Judge as is shown."""
+    """As much of a test as is shown."""
 
     tries: Counter[str] = field(default_factory=lambda: Counter({"lane": 40, "dry run": 10}))
     pool: Lanes = field(default_factory=Lanes)

@@ -12,7 +12,7 @@ from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import ways
 from shrinkray_gpu.runner.run import Build, Run
 from shrinkray_gpu.runner.ways import WITHOUT, Way
-from shrinkray_gpu.same_fault.controls import Controls, Outcome, of_access, of_cuda, standard
+from shrinkray_gpu.same_fault.controls import ControlOutcome, Controls, of_access, of_cuda, standard
 from tests.oracle.runs import passing
 from tests.passes.cuda.samples import PRODUCT
 
@@ -47,9 +47,9 @@ def test_a_flag_that_nothing_asks_for_any_more_guards_nothing() -> None:
 
     (control,) = of_cuda(Program.from_text(PRODUCT), gpu=True)
     controls = Controls(run, parse(f"build:{SAID}", folder=Path()))
-    assert controls.attempt(control, PRODUCT).outcome is Outcome.PASSES
+    assert controls.attempt(control, PRODUCT).outcome is ControlOutcome.PASSES
     resolved = PRODUCT.replace("#ifdef USE_WMMA\n", "").replace("#endif\n", "")
-    assert controls.attempt(control, resolved).outcome is Outcome.NOT_APPLICABLE
+    assert controls.attempt(control, resolved).outcome is ControlOutcome.NOT_APPLICABLE
     assert [way.name for way in asked] == ["without=-DUSE_WMMA"]
 
 

@@ -10,7 +10,7 @@ import pytest
 import tomlkit
 
 from shrinkray_gpu.job.reduce import reduce
-from shrinkray_gpu.judging.judge import Judge
+from shrinkray_gpu.judging.tiered_test import TieredTest
 from shrinkray_gpu.options import Options
 from shrinkray_gpu.reduction.outcome import Event
 
@@ -25,9 +25,9 @@ def test_every_clean_run_of_the_result_shows_the_fault(tmp_path: Path) -> None:
     shutil.copy(PROGRAM / "failing.py", tmp_path)
     known = tomlkit.parse((PROGRAM / "program.toml").read_text()).unwrap()
 
-    def show(event: Event, judge: Judge) -> None:
+    def show(event: Event, test: TieredTest) -> None:
         if event.kind in ("accepted", "rolled back"):
-            print(event.kind, event.pass_name, event.program.size.tokens, dict(judge.tries), flush=True)
+            print(event.kind, event.pass_name, event.program.size.tokens, dict(test.tries), flush=True)
 
     oracle = tuple(known["oracle"])
     asked = Options(oracle=oracle, cwd=tmp_path, jobs=12, max_time=SECONDS, report=False)

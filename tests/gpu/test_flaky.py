@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.job.reduce import reduce
-from shrinkray_gpu.judging.judge import Judge
+from shrinkray_gpu.judging.tiered_test import TieredTest
 from shrinkray_gpu.options import Options
 from shrinkray_gpu.oracle.statistics import Rate
 from shrinkray_gpu.reduction.outcome import Event
@@ -67,9 +67,9 @@ def reduced(folder: Path, chance: float) -> Result:
     options = Options(oracle=("misaligned address",), cwd=folder, skip=frozenset({"lift"}), report=False)
     started = time.monotonic()
 
-    def show(event: Event, judge: Judge) -> None:
+    def show(event: Event, test: TieredTest) -> None:
         if event.kind in ("accepted", "rolled back", "round"):
-            tries = ", ".join(f"{count} {tier}" for tier, count in judge.tries.items())
+            tries = ", ".join(f"{count} {tier}" for tier, count in test.tries.items())
             size = event.program.size.tokens
             at = f"{chance} {time.monotonic() - started:5.0f} s"
             print(f"{at} {event.kind} {event.pass_name}: {size}; {tries}", flush=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.judging.judge import Judge
+from shrinkray_gpu.judging.tiered_test import TieredTest
 from shrinkray_gpu.oracle import parse
 from shrinkray_gpu.oracle.verdict import Answer
 from shrinkray_gpu.reduction.program import Program
@@ -43,18 +43,18 @@ def test_warm_lanes_and_cold_processes_agree_on_240_candidates(tmp_path: Path, s
     expected = [oracle.judge(run).answer for run in colds]
     warm = pool(tmp_path, "fork", 8, warm=True, reuse=True)
     warm.start(HEAD)
-    judge = Judge(oracle, warm)
+    test = TieredTest(oracle, warm)
     programs = [Program.from_text(text) for text in texts]
     try:
         started = time.monotonic()
-        first = judge(programs)
+        first = test.judge(programs)
         middle = time.monotonic()
-        judge.insist(True)
+        test.insist(True)
         doubtful = [i for i, verdict in enumerate(first) if verdict.provisional]
-        last = dict(zip(doubtful, judge([programs[i] for i in doubtful])))
+        last = dict(zip(doubtful, test.judge([programs[i] for i in doubtful])))
         ended = time.monotonic()
     finally:
-        judge.close()
+        test.close()
         warm.close()
     answers = [last.get(i, verdict).answer for i, verdict in enumerate(first)]
     turned = sum(last[i].answer is not first[i].answer for i in doubtful)

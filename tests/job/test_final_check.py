@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from shrinkray_gpu.job.final_check import Checked, _last_standing
+from shrinkray_gpu.job.final_check import FinalCheck, _last_standing
 from shrinkray_gpu.reduction.program import Program
 
 LINE = tuple(Program.from_text(f"x = {at}\n", "failing.py") for at in range(12))
@@ -15,12 +15,12 @@ def chosen(rates: dict[int, tuple[int, ...]]) -> tuple[int | None, Counter[int]]
     on. Programs that are not named always show it."""
     asked: Counter[int] = Counter()
 
-    def check(program: Program) -> Checked:
+    def check(program: Program) -> FinalCheck:
         at = LINE.index(program)
         asked[at] += 1
         told = rates.get(at, (3,))
         verified = told[min(asked[at], len(told)) - 1]
-        return Checked(program.text, verified, 3, verified == 3)
+        return FinalCheck(program.text, verified, 3, verified == 3)
 
     found = _last_standing(LINE, check)
     return (None if found is None else LINE.index(Program.from_text(found.text, "failing.py"))), asked

@@ -8,12 +8,18 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.judging.judge import COLD, CREDIT, DRY, LANE, Judge
+from shrinkray_gpu.judging.ahead import Ahead
+from shrinkray_gpu.judging.candidate import Candidate
+from shrinkray_gpu.judging.confirming import ConfirmingRuns
+from shrinkray_gpu.judging.policy import Policy
+from shrinkray_gpu.judging.tally import COLD, CREDIT, DRY, LANE
+from shrinkray_gpu.judging.tiered_test import TieredTest
+from shrinkray_gpu.judging.tightening import Tightening
 from shrinkray_gpu.oracle import Answer, Verdict, parse
 from shrinkray_gpu.oracle.same import same_fault
 from shrinkray_gpu.oracle.verdict import lacks, shows
@@ -57,7 +63,7 @@ TWICE = FAILING + "kernel[(1,)](x, y, BLOCK=16)\n"
 RENAMED = FAILING.replace("at = ", "here = ").replace("+ at", "+ here").replace("at < 8", "here < 8")
 BROKEN = FAILING.replace("scale = 2", "scale = two")
 
-Made = Callable[..., Judge]
+Made = Callable[..., TieredTest]
 
 
 @pytest.fixture(scope="module")
@@ -77,29 +83,30 @@ def pools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Pool, Pool
 
 @pytest.fixture
 def judging(pools: tuple[Pool, Pool], tmp_path: Path) -> Iterator[Made]:
-    made: list[Judge] = []
+    made: list[TieredTest] = []
 
-    def make(**options: bool) -> Judge:
-        made.append(Judge(parse("too wide", folder=tmp_path), pools[0], dry=pools[1], **options))
+    def make(**options: bool) -> TieredTest:
+        oracle, policy = parse("too wide", folder=tmp_path), Policy(**options)  # type: ignore[arg-type]
+        made.append(TieredTest(oracle, pools[0], dry=pools[1], policy=policy))
         return made[-1]
 
     yield make
-    for judge in made:
-        judge.close()
+    for test in made:
+        test.close()
 
 
-def judged(judge: Judge, *texts: str) -> dict[str, int]:
+def judged(test: TieredTest | Ahead, *texts: str) -> dict[str, int]:
     """The tries by tier after these programs, one after another."""
     for text in texts:
-        judge([Program.from_text(text, "failing.py")])
-    return dict(judge.tries)
+        test.judge([Program.from_text(text, "failing.py")])
+    return dict((test.test if isinstance(test, Ahead) else test).tries)
 
 
 def test_the_same_launches_take_no_second_run(judging: Made) -> None:
-    judge = judging()
-    assert judged(judge, FAILING) == {LANE: 1}
-    (verdict,) = judge([Program.from_text(SAME, "failing.py")])
-    assert verdict.faults and verdict.credit and judge.tries == {LANE: 1, CREDIT: 1}
+    test = judging()
+    assert judged(test, FAILING) == {LANE: 1}
+    (verdict,) = test.judge([Program.from_text(SAME, "failing.py")])
+    assert verdict.faults and verdict.credit and test.tries == {LANE: 1, CREDIT: 1}
 
 
 def test_a_yes_of_a_used_context_is_asked_again_once_such_were_wrong(tmp_path: Path) -> None:
@@ -111,21 +118,21 @@ def test_a_yes_of_a_used_context_is_asked_again_once_such_were_wrong(tmp_path: P
     path.write_text(harmless)
     setup = Setup(sys.executable, dict(os.environ), ("torch",), (), str(tmp_path), reuse=True, confine=False)
     pool = Pool(Script(path, cwd=tmp_path), setup, mode="fork", jobs=1, seconds=60)
-    judge = Judge(parse("the fault", folder=tmp_path), pool)
+    test = TieredTest(parse("the fault", folder=tmp_path), pool)
 
     def asked(text: str) -> Verdict:
-        assert judge([Program.from_text(harmless)])[0].answer is Answer.PASSES
-        return judge([Program.from_text(text)])[0]
+        assert test.judge([Program.from_text(harmless)])[0].answer is Answer.PASSES
+        return test.judge([Program.from_text(text)])[0]
 
     try:
         assert asked(faults.format(1)).faults
-        judge.doubt_used()
+        test.doubt_reused_contexts()
         no = asked(faults.format(2))
         assert no.answer is Answer.PASSES and not no.provisional, "a fresh context said so"
         assert asked(always).faults
-        assert judge.tries == {LANE: 3 + 3 + 2}, "one more for each yes that is asked again"
+        assert test.tries == {LANE: 3 + 3 + 2}, "one more for each yes that is asked again"
     finally:
-        judge.close()
+        test.close()
         pool.close()
 
 
@@ -146,9 +153,9 @@ def test_launches_tell_nothing_of_what_the_host_raises(pools: tuple[Pool, Pool],
     checks = FAILING.replace("BLOCK=16", "BLOCK=4") + 'if scale == 2:\n    raise RuntimeError("wrong")\n'
     same = checks.replace("def reference(x):\n    return x * 1\n\n\n", "")
     oracle = same_fault(parse("exception:RuntimeError", folder=tmp_path)).calibrate(lanes.run(checks))
-    judge = Judge(oracle, lanes, dry=dry)
-    assert judged(judge, checks, same) == {LANE: 2}
-    judge.close()
+    test = TieredTest(oracle, lanes, dry=dry)
+    assert judged(test, checks, same) == {LANE: 2}
+    test.close()
 
 
 def test_names_in_the_kernel_are_no_other_kernel(judging: Made) -> None:
@@ -157,100 +164,115 @@ def test_names_in_the_kernel_are_no_other_kernel(judging: Made) -> None:
 
 
 def test_what_never_gets_to_its_launch_ends_in_the_dry_run(judging: Made) -> None:
-    judge = judging()
-    assert judged(judge, FAILING, BROKEN) == {LANE: 1, DRY: 1}
-    assert judge.host_errors == 0
+    test = judging()
+    assert judged(test, FAILING, BROKEN) == {LANE: 1, DRY: 1}
+    assert test.tally.host_errors == 0
 
 
 def test_what_a_check_will_need_is_begun_by_the_dry_run_of_what_goes_on_to_a_lane(judging: Made) -> None:
     """Its kernels are the very ones that the lane will run, unless it is taken on credit or ends there."""
     compiles = FAILING.replace("BLOCK < 8", "BLOCK < 64")
     for options in ({}, {"credit": False}):
-        judge = judging(**options)
+        test = judging(**options)
         begun: list[Run] = []
-        judge.before_lane = begun.append
-        tries = judged(judge, compiles, BROKEN, compiles.replace("scale = 2\n", ""))
+        test.tighten(Tightening(begin=begun.append))
+        tries = judged(test, compiles, BROKEN, compiles.replace("scale = 2\n", ""))
         assert len(begun) == tries[LANE] == 2 - tries.get(CREDIT, 0)
-        shown = judge.pool.run(compiles)
+        shown = test.pool.run(compiles)
         assert [one.hash for one in begun[0].compiles] == [one.hash for one in shown.compiles] != []
 
 
 def test_a_dry_run_that_died_tells_of_no_launches(judging: Made) -> None:
     """Its processes may die of what the real GPU's do not, and two dead ones are not alike."""
     dies = "import os\nos.kill(os.getpid(), 11)\n"
-    judge = judging()
-    assert judged(judge, dies, dies + "pass\n") == {LANE: 2}
-    assert judge.mute == {"signal 11": 2}
+    test = judging()
+    assert judged(test, dies, dies + "pass\n") == {LANE: 2}
+    assert test.tally.mute == {"signal 11": 2}
 
 
 def test_where_lanes_are_scarce_only_dry_runs_are_made_ahead(judging: Made, monkeypatch: pytest.MonkeyPatch) -> None:
-    judge = judging(credit=False)
-    judge.scarce, judge.at_once = True, 2
-    assert judge.dry is not None
+    test = judging(credit=False)
+    ahead = Ahead(test, scarce=True, at_once=2)
+    assert test.dry is not None
     programs = [Program.from_text(f"{FAILING}x{number} = 0\n", "failing.py") for number in range(3)]
     broken = Program.from_text(BROKEN, "failing.py")
-    real, dried = judge.dry.run, []
-    monkeypatch.setattr(judge.dry, "run", lambda source, **options: dried.append(source) or real(source, **options))
-    judge.foresee([*programs[1:], broken])
-    judge([programs[0]])
-    assert judge.tries == {LANE: 1} and 0 < judge.ahead <= 3
-    judge([programs[2], broken])
-    assert judge.tries == {LANE: 2, DRY: 1}
-    assert judge.foreseen == judge.ahead - 1, "one of them was not asked for"
+    real, dried = test.dry.pool.run, []
+    monkeypatch.setattr(test.dry.pool, "run", lambda source, **how: dried.append(source) or real(source, **how))
+    ahead.foresee([*programs[1:], broken])
+    ahead.judge([programs[0]])
+    assert test.tries == {LANE: 1} and 0 < test.tally.ahead <= 3
+    ahead.judge([programs[2], broken])
+    assert test.tries == {LANE: 2, DRY: 1}
+    assert test.tally.foreseen == test.tally.ahead - 1, "one of them was not asked for"
     assert sorted(dried) == sorted({*dried}), "what was made ahead is not made again"
 
 
-def test_what_is_made_ahead_may_be_dropped_while_the_next_is_asked_for(judging: Made) -> None:
-    """By a cold run, beside the search, that shows a brief lane to be wrong."""
-    judge = judging()
-
-    class Dropped(Future[Verdict]):
-        def cancel(self) -> bool:
-            judge.forget()
-            return super().cancel()
-
-    judge._ahead = {"x = 0\n": Dropped(), "x = 1\n": Dropped()}
-    assert judged(judge, BROKEN) == {DRY: 1} and not judge._ahead
+CHANGES: dict[str, Callable[[TieredTest], None]] = {
+    "no credit": TieredTest.forget,
+    "used contexts": TieredTest.doubt_reused_contexts,
+    "brief lanes": TieredTest.doubt_brief,
+    "last round": lambda test: test.insist(True),
+    "a check more": lambda test: test.tighten(Tightening((lambda text, run: lacks("another fault"),))),
+}
 
 
-def test_dry_runs_that_only_wait_are_given_up(judging: Made, monkeypatch: pytest.MonkeyPatch) -> None:
-    judge = judging()
-    assert judge.dry is not None
-    monkeypatch.setattr(judge.dry, "seconds", 1.5)
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+def test_what_was_begun_before_the_test_changed_is_not_taken_for_an_answer(
+    judging: Made, change: Callable[[TieredTest], None]
+) -> None:
+    """It may change while a call is under way: a cold run beside the search shows a brief lane to be wrong."""
+    test = judging()
+    ahead = Ahead(test, at_once=2)
+    first, next_ = (Program.from_text(f"{FAILING}x{number} = 0\n", "failing.py") for number in range(2))
+    ahead.foresee([next_])
+    ahead.judge([first])
+    assert test.tally.ahead == 1
+    change(test)
+    ahead.judge([next_])
+    assert test.tally.foreseen == 0
+
+
+def test_dry_runs_that_only_wait_are_given_up(
+    pools: tuple[Pool, Pool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lanes, dry = pools[0].beside(2), pools[1].on(replace(pools[1].terms, seconds=1.5))
+    test = TieredTest(parse("too wide", folder=tmp_path), lanes, dry=dry)
     waits = "import time\ntime.sleep(9)\nx = {}\n"
-    real, asked = judge.pool.run, []
+    real, asked = lanes.run, []
 
     def run(source: str, **options: bool) -> Run:
         """A lane in which nothing waits."""
         asked.append(source)
         return real(source.replace("time.sleep(9)", "pass"), **options)
 
-    monkeypatch.setattr(judge.pool, "run", run)
-    for number in range(4):
-        judge([Program.from_text(waits.format(number), "failing.py")])
-    assert judge.dry is None and judge.tries == {LANE: 4} and len(asked) == 4
-    assert judge.mute == {"time limit": 3}
+    monkeypatch.setattr(lanes, "run", run)
+    assert judged(test, *map(waits.format, range(4))) == {LANE: 4} and len(asked) == 4
+    assert test.dry is not None and test.dry.given_up
+    assert test.tally.mute == {"time limit": 3}
+    test.close()
 
 
 def test_switched_off_or_forgotten_each_takes_its_own_run(judging: Made) -> None:
     assert judged(judging(credit=False), FAILING, SAME) == {LANE: 2}
-    judge = judging()
-    judged(judge, FAILING)
-    judge.forget()  # the fault depends on time or on what ran before: see `Guards.history`
-    assert judged(judge, SAME) == {LANE: 2}
+    test = judging()
+    judged(test, FAILING)
+    test.forget()  # the fault depends on time or on what ran before: see `ActiveControls.history`
+    assert judged(test, SAME) == {LANE: 2}
 
 
-def test_most_steps_of_a_reduction_take_no_lane_and_a_wrong_one_is_taken_back(judging: Made, tmp_path: Path) -> None:
+def test_most_steps_of_a_reduction_take_no_lane_and_a_wrong_one_is_taken_back(
+    judging: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The passes that only touch the host take everything on credit; and what cold runs refute is not in the result."""
-    judge = judging()
-    honest = reduced(judge, tmp_path / "honest", cold=judge.confirm, interval=1)
+    test = judging()
+    honest = reduced(test, tmp_path / "honest", cold=ConfirmingRuns(test).confirm, interval=1)
     assert honest.cost.credited > honest.cost.accepted / 2 and honest.checks.rollbacks == 0
-    assert judge.host_errors == 0 and judge.tries[LANE] < honest.cost.tries
+    assert test.tally.host_errors == 0 and test.tries[LANE] < honest.cost.tries
 
     # Without `reference` the fault is gone where it counts, and no launch tells.
     suspicious = judging()
-    suspicious.cold = lambda source: needing_reference(suspicious, source)  # type: ignore[method-assign]
-    wary = reduced(suspicious, tmp_path / "wary", cold=suspicious.confirm, interval=1)
+    monkeypatch.setattr(suspicious.cold, "settle", lambda candidate: needing_reference(suspicious, candidate.text))
+    wary = reduced(suspicious, tmp_path / "wary", cold=ConfirmingRuns(suspicious).confirm, interval=1)
     assert "def reference" in wary.program.text and wary.checks.rollbacks
     assert wary.program.size.tokens < Program.from_text(FAILING, "failing.py").size.tokens
 
@@ -262,29 +284,29 @@ def test_a_fault_that_became_rare_is_no_longer_the_same(tmp_path: Path) -> None:
     rare = f"open({str(count)!r}, 'a').write('.')\nif len(open({str(count)!r}).read()) % 2:\n    {always}"
     setup = Setup(sys.executable, dict(os.environ), (), (str(tmp_path),), str(tmp_path), confine=False)
     pool = Pool(Script(path, cwd=tmp_path), setup, mode="fork", jobs=1, seconds=60)
-    judge = Judge(parse("too wide", folder=tmp_path), pool)
+    test = TieredTest(parse("too wide", folder=tmp_path), pool)
     try:
         programs = [Program.from_text(text, "x.py") for text in (rare, always)]
-        assert judge([programs[0]])[0].faults
-        assert [judge.steady(each).result().faults for each in programs] == [False, True]
-        assert judge.tries == {LANE: 4, COLD: 1}, "one that does not show it ends the question"
+        assert test.judge([programs[0]])[0].faults
+        assert [ConfirmingRuns(test).steady(each).result().faults for each in programs] == [False, True]
+        assert test.tries == {LANE: 4, COLD: 1}, "one that does not show it ends the question"
     finally:
-        judge.close()
+        test.close()
         pool.close()
 
 
-def needing_reference(judge: Judge, source: str) -> Verdict:
+def needing_reference(test: TieredTest, source: str) -> Verdict:
     """What a cold process says where the fault needs `reference`, though no launch shows it."""
-    judge.count(COLD)
+    test.tally.count(COLD)
     return shows("it faults") if "def reference" in source else lacks("it ends well")
 
 
-def reduced(judge: Judge, folder: Path, **options: object) -> Reduction:
+def reduced(test: TieredTest, folder: Path, **options: object) -> Reduction:
     program = Program.from_text(FAILING, "failing.py")
-    assert judge([program])[0].faults
+    assert test.judge([program])[0].faults
     with Journal.open(folder, original=program, seed=0, width=4, settings={}) as journal:
         passes = [each for each in PASSES if each.name in ("definitions", "statements", "constants")]
-        return reduce_program(program, passes=passes, journal=journal, **parts(width=4, judge=judge, **options))
+        return reduce_program(program, passes=passes, journal=journal, **parts(width=4, judge=test.judge, **options))
 
 
 HOLDING = (
@@ -300,10 +322,11 @@ def test_a_candidate_that_needs_far_more_memory_than_the_original_is_none(tmp_pa
     pool = Pool(Script(tmp_path / "holding.py", cwd=tmp_path), setup, mode=mode, jobs=1, seconds=30)
     try:
         pool.run(HOLDING.format(2))
-        judge = Judge(parse("too wide", folder=tmp_path), pool)
-        assert judge.judge(HOLDING.format(1)).faults and judge.judge(HOLDING.format(4)).faults
-        assert judge.judge(HOLDING.format(16)) == lacks("it holds 17.2 GB of device memory, far more than the original")
-        judge.close()
+        test = TieredTest(parse("too wide", folder=tmp_path), pool, policy=Policy(peak=pool.peak))
+        told = [test.settle(Candidate(HOLDING.format(size))) for size in (1, 4, 16)]
+        assert told[0].faults and told[1].faults
+        assert told[2] == lacks("it holds 17.2 GB of device memory, far more than the original")
+        test.close()
     finally:
         pool.close()
 
@@ -312,6 +335,6 @@ def test_values_are_watched_where_no_context_is_taken(pools: tuple[Pool, Pool], 
     """Only where the virtual GPU shows the fault: elsewhere a value may be one that a kernel wrote."""
     watched = Program.from_text("x = __shrink_saw__(0, 7)\n", "failing.py")
     for predicts in (True, False):
-        judge, before = judging(predicts=predicts), [pool.retired.total() for pool in pools]
-        assert judge.values(watched) == {0: "7"}
+        test, before = judging(predicts=predicts), [pool.retired.total() for pool in pools]
+        assert test.values(watched) == {0: "7"}
         assert [pool.retired.total() - was for pool, was in zip(pools, before)] == [not predicts, predicts]

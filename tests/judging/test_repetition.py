@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import random
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.judging.judge import Judge
-from shrinkray_gpu.judging.repetition import DOUBTS, Ask, Repeated, certain, measure
+from shrinkray_gpu.judging.confirming import ConfirmingRuns
+from shrinkray_gpu.judging.policy import Policy
+from shrinkray_gpu.judging.repetition import DOUBTS, FlakyTest, RunBatch, certain, measure
+from shrinkray_gpu.judging.tiered_test import TieredTest
+from shrinkray_gpu.judging.tightening import Tightening
 from shrinkray_gpu.oracle import Answer, Verdict, parse
 from shrinkray_gpu.oracle.statistics import Rate
 from shrinkray_gpu.oracle.verdict import lacks, shows, unclear
@@ -37,14 +41,14 @@ class Drawn:
         return [shows("misaligned") if self.chance.random() < self.rate else NEVER for _ in range(count)]
 
 
-def given(*verdicts: Verdict) -> Ask:
+def given(*verdicts: Verdict) -> RunBatch:
     """These, and then the last one again and again."""
     left = list(verdicts)
     return lambda useful: [left.pop(0) if len(left) > 1 else left[0]]
 
 
-def repeated(rate: Rate = SEEN, confidence: float = 0.95) -> Repeated:
-    return Repeated(rate, MISALIGNED, confidence=confidence)
+def repeated(rate: Rate = SEEN, confidence: float = 0.95) -> FlakyTest:
+    return FlakyTest(rate, MISALIGNED, confidence=confidence)
 
 
 def test_a_program_that_never_faults_is_turned_down_after_so_many_clean_runs() -> None:
@@ -152,9 +156,9 @@ def test_runs_that_tell_nothing_do_not_count() -> None:
 
 
 def test_a_cold_process_need_show_it_once() -> None:
-    assert repeated().sighted(given(NEVER, NEVER, shows("x"), NEVER)).faults
+    assert repeated().sighting(given(NEVER, NEVER, shows("x"), NEVER)).faults
     candidate = Drawn(0)
-    assert repeated().sighted(candidate).answer is Answer.PASSES
+    assert repeated().sighting(candidate).answer is Answer.PASSES
     assert 0.7**candidate.runs < 0.025 / 64, "a no rolls back"
 
 
@@ -217,62 +221,63 @@ def test_a_flaky_error_of_that_very_kind_is_chance() -> None:
     assert Launch("k", "h", (1,)) not in crash.launches
 
 
-# The judge, with real lanes
+# The test, with real lanes
 
 DRAWS = "import os\nif os.urandom(1)[0] < {limit}:\n    raise RuntimeError('misaligned')\n"
 
 
 @pytest.fixture(params=["fork", "cold"])
-def judge(tmp_path: Path, request: pytest.FixtureRequest) -> Judge:
+def flaky(tmp_path: Path, request: pytest.FixtureRequest) -> TieredTest:
     setup = Setup(sys.executable, dict(os.environ), (), (), str(tmp_path), confine=False)
     pool = Pool(Script(tmp_path / "x.py", cwd=tmp_path), setup, mode=request.param, jobs=2, seconds=20)
-    repeats = Repeated(SEEN, failing("RuntimeError", "misaligned"))
-    made = Judge(parse("misaligned", folder=tmp_path), pool, repeats=repeats)
+    repeats = FlakyTest(SEEN, failing("RuntimeError", "misaligned"))
+    made = TieredTest(parse("misaligned", folder=tmp_path), pool, policy=Policy(repeats=repeats))
     request.addfinalizer(pool.close)
     request.addfinalizer(made.close)
     return made
 
 
-def test_each_tier_that_runs_a_candidate_repeats(judge: Judge) -> None:
+def test_each_tier_that_runs_a_candidate_repeats(flaky: TieredTest) -> None:
+    again = ConfirmingRuns(flaky)
     always, never, broken = (
         Program.from_text(text)
         for text in (DRAWS.format(limit=256), DRAWS.format(limit=0), "import os\nprint(undefined)\n")
     )
-    tier = "cold" if judge.pool.mode == "cold" else "lane"
-    verdicts = judge([always, never, broken])
+    tier = "cold" if flaky.pool.mode == "cold" else "lane"
+    verdicts = flaky.judge([always, never, broken])
     assert [verdict.answer.value for verdict in verdicts] == ["faults", "does not fault", "does not fault"]
     assert [verdict.provisional for verdict in verdicts] == [False, True, False]
     assert verdicts[2].certain
-    assert judge.tries[tier] > 20
-    before = judge.tries["cold"]
-    assert judge.cold(always.text).faults
-    assert judge.tries["cold"] - before <= 2, "one sighting, and what ran beside it"
-    assert judge.confirm(always).result().faults
-    if judge.pool.mode != "cold":
-        assert not judge.confirm(never).result().faults
-    judge.insist(True)
-    assert not judge([never])[0].provisional
+    assert flaky.tries[tier] > 20
+    before = flaky.tries["cold"]
+    assert again.cold(always.text).faults
+    assert flaky.tries["cold"] - before <= 2, "one sighting, and what ran beside it"
+    assert again.confirm(always).result().faults
+    if flaky.pool.mode != "cold":
+        assert not again.confirm(never).result().faults
+    flaky.insist(True)
+    assert not flaky.judge([never])[0].provisional
 
 
-def test_where_time_is_the_matter_only_cold_processes_confirm(judge: Judge) -> None:
-    always, before = Program.from_text(DRAWS.format(limit=256)), judge.tries.copy()
-    judge.timed = True
-    assert judge.sighted(always).result().faults
-    assert set(judge.tries - before) == {"cold"} and judge.tries["cold"] <= 2, "one, and what ran beside it"
-    assert judge.confirm(always).result().faults
-    assert set(judge.tries - before) == {"cold"} and judge.tries["cold"] > 4
+def test_where_time_is_the_matter_only_cold_processes_confirm(flaky: TieredTest) -> None:
+    always, before = Program.from_text(DRAWS.format(limit=256)), Counter(flaky.tries)
+    again = ConfirmingRuns(flaky, timed=True)
+    assert again.find_sighting(always).result().faults
+    assert set(Counter(flaky.tries) - before) == {"cold"} and flaky.tries["cold"] <= 2, "one, and what ran beside it"
+    assert again.confirm(always).result().faults
+    assert set(Counter(flaky.tries) - before) == {"cold"} and flaky.tries["cold"] > 4
 
 
-def test_the_check_has_the_last_word_on_a_yes(judge: Judge) -> None:
+def test_the_check_has_the_last_word_on_a_yes(flaky: TieredTest) -> None:
     asked: list[tuple[str, Run]] = []
 
     def check(source: str, run: Run) -> Verdict | None:
         asked.append((source, run))
         return lacks("the control faults too") if "# slip" in source else None
 
-    judge.check = check
+    flaky.tighten(Tightening((check,)))
     text = DRAWS.format(limit=256)
-    good, slip, never = judge([Program.from_text(x) for x in (text, text + "# slip\n", DRAWS.format(limit=0))])
+    good, slip, never = flaky.judge([Program.from_text(x) for x in (text, text + "# slip\n", DRAWS.format(limit=0))])
     assert good.faults and slip.why == "the control faults too" and not never.faults
     assert sorted(source for source, _ in asked) == [text, text + "# slip\n"], "once a candidate, and for a yes only"
     assert all(run.failure is not None and run.failure.text == "misaligned" for _, run in asked)

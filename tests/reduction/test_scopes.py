@@ -10,7 +10,7 @@ import pytest
 from libcst.metadata import ExpressionContextProvider, MetadataWrapper, ScopeProvider
 from libcst.metadata import scope_provider as provider_itself
 
-from shrinkray_gpu.judging import judge
+from shrinkray_gpu.judging import tiered_test
 from shrinkray_gpu.reduction import engine
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.scopes import context_of
@@ -59,7 +59,7 @@ def function(pos, /, both, *, only: List["C"] = None) -> C:
 SCOPED = (cst.SimpleStatementLine, cst.FunctionDef, cst.ClassDef, cst.Lambda, cst.CompFor)
 
 
-@pytest.mark.parametrize("text", [EVERYTHING, *map(inspect.getsource, (engine, judge, provider_itself))])
+@pytest.mark.parametrize("text", [EVERYTHING, *map(inspect.getsource, (engine, tiered_test, provider_itself))])
 def test_as_libcst_finds_them(text: str) -> None:
     program = Program.from_text(text)
     wrapper = MetadataWrapper(program.module, unsafe_skip_copy=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ if __name__ == "__main__":
 @pytest.fixture
 def pool(tmp_path: Path) -> Iterator[Pool]:
     made = make(tmp_path)
-    made.seconds = 60
+    made = made.on(replace(made.terms, seconds=60))
     yield made
     made.close()
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import types
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -133,7 +134,7 @@ def test_a_process_that_cannot_answer_leaves_it_unknown(pool: Pool, monkeypatch:
 
 def test_a_reused_lane_is_left_as_it_was_found(tmp_path: Path) -> None:
     reusing = make(tmp_path, reuse=True)
-    reusing.seconds = 20
+    reusing = reusing.on(replace(reusing.terms, seconds=20))
     look = "import os, threading; print(os.getpid(), threading.active_count(), len(os.listdir('/proc/self/fd')))"
     try:
         runs = [reusing.run(look) for _ in range(4)]
@@ -144,7 +145,7 @@ def test_a_reused_lane_is_left_as_it_was_found(tmp_path: Path) -> None:
 
 
 def test_a_script_that_joins_all_threads_ends(pool: Pool) -> None:
-    pool.seconds = 20
+    pool = pool.on(replace(pool.terms, seconds=20))
     source = (
         "import threading\nfor one in threading.enumerate():\n"
         "    if one is not threading.current_thread(): one.join()\nprint('ended')"
@@ -160,10 +161,10 @@ def test_the_virtual_gpu_runs_no_kernel_so_the_host_hangs(tmp_path: Path) -> Non
     )
     virtual = make(tmp_path, arch=90, environment={"TRITON_CACHE_DIR": str(tmp_path / "triton")})
     virtual.start(source)
-    virtual.seconds = 60
+    virtual = virtual.on(replace(virtual.terms, seconds=60))
     try:
         assert virtual.run(source).exit == 0, "and the kernel is compiled, so that the limit can be a short one"
-        virtual.seconds = 3
+        virtual = virtual.on(replace(virtual.terms, seconds=3))
         run = virtual.run(source + LOOPS)
     finally:
         virtual.close()
@@ -210,8 +211,7 @@ def test_an_endless_loop_of_launches_is_told_in_few_words(pool: Pool) -> None:
 def with_time_for_imports(folder: Path, driver: str, *, hangs: bool) -> Pool:
     """As for `hang:0.5`, where a cold process has a minute for its imports."""
     made = make(folder, environment={"LD_LIBRARY_PATH": driver, **({"GPU_HANGS": "1"} if hangs else {})})
-    made.seconds, made.extra = 0.5, 59.5
-    return made
+    return made.on(replace(made.terms, seconds=0.5, extra=59.5))
 
 
 LAUNCHED = (
@@ -252,7 +252,7 @@ def test_a_kernel_that_hangs_after_a_good_one_is_counted_from_its_own_launch(tmp
 
 def test_a_host_that_hangs_has_all_the_time_there_is(tmp_path: Path, driver: str) -> None:
     pool = with_time_for_imports(tmp_path, driver, hangs=False)
-    pool.extra = 1.5
+    pool = pool.on(replace(pool.terms, extra=1.5))
     run = pool.cold(LAUNCHED + LOOPS)
     assert (run.timed_out, run.hanging) == (True, "host")
     assert run.seconds >= 0.5 + 1.5

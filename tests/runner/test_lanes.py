@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -101,11 +102,27 @@ def test_an_exception_is_told_with_its_line_and_ancestors(pool: Pool) -> None:
 
 def test_a_hang_is_ended_with_all_that_it_started(pool: Pool) -> None:
     pool.run("pass")
-    pool.seconds = 1.5
+    pool = within(pool, 1.5)
     child = "subprocess.Popen(['sleep', '1000'])"
     run = pool.run(f"import os, subprocess\nprint({child}.pid, flush=True)\nwhile True: pass")
     assert run.timed_out and run.exit is None
     assert gone(int(run.stdout))
+
+
+def within(pool: Pool, seconds: float) -> Pool:
+    return pool.on(replace(pool.terms, seconds=seconds))
+
+
+def test_a_view_has_terms_of_its_own_and_the_same_lanes(tmp_path: Path) -> None:
+    pool = make(tmp_path, reuse=True)
+    view = pool.on(replace(pool.terms, seconds=1.5, jobs=1))
+    try:
+        assert view.run("while True: pass").timed_out and (pool.seconds, pool.jobs) == (5, 2)
+        pids = {each.run("pass").pid for each in (pool, view, pool.beside(1), pool.serving(pool.script, seconds=5))}
+        assert len(pids) == 1, "a lane that came out clean is there for the others"
+        assert view.retired == pool.retired == {"timeout": 1, "": 4}
+    finally:
+        pool.close()
 
 
 def gone(pid: int) -> bool:
@@ -152,13 +169,14 @@ def own_folder(run: Run) -> str:
 @pytest.mark.parametrize("mode", ["fork", "warm", "cold"])
 def test_what_lies_in_the_temporary_folder_is_of_this_run(tmp_path: Path, mode: str, end: str) -> None:
     pool = make(tmp_path, reuse=mode == "warm")
-    pool.extra = 0.0
-    run = pool.cold if mode == "cold" else pool.run
+
+    def run(source: str, seconds: float = 5) -> Run:
+        limited = pool.on(replace(pool.terms, seconds=seconds, extra=0.0))
+        return limited.cold(source) if mode == "cold" else limited.run(source)
+
     try:
         places = [own_folder(run(FOLDER))]
-        pool.seconds = 1.5 if end == "at the limit" else 5
-        left = run(LEAVES + ENDS[end])
-        pool.seconds = 5
+        left = run(LEAVES + ENDS[end], 1.5 if end == "at the limit" else 5)
         assert left.failure is None and (left.timed_out, left.signal) == (
             end == "at the limit",
             9 if "signal" in end else None,

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.calibration import Plan, make
+from shrinkray_gpu.calibration import Limits, Plan, make
 from shrinkray_gpu.job.reduce import reduce
-from shrinkray_gpu.judging.judge import Judge
+from shrinkray_gpu.judging.policy import Policy
+from shrinkray_gpu.judging.tiered_test import TieredTest
 from shrinkray_gpu.options import Options
 from shrinkray_gpu.oracle import parse
 from shrinkray_gpu.reduction.program import Program
@@ -104,7 +105,7 @@ def planned(folder: Path, text: str, *specs: str) -> Plan:
     path = folder / "failing.py"
     path.write_text(text)
     oracle = parse(*specs, folder=folder)
-    return make(text, Script(path, cwd=folder), setup_in(folder), oracle=oracle, jobs=1, timeout=None, devices=())
+    return make(text, Script(path, cwd=folder), setup_in(folder), oracle=oracle, limits=Limits(1))
 
 
 @pytest.mark.parametrize(
@@ -113,13 +114,13 @@ def planned(folder: Path, text: str, *specs: str) -> Plan:
 def test_the_original_decides(tmp_path: Path, text: str, spec: str, machine_code: bool) -> None:
     plan = planned(tmp_path, text, spec)
     try:
-        assert plan.machine_code is machine_code
+        assert plan.mode.machine_code is machine_code
     finally:
         plan.close()
 
 
 def test_a_reduction_goes_by_what_the_original_showed(pool: Pool, tmp_path: Path) -> None:
-    path, judges = tmp_path / "failing.py", set[bool]()
+    path, made = tmp_path / "failing.py", set[bool]()
     path.write_text(MISALIGNED)
     asked = Options(
         oracle=("misaligned address",),
@@ -130,15 +131,15 @@ def test_a_reduction_goes_by_what_the_original_showed(pool: Pool, tmp_path: Path
         skip=frozenset({"lift"}),
         report=False,
     )
-    result = reduce(path, asked, progress=lambda event, judge: judges.add(judge.machine_code))
-    assert judges == {False} and result.verified
+    result = reduce(path, asked, progress=lambda event, test: made.add(test.policy.machine_code))
+    assert made == {False} and result.verified
     assert pool.cold(result.text).driver_error == 716
 
 
 def test_ptxas_s_own_refusal_is_seen_by_those_alone_that_have_it(pool: Pool, tmp_path: Path) -> None:
     oracle = parse("ptxas", folder=tmp_path)
     for machine_code in (True, False):
-        judge = Judge(oracle, pool, machine_code=machine_code)
-        (verdict,) = judge([Program.from_text(REFUSED, "failing.py")])
-        judge.close()
+        test = TieredTest(oracle, pool, policy=Policy(machine_code=machine_code))
+        (verdict,) = test.judge([Program.from_text(REFUSED, "failing.py")])
+        test.close()
         assert verdict.faults is machine_code

@@ -18,11 +18,20 @@ from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Compile, Failure, Run
 from shrinkray_gpu.runner.ways import PLAIN, Way
-from shrinkray_gpu.same_fault.controls import Control, Controls, Outcome, Tried, chosen, outcome, refuse, standard
+from shrinkray_gpu.same_fault.controls import (
+    Control,
+    ControlOutcome,
+    ControlResult,
+    Controls,
+    named_controls,
+    outcome,
+    refuse,
+    standard,
+)
 from shrinkray_gpu.same_fault.patch.patches import Patch
 from tests.oracle.runs import CRASH, JSD, MISALIGNED, OUT_OF_MEMORY, SWALLOWED, failing, passing
 
-PASSES, FAULTS, IDLE = Outcome.PASSES, Outcome.FAULTS, Outcome.NOT_APPLICABLE
+PASSES, FAULTS, IDLE = ControlOutcome.PASSES, ControlOutcome.FAULTS, ControlOutcome.NOT_APPLICABLE
 ORACLE = parse("misaligned address", folder=Path()).calibrate(MISALIGNED)
 
 
@@ -198,7 +207,7 @@ FIX = "--- a/failing.py\n+++ b/failing.py\n@@ -1,2 +1,2 @@\n-stages = 3\n+stages
 
 def test_the_options_make_controls(tmp_path: Path) -> None:
     (tmp_path / "fix.diff").write_text(FIX)
-    found = chosen(["num_stages=01", "num_stages=1"], ["A=b=c", "low=1"], [tmp_path / "fix.diff"], SCRIPT)
+    found = named_controls(["num_stages=01", "num_stages=1"], ["A=b=c", "low=1"], [tmp_path / "fix.diff"], SCRIPT)
     assert [one.name for one in found] == ["num_stages=1", "A=b=c", "low=1", "fix.diff"]
     assert found[1].way.environment == {"A": "b=c"} and found[2].way.environment == {"low": "1"}
     assert found[3].patch is not None and found[3].patch.carry(SCRIPT.text).text == "stages = 1\nprint(stages)\n"
@@ -218,18 +227,18 @@ def test_the_options_make_controls(tmp_path: Path) -> None:
 )
 def test_bad_options_are_refused(names: list[str], environments: list[str], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        chosen(names, environments, [], SCRIPT)
+        named_controls(names, environments, [], SCRIPT)
 
 
 @pytest.mark.parametrize(
     ("tried", "said"),
     [
-        (Tried(STAGES, FAULTS, "the driver says 716"), "still shows the fault: the driver says 716"),
-        (Tried(STAGES, IDLE, "nothing there to turn"), "not applicable to the original: nothing there to turn"),
-        (Tried(STAGES, IDLE, "the lane was gone", known=False), "the lane was gone.*try again"),
+        (ControlResult(STAGES, FAULTS, "the driver says 716"), "still shows the fault: the driver says 716"),
+        (ControlResult(STAGES, IDLE, "nothing there to turn"), "not applicable to the original: nothing there to turn"),
+        (ControlResult(STAGES, IDLE, "the lane was gone", known=False), "the lane was gone.*try again"),
     ],
 )
-def test_a_control_that_does_not_make_the_original_pass_is_refused_in_one_line(tried: Tried, said: str) -> None:
+def test_a_control_that_does_not_make_the_original_pass_is_refused_in_one_line(tried: ControlResult, said: str) -> None:
     with pytest.raises(UsageError, match=said) as raised:
         refuse(tried)
     assert "num_stages=1" in str(raised.value) and "\n" not in str(raised.value)
@@ -296,7 +305,7 @@ def test_nothing_to_turn_and_other_deaths_do_not_apply(controls: Controls) -> No
 
 def test_a_patch_is_a_control(controls: Controls, tmp_path: Path) -> None:
     (tmp_path / "mended.py").write_text(MENDED)
-    [patch] = chosen([], [], [tmp_path / "mended.py"], Program.from_text(FAULTY, "failing.py"))
+    [patch] = named_controls([], [], [tmp_path / "mended.py"], Program.from_text(FAULTY, "failing.py"))
     smaller = FAULTY.replace("start", "s").replace("tl.sum(total)", "0").replace(", 4, num_stages", ", num_stages")
     assert controls.attempt(patch, FAULTY).outcome is PASSES
     assert controls.attempt(patch, smaller).outcome is PASSES

@@ -14,7 +14,7 @@ from shrinkray_gpu.oracle.fault import Fault, Reference
 from shrinkray_gpu.oracle.same import SameFaultOracle
 from shrinkray_gpu.oracle.sticky import StickyOracle
 from shrinkray_gpu.runner.run import Launch, Run
-from shrinkray_gpu.same_fault.of_lifted import Identity
+from shrinkray_gpu.same_fault.of_lifted import OriginalFingerprint
 from shrinkray_gpu.start import Start
 from tests.e2e.programs import NARROW_TILES
 from tests.start.test_choice import begun, given
@@ -28,15 +28,17 @@ RUN = Run("cold", 1, driver_error=700, launches=(Launch("marks", "1", (1,)), Lau
 
 
 @pytest.fixture
-def identity() -> Iterator[Callable[..., Identity]]:
+def identity() -> Iterator[Callable[..., OriginalFingerprint]]:
     opened = []
 
-    def make(*own: Fault | None, lifted: tuple[Fault | None, ...] = (), seen: Fault | None = None) -> Identity:
+    def make(
+        *own: Fault | None, lifted: tuple[Fault | None, ...] = (), seen: Fault | None = None
+    ) -> OriginalFingerprint:
         """The instruments see these, one after another; `seen` in the run that was made before."""
         of_program, of_lifted = iter(own), iter(lifted)
         reference = Reference(UNNAMED, frozenset({"marks", "gathers"}))
         opened.append(
-            Identity(
+            OriginalFingerprint(
                 reference,
                 "program",
                 RUN,
@@ -52,7 +54,7 @@ def identity() -> Iterator[Callable[..., Identity]]:
         one.close()
 
 
-def test_another_kernel_with_the_same_words_is_another_fault(identity: Callable[..., Identity]) -> None:
+def test_another_kernel_with_the_same_words_is_another_fault(identity: Callable[..., OriginalFingerprint]) -> None:
     run = replace(RUN, launches=RUN.launches[1:])
     assert "instruction is 'LDG' instead of 'STG'" in identity(MARKS, lifted=(GATHERS,)).slip("lifted", run)
     alike = replace(GATHERS, instruction="STG")
@@ -61,34 +63,42 @@ def test_another_kernel_with_the_same_words_is_another_fault(identity: Callable[
     assert identity(MARKS, lifted=(MARKS,)).slip("lifted", replace(RUN, launches=RUN.launches[:1])) == ""
 
 
-def test_where_the_instruments_see_nothing_they_are_asked_once_more(identity: Callable[..., Identity]) -> None:
+def test_where_the_instruments_see_nothing_they_are_asked_once_more(
+    identity: Callable[..., OriginalFingerprint],
+) -> None:
     one = identity(None, MARKS, lifted=(None, MARKS))
     assert one.fault == MARKS and one.slip("lifted", RUN) == "" and one.looks == 4
 
 
-def test_of_a_program_in_which_they_see_nothing_everyday_words_decide(identity: Callable[..., Identity]) -> None:
+def test_of_a_program_in_which_they_see_nothing_everyday_words_decide(
+    identity: Callable[..., OriginalFingerprint],
+) -> None:
     one = identity(None, None)
     assert one.fault is None and one.slip("lifted", RUN) == ""
 
 
-def test_another_fault_in_their_run_of_the_program_is_not_what_is_looked_for(identity: Callable[..., Identity]) -> None:
+def test_another_fault_in_their_run_of_the_program_is_not_what_is_looked_for(
+    identity: Callable[..., OriginalFingerprint],
+) -> None:
     other = replace(MARKS, klass="misaligned address", code=716)
     assert identity(other, MARKS).fault == MARKS
 
 
-def test_what_a_run_told_on_the_way_is_not_asked_again(identity: Callable[..., Identity]) -> None:
+def test_what_a_run_told_on_the_way_is_not_asked_again(identity: Callable[..., OriginalFingerprint]) -> None:
     one = identity(seen=MARKS)
     assert one.fault == MARKS and one.slip("lifted", RUN, MARKS) == "" and one.looks == 0
     run = replace(RUN, launches=RUN.launches[1:])
     assert "instruction is 'LDG' instead of 'STG'" in one.slip("lifted", run, GATHERS)
 
 
-def test_a_dump_of_another_fault_than_the_run_s_counts_for_nothing(identity: Callable[..., Identity]) -> None:
+def test_a_dump_of_another_fault_than_the_run_s_counts_for_nothing(
+    identity: Callable[..., OriginalFingerprint],
+) -> None:
     one = identity(MARKS, seen=replace(MARKS, klass="misaligned address", code=716))
     assert one.fault == MARKS and one.looks == 1
 
 
-def test_a_script_in_which_they_see_nothing_is_not_taken(identity: Callable[..., Identity]) -> None:
+def test_a_script_in_which_they_see_nothing_is_not_taken(identity: Callable[..., OriginalFingerprint]) -> None:
     assert "see no fault in it" in identity(MARKS, lifted=(None, None)).slip("lifted", RUN)
 
 

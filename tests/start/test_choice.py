@@ -16,7 +16,8 @@ import pytest
 
 from shrinkray_gpu import calibration
 from shrinkray_gpu import start as lifting
-from shrinkray_gpu.judging.judge import COLD, LANE
+from shrinkray_gpu.calibration import Limits
+from shrinkray_gpu.judging.tally import COLD, LANE
 from shrinkray_gpu.oracle import all_of, parse
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.same import same_fault
@@ -24,7 +25,7 @@ from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import ways
 from shrinkray_gpu.runner.lanes import Setup
-from shrinkray_gpu.runner.pool import Pool, Script
+from shrinkray_gpu.runner.pool import Pool, Script, Terms
 from shrinkray_gpu.runner.run import Failure, Run
 from shrinkray_gpu.runner.stock import Stock
 from shrinkray_gpu.start import Given, Start, choice, description, lifted_scripts
@@ -44,7 +45,7 @@ def given(folder: Path, text: str, *specs: str) -> Given:
     setup = Setup(sys.executable, dict(os.environ), (), (str(folder),), str(scratch), confine=False)
     script = Script(folder / "failing.py", cwd=folder)
     program = Program.from_text(text, str(folder / "failing.py"))
-    return Given(program, script, setup, oracle, never, jobs=2, timeout=None, devices=(), mode=None)
+    return Given(program, script, setup, oracle, never, Limits(2))
 
 
 def begun(given: Given, said: list[str], *, resume: bool = False) -> Start:
@@ -148,11 +149,11 @@ def on_the_virtual_gpu(folder: Path, text: str) -> tuple[Start, list[str]]:
 
 
 @pytest.fixture
-def early(monkeypatch: pytest.MonkeyPatch) -> list[calibration.Lanes | None]:
+def early(monkeypatch: pytest.MonkeyPatch) -> list[calibration.LaneSet | None]:
     """The workers that came up while the program ran."""
-    made: list[calibration.Lanes | None] = []
+    made: list[calibration.LaneSet | None] = []
 
-    def ahead(given: Given) -> calibration.Lanes | None:
+    def ahead(given: Given) -> calibration.LaneSet | None:
         made.append(lifted_scripts.ahead(given))
         return made[-1]
 
@@ -167,9 +168,9 @@ def one_kernel(folder: Path, text: str, **changes: object) -> Given:
 
 
 def test_workers_for_a_lifted_script_come_up_while_the_program_runs(
-    tmp_path: Path, early: list[calibration.Lanes | None]
+    tmp_path: Path, early: list[calibration.LaneSet | None]
 ) -> None:
-    start = begun(one_kernel(tmp_path, TWICE, jobs=lifted_scripts.JOBS_AHEAD), [])
+    start = begun(one_kernel(tmp_path, TWICE, limits=Limits(lifted_scripts.JOBS_AHEAD)), [])
     [lanes] = early
     assert start.alone and lanes is not None and start.lanes is lanes, start.told
     assert lanes.warm is not None and lanes.warm.run(start.program.text).launches
@@ -201,10 +202,10 @@ OTHER_WAYS = tuple(map(ways.parse, ("exact-allocation", "interpreter")))
 
 @pytest.mark.parametrize("lifted", [True, False])
 def test_those_of_other_ways_come_up_meanwhile_where_the_fault_is_of_the_device(
-    tmp_path: Path, early: list[calibration.Lanes | None], monkeypatch: pytest.MonkeyPatch, lifted: bool
+    tmp_path: Path, early: list[calibration.LaneSet | None], monkeypatch: pytest.MonkeyPatch, lifted: bool
 ) -> None:
     made: list[Stock] = []
-    other, close = Pool._other, calibration.Lanes.close
+    other, close = Pool._other, calibration.LaneSet.close
 
     def recorded(pool: Pool, *given: Any) -> Stock:
         made.append(other(pool, *given))
@@ -217,15 +218,15 @@ def test_those_of_other_ways_come_up_meanwhile_where_the_fault_is_of_the_device(
         return len(made) == len(OTHER_WAYS)
 
     monkeypatch.setattr(Pool, "_other", recorded)
-    monkeypatch.setattr(calibration.Lanes, "close", lambda lanes: (come_up(), close(lanes)))
+    monkeypatch.setattr(calibration.LaneSet, "close", lambda lanes: (come_up(), close(lanes)))
     program = given(tmp_path, SETTING + PADDING * lifted + MISALIGNED, "misaligned address")
     setup = replace(program.setup, arch=90)
-    start = begun(replace(program, setup=setup, jobs=lifted_scripts.JOBS_AHEAD, ways=OTHER_WAYS), [])
+    start = begun(replace(program, setup=setup, limits=Limits(lifted_scripts.JOBS_AHEAD), ways=OTHER_WAYS), [])
     [lanes] = early
     assert start.lifted is lifted and lanes is not None and lanes.warm is not None, start.told
     assert come_up()
     if lifted:
-        plan = replace(program, setup=setup, jobs=lifted_scripts.JOBS_AHEAD).plan(start)
+        plan = replace(program, setup=setup, limits=Limits(lifted_scripts.JOBS_AHEAD)).plan(start)
         try:
             runs = [plan.pool.run(start.program.text, way=way) for way in OTHER_WAYS]
             assert [(run.driver_error, run.trouble) for run in runs] == [(716, ""), (0, "")], runs
@@ -236,10 +237,10 @@ def test_those_of_other_ways_come_up_meanwhile_where_the_fault_is_of_the_device(
 
 
 def test_workers_that_import_too_little_make_room_for_others(
-    tmp_path: Path, early: list[calibration.Lanes | None], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, early: list[calibration.LaneSet | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(calibration.Lanes, "import_for", lambda lanes, source: lanes is not early[0])
-    start = begun(one_kernel(tmp_path, TWICE, jobs=lifted_scripts.JOBS_AHEAD), [])
+    monkeypatch.setattr(calibration.LaneSet, "import_for", lambda lanes, source: lanes is not early[0])
+    start = begun(one_kernel(tmp_path, TWICE, limits=Limits(lifted_scripts.JOBS_AHEAD)), [])
     assert start.alone and start.lanes is not None and start.lanes is not early[0], start.told
     start.lanes.close()
 
@@ -251,14 +252,14 @@ def test_workers_that_import_too_little_make_room_for_others(
 def test_lanes_tell_which_launches_are_worth_a_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: str, launch: str, up: bool
 ) -> None:
-    def ahead(given: Given) -> calibration.Lanes | None:
+    def ahead(given: Given) -> calibration.LaneSet | None:
         lanes = lifted_scripts.ahead(given)
         assert lanes is not None and lanes.started is not None
         lanes.started.result()
         return lanes if up else replace(lanes, started=Future())
 
     monkeypatch.setattr(choice, "ahead", ahead)
-    start = begun(one_kernel(tmp_path, TWICE.replace("(30, 60)", sizes), jobs=lifted_scripts.JOBS_AHEAD), [])
+    start = begun(one_kernel(tmp_path, TWICE.replace("(30, 60)", sizes), limits=Limits(lifted_scripts.JOBS_AHEAD)), [])
     assert start.alone and f"launch {launch}" in start.told
     assert (start.tries[COLD] <= 4, start.tries[LANE] > 3) == (up, up), start.tries
     assert start.lanes is not None
@@ -266,7 +267,7 @@ def test_lanes_tell_which_launches_are_worth_a_process(
 
 
 def test_many_launches_wait_for_lanes_where_jobs_are_few(tmp_path: Path) -> None:
-    start = begun(one_kernel(tmp_path, TWICE.replace("(30, 60)", "(30, 29, 60, 16)"), jobs=1), [])
+    start = begun(one_kernel(tmp_path, TWICE.replace("(30, 60)", "(30, 29, 60, 16)"), limits=Limits(1)), [])
     assert start.alone and "launch 5 of 8" in start.told
     assert start.tries[COLD] <= 4 and start.tries[LANE] > 3, start.tries
     assert start.lanes is not None
@@ -283,10 +284,10 @@ def test_the_likeliest_is_run_three_times_though_a_lane_does_not_show_it(
         runs[source] += 1
         return shows if source == "likeliest" and runs[source] == 2 else ends_well
 
-    pool = SimpleNamespace(cold=cold, seconds=1.0)
+    pool = SimpleNamespace(cold=cold, seconds=1.0, terms=Terms("cold", 4, 1.0), on=lambda terms: pool)
     monkeypatch.setattr(Given, "cold", lambda given: pool)
     monkeypatch.setattr(lifted_scripts.Trying, "_sifted", lambda self, *_: ["in a lane", "likeliest", "other"])
-    asked = replace(given(tmp_path, "{}['x']\n", "exception:KeyError"), jobs=4)
+    asked = replace(given(tmp_path, "{}['x']\n", "exception:KeyError"), limits=Limits(4))
     lanes: Any = SimpleNamespace(import_for=lambda text: True)
     oracle = parse("exception:KeyError", folder=tmp_path)
     tried = lifted_scripts.Trying(asked, Counter(), print, gpu=True, identity=None, lanes=lanes)
@@ -309,9 +310,9 @@ def test_what_is_run_often_has_waves_of_its_own_where_it_does_not_fit_in_one(job
 
 
 @pytest.mark.parametrize("text", ["print('well')\n", HELPED])
-def test_workers_for_nothing_lifted_end(tmp_path: Path, early: list[calibration.Lanes | None], text: str) -> None:
+def test_workers_for_nothing_lifted_end(tmp_path: Path, early: list[calibration.LaneSet | None], text: str) -> None:
     (tmp_path / "helper.py").write_text("def find(key):\n    return [1, 2, 3][key]\n")
-    start = begun(replace(given(tmp_path, text, "exception:IndexError"), jobs=lifted_scripts.JOBS_AHEAD), [])
+    start = begun(replace(given(tmp_path, text, "exception:IndexError"), limits=Limits(lifted_scripts.JOBS_AHEAD)), [])
     [lanes] = early
     assert not start.alone and lanes is not None and start.lanes is not lanes
     with pytest.raises(RuntimeError, match="after shutdown"):
@@ -322,7 +323,7 @@ def test_workers_for_nothing_lifted_end(tmp_path: Path, early: list[calibration.
 
 @pytest.mark.parametrize(("text", "jobs"), [("print('well')\n", 2), ("from torch.utils import cpp_extension\n", 16)])
 def test_where_jobs_are_few_or_an_extension_is_built_there_are_none(tmp_path: Path, text: str, jobs: int) -> None:
-    assert lifted_scripts.ahead(replace(given(tmp_path, text, "exception:IndexError"), jobs=jobs)) is None
+    assert lifted_scripts.ahead(replace(given(tmp_path, text, "exception:IndexError"), limits=Limits(jobs))) is None
 
 
 def test_where_only_the_run_with_values_ends_well_timing_is_believed_lost(tmp_path: Path) -> None:

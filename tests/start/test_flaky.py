@@ -76,7 +76,7 @@ def test_what_a_lane_showed_is_enough_to_begin_with_when_resumed(tmp_path: Path,
     assert again.program.text == first.program.text
     plan = asked.plan(replace(again, program=asked.program, seen=(again.reference,) if again.reference else ()))
     plan.close()
-    assert again.reference is not None and again.reference.mode != "cold" and plan.cold_seconds > 0
+    assert again.reference is not None and again.reference.mode != "cold" and plan.seen.cold_seconds > 0
 
 
 def test_where_the_fault_never_shows_calibration_gets_the_lanes(tmp_path: Path, draws: Path) -> None:

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 from shrinkray_gpu.same_fault.patch.alignment import same_lines, same_words
-from shrinkray_gpu.same_fault.patch.logical_lines import Line, kind
+from shrinkray_gpu.same_fault.patch.logical_lines import LogicalLine, kind
 from shrinkray_gpu.same_fault.patch.swaps import Misfit
 
 CLEAR = 0.03
@@ -22,7 +22,7 @@ Votes = Mapping[int, Mapping[str, "Counter[str]"]]
 class Became:
     """The lines `old` of the original, held against those of one candidate, `mine`."""
 
-    def __init__(self, old: Sequence[Line], mine: Sequence[Line]) -> None:
+    def __init__(self, old: Sequence[LogicalLine], mine: Sequence[LogicalLine]) -> None:
         self.old, self.mine = old, mine
         self.said = tuple(line.words for line in old)
         self.score, self.at = same_lines(self.said, [line.words for line in mine])
@@ -103,7 +103,7 @@ def foreign(said: Sequence[str], x: int) -> bool:
     return said[x + 1 : x + 2] == ("=",) and x > 0 and said[x - 1] in "(,"
 
 
-def _headers_of(lines: Sequence[Line]) -> list[tuple[int, ...]]:
+def _headers_of(lines: Sequence[LogicalLine]) -> list[tuple[int, ...]]:
     """The headers of the blocks around each line."""
     found: list[tuple[int, ...]] = []
     stack: list[int] = []

@@ -16,7 +16,7 @@ OPEN, CLOSE = "([{", ")]}"
 
 
 @dataclass(frozen=True)
-class Line:
+class LogicalLine:
     words: tuple[str, ...]
     spans: tuple[tuple[int, int], ...]
     """Of each word in the text."""
@@ -28,7 +28,7 @@ class Line:
     """How many blocks it is in."""
 
 
-def read(text: str) -> tuple[Line, ...]:
+def read(text: str) -> tuple[LogicalLine, ...]:
     """The logical lines of a source text; comments and empty lines belong to none."""
     found: list[list[tuple[int, int]]] = []
     nested, last = 0, 0
@@ -48,8 +48,8 @@ def read(text: str) -> tuple[Line, ...]:
     return _placed(text, found)
 
 
-def _placed(text: str, found: Sequence[Sequence[tuple[int, int]]]) -> tuple[Line, ...]:
-    lines: list[Line] = []
+def _placed(text: str, found: Sequence[Sequence[tuple[int, int]]]) -> tuple[LogicalLine, ...]:
+    lines: list[LogicalLine] = []
     margins: list[int] = []
     for spans in found:
         start = text.rfind("\n", 0, spans[0][0]) + 1
@@ -59,7 +59,7 @@ def _placed(text: str, found: Sequence[Sequence[tuple[int, int]]]) -> tuple[Line
             margins.pop()
         depth = len(margins)
         margins.append(margin)
-        lines.append(Line(tuple(text[a:b] for a, b in spans), tuple(spans), start, end, depth))
+        lines.append(LogicalLine(tuple(text[a:b] for a, b in spans), tuple(spans), start, end, depth))
     return tuple(lines)
 
 

@@ -18,15 +18,15 @@ from difflib import SequenceMatcher
 from shrinkray_gpu.same_fault.patch import logical_lines
 from shrinkray_gpu.same_fault.patch.alignment import likeness, same_lines
 from shrinkray_gpu.same_fault.patch.correspondence import Became, foreign
-from shrinkray_gpu.same_fault.patch.logical_lines import Line, kind
-from shrinkray_gpu.same_fault.patch.swaps import Misfit, Place, place, swaps
+from shrinkray_gpu.same_fault.patch.logical_lines import LogicalLine, kind
+from shrinkray_gpu.same_fault.patch.swaps import Misfit, WordSpan, place, swaps
 
 PAIRED = 0.5
 """The least likeness of a line and what the change makes of it; below that one goes and another comes."""
 
 
 @dataclass(frozen=True)
-class Carried:
+class MergedText:
     text: str | None
     """The changed program; None if nothing of the change fits."""
     whole: bool = True
@@ -43,7 +43,7 @@ class _Entry:
 
 
 @dataclass(frozen=True)
-class _Out:
+class _OutputLine:
     """A line of the result: what stands before it, its blocks, its text, whether it opens a block."""
 
     lead: str
@@ -88,23 +88,23 @@ class Merge:
             return 0
         return self.new[entry.new].depth - self.old[entry.old].depth
 
-    def carry(self, candidate: str) -> Carried:
+    def carry(self, candidate: str) -> MergedText:
         """The candidate with all of the change that fits."""
         work = _Work(self, candidate if candidate.endswith("\n") else candidate + "\n")
         text = work.result()
         missing = next(iter(work.misfits), "")
         if not work.fitted:
-            return Carried(None, False, f"{self.name} does not fit any more: {missing}")
+            return MergedText(None, False, f"{self.name} does not fit any more: {missing}")
         try:
             ast.parse(text)
         except (SyntaxError, ValueError):
-            return Carried(None, False, f"{self.name} does not fit any more: with it the program is not Python")
+            return MergedText(None, False, f"{self.name} does not fit any more: with it the program is not Python")
         if words(text) == words(candidate):
-            return Carried(None, False, f"{self.name} changes nothing here: the program is so already")
+            return MergedText(None, False, f"{self.name} changes nothing here: the program is so already")
         if not missing:
-            return Carried(text)
+            return MergedText(text)
         count = work.fitted + len(work.misfits)
-        return Carried(text, False, f"only {work.fitted} of {count} changes of {self.name} fit ({missing})")
+        return MergedText(text, False, f"only {work.fitted} of {count} changes of {self.name} fit ({missing})")
 
     def _around(self, at: int, *, new: bool) -> Iterator[int]:
         """The headers of the blocks that are around a line in one of the two texts only."""
@@ -157,7 +157,7 @@ class _Work:
     def result(self) -> str:
         changed: dict[int, str] = {}
         gone: set[int] = set()
-        before: dict[int, list[_Out]] = defaultdict(list)
+        before: dict[int, list[_OutputLine]] = defaultdict(list)
         for at, entry in enumerate(self.merge.entries):
             if entry.old is None or (entry.new is not None and self._unchanged(entry)):
                 continue
@@ -206,7 +206,9 @@ class _Work:
             end = stop
         return piece + self.text[end : line.end]
 
-    def _edit(self, now: Line, line: Line, new: int, part: range, where: Place) -> tuple[int, int, str]:
+    def _edit(
+        self, now: LogicalLine, line: LogicalLine, new: int, part: range, where: WordSpan
+    ) -> tuple[int, int, str]:
         """First and last offset in our text, and what to put there."""
         put = self._told(new, part)
         if where.low < where.high:
@@ -255,7 +257,7 @@ class _Work:
                 yield range(first, at)
                 first = None
 
-    def _put(self, run: range, before: dict[int, list[_Out]]) -> None:
+    def _put(self, run: range, before: dict[int, list[_OutputLine]]) -> None:
         """Beside the nearest line of their block that is left: after one above them, or before one below."""
         lines = [new for at in run if (new := self.merge.entries[at].new) is not None]
         top = self.merge.new[lines[0]].depth
@@ -273,7 +275,7 @@ class _Work:
         if not found:
             raise Misfit(f"nothing is left of the block around {rendered[0][1].strip()!r}")
         _, index, base = min(found)
-        before[index] += [_Out("", base + depth, text, opens) for depth, text, opens in rendered]
+        before[index] += [_OutputLine("", base + depth, text, opens) for depth, text, opens in rendered]
 
     def _above(self, first: int, depth: int) -> Iterator[tuple[int, int, int]]:
         """Lines of the block above a new one: how far away, our line to stand before, our depth."""
@@ -314,12 +316,12 @@ class _Work:
 
     # The result
 
-    def _assembled(self, changed: Mapping[int, str], gone: set[int], before: Mapping[int, list[_Out]]) -> str:
+    def _assembled(self, changed: Mapping[int, str], gone: set[int], before: Mapping[int, list[_OutputLine]]) -> str:
         moves = {
             self.became.at[e.old]: self._moved(at) for at, e in enumerate(self.merge.entries) if e.old in self.became.at
         }
         unit = next((self._margin(line) for line in self.mine if line.depth == 1), "    ")
-        out: list[_Out] = []
+        out: list[_OutputLine] = []
         end = 0
         for at, line in enumerate(self.mine):
             out += before.get(at, ())
@@ -328,7 +330,9 @@ class _Work:
                 moves[at] = moves[at - 1] if same else 0
             if at not in gone:
                 text = changed.get(at, self.text[line.spans[0][0] : line.end])
-                out.append(_Out(self.text[end : line.start], line.depth + moves[at], text, line.words[-1] == ":"))
+                out.append(
+                    _OutputLine(self.text[end : line.start], line.depth + moves[at], text, line.words[-1] == ":")
+                )
             end = line.end
         out += before.get(len(self.mine), ())
         pieces = []
@@ -338,5 +342,5 @@ class _Work:
                 pieces.append(unit * (one.depth + 1) + "pass\n")
         return "".join(pieces) + self.text[end:]
 
-    def _margin(self, line: Line) -> str:
+    def _margin(self, line: LogicalLine) -> str:
         return self.text[line.start : line.spans[0][0]]

@@ -10,7 +10,7 @@ from pathlib import Path
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.reduction.program import normalise
 from shrinkray_gpu.same_fault.patch import diffs
-from shrinkray_gpu.same_fault.patch.merge import Carried, Merge, words
+from shrinkray_gpu.same_fault.patch.merge import Merge, MergedText, words
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,10 @@ class Patch:
     original: str
     patched: str
 
-    def carry(self, candidate: str) -> Carried:
+    def carry(self, candidate: str) -> MergedText:
         """The candidate with the change, as far as it fits there."""
         if candidate == self.original:
-            return Carried(self.patched)
+            return MergedText(self.patched)
         return self._merge.carry(candidate)
 
     @cached_property

@@ -24,7 +24,7 @@ class Swap:
 
 
 @dataclass(frozen=True)
-class Place:
+class WordSpan:
     """Our words from `low` to `high` give way; if there are none, the new ones belong to the word before or after."""
 
     low: int
@@ -52,7 +52,7 @@ def swaps(old: Sequence[str], new: Sequence[str]) -> tuple[tuple[Swap, ...], ...
     return (*groups, tuple(group)) if group else tuple(groups)
 
 
-def place(was: tuple[str, ...], now: tuple[str, ...], mine: tuple[str, ...], swap: Swap) -> Place:
+def place(was: tuple[str, ...], now: tuple[str, ...], mine: tuple[str, ...], swap: Swap) -> WordSpan:
     """Where the swap belongs among our words of a line that was `was`. Raises Misfit."""
     at = same_words(was, mine)
     ends = {-1: -1, len(was): len(mine), **at}
@@ -64,7 +64,7 @@ def place(was: tuple[str, ...], now: tuple[str, ...], mine: tuple[str, ...], swa
 
 def _replaced(
     was: Sequence[str], mine: Sequence[str], at: Mapping[int, int], old: range, left: int | None, right: int | None
-) -> Place:
+) -> WordSpan:
     """A word beside the replaced ones must be left, or all of them as they were."""
     targets = sorted(at[x] for x in old if x in at)
     taken = {j: i for i, j in at.items()}
@@ -80,26 +80,26 @@ def _replaced(
         high += 1
     if any(taken.get(j, old.start) not in old for j in range(low, high)):
         raise Misfit(f"the words around {' '.join(was[x] for x in old)!r} are in another order")
-    return Place(low, high)
+    return WordSpan(low, high)
 
 
 def _inserted(
     was: Sequence[str], now: Sequence[str], at: Mapping[int, int], swap: Swap, left: int | None, right: int | None
-) -> Place:
+) -> WordSpan:
     """A word beside the place must be left, and the nearest name or value on that side: brackets alone are anywhere."""
     start = swap.old.start
     first, last = now[swap.new.start], now[swap.new.stop - 1]
     known_left, known_right = _known(was, at, range(start - 1, -1, -1)), _known(was, at, range(start, len(was)))
     if left is not None and right == left + 1 and (known_left or known_right):
-        return Place(right, right, behind=right > 0 and not (_leads(last) and known_right))
+        return WordSpan(right, right, behind=right > 0 and not (_leads(last) and known_right))
     if left is not None and known_left and _follows(first):
-        return Place(left + 1, left + 1, behind=True)
+        return WordSpan(left + 1, left + 1, behind=True)
     if right is not None and known_right and _leads(last):
-        return Place(right, right)
+        return WordSpan(right, right)
     if right is not None and first == "," and start < len(was) and was[start] in CLOSE:
         opening = partners(was).get(start, 0)  # one more argument of the same call, whatever became of the others
         if opening and kind(was[opening - 1]) == "name" and opening - 1 in at:
-            return Place(right, right, behind=True)
+            return WordSpan(right, right, behind=True)
     raise Misfit(f"the words beside {' '.join(now[x] for x in swap.new)!r} are gone")
 
 

@@ -251,7 +251,7 @@ def test_a_kernel_that_is_told_its_warps_is_told_the_turned_ones(pool):
 
 @pytest.mark.parametrize("way", ["ptxas=-O0", "llvm=-O0"])
 def test_another_optimisation_level_makes_other_machine_code_of_the_same_kernel(pool, way):
-    pool.script = replace(pool.script, wants=("sass",))
+    pool = pool.serving(replace(pool.script, wants=("sass",)), seconds=pool.seconds)
     plain, turned = both(pool, copy(times=2), way)
     assert plain.compiles[0].ttir_key == turned.compiles[0].ttir_key
     assert turned.compiles[0].ir["sass"] and plain.compiles[0].ir["sass"] != turned.compiles[0].ir["sass"]

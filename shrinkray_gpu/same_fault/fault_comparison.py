@@ -1,0 +1,52 @@
+"""What is known at the end about the fault of the original and that of the repro, and how it is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.same_fault.controls import ControlOutcome, ControlResult
+
+DIFFERENT = "NOT the same fault"
+
+
+@dataclass(frozen=True)
+class FaultComparison:
+    """The fault of the original, and that of the repro."""
+
+    original: Fault | None
+    repro: Fault | None
+    difference: str
+    """In what they differ; empty if in nothing that is known."""
+    original_controls: tuple[ControlResult, ...]
+    """How the controls fared on the original."""
+    repro_controls: tuple[ControlResult, ...]
+    """How those that made the original pass fare on the repro."""
+
+    def summary(self, *, slips: int = 0, drifts: int = 0) -> str:
+        """Why this is the same fault, and what is not known of it. `slips` and `drifts` were met and undone."""
+        for one in self.repro_controls:
+            if one.outcome is ControlOutcome.FAULTS:
+                return f"{DIFFERENT}: the control {one.control.name} makes the original pass, not the repro"
+        if self.difference:
+            return f"{DIFFERENT}: {self.difference}"
+        passes = ", ".join(
+            f"{one.control.name} passes" for one in self.repro_controls if one.outcome is ControlOutcome.PASSES
+        )
+        if self.original is None:
+            why = f"the oracle decides, under controls: {passes}" if passes else "the oracle alone decides"
+            return f"the original shows no fault of its own to compare: {why}"
+        seen = self.repro is not None and self.repro.instruction
+        known, unknown = ["by class and message, in each accepted step"], []
+        if self.repro is not None and seen:
+            known = [f"by the instruments ({self.repro.instruction}, {self.repro.space} memory)"]
+        elif self.original.instruction:
+            unknown = ["the instruments told the instruction of the original's fault, and not that of the repro's"]
+        if passes:
+            known.append(f"under controls: {passes}")
+        lame = [one.control.name for one in self.repro_controls if one.outcome is ControlOutcome.NOT_APPLICABLE]
+        unknown += [f"{name} is not applicable to the repro" for name in lame]
+        if not self.repro_controls:
+            unknown.append("no control makes the original pass")
+        known += [f"{slips} steps refused by controls"] * bool(slips) + [f"{drifts} drifts undone"] * bool(drifts)
+        return "; ".join([f"same fault: {'; '.join(known)}", *(f"not known: {each}" for each in unknown)])
