@@ -123,7 +123,7 @@ class Lane:
         self.link.settimeout(seconds)
         try:
             hello, _ = wire.receive(self.link)
-        except (OSError, wire.Closed) as error:
+        except (OSError, wire.ConnectionClosed) as error:
             self.trouble = f"a lane did not come up: {error or 'its process ended'}"
             return False
         self.link.settimeout(None)
@@ -139,7 +139,7 @@ class Lane:
         with _folder_of_its_own(self.scratch) as temporary:
             run, over, peak = self._run({**request.message(), "temporary": temporary}, mode, seconds)
             if request.capture and run.captured is None:  # it did not live to tell
-                run = replace(run, captured=blackbox.recovered(os.path.join(temporary, blackbox.FOLDER)))
+                run = replace(run, captured=blackbox.recover(os.path.join(temporary, blackbox.FOLDER)))
             return replace(run, pid=self.pid, peak=peak), over
 
     def _run(self, request: dict[str, Any], mode: str, seconds: float) -> tuple[Run, str, int]:
@@ -236,7 +236,7 @@ class Worker:
         try:
             wire.send(self.control, setup.message())
             self.report: dict[str, Any] = wire.receive(self.control)[0]["ready"]
-        except (OSError, wire.Closed, KeyError) as error:
+        except (OSError, wire.ConnectionClosed, KeyError) as error:
             self.process.kill()
             text = self.process.communicate()[1].decode(errors="replace").strip().splitlines()
             last = text[-1] if text else "it said nothing"
@@ -271,7 +271,7 @@ class Worker:
             while True:
                 message, _ = wire.receive(self.control)
                 self.exits.report(message["exited"], message["status"])
-        except (OSError, wire.Closed):
+        except (OSError, wire.ConnectionClosed):
             self.exits.close()
 
     def _discard_output(self) -> None:
@@ -380,7 +380,7 @@ class _Streams:
                     if key.fileobj is link:
                         try:
                             return wire.receive(link)[0]
-                        except (OSError, wire.Closed):
+                        except (OSError, wire.ConnectionClosed):
                             return None
                     if not self._read(key.fd):
                         selector.unregister(key.fd)

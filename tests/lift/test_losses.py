@@ -67,7 +67,7 @@ def test_tensors_that_overlap_without_sharing_a_storage_share_one_in_the_script(
     part = torch.from_dlpack(whole[16:])
     assert part.untyped_storage().data_ptr() != whole.untyped_storage().data_ptr()
     given = [{"name": name, **description.argument(value)} for name, value in (("x", whole), ("y", part))]
-    arguments, overlap = overlaps.merged(given)
+    arguments, overlap = overlaps.merge_storages(given)
     inputs = Inputs(lambda tensor: ZEROS, set())
     inputs.plan(arguments)
     assert overlap and [inputs.text(argument) for argument in arguments] == ["x", "y"]
@@ -75,4 +75,4 @@ def test_tensors_that_overlap_without_sharing_a_storage_share_one_in_the_script(
     launch = {"kernel": "add", "arguments": arguments, "overlap": overlap}
     [told] = losses.lost(Run("cold", 1, captured={"launches": [launch]}))
     assert told.startswith("aliasing: arguments of add overlap without sharing a storage")
-    assert overlaps.merged(given[:1]) == (given[:1], False)
+    assert overlaps.merge_storages(given[:1]) == (given[:1], False)

@@ -18,7 +18,7 @@ spec = importlib.util.spec_from_file_location("device", {str(INSIDE / "process" 
 device = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(device)
 device._opened = lambda path: path == "/dev/nvidia-uvm"
-print(device.touched(), device.sticky())
+print(device.is_initialised(), device.sticky())
 """
 
 
@@ -57,7 +57,7 @@ device.sticky = lambda: 716 if time.monotonic() - begun > LATE else 0
 thread = threading.Thread(target=write)
 if WRITTEN:
     thread.start()
-code = device.dumped(device.sticky())
+code = device.wait_for_dump(device.sticky())
 print(code, thread.is_alive(), "soon" if time.monotonic() - begun < device.DUMPED else "late")
 """
 

@@ -39,7 +39,7 @@ int cuCtxSynchronize(void) {
 
 GPU = """
 import ctypes, sys
-sys.modules["shrinkray_inside.process.device"].touched = lambda: True  # this process uses a GPU
+sys.modules["shrinkray_inside.process.device"].is_initialised = lambda: True  # this process uses a GPU
 kernel = type("Kernel", (), {"name": "spin", "hash": "h"})
 sys.modules["shrinkray_inside.launches.launch_log"]._active.launching(kernel, (2, 1, 1), (7,))  # Triton launches
 """

@@ -64,7 +64,7 @@ def expect(folder: str, mode: str, arch: Optional[int]) -> Callable[[], None]:
     with open(os.path.join(site, "sitecustomize.py"), "w", encoding="utf-8") as f:
         f.write(_SITE)
     told = {"folder": folder, "mode": mode, "arch": arch, "inside": os.path.dirname(os.path.abspath(__file__))}
-    over = environment.remembered((VARIABLE, "PYTHONPATH"))
+    over = environment.restorer((VARIABLE, "PYTHONPATH"))
     os.environ[VARIABLE] = json.dumps(told)
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (site, os.environ.get("PYTHONPATH"))))
     return over

@@ -49,7 +49,7 @@ class _Lane:
         while True:
             try:
                 request, fds = wire.receive(self.link)
-            except wire.Closed:
+            except wire.ConnectionClosed:
                 return
             for fd, target in zip(fds, (1, 2)):
                 os.dup2(fd, target)

@@ -23,7 +23,7 @@ def preload(setup: Dict[str, Any]) -> Dict[str, Any]:
 
         vgpu.before_imports()
     report = _import(setup)
-    report["touched"] = device.touched()
+    report["touched"] = device.is_initialised()
     if setup["arch"] or (setup["warm"] and setup["prepare"]):
         from . import vgpu
 
@@ -31,7 +31,7 @@ def preload(setup: Dict[str, Any]) -> Dict[str, Any]:
         vgpu.prepare(setup["arch"] or _capability(), operations=bool(setup["arch"]))
     elif setup["prepare"]:
         _name_triton()
-    report["spoilt"] = device.touched()
+    report["spoilt"] = device.is_initialised()
     report.update(seconds=time.monotonic() - started, **_versions())
     return report
 

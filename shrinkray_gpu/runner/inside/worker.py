@@ -65,7 +65,7 @@ class _ForkServer:
                 if self.control in ready:
                     message, fds = wire.receive(self.control)
                     self._fork(message["spawn"], fds[0])
-        except (wire.Closed, OSError):
+        except (wire.ConnectionClosed, OSError):
             for pid in self.lanes:  # the tool is gone
                 _kill_group(pid)
             os._exit(0)

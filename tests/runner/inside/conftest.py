@@ -81,7 +81,7 @@ def _perform(source: str, path: str, wants: frozenset[str], arch: int) -> dict[s
         "exit": status,
         "failure": failure,
         "sticky": vgpu.sticky(),
-        "undecided": vgpu.undecided(),
+        "undecided": vgpu.undecided_launches(),
         "compiles": log.compiles,
         "launches": log.launches,
     }

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.runner.inside.process.asserts import compiled, ignored, is_installed
+from shrinkray_gpu.runner.inside.process.asserts import compile_without_asserts, ignore_asserts, is_installed
 
 MODULE = """\
 calls = []
@@ -45,21 +45,21 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def test_the_call_is_made_and_the_answer_ignored(module: str, tmp_path: Path, cached: bool) -> None:
     if cached:
         py_compile.compile(str(tmp_path / "checks_itself.py"))
-    with ignored():
+    with ignore_asserts():
         checked = importlib.import_module(module)
     assert checked.check(2) == "passed" and checked.calls == [2]
     assert "assert note(value)" in inspect.getsource(checked.check)
 
 
 def test_a_kernel_keeps_its_own(module: str) -> None:
-    with ignored():
+    with ignore_asserts():
         checked = importlib.import_module(module)
     with pytest.raises(AssertionError):
         checked.kernel(2)
 
 
 def test_afterwards_asserts_are_asserts(module: str) -> None:
-    with ignored():
+    with ignore_asserts():
         pass
     with pytest.raises(AssertionError, match="not 1"):
         importlib.import_module(module).check(2)
@@ -72,5 +72,5 @@ def test_installed_software_keeps_its_asserts(tmp_path: Path) -> None:
 
 def test_the_script_s_own_are_computed_as_well() -> None:
     seen: list[int] = []
-    exec(compiled("assert seen.append(1), 'never said'", "script.py"), {"seen": seen})
+    exec(compile_without_asserts("assert seen.append(1), 'never said'", "script.py"), {"seen": seen})
     assert seen == [1]

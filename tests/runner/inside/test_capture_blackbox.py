@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from shrinkray_gpu.runner.inside.capture.blackbox import NAMED, SUSPECTS, BlackBox, read, recovered, suspects
+from shrinkray_gpu.runner.inside.capture.blackbox import NAMED, SUSPECTS, BlackBox, read, recover, suspects
 from shrinkray_gpu.runner.inside.capture.schema import BROKEN
 
 
@@ -45,7 +45,7 @@ def test_each_kind_is_told_once_and_has_the_latest_scalars(tmp_path: Path) -> No
         box.before("a", lambda: told("a", "x", "n"), state(n, (1, str(n))))
     box.before("b", lambda: told("b"), state())
     box.again("a", state(9, (1, "7")))
-    found = recovered(str(tmp_path))
+    found = recover(str(tmp_path))
     assert found is not None
     last, other = found["launches"]
     assert (last["kernel"], last["grid"], last["arguments"]) == ("a", [9], [given("x", "0"), given("n", "7")])
@@ -57,7 +57,7 @@ def test_more_kinds_than_slots_leave_the_latest(tmp_path: Path) -> None:
     box = BlackBox(str(tmp_path))
     for n in range(700):
         box.before(n, lambda n=n: told(f"k{n}"), state())  # type: ignore[misc]
-    found = recovered(str(tmp_path))
+    found = recover(str(tmp_path))
     assert found is not None
     assert [launch["kernel"] for launch in found["launches"]] == [f"k{n}" for n in range(699, 699 - NAMED, -1)]
 
@@ -67,7 +67,7 @@ def test_a_line_cut_off_and_a_state_too_long_for_its_slot_do_no_harm(tmp_path: P
     box.before("a", lambda: told("a", "x"), state(3, (0, "1" * 5000)))
     with open(tmp_path / f"{os.getpid()}.jsonl", "a") as f:
         f.write('{"kind": 1, "rec')
-    found = recovered(str(tmp_path))
+    found = recover(str(tmp_path))
     assert found is not None and found["launches"][0]["grid"] == [1]  # as at first
 
 
@@ -102,7 +102,7 @@ for n in range(1000):
 os.kill(os.getpid(), signal.SIGKILL)
 """
     assert subprocess.run([sys.executable, "-c", program]).returncode == -9
-    found = recovered(str(tmp_path))
+    found = recover(str(tmp_path))
     assert found is not None and found["launches"][0]["arguments"] == [given("x", "999")]
 
 
@@ -112,7 +112,7 @@ def test_a_folder_that_is_gone_stops_nobody(tmp_path: Path) -> None:
         file.unlink()
     (tmp_path / "box").rmdir()
     box.before("a", lambda: told("a"), state())
-    assert recovered(str(tmp_path / "box")) is None
+    assert recover(str(tmp_path / "box")) is None
 
 
 def test_order_of_suspects() -> None:
@@ -138,7 +138,7 @@ def test_after_the_suspects_come_kernels_that_an_instrument_might_name() -> None
 def test_the_record_is_plain_json(tmp_path: Path) -> None:
     box = BlackBox(str(tmp_path))
     box.before("a", lambda: told("a"), state())
-    assert json.loads(json.dumps(recovered(str(tmp_path))))["launches"][0]["kernel"] == "a"
+    assert json.loads(json.dumps(recover(str(tmp_path))))["launches"][0]["kernel"] == "a"
 
 
 LINES = [
@@ -161,7 +161,7 @@ def test_a_line_that_is_none_of_ours_is_left_out(tmp_path: Path, line: str) -> N
     with open(tmp_path / f"{os.getpid()}.jsonl", "a") as f:
         f.write(line + "\n")
     box.before("a", lambda: told("a", "x"), state(4))
-    found = recovered(str(tmp_path))
+    found = recover(str(tmp_path))
     assert found is not None and [(each["kernel"], each["grid"]) for each in found["launches"]] == [("a", [4])]
 
 
@@ -169,7 +169,7 @@ def test_a_line_that_is_none_of_ours_is_left_out(tmp_path: Path, line: str) -> N
 def test_of_a_state_that_is_none_of_ours_the_kind_is_told_as_it_was_at_first(tmp_path: Path, text: str) -> None:
     box = BlackBox(str(tmp_path))
     box.before("a", lambda: told("a", "x"), json.loads(text))
-    found = recovered(str(tmp_path))
+    found = recover(str(tmp_path))
     assert found is not None
     [launch] = found["launches"]
     assert (launch["grid"], launch["arguments"]) == ([1], [given("x", "0")])
@@ -179,7 +179,7 @@ def test_of_a_state_that_is_none_of_ours_the_kind_is_told_as_it_was_at_first(tmp
 def test_a_record_without_one_of_its_parts_cannot_be_lifted(tmp_path: Path, part: str) -> None:
     box = BlackBox(str(tmp_path))
     box.before("a", lambda: {name: value for name, value in told("a").items() if name != part}, state())
-    found = recovered(str(tmp_path))
+    found = recover(str(tmp_path))
     assert found is not None
     [launch] = found["launches"]
     assert (launch["kernel"], launch["trouble"]) == ("a", f"{BROKEN}launch.{part} is missing")

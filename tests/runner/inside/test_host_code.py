@@ -83,5 +83,5 @@ def test_the_rest_of_the_toolkit_s_functions_answer_success(tmp_path: Path) -> N
     ],
 )
 def test_names_for_people(mangled: bytes, plain: tuple[str, list[str]]) -> None:
-    signature = host_code.demangled(mangled)
+    signature = host_code.demangle(mangled)
     assert (host_code.plain_name(signature), host_code.parameters(signature)) == plain

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shrinkray_gpu.runner.inside.cuda_cpp.nvcc import parameters_of
-from shrinkray_gpu.runner.inside.cuda_cpp.nvrtc import CheckedKernel, Nvrtc, parameters, settled
+from shrinkray_gpu.runner.inside.cuda_cpp.nvrtc import CheckedKernel, Nvrtc, parameters, strip_comments
 
 torch = pytest.importorskip("torch")
 
@@ -65,7 +65,7 @@ def test_one_that_remembers_already_is_not_waited_for(tmp_path: Path) -> None:
     ],
 )
 def test_blanks_and_comments_make_no_other_program(one: str, other: str) -> None:
-    assert settled(one) == settled(other)
+    assert strip_comments(one) == strip_comments(other)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_blanks_and_comments_make_no_other_program(one: str, other: str) -> None
     ],
 )
 def test_what_may_be_another_program_is_compiled_anew(one: str, other: str) -> None:
-    assert settled(one) != settled(other)
+    assert strip_comments(one) != strip_comments(other)
 
 
 def test_with_debug_information_and_where_it_fails_the_very_text_counts(tmp_path: Path) -> None:

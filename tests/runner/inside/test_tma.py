@@ -64,7 +64,7 @@ def kernel(tile="1x4xf32", index=INDEX, copy=LOAD):
 @pytest.mark.parametrize("copy", [LOAD, STORE, GATHER, SCATTER, REDUCE, MULTICAST, IM2COL, SHORT])
 @pytest.mark.parametrize("index", [INDEX, SUBVIEW])
 def test_every_spelling_of_a_copy_is_read(copy, index):
-    reason = tma.misaligned(kernel(index=index, copy=copy), (1,), [DESCRIPTOR, 5])
+    reason = tma.faulting_copy(kernel(index=index, copy=copy), (1,), [DESCRIPTOR, 5])
     kind = "store" if copy in (STORE, SCATTER, REDUCE) else "load"
     assert reason == f"k: TMA {kind} of 1x4xf32, stages 16 bytes apart, address in shared memory 16 mod 128"
 
@@ -74,7 +74,7 @@ def test_every_spelling_of_a_copy_is_read(copy, index):
     [("1x4xf32", 16), ("2x4xf32", 32), ("1x16xf32", 64), ("1x48xf32", 64), ("1x16xf16", 32), ("1x64xi8", 64)],
 )
 def test_the_residue_is_that_of_the_tile(tile, residue):
-    assert tma.misaligned(kernel(tile), (1,), [DESCRIPTOR, 5]).endswith(f" {residue} mod 128")
+    assert tma.faulting_copy(kernel(tile), (1,), [DESCRIPTOR, 5]).endswith(f" {residue} mod 128")
 
 
 @pytest.mark.parametrize("tile", ["1x32xf32", "8x4xf32", "1x64xf16", "2x16xi32", "4x32xf8E4M3FN"])
@@ -84,7 +84,7 @@ def test_whole_lines_are_aligned(tile):
 
 @pytest.mark.parametrize(("trips", "faults"), [(0, False), (1, False), (2, True), (2048, True), (-3, False)])
 def test_the_second_trip_is_the_first_that_faults(trips, faults):
-    assert bool(tma.misaligned(kernel(), (4,), [DESCRIPTOR, trips])) is faults
+    assert bool(tma.faulting_copy(kernel(), (4,), [DESCRIPTOR, trips])) is faults
 
 
 def steps(step, unsigned=""):
@@ -118,7 +118,7 @@ def test_a_grid_without_programs_runs_nothing():
 
 
 def test_an_empty_tensor_has_nothing_to_copy():
-    assert tma.misaligned(kernel(), (1,), [tma.Descriptor((8, 0), (1, 1)), 5]) == ""
+    assert tma.faulting_copy(kernel(), (1,), [tma.Descriptor((8, 0), (1, 1)), 5]) == ""
 
 
 def test_an_unknown_trip_count_is_not_a_fault_but_is_said():
@@ -141,8 +141,8 @@ def test_only_the_last_program_may_have_two_trips():
         .replace("%c0 to %N", "%c0 to %p")
         .replace("    %true =", "    %p = tt.get_program_id x : i32 loc(#loc)\n    %true =")
     )
-    assert tma.misaligned(text, (2,), [DESCRIPTOR, 5]) == ""
-    assert tma.misaligned(text, (3,), [DESCRIPTOR, 5]) != ""
+    assert tma.faulting_copy(text, (2,), [DESCRIPTOR, 5]) == ""
+    assert tma.faulting_copy(text, (3,), [DESCRIPTOR, 5]) != ""
 
 
 @pytest.mark.parametrize(("n", "faults"), [(3, True), (9, False)])
@@ -155,7 +155,7 @@ def test_branches_follow_the_arguments(n, faults):
         + "\n      } else {\n        ttng.fence\n      }\n"
         + rest
     ).replace("    %true =", "    %c8 = arith.constant 8 : i32\n    %true =")
-    assert bool(tma.misaligned(text, (1,), [DESCRIPTOR, n])) is faults
+    assert bool(tma.faulting_copy(text, (1,), [DESCRIPTOR, n])) is faults
 
 
 def test_partitions_see_captures_under_their_own_names():
@@ -181,8 +181,8 @@ def test_partitions_see_captures_under_their_own_names():
 """  # noqa: E501
         + TAIL
     )
-    assert tma.misaligned(text, (1,), [DESCRIPTOR, 1]) == ""
-    assert tma.misaligned(text, (1,), [DESCRIPTOR, 2]) != ""
+    assert tma.faulting_copy(text, (1,), [DESCRIPTOR, 1]) == ""
+    assert tma.faulting_copy(text, (1,), [DESCRIPTOR, 2]) != ""
 
 
 def test_early_returns_are_jumps():
@@ -191,8 +191,8 @@ def test_early_returns_are_jumps():
         "    %stop = arith.cmpi slt, %N, %c3 : i32\n    cf.cond_br %stop, ^bb1, ^bb2\n  ^bb1:  // pred: ^bb0\n"
         "    tt.return\n  ^bb2:  // pred: ^bb0\n    %true =",
     )
-    assert tma.misaligned(text, (1,), [DESCRIPTOR, 2]) == ""
-    assert tma.misaligned(text, (1,), [DESCRIPTOR, 3]) != ""
+    assert tma.faulting_copy(text, (1,), [DESCRIPTOR, 2]) == ""
+    assert tma.faulting_copy(text, (1,), [DESCRIPTOR, 3]) != ""
 
 
 @pytest.mark.parametrize(

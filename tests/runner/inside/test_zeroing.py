@@ -34,7 +34,7 @@ def knob() -> Iterator[None]:
 
 @pytest.mark.usefixtures("knob")
 def test_each_kernel_gets_a_beginning_on_the_line_of_its_brace() -> None:
-    made = zeroing.zeroed(SOURCE)
+    made = zeroing.zero_shared_memory(SOURCE)
     assert zeroing.end() == 2
     assert made.count("\n") == SOURCE.count("\n")
     at = [number for number, line in enumerate(made.splitlines()) if "%%total_smem_size" in line]
@@ -43,13 +43,13 @@ def test_each_kernel_gets_a_beginning_on_the_line_of_its_brace() -> None:
 
 
 def test_nothing_is_changed_unless_it_is_turned() -> None:
-    assert zeroing.zeroed(SOURCE) == SOURCE
+    assert zeroing.zero_shared_memory(SOURCE) == SOURCE
 
 
 @pytest.mark.usefixtures("knob")
 def test_what_declares_no_shared_memory_stays_and_is_not_counted() -> None:
     plain = "__global__ void k(int* x) { *x = 1; }"
-    assert zeroing.zeroed(plain) == plain
+    assert zeroing.zero_shared_memory(plain) == plain
     assert zeroing.end() == 0
 
 
@@ -57,7 +57,7 @@ def test_what_declares_no_shared_memory_stays_and_is_not_counted() -> None:
 @pytest.mark.usefixtures("knob")
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 def test_it_compiles(tmp_path: Path, arch: str) -> None:
-    (tmp_path / "a.cu").write_text(zeroing.zeroed(SOURCE))
+    (tmp_path / "a.cu").write_text(zeroing.zero_shared_memory(SOURCE))
     command = ["nvcc", f"-arch={arch}", "-cubin", "-o", str(tmp_path / "a.cubin"), str(tmp_path / "a.cu")]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

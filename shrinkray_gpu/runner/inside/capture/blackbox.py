@@ -122,7 +122,7 @@ def _command() -> List[str]:
         return [sys.executable]
 
 
-def recovered(folder: str) -> Optional[schema.Captured]:
+def recover(folder: str) -> Optional[schema.Captured]:
     """What is to be had of a run that did not report; None where nothing was written down. A process that dies may
     leave anything in its files: what is broken there is left out, or cannot be lifted."""
     processes = read(folder)

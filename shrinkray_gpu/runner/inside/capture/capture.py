@@ -94,9 +94,9 @@ class Capture:
             self.undo.pop()()
         if self.box is not None:
             self.box.close()
-        return self.found()
+        return self.to_record()
 
-    def found(self) -> schema.Captured:
+    def to_record(self) -> schema.Captured:
         """`launches`: the one that faults where that is known, else the latest, latest first. Each is a record that
         `shrinkray_gpu.lift` makes a script of, or says in `trouble` why it cannot be written down. `children`: what
         child processes launched; their records are among the launches, with their `process`."""
@@ -117,7 +117,7 @@ class Capture:
             {
                 "launches": [_in_words(record) for record in blackbox.suspects(entries)],
                 "children": blackbox.children(processes),
-                "history": self.history.found() if self.history is not None else None,
+                "history": self.history.to_record() if self.history is not None else None,
             }
         )
 
@@ -133,7 +133,7 @@ class Capture:
             def sizes(meta: Any) -> Any:
                 found = grid(meta)
                 record["grid"] = description.grid(found)
-                self.known(record)
+                self.note_grid(record)
                 return found
 
         else:
@@ -166,7 +166,7 @@ class Capture:
         record["allocator"] = description.allocator_set()
         return record
 
-    def unclaimed(self, kernel: Any) -> bool:
+    def is_unclaimed(self, kernel: Any) -> bool:
         """Whether the watch has seen a launch of this compiled kernel that is not on record here yet."""
         seen = self.watch.launches[self._claimed :]
         return bool(seen) and bool(seen[-1]["hash"] == getattr(kernel, "hash", None))
@@ -196,14 +196,14 @@ class Capture:
             self._keep(record, before)
             raise
         if self.history is not None:
-            self.history.launched(record, compiled)
+            self.history.note_launch(record, compiled)
         record["scratch"] = getattr(getattr(compiled, "metadata", None), "global_scratch_size", None)
         self._keep(record, before)
         if into_graph:
             self.graphs.keep(record)
         return compiled
 
-    def replayed(self, record: Record) -> None:
+    def note_replay(self, record: Record) -> None:
         """A launch that was recorded in a CUDA graph runs now."""
         if self.box is not None:
             self.box.again(record["kind"], launch_kind.state(record))
@@ -231,7 +231,7 @@ class Capture:
             self.box.again(record["kind"], {"over": True})
         return found
 
-    def known(self, record: Record) -> None:
+    def note_grid(self, record: Record) -> None:
         """The grid of a launch in its last moment before it goes."""
         if self.box is not None:
             self.box.again(record["kind"], launch_kind.state(record))

@@ -84,7 +84,7 @@ class Graphs:
                 about["content"].clear()  # in place: the record has a copy of `about`, but this very object
                 about["content"].update(now["content"])
         for record in records:
-            self.capture.replayed(record)
+            self.capture.note_replay(record)
 
 
 def _capturing() -> bool:

@@ -46,7 +46,7 @@ class History:
         told = watch.sync
 
         def sync() -> None:  # the virtual GPU says so itself
-            self.waited()
+            self.note_wait()
             told()
 
         watch.sync = sync
@@ -58,10 +58,10 @@ class History:
         torch: Any = sys.modules["torch"]
         cuda = torch.cuda
         for holder in (cuda, cuda.Stream, cuda.Event):
-            self._listen(holder, "synchronize", lambda *args: self.waited())
+            self._listen(holder, "synchronize", lambda *args: self.note_wait())
         for name in WAITING:
-            self._listen(torch.Tensor, name, lambda x, *args: self.waited() if x.is_cuda else None)
-        self._listen(cuda, "empty_cache", lambda *args: self.released())
+            self._listen(torch.Tensor, name, lambda x, *args: self.note_wait() if x.is_cuda else None)
+        self._listen(cuda, "empty_cache", lambda *args: self.note_release())
 
     def _listen(self, holder: Any, name: str, tell: Callable[..., None]) -> None:
         own = name in vars(holder)
@@ -112,17 +112,17 @@ class History:
         if not record["tuning"]:
             self._add({"kind": "launch", "record": record})
 
-    def launched(self, record: Record, compiled: Any) -> None:
+    def note_launch(self, record: Record, compiled: Any) -> None:
         """It has gone, and this is the compiled kernel that went: a program may keep that, and launch it again for
         arguments that it was not compiled for."""
         number, _ = self._compiled.setdefault(id(compiled), (len(self._compiled), compiled))
         record["compiled"] = number
 
-    def waited(self) -> None:
+    def note_wait(self) -> None:
         """The host waited for the device."""
         self._once("wait")
 
-    def released(self) -> None:
+    def note_release(self) -> None:
         """The host gave free memory back to the driver."""
         self._once("release")
 
@@ -147,7 +147,7 @@ class History:
 
     # What is told of it
 
-    def found(self) -> Record:
+    def to_record(self) -> Record:
         """`events` in order, `launches` (each different one once; events name them by index) and their `definitions`.
         `left_out`: events that were too long ago. `trouble`: why some launches could not be written down."""
         sources = Sources()

@@ -19,7 +19,7 @@ from typing import Any, Callable, Dict, List
 
 from ..process import environment, import_hook
 from . import description, tuning
-from .specialisation import TYPES, constants_of, divisible_of, given, options, signature_of, specialised
+from .specialisation import TYPES, arguments_by_name, constants_of, divisible_of, options, signature_of, specialisation
 
 Record = Dict[str, Any]
 
@@ -43,7 +43,7 @@ def install(capture: Any) -> None:
 
 def _settle(undo: List[Callable[[], None]], cache: str) -> None:
     """`cache`: a folder of its own for what Inductor generates; the user's may lie where a run cannot write."""
-    undo.append(environment.remembered((*SETTINGS, "TORCHINDUCTOR_CACHE_DIR")))
+    undo.append(environment.restorer((*SETTINGS, "TORCHINDUCTOR_CACHE_DIR")))
     if cache:
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = cache
     for name, (text, module, place, value) in SETTINGS.items():
@@ -136,7 +136,9 @@ def _listen(capture: Any, launcher: Any, fn: Any, binary: Any, meta: Record, con
     runner = scope["runner"]
 
     def run(x: int, y: int, z: int, stream: Any, function: Any, packed: Any, about: Any, *rest: Any) -> Any:
-        watched = capture.unclaimed(binary)  # its metadata were asked for, or not: that depends on hooks and versions
+        watched = capture.is_unclaimed(
+            binary
+        )  # its metadata were asked for, or not: that depends on hooks and versions
 
         def go() -> Any:
             if not watched:
@@ -149,9 +151,9 @@ def _listen(capture: Any, launcher: Any, fn: Any, binary: Any, meta: Record, con
         record = capture.record(fn, "inductor")
         record["grid"] = [int(n) for n in (x, y, z)]
         try:
-            values = given(fn, meta, rest[2:])
+            values = arguments_by_name(fn, meta, rest[2:])
             description.describe(record, values, options(_asked(config, meta), capture.watch.compiles, binary))
-            record["specialised"] = specialised(fn, meta, values)
+            record["specialised"] = specialisation(fn, meta, values)
         except Exception as error:  # a launch that we cannot describe must go on all the same
             record["trouble"] = "%s: %s" % (type(error).__name__, error)
         capture.launch(record, go, lambda: record["grid"], watched)

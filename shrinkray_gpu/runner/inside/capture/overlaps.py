@@ -13,7 +13,7 @@ Record = Dict[str, Any]
 _BITS = re.compile(r"\d+")
 
 
-def merged(arguments: List[Record]) -> Tuple[List[Record], bool]:
+def merge_storages(arguments: List[Record]) -> Tuple[List[Record], bool]:
     """The arguments of a launch with overlapping storages as one, and whether there were any."""
     spans = sorted({(t["address"], t["address"] + t["bytes"]) for t in _tensors(arguments) if t.get("address")})
     groups: List[List[int]] = []

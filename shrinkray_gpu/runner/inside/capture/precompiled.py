@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict
 
 from ..process import import_hook
 from . import description
-from .specialisation import given, options, specialised
+from .specialisation import arguments_by_name, options, specialisation
 
 _OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "debug", "enable_fp_fusion", "launch_cooperative_grid")
 
@@ -54,13 +54,13 @@ def _listening(capture: Any, kernel: Any, grid: Any, launch: Callable[..., Any])
             attributes = [getattr(source, "attrs", None) or {}]
             meta: Dict[str, Any] = {"signature": source.signature, "constants": source.constants, "configs": attributes}
             asked = {name: getattr(kernel.metadata, name) for name in _OPTIONS if hasattr(kernel.metadata, name)}
-            values = given(fn, meta, args)
+            values = arguments_by_name(fn, meta, args)
             description.describe(record, values, options(asked, capture.watch.compiles, kernel))
-            record["specialised"] = specialised(fn, meta, values)
+            record["specialised"] = specialisation(fn, meta, values)
         except Exception as error:  # a launch that we cannot describe must go on all the same
             record["trouble"] = "%s: %s" % (type(error).__name__, error)
         if capture.history is not None:
-            capture.history.launched(record, kernel)  # known beforehand, and so where the launch itself raises
+            capture.history.note_launch(record, kernel)  # known beforehand, and so where the launch itself raises
         capture.launch(record, go, lambda: record["grid"])
         return result[0]
 

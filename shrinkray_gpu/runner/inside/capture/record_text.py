@@ -22,7 +22,7 @@ def in_words(record: Record) -> Record:
         sources = Sources()
         storages: Dict[int, int] = {}
         kernel_name = sources.function(kernel, record["specialised"])
-        arguments, overlap = overlaps.merged(record["arguments"])
+        arguments, overlap = overlaps.merge_storages(record["arguments"])
         return {
             "kernel": kernel_name,
             "trouble": "",

@@ -48,7 +48,7 @@ def signature_of(fn: Any, meta: Record) -> Record:
     return dict(zip([p.name for p in fn.params if not p.is_constexpr], signature))
 
 
-def given(fn: Any, meta: Record, args: Tuple[Any, ...]) -> Record:
+def arguments_by_name(fn: Any, meta: Record, args: Tuple[Any, ...]) -> Record:
     """The arguments by name. Since Triton 3.3 all of them are passed, before only those that are no constants."""
     names = list(fn.arg_names)
     constants = constants_of(fn, meta)
@@ -102,7 +102,7 @@ def divisible_of(fn: Any, meta: Record) -> "set[str]":
     return {names[i] if isinstance(i, int) and i < len(names) else str(i) for i in found}
 
 
-def specialised(fn: Any, meta: Record, given: Record) -> Record:
+def specialisation(fn: Any, meta: Record, given: Record) -> Record:
     """What `@triton.jit` must be told so that a plain launch compiles the same: `types` of parameters, and names for
     its options. `notes`: what it cannot be told."""
     divisible, constants, signature = divisible_of(fn, meta), constants_of(fn, meta), signature_of(fn, meta)

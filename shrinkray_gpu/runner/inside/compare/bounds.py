@@ -14,7 +14,7 @@ from typing import Any, Callable, Iterator, List, Tuple
 OUTSIDE = "it reads or writes outside of its tensors"
 DOORS = ("create_masked_load", "create_masked_store", "create_atomic_rmw", "create_atomic_cas")
 
-Put = Callable[[Any, str, Callable[[Any], Any]], None]
+PutAttribute = Callable[[Any, str, Callable[[Any], Any]], None]
 
 
 class Bounds:
@@ -25,7 +25,7 @@ class Bounds:
         self.left = False
         """Whether an access was outside."""
 
-    def install(self, interpreter: Any, put: Put) -> None:
+    def install(self, interpreter: Any, put: PutAttribute) -> None:
         """Wrap, by `put`, what the interpreter of this Triton has of the doors that memory is reached by."""
         if not hasattr(interpreter.GridExecutor, "_init_args_hst"):
             return

@@ -19,8 +19,8 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional
 
 from ..process import import_hook
 from . import nvcc, nvrtc, zeroing
-from .nvcc import listed
-from .stand_ins import OnDemand, StandIn
+from .nvcc import as_list
+from .stand_ins import LazyModule, StandIn
 
 SWITCH = "SHRINKRAY_GPU_BUILDS"
 """In the environment, `torch`: build extensions as torch does, and never against the stand-in."""
@@ -61,7 +61,7 @@ class Builds:
             from . import raw_kernels
 
             flags = self.nvcc.flags if self.writes else None
-            of_torch = raw_kernels.OfTorch(
+            of_torch = raw_kernels.TorchCompiler(
                 self._compiled, self.nvcc.parameters, None if self.looked_for else own, flags
             )
             raw_kernels.watch(self._compiled, self.gpu, self.arch, of_torch)
@@ -89,20 +89,20 @@ class Builds:
             _check(name, cpp_sources, cuda_sources, options.get("functions"))
             nvcc.leave_out(options, "extra_cuda_cflags")
             if self.arch is None:
-                cuda_sources = [zeroing.zeroed(text) for text in listed(cuda_sources)]
-                made = self._light(str(name), listed(cpp_sources), cuda_sources, options)
+                cuda_sources = [zeroing.zero_shared_memory(text) for text in as_list(cuda_sources)]
+                made = self._light(str(name), as_list(cpp_sources), cuda_sources, options)
                 if made is not None:
                     return made
                 kept = (cpp_sources, cuda_sources, options)
                 return self._built(load_inline, name, kept, cpp_sources, cuda_sources, **options)
-            text = "\n".join(listed(cuda_sources))
+            text = "\n".join(as_list(cuda_sources))
             if text.strip():
                 head = "" if options.get("no_implicit_headers") else IMPLICIT
                 known = self._compiled(str(name), head + text, options)
                 if any(re.search(each, known["printed"], re.MULTILINE) for each in self.looked_for):
                     build = self.seen[-1] = dict(known, launched=[])
-                    return OnDemand(
-                        lambda: self._hosted(build, listed(cpp_sources), listed(cuda_sources), options) or StandIn()
+                    return LazyModule(
+                        lambda: self._hosted(build, as_list(cpp_sources), as_list(cuda_sources), options) or StandIn()
                     )
             return StandIn()
 
@@ -111,13 +111,13 @@ class Builds:
                 names = load.__code__.co_varnames[2 : load.__code__.co_argcount]
                 options.update(zip(names, rest))
             nvcc.leave_out(options, "extra_cuda_cflags")
-            texts = [_read(path) for path in listed(sources)]
+            texts = [_read(path) for path in as_list(sources)]
             if self.arch is None:
                 return self._built(load, name, (texts, options), sources, **options)
-            for path, text in zip(listed(sources), texts):
+            for path, text in zip(as_list(sources), texts):
                 if path.endswith((".cu", ".cuh")):
                     folder = os.path.dirname(os.path.abspath(path))
-                    options["extra_include_paths"] = [*listed(options.get("extra_include_paths")), folder]
+                    options["extra_include_paths"] = [*as_list(options.get("extra_include_paths")), folder]
                     self._compiled(str(name), text, options)
             return StandIn()
 
@@ -133,8 +133,8 @@ class Builds:
         place = os.path.join(self.folder, own)
         os.makedirs(place, exist_ok=True)
         # A kept build is imported as it is; the builder would ask ninja, which costs a second.
-        with nvcc.locked(place + ".lock"):
-            known = nvcc.recalled(place)
+        with nvcc.file_lock(place + ".lock"):
+            known = nvcc.stored_outcome(place)
             library = os.path.join(place, own + ".so")
             if known is not None and not known["failed"] and os.path.exists(library):
                 self.seen.append(dict(known, name=str(name)))
@@ -152,7 +152,7 @@ class Builds:
                 except BaseException as error:
                     failure = error
             printed = heard.text + ("" if failure is None else str(failure))
-            if failure is not None and nvcc.killed(printed):
+            if failure is not None and nvcc.was_killed(printed):
                 raise nvcc.out_of_memory(printed) from failure
             self.seen.append(nvcc.keep(place, str(name), printed, failure is not None))
             if failure is not None:
@@ -163,7 +163,7 @@ class Builds:
         """As a plain library, against headers that stand in for torch's; None where these do not do."""
         if os.environ.get(SWITCH) == "torch" or not options.get("is_python_module", True):
             return None
-        linked = map(str, listed(options.get("extra_ldflags")))
+        linked = map(str, as_list(options.get("extra_ldflags")))
         known, library = self.nvcc.library("l", name, _bound(cpp, cuda, options), options, [*linked])
         self.seen.append(known)
         if known["failed"]:
@@ -189,7 +189,7 @@ class Builds:
         from . import host_code, host_source
 
         name = build["name"]
-        with nvcc.locked(os.path.join(self.folder, host_code.LIBRARY + ".lock")):
+        with nvcc.file_lock(os.path.join(self.folder, host_code.LIBRARY + ".lock")):
             runtime = host_code.runtime(self.folder, nvcc.executable())
         if runtime is None:
             return None
@@ -218,7 +218,7 @@ class Builds:
 
     def _compiled(self, name: str, text: str, options: Dict[str, Any]) -> Dict[str, Any]:
         """The kernels alone; a build that fails raises what torch raises."""
-        known = self.nvcc.cubin(name, zeroing.zeroed(text), options)
+        known = self.nvcc.cubin(name, zeroing.zero_shared_memory(text), options)
         self.seen.append(known)
         if known["failed"]:
             raise RuntimeError("Error building extension %r: %s" % (name, known["printed"]))
@@ -238,11 +238,11 @@ def _check(name: Any, cpp: Any, cuda: Any, functions: Any) -> None:
     """What torch would stumble over, and a compiler of the kernels alone would not see."""
     if not isinstance(name, str) or not name.isidentifier():
         raise ValueError("an extension is a module: %r is no name of one" % (name,))
-    for text in (*listed(cpp), *listed(cuda)):
+    for text in (*as_list(cpp), *as_list(cuda)):
         if not isinstance(text, str):
             raise TypeError("sources are texts, not %s" % type(text).__name__)
-    declared = " ".join(listed(cpp))
-    for function in listed(functions):
+    declared = " ".join(as_list(cpp))
+    for function in as_list(functions):
         if not re.search(r"\b%s\b" % re.escape(function), declared):
             raise RuntimeError("Error building extension %r: cpp_sources declare no %s" % (name, function))
 
@@ -256,14 +256,14 @@ def _read(path: Any) -> str:
         return file.read()
 
 
-class _Heard:
+class _CapturedOutput:
     text = ""
 
 
 @contextlib.contextmanager
-def _heard() -> Iterator[_Heard]:
+def _heard() -> Iterator[_CapturedOutput]:
     """What is written to file descriptors 1 and 2 meanwhile; it is passed on afterwards."""
-    heard = _Heard()
+    heard = _CapturedOutput()
     with tempfile.TemporaryFile() as file:
         sys.stdout.flush()
         sys.stderr.flush()

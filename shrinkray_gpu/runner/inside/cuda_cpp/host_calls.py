@@ -18,10 +18,10 @@ SMALL = 256
 """Bytes of a tensor whose values are written down one by one."""
 POINTER = 8
 
-Words = Dict[str, Any]
+TensorWords = Dict[str, Any]
 
 
-def argument(kind: str, data: bytes, tensors: Iterable[Any]) -> Words:
+def argument(kind: str, data: bytes, tensors: Iterable[Any]) -> TensorWords:
     """One argument of the type `kind`, whose bytes these are. A number of a known type has `bytes`, any other value
     `raw`, with the pointers in it by their place. No byte known: no more than its type."""
     if kind.endswith("*"):
@@ -30,7 +30,7 @@ def argument(kind: str, data: bytes, tensors: Iterable[Any]) -> Words:
     size = SIZES.get(kind, 0)
     if size or not data:
         return {"type": kind, "bytes": data[:size].hex()}
-    inside: Dict[str, Words] = {}
+    inside: Dict[str, TensorWords] = {}
     kept: List[Any] = list(tensors)
     for at in range(0, len(data) - POINTER + 1, POINTER):
         found = pointer("void*", int.from_bytes(data[at : at + POINTER], "little"), kept)
@@ -39,10 +39,10 @@ def argument(kind: str, data: bytes, tensors: Iterable[Any]) -> Words:
     return {"type": kind, "bytes": "", "raw": data.hex(), "pointers": inside}
 
 
-_NOWHERE: Words = {"tensor": 0, "size": 0, "offset": 0, "content": "", "whole": True}
+_NOWHERE: TensorWords = {"tensor": 0, "size": 0, "offset": 0, "content": "", "whole": True}
 
 
-def pointer(kind: str, value: int, tensors: Iterable[Any]) -> Optional[Words]:
+def pointer(kind: str, value: int, tensors: Iterable[Any]) -> Optional[TensorWords]:
     """Where it points to, if that is in one of these: the storage, and the tensor as a capture describes it (`seen`)
     with the bytes from its first element on (`into`). Of the storage's bytes none where all are zero, one element
     where all are alike, else the first ones."""
@@ -60,7 +60,7 @@ def pointer(kind: str, value: int, tensors: Iterable[Any]) -> Optional[Words]:
     return None
 
 
-def _described(tensor: Any) -> Words:
+def _described(tensor: Any) -> TensorWords:
     from ..capture import contents, description
 
     about = description.tensor(tensor)

@@ -99,7 +99,7 @@ class HostModule(plain_library.PlainModule):
         self._sizes: Dict[bytes, List[int]] = {}
         for at in range(self._runtime.shrink_kernels() if calls is not None else 0):
             name = self._runtime.shrink_kernel(at)
-            self._types[name] = types = parameters(demangled(name))
+            self._types[name] = types = parameters(demangle(name))
             told = (sizes or {}).get(name.decode("utf-8", "replace"), [])
             if len(told) != len(types):
                 told = [words.POINTER if each.endswith("*") else words.SIZES.get(each, 0) for each in types]
@@ -115,7 +115,7 @@ class HostModule(plain_library.PlainModule):
             count = self._runtime.shrink_launches()
             for at in range(count):
                 launch = self._runtime.shrink_launch(at).contents
-                kernel = plain_name(demangled(launch.kernel))
+                kernel = plain_name(demangle(launch.kernel))
                 if kernel not in self._launched:
                     self._launched.append(kernel)
                 if self._calls is not None and len(self._calls) < MOST:
@@ -132,7 +132,7 @@ class HostModule(plain_library.PlainModule):
             data = ctypes.string_at(value, size) if size > 8 else int(value).to_bytes(8, "little")[:size]
             args.append(words.argument(kind, data, self._tensors.values()))
         return {
-            "kernel": demangled(launch.kernel),
+            "kernel": demangle(launch.kernel),
             "grid": list(launch.grid),
             "block": list(launch.block),
             "shared": int(launch.shared),
@@ -140,7 +140,7 @@ class HostModule(plain_library.PlainModule):
         }
 
 
-def demangled(name: bytes) -> str:
+def demangle(name: bytes) -> str:
     """`fa::kernel<16>(float*)`; the name itself where it is none of C++."""
     ask = ctypes.CDLL("libstdc++.so.6").__cxa_demangle
     ask.restype = ctypes.c_char_p  # some bytes are lost each time: the process is one candidate's

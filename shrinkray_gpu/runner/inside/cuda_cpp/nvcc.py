@@ -42,7 +42,7 @@ _KILLED = re.compile(
 _STATUSES = (-9, 128 + 9)
 _FULL = "No space left on device"
 
-Outcome = Dict[str, Any]
+BuildOutcome = Dict[str, Any]
 """`name`, `printed` and `failed`, as in `run.Build`."""
 
 
@@ -54,7 +54,7 @@ class Nvcc:
         self.ptx: Dict[str, str] = {}
         """Where the PTX of each source's kernels is, by the name given; absent where it was not made."""
 
-    def cubin(self, name: str, text: str, options: Dict[str, Any]) -> Outcome:
+    def cubin(self, name: str, text: str, options: Dict[str, Any]) -> BuildOutcome:
         """Of the kernels of a source. What `looked_for` finds nothing in may have stopped before ptxas."""
         flags = self.flags(options)
         command = [executable(), *_standard_of(flags), *_common_flags(), *flags, *_paths(options)]
@@ -82,7 +82,7 @@ class Nvcc:
 
     def library(
         self, kind: str, name: str, text: str, options: Dict[str, Any], more: Sequence[str] = ()
-    ) -> Tuple[Outcome, str]:
+    ) -> Tuple[BuildOutcome, str]:
         """Of host code and kernels, for `plain_library.PlainModule`, and where it is."""
         flags = self.flags(options)
         own = [
@@ -104,7 +104,7 @@ class Nvcc:
 
     def flags(self, options: Dict[str, Any]) -> List[str]:
         """The script's own for nvcc, with the architecture where they say none."""
-        flags = [str(flag) for flag in listed(options.get("extra_cuda_cflags"))]
+        flags = [str(flag) for flag in as_list(options.get("extra_cuda_cflags"))]
         if self.arch is not None:
             specific = self.arch in (90, 100, 103, 120) and "_%da" % self.arch in repr(options)
             named = "-arch=sm_%d%s" % (self.arch, "a" if specific else "")
@@ -124,10 +124,10 @@ class Nvcc:
 
     def _once(
         self, kind: str, name: str, parts: Sequence[str], make: Callable[[str], Tuple[str, bool]]
-    ) -> Tuple[Outcome, str]:
+    ) -> Tuple[BuildOutcome, str]:
         place = os.path.join(self.folder, kind + _digest(parts)[:24])
-        with locked(place + ".lock"):
-            known = recalled(place)
+        with file_lock(place + ".lock"):
+            known = stored_outcome(place)
             if known is None:
                 os.makedirs(place, exist_ok=True)
                 known = keep(place, name, *make(place))
@@ -202,7 +202,7 @@ def executable() -> str:
     raise RuntimeError("CUDA C++ cannot be compiled here: no nvcc on PATH, in CUDA_HOME or /usr/local/cuda")
 
 
-def listed(value: Any) -> List[Any]:
+def as_list(value: Any) -> List[Any]:
     """As torch takes sources and flags: one, several, or None."""
     if value is None:
         return []
@@ -213,20 +213,20 @@ def leave_out(options: Dict[str, Any], name: str) -> None:
     """Without the flag that a control leaves out, in the option of this name."""
     flag = os.environ.get(WITHOUT)
     if flag and options.get(name):
-        options[name] = [each for each in listed(options[name]) if str(each) != flag]
+        options[name] = [each for each in as_list(options[name]) if str(each) != flag]
 
 
-def recalled(place: str) -> Optional[Outcome]:
+def stored_outcome(place: str) -> Optional[BuildOutcome]:
     """The outcome that is kept in this folder."""
     try:
         with open(os.path.join(place, "outcome.json"), encoding="utf-8") as file:
-            known: Outcome = json.load(file)
+            known: BuildOutcome = json.load(file)
             return known
     except (OSError, ValueError):
         return None
 
 
-def keep(place: str, name: str, printed: str, failed: bool) -> Outcome:
+def keep(place: str, name: str, printed: str, failed: bool) -> BuildOutcome:
     """Remember what came of a build, unless a full disk may have to do with it."""
     known = {"name": name, "printed": printed[-65536:], "failed": failed}
     if failed and _FULL in printed:
@@ -238,7 +238,7 @@ def keep(place: str, name: str, printed: str, failed: bool) -> Outcome:
 
 
 @contextlib.contextmanager
-def locked(path: str) -> Iterator[None]:
+def file_lock(path: str) -> Iterator[None]:
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -249,7 +249,7 @@ def _digest(parts: Sequence[str]) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
 
 
-def killed(printed: str) -> bool:
+def was_killed(printed: str) -> bool:
     """Whether a step of a build that failed was killed: by the kernel for its memory, as far as anybody can tell."""
     return bool(_KILLED.search(printed))
 
@@ -266,7 +266,7 @@ def _ran(command: Sequence[str]) -> Tuple[str, bool]:
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS
     )
     printed = done.stdout.decode("utf-8", "replace")
-    if done.returncode in _STATUSES or done.returncode and killed(printed):
+    if done.returncode in _STATUSES or done.returncode and was_killed(printed):
         raise out_of_memory(printed)
     return printed, done.returncode != 0
 
@@ -288,7 +288,7 @@ def _standard_of(flags: Sequence[str]) -> List[str]:
 
 
 def _paths(options: Dict[str, Any]) -> List[str]:
-    return ["-I%s" % path for path in listed(options.get("extra_include_paths"))]
+    return ["-I%s" % path for path in as_list(options.get("extra_include_paths"))]
 
 
 def _common_flags() -> List[str]:

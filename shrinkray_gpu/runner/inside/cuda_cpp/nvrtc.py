@@ -2,8 +2,8 @@
 
 What comes of it is kept on disk: the dry run compiles beside the lanes, and a lane of the GPU loads what it made; an
 edit of the Python compiles nothing, nor does a flaky candidate's next run. A binary is one for all texts that differ in
-blanks and comments only (see `settled`), a failure for its very text, which it quotes. The preprocessed text would be
-one for more of them, but NVRTC gives none. Standard library only.
+blanks and comments only (see `strip_comments`), a failure for its very text, which it quotes. The preprocessed text
+would be one for more of them, but NVRTC gives none. Standard library only.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ class Nvrtc:
         plain = getattr(plain, "_plain", plain)
 
         def compiled(kernel_source: str, kernel_name: str, capability: Any = None, *rest: Any, **options: Any) -> Any:
-            options, kernel_source = dict(options), zeroing.zeroed(kernel_source)
+            options, kernel_source = dict(options), zeroing.zero_shared_memory(kernel_source)
             capability = options.pop("compute_capability", capability) or self._capability()
             torch: Any = sys.modules["torch"]
             given = repr((kernel_name, capability, rest, sorted(options.items())))
-            text = kernel_source if _DEBUG.search(given) else settled(kernel_source)
+            text = kernel_source if _DEBUG.search(given) else strip_comments(kernel_source)
             place = os.path.join(self.folder, "n" + _digest(torch.version.cuda, text, given))
             failure = os.path.join(self.folder, "f" + _digest(torch.version.cuda, kernel_source, given))
             binary = os.path.join(place, "binary")
-            with nvcc.locked(place + ".lock"):
-                known = nvcc.recalled(place) or nvcc.recalled(failure)
+            with nvcc.file_lock(place + ".lock"):
+                known = nvcc.stored_outcome(place) or nvcc.stored_outcome(failure)
                 if known is None:
                     os.makedirs(place, exist_ok=True)
                     printed = ""
@@ -109,7 +109,7 @@ class Nvrtc:
         utils._nvrtc_compile, module._compile_kernel = remembered, compile_kernel
 
 
-def settled(text: str) -> str:
+def strip_comments(text: str) -> str:
     """The text with one blank for each comment and each run of blanks, as the compiler itself reads it; so `#x` of a
     macro says the same. The lines stay where they are, unless nothing can tell where they are. Two texts that come to
     the same are one program; a text with anything odd in it stays as it is."""
@@ -147,7 +147,7 @@ def parameters(mangled: str) -> Optional[List[str]]:
     """The types that a kernel takes, by its name; None for one of C, which tells nothing."""
     from . import host_code
 
-    signature = host_code.demangled(mangled.encode())
+    signature = host_code.demangle(mangled.encode())
     return host_code.parameters(signature) if signature.endswith(")") else None
 
 

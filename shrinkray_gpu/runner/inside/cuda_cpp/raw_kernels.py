@@ -21,13 +21,15 @@ from .stand_ins import Kernel, StandIn
 LARGEST_SHARED = 232448
 FREE_SHARED = 48 << 10
 """Bytes a block, on sm_90, with and without asking for more."""
-Compile = Callable[[str, str, Dict[str, Any]], Dict[str, Any]]
+KernelCompiler = Callable[[str, str, Dict[str, Any]], Dict[str, Any]]
 """Name, source and options in, the outcome as it is written down out; raises RuntimeError where it fails."""
 _INSTANCE = "\nstatic __attribute__((used)) const void* shrink_instance = (const void*)&%s;\n"
 """NVRTC makes the instance of a template that it is asked for, nvcc the one that is used."""
 
 
-def watch(compiled: Compile, gpu: Callable[[], Any], arch: int, of_torch: Optional["OfTorch"] = None) -> None:
+def watch(
+    compiled: KernelCompiler, gpu: Callable[[], Any], arch: int, of_torch: Optional["TorchCompiler"] = None
+) -> None:
     """Stand in for the three libraries as soon as the script has imported one. `gpu`: the virtual one, once there."""
 
     def kernel(name: str, source: str, build: Dict[str, Any]) -> Any:
@@ -42,7 +44,7 @@ def watch(compiled: Compile, gpu: Callable[[], Any], arch: int, of_torch: Option
             source = str(options.pop("header_code", None) or "") + kernel_source
             nvcc.leave_out(options, "nvcc_options")
             _check(kernel_name, source)
-            own = of_torch or OfTorch(compiled, lambda name: {})
+            own = of_torch or TorchCompiler(compiled, lambda name: {})
             build, name = own.build(source, kernel_name, options)
             return TorchKernel(kernel_name, build, gpu, name, own.calls is not None)
 
@@ -106,14 +108,14 @@ def _check(name: str, source: str) -> None:
         raise RuntimeError("named symbol not found: %s" % name)
 
 
-class OfTorch:
+class TorchCompiler:
     """What `torch.cuda._compile_kernel` compiles: by NVRTC, if that is here and nobody asks what nvcc says, else by
     nvcc. `symbols(name)`: the kernels of the source that nvcc compiled under this name. `calls`: launches are written
     down, with the flags that it tells of nvcc's options."""
 
     def __init__(
         self,
-        compiled: Compile,
+        compiled: KernelCompiler,
         symbols: Callable[[str], Dict[str, List[int]]],
         own: Optional[nvrtc.Nvrtc] = None,
         calls: Optional[Callable[[Dict[str, Any]], List[str]]] = None,
@@ -192,7 +194,7 @@ class TorchKernel(Kernel):
                 if isinstance(value, float):
                     data = struct.pack("<d", value)
             args.append(words.argument(kind, data, tensors))
-        name = host_code.demangled(self._mangled.encode())
+        name = host_code.demangle(self._mangled.encode())
         return {"kernel": name, "grid": list(grid), "block": list(block), "shared": shared, "args": args}
 
 

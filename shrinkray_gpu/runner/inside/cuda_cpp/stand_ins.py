@@ -6,7 +6,7 @@ import sys
 from typing import Any, Callable, Iterator, List, Sequence
 
 
-class OnDemand:
+class LazyModule:
     """A module that is made when one of its functions is called: a script that calls none need not wait for it."""
 
     def __init__(self, make: Callable[[], Any]) -> None:

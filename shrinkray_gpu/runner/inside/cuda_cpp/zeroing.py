@@ -31,7 +31,7 @@ class _Knob:
 
 
 def turn() -> None:
-    """From now on `zeroed` changes what it is given."""
+    """From now on `zero_shared_memory` changes what it is given."""
     _Knob.on, _Knob.turned = True, 0
 
 
@@ -41,7 +41,7 @@ def end() -> int:
     return _Knob.turned
 
 
-def zeroed(text: str) -> str:
+def zero_shared_memory(text: str) -> str:
     """A source whose kernels fill the shared memory of their block with zeros first, in PTX, which knows all of it by
     address. One that declares none, or any source while the knob is not turned, stays as it is."""
     if not _Knob.on or "__shared__" not in text:

@@ -42,9 +42,9 @@ _NOTE = "shrink_stages.txt"
 _PLAIN_PTXAS = "3"
 
 
-def turn(knobs: Mapping[str, str], log: Any) -> "Turned":
+def turn_knobs(knobs: Mapping[str, str], log: Any) -> "TurnedKnobs":
     """Turn these knobs for the candidate that `log` watches, until `end`."""
-    return Turned(knobs, log)
+    return TurnedKnobs(knobs, log)
 
 
 class _Pending(threading.local):
@@ -57,7 +57,7 @@ class _Pending(threading.local):
         self.turned_loops = 0
 
 
-class Turned:
+class TurnedKnobs:
     """Knobs while they are turned. `end` turns them back and tells how often each one changed something."""
 
     def __init__(self, knobs: Mapping[str, str], log: Any) -> None:
@@ -122,7 +122,7 @@ class Turned:
             self._setenv("DISABLE_PTXAS_OPT", None)
 
     def _setenv(self, name: str, value: Optional[str]) -> None:
-        self.patches.on_undo(environment.remembered([name]))
+        self.patches.on_undo(environment.restorer([name]))
         environment.put(name, value)
 
     def _install(self) -> None:

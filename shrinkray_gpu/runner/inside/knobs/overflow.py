@@ -96,7 +96,7 @@ def patches(language: Any, witness: Witness) -> Iterator[Tuple[Any, str, Any]]:
     """What to set in Triton's language, module or class: the owner, the name and the new value."""
     tensor: Any = language.tensor
     for name in ("__mul__", "__rmul__"):
-        yield tensor, name, widened(getattr(tensor, name), witness)
+        yield tensor, name, widen(getattr(tensor, name), witness)
     for name in ("__add__", "__radd__", "__sub__", "__rsub__", "__getitem__"):
         yield tensor, name, _marking(getattr(tensor, name))
     yield tensor, "to", _plain(tensor.to)
@@ -105,7 +105,7 @@ def patches(language: Any, witness: Witness) -> Iterator[Tuple[Any, str, Any]]:
             yield language, name, _held_inside(getattr(language, name), place, witness)
 
 
-def widened(multiply: Callable[..., Any], witness: Witness) -> Callable[..., Any]:
+def widen(multiply: Callable[..., Any], witness: Witness) -> Callable[..., Any]:
     """A product of Triton's language, by what builds the kernel as its only keyword."""
     import triton.language as tl
 

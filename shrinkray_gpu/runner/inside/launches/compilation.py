@@ -88,12 +88,12 @@ def options(given: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
     return out
 
 
-def qualified(kind: type) -> str:
+def qualified_name(kind: type) -> str:
     return kind.__qualname__ if kind.__module__ == "builtins" else kind.__module__ + "." + kind.__qualname__
 
 
 def failure(error: BaseException) -> Dict[str, Any]:
     """An exception as the fields of `run.Failure`; the line in the script is for whoever knows which file that is."""
-    bases = tuple(qualified(k) for k in type(error).__mro__[1:] if k is not object)
+    bases = tuple(qualified_name(k) for k in type(error).__mro__[1:] if k is not object)
     text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    return {"type": qualified(type(error)), "text": str(error), "bases": bases, "line": None, "traceback": text}
+    return {"type": qualified_name(type(error)), "text": str(error), "bases": bases, "line": None, "traceback": text}

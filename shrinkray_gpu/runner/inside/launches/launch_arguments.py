@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Optional
 
-Content = Optional[Callable[[Any], str]]
+ContentDigest = Optional[Callable[[Any], str]]
 
 _SHORT = {
     "float64": "f64",
@@ -25,7 +25,7 @@ _SHORT = {
 }
 
 
-def describe(value: Any, content: Content = None) -> str:
+def describe(value: Any, content: ContentDigest = None) -> str:
     """One argument in words. With `content` (only the virtual GPU can read for nothing) a word on what a tensor
     holds."""
     if value is None or isinstance(value, (bool, float, str)):
@@ -53,7 +53,7 @@ def describe(value: Any, content: Content = None) -> str:
     return "%s %s" % (type(value).__name__, text if " at 0x" not in text else "")
 
 
-def _tensor(value: Any, content: Content) -> str:
+def _tensor(value: Any, content: ContentDigest) -> str:
     name = str(value.dtype).rsplit(".", 1)[-1]
     try:
         shape, strides = list(value.shape), tuple(value.stride())

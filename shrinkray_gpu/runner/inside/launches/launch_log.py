@@ -28,7 +28,7 @@ class LaunchLog:
         self.wants = wants
         self.describe: Callable[[Any], str] = launch_arguments.describe
         self.listeners: List[Any] = []
-        """Told as it happens: `compiled(kernel)`, `failed()`, `launching(kernel)`; see `knobs.Turned`."""
+        """Told as it happens: `compiled(kernel)`, `failed()`, `launching(kernel)`; see `knobs.TurnedKnobs`."""
         self.reset()
 
     def reset(self) -> None:

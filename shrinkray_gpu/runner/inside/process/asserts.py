@@ -22,7 +22,7 @@ INSTALLED = tuple(
 
 
 @contextlib.contextmanager
-def ignored() -> Iterator[None]:
+def ignore_asserts() -> Iterator[None]:
     """In the modules imported in this block no assert fails."""
     loader: Any = SourceFileLoader
     original = loader.get_code
@@ -32,7 +32,7 @@ def ignored() -> Iterator[None]:
         if is_installed(path):
             return original(self, name)
         # Not by way of the original: it would take the code that a cache has, asserts and all.
-        return compiled(self.get_data(path), path)
+        return compile_without_asserts(self.get_data(path), path)
 
     loader.get_code = get_code
     try:
@@ -41,7 +41,7 @@ def ignored() -> Iterator[None]:
         loader.get_code = original
 
 
-def compiled(source: "str | bytes", path: str) -> Any:
+def compile_without_asserts(source: "str | bytes", path: str) -> Any:
     """The code of a script or module in which no assert fails."""
     return compile(_Unasserting().visit(ast.parse(source, path)), path, "exec", dont_inherit=True)
 

@@ -22,7 +22,7 @@ _SECTION = struct.Struct("<4xI16xQQ")
 _NOBITS = 8
 
 
-def touched() -> bool:
+def is_initialised() -> bool:
     """Whether this process has started CUDA: after that a fork of it cannot use the GPU.
 
     CUDA opens nvidia-uvm. NVML, which torch asks for `is_available`, does no harm to a fork, but with driver 580 on an
@@ -57,7 +57,7 @@ def sticky() -> int:
     A sticky error stays with the context, so the code is right however often the script caught the exception.
     0 also where no context exists. A hung kernel hangs this call: the tool's timeout ends it.
     """
-    if not touched():
+    if not is_initialised():
         return 0
     code, context = _current()
     if code:
@@ -73,7 +73,7 @@ def dumping() -> bool:
     return "skip_abort" in os.environ.get("CUDA_COREDUMP_GENERATION_FLAGS", "")
 
 
-def dumped(code: int) -> int:
+def wait_for_dump(code: int) -> int:
     """Wait for the core dump of a fault: the driver writes it beside this thread, and it is lost with the process.
 
     Returns the driver's error code, `code` if there is one already: while a dump is made of a short kernel, a wait for
@@ -111,7 +111,7 @@ def _written(path: str) -> Tuple[int, bool]:
 
 def current() -> bool:
     """Whether this thread has a context to work with; where the process has one, that is made so."""
-    if not touched():
+    if not is_initialised():
         return False
     code, context = _current()
     return code == 0 and (bool(context.value) or _retain_primary(ctypes.CDLL("libcuda.so.1")))
@@ -161,7 +161,7 @@ def peak_bytes() -> int:
     import sys
 
     torch = sys.modules.get("torch")
-    if torch is None or not touched() or not torch.cuda.is_initialized():
+    if torch is None or not is_initialised() or not torch.cuda.is_initialized():
         return 0
     try:
         return int(torch.cuda.max_memory_reserved())

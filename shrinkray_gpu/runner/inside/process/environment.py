@@ -15,7 +15,7 @@ def put(name: str, value: Optional[str]) -> None:
         os.environ[name] = value
 
 
-def remembered(names: Iterable[str]) -> Callable[[], None]:
+def restorer(names: Iterable[str]) -> Callable[[], None]:
     """What puts them back as they are now."""
     before = {name: os.environ.get(name) for name in names}
 

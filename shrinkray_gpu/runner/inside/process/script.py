@@ -13,7 +13,7 @@ import traceback
 import types
 from typing import Any
 
-from .asserts import compiled, ignored
+from .asserts import compile_without_asserts, ignore_asserts
 
 BUILTINS = dict(vars(builtins))
 _put_aside: "list[tuple[Any, Any]]" = []
@@ -42,8 +42,8 @@ def perform(source: str, path: str, argv: list[str], *, asserts: bool = True) ->
         _give_to_children(source, path)
     try:
         whole = asserts or "assert" not in source
-        code = compile(source, path, "exec", dont_inherit=True) if whole else compiled(source, path)
-        with contextlib.nullcontext() if asserts else ignored():
+        code = compile(source, path, "exec", dont_inherit=True) if whole else compile_without_asserts(source, path)
+        with contextlib.nullcontext() if asserts else ignore_asserts():
             exec(code, main.__dict__)
     except SystemExit as stop:
         status = _status(stop.code)

@@ -129,7 +129,7 @@ def working() -> Optional[bool]:
     Waiting is the question that covers all streams and copies. `cuStreamQuery` knows of one stream, and says "not
     ready" of a host that launches short kernels for ever.
     """
-    if not device.touched():
+    if not device.is_initialised():
         return False
     said: List[bool] = []
     over = _thread.allocate_lock()

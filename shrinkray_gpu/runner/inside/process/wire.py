@@ -11,7 +11,7 @@ LENGTH = struct.Struct("!I")
 MAX_FDS = 4
 
 
-class Closed(ConnectionError):
+class ConnectionClosed(ConnectionError):
     """The other end went away."""
 
 
@@ -30,7 +30,7 @@ def receive(sock: socket.socket) -> tuple[dict[str, Any], list[int]]:
     """Wait for one message. Raises Closed at the end of the stream."""
     head, fds, _, _ = socket.recv_fds(sock, LENGTH.size, MAX_FDS)
     if not head:
-        raise Closed
+        raise ConnectionClosed
     head += _exactly(sock, LENGTH.size - len(head))
     message: dict[str, Any] = json.loads(_exactly(sock, LENGTH.unpack(head)[0]))
     return message, list(fds)
@@ -41,7 +41,7 @@ def _exactly(sock: socket.socket, size: int) -> bytes:
     while size:
         part = sock.recv(min(size, 1 << 20))
         if not part:
-            raise Closed
+            raise ConnectionClosed
         parts.append(part)
         size -= len(part)
     return b"".join(parts)

@@ -38,7 +38,7 @@ class Descriptor:
     width: Optional[int] = None  # bytes of an element
 
 
-class Tired(Exception):
+class OutOfFuel(Exception):
     """Out of fuel."""
 
 
@@ -113,7 +113,7 @@ class KernelProgram:
         for op in block.ops:
             self.fuel -= 1
             if self.fuel < 0:
-                raise Tired
+                raise OutOfFuel
             leaves = _LEAVES.get(op.name)
             if leaves is not None:
                 return leaves(self, op)

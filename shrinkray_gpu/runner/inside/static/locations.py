@@ -8,7 +8,7 @@ from typing import Optional, Tuple
 
 from ..launches.compilation import without_locations
 
-Place = Tuple[str, int, int]
+SourceLocation = Tuple[str, int, int]
 """File, line, column."""
 
 _REFERENCE = re.compile(r"\bloc\((#loc\d*)\)\s*$")
@@ -26,13 +26,13 @@ def of_operation(text: str, body: str) -> str:
     return ""
 
 
-def _followed(text: str, raw: str) -> Optional[Place]:
+def _followed(text: str, raw: str) -> Optional[SourceLocation]:
     """The innermost place: of `callsite(callee at caller)` the callee, unless nobody knows that one."""
     at = _REFERENCE.search(raw)
     return _place(text, at.group(1) if at else raw[raw.rfind("loc(") :], 0)
 
 
-def _place(text: str, what: str, depth: int) -> Optional[Place]:
+def _place(text: str, what: str, depth: int) -> Optional[SourceLocation]:
     if depth > _DEPTH:
         return None
     if re.fullmatch(r"#loc\d*", what):

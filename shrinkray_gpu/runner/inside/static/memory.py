@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Dict, Optional, Sequence, Tuple
 
 from . import scalars
-from .kernel_program import Descriptor, Endless, KernelProgram, Pointer, Tired
+from .kernel_program import Descriptor, Endless, KernelProgram, OutOfFuel, Pointer
 from .ttgir import Op, bits, parse
 
 Extents = Tuple[int, ...]
@@ -61,7 +61,7 @@ class Places:
     offsets: Optional[AffineBlock]
 
 
-class _Harm(Exception):
+class _HarmfulAccess(Exception):
     pass
 
 
@@ -82,9 +82,9 @@ def harm(ttir: str, grid: Sequence[int], args: Sequence[Any]) -> str:
                 if isinstance(arg, Descriptor):
                     run.described(arg.base, arg.shape, arg.strides, arg.width)
             run.start(args)
-        except (_Harm, Endless) as found:
+        except (_HarmfulAccess, Endless) as found:
             return str(found)
-        except Tired:
+        except OutOfFuel:
             pass
     return ""
 
@@ -130,7 +130,7 @@ class _Accesses(KernelProgram):
             return
         what = "%s: %s through" % (self.name, op.name[len("tt.") :])
         if pointer.null:
-            raise _Harm("%s a null pointer: the tensor is empty" % what)
+            raise _HarmfulAccess("%s a null pointer: the tensor is empty" % what)
         offsets = where.offsets if isinstance(where, Places) else AffineBlock(0, (), ())
         width = _width(op.body)
         if self.maybe or not box.exact or offsets is None or pointer.at is None or pointer.size is None or not width:
@@ -144,7 +144,7 @@ class _Accesses(KernelProgram):
             return
         low, high = low + pointer.at, high + pointer.at
         if low < 0 or high > pointer.size:
-            raise _Harm("%s reaches bytes %d to %d of a storage of %d bytes" % (what, low, high, pointer.size))
+            raise _HarmfulAccess("%s reaches bytes %d to %d of a storage of %d bytes" % (what, low, high, pointer.size))
 
     def described(
         self, base: Any, shape: Sequence[Optional[int]], strides: Sequence[Optional[int]], width: Optional[int]
@@ -153,12 +153,12 @@ class _Accesses(KernelProgram):
         if not isinstance(base, Pointer):
             return
         if base.null:
-            raise _Harm("%s: a descriptor of a null pointer: the tensor is empty" % (self.name or "the host"))
+            raise _HarmfulAccess("%s: a descriptor of a null pointer: the tensor is empty" % (self.name or "the host"))
         known = [(n, s) for n, s in zip(shape, strides) if n is not None and s is not None]
         if len(known) < len(shape) or width is None or any(n <= 0 or s < 0 for n, s in known):
             return
         if known and known[-1][1] != 1:
-            raise _Harm("%s: a descriptor whose innermost stride is not 1" % (self.name or "the host"))
+            raise _HarmfulAccess("%s: a descriptor whose innermost stride is not 1" % (self.name or "the host"))
         last = sum((n - 1) * s for n, s in known)
         self.inside("%s: a descriptor of %s" % (self.name or "the host", list(shape)), base, 0, (last + 1) * width)
 

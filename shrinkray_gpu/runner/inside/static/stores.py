@@ -27,7 +27,7 @@ _MOVES = (
 ).split()
 
 
-def written(ttir: str) -> Optional[FrozenSet[int]]:
+def stored_parameters(ttir: str) -> Optional[FrozenSet[int]]:
     """Indices of the kernel's parameters that it may write through; None if that cannot be told."""
     functions = parse(ttir)
     if len(functions) != 1:  # a call carries pointers out of sight

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from . import memory
-from .kernel_program import Descriptor, Endless, KernelProgram, Tired
+from .kernel_program import Descriptor, Endless, KernelProgram, OutOfFuel
 from .rule import Finding, LaunchFacts, Rule
 from .ttgir import VALUE, Op, bits, parse
 
@@ -43,7 +43,7 @@ class _Misaligned(Exception):
     """The copy that faults: what is wrong with it, and its text."""
 
 
-def misaligned(ttgir: str, grid: Sequence[int], args: Sequence[Any]) -> str:
+def faulting_copy(ttgir: str, grid: Sequence[int], args: Sequence[Any]) -> str:
     """One line that names the faulting copy, or the empty string.
 
     `args` as in `rule.LaunchFacts`.
@@ -52,7 +52,7 @@ def misaligned(ttgir: str, grid: Sequence[int], args: Sequence[Any]) -> str:
 
 
 def examine(ttgir: str, grid: Sequence[int], args: Sequence[Any], ttir: str = "") -> Finding:
-    """As `misaligned`, and says what stayed undecided. With the TTIR of the same kernel, a launch that is undefined
+    """As `faulting_copy`, and says what stayed undecided. With the TTIR of the same kernel, a launch that is undefined
     behaviour of its own or never ends (`memory`) stays undecided too: nobody knows which fault a device would see
     first."""
     if not _suspect(ttgir):
@@ -74,7 +74,7 @@ def examine(ttgir: str, grid: Sequence[int], args: Sequence[Any], ttir: str = ""
             return Finding(unknown=wrong) if wrong else Finding(reason=found.args[0], operation=found.args[1])
         except Endless as found:
             return Finding(unknown=str(found))
-        except Tired:
+        except OutOfFuel:
             unknown = unknown or "the kernel runs too long to follow"
         unknown = unknown or run.doubt
     return Finding(unknown=unknown)

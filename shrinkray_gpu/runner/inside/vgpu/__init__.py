@@ -5,7 +5,7 @@ launched.
     prepare(arch)           once, thereafter: everything that each fork would pay for again
     virtual(arch, watch)    around one candidate
     sticky()                the driver's answer afterwards: 716, or 0
-    undecided()             launches on which the static rule has no opinion
+    undecided_launches()    launches on which the static rule has no opinion
 
 `claims` and `gpu` hold the state; `dispatch` and `function` are the two torch modes that keep up the claim; `cuda`,
 `streams`, `host` and `driver` answer for torch.cuda, the rest of torch, and Triton's driver; `operators` is for those
@@ -26,7 +26,7 @@ from . import codeless
 from .gpu import Gpu
 from .patches import Patches
 
-__all__ = ["before_imports", "prepare", "sticky", "undecided", "virtual"]
+__all__ = ["before_imports", "prepare", "sticky", "undecided_launches", "virtual"]
 
 _last: Optional[Gpu] = None
 
@@ -36,7 +36,7 @@ def sticky() -> int:
     return _last.sticky if _last is not None else 0
 
 
-def undecided() -> List[str]:
+def undecided_launches() -> List[str]:
     """Launches of the last candidate that a static rule could not decide, and why."""
     return list(_last.undecided) if _last is not None else []
 

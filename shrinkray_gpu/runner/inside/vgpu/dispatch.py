@@ -42,14 +42,14 @@ _ALWAYS = frozenset(
 )
 
 
-class Want:
+class DeviceRequest:
     """The device type that the Python call in progress asked for; shared by the two modes of one thread."""
 
     device: Optional[str] = None
 
 
 class DeviceDispatch(TorchDispatchMode):
-    def __init__(self, gpu: Gpu, want: Want) -> None:
+    def __init__(self, gpu: Gpu, want: DeviceRequest) -> None:
         super().__init__()
         self.gpu = gpu
         self.want = want

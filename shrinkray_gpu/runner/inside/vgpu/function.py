@@ -1,6 +1,6 @@
 """Above torch's dispatcher, at the level of Python calls: what a tensor says of itself, and where it is asked to go.
 
-Device arguments are rewritten to the CPU (there is no CUDA below) while `Want` remembers what was meant.
+Device arguments are rewritten to the CPU (there is no CUDA below) while `DeviceRequest` remembers what was meant.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
 
 from .claims import tensors
-from .dispatch import Want
+from .dispatch import DeviceRequest
 from .gpu import Gpu
 
 Tensor = torch.Tensor
@@ -40,7 +40,7 @@ def check_ordinal(x: Any) -> None:
 
 
 class DeviceFunctions(TorchFunctionMode):
-    def __init__(self, gpu: Gpu, want: Want) -> None:
+    def __init__(self, gpu: Gpu, want: DeviceRequest) -> None:
         super().__init__()
         self.gpu = gpu
         self.want = want

@@ -100,7 +100,7 @@ def _threads(patches: Patches, gpu: Gpu) -> None:
     patches.set(thread, "_bootstrap_inner", _bootstrap_inner)
 
 
-class _Refused:
+class _UncallableFunction:
     """What torch.compile returns here: may be made, may not be called."""
 
     def __init__(self, inner: Any) -> None:
@@ -121,7 +121,7 @@ class _Refused:
 
 def _compile(patches: Patches) -> None:
     def compile(model: Any = None, *args: Any, **kwargs: Any) -> Any:
-        return _Refused if model is None else _Refused(model)
+        return _UncallableFunction if model is None else _UncallableFunction(model)
 
     patches.answer(torch, "compile", compile)
 

@@ -79,7 +79,7 @@ def _doubt(gpu: Gpu, given: List[Tuple[Any, Any]]) -> None:
     kernel = gpu.watch.last_kernel
     text = kernel.asm.get("ttir") if kernel is not None else None
     if not hasattr(kernel, "_written"):
-        kernel._written = stores.written(text) if isinstance(text, str) else None
+        kernel._written = stores.stored_parameters(text) if isinstance(text, str) else None
     index = 0
     for kind, value in given:
         if kernel._written is None or index in kernel._written:

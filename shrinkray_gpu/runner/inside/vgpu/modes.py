@@ -8,7 +8,7 @@ from typing import Any, Iterator, List, Optional
 
 import torch
 
-from .dispatch import DeviceDispatch, Want
+from .dispatch import DeviceDispatch, DeviceRequest
 from .function import DeviceFunctions
 from .gpu import Gpu
 
@@ -18,7 +18,7 @@ _here = threading.local()
 @contextlib.contextmanager
 def modes(gpu: Gpu) -> Iterator[DeviceFunctions]:
     """On for the calling thread; torch keeps modes per thread."""
-    want = Want()
+    want = DeviceRequest()
     functions, dispatch = DeviceFunctions(gpu, want), DeviceDispatch(gpu, want)
     before = getattr(_here, "modes", None)
     _here.modes = (functions, dispatch)

@@ -30,7 +30,7 @@ def watch(candidate: Candidate) -> Iterator[None]:
     places = (setup["scratch"], *setup["writable"])
     ours = {*places, *map(os.path.realpath, places), os.path.basename(request["temporary"])}
     seen = SeenValues(frozenset(ours))
-    undo = environment.remembered([_ALWAYS])
+    undo = environment.restorer([_ALWAYS])
     try:
         setattr(builtins, NAME, seen)
         environment.put(_ALWAYS, "1")  # what comes from a cache shows no types

@@ -17,7 +17,7 @@ def watch(candidate: Candidate) -> Iterator[None]:
     if candidate.arch is None:
         yield
         code = device.sticky()
-        candidate.report["driver_error"] = device.dumped(code) if device.dumping() else code
+        candidate.report["driver_error"] = device.wait_for_dump(code) if device.dumping() else code
         return
     from .. import vgpu
 

@@ -17,7 +17,7 @@ def watch(candidate: Candidate) -> Iterator[None]:
         return
     from ..knobs import knobs
 
-    turned = knobs.turn(candidate.request["knobs"], candidate.log)
+    turned = knobs.turn_knobs(candidate.request["knobs"], candidate.log)
     try:
         yield
     finally:
