@@ -8,7 +8,7 @@ import pytest
 
 from shrinkray_gpu.device import error_table
 from shrinkray_gpu.runner.inside.static import rules
-from shrinkray_gpu.runner.inside.static.rule import Finding, LaunchFacts, Rule
+from shrinkray_gpu.runner.inside.static.rule import LaunchFacts, Rule, RuleFinding
 from shrinkray_gpu.runner.inside.vgpu import launcher
 from shrinkray_gpu.runner.inside.vgpu.gpu import Gpu
 
@@ -34,7 +34,7 @@ def test_no_rule_stands_in_for_one_that_is_not_named(fault: str) -> None:
         rules.of_fault(fault)
 
 
-def rule(name: str, code: int, finding: Finding) -> Rule:
+def rule(name: str, code: int, finding: RuleFinding) -> Rule:
     return Rule(name, code, f"words of {name}", "", "", lambda launch: finding)
 
 
@@ -50,9 +50,9 @@ def judged(monkeypatch: pytest.MonkeyPatch, *asked: Rule) -> Gpu:
 
 def test_the_first_rule_that_a_launch_breaks_names_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = (
-        rule("quiet", 1, Finding()),
-        rule("broken", 700, Finding(reason="too far")),
-        rule("later", 716, Finding(reason="too late")),
+        rule("quiet", 1, RuleFinding()),
+        rule("broken", 700, RuleFinding(reason="too far")),
+        rule("later", 716, RuleFinding(reason="too late")),
     )
     gpu = judged(monkeypatch, *asked)
     assert gpu.watch.launches[0]["fault"] == "broken: too far" and gpu.sticky == 0
@@ -64,16 +64,18 @@ def test_the_first_rule_that_a_launch_breaks_names_the_error(monkeypatch: pytest
 def test_a_rule_that_cannot_decide_leaves_the_launch_undecided_and_asks_the_next(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    gpu = judged(monkeypatch, rule("unsure", 716, Finding(unknown="depends on data")), rule("quiet", 700, Finding()))
+    gpu = judged(
+        monkeypatch, rule("unsure", 716, RuleFinding(unknown="depends on data")), rule("quiet", 700, RuleFinding())
+    )
     assert gpu.undecided == ["k: depends on data"] and gpu.pending is None
 
 
 def test_a_rule_sees_the_code_the_grid_and_the_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[LaunchFacts] = []
 
-    def look(facts: LaunchFacts) -> Finding:
+    def look(facts: LaunchFacts) -> RuleFinding:
         seen.append(facts)
-        return Finding()
+        return RuleFinding()
 
     judged(monkeypatch, Rule("looks", 716, "", "", "", look))
     assert seen == [LaunchFacts("code", "code", (1,), [5])]

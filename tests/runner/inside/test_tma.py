@@ -79,7 +79,7 @@ def test_the_residue_is_that_of_the_tile(tile, residue):
 
 @pytest.mark.parametrize("tile", ["1x32xf32", "8x4xf32", "1x64xf16", "2x16xi32", "4x32xf8E4M3FN"])
 def test_whole_lines_are_aligned(tile):
-    assert tma.examine(kernel(tile), (1,), [DESCRIPTOR, 5]) == tma.TmaFinding()
+    assert tma.examine(kernel(tile), (1,), [DESCRIPTOR, 5]) == tma.RuleFinding()
 
 
 @pytest.mark.parametrize(("trips", "faults"), [(0, False), (1, False), (2, True), (2048, True), (-3, False)])
@@ -95,12 +95,12 @@ def steps(step, unsigned=""):
 
 @pytest.mark.parametrize("step", [0, -1, -8])
 def test_a_loop_that_does_not_get_on_never_reaches_a_second_stage(step):
-    assert steps(step) == tma.TmaFinding(unknown=f"a loop of step {step} never ends")
+    assert steps(step) == tma.RuleFinding(unknown=f"a loop of step {step} never ends")
 
 
 def test_unless_its_step_is_unsigned_or_larger():
     assert "16 mod 128" in steps(4).reason
-    assert steps(5) == tma.TmaFinding()
+    assert steps(5) == tma.RuleFinding()
     assert "never ends" not in steps(-1, "unsigned ").unknown
     assert "depending on data" in steps(None).unknown
 
@@ -109,12 +109,14 @@ def test_a_copy_before_a_loop_that_never_ends_in_the_source_is_none_either():
     source = "tt.func public @k(%d: i32, %N: i32) {\n%c = arith.constant 0 : i32\nscf.for %i = %c to %N step %c : i32 {"
     source += "\nscf.yield\n}\ntt.return\n}"
     assert "16 mod 128" in tma.examine(kernel(), (1,), [DESCRIPTOR, 5]).reason
-    assert tma.examine(kernel(), (1,), [DESCRIPTOR, 5], source) == tma.TmaFinding(unknown="a loop of step 0 never ends")
+    assert tma.examine(kernel(), (1,), [DESCRIPTOR, 5], source) == tma.RuleFinding(
+        unknown="a loop of step 0 never ends"
+    )
     assert "16 mod 128" in tma.examine(kernel(), (1,), [DESCRIPTOR, 5], source.replace("step %c", "step %N")).reason
 
 
 def test_a_grid_without_programs_runs_nothing():
-    assert tma.examine(kernel(), (4, 0), [DESCRIPTOR, 5]) == tma.TmaFinding()
+    assert tma.examine(kernel(), (4, 0), [DESCRIPTOR, 5]) == tma.RuleFinding()
 
 
 def test_an_empty_tensor_has_nothing_to_copy():
@@ -132,7 +134,7 @@ def test_arguments_that_do_not_fit_are_unknown():
 
 def test_a_predicate_that_is_false_stops_the_copy():
     text = kernel().replace("%true = arith.constant true", "%true = arith.constant false")
-    assert tma.examine(text, (1,), [DESCRIPTOR, 5]) == tma.TmaFinding()
+    assert tma.examine(text, (1,), [DESCRIPTOR, 5]) == tma.RuleFinding()
 
 
 def test_only_the_last_program_may_have_two_trips():

@@ -22,7 +22,7 @@ class LaunchFacts:
 
 
 @dataclass(frozen=True)
-class Finding:
+class RuleFinding:
     """`reason`: why the launch faults, else empty. `unknown`: why that could not be decided, else empty. `operation`:
     the one that faults, as the TTGIR has it without its locations."""
 
@@ -42,5 +42,5 @@ class Rule:
     words: str
     holds: str
     wanted: str
-    examine: Callable[[LaunchFacts], Finding]
+    examine: Callable[[LaunchFacts], RuleFinding]
     instructions: Tuple[Tuple[str, str], ...] = ()

@@ -5,7 +5,7 @@ The mechanism of Triton issue 10474: a pipelined loop keeps its stages in one sh
 16, 32 or 64 bytes puts stage 1 at 16, 32 or 64 modulo 128, which the hardware refuses. A copy counts only if it runs:
 so the kernel's scalar code (bounds, predicates, stage numbers) is executed here on the launch's arguments, for
 the first and the last program of the grid. What depends on data in memory is unknown; unknown is not a fault, and is
-told apart in `Finding.unknown`.
+told apart in `RuleFinding.unknown`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from . import memory
 from .kernel_program import Descriptor, Endless, KernelProgram, OutOfFuel
-from .rule import Finding, LaunchFacts, Rule
+from .rule import LaunchFacts, Rule, RuleFinding
 from .ttgir import VALUE, Op, bits, parse
 
 ALIGNMENT = 128
@@ -39,7 +39,7 @@ class _Map:
     why: str = ""
 
 
-class _Misaligned(Exception):
+class _FaultingCopy(Exception):
     """The copy that faults: what is wrong with it, and its text."""
 
 
@@ -51,33 +51,33 @@ def faulting_copy(ttgir: str, grid: Sequence[int], args: Sequence[Any]) -> str:
     return examine(ttgir, grid, args).reason
 
 
-def examine(ttgir: str, grid: Sequence[int], args: Sequence[Any], ttir: str = "") -> Finding:
+def examine(ttgir: str, grid: Sequence[int], args: Sequence[Any], ttir: str = "") -> RuleFinding:
     """As `faulting_copy`, and says what stayed undecided. With the TTIR of the same kernel, a launch that is undefined
     behaviour of its own or never ends (`memory`) stays undecided too: nobody knows which fault a device would see
     first."""
     if not _suspect(ttgir):
-        return Finding()
+        return RuleFinding()
     sizes = (tuple(grid) + (1, 1, 1))[:3]
     if 0 in sizes:
-        return Finding()
+        return RuleFinding()
     functions = parse(ttgir)
     if not functions:
-        return Finding(unknown="no kernel in the IR")
+        return RuleFinding(unknown="no kernel in the IR")
     unknown = ""
     programs = [(0, 0, 0), tuple(n - 1 for n in sizes)]
     for program in programs[: 1 if programs[0] == programs[1] else 2]:
         run = _Copies(functions, program, sizes)
         try:
             run.start(args)
-        except _Misaligned as found:
+        except _FaultingCopy as found:
             wrong = memory.harm(ttir, sizes, args) if ttir else ""
-            return Finding(unknown=wrong) if wrong else Finding(reason=found.args[0], operation=found.args[1])
+            return RuleFinding(unknown=wrong) if wrong else RuleFinding(reason=found.args[0], operation=found.args[1])
         except Endless as found:
-            return Finding(unknown=str(found))
+            return RuleFinding(unknown=str(found))
         except OutOfFuel:
             unknown = unknown or "the kernel runs too long to follow"
         unknown = unknown or run.doubt
-    return Finding(unknown=unknown)
+    return RuleFinding(unknown=unknown)
 
 
 _COPY = re.compile(r"ttng\.async_tma_(?:copy|gather|scatter|reduce)[^\n]*")
@@ -178,7 +178,7 @@ class _Copies(KernelProgram):
         if not isinstance(target, _Memory) or target.offset is None or predicate is None or self.maybe:
             self.doubt = self.doubt or "a TMA copy of %s may run or may be misaligned, depending on data" % tile
             return
-        raise _Misaligned(
+        raise _FaultingCopy(
             "%s: TMA %s of %s, stages %d bytes apart, address in shared memory %d mod %d"
             % (self.name, "store" if store else "load", tile, target.step, target.offset % ALIGNMENT, ALIGNMENT),
             op.body,
@@ -206,7 +206,7 @@ def _runs(descriptor: Any) -> bool:
     return descriptor.runs if isinstance(descriptor, _Map) else True
 
 
-def _of_launch(launch: LaunchFacts) -> Finding:
+def _of_launch(launch: LaunchFacts) -> RuleFinding:
     return examine(launch.ttgir, launch.grid, launch.args, launch.ttir)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterator, List, Tuple
 
 from ..static import locations, memory, stores
 from ..static.kernel_program import Descriptor, Pointer
-from ..static.rule import Finding, LaunchFacts, Rule
+from ..static.rule import LaunchFacts, Rule, RuleFinding
 from ..static.rules import RULES
 from .gpu import Gpu
 
@@ -61,7 +61,7 @@ def _judge(gpu: Gpu, grid: Tuple[int, ...], values: List[Any]) -> None:
         gpu.harmed = memory.harm(ttir, grid, values)
 
 
-def _condemned(gpu: Gpu, rule: Rule, finding: Finding, facts: LaunchFacts) -> bool:
+def _condemned(gpu: Gpu, rule: Rule, finding: RuleFinding, facts: LaunchFacts) -> bool:
     unknown = gpu.harmed if finding.reason else finding.unknown
     if finding.reason and not unknown:
         place = locations.of_operation(facts.ttgir, finding.operation) if "lines" in gpu.watch.wants else ""
