@@ -3,7 +3,7 @@
 spec.py          the one table of what can be typed, and its parser
 oracle.py        what all oracles share, and their composition
 needs.py         what kind of run an oracle judges, read by the runner and the calibration
-sticky.py words.py endings.py hang.py compiled.py build_failure.py differs.py sanitizer_report.py script.py   the kinds
+sticky.py words.py endings.py hang.py compiled.py build_failure.py differs.py sanitizer_report.py script.py  kinds
 same.py carried.py     a kind, bound to the original's own fault
 driver_error.py  the sticky error of a run, and who says so
 speech.py        what counts as a failing run's own words

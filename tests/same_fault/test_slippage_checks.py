@@ -318,7 +318,7 @@ def test_the_code_is_listed_beside_the_lane_by_what_the_dry_run_compiled(
     try:
         assert judged(test, REPRO).faults
         (compiled,) = {one.hash for one in plan.reference.compiles}
-        assert begun and disassembly.holds(checks.code._codes[compiled].result(), "STG", 4)
+        assert begun and holds(checks.code._codes[compiled].result(), "STG", 4)
     finally:
         test.close()
         checks.close()
