@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from shrinkray_gpu.calibration import Limits, Plan, make
-from shrinkray_gpu.device import disassembly
+from shrinkray_gpu.device.instruction import holds
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence import examine
 from shrinkray_gpu.judging.candidate import Candidate
