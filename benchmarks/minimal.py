@@ -27,9 +27,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from shrinkray_gpu import calibration  # noqa: E402
-from shrinkray_gpu.job.asked import chosen_oracle, limits_of, program_of, setup_of  # noqa: E402
+from shrinkray_gpu.job.asked import limits_of, oracle_of, program_of, setup_of  # noqa: E402
 from shrinkray_gpu.job.fault_checks import slippage_checks  # noqa: E402
-from shrinkray_gpu.job.ready import given_of  # noqa: E402
+from shrinkray_gpu.job.ready import user_program  # noqa: E402
 from shrinkray_gpu.judging.policy import Policy  # noqa: E402
 from shrinkray_gpu.judging.tiered_test import TieredTest  # noqa: E402
 from shrinkray_gpu.options import Options  # noqa: E402
@@ -85,11 +85,11 @@ def told(tally: Tally) -> dict[str, Any]:
 def checked(path: Path, options: Options) -> dict[str, Tally]:
     """Every edit of every pass, alone. Raises NotReproduced where the file does not show the fault to begin with."""
     program = program_of(path, options)
-    chosen, options = chosen_oracle(options)
+    chosen, options = oracle_of(options)
     assert chosen is not None
     with tempfile.TemporaryDirectory(prefix="minimal-") as folder:
         setup = setup_of(path, Path(folder), options)
-        script = given_of(path, program, options, chosen, setup, print).script
+        script = user_program(path, program, options, chosen, setup, print).script
         plan = calibration.make(
             program.text,
             script,

@@ -67,9 +67,9 @@ class Options:
 Say = Callable[[str], None]
 
 
-def called(path: Path, options: Options) -> str:
+def display_name(path: Path, options: Options) -> str:
     """What the user calls the program."""
-    return options.command.shown if options.command else path.name
+    return options.command.command_line if options.command else path.name
 
 
 def jobs_of(options: Options) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 
 from shrinkray_gpu.attachment import artifacts, course, header, issue
 from shrinkray_gpu.attachment.dossier import Dossier
-from shrinkray_gpu.attachment.measurements import Measured
+from shrinkray_gpu.attachment.measurements import Measurements
 from shrinkray_gpu.attachment.site import site
 from shrinkray_gpu.attachment.surroundings import surroundings
 from shrinkray_gpu.device import architectures
@@ -28,7 +28,7 @@ ROOM = 16 << 20
 ISSUE, PAGE, ARTIFACTS = "ISSUE.md", "report.html", "artifacts"
 
 
-def named(
+def with_header(
     text: str,
     output: Path,
     *,
@@ -50,7 +50,7 @@ def named(
 def write(
     folder: Path,
     told: Mapping[str, Any],
-    measured: Measured,
+    measured: Measurements,
     *,
     before: str,
     price: float | None = None,

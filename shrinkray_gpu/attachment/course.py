@@ -10,7 +10,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Step:
+class CoursePoint:
     """The best program from here on."""
 
     seconds: float
@@ -21,7 +21,7 @@ class Step:
     """The pass that made it."""
 
 
-def read(journal: Path) -> tuple[Step, ...]:
+def read(journal: Path) -> tuple[CoursePoint, ...]:
     """The steps, in order; none where there is no journal that can be read."""
     try:
         with journal.open(encoding="utf-8") as file:
@@ -30,7 +30,7 @@ def read(journal: Path) -> tuple[Step, ...]:
         return ()
 
 
-def _steps(lines: Iterable[str]) -> tuple[Step, ...]:
+def _steps(lines: Iterable[str]) -> tuple[CoursePoint, ...]:
     tries, found = 0, []
     for line in lines:
         try:
@@ -39,11 +39,11 @@ def _steps(lines: Iterable[str]) -> tuple[Step, ...]:
             break
         tries += event.get("event") == "judged"
         if event.get("event") == "accept":
-            found.append(Step(event.get("at", -1.0), tries, event["size"][1], event["pass"]))
+            found.append(CoursePoint(event.get("at", -1.0), tries, event["size"][1], event["pass"]))
     return tuple(found)
 
 
-def by_pass(steps: Iterable[Step], start: int) -> dict[str, int]:
+def by_pass(steps: Iterable[CoursePoint], start: int) -> dict[str, int]:
     """Tokens that each pass took away, the most first. A step back counts for nobody."""
     taken: dict[str, int] = {}
     for step in steps:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shrinkray_gpu.attachment.compiled_code import Code
-from shrinkray_gpu.attachment.course import Step
-from shrinkray_gpu.attachment.experiments import Experiment, Trials
+from shrinkray_gpu.attachment.course import CoursePoint
+from shrinkray_gpu.attachment.experiments import Experiment, Experiments
 from shrinkray_gpu.attachment.site import Site
 from shrinkray_gpu.evidence.evidence import Evidence
 
@@ -43,13 +43,13 @@ class Dossier:
     card: str
     code: Code
     site: Site
-    trials: Trials
+    trials: Experiments
     build: str
     environment: Mapping[str, Any]
     passing: Passing | None = None
     reproducers: Mapping[str, str] = field(default_factory=dict)
     """Of a compiler crash: MLIR from just before the pass that fails, by file name."""
-    course: tuple[Step, ...] = ()
+    course: tuple[CoursePoint, ...] = ()
     price: float | None = None
     """Of an hour of GPU."""
     version: str = ""

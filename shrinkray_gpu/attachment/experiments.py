@@ -61,7 +61,7 @@ class Experiment:
 
 
 @dataclass(frozen=True)
-class Row:
+class KnobResults:
     """All values of one knob, in their order."""
 
     name: str
@@ -119,12 +119,12 @@ def _range(word: str, values: list[str], *, first: bool, last: bool) -> str:
 
 
 @dataclass(frozen=True)
-class Trials:
+class Experiments:
     """What the experiments say together."""
 
     control: Experiment
     """The program as it is: it must fault."""
-    rows: tuple[Row, ...] = ()
+    rows: tuple[KnobResults, ...] = ()
     seconds: float = 0.0
     left_out: str = ""
     """Why there are none; empty where there are."""
@@ -145,7 +145,7 @@ class Trials:
         return min(found, key=lambda each: each[:2])[2] if found else None
 
 
-def _distance(row: Row, one: Experiment) -> tuple[int, int]:
+def _distance(row: KnobResults, one: Experiment) -> tuple[int, int]:
     values = [each.value for each in row.experiments]
     steps = abs(values.index(one.value) - values.index(row.current))
     return (steps, one.command.count("-e "))
@@ -162,14 +162,14 @@ def tried(
     seconds: float = SECONDS,
     say: Say = lambda text: None,
     stop: Callable[[], bool] = lambda: False,
-) -> Trials:
+) -> Experiments:
     """Try what can be varied in this text, which stands in `file`; nothing more once `stop` says so."""
     started = time.monotonic()
     plain = _experiment(
         "the program as it is", "plain", "", f"python {shlex.quote(file)}{_words(argv)}", controls, text
     )
     if not plain.faults:
-        return Trials(
+        return Experiments(
             plain, seconds=time.monotonic() - started, left_out=f"the repro itself: {plain.outcome} ({plain.why})"
         )
     found = knobs(text)
@@ -203,7 +203,7 @@ def tried(
             note(future.result())
     rows = [_row(knob, done, plain) for knob in found]
     rows += [_of_environment(done[name, name]) for name in names]
-    return Trials(plain, tuple(rows), time.monotonic() - started)
+    return Experiments(plain, tuple(rows), time.monotonic() - started)
 
 
 def _experiment(
@@ -239,7 +239,7 @@ def _attempt(controls: Controls, control: Control, text: str) -> tuple[ControlOu
     return result, why
 
 
-def _row(knob: Knob, done: dict[tuple[str, str], Experiment], plain: Experiment) -> Row:
+def _row(knob: Knob, done: dict[tuple[str, str], Experiment], plain: Experiment) -> KnobResults:
     shown = []
     for value in knob.values:
         one = done.get((knob.name, value))
@@ -248,11 +248,11 @@ def _row(knob: Knob, done: dict[tuple[str, str], Experiment], plain: Experiment)
         if one is None:
             one = Experiment(knob.name, knob.kind, value, "", NOT_TRIED, "more variants than are tried")
         shown.append(one)
-    return Row(knob.name, knob.kind, knob.current, tuple(shown), knob.innermost)
+    return KnobResults(knob.name, knob.kind, knob.current, tuple(shown), knob.innermost)
 
 
-def _of_environment(one: Experiment) -> Row:
-    return Row(one.value, "environment", "unset", (one,))
+def _of_environment(one: Experiment) -> KnobResults:
+    return KnobResults(one.value, "environment", "unset", (one,))
 
 
 def _short(why: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from shrinkray_gpu.attachment.experiments import Experiment, Row
+from shrinkray_gpu.attachment.experiments import Experiment, KnobResults
 from shrinkray_gpu.attachment.tma_alignment import MisalignedCopy
 from shrinkray_gpu.runner.inside.static import tma
 
@@ -16,10 +16,10 @@ class Explanation(Protocol):
     def address(self) -> Iterator[tuple[str, str, str]]:
         """Rows of the table of the address: what, its value, what that rests on."""
 
-    def resized(self, row: Row, one: Experiment) -> str:
+    def resized(self, row: KnobResults, one: Experiment) -> str:
         """What the access is with this experiment's value, in brackets; empty where that changes nothing of it."""
 
-    def hypothesis(self, rows: Sequence[Row]) -> Iterator[str]:
+    def hypothesis(self, rows: Sequence[KnobResults]) -> Iterator[str]:
         """What would explain the experiments, and how they bear it out."""
 
 

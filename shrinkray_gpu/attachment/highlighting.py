@@ -73,7 +73,7 @@ _LEXERS = {
 
 
 @dataclass(frozen=True)
-class Line:
+class HighlightedLine:
     """One line, highlighted."""
 
     number: int
@@ -83,7 +83,9 @@ class Line:
     marked: bool = False
 
 
-def lines(text: str, language: str, sources: Sequence[int] = (), marked: frozenset[int] = frozenset()) -> list[Line]:
+def lines(
+    text: str, language: str, sources: Sequence[int] = (), marked: frozenset[int] = frozenset()
+) -> list[HighlightedLine]:
     """The first lines of a text; `marked` are numbers of lines that stand out."""
     shown = text.splitlines()[:MOST]
     lexer = _LEXERS[language](stripnl=False, ensurenl=True)
@@ -91,7 +93,7 @@ def lines(text: str, language: str, sources: Sequence[int] = (), marked: frozens
     if len(pieces) < len(shown):  # no lexer of theirs does so, as far as is known
         pieces = [html.escape(one) for one in shown]
     return [
-        Line(at, piece, sources[at - 1] if at <= len(sources) else 0, at in marked)
+        HighlightedLine(at, piece, sources[at - 1] if at <= len(sources) else 0, at in marked)
         for at, piece in enumerate(pieces[: len(shown)], 1)
     ]
 

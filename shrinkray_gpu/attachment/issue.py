@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from shrinkray_gpu.attachment import header
 from shrinkray_gpu.attachment.dossier import Dossier
-from shrinkray_gpu.attachment.experiments import MEANING, NOT_TRIED, Experiment, Row
+from shrinkray_gpu.attachment.experiments import MEANING, NOT_TRIED, Experiment, KnobResults
 from shrinkray_gpu.device import architectures, disassembly, error_table
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.same_fault.controls import ControlOutcome
@@ -165,7 +165,7 @@ def address(dossier: Dossier) -> Iterator[tuple[str, str, str]]:
             yield "address", told.partition(": ")[2] or told, told.partition(": ")[0]
 
 
-def _result(row: Row) -> dict[str, Any]:
+def _result(row: KnobResults) -> dict[str, Any]:
     def values(outcome: str) -> str:
         return ", ".join(one.value for one in row.experiments if one.outcome == outcome) or "-"
 
@@ -211,7 +211,7 @@ def workarounds(dossier: Dossier) -> Iterator[str]:
             yield f"`{name}={near.value}` ({row.name.partition(' of ')[2]}): {row.boundary}"
 
 
-def _at_most(row: Row) -> str:
+def _at_most(row: KnobResults) -> str:
     values = [int(one.value) for one in row.passing]
     values.sort()
     if values == list(range(1, values[-1] + 1)):
@@ -219,7 +219,7 @@ def _at_most(row: Row) -> str:
     return " or ".join(f"`num_stages={value}`" for value in values)
 
 
-def _places(row: Row) -> str:
+def _places(row: KnobResults) -> str:
     found = re.search(r"\((lines? [^)]*)\)", row.name)
     return found.group(1) if found else row.name
 

@@ -16,7 +16,7 @@ from shrinkray_gpu.attachment import compiled_code as coding
 from shrinkray_gpu.attachment import experiments as trying
 from shrinkray_gpu.attachment.compiled_code import Code
 from shrinkray_gpu.attachment.dossier import Passing
-from shrinkray_gpu.attachment.experiments import Experiment, Trials
+from shrinkray_gpu.attachment.experiments import Experiment, Experiments
 from shrinkray_gpu.calibration import Plan
 from shrinkray_gpu.device import disassembly
 from shrinkray_gpu.evidence.evidence import Evidence
@@ -35,14 +35,14 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurements:
     """What the runs told."""
 
     text: str
     """The repro under its header."""
     evidence: Evidence
     code: Code
-    trials: Trials
+    trials: Experiments
     build: str
     passing: Passing | None = None
     reproducers: Mapping[str, str] = field(default_factory=dict)
@@ -56,7 +56,7 @@ def measure(
     seconds: float = trying.SECONDS,
     say: Say = lambda text: None,
     stop: Callable[[], bool] = lambda: False,
-) -> Measured:
+) -> Measurements:
     """Run what there is to run of the repro `text`, which stands at `output`, its header included. Experiments that
     have not begun after so many `seconds`, or when `stop` says so, are left out.
 
@@ -90,10 +90,10 @@ def measure(
         passing = _passing(nearest, again, text, output.name, plan, code, coding.of_run(again, seen.kernel, tool))
     crashed = seen.fault is not None and seen.fault.phase == "compile"
     reproducers = _reproducers(text, pool) if crashed else {}
-    return Measured(text, seen, code, trials, build, passing, reproducers)
+    return Measurements(text, seen, code, trials, build, passing, reproducers)
 
 
-def _full(seen: Evidence, trials: Trials) -> bool:
+def _full(seen: Evidence, trials: Experiments) -> bool:
     """Whether a run met a full disk."""
     run = seen.run
     said = [run.stderr, run.failure.text if run.failure else ""] if run else []
@@ -103,7 +103,7 @@ def _full(seen: Evidence, trials: Trials) -> bool:
 
 def _trials(
     text: str, output: Path, plan: Plan, pool: Pool, seconds: float, say: Say, stop: Callable[[], bool]
-) -> Trials:
+) -> Experiments:
     """The control experiments, where the oracle can judge them."""
     why = ""
     fault = plan.oracle.needs.run and not plan.oracle.needs.text
@@ -112,7 +112,9 @@ def _trials(
     elif plan.oracle.needs.twins:
         why = "the fault is a difference between two runs: each is a control of the other"
     if why:
-        return Trials(Experiment("the program as it is", "plain", "", "", ControlOutcome.FAULTS.value), left_out=why)
+        return Experiments(
+            Experiment("the program as it is", "plain", "", "", ControlOutcome.FAULTS.value), left_out=why
+        )
     repeats = clean_runs(plan.rate.estimate / 2, CHANCE) if plan.rate is not None else 1
 
     def run(source: str, way: Way) -> Run:

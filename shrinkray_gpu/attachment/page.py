@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from shrinkray_gpu.attachment import highlighting
 from shrinkray_gpu.attachment.course import by_pass
 from shrinkray_gpu.attachment.dossier import Dossier
-from shrinkray_gpu.attachment.highlighting import Line
+from shrinkray_gpu.attachment.highlighting import HighlightedLine
 from shrinkray_gpu.attachment.issue import facts
 from shrinkray_gpu.attachment.source_lines import sass_lines, source_lines
 from shrinkray_gpu.evidence.scrubbing import Scrubber
@@ -32,7 +32,7 @@ class Tab:
 
     key: str
     name: str
-    lines: list[Line]
+    lines: list[HighlightedLine]
     left_out: int = 0
     """Lines that the page does not show."""
 

@@ -11,7 +11,7 @@ import matplotlib
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-from shrinkray_gpu.attachment.course import Step, by_pass
+from shrinkray_gpu.attachment.course import CoursePoint, by_pass
 
 SHOWN = 7
 """Passes that get a colour of their own: those that took most."""
@@ -21,7 +21,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _REST = "#767676"
 
 
-def falling(steps: Sequence[Step], start: int) -> str:
+def falling(steps: Sequence[CoursePoint], start: int) -> str:
     """The tokens left over tries, and over time where the journal tells it; one mark for each step, by its pass."""
     timed = bool(steps) and all(step.seconds >= 0 for step in steps)
     settings = {"svg.fonttype": "none", "svg.hashsalt": "shrinkray_gpu", "font.family": "sans-serif", "font.size": 10}

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, order=True)
-class Edit:
+class TextEdit:
     """Characters `start` to `end` of the text become `new`."""
 
     start: int
@@ -31,40 +31,40 @@ class Spots:
         for line in self._lines:
             self._starts.append(self._starts[-1] + len(line))
 
-    def over(self, node: ast.expr, new: str) -> Edit:
+    def over(self, node: ast.expr, new: str) -> TextEdit:
         """`new` in the place of the node."""
         assert node.end_lineno is not None and node.end_col_offset is not None
-        return Edit(self._at(node.lineno, node.col_offset), self._at(node.end_lineno, node.end_col_offset), new)
+        return TextEdit(self._at(node.lineno, node.col_offset), self._at(node.end_lineno, node.end_col_offset), new)
 
-    def one_more(self, call: ast.Call, argument: str) -> Edit:
+    def one_more(self, call: ast.Call, argument: str) -> TextEdit:
         """One more argument, behind the others."""
         assert call.end_lineno is not None and call.end_col_offset is not None
         end = self._at(call.end_lineno, call.end_col_offset) - 1  # before the bracket
         before = self.text[:end].rstrip()
-        return Edit(end, end, argument if before.endswith(("(", ",")) else f", {argument}")
+        return TextEdit(end, end, argument if before.endswith(("(", ",")) else f", {argument}")
 
     def _at(self, line: int, column: int) -> int:
         text = self._lines[line - 1]
         return self._starts[line - 1] + len(text.encode()[:column].decode())
 
 
-def applied(text: str, edits: Iterable[Edit]) -> str:
+def applied(text: str, edits: Iterable[TextEdit]) -> str:
     """The text with these edits, which do not overlap."""
     for edit in sorted(edits, reverse=True):
         text = text[: edit.start] + edit.new + text[edit.end :]
     return text
 
 
-def command(text: str, edits: Iterable[Edit], file: str, made: str = "variant.py") -> str:
+def command(text: str, edits: Iterable[TextEdit], file: str, made: str = "variant.py") -> str:
     """The line of shell that makes the edits of `file` and runs what comes out."""
-    lines: dict[int, list[Edit]] = {}
+    lines: dict[int, list[TextEdit]] = {}
     for edit in sorted(edits):
         lines.setdefault(text.count("\n", 0, edit.start) + 1, []).append(edit)
     words = [word for number, some in lines.items() for word in ("-e", shlex.quote(_substitution(text, number, some)))]
     return f"sed {' '.join(words)} {shlex.quote(file)} > {made} && python {made}"
 
 
-def _substitution(text: str, number: int, edits: list[Edit]) -> str:
+def _substitution(text: str, number: int, edits: list[TextEdit]) -> str:
     """`10s/num_stages=3/num_stages=1/`: all edits of one line, from enough words before the first that this is the
     first such place in the line."""
     start = text.rfind("\n", 0, edits[0].start) + 1
@@ -75,7 +75,7 @@ def _substitution(text: str, number: int, edits: list[Edit]) -> str:
         high = len(line)
     while low > 0 and (low == high or line.find(line[low:high]) != low or not _opens(line, low)):
         low -= 1
-    new = applied(line, [Edit(one.start - start, one.end - start, one.new) for one in edits])
+    new = applied(line, [TextEdit(one.start - start, one.end - start, one.new) for one in edits])
     new = new[low : len(new) - (len(line) - high)]
     return f"{number}s/{_ESCAPED.sub(_AS_IS, line[low:high])}/{_REPLACING.sub(_AS_IS, new)}/"
 

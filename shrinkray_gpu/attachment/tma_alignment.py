@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from shrinkray_gpu.attachment.experiments import Experiment, Row
+from shrinkray_gpu.attachment.experiments import Experiment, KnobResults
 from shrinkray_gpu.runner.inside.static.tma import ALIGNMENT
 
 _REASON = re.compile(
@@ -49,7 +49,7 @@ class MisalignedCopy:
             "static rule, on TTGIR and the launch's arguments",
         )
 
-    def resized(self, row: Row, one: Experiment) -> str:
+    def resized(self, row: KnobResults, one: Experiment) -> str:
         extents = [str(extent) for extent in self.tile]
         if row.kind != "tile" or row.current not in extents:
             return ""
@@ -59,7 +59,7 @@ class MisalignedCopy:
         shape = [int(one.value) if index == at else extent for index, extent in enumerate(self.tile)]
         return f" ({_shape(shape)}: {self._bytes(shape)} bytes)"
 
-    def hypothesis(self, rows: Sequence[Row]) -> Iterator[str]:
+    def hypothesis(self, rows: Sequence[KnobResults]) -> Iterator[str]:
         if self.residue == 0:
             return
         yield (

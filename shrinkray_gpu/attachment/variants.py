@@ -13,7 +13,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from shrinkray_gpu.attachment.text_edits import Edit, Spots, applied
+from shrinkray_gpu.attachment.text_edits import Spots, TextEdit, applied
 
 STAGES, WARPS = (1, 2, 3, 4, 5, 6), (1, 2, 4, 8, 16)
 MANY = 12
@@ -33,7 +33,7 @@ class Variant:
 
     knob: str
     value: str
-    edits: tuple[Edit, ...]
+    edits: tuple[TextEdit, ...]
     text: str
 
 
@@ -60,7 +60,7 @@ def knobs(text: str) -> tuple[Knob, ...]:
     except (SyntaxError, ValueError):
         return ()
     spots = Spots(text)
-    found = _Found(tree, spots)
+    found = _ScriptParts(tree, spots)
     return tuple(
         knob
         for knob in (
@@ -75,7 +75,7 @@ def knobs(text: str) -> tuple[Knob, ...]:
     )
 
 
-class _Found:
+class _ScriptParts:
     """The parts of the script that knobs are made of."""
 
     def __init__(self, tree: ast.Module, spots: Spots) -> None:
@@ -131,7 +131,7 @@ def _knob(
     name: str,
     kind: str,
     current: str,
-    choices: Iterable[tuple[str, Sequence[Edit]]],
+    choices: Iterable[tuple[str, Sequence[TextEdit]]],
     *,
     innermost: bool = False,
 ) -> Knob:
@@ -145,7 +145,7 @@ def _knob(
     return Knob(name, kind, current, tuple(values), tuple(made), innermost)
 
 
-def _stages_of_loops(found: _Found) -> Iterator[Knob]:
+def _stages_of_loops(found: _ScriptParts) -> Iterator[Knob]:
     by_value: dict[int, list[ast.Constant]] = {}
     for _, call in found.device_calls():
         if _last(_dotted(call.func)) == "range":
@@ -168,7 +168,7 @@ def _stages(value: int) -> list[int]:
     return sorted({*STAGES, value, *(range(1, value + 2) if value <= MANY else ())})
 
 
-def _flags(found: _Found) -> Iterator[Knob]:
+def _flags(found: _ScriptParts) -> Iterator[Knob]:
     for _, call in found.device_calls():
         if _last(_dotted(call.func)) != "range":
             continue
@@ -178,7 +178,7 @@ def _flags(found: _Found) -> Iterator[Knob]:
                 yield _knob(found.spots, f"{word.arg} of tl.range ({_lines([call])})", "flag", "True", choices)
 
 
-def _launch_option(found: _Found, option: str, kind: str, values: Sequence[int], default: int) -> Iterator[Knob]:
+def _launch_option(found: _ScriptParts, option: str, kind: str, values: Sequence[int], default: int) -> Iterator[Knob]:
     """Also where launches do not name it: the compiler's default is a value like any other."""
     if not found.launches or (kind == "stages" and not any(_loops(one) for one in found.kernels.values())):
         return
@@ -204,7 +204,7 @@ def _launch_option(found: _Found, option: str, kind: str, values: Sequence[int],
     yield _knob(found.spots, f"{option} of the launch ({_lines(found.launches)})", kind, current, choices)
 
 
-def _tiles(found: _Found) -> Iterator[Knob]:
+def _tiles(found: _ScriptParts) -> Iterator[Knob]:
     by_value: dict[int, dict[tuple[int, int], tuple[ast.Constant, bool]]] = {}
     for kernel, node, innermost in _extents(found):
         for literal in found.literals(kernel, node):
@@ -227,7 +227,7 @@ def _tiles(found: _Found) -> Iterator[Knob]:
         )
 
 
-def _extents(found: _Found) -> Iterator[tuple[ast.FunctionDef | None, ast.AST, bool]]:
+def _extents(found: _ScriptParts) -> Iterator[tuple[ast.FunctionDef | None, ast.AST, bool]]:
     """Where the language wants the extent of a tile: kernel, the expression there, and whether it is that of a
     block's last dimension."""
     calls: list[tuple[ast.FunctionDef | None, ast.Call]] = [*found.device_calls()]
@@ -254,7 +254,7 @@ def _listed(node: ast.AST) -> list[tuple[ast.AST, bool]]:
     return [(one, index == len(node.elts) - 1) for index, one in enumerate(node.elts)]
 
 
-def _dtypes(found: _Found) -> Iterator[Knob]:
+def _dtypes(found: _ScriptParts) -> Iterator[Knob]:
     """Of the tensors that the host makes, by the dtype that they have; the default one where none is named."""
     spelt: dict[str, list[ast.expr]] = {}
     unnamed: list[ast.Call] = []
@@ -283,7 +283,7 @@ def _dtypes(found: _Found) -> Iterator[Knob]:
         yield _knob(found.spots, f"dtype of tensors ({_lines(unnamed)})", "dtype", current, choices)
 
 
-def _host_calls(found: _Found) -> Iterator[ast.Call]:
+def _host_calls(found: _ScriptParts) -> Iterator[ast.Call]:
     """Not those of a lambda: an allocator gives bytes, whatever it is asked for."""
     todo: list[ast.AST] = [found.tree]
     while todo:

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from shrinkray_gpu.cli.words import CONTEXT, Command, architecture, kept, releases, running, settings
+from shrinkray_gpu.cli.words import CONTEXT, CliCommand, architecture, releases, run_folder_options, running, settings
 from shrinkray_gpu.corpus import environments
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.questions import run_folder
@@ -21,11 +21,11 @@ from shrinkray_gpu.questions.varying import axis
 from shrinkray_gpu.runner.interpreter import found
 
 
-class _Command(Command):
+class _IrCommand(CliCommand):
     called = "shrink ir"
 
 
-@click.command(cls=_Command, context_settings=CONTEXT)
+@click.command(cls=_IrCommand, context_settings=CONTEXT)
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.argument("args", nargs=-1)
 @click.option(
@@ -56,7 +56,7 @@ class _Command(Command):
 @click.option("--kernel", "kernels", multiple=True, metavar="NAME", help="Count in this kernel only; repeatable.")
 @running("all tests", each="a test", seconds=120)
 @click.option("--triton", "tritons", metavar="V,V,...", help="Releases of Triton, installed aside.")
-@kept("Tests", ending="ir")
+@run_folder_options("Tests", ending="ir")
 def ir(file: Path | None, args: tuple[str, ...], **given: Any) -> None:
     """Count what the compiler makes of FILE and of its controls, and say what that is worth.
 
@@ -106,5 +106,5 @@ def _ir(file: Path | None, args: tuple[str, ...], given: dict[str, Any]) -> int:
     if trouble:
         raise UsageError(trouble)
     if not given["as_json"]:
-        click.echo(f"\nsaved: {run_folder.shown(folder)} (summary.tsv, summary.md, programs, code, SHA256SUMS)")
+        click.echo(f"\nsaved: {run_folder.display_path(folder)} (summary.tsv, summary.md, programs, code, SHA256SUMS)")
     return 0 if all(one.holds for one in studies) else 1

@@ -27,7 +27,7 @@ from shrinkray_gpu.evidence.versions import __version__
 from shrinkray_gpu.job.asked import places
 from shrinkray_gpu.job.reduce import check, reduce
 from shrinkray_gpu.lift.from_trace import trace
-from shrinkray_gpu.options import Options, called
+from shrinkray_gpu.options import Options, display_name
 from shrinkray_gpu.passes import PASSES
 from shrinkray_gpu.result.summary import Result
 
@@ -45,7 +45,7 @@ _OTHERS = {
 """Commands beside the main one, and where they are."""
 
 
-class _Command(TakesModule):
+class _MainCommand(TakesModule):
     """The main command, and the door to the others."""
 
     called = "shrink"
@@ -58,7 +58,7 @@ class _Command(TakesModule):
         return super().main(words, *others, **extra)
 
 
-@click.command(cls=_Command, context_settings=CONTEXT)
+@click.command(cls=_MainCommand, context_settings=CONTEXT)
 @file_or_module()
 @click.option(
     "--launch",
@@ -203,7 +203,7 @@ def main(file: Path | None, args: tuple[str, ...], module: str | None, **given: 
         assert file is not None
         file, options = _traced(file, given["launch"], options)
         if given["only_check"]:
-            click.echo(f"{called(file, options)} shows {check(file, options, say=say)!r}")
+            click.echo(f"{display_name(file, options)} shows {check(file, options, say=say)!r}")
             return
         best = places(file, options)[1] / "best.py"
         if not quiet:
@@ -295,7 +295,7 @@ def _traced(file: Path, launch: int | None, options: Options) -> tuple[Path, Opt
     """A trace's launch in place of the trace; other files as they are."""
     if options.command is None and trace.is_trace(file):
         output = options.output or file.with_name(f"repro_{trace.stem(file)}.py")
-        return trace.written(file, launch, output.parent), replace(options, output=output)
+        return trace.script_file(file, launch, output.parent), replace(options, output=output)
     if launch is not None:
         raise UsageError(f"--launch {launch}: only a trace (.ndjson, .ndjson.gz) has launches to choose from")
     return file, options
@@ -315,7 +315,7 @@ def _tell(result: Result, file: Path, command: Command | None) -> None:
             f"{result.before[1]} tokens to {result.after[1]}"
         )
     else:  # nobody counted all that it runs
-        click.echo(f"{head}: {command.shown} to {result.after[0]} lines, {result.after[1]} tokens")
+        click.echo(f"{head}: {command.command_line} to {result.after[0]} lines, {result.after[1]} tokens")
     click.echo(
         f"  {sum(result.tries.values())} tries ({tries}) in {spent['start'] + spent['search'] + spent['check']:.0f} s: "
         f"start {spent['start']:.0f}, search {spent['search']:.0f}, final check {spent['check']:.0f}{gpu}"

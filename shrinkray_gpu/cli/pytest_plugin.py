@@ -18,7 +18,7 @@ import pytest
 
 if TYPE_CHECKING:
     from shrinkray_gpu.corpus.case import Case
-    from shrinkray_gpu.corpus.expectation import Outcome
+    from shrinkray_gpu.corpus.expectation import CaseOutcome
     from shrinkray_gpu.corpus.replay import Replayer
 
 FILE = "case.toml"
@@ -110,7 +110,7 @@ class CaseItem(pytest.Item):
 class Changed(Exception):
     """A case does not do what it expects of this Triton."""
 
-    def __init__(self, outcome: Outcome) -> None:
+    def __init__(self, outcome: CaseOutcome) -> None:
         from shrinkray_gpu.corpus.replay_tables import news
 
         super().__init__(f"{outcome.case.name} with {outcome.environment}: {news(outcome)}")
@@ -124,11 +124,11 @@ class _Session:
         self.items = [item for item in session.items if isinstance(item, CaseItem)]
         self.config = session.config
         self.spread = hasattr(session.config, "workerinput")
-        self.known: dict[Path, Outcome] = {}
+        self.known: dict[Path, CaseOutcome] = {}
         self.replayer: Replayer | None = None
         self.failed: Exception | None = None
 
-    def outcome(self, item: CaseItem) -> Outcome:
+    def outcome(self, item: CaseItem) -> CaseOutcome:
         if self.failed is not None:
             raise self.failed
         try:
@@ -143,7 +143,7 @@ class _Session:
         if self.replayer is not None:
             self.replayer.close()
 
-    def _together(self) -> dict[Path, Outcome]:
+    def _together(self) -> dict[Path, CaseOutcome]:
         from shrinkray_gpu.corpus.replay import replay
 
         cases = [item.case for item in self.items]

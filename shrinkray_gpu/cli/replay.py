@@ -12,21 +12,21 @@ from typing import Any
 
 import click
 
-from shrinkray_gpu.cli.words import CONTEXT, Command, architecture, releases, settings
+from shrinkray_gpu.cli.words import CONTEXT, CliCommand, architecture, releases, settings
 from shrinkray_gpu.corpus import environments, replay_tables
 from shrinkray_gpu.corpus.bisection import bisect
 from shrinkray_gpu.corpus.case import cases
-from shrinkray_gpu.corpus.expectation import Outcome
+from shrinkray_gpu.corpus.expectation import CaseOutcome
 from shrinkray_gpu.corpus.replay import replay
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner.interpreter import found
 
 
-class _Command(Command):
+class _ReplayCommand(CliCommand):
     called = "shrink replay"
 
 
-@click.command(cls=_Command, context_settings=CONTEXT)
+@click.command(cls=_ReplayCommand, context_settings=CONTEXT)
 @click.argument("corpus", type=click.Path(path_type=Path), default=Path("corpus"))
 @click.option("--case", "names", multiple=True, metavar="NAME", help="This case only; repeatable.")
 @click.option("--arch", metavar="sm_90", help="No GPU: compile for this architecture on the virtual GPU.")
@@ -58,7 +58,7 @@ def _replay(corpus: Path, given: dict[str, Any]) -> int:
         if not given["as_json"]:
             click.echo(text, err=True)
 
-    def tell(outcome: Outcome) -> None:
+    def tell(outcome: CaseOutcome) -> None:
         say(f"  {_line(outcome)}")
 
     arch, environment = architecture(given["arch"]), settings(given["env"])
@@ -78,7 +78,7 @@ def _replay(corpus: Path, given: dict[str, Any]) -> int:
     chosen_cases = cases(corpus, given["names"])
     if tritons:
         pythons = [environments.with_triton(version, python=pythons[0], say=say) for version in tritons]
-    matrix: dict[str, list[Outcome]] = {}
+    matrix: dict[str, list[CaseOutcome]] = {}
     for python in pythons:
         outcomes = replay(
             chosen_cases, python=python, arch=arch, jobs=given["jobs"], runs=given["runs"], environment=environment,
@@ -101,7 +101,9 @@ def _replay(corpus: Path, given: dict[str, Any]) -> int:
     return 1 if changed else 0
 
 
-def _write(path: Path | None, make: Callable[[replay_tables.Matrix], str], matrix: replay_tables.Matrix) -> None:
+def _write(
+    path: Path | None, make: Callable[[replay_tables.OutcomeMatrix], str], matrix: replay_tables.OutcomeMatrix
+) -> None:
     if path is not None:
         try:
             path.write_text(make(matrix), encoding="utf-8")
@@ -109,6 +111,6 @@ def _write(path: Path | None, make: Callable[[replay_tables.Matrix], str], matri
             raise UsageError(f"cannot write {path}: {error.strerror}. Choose another place") from error
 
 
-def _line(outcome: Outcome) -> str:
+def _line(outcome: CaseOutcome) -> str:
     why = f": {outcome.why}" if outcome.why else ""
     return f"{outcome.case.name}: {outcome}{why} ({outcome.seconds:.1f} s)"

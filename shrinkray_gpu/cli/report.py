@@ -9,17 +9,17 @@ from typing import Any
 import click
 
 from shrinkray_gpu.attachment.experiments import SECONDS
-from shrinkray_gpu.cli.words import CONTEXT, Command, fail, releases
+from shrinkray_gpu.cli.words import CONTEXT, CliCommand, fail, releases
 from shrinkray_gpu.job.attach import report
 from shrinkray_gpu.runner.interpreter import found
 
 
-class _Command(Command):
+class _ReportCommand(CliCommand):
     called = "shrink report"
     interrupted = "interrupted; an earlier attachment, if any, is as it was"
 
 
-@click.command(cls=_Command, context_settings=CONTEXT)
+@click.command(cls=_ReportCommand, context_settings=CONTEXT)
 @click.argument("folder", type=click.Path(path_type=Path), required=False)
 @click.option("--zip", "zipped", is_flag=True, help="Put all of it into one archive too.")
 @click.option("--gpu-price", type=click.FloatRange(0), metavar="P", help="Of an hour of GPU: what the reduction cost.")

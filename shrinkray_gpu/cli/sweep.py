@@ -12,7 +12,7 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from shrinkray_gpu.cli.words import CONTEXT, Command, architecture, kept, running, settings
+from shrinkray_gpu.cli.words import CONTEXT, CliCommand, architecture, run_folder_options, running, settings
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import all_of, parse
 from shrinkray_gpu.questions import run_folder
@@ -24,11 +24,11 @@ RUNS = 20
 """On a GPU. A rate of 14 % and more shows in 20 runs with a probability of 95 %."""
 
 
-class _Command(Command):
+class _SweepCommand(CliCommand):
     called = "shrink sweep"
 
 
-@click.command(cls=_Command, context_settings=CONTEXT)
+@click.command(cls=_SweepCommand, context_settings=CONTEXT)
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.argument("args", nargs=-1)
 @click.option("--over", multiple=True, metavar="NAME=V,V,...", help="A name and its values; repeatable, all with all.")
@@ -41,7 +41,7 @@ class _Command(Command):
 @click.option("--reject", multiple=True, metavar="SPEC", help="What does not count; repeatable.")
 @running("all runs", each="a run", seconds=120)
 @click.option("--cold", is_flag=True, help="Each run in a process of its own, nothing imported or compiled before.")
-@kept("Runs", ending="sweep")
+@run_folder_options("Runs", ending="sweep")
 def sweep_command(file: Path | None, args: tuple[str, ...], **given: Any) -> None:
     """Run FILE in every configuration that the axes make, each --runs times in a fresh context, and tell which fault
     always, sometimes, or not once, with the rate and its 95 % interval.
@@ -84,7 +84,7 @@ def sweep_command(file: Path | None, args: tuple[str, ...], **given: Any) -> Non
     if trouble:
         raise UsageError(trouble)
     if not given["as_json"]:
-        click.echo(f"saved: {run_folder.shown(folder)} (matrix.csv, matrix.svg, matrix.md, SHA256SUMS)")
+        click.echo(f"saved: {run_folder.display_path(folder)} (matrix.csv, matrix.svg, matrix.md, SHA256SUMS)")
 
 
 def _save(folder: Path, matrix: Matrix, file: Path, python: str, arch: int | None, environment: dict[str, str]) -> None:

@@ -17,7 +17,7 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Command(click.Command):
+class CliCommand(click.Command):
     """Click's, with every complaint, about the arguments or about what came of them, in one line."""
 
     called = "shrink explain"
@@ -68,7 +68,7 @@ def running(of: str, *, each: str, seconds: int) -> Callable[[F], F]:
     )
 
 
-def kept(of: str, *, ending: str) -> Callable[[F], F]:
+def run_folder_options(of: str, *, ending: str) -> Callable[[F], F]:
     """The options of the commands that run many programs (`of` them) and leave a folder `<stem>.ENDING`."""
     return several(
         click.option(

@@ -97,7 +97,7 @@ class Command:
         return self.module in PYTEST
 
     @property
-    def shown(self) -> str:
+    def command_line(self) -> str:
         """As the user wrote it."""
         return shlex.join(["-m", self.module, *self.args])
 
@@ -105,7 +105,7 @@ class Command:
     def stem(self) -> str:
         """Names the result and its folder: `pytest_test_attention`, `mypkg_bench`."""
         if self.is_pytest:
-            named = [file.stem for file, _ in named_tests(self.args)]
+            named = [file.stem for file, _ in test_files(self.args)]
             return f"pytest_{named[0]}" if named else "pytest_tests"
         name = self.module.removesuffix(".__main__").replace(".", "_")
         # The driver must not pass for the module itself, whose source is looked up by its path.
@@ -140,7 +140,7 @@ def pytest_arguments(args: Sequence[str], plugins: Collection[str] = ()) -> list
     return [*BEFORE, *args, *AFTER, *off]
 
 
-def named_tests(args: Sequence[str]) -> list[tuple[Path, str]]:
+def test_files(args: Sequence[str]) -> list[tuple[Path, str]]:
     """The test files among pytest's arguments, each with the node id in it: `Class::test[1-2]`, or nothing."""
     found = []
     for before, word in zip(("", *args), args):

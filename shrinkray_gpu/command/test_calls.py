@@ -10,7 +10,7 @@ import ast
 from collections.abc import Sequence
 from itertools import product
 
-Function = ast.FunctionDef
+PytestFunction = ast.FunctionDef
 
 
 def calls(source: str, nodes: Sequence[str], *, module: str, path: str = "") -> str | None:
@@ -41,10 +41,10 @@ def calls(source: str, nodes: Sequence[str], *, module: str, path: str = "") -> 
 
 
 def _tests(tree: ast.Module) -> list[str]:
-    return [node.name for node in tree.body if isinstance(node, Function) and node.name.startswith("test")]
+    return [node.name for node in tree.body if isinstance(node, PytestFunction) and node.name.startswith("test")]
 
 
-def _found(tree: ast.Module, owner: str, name: str) -> tuple[Function | None, list[ast.expr]]:
+def _found(tree: ast.Module, owner: str, name: str) -> tuple[PytestFunction | None, list[ast.expr]]:
     """The test, and what is written above it and its class, nearest first. No class that sets something up."""
     body, above = tree.body, []
     if owner:
@@ -52,12 +52,12 @@ def _found(tree: ast.Module, owner: str, name: str) -> tuple[Function | None, li
         if holder is None or holder.bases or any(_sets_up(node) for node in holder.body):
             return None, []
         body, above = holder.body, holder.decorator_list[::-1]
-    test = next((node for node in body if isinstance(node, Function) and node.name == name), None)
+    test = next((node for node in body if isinstance(node, PytestFunction) and node.name == name), None)
     return test, [*(test.decorator_list[::-1] if test else []), *above]
 
 
 def _sets_up(node: ast.stmt) -> bool:
-    return isinstance(node, Function) and (node.name.startswith(("setup", "teardown")) or node.name == "__init__")
+    return isinstance(node, PytestFunction) and (node.name.startswith(("setup", "teardown")) or node.name == "__init__")
 
 
 _Choice = tuple[str, dict[str, str], tuple[str, ...]]
@@ -65,7 +65,7 @@ _Choice = tuple[str, dict[str, str], tuple[str, ...]]
 
 
 def _arguments(
-    tree: ast.Module, test: Function, marks: Sequence[ast.expr], *, method: bool
+    tree: ast.Module, test: PytestFunction, marks: Sequence[ast.expr], *, method: bool
 ) -> list[tuple[str, str, tuple[str, ...]]] | None:
     """Each set of arguments of a test, in pytest's order: id, text of the arguments, imports needed."""
     sets = []

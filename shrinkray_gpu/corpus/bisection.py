@@ -10,7 +10,7 @@ from packaging.version import Version
 
 from shrinkray_gpu.corpus import environments
 from shrinkray_gpu.corpus.case import Case
-from shrinkray_gpu.corpus.expectation import Outcome, Status
+from shrinkray_gpu.corpus.expectation import CaseOutcome, Status
 from shrinkray_gpu.corpus.replay import replay
 from shrinkray_gpu.errors import UsageError
 
@@ -21,7 +21,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Step:
+class ReleaseStep:
     """A change from one release of Triton to the next; `before` is empty where there was none."""
 
     case: str
@@ -44,14 +44,14 @@ def bisect(
     arch: int | None = None,
     environment: Mapping[str, str] | None = None,
     say: Say = lambda text: None,
-) -> list[Step]:
+) -> list[ReleaseStep]:
     """Between which releases of Triton the case changed. `releases` in any order; default: all that pip offers.
 
     Halves each stretch whose ends differ, so that two changes are found where the middle shows them; releases that
     cannot run it are left out.
     """
 
-    def ask(release: str) -> Outcome:
+    def ask(release: str) -> CaseOutcome:
         interpreter = environments.with_triton(release, python=python, say=say)
         outcome = replay([case], python=interpreter, arch=arch, environment=environment)[0]
         say(f"  triton {release}: {outcome}: {outcome.why}")
@@ -61,11 +61,11 @@ def bisect(
     return steps(case.name, environments.in_order(offered), ask)
 
 
-def steps(name: str, releases: Sequence[str], ask: Callable[[str], Outcome]) -> list[Step]:
+def steps(name: str, releases: Sequence[str], ask: Callable[[str], CaseOutcome]) -> list[ReleaseStep]:
     """The changes among these releases, oldest first. Each is asked once at most."""
-    asked: dict[str, Outcome] = {}
+    asked: dict[str, CaseOutcome] = {}
 
-    def outcome(release: str) -> Outcome:
+    def outcome(release: str) -> CaseOutcome:
         if release not in asked:
             asked[release] = ask(release)
         return asked[release]
@@ -78,12 +78,12 @@ def steps(name: str, releases: Sequence[str], ask: Callable[[str], Outcome]) -> 
         why = f": {asked[releases[-1]].why}" if releases else ""
         raise UsageError(f"no release of Triton that was asked can run {name} here{why}")
 
-    def within(stretch: list[str]) -> Iterator[Step]:
+    def within(stretch: list[str]) -> Iterator[ReleaseStep]:
         first, last = outcome(stretch[0]), outcome(stretch[-1])
         if _alike(first, last):
             return
         if len(stretch) == 2:
-            yield Step(name, stretch[0], str(first), stretch[1], str(last))
+            yield ReleaseStep(name, stretch[0], str(first), stretch[1], str(last))
             return
         middle = len(stretch) // 2
         if outcome(stretch[middle]).status is Status.CANNOT:
@@ -93,10 +93,10 @@ def steps(name: str, releases: Sequence[str], ask: Callable[[str], Outcome]) -> 
             yield from within(stretch[middle:])
 
     stretch = left[0] if len(left) == 1 else f"{left[0]} to {left[-1]}"
-    return list(within(left)) or [Step(name, "", "", stretch, str(outcome(left[-1])))]
+    return list(within(left)) or [ReleaseStep(name, "", "", stretch, str(outcome(left[-1])))]
 
 
-def _alike(one: Outcome, other: Outcome) -> bool:
+def _alike(one: CaseOutcome, other: CaseOutcome) -> bool:
     """A flaky fault may show in all of a few runs: that is no change."""
     showing = {Status.FAULTS, Status.FLAKY}
     return one.status is other.status or {one.status, other.status} == showing

@@ -24,7 +24,7 @@ _MEANT = {"faults": Status.FAULTS, "fixed": Status.FIXED, "changed": Status.CHAN
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CaseOutcome:
     """One case in one environment."""
 
     case: Case

@@ -29,7 +29,7 @@ _ASK = (
 
 
 @dataclass(frozen=True)
-class Place:
+class ReplayEnvironment:
     """One interpreter, on one GPU or on the virtual one."""
 
     python: str
@@ -38,7 +38,7 @@ class Place:
     versions: Mapping[str, str]
 
     @classmethod
-    def of(cls, python: str, arch: int | None, environment: Mapping[str, str]) -> Place:
+    def of(cls, python: str, arch: int | None, environment: Mapping[str, str]) -> ReplayEnvironment:
         gpu = arch is None and gpus.present()
         return cls(python, arch, gpu, versions(python, {**os.environ, **environment}, gpu=gpu))
 
@@ -61,12 +61,12 @@ class Place:
         return found
 
 
-def lacking(case: Case, oracle: Oracle, place: Place) -> str:
+def lacking(case: Case, oracle: Oracle, place: ReplayEnvironment) -> str:
     """Why a case cannot run there; empty if it can."""
     return _interpreter(case, place) or _device(case, oracle, place)
 
 
-def _interpreter(case: Case, place: Place) -> str:
+def _interpreter(case: Case, place: ReplayEnvironment) -> str:
     if "triton" not in place.versions:
         return f"{place.python} has no Triton: name an interpreter that has, by --python"
     packages = case.needs.packages
@@ -83,7 +83,7 @@ def _interpreter(case: Case, place: Place) -> str:
     return ""
 
 
-def _device(case: Case, oracle: Oracle, place: Place) -> str:
+def _device(case: Case, oracle: Oracle, place: ReplayEnvironment) -> str:
     needs, here = case.needs, place.architecture
     if needs.gpu and not place.gpu:
         return "it needs a real GPU" + (", and --arch launches nothing" if place.arch else "")

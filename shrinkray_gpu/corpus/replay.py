@@ -22,9 +22,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from shrinkray_gpu.corpus.case import Case
-from shrinkray_gpu.corpus.expectation import Outcome, Status, expected
-from shrinkray_gpu.corpus.machine import Place, lacking
-from shrinkray_gpu.corpus.sighting import Conclusion, Sighting, concluded, sighted
+from shrinkray_gpu.corpus.expectation import CaseOutcome, Status, expected
+from shrinkray_gpu.corpus.machine import ReplayEnvironment, lacking
+from shrinkray_gpu.corpus.sighting import CaseConclusion, Sighting, concluded, sighted
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import Answer, Oracle
 from shrinkray_gpu.reduction.program import read_program
@@ -55,8 +55,8 @@ def replay(
     runs: int | None = None,
     environment: Mapping[str, str] | None = None,
     say: Say = lambda text: None,
-    done: Callable[[Outcome], None] = lambda outcome: None,
-) -> list[Outcome]:
+    done: Callable[[CaseOutcome], None] = lambda outcome: None,
+) -> list[CaseOutcome]:
     """Run the cases with this interpreter; `arch` (90: sm_90) on the virtual GPU. Outcomes in the order of the cases.
 
     `runs`: of each case, instead of what it asks for. Raises UsageError where the interpreter cannot run anything.
@@ -65,7 +65,7 @@ def replay(
     alone = [case for case in cases if case.question().needs.timing]
     beside = [case for case in cases if case not in alone]
     beside.sort(key=lambda case: not case.environment)  # those wait for a worker of their own: the others need not
-    outcomes: dict[Path, Outcome] = {}
+    outcomes: dict[Path, CaseOutcome] = {}
 
     def one(case: Case) -> None:
         outcomes[case.folder] = outcome = replayer.outcome(case, runs)
@@ -99,7 +99,7 @@ class Replayer:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         check_python(python)
-        self.place = Place.of(python, arch, environment or {})
+        self.place = ReplayEnvironment.of(python, arch, environment or {})
         self.jobs = max(1, jobs or min(cores.usable(), MOST))
         self.environment = {**os.environ, **(environment or {})}
         self._folder = tempfile.TemporaryDirectory(prefix="shrink-replay-", ignore_cleanup_errors=True)
@@ -119,13 +119,13 @@ class Replayer:
             pool.close()
         self._folder.cleanup()
 
-    def outcome(self, case: Case, runs: int | None = None) -> Outcome:
+    def outcome(self, case: Case, runs: int | None = None) -> CaseOutcome:
         """Run one case as often as it takes to tell."""
         started = time.monotonic()
         oracle = case.question()
         said = lacking(case, oracle, self.place)
-        found = Conclusion(Status.CANNOT, said) if said else concluded(case, self._sightings(case, oracle, runs))
-        return Outcome(
+        found = CaseConclusion(Status.CANNOT, said) if said else concluded(case, self._sightings(case, oracle, runs))
+        return CaseOutcome(
             case,
             self.place.name,
             self.place.versions,

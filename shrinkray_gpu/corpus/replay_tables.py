@@ -9,16 +9,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from shrinkray_gpu.corpus.expectation import Outcome, Status
+from shrinkray_gpu.corpus.expectation import CaseOutcome, Status
 
-Matrix = Mapping[str, Sequence[Outcome]]
+OutcomeMatrix = Mapping[str, Sequence[CaseOutcome]]
 """Outcomes by environment, each in the order of the cases."""
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML has no way to say, and compilers colour their messages with."""
 _MARKS = {Status.FAULTS: "faults", Status.FIXED: "fixed", Status.CHANGED: "CHANGED", Status.CANNOT: "-"}
 
 
-def table(matrix: Matrix) -> str:
+def table(matrix: OutcomeMatrix) -> str:
     """Cases by environments. `!` marks what is not as expected, `-` what cannot run, told below in a line each."""
     names = list(dict.fromkeys(outcome.case.name for outcomes in matrix.values() for outcome in outcomes))
     rows = [["case", *matrix]]
@@ -31,12 +31,12 @@ def table(matrix: Matrix) -> str:
     return "\n".join([*lines, *_remarks(matrix)])
 
 
-def changes(matrix: Matrix) -> list[str]:
+def changes(matrix: OutcomeMatrix) -> list[str]:
     """A paragraph for each outcome that is not as expected: what was expected, what is, and the two faults."""
     return [f"{outcome.case.name}, {name}: {news(outcome)}" for name, outcome in _each(matrix) if outcome.surprising]
 
 
-def news(outcome: Outcome) -> str:
+def news(outcome: CaseOutcome) -> str:
     """What was expected of a case, what is, and the two faults below each other."""
     lines = [f"expected {outcome.wanted}, and it is {outcome}"]
     if outcome.fault is not None:
@@ -44,18 +44,18 @@ def news(outcome: Outcome) -> str:
     return "\n    ".join([*lines, *([outcome.why] if outcome.why else [])])
 
 
-def summary(matrix: Matrix) -> str:
+def summary(matrix: OutcomeMatrix) -> str:
     """One line: how many cases did what, over all environments."""
     counts = Counter(outcome.status for _, outcome in _each(matrix))
     return ", ".join(f"{counts[status]} {status.value}" for status in Status if counts[status])
 
 
-def nothing_ran(matrix: Matrix) -> bool:
+def nothing_ran(matrix: OutcomeMatrix) -> bool:
     """Whether no case at all could run, so that nothing was checked."""
     return all(outcome.status is Status.CANNOT for _, outcome in _each(matrix))
 
 
-def to_json(matrix: Matrix) -> dict[str, Any]:
+def to_json(matrix: OutcomeMatrix) -> dict[str, Any]:
     """Everything, by environment and case."""
     return {
         name: {
@@ -66,7 +66,7 @@ def to_json(matrix: Matrix) -> dict[str, Any]:
     }
 
 
-def junit(matrix: Matrix) -> str:
+def junit(matrix: OutcomeMatrix) -> str:
     """One suite an environment, one test a case: a failure where something changed, skipped where it cannot run."""
     root = xml.Element("testsuites")
     for name, outcomes in matrix.items():
@@ -95,7 +95,7 @@ def junit(matrix: Matrix) -> str:
     return xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def html(matrix: Matrix) -> str:
+def html(matrix: OutcomeMatrix) -> str:
     """One self-contained page."""
     import jinja2
 
@@ -109,14 +109,14 @@ def html(matrix: Matrix) -> str:
     )  # fmt: skip
 
 
-def _cell(outcome: Outcome | None) -> str:
+def _cell(outcome: CaseOutcome | None) -> str:
     if outcome is None:
         return ""
     text = f"flaky {outcome.shown}/{outcome.runs}" if outcome.status is Status.FLAKY else _MARKS[outcome.status]
     return text + "!" * outcome.surprising
 
 
-def _each(matrix: Matrix) -> Iterator[tuple[str, Outcome]]:
+def _each(matrix: OutcomeMatrix) -> Iterator[tuple[str, CaseOutcome]]:
     return ((name, outcome) for name, outcomes in matrix.items() for outcome in outcomes)
 
 
@@ -124,7 +124,7 @@ def _printable(text: str) -> str:
     return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def _remarks(matrix: Matrix) -> list[str]:
+def _remarks(matrix: OutcomeMatrix) -> list[str]:
     """Why cases cannot run, and of which Triton they say nothing: each once."""
     whys: dict[tuple[str, str], list[str]] = {}
     for name, outcome in _each(matrix):
@@ -139,7 +139,7 @@ def _remarks(matrix: Matrix) -> list[str]:
     return ["", *told] if told else []
 
 
-def _plain(outcome: Outcome) -> dict[str, Any]:
+def _plain(outcome: CaseOutcome) -> dict[str, Any]:
     return {
         "status": outcome.status.value,
         "expected": outcome.expected.value if outcome.expected else None,

@@ -16,7 +16,7 @@ from shrinkray_gpu.oracle import Fault
 
 
 @dataclass(frozen=True)
-class Kind:
+class FieldType:
     """What a value must be, in words, and whether it is."""
 
     words: str
@@ -35,16 +35,18 @@ def _text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-TEXT = Kind("a string", _text)
-TEXTS = Kind("a list of strings", lambda value: isinstance(value, list) and all(map(_text, value)))
-SWITCH = Kind("true or false", lambda value: isinstance(value, bool))
-WHOLE = Kind("a whole number", _whole)
-COUNT = Kind("a whole number from 1 on", lambda value: _whole(value) and value >= 1)
-POSITIVE = Kind("a number above 0", lambda value: _number(value) and value > 0)
-TABLE = Kind("a table", lambda value: isinstance(value, dict))
-TABLES = Kind("a list of tables", lambda value: isinstance(value, list) and all(isinstance(one, dict) for one in value))
+TEXT = FieldType("a string", _text)
+TEXTS = FieldType("a list of strings", lambda value: isinstance(value, list) and all(map(_text, value)))
+SWITCH = FieldType("true or false", lambda value: isinstance(value, bool))
+WHOLE = FieldType("a whole number", _whole)
+COUNT = FieldType("a whole number from 1 on", lambda value: _whole(value) and value >= 1)
+POSITIVE = FieldType("a number above 0", lambda value: _number(value) and value > 0)
+TABLE = FieldType("a table", lambda value: isinstance(value, dict))
+TABLES = FieldType(
+    "a list of tables", lambda value: isinstance(value, list) and all(isinstance(one, dict) for one in value)
+)
 
-CASE: Mapping[str, Kind] = {
+CASE: Mapping[str, FieldType] = {
     "title": TEXT,
     "class": TEXT,
     "mechanism": TEXT,
@@ -63,11 +65,17 @@ CASE: Mapping[str, Kind] = {
     "artifacts": TABLE,
 }
 REQUIRED = ("title", "class", "mechanism", "oracle")
-NEEDS: Mapping[str, Kind] = {"gpu": SWITCH, "architecture": TEXT, "memory": POSITIVE, "packages": TEXTS, "tools": TEXTS}
-SEEN: Mapping[str, Kind] = dict.fromkeys(
+NEEDS: Mapping[str, FieldType] = {
+    "gpu": SWITCH,
+    "architecture": TEXT,
+    "memory": POSITIVE,
+    "packages": TEXTS,
+    "tools": TEXTS,
+}
+SEEN: Mapping[str, FieldType] = dict.fromkeys(
     ("gpu", "driver", "cuda", "triton", "torch", "helion", "python", "arch", "date"), TEXT
 )
-FAULT: Mapping[str, Kind] = {each.name: WHOLE if each.type == "int" else TEXT for each in fields(Fault)}
+FAULT: Mapping[str, FieldType] = {each.name: WHOLE if each.type == "int" else TEXT for each in fields(Fault)}
 EXPECTATIONS = ("faults", "fixed", "changed", "flaky")
 
 
@@ -100,7 +108,7 @@ def nearest(word: Any, known: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(names)}"
 
 
-def _keys(path: Path, prefix: str, data: Mapping[str, Any], known: Mapping[str, Kind]) -> None:
+def _keys(path: Path, prefix: str, data: Mapping[str, Any], known: Mapping[str, FieldType]) -> None:
     for key, value in data.items():
         if key not in known:
             raise UsageError(f"{path}: unknown key {prefix}{key}{nearest(key, known)}")

@@ -36,7 +36,7 @@ class Sighting:
 
 
 @dataclass(frozen=True)
-class Conclusion:
+class CaseConclusion:
     status: Status
     why: str
     fault: Fault | None = None
@@ -60,21 +60,21 @@ def sighted(case: Case, oracle: Oracle, run: Run) -> Sighting:
     return Sighting(verdict.answer, verdict.why, fault, compiled=compiled)
 
 
-def concluded(case: Case, sightings: Sequence[Sighting]) -> Conclusion:
+def concluded(case: Case, sightings: Sequence[Sighting]) -> CaseConclusion:
     """What all runs of a case say together. Runs that tell nothing count only where there are no others."""
     known = [one for one in sightings if one.answer is not Answer.UNKNOWN]
     if not known:
-        return Conclusion(Status.CANNOT, sightings[0].why, sightings[0].fault)
+        return CaseConclusion(Status.CANNOT, sightings[0].why, sightings[0].fault)
     showing = [one for one in known if one.answer is Answer.FAULTS]
     shown, runs = len(showing), len(known)
     if shown == runs:
-        return Conclusion(Status.FAULTS, known[0].why, known[0].fault, shown, runs)
+        return CaseConclusion(Status.FAULTS, known[0].why, known[0].fault, shown, runs)
     if shown:
-        return Conclusion(Status.FLAKY, f"{shown} of {runs} runs show it", showing[0].fault, shown, runs)
+        return CaseConclusion(Status.FLAKY, f"{shown} of {runs} runs show it", showing[0].fault, shown, runs)
     other = next((one for one in known if one.fault is not None), None)
     if other is None or other.fault is None:
-        return Conclusion(Status.FIXED, known[0].why, None, 0, runs)
+        return CaseConclusion(Status.FIXED, known[0].why, None, 0, runs)
     text = other.fault.text
     if LACKING.search(text) and not other.compiled and not (case.fault and LACKING.search(case.fault.text)):
-        return Conclusion(Status.CANNOT, f"this release lacks what it uses: {text}", other.fault)
-    return Conclusion(Status.CHANGED, other.why, other.fault, 0, runs)
+        return CaseConclusion(Status.CANNOT, f"this release lacks what it uses: {text}", other.fault)
+    return CaseConclusion(Status.CHANGED, other.why, other.fault, 0, runs)

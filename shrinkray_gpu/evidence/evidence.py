@@ -9,7 +9,7 @@ from typing import Any
 from shrinkray_gpu.device.instruction import Instruction
 from shrinkray_gpu.device.record import Record
 from shrinkray_gpu.evidence.instruments.instrument import Statement
-from shrinkray_gpu.evidence.source_text import Place
+from shrinkray_gpu.evidence.source_text import SourceLine
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.runner.run import Compile, Launch, Run
 
@@ -37,7 +37,7 @@ class Evidence:
     """Names of the launch's arguments, where the kernel is in the file."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Of the kernel's compilation: warps, stages and the like."""
-    place: Place | None = None
+    place: SourceLine | None = None
     instruction: str = ""
     """Whole, as disassembled."""
     offset: int = -1

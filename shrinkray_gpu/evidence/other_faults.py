@@ -77,7 +77,7 @@ class Finds:
         self._kept[kind] = (program, fault, path)
 
     @property
-    def found(self) -> list[Find]:
+    def by_size(self) -> list[Find]:
         """All finds, the smallest program first."""
         kept = sorted(self._kept.values(), key=lambda one: (one[0].size, one[2]))
         return [Find(path, fault, lines(program.text)) for program, fault, path in kept]

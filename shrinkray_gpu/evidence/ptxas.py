@@ -43,7 +43,7 @@ def usages(printed: str) -> list[Usage]:
     return found
 
 
-def told(builds: Iterable[Build]) -> str:
+def resource_line(builds: Iterable[Build]) -> str:
     """In one line, the most that any kernel uses; empty where no build tells."""
     found = {usage.kernel: usage for build in builds for usage in usages(build.printed)}.values()
     if not found:

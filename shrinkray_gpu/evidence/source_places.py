@@ -9,18 +9,18 @@ from pathlib import Path
 from shrinkray_gpu.evidence import source_text
 from shrinkray_gpu.evidence.instruments.instrument import Subject
 from shrinkray_gpu.evidence.sights import Sight
-from shrinkray_gpu.evidence.source_text import Place
+from shrinkray_gpu.evidence.source_text import SourceLine
 from shrinkray_gpu.runner.run import Compile, Run
 
 _FRAME = re.compile(r'^  File "([^"]+)", line (\d+), in ', re.MULTILINE)
 
 
-def place_of(subject: Subject, sight: Sight, name: str) -> Place | None:
+def place_of(subject: Subject, sight: Sight, name: str) -> SourceLine | None:
     """The source line. A candidate's text is run as a copy elsewhere, so files are known by their names."""
     if not sight.line:
         return None
     file = str(subject.script.path) if Path(sight.file).name == name else sight.file
-    place = Place(file, sight.line, column=sight.column)
+    place = SourceLine(file, sight.line, column=sight.column)
     return replace(place, text=source_text.line_of(text_at(subject, place), sight.line))
 
 
@@ -32,7 +32,7 @@ def whole_path(file: str, compile: Compile | None) -> str:
     return found.group(1) if found else file
 
 
-def text_at(subject: Subject, place: Place | None) -> str:
+def text_at(subject: Subject, place: SourceLine | None) -> str:
     """The text of the file that the place is in: the program's own, or that of a module of its. Empty if that cannot be
     read."""
     if place is None or place.file == str(subject.script.path):
@@ -43,7 +43,7 @@ def text_at(subject: Subject, place: Place | None) -> str:
         return ""
 
 
-def host_line(subject: Subject, run: Run) -> Place | None:
+def host_line(subject: Subject, run: Run) -> SourceLine | None:
     """The script's own last line in the traceback; of a command, whose script is a driver of ours, that of the last
     file in its folder."""
     if run.failure is None:
@@ -54,7 +54,7 @@ def host_line(subject: Subject, run: Run) -> Place | None:
         file, line = frames[-1] if frames else (file, None)
     if not line:
         return None
-    place = Place(file, line)
+    place = SourceLine(file, line)
     return replace(place, text=source_text.line_of(text_at(subject, place), line))
 
 

@@ -14,7 +14,7 @@ MOST = 80
 
 
 @dataclass(frozen=True)
-class Place:
+class SourceLine:
     """A line of the source."""
 
     file: str

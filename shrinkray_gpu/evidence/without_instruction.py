@@ -10,7 +10,7 @@ from shrinkray_gpu.evidence.evidence import Evidence, options_of
 from shrinkray_gpu.evidence.instruments.instrument import Subject
 from shrinkray_gpu.evidence.sights import Sight
 from shrinkray_gpu.evidence.source_places import host_line, place_of, text_at
-from shrinkray_gpu.evidence.source_text import Place
+from shrinkray_gpu.evidence.source_text import SourceLine
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.fault import Fault, broken_compile
 from shrinkray_gpu.runner.run import Run
@@ -27,7 +27,7 @@ def of_compilation(seen: Evidence, subject: Subject, run: Run, fault: Fault) -> 
     if compile is None:
         return of_host(seen, subject, run)
     raw = "\n".join([*_causes(run), compile.printed, compile.failure.text if compile.failure else ""])
-    place: Place | None = None
+    place: SourceLine | None = None
     if found := _DIAGNOSED.search(raw):
         sight = Sight(compile.kernel, file=found.group(1), line=int(found.group(2)), column=int(found.group(3)))
         place = place_of(subject, sight, subject.script.path.name)

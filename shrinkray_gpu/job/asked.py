@@ -52,7 +52,7 @@ def program_of(path: Path, options: Options) -> Program:
     return options.command.program
 
 
-def chosen_oracle(options: Options) -> tuple[Oracle | None, Options]:
+def oracle_of(options: Options) -> tuple[Oracle | None, Options]:
     """The oracle asked for, and the options that it leaves."""
     _check_numbers(options)
     chosen = _oracle(options, Path.cwd())
@@ -72,7 +72,7 @@ def _check_limit(chosen: Oracle | None, options: Options) -> None:
         )
 
 
-def check_asked(named: Sequence[Control], chosen: Oracle | None, options: Options) -> None:
+def check_controls(named: Sequence[Control], chosen: Oracle | None, options: Options) -> None:
     """Raises UsageError where the controls that the user named would not be asked."""
     if named and not options.guards:
         raise UsageError(f"--no-guards leaves all controls out, {named[0].name} too: choose one")
@@ -94,7 +94,7 @@ def _check_numbers(options: Options) -> None:
         raise UsageError(f"--confidence {options.confidence:g}: give a number from 0.5 to below 1")
 
 
-def check_kept(program: Program, options: Options) -> None:
+def check_keep(program: Program, options: Options) -> None:
     for name in sorted(options.keep):
         if not re.search(rf"\b{re.escape(name)}\b", program.text):
             raise UsageError(f"--keep {name}: there is no such name in {program.regions[0].path}")

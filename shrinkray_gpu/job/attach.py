@@ -18,11 +18,11 @@ from typing import Any
 from shrinkray_gpu import calibration
 from shrinkray_gpu.attachment import artifacts, attachment
 from shrinkray_gpu.attachment.experiments import SECONDS
-from shrinkray_gpu.attachment.measurements import Measured, measure
+from shrinkray_gpu.attachment.measurements import Measurements, measure
 from shrinkray_gpu.calibration import Plan
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.versions import versions
-from shrinkray_gpu.job.asked import chosen_oracle, limits_of, setup_of
+from shrinkray_gpu.job.asked import limits_of, oracle_of, setup_of
 from shrinkray_gpu.options import Options, Say
 from shrinkray_gpu.oracle import Fault
 from shrinkray_gpu.reduction.program import read_program
@@ -81,7 +81,7 @@ def report(
         jobs=jobs,
     )
     check_python(options.python)
-    chosen, options = chosen_oracle(options)
+    chosen, options = oracle_of(options)
     told["releases"] = _releases(folder, told, tritons, options.python, say)
     setup = setup_of(output, folder.absolute(), options)
     known = versions(options.python, setup.environment, gpu=options.arch is None)
@@ -139,7 +139,7 @@ def at_the_end(
     *,
     say: Say,
     stop: Callable[[], bool],
-) -> Measured | None:
+) -> Measurements | None:
     """What an attachment needs to have run, at the end of a reduction. None, and a word to the user, where that fails:
     the repro is there, and it must not be lost over this."""
     started = time.monotonic()
@@ -155,8 +155,8 @@ def at_the_end(
     return measured
 
 
-def written(
-    folder: Path, told: Mapping[str, Any], measured: Measured, options: Options, *, before: str, say: Say
+def write_attachment(
+    folder: Path, told: Mapping[str, Any], measured: Measurements, options: Options, *, before: str, say: Say
 ) -> str:
     """Write the attachment at the end of a reduction. Returns what the user calls its path; empty, and a word to the
     user, where that fails."""
@@ -170,7 +170,7 @@ def written(
 
 def with_header(text: str, output: Path, options: Options, header: Header, known: Mapping[str, str]) -> str:
     """The repro under its header. `known`: the versions of what runs it."""
-    return attachment.named(text, output, **asdict(header), versions=known, arch=options.arch, argv=options.argv)
+    return attachment.with_header(text, output, **asdict(header), versions=known, arch=options.arch, argv=options.argv)
 
 
 def _origin(told: Mapping[str, Any]) -> str:

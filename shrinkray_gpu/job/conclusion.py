@@ -14,12 +14,12 @@ from shrinkray_gpu.evidence.other_faults import Finds
 from shrinkray_gpu.job import cu_output
 from shrinkray_gpu.job.final_check import FinalCheck, checked, or_larger
 from shrinkray_gpu.job.ready import Ready
-from shrinkray_gpu.lift.data_files import settled
+from shrinkray_gpu.lift.data_files import final_files
 from shrinkray_gpu.options import Options
 from shrinkray_gpu.reduction.outcome import Reduction
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.size import lines, tokens
-from shrinkray_gpu.result.summary import Result, command_of, economy_of, evidence_of, rates_of, told
+from shrinkray_gpu.result.summary import Result, command_of, economy_of, evidence_of, other_fault_line, rates_of
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.fault_comparison import FaultComparison
 from shrinkray_gpu.start.choice import from_elsewhere, modules_of_its_own
@@ -65,12 +65,14 @@ def concluded(ready: Ready, reduction: Reduction, original: Program, output: Pat
         used["original"] = _figures(reference, original.text, plan, options)
         used["repro"] = _figures(plan.pool.cold(final.text), final.text, plan, options)
     plain = cu_output.make(final.text, output, plan, options) if options.cu else ""
-    return ReproFindings(final, settled(final.text, output)[0], comparison, used, plain)
+    return ReproFindings(final, final_files(final.text, output)[0], comparison, used, plain)
 
 
 def _figures(run: Run, text: str, plan: Plan, options: Options) -> str:
     """What ptxas said in this run of `text`. NVRTC tells no figures: nvcc does, of what launches where no GPU is."""
-    return ptxas.told(run.builds) or ptxas.told(calls(text, plan.pool.script, plan.pool.setup, options.timeout))
+    return ptxas.resource_line(run.builds) or ptxas.resource_line(
+        calls(text, plan.pool.script, plan.pool.setup, options.timeout)
+    )
 
 
 def result_of(
@@ -104,7 +106,7 @@ def result_of(
         ended=reduction.ended,
         command=command_of(output, options, plan),
         lifted=ready.start.told,
-        others=tuple(told(find) for find in finds.found),
+        others=tuple(other_fault_line(find) for find in finds.by_size),
         passed_over=passed_over,
         guarded=guarded_of(ready.start, original, final.text),
         slips=reduction.checks.control_slips + len(reduction.checks.fingerprint_slips),

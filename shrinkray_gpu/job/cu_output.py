@@ -43,7 +43,7 @@ def make(text: str, output: Path, plan: calibration.Plan, options: Options) -> s
     shown = f"{shlex.join(['nvcc', *flags, path.name, '-o', path.stem])} && ./{path.stem}"
     try:
         literals = Program.from_text(text).literals
-        source = as_cu.written(literals, build.calls, shown, repeated=not plan.oracle.needs.builds)
+        source = as_cu.cu_source(literals, build.calls, shown, repeated=not plan.oracle.needs.builds)
     except as_cu.NotPlain as why:
         return f"no .cu: {why}"
     path.write_text(source, encoding="utf-8")

@@ -14,7 +14,7 @@ from shrinkray_gpu.calibration.standing import lanes_that_fit
 from shrinkray_gpu.job import hang_check
 from shrinkray_gpu.job.asked import CACHE
 from shrinkray_gpu.judging.cold_tier import whole
-from shrinkray_gpu.lift.data_files import settled
+from shrinkray_gpu.lift.data_files import final_files
 from shrinkray_gpu.options import Options, jobs_of
 from shrinkray_gpu.oracle.statistics import Rate, upper
 from shrinkray_gpu.oracle.verdict import Verdict
@@ -76,7 +76,7 @@ def or_larger(
         confirmed = reduction.checks.verified not in (original, reduction.program)
         found = check(reduction.checks.verified) if confirmed else None
     if found is None or found.text in (original.text, smallest.text):
-        _write(output, settled(smallest.text, output)[0])  # the search for it left another one there
+        _write(output, final_files(smallest.text, output)[0])  # the search for it left another one there
         return smallest
     return replace(found, larger=True, stands=found.stands and plan.rate is None)
 
@@ -98,7 +98,7 @@ def _sound(verified: int, runs: int, rate: Rate | None) -> bool:
 def verify(text: str, output: Path, plan: calibration.Plan, options: Options, runs: int) -> tuple[int, str]:
     """Write the result and run it cold, as the user would, `runs` times. Returns how often the fault showed, and what
     happened in a run in which it did not."""
-    _write(output, settled(text, output)[0])
+    _write(output, final_files(text, output)[0])
     script, setup = plan.pool.script, plan.pool.setup
     oracle = plan.oracle
     as_user = options.arch is None and oracle.needs.plain

@@ -18,7 +18,7 @@ from shrinkray_gpu.reduction.journal import Journal
 
 
 @contextmanager
-def told(output: Path) -> Iterator[Callable[[Journal], None]]:
+def folder_watch(output: Path) -> Iterator[Callable[[Journal], None]]:
     """Within, any error of a reduction whose journal (or scratch folder) is gone becomes a FolderGone. The block calls
     what it gets with the journal as soon as it has one."""
     begun, journals = time.time_ns(), list[Journal]()

@@ -18,7 +18,7 @@ from shrinkray_gpu.job.fault_checks import slippage_checks
 from shrinkray_gpu.judging.policy import Policy
 from shrinkray_gpu.judging.repetition import FlakyTest
 from shrinkray_gpu.judging.tiered_test import TieredTest
-from shrinkray_gpu.options import Options, Say, called, jobs_of
+from shrinkray_gpu.options import Options, Say, display_name, jobs_of
 from shrinkray_gpu.oracle import Fault, Oracle
 from shrinkray_gpu.oracle.hang import DEVICE
 from shrinkray_gpu.oracle.needs import UNASKED
@@ -41,7 +41,7 @@ HANGING = 8
 """Lanes of which each may hold a kernel that never ends: the GPU's time is shared out among them."""
 
 
-def given_of(
+def user_program(
     path: Path, program: Program, options: Options, chosen: Oracle | None, setup: Setup, say: Say
 ) -> lifting.Given:
     """The program, and how the user runs it. Raises UsageError where it builds CUDA C++, which cannot be done here."""
@@ -51,7 +51,7 @@ def given_of(
         path.absolute(),
         argv=options.argv,
         cwd=(options.cwd or Path.cwd()).absolute(),
-        name=called(path, options) if options.command else "",
+        name=display_name(path, options) if options.command else "",
     )
     needs = chosen.needs if chosen is not None else UNASKED
     return lifting.Given(
@@ -95,7 +95,7 @@ class Ready:
         self.plan.close()
 
 
-def made_ready(
+def prepare(
     start: lifting.Start,
     given: lifting.Given,
     named: Sequence[controls.Control],
@@ -110,7 +110,7 @@ def made_ready(
     if start.alone and plan.rate is not None and not start.bare:
         plan.close()
         why = f"the launch alone shows the fault in some runs only ({plan.rate})"
-        return made_ready(lifting.without(start, given, why, journal, say), given, named, options, journal, say)
+        return prepare(lifting.without(start, given, why, journal, say), given, named, options, journal, say)
     plan = _perturbed(plan, start.program, journal)
     repeats = FlakyTest(plan.rate, plan.reference, confidence=options.confidence) if plan.rate else None
     brief = BRIEF if options.credit and _told_soon(plan) else 0.0
@@ -142,7 +142,7 @@ def made_ready(
         ready.close()
         if not start.lifted:
             raise
-        return made_ready(lifting.without(start, given, str(error), journal, say), given, named, options, journal, say)
+        return prepare(lifting.without(start, given, str(error), journal, say), given, named, options, journal, say)
     except BaseException:
         ready.close()
         raise

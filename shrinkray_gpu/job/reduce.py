@@ -16,20 +16,20 @@ from shrinkray_gpu.evidence.versions import __version__, versions
 from shrinkray_gpu.job import attach, folder_gone
 from shrinkray_gpu.job.asked import (
     building,
-    check_asked,
-    check_kept,
+    check_controls,
+    check_keep,
     check_writable,
-    chosen_oracle,
+    oracle_of,
     places,
     program_of,
     settings_of,
     setup_of,
 )
 from shrinkray_gpu.job.conclusion import concluded, failed, result_of
-from shrinkray_gpu.job.ready import given_of, made_ready
+from shrinkray_gpu.job.ready import prepare, user_program
 from shrinkray_gpu.job.search_run import search
 from shrinkray_gpu.judging.tiered_test import TieredTest
-from shrinkray_gpu.options import Options, Say, called
+from shrinkray_gpu.options import Options, Say, display_name
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.native.native_tree import can_parse
 from shrinkray_gpu.reduction.outcome import Event
@@ -61,7 +61,7 @@ def reduce(
     did not show it in a clean process; the best verified program is written all the same) or FolderGone (somebody
     deleted its folder meanwhile).
     """
-    with folder_gone.told(places(path, options)[0]) as opened:
+    with folder_gone.folder_watch(places(path, options)[0]) as opened:
         return _reduced(path, options, say, progress, stop, opened)
 
 
@@ -77,12 +77,12 @@ def _reduced(
     program = program_of(path, options)
     output, folder = places(path, options)
     check_writable(path, output, folder)
-    check_kept(program, options)
+    check_keep(program, options)
     check_python(options.python)
-    chosen, options = chosen_oracle(options)
+    chosen, options = oracle_of(options)
     named = controls.named_controls(options.controls, options.control_environment, options.control_patches, program)
-    check_asked(named, chosen, options)
-    given = given_of(path, program, options, chosen, building(program, setup_of(path, folder, options)), say)
+    check_controls(named, chosen, options)
+    given = user_program(path, program, options, chosen, building(program, setup_of(path, folder, options)), say)
     width = max(6, min(32, 3 * given.limits.jobs))
     with Journal.open(
         folder,
@@ -98,9 +98,9 @@ def _reduced(
         for left in Path(given.setup.scratch).iterdir():  # by one that was killed
             shutil.rmtree(left, ignore_errors=True)
         _say_what_is_lacking(program, options, say)
-        say(f"running {called(path, options)} as it is ...")
+        say(f"running {display_name(path, options)} as it is ...")
         start = lifting.begin(given, journal, say)
-        ready = made_ready(start, given, named, options, journal, say)
+        ready = prepare(start, given, named, options, journal, say)
         options = replace(options, argv=ready.plan.pool.script.argv)
         finds = Finds(folder / "other_faults", context_of(path, ready.plan, options), resumed=journal.resumed)
         try:
@@ -114,7 +114,9 @@ def _reduced(
                 header = attach.Header(
                     shows=end.fault or str(ready.plan.oracle.spec),
                     check=command_of(output, options, ready.plan),
-                    origin=options.command.shown if options.command else f"{path.name}, {lines(program.text)} lines",
+                    origin=options.command.command_line
+                    if options.command
+                    else f"{path.name}, {lines(program.text)} lines",
                 )
                 measured = attach.at_the_end(end.shown, output, ready.plan, options, header, say=say, stop=stop)
             attached = time.monotonic()
@@ -131,9 +133,11 @@ def _reduced(
     known = versions(options.python, given.setup.environment, gpu=ready.plan.gpu)
     result_file.write(folder, path, options, result, known)
     if measured is not None:
-        facts = result_file.told(path, options, result, known)
+        facts = result_file.result_fields(path, options, result, known)
         before = ready.start.program.text if options.command else program.text
-        result = replace(result, attachment=attach.written(folder, facts, measured, options, before=before, say=say))
+        result = replace(
+            result, attachment=attach.write_attachment(folder, facts, measured, options, before=before, say=say)
+        )
     if not end.final.stands:
         raise failed(end.final, output, folder)
     return result
@@ -155,9 +159,9 @@ def check(path: Path, options: Options, *, say: Say = lambda text: None) -> str:
     """
     program = program_of(path, options)
     check_python(options.python)
-    chosen, options = chosen_oracle(options)
+    chosen, options = oracle_of(options)
     with tempfile.TemporaryDirectory(prefix="shrink-") as folder:
-        given = given_of(path, program, options, chosen, setup_of(path, Path(folder), options), say)
+        given = user_program(path, program, options, chosen, setup_of(path, Path(folder), options), say)
         plan = given.plan(lifting.Start(program))
         try:
             for line in findings(plan):

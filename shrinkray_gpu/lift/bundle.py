@@ -15,13 +15,13 @@ import libcst as cst
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.lift.bundling.data import data_files, searched
 from shrinkray_gpu.lift.bundling.meaning import Meanings
-from shrinkray_gpu.lift.bundling.module_files import Finder, Found
-from shrinkray_gpu.lift.bundling.naming import named
+from shrinkray_gpu.lift.bundling.module_files import Finder, ModuleFiles
+from shrinkray_gpu.lift.bundling.naming import name_table
 from shrinkray_gpu.lift.bundling.order import Walk
 from shrinkray_gpu.lift.bundling.reading import MAIN, Reader
 from shrinkray_gpu.lift.bundling.trouble import Unmergeable
 from shrinkray_gpu.lift.bundling.units import Unit
-from shrinkray_gpu.lift.bundling.writing import Writer
+from shrinkray_gpu.lift.bundling.writing import BundleWriter
 from shrinkray_gpu.reduction.program import Program
 
 
@@ -45,7 +45,7 @@ def bundle(entry: Path, text: str, *, roots: Sequence[Path], cwd: Path | None = 
     try:
         finder = Finder(searched(Unit(MAIN, entry.resolve(), entry.name, False, program), roots))
         reader = Reader(finder)
-        main = reader.read_all(Found(MAIN, entry.resolve()), program, entry.name)
+        main = reader.read_all(ModuleFiles(MAIN, entry.resolve()), program, entry.name)
     except (cst.ParserSyntaxError, UsageError, SyntaxError) as error:
         return Bundle(text, obstacles=(f"{entry.name}: {str(error).splitlines()[0]}",))
     obstacles = dict(reader.bad)
@@ -77,10 +77,10 @@ def modules(entry: Path, text: str, *, roots: Sequence[Path]) -> dict[str, Path]
     program = Program.from_text(text)
     finder = Finder(searched(Unit(MAIN, entry.resolve(), entry.name, False, program), roots))
     reader = Reader(finder)
-    reader.read_all(Found(MAIN, entry.resolve()), program, entry.name)
+    reader.read_all(ModuleFiles(MAIN, entry.resolve()), program, entry.name)
     found = [finder.find(name) for name in (*reader.units, *reader.bad) if name != MAIN]
     paths = [one.path for one in found if one is not None and one.path is not None]
-    return {finder.shown(path): path for path in paths if path != entry.resolve()}
+    return {finder.display_path(path): path for path in paths if path != entry.resolve()}
 
 
 def _one_file(reader: Reader, main: Unit, merged: Mapping[str, Unit]) -> tuple[str, list[Unit]]:
@@ -88,8 +88,8 @@ def _one_file(reader: Reader, main: Unit, merged: Mapping[str, Unit]) -> tuple[s
     order = walk.run()
     units = sorted(walk.seen, key=lambda unit: walk.seen[unit])
     meanings = Meanings(reader, {unit.name: unit for unit in units})
-    names = named(meanings, [main, *(unit for unit in units if unit is not main)])
-    return Writer(meanings, order, names, units).write(main), [unit for unit in units if unit is not main]
+    names = name_table(meanings, [main, *(unit for unit in units if unit is not main)])
+    return BundleWriter(meanings, order, names, units).write(main), [unit for unit in units if unit is not main]
 
 
 def _ordinary(reader: Reader, obstacles: Mapping[str, str]) -> set[str]:

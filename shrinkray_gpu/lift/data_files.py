@@ -20,7 +20,7 @@ def files(text: str) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(path for _, path in _loads(text)))
 
 
-def kept(text: str, folder: Path) -> str:
+def copy_files(text: str, folder: Path) -> str:
     """The same script with its files in `folder`, copied there: worker processes clean up after themselves, and a
     resumed reduction needs them. Files that are there already stay."""
     names = {path: json.dumps(str(folder.absolute() / path.name)) for path in files(text)}
@@ -31,7 +31,7 @@ def kept(text: str, folder: Path) -> str:
     return _renamed(text, names)
 
 
-def settled(text: str, output: Path) -> tuple[str, tuple[Path, ...]]:
+def final_files(text: str, output: Path) -> tuple[str, tuple[Path, ...]]:
     """The script as it is to stand at `output`, with its files copied beside it and said on top; and those files."""
     found = files(text)
     if not found:

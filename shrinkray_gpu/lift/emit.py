@@ -95,7 +95,7 @@ def _imported(text: str) -> list[str]:
 
 def _emit(launch: LaunchRecord, choice: Choice, *, apart: bool = False, whole: bool = False) -> str | None:
     definitions = launch["definitions"]
-    inputs = Inputs(choice, taken(definitions), apart=apart, whole=whole)
+    inputs = Inputs(choice, reserved_names(definitions), apart=apart, whole=whole)
     inputs.plan(launch["arguments"])
     values = {argument["name"]: inputs.text(argument) for argument in launch["arguments"]}
     options = spoken_options(launch)
@@ -106,7 +106,7 @@ def _emit(launch: LaunchRecord, choice: Choice, *, apart: bool = False, whole: b
     return script(definitions, inputs.imports, "".join(steps))
 
 
-def taken(definitions: Sequence[Definition]) -> set[str]:
+def reserved_names(definitions: Sequence[Definition]) -> set[str]:
     """Names that no tensor may have."""
     return {"torch", "triton", "tl", "TensorDescriptor", *(d["name"] for d in definitions)}
 

@@ -39,7 +39,7 @@ def histories(run: Run) -> tuple[str, ...]:
 def script(history: HistoryRecord, choice: Choice) -> str | None:
     """All of it, or None where something cannot be written down."""
     definitions = history["definitions"]
-    buffers = Buffers(choice, emit.taken(definitions))
+    buffers = Buffers(choice, emit.reserved_names(definitions))
     launches = history["launches"]
     buffers.plan([argument for launch in launches for argument in launch["arguments"]])
     handles = Handles(launches, buffers)
@@ -51,7 +51,7 @@ def script(history: HistoryRecord, choice: Choice) -> str | None:
             options = emit.spoken_options(launch)
             if None in values.values() or None in options.values():
                 return None
-            steps += [*buffers.made(), handles.call(launch, values, options)]
+            steps += [*buffers.new_lines(), handles.call(launch, values, options)]
         elif event["kind"] == "wait":
             steps.append(WAIT)
         elif event["kind"] == "release":
@@ -59,7 +59,7 @@ def script(history: HistoryRecord, choice: Choice) -> str | None:
         elif event["kind"] == "free":
             steps += buffers.freed(event["storage"])
         elif event["kind"] == "write":
-            steps += buffers.written(event["tensor"])
+            steps += buffers.host_write(event["tensor"])
     if not steps or steps[-1] != WAIT:
         steps.append(WAIT)
     allocator = emit.ALLOCATOR if any(launch["allocator"] for launch in launches) else ""
@@ -93,7 +93,7 @@ class Buffers(Inputs):
         super().__init__(choice, taken)
         self._told = 0
 
-    def made(self) -> list[str]:
+    def new_lines(self) -> list[str]:
         """The lines that came up since this was last asked."""
         new = self.lines[self._told :]
         self._told = len(self.lines)
@@ -116,12 +116,12 @@ class Buffers(Inputs):
         self.taken -= set(names)
         return [f"del {', '.join(names)}\n"]
 
-    def written(self, tensor: Argument) -> list[str]:
+    def host_write(self, tensor: Argument) -> list[str]:
         """The host wrote into a tensor that is there already."""
         if not any(key[0] == tensor["storage"] for key in self._made):
             return []
         name = self.text({"kind": "tensor", "name": "x", **tensor})
-        made = self.made()
+        made = self.new_lines()
         value = Inputs(self.choice, self.taken)
         value.plan([{"kind": "tensor", **tensor}])
         new = value.text({"kind": "tensor", "name": "x", **tensor})

@@ -22,7 +22,7 @@ _SUMMED_UP = frozenset({"range", "normal", "bool", "other"})
 """Contents that are told by a sample alone."""
 
 
-def lost(run: Run) -> tuple[str, ...]:
+def lost_properties(run: Run) -> tuple[str, ...]:
     """What is missing in the scripts of a run that was captured with its values, one property each."""
     if not run.captured:
         return ()

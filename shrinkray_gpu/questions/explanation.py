@@ -63,7 +63,7 @@ def explain(
         path.absolute(),
         argv=tuple(argv),
         cwd=place,
-        name=command.shown if command else "",
+        name=command.command_line if command else "",
     )
     # The sanitizer is an instrument here, beside a run without it; and whatever hangs is asked in what.
     needs = replace(wanted.needs if wanted is not None else UNASKED, sanitizer="", timing=True)

@@ -108,6 +108,6 @@ def seal(folder: Path) -> None:
     (folder / SUMS).write_text("".join(lines), encoding="utf-8")
 
 
-def shown(folder: Path) -> str:
+def display_path(folder: Path) -> str:
     """The folder as the user would type it."""
     return os.path.relpath(folder)

@@ -25,7 +25,7 @@ class Original:
     lacking: str = ""
 
 
-def kept(command: Command) -> dict[str, Any]:
+def command_fields(command: Command) -> dict[str, Any]:
     """What `result.json` keeps of a command for `original`."""
     return {
         "module": command.module,

@@ -22,7 +22,7 @@ FILE = "result.json"
 def write(folder: Path, path: Path, options: Options, result: Result, versions: Mapping[str, str]) -> None:
     """Write the result of reducing `path`: whole or not at all. An earlier one is replaced."""
     new = folder / f"{FILE}.new"
-    new.write_text(json.dumps(told(path, options, result, versions), indent=1), encoding="utf-8")
+    new.write_text(json.dumps(result_fields(path, options, result, versions), indent=1), encoding="utf-8")
     new.replace(folder / FILE)
 
 
@@ -46,13 +46,13 @@ def read(folder: Path, asked: Iterable[str]) -> Mapping[str, Any]:
     return dict(told)
 
 
-def told(path: Path, options: Options, result: Result, versions: Mapping[str, str]) -> dict[str, Any]:
+def result_fields(path: Path, options: Options, result: Result, versions: Mapping[str, str]) -> dict[str, Any]:
     """Everything in `Result`, and beside it what one must know to run the repro again."""
     return {
         **result.to_json(),
         "original": str(path.absolute()),
-        "command": options.command.shown if options.command else "",
-        "entered": command_script.kept(options.command) if options.command else None,
+        "command": options.command.command_line if options.command else "",
+        "entered": command_script.command_fields(options.command) if options.command else None,
         "output": str(result.output.absolute()),
         "oracle": list(options.oracle) or [_adopted(result.spec, options)],
         "reject": list(options.reject),

@@ -79,7 +79,7 @@ class Result:
         return {**self.__dict__, "output": str(self.output), "tries": dict(self.tries), "seconds": dict(self.seconds)}
 
 
-def told(find: Find) -> str:
+def other_fault_line(find: Find) -> str:
     return f"{find.fault} ({find.lines} lines, {os.path.relpath(find.path)})"
 
 

@@ -20,7 +20,7 @@ from shrinkray_gpu.reduction.size import lines
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.of_lifted import OriginalFingerprint
 from shrinkray_gpu.start.capture_runs import Runs, plain
-from shrinkray_gpu.start.description import lost, named
+from shrinkray_gpu.start.description import failure_description, lifted_description
 from shrinkray_gpu.start.given import Given, Say, Start
 from shrinkray_gpu.start.lifted_scripts import Trying, ahead, head_of_lifted
 from shrinkray_gpu.start.one_file import in_one_file
@@ -134,12 +134,12 @@ class Choosing:
                 shown = next(each for each in seen if asked.judge(each).faults)
                 bound = (self.given.chosen or self.given.adopting(shown)).calibrate(shown)
                 as_child = replace(as_it_is, oracle=bound, reference=plain(shown))
-                told = f"{named(run, offers, trying.made[text])}, of which a process of the program died"
+                told = f"{lifted_description(run, offers, trying.made[text])}, of which a process of the program died"
                 return self._lifted(as_child, text, seen, told, children=True)
             trying.failed.clear()
         if found := trying.first([each.text for each in offers], oracle, run):
             text, seen = found
-            return self._lifted(as_it_is, text, seen, named(run, offers, trying.made[text]), children)
+            return self._lifted(as_it_is, text, seen, lifted_description(run, offers, trying.made[text]), children)
         again = self.runs.with_values(oracle)
         if self.runs.shows(oracle, again):
             offers = _offers(again, identity)
@@ -149,7 +149,9 @@ class Choosing:
                 texts = [each.text for each in offers if bool(files(each.text)) == beside]
                 if found := trying.first(texts, oracle, run):
                     text, seen = found
-                    told = f"{named(again, offers, trying.made[text])}, with the values that its tensors had"
+                    told = (
+                        f"{lifted_description(again, offers, trying.made[text])}, with the values that its tensors had"
+                    )
                     return self._lifted(as_it_is, text, seen, told, children)
                 if found := trying.first([text for text in lists if bool(files(text)) == beside], oracle, run):
                     text, seen = found
@@ -157,7 +159,7 @@ class Choosing:
                     return replace(self._lifted(as_it_is, text, seen, told, children), history=True)
         for obstacle in lift.obstacles(again if self.runs.shows(oracle, again) else run):
             self.say(f"a launch could not be lifted out of the program: {obstacle}")
-        told = lost(again, shows=self.runs.shows(oracle, again), offers=bool(offers))
+        told = failure_description(again, shows=self.runs.shows(oracle, again), offers=bool(offers))
         return in_one_file(replace(as_it_is, told=told), oracle, self.runs, self.say)
 
     def _lifted(self, start: Start, text: str, seen: tuple[Run, ...], told: str, children: bool) -> Start:

@@ -10,7 +10,7 @@ from shrinkray_gpu.oracle import Fault
 from shrinkray_gpu.runner.run import Run
 
 
-def named(run: Run, offers: Sequence[lift.Offer], text: str) -> str:
+def lifted_description(run: Run, offers: Sequence[lift.Offer], text: str) -> str:
     offer = next(each for each in offers if each.text == text)
     launches, kernel = len(run.launches), f"{offer.kernel}, of a CUDA graph" if offer.graph else offer.kernel
     if offer.launch is None:
@@ -18,7 +18,7 @@ def named(run: Run, offers: Sequence[lift.Offer], text: str) -> str:
     return f"launch {offer.launch + 1} of {max(launches, offer.launch + 1)} ({kernel}) alone shows the fault"
 
 
-def lost(again: Run, *, shows: bool, offers: bool) -> str:
+def failure_description(again: Run, *, shows: bool, offers: bool) -> str:
     """Why nothing that was lifted shows the fault, as far as can be told. `again`: the run with values written down."""
     if not offers:
         return "not lifted: no launch of it can be written down as a script"
@@ -28,7 +28,7 @@ def lost(again: Run, *, shows: bool, offers: bool) -> str:
             "the program does not show it either: the timing is believed to matter"
         )
     tried = "not lifted: neither a launch alone, with the values it had, nor the list of all launches shows the fault"
-    if properties := losses.lost(again):
+    if properties := losses.lost_properties(again):
         return f"{tried}; believed lost is {'; '.join(properties)}"
     fault = Fault.of(again)
     if fault is not None and fault.phase == "compile":  # which waits for nothing

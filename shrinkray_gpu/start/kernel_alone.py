@@ -80,7 +80,7 @@ def _chosen(start: Start, given: Given, say: Say) -> Start:
         return _told(start, "nothing that its host code launches could be written down")
     flags = builds[0].flags
     try:
-        scripts = as_kernel.written(
+        scripts = as_kernel.script_texts(
             Program.from_text(text).literals, [call for build in builds for call in build.calls], flags
         )
     except NotPlain as why:

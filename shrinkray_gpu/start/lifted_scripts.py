@@ -14,7 +14,7 @@ from shrinkray_gpu.calibration.worker_lanes import builds
 from shrinkray_gpu.evidence.dump_runs import Dumping
 from shrinkray_gpu.judging.cold_tier import whole
 from shrinkray_gpu.judging.tally import COLD, LANE
-from shrinkray_gpu.lift.data_files import kept
+from shrinkray_gpu.lift.data_files import copy_files
 from shrinkray_gpu.oracle import Fault, Oracle, speech
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import preamble
@@ -62,7 +62,7 @@ class Trying:
         jobs are too few for both at once, what lanes show comes first."""
         environment = preamble.read(self.given.program.text).environment
         values = Path(self.given.setup.scratch).parent / "values"
-        self.made.update({kept(setting(environment, text), values): text for text in texts})
+        self.made.update({copy_files(setting(environment, text), values): text for text in texts})
         waiting = [text for text in self.made if text not in self.failed]
         if not waiting:
             return None

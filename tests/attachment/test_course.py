@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from shrinkray_gpu.attachment.course import Step, by_pass, read
+from shrinkray_gpu.attachment.course import CoursePoint, by_pass, read
 
 LINES = [
     {"shrink": "1", "format": 1},
@@ -22,7 +22,7 @@ def test_a_step_for_each_accept(tmp_path: Path) -> None:
     journal = tmp_path / "journal.jsonl"
     journal.write_text("".join(json.dumps(line) + "\n" for line in LINES) + '{"event": "acc')
     steps = read(journal)
-    assert steps[0] == Step(1.5, 1, 80, "statements") and steps[-1] == Step(3.25, 3, 60, "statements")
+    assert steps[0] == CoursePoint(1.5, 1, 80, "statements") and steps[-1] == CoursePoint(3.25, 3, 60, "statements")
     assert by_pass(steps, 100) == {"statements": 50}
 
 

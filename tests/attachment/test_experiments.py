@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from shrinkray_gpu.attachment.experiments import Experiment, Row, Trials
+from shrinkray_gpu.attachment.experiments import Experiment, Experiments, KnobResults
 
 PLAIN = Experiment("", "plain", "", "python repro.py", "faults")
 WORDS = {"p": "passes", "f": "faults", "n": "not applicable", ".": "not tried"}
 
 
-def row(outcomes: str, current: str, *, kind: str = "stages", name: str = "knob", first: int = 1) -> Row:
+def row(outcomes: str, current: str, *, kind: str = "stages", name: str = "knob", first: int = 1) -> KnobResults:
     values = [str(first << at if kind == "tile" else first + at) for at in range(len(outcomes))]
     made = [
         Experiment(name, kind, value, "sed -e x", WORDS[letter], text=f"{name}={value}")
         for value, letter in zip(values, outcomes)
     ]
-    return Row(name, kind, current, tuple(made))
+    return KnobResults(name, kind, current, tuple(made))
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,6 @@ def test_a_knob_decides_if_anything_passes_and_not_if_nothing_was_told() -> None
 
 def test_the_nearest_passing_variant_is_the_one_of_fewest_steps() -> None:
     far, near = row("pffff", "5", name="far"), row("ffpf", "2", name="near")
-    nearest = Trials(PLAIN, (far, near)).nearest
+    nearest = Experiments(PLAIN, (far, near)).nearest
     assert nearest is not None and (nearest.knob, nearest.value) == ("near", "3")
-    assert Trials(PLAIN, (row("ff", "1"),)).nearest is None
+    assert Experiments(PLAIN, (row("ff", "1"),)).nearest is None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.attachment.text_edits import Edit, command
+from shrinkray_gpu.attachment.text_edits import TextEdit, command
 from shrinkray_gpu.attachment.variants import Knob, knobs
 
 CORPUS = Path(__file__).parents[2] / "corpus"
@@ -99,7 +99,7 @@ def test_sed_takes_the_words_as_they_are(line: str, old: str, new: str, tmp_path
     text = f"first\n{line}\nlast\n"
     at = text.rindex(old)
     (tmp_path / "repro.py").write_text(text)
-    edit = Edit(at, at + len(old), new)
+    edit = TextEdit(at, at + len(old), new)
     subprocess.run(["sh", "-c", command(text, [edit], "repro.py").partition(" && ")[0]], cwd=tmp_path, check=True)
     assert (tmp_path / "variant.py").read_text() == text[:at] + new + text[at + len(old) :]
 

@@ -9,7 +9,7 @@ from typing import Any
 import tomlkit
 
 from shrinkray_gpu.corpus.case import Case, load
-from shrinkray_gpu.corpus.expectation import Outcome, Status
+from shrinkray_gpu.corpus.expectation import CaseOutcome, Status
 
 LOOKUP = "print({}['gone'])\n"
 """Shows `exception:KeyError`, without Triton and in no time."""
@@ -38,5 +38,5 @@ def case(corpus: Path, name: str = "lookup", repro: str = LOOKUP, **changes: Any
     return load(write(corpus, name, repro, **changes))
 
 
-def outcome(case: Case, status: Status, *, triton: str = "3.7.1", **more: Any) -> Outcome:
-    return Outcome(case, f"triton {triton}", {"triton": triton}, status, **more)
+def outcome(case: Case, status: Status, *, triton: str = "3.7.1", **more: Any) -> CaseOutcome:
+    return CaseOutcome(case, f"triton {triton}", {"triton": triton}, status, **more)

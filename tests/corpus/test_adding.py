@@ -16,11 +16,11 @@ from shrinkray_gpu.command.driver import Command
 from shrinkray_gpu.corpus import addition
 from shrinkray_gpu.corpus.addition import add, document
 from shrinkray_gpu.corpus.case import Case, load
-from shrinkray_gpu.corpus.expectation import Outcome, Status
-from shrinkray_gpu.corpus.machine import Place, lacking
+from shrinkray_gpu.corpus.expectation import CaseOutcome, Status
+from shrinkray_gpu.corpus.machine import ReplayEnvironment, lacking
 from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.oracle import Fault
-from shrinkray_gpu.result.command_script import kept
+from shrinkray_gpu.result.command_script import command_fields
 from tests.corpus.making import LOOKUP, outcome
 
 DEVICE: dict[str, Any] = {
@@ -120,7 +120,7 @@ def test_what_only_a_gpu_shows_is_kept_and_not_run_without_one(
     assert max(map(len, text.splitlines())) <= 120 and case.mechanism.split() == mechanism.split()
     assert (case.oracle, case.needs.gpu, case.runs) == ((oracle,), True, 10 if more else 0)
     assert case.expect[0][1] == ("flaky" if more else "faults")
-    place = Place("python", 90, False, {"triton": "3.6.0"})
+    place = ReplayEnvironment("python", 90, False, {"triton": "3.6.0"})
     assert lacking(case, case.question(), place) == "it needs a real GPU, and --arch launches nothing"
 
 
@@ -160,7 +160,7 @@ def test_the_user_knows_better(tmp_path: Path) -> None:
 def reduced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A reduction's folder, and a replay that says what the repro does by its text."""
 
-    def replay(cases: Sequence[Case], **_: Any) -> list[Outcome]:
+    def replay(cases: Sequence[Case], **_: Any) -> list[CaseOutcome]:
         shows = cases[0].repro.read_text() == LOOKUP
         return [outcome(cases[0], Status.FAULTS if shows else Status.FIXED, why="it ended well")]
 
@@ -277,7 +277,9 @@ def of_command(tmp_path: Path, command: Command, **changes: Any) -> tuple[Case, 
     """The case of a reduction of this command, and what was said."""
     (repro := tmp_path / "repro.py").write_text(LOOKUP)
     said: list[str] = []
-    facts = told(original=str(command.path), output=str(repro), command=command.shown, entered=kept(command))
+    facts = told(
+        original=str(command.path), output=str(repro), command=command.command_line, entered=command_fields(command)
+    )
     return addition.lay_out(tmp_path / "some", {**facts, **changes}, say=said.append), said
 
 

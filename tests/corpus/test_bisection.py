@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.corpus.bisection import Step, steps
-from shrinkray_gpu.corpus.expectation import Outcome, Status
+from shrinkray_gpu.corpus.bisection import ReleaseStep, steps
+from shrinkray_gpu.corpus.expectation import CaseOutcome, Status
 from shrinkray_gpu.errors import UsageError
 from tests.corpus.making import case, outcome
 
@@ -21,7 +21,7 @@ class History:
     def __init__(self, folder: Path, signs: str) -> None:
         self.case, self.signs, self.asked = case(folder), signs, list[str]()
 
-    def __call__(self, release: str) -> Outcome:
+    def __call__(self, release: str) -> CaseOutcome:
         self.asked.append(release)
         status = SIGNS[self.signs[RELEASES.index(release)]]
         return outcome(self.case, status, triton=release, why="so it is", shown=1, runs=2)
@@ -63,7 +63,7 @@ def test_no_change_is_told_as_such(tmp_path: Path, signs: str) -> None:
 
 
 def test_how_a_step_is_told() -> None:
-    step = Step("lookup", "3.4.0", "still faults", "3.5.0", "fixed")
+    step = ReleaseStep("lookup", "3.4.0", "still faults", "3.5.0", "fixed")
     assert str(step) == "lookup: still faults in triton 3.4.0, fixed in triton 3.5.0"
 
 

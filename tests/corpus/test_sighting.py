@@ -9,7 +9,7 @@ import pytest
 
 from shrinkray_gpu.corpus.case import Case
 from shrinkray_gpu.corpus.expectation import Status
-from shrinkray_gpu.corpus.sighting import Conclusion, concluded, sighted
+from shrinkray_gpu.corpus.sighting import CaseConclusion, concluded, sighted
 from shrinkray_gpu.runner.run import Compile, Run
 from tests.corpus.making import case
 from tests.oracle.runs import failing, passing
@@ -27,7 +27,7 @@ def lookup(tmp_path: Path) -> Case:
     return case(tmp_path)
 
 
-def status(one: Case, *runs: Run) -> Conclusion:
+def status(one: Case, *runs: Run) -> CaseConclusion:
     return concluded(one, [sighted(one, one.question(), run) for run in runs])
 
 

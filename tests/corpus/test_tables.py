@@ -18,7 +18,7 @@ OTHER = Fault("python", "ValueError", text="<b>shape</b> & size")
 
 
 @pytest.fixture
-def matrix(tmp_path: Path) -> replay_tables.Matrix:
+def matrix(tmp_path: Path) -> replay_tables.OutcomeMatrix:
     steady = case(tmp_path, "steady", upstream=["https://example.org/1", "javascript:alert(1)"])
     mended = case(tmp_path, "mended", expect={"<3.7": "faults", ">=3.7": "fixed"})
     moved = case(tmp_path, "moved", title="<script>alert('title')</script>", mechanism="a < b & c")
@@ -43,7 +43,7 @@ def matrix(tmp_path: Path) -> replay_tables.Matrix:
     }
 
 
-def test_the_table_of_a_terminal(matrix: replay_tables.Matrix) -> None:
+def test_the_table_of_a_terminal(matrix: replay_tables.OutcomeMatrix) -> None:
     assert replay_tables.table(matrix).splitlines() == [
         "case      triton 3.6.0  triton 3.7.1",
         "--------  ------------  ------------",
@@ -59,13 +59,13 @@ def test_the_table_of_a_terminal(matrix: replay_tables.Matrix) -> None:
     assert replay_tables.summary(matrix) == "3 still faults, 3 fixed, 1 changed fault, 1 flaky, 2 cannot run here"
 
 
-def test_a_remark_says_of_which_column_it_speaks(matrix: replay_tables.Matrix) -> None:
+def test_a_remark_says_of_which_column_it_speaks(matrix: replay_tables.OutcomeMatrix) -> None:
     second = [one for one in matrix["triton 3.7.1"] if one.case.name == "lacking"]
     partly = {"triton 3.6.0": [outcome(second[0].case, Status.FAULTS)], "triton 3.7.1": second}
     assert replay_tables.table(partly).endswith("- lacking (triton 3.7.1): it needs a real GPU")
 
 
-def test_changes_show_both_faults_below_each_other(matrix: replay_tables.Matrix) -> None:
+def test_changes_show_both_faults_below_each_other(matrix: replay_tables.OutcomeMatrix) -> None:
     first, second = replay_tables.changes(matrix)
     assert first.startswith("steady, triton 3.7.1: expected still faults, and it is fixed\n    it ended")
     assert second.splitlines() == [
@@ -76,12 +76,12 @@ def test_changes_show_both_faults_below_each_other(matrix: replay_tables.Matrix)
     ]
 
 
-def test_whether_anything_ran(matrix: replay_tables.Matrix) -> None:
+def test_whether_anything_ran(matrix: replay_tables.OutcomeMatrix) -> None:
     assert not replay_tables.nothing_ran(matrix)
     assert replay_tables.nothing_ran({name: [outcomes[3]] for name, outcomes in matrix.items()})
 
 
-def test_json_has_everything(matrix: replay_tables.Matrix) -> None:
+def test_json_has_everything(matrix: replay_tables.OutcomeMatrix) -> None:
     told = json.loads(json.dumps(replay_tables.to_json(matrix)))
     assert told["triton 3.7.1"]["versions"] == {"triton": "3.7.1"}
     moved = told["triton 3.7.1"]["cases"]["moved"]
@@ -91,7 +91,7 @@ def test_json_has_everything(matrix: replay_tables.Matrix) -> None:
     assert (unspoken["expected"], unspoken["as expected"], unspoken["fault"]) == (None, True, None)
 
 
-def test_junit_is_what_ci_reads(matrix: replay_tables.Matrix) -> None:
+def test_junit_is_what_ci_reads(matrix: replay_tables.OutcomeMatrix) -> None:
     root = xml.fromstring(replay_tables.junit(matrix))
     assert root.tag == "testsuites"
     old, new = root
@@ -110,7 +110,7 @@ def test_junit_is_what_ci_reads(matrix: replay_tables.Matrix) -> None:
     assert tests["mended"].find("failure") is None and tests["mended"].find("system-out") is not None
 
 
-def test_what_xml_cannot_hold_is_replaced(matrix: replay_tables.Matrix) -> None:
+def test_what_xml_cannot_hold_is_replaced(matrix: replay_tables.OutcomeMatrix) -> None:
     text = replay_tables.junit(matrix)
     assert "\x1b" not in text and "\x00" not in text and "\N{REPLACEMENT CHARACTER}[31mwell" in text
     text.encode("utf-8")
@@ -141,7 +141,7 @@ class Page(HTMLParser):
         self.text += data
 
 
-def test_the_page_is_whole_and_shows_all(matrix: replay_tables.Matrix) -> None:
+def test_the_page_is_whole_and_shows_all(matrix: replay_tables.OutcomeMatrix) -> None:
     text = replay_tables.html(matrix)
     page = Page(text)
     assert not page.open
@@ -160,14 +160,14 @@ def test_the_page_is_whole_and_shows_all(matrix: replay_tables.Matrix) -> None:
     assert all(link.startswith("https://") or link[1:] in anchors for link in links), links
 
 
-def test_the_page_takes_nothing_for_markup(matrix: replay_tables.Matrix) -> None:
+def test_the_page_takes_nothing_for_markup(matrix: replay_tables.OutcomeMatrix) -> None:
     text = replay_tables.html(matrix)
     assert "<script" not in text and "&lt;script&gt;" in text
     assert "<b>" not in text and "&lt;b&gt;shape&lt;/b&gt; &amp; size" in text
     assert 'href="javascript' not in text
 
 
-def test_a_page_where_all_is_well(matrix: replay_tables.Matrix) -> None:
+def test_a_page_where_all_is_well(matrix: replay_tables.OutcomeMatrix) -> None:
     page = Page(replay_tables.html({"triton 3.6.0": matrix["triton 3.6.0"]}))
     assert "All is as expected." in page.text and "Not as expected" not in page.text
 

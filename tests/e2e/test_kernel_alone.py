@@ -50,7 +50,7 @@ def test_the_kernel_is_compiled_and_launched_without_its_binding(tmp_path: Path)
         assert start.seen and all(start.oracle.judge(run).faults for run in start.seen)
         assert [build.launched for run in start.seen for build in run.builds] == [("product",)] * len(start.seen)
         [build] = calls(text, program.alone.script, program.setup, None)
-        plain = as_cu.written(Program.from_text(text).literals, build.calls, "nvcc product.cu")
+        plain = as_cu.cu_source(Program.from_text(text).literals, build.calls, "nvcc product.cu")
         assert "  product<<<1, 32>>>((__half const*)x0, (__half const*)x0, (float*)x1, 1);\n" in plain
     finally:
         assert start.lanes is not None

@@ -11,7 +11,7 @@ from shrinkray_gpu.device.record import collapsed
 from shrinkray_gpu.evidence.card import WIDTH, card
 from shrinkray_gpu.evidence.evidence import Evidence, RecordGroup
 from shrinkray_gpu.evidence.instruments.instrument import Statement
-from shrinkray_gpu.evidence.source_text import Place
+from shrinkray_gpu.evidence.source_text import SourceLine
 from shrinkray_gpu.oracle import Fault
 from shrinkray_gpu.runner.run import Launch
 
@@ -36,7 +36,7 @@ MISALIGNED = Evidence(
     launch=Launch("jsd_forward_kernel", "b", (132, 1, 1), ("f32[132, 2048] s(2048, 1) +0 @0%128", "i32 132", "i32 4")),
     parameters=("student_ptr", "rows", "STAGES"),
     options={"num_warps": 4},
-    place=Place("/home/somebody/failing.py", 87, "student_lp = student.load([row_start, col_start])"),
+    place=SourceLine("/home/somebody/failing.py", 87, "student_lp = student.load([row_start, col_start])"),
     instruction="@UP2 UTMALDG.2D [UR12], [UR6]",
     offset=0x1530,
     sass=around(CODE, 0x1530),

@@ -152,7 +152,7 @@ def test_tma_by_core_dump_is_a_write_to_shared_memory(tmp_path: Path) -> None:
     assert (fault.instruction, fault.space, fault.access, fault.size) == ("UTMALDG", "shared", "write", 0)
     assert (fault.construct, seen.place) == (
         "descriptor load",
-        source_text.Place(str(tmp_path / "tma.py"), 11, "acc += x.load([0, start])"),
+        source_text.SourceLine(str(tmp_path / "tma.py"), 11, "acc += x.load([0, start])"),
     )
 
 
@@ -214,7 +214,7 @@ def test_a_python_fault_needs_no_instrument(tmp_path: Path) -> None:
     text = "rows = [1]\nprint(rows[7])\n"
     seen = examine(text, Script(path, cwd=tmp_path), setup(tmp_path), seconds=60)
     assert seen.fault is not None and (seen.fault.phase, seen.fault.klass) == ("python", "IndexError")
-    assert seen.place == source_text.Place(str(path), 2, "print(rows[7])")
+    assert seen.place == source_text.SourceLine(str(path), 2, "print(rows[7])")
     assert said(seen)[RUN].state == "present"
     assert {one.state for one in seen.said if one.instrument != RUN} == {SKIPPED}
     assert [one.instrument for one in seen.said] == list(instruments.ORDER)

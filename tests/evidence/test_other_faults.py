@@ -31,7 +31,7 @@ def texts(folder: Path) -> dict[str, str]:
 
 def test_the_smallest_program_of_each_kind_is_kept(tmp_path: Path) -> None:
     finds = Finds(tmp_path / "other", CONTEXT)
-    assert finds.found == [] and not (tmp_path / "other").exists()
+    assert finds.by_size == [] and not (tmp_path / "other").exists()
     for names in (("a", "b", "c"), ("a",), ("a", "b")):
         finds.consider(program(*names), ILLEGAL)
     finds.consider(program("x", "y"), Fault("exit", "SIGSEGV"))
@@ -39,7 +39,7 @@ def test_the_smallest_program_of_each_kind_is_kept(tmp_path: Path) -> None:
         "illegal_memory_access.py": "print('a')\n",
         "exit_sigsegv.py": "print('x')\nprint('y')\n",
     }
-    assert [(find.path.name, find.fault.klass, find.lines) for find in finds.found] == [
+    assert [(find.path.name, find.fault.klass, find.lines) for find in finds.by_size] == [
         ("illegal_memory_access.py", ILLEGAL.klass, 1),
         ("exit_sigsegv.py", "SIGSEGV", 2),
     ]
@@ -49,8 +49,8 @@ def test_the_fault_told_is_that_of_the_program_kept(tmp_path: Path) -> None:
     finds = Finds(tmp_path, CONTEXT)
     finds.consider(program("a", "b"), ILLEGAL)
     finds.consider(program("a"), Fault("device", ILLEGAL.klass, "copy", 700))
-    assert [find.fault.kernel for find in finds.found] == ["copy"], "a kernel's name makes no other kind"
-    assert "in kernel copy" in finds.found[0].path.read_text()
+    assert [find.fault.kernel for find in finds.by_size] == ["copy"], "a kernel's name makes no other kind"
+    assert "in kernel copy" in finds.by_size[0].path.read_text()
 
 
 def test_kinds_of_one_class_are_numbered(tmp_path: Path) -> None:
@@ -65,8 +65,8 @@ def test_the_first_kinds_stay_when_there_are_too_many(tmp_path: Path) -> None:
     for number in range(MOST + 5):
         finds.consider(program("a", "b"), Fault("compile", "SomePass", text=f"complaint {number}"))
     finds.consider(program("a"), Fault("compile", "SomePass", text="complaint 0"))
-    assert len(finds.found) == len(list(tmp_path.iterdir())) == MOST
-    assert finds.found[0].fault.text == "complaint 0" and finds.found[0].lines == 1
+    assert len(finds.by_size) == len(list(tmp_path.iterdir())) == MOST
+    assert finds.by_size[0].fault.text == "complaint 0" and finds.by_size[0].lines == 1
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -84,7 +84,7 @@ def test_a_resumed_reduction_ends_in_the_same_files(tmp_path: Path, seed: int) -
     for one in seen:
         again.consider(*one)
     assert texts(tmp_path / "killed") == texts(tmp_path / "whole")
-    assert [find[1:] for find in again.found] == [find[1:] for find in whole.found]
+    assert [find[1:] for find in again.by_size] == [find[1:] for find in whole.by_size]
 
 
 def test_programs_of_one_size_are_in_an_order_too(tmp_path: Path) -> None:

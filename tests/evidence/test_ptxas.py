@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from shrinkray_gpu.evidence.ptxas import told, usages
+from shrinkray_gpu.evidence.ptxas import resource_line, usages
 from shrinkray_gpu.runner.run import Build
 
 PRINTED = """\
@@ -23,6 +23,6 @@ def test_each_kernel_has_its_own() -> None:
 
 
 def test_the_line_has_the_most_of_any() -> None:
-    line = told([Build("x", PRINTED)])
+    line = resource_line([Build("x", PRINTED)])
     assert line == "2 kernels, at most 105 registers, 1024 bytes of stack, 12 of spills, 4096 of shared memory"
-    assert told([Build("x", "warning: nothing of ptxas")]) == ""
+    assert resource_line([Build("x", "warning: nothing of ptxas")]) == ""

@@ -18,8 +18,8 @@ import pytest
 from shrinkray_gpu import start as lifting
 from shrinkray_gpu.device import gpus
 from shrinkray_gpu.evidence import dump_runs
-from shrinkray_gpu.job.asked import building, chosen_oracle, program_of, setup_of
-from shrinkray_gpu.job.ready import given_of
+from shrinkray_gpu.job.asked import building, oracle_of, program_of, setup_of
+from shrinkray_gpu.job.ready import user_program
 from shrinkray_gpu.options import Options
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.program import Program
@@ -40,12 +40,12 @@ OUT = Path(os.environ.get("OUT", "build/gpu")).absolute() / "alone"
 )
 def test_its_kernel_alone_shows_the_fault(name: str, oracle: str, argv: tuple[str, ...]) -> None:
     path = ORIGINALS / f"{name}.py"
-    chosen, options = chosen_oracle(Options(oracle=(oracle,), argv=argv, jobs=8))
+    chosen, options = oracle_of(Options(oracle=(oracle,), argv=argv, jobs=8))
     program = program_of(path, options)
     # In /tmp itself: compute-sanitizer's sockets want a short path.
     with tempfile.TemporaryDirectory(prefix="alone-", dir="/tmp") as folder:
         setup = setup_of(path, Path(folder), options)
-        given = given_of(path, program, options, chosen, setup, print)
+        given = user_program(path, program, options, chosen, setup, print)
         with Journal.open(Path(folder), original=program, seed=0, width=6, settings={}) as journal:
             begun = time.monotonic()
             start = lifting.begin(given, journal, print)

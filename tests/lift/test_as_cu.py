@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shrinkray_gpu.lift.cuda.as_cu import NotPlain, written
+from shrinkray_gpu.lift.cuda.as_cu import NotPlain, cu_source
 from shrinkray_gpu.reduction.program import Program
 from tests.passes.cuda.samples import KERNEL, PRODUCT
 
@@ -21,7 +21,7 @@ def call(*args: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 
 def text_of(script: str, *calls: dict[str, Any]) -> str:
-    return written(Program.from_text(script).literals, calls, "nvcc product.cu")
+    return cu_source(Program.from_text(script).literals, calls, "nvcc product.cu")
 
 
 def test_kernels_stay_with_what_they_lead_to_and_torch_goes() -> None:
@@ -48,7 +48,7 @@ def test_a_launch_is_made_as_often_as_the_script_makes_it() -> None:
     main = text_of(PRODUCT, once, once, other, once)
     assert f"  for (int i = 0; i < 2; ++i) {launch}\n  {launch.replace('32', '64')}\n  {launch}\n" in main
     literals = Program.from_text(PRODUCT).literals
-    assert written(literals, [once, once], "nvcc product.cu", repeated=False) == text_of(PRODUCT, once)
+    assert cu_source(literals, [once, once], "nvcc product.cu", repeated=False) == text_of(PRODUCT, once)
 
 
 def test_an_instance_of_a_template_in_a_namespace_and_more_shared_memory() -> None:

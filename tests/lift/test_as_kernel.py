@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shrinkray_gpu.lift.cuda.as_cu import NotPlain
-from shrinkray_gpu.lift.cuda.as_kernel import AGAIN, written
+from shrinkray_gpu.lift.cuda.as_kernel import AGAIN, script_texts
 from shrinkray_gpu.reduction.program import Program
 from tests.passes.cuda.samples import KERNEL, PRODUCT
 
@@ -51,7 +51,7 @@ def of_kernel(*args: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 
 def scripts(script: str, *calls: dict[str, Any], flags: tuple[str, ...] = ()) -> list[str]:
-    found = written(Program.from_text(script).literals, calls, flags)
+    found = script_texts(Program.from_text(script).literals, calls, flags)
     for text in found:
         assert Program.from_text(text).literals[0].tree.errors == 0, text
     return found

@@ -24,24 +24,24 @@ def saved(path: Path, *values: int) -> Path:
 
 def test_a_script_without_values_is_left_alone(tmp_path: Path) -> None:
     text = 'import torch\ntorch.load("near.pt")\n'
-    assert data_files.files(text) == () and data_files.kept(text, tmp_path) == text
-    assert data_files.settled(text, tmp_path / "repro.py") == (text, ())
+    assert data_files.files(text) == () and data_files.copy_files(text, tmp_path) == text
+    assert data_files.final_files(text, tmp_path / "repro.py") == (text, ())
     assert data_files.files("not python (") == ()
 
 
 def test_files_are_kept_where_they_stay(tmp_path: Path) -> None:
     text = script(saved(tmp_path / "run" / "1a.pt", 1, 2), saved(tmp_path / "run" / "2b.pt", 3))
-    text = data_files.kept(text, tmp_path / "artifacts")
+    text = data_files.copy_files(text, tmp_path / "artifacts")
     assert data_files.files(text) == (tmp_path / "artifacts" / "1a.pt", tmp_path / "artifacts" / "2b.pt")
     (tmp_path / "run" / "1a.pt").unlink()
-    assert data_files.kept(text, tmp_path / "artifacts") == text
+    assert data_files.copy_files(text, tmp_path / "artifacts") == text
     assert torch.load(tmp_path / "artifacts" / "1a.pt").tolist() == [1, 2]
 
 
 def test_the_result_runs_from_anywhere_with_its_files_beside_it(tmp_path: Path) -> None:
     one, two = saved(tmp_path / "run" / "1a.pt", 1, 2), saved(tmp_path / "run" / "2b.pt", 3)
     output = tmp_path / "repro.py"
-    text, files = data_files.settled(script(one, two, one), output)
+    text, files = data_files.final_files(script(one, two, one), output)
     assert files == (tmp_path / "repro.pt", tmp_path / "repro_2.pt")
     assert text.startswith("# Needs repro.pt beside it: ")
     output.write_text(text)

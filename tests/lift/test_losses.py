@@ -36,7 +36,7 @@ def captured(pool: Pool, steps: str) -> Run:
 
 
 def test_values_that_nobody_could_look_at(pool: Pool) -> None:
-    [told] = losses.lost(captured(pool, VALUES))
+    [told] = losses.lost_properties(captured(pool, VALUES))
     why = "a kernel that did not run would have written it"
     assert told == f"values: not written down is x_ptr of add ({why})"
 
@@ -46,18 +46,21 @@ def test_values_that_are_too_many(tmp_path: Path) -> None:
     about = description.argument(torch.randn(SAVED // 4 + 1))
     about["content"] = contents.Contents(str(tmp_path)).describe(torch.randn(SAVED // 4 + 1))
     launch = {"kernel": "add", "arguments": [{"name": "x_ptr", **about}]}
-    [told] = losses.lost(Run("cold", 1, captured={"launches": [launch]}))
+    [told] = losses.lost_properties(Run("cold", 1, captured={"launches": [launch]}))
     assert told == "values: not written down is x_ptr of add (64 MiB are too many)"
 
 
 def test_history_that_is_too_long(pool: Pool) -> None:
-    told = losses.lost(captured(pool, HISTORY))
+    told = losses.lost_properties(captured(pool, HISTORY))
     assert told[-1] == "history: the list of launches has the latest 2,000 events, 100 came before"
 
 
 def test_nothing_is_missing(pool: Pool) -> None:
-    assert losses.lost(captured(pool, f"x = torch.randn(64, device='cuda')\n{Y}add[(1,)](x, y, 30, C=32)\n")) == ()
-    assert losses.lost(Run("cold", 1)) == ()
+    assert (
+        losses.lost_properties(captured(pool, f"x = torch.randn(64, device='cuda')\n{Y}add[(1,)](x, y, 30, C=32)\n"))
+        == ()
+    )
+    assert losses.lost_properties(Run("cold", 1)) == ()
 
 
 def test_tensors_that_overlap_without_sharing_a_storage_share_one_in_the_script() -> None:
@@ -73,6 +76,6 @@ def test_tensors_that_overlap_without_sharing_a_storage_share_one_in_the_script(
     assert overlap and [inputs.text(argument) for argument in arguments] == ["x", "y"]
     assert inputs.lines == ['buffer = torch.zeros(64, device="cpu")\n', "x = buffer[:64]\n", "y = buffer[16:64]\n"]
     launch = {"kernel": "add", "arguments": arguments, "overlap": overlap}
-    [told] = losses.lost(Run("cold", 1, captured={"launches": [launch]}))
+    [told] = losses.lost_properties(Run("cold", 1, captured={"launches": [launch]}))
     assert told.startswith("aliasing: arguments of add overlap without sharing a storage")
     assert overlaps.merge_storages(given[:1]) == (given[:1], False)

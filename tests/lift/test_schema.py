@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shrinkray_gpu import lift
-from shrinkray_gpu.lift.losses import lost
+from shrinkray_gpu.lift.losses import lost_properties
 from shrinkray_gpu.runner.inside.capture import schema
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.start.choice import in_a_launch
@@ -167,7 +167,7 @@ def made(of: Run) -> list[str]:
     for text in texts:
         ast.parse(text)
     assert isinstance(in_a_launch(of), bool) and lift.suspected(of) is not None
-    return [*lift.obstacles(of), *lost(of)]
+    return [*lift.obstacles(of), *lost_properties(of)]
 
 
 def test_a_record_with_every_kind_of_argument_is_well_and_becomes_a_script() -> None:

@@ -338,15 +338,15 @@ def test_what_is_missing_in_the_scripts_is_believed_lost_and_else_time() -> None
     again = Run("cold", 1, captured={"launches": [], "history": history})
     tried = "not lifted: neither a launch alone, with the values it had, nor the list of all launches shows the fault"
     told = "history: the list of launches has the latest 2,000 events, 7 came before"
-    assert description.lost(again, shows=True, offers=True) == f"{tried}; believed lost is {told}"
+    assert description.failure_description(again, shows=True, offers=True) == f"{tried}; believed lost is {told}"
     told = "timing, or what the host does between the launches, is believed to matter"
-    assert description.lost(Run("cold", 1), shows=True, offers=True) == f"{tried}: {told}"
+    assert description.failure_description(Run("cold", 1), shows=True, offers=True) == f"{tried}: {told}"
 
 
 def test_a_compile_fault_is_not_believed_to_hang_on_the_timing() -> None:
     refused = 'triton.compiler.errors.CompilationError: at 2:4: NameError("K")'
     again = Run("cold", 1, failure=Failure("triton.compiler.errors.CompilationError", refused), stderr=refused)
-    told = description.lost(again, shows=True, offers=True)
+    told = description.failure_description(again, shows=True, offers=True)
     assert "timing" not in told and "the compiler sees" in told
 
 

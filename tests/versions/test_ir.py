@@ -8,7 +8,7 @@ import pytest
 
 from shrinkray_gpu.questions.ir.patterns import parse
 from shrinkray_gpu.questions.ir.plan import tests as planned
-from shrinkray_gpu.questions.ir.study import Result, study
+from shrinkray_gpu.questions.ir.study import Presence, study
 from tests.versions import environments
 from tests.versions.conftest import each
 
@@ -31,7 +31,7 @@ def test_tma_comes_of_descriptors_and_a_false_zero_is_caught(version: str) -> No
     found = study(asked, counts, python=environments.python(version), arch=90)
     known, good, _ = found.answers
     assert found.triton == version
-    assert (known.result, known.totals) == (Result.MIXED, (2, 2, 2, 2, 2, 0))
+    assert (known.result, known.totals) == (Presence.MIXED, (2, 2, 2, 2, 2, 0))
     assert f"none by {counts[-1]}: does that pattern fit this Triton?" in known.why
     assert found.conclusion.startswith(f"triton {version}: no answer: the patterns are not shown to fit")
     if version == "3.9.0":

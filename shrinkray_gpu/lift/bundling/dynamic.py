@@ -13,7 +13,7 @@ _LOADERS = frozenset({"import_module", "__import__", "run_module", "find_spec", 
 _PATCHERS = frozenset({"patch", "setattr", "delattr", "resolve_name"})
 
 
-def named_in_strings(unit: Unit, known: Callable[[str], bool]) -> Iterator[tuple[str, bool]]:
+def modules_in_strings(unit: Unit, known: Callable[[str], bool]) -> Iterator[tuple[str, bool]]:
     """The modules that calls in this one name, as far as they are `known`; of a computed name its front, and True."""
     for call in every(unit.program, cst.Call):
         last = dotted(call.func).rpartition(".")[2]

@@ -46,13 +46,13 @@ class Variable:
 
 
 @dataclass(frozen=True)
-class Module:
+class LocalModule:
     """A module of ours, merged or not."""
 
     name: str
 
 
-Meaning = Variable | Module
+NameMeaning = Variable | LocalModule
 
 
 class Meanings:
@@ -69,7 +69,7 @@ class Meanings:
         """`mod.name = value`: in a function it asks for `global name`."""
         self.aliases: set[Binding] = set()
         """Variables that are another one in the one file; nothing binds them there."""
-        self._known: dict[tuple[Unit, str], Meaning | None] = {}
+        self._known: dict[tuple[Unit, str], NameMeaning | None] = {}
         self._keys: dict[str, str] = {}
         for unit in self.units:
             self._module(unit)
@@ -83,29 +83,29 @@ class Meanings:
 
     # What a name means
 
-    def resolve(self, unit: Unit, name: str) -> Meaning | None:
+    def resolve(self, unit: Unit, name: str) -> NameMeaning | None:
         """The global `name` of a merged module, or its submodule; None if it has neither."""
         if (unit, name) not in self._known:
             binding = unit.globals.get(name)
             full = None if unit.main else self.reader.submodule(unit.name, name)
             if binding is not None:
                 # `from . import name` asks for itself: it is the module then
-                self._known[unit, name] = Module(full) if full is not None else self.variable(unit, name)
+                self._known[unit, name] = LocalModule(full) if full is not None else self.variable(unit, name)
                 self._known[unit, name] = self.meaning(unit, binding)
             else:
                 if full is not None and name in self._stored:
                     raise Unmergeable(full, f"some statement assigns to `{unit.last}.{name}`")
-                self._known[unit, name] = Module(full) if full is not None else None
+                self._known[unit, name] = LocalModule(full) if full is not None else None
         return self._known[unit, name]
 
-    def meaning(self, unit: Unit, binding: Binding) -> Meaning | None:
+    def meaning(self, unit: Unit, binding: Binding) -> NameMeaning | None:
         """What a variable of a module or function is; None: its own local one."""
         each = self.target(unit, binding)
         world = isinstance(binding.scope, GlobalScope)
         plain = not (binding.declared or self._deleted(unit, binding) or (world and binding.name in self._stored))
         if each is not None and plain and not isinstance(binding.scope, ClassScope):
             found = self.reach(each)
-            if isinstance(found, Module) and found.name in self.merged:
+            if isinstance(found, LocalModule) and found.name in self.merged:
                 return found
             if isinstance(found, Variable) and self._settled(found, unit):
                 return found
@@ -130,33 +130,33 @@ class Meanings:
                 self._keys[each.key] = found.key
         return self._keys[each.key]
 
-    def reach(self, each: Import) -> Meaning | None:
+    def reach(self, each: Import) -> NameMeaning | None:
         """What an import binds; None: something of a library, or nothing."""
         first, *rest = each.module.split(".")
         if self.reader.finder.find(first) is None:
             return None
         if each.whole:
-            return Module(first)
-        found: Meaning | None = Module(each.module)
+            return LocalModule(first)
+        found: NameMeaning | None = LocalModule(each.module)
         if each.name is not None:
-            found = self._attribute(Module(each.module), each.name)
+            found = self._attribute(LocalModule(each.module), each.name)
             unit = self.merged.get(each.module)
             full = self.reader.submodule(each.module, each.name)
             if full is not None and unit is not None and each.alias in unit.brought_by:
-                return Module(full)  # a package that imports its own module, where nothing else has that name yet
+                return LocalModule(full)  # a package that imports its own module, where nothing else has that name yet
             return found
         if rest:  # `import a.b as c` takes what the attribute `b` of `a` is by then
-            found = Module(first)
+            found = LocalModule(first)
             for part in rest:
-                found = self._attribute(found, part) if isinstance(found, Module) else None
+                found = self._attribute(found, part) if isinstance(found, LocalModule) else None
         return found
 
-    def _attribute(self, module: Module, name: str) -> Meaning | None:
+    def _attribute(self, module: LocalModule, name: str) -> NameMeaning | None:
         unit = self.merged.get(module.name)
         if unit is not None:
             return self.resolve(unit, name)
         full = self.reader.submodule(module.name, name)
-        return Module(full) if full is not None else None
+        return LocalModule(full) if full is not None else None
 
     def _own(self, unit: Unit, binding: Binding) -> Variable:
         variable = self.variable(unit, binding.name)
@@ -165,7 +165,7 @@ class Meanings:
             variable.fixed = variable.fixed or self._bound_by_path(unit, binding)
             return variable
         found = self.reach(each)
-        if found is None or (isinstance(found, Module) and found.name not in self.merged):
+        if found is None or (isinstance(found, LocalModule) and found.name not in self.merged):
             variable = self.libraries.setdefault(each.key, variable)
             variable.key = each.key
             if self._bound_by_path(unit, binding):
@@ -202,7 +202,7 @@ class Meanings:
             meaning = self.resolve(unit, name)
             if isinstance(meaning, Variable):
                 found[name] = meaning
-            elif isinstance(meaning, Module) and meaning.name in self.merged and name in self._words:
+            elif isinstance(meaning, LocalModule) and meaning.name in self.merged and name in self._words:
                 found[name] = self.object(self.merged[meaning.name])
         return found
 
@@ -288,7 +288,7 @@ class Meanings:
                 continue
             for place in binding.places:
                 each = unit.brought_by.get(place)
-                if each is None or (each.module != full and self.reach(each) != Module(full)):
+                if each is None or (each.module != full and self.reach(each) != LocalModule(full)):
                     raise Unmergeable(unit.name, f"its `{name}` is a module and something else as well")
 
     def _module(self, unit: Unit) -> None:
@@ -296,7 +296,7 @@ class Meanings:
         for binding in unit.bindings:
             world = isinstance(binding.scope, GlobalScope)
             found = self.resolve(unit, binding.name) if world else self.meaning(unit, binding)
-            if isinstance(found, Module):
+            if isinstance(found, LocalModule):
                 self.aliases.add(binding)
                 for read in binding.reads:
                     self._climb(unit, read, found)
@@ -315,7 +315,7 @@ class Meanings:
         each = self.target(unit, binding)
         module = self.reach(each) if each is not None else None
         reads = list(binding.reads)
-        if isinstance(module, Module) and module.name not in self.merged:
+        if isinstance(module, LocalModule) and module.name not in self.merged:
             reads = [read for read in reads if not self._climb(unit, read, module)]
         if variable is None:
             return
@@ -330,13 +330,13 @@ class Meanings:
         if write:
             variable.written.append((unit, node))
 
-    def _climb(self, unit: Unit, read: cst.Name, module: Module) -> bool:
+    def _climb(self, unit: Unit, read: cst.Name, module: LocalModule) -> bool:
         """Follow `read.a.b` from a module to the variable that it ends in. False: it stays as it stands."""
         parents = unit.program.parents
         node: cst.CSTNode = read
-        found: Meaning | None = module
+        found: NameMeaning | None = module
         above: cst.CSTNode = parents[node]
-        while isinstance(found, Module) and isinstance(above, cst.Attribute) and above.value is node:
+        while isinstance(found, LocalModule) and isinstance(above, cst.Attribute) and above.value is node:
             name = above.attr.value
             inner = self.merged.get(found.name)
             stored = is_target(above, parents)
@@ -375,7 +375,7 @@ class Meanings:
         if binding in self.aliases:
             return
         source = self.reach(each)
-        if isinstance(source, Module):
+        if isinstance(source, LocalModule):
             source = self.object(self.merged[source.name]) if source.name in self.merged else None
         if source is not None:
             self._mention(source, unit, each.statement, write=False)

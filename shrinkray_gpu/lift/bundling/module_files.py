@@ -18,7 +18,7 @@ _INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
 @dataclass(frozen=True)
-class Found:
+class ModuleFiles:
     """A module. `path` is None for a package without `__init__.py`; `folders` are where a package's modules lie."""
 
     name: str
@@ -41,7 +41,7 @@ class Finder:
         self.roots = tuple(dict.fromkeys(root.resolve() for root in roots))
         self.find = cache(self._find)
 
-    def _find(self, name: str) -> Found | None:
+    def _find(self, name: str) -> ModuleFiles | None:
         """The module of this full name, or None if it is not one of ours."""
         above, _, last = name.rpartition(".")
         if not last.isidentifier():
@@ -52,7 +52,7 @@ class Finder:
         package = self.find(above)
         return _search(package.folders, name, last) if package is not None and package.package else None
 
-    def shown(self, path: Path) -> str:
+    def display_path(self, path: Path) -> str:
         """The path as a person would name it."""
         for root in self.roots:
             if path.is_relative_to(root):
@@ -60,19 +60,19 @@ class Finder:
         return path.name
 
 
-def _search(folders: Sequence[Path], name: str, last: str) -> Found | None:
+def _search(folders: Sequence[Path], name: str, last: str) -> ModuleFiles | None:
     portions = []
     for folder in folders:
         if _INSTALLED.intersection(folder.parts):
             continue
         own = folder / last
         if (own / "__init__.py").is_file():
-            return Found(name, own / "__init__.py", (own,))
+            return ModuleFiles(name, own / "__init__.py", (own,))
         compiled = sorted([*folder.glob(f"{last}.*.so"), *folder.glob(f"{last}.so"), *folder.glob(f"{last}.*.pyd")])
         if compiled:
-            return Found(name, compiled[0])
+            return ModuleFiles(name, compiled[0])
         if (folder / f"{last}.py").is_file():
-            return Found(name, folder / f"{last}.py")
+            return ModuleFiles(name, folder / f"{last}.py")
         if own.is_dir():
             portions.append(own)
-    return Found(name, None, tuple(portions)) if portions else None
+    return ModuleFiles(name, None, tuple(portions)) if portions else None

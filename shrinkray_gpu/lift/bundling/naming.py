@@ -15,7 +15,7 @@ from shrinkray_gpu.lift.bundling.units import Unit
 from shrinkray_gpu.source.calls import is_kernel
 
 
-def named(meanings: Meanings, order: Sequence[Unit]) -> dict[Variable, str]:
+def name_table(meanings: Meanings, order: Sequence[Unit]) -> dict[Variable, str]:
     """The name of each variable that is mentioned at all."""
     return _Names(meanings, order).choose()
 

@@ -34,7 +34,7 @@ class Order:
 
 
 @dataclass(frozen=True, eq=False)
-class _Block:
+class _ConditionalBlock:
     """A statement at the top of a module whose parts may run or not."""
 
     unit: Unit
@@ -52,7 +52,7 @@ class Walk:
         self.seen: dict[Unit, float] = {main: 0.0}
         """When a module was through; those under way have the time at which they began."""
         self.reached: dict[cst.CSTNode, float] = {}
-        self.blocks: dict[Unit, _Block] = {}
+        self.blocks: dict[Unit, _ConditionalBlock] = {}
         self.clock = 0.0
         self.libraries = set(_THERE)
 
@@ -62,7 +62,7 @@ class Walk:
         self._check()
         return self.order
 
-    def _unit(self, unit: Unit, block: _Block | None) -> None:
+    def _unit(self, unit: Unit, block: _ConditionalBlock | None) -> None:
         if block is not None:
             self.blocks[unit] = block
             block.units.append(unit)
@@ -72,7 +72,7 @@ class Walk:
         self.seen[unit] = self.clock
 
     def _statements(
-        self, unit: Unit, body: Sequence[cst.CSTNode], anchor: cst.CSTNode | None, block: _Block | None
+        self, unit: Unit, body: Sequence[cst.CSTNode], anchor: cst.CSTNode | None, block: _ConditionalBlock | None
     ) -> None:
         for entry in body:
             self.clock += 1
@@ -89,11 +89,11 @@ class Walk:
             elif isinstance(entry, cst.If) and unit.main and is_main_guard(entry.test):
                 self._statements(unit, entry.body.body, anchor, block)
             elif not isinstance(entry, cst.FunctionDef):
-                inner = block or _Block(unit, entry, isinstance(entry, (cst.For, cst.While)))
+                inner = block or _ConditionalBlock(unit, entry, isinstance(entry, (cst.For, cst.While)))
                 for suite in _suites(entry):
                     self._statements(unit, suite.body, anchor, inner)
 
-    def _import(self, unit: Unit, statement: Statement, place: cst.CSTNode, block: _Block | None) -> None:
+    def _import(self, unit: Unit, statement: Statement, place: cst.CSTNode, block: _ConditionalBlock | None) -> None:
         if block is None:
             self.order.straight.add(statement)
         for each in unit.imports[statement]:
@@ -172,7 +172,7 @@ class Walk:
         self.order.after.setdefault(host, []).append(inner)
         self._unit_at(inner, self.blocks.get(host), self.seen[host])
 
-    def _unit_at(self, unit: Unit, block: _Block | None, time: float) -> None:
+    def _unit_at(self, unit: Unit, block: _ConditionalBlock | None, time: float) -> None:
         """Placed at a time already past: what it loads comes right before it."""
         before = set(self.seen)
         self._unit(unit, block)

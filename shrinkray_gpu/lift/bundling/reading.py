@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.lift.bundling.dynamic import named_in_strings
+from shrinkray_gpu.lift.bundling.dynamic import modules_in_strings
 from shrinkray_gpu.lift.bundling.imports import Import
-from shrinkray_gpu.lift.bundling.module_files import Finder, Found
+from shrinkray_gpu.lift.bundling.module_files import Finder, ModuleFiles
 from shrinkray_gpu.lift.bundling.pruning import pruned, public
 from shrinkray_gpu.lift.bundling.stars import library_names, without_stars
 from shrinkray_gpu.lift.bundling.trouble import Unmergeable
@@ -31,7 +31,7 @@ class Reader:
         self._public: dict[str, tuple[str, ...] | None] = {}
         self._reading: list[str] = []
 
-    def read_all(self, found: Found, program: Program, shown: str) -> Unit:
+    def read_all(self, found: ModuleFiles, program: Program, shown: str) -> Unit:
         """The script, and all that it leads to."""
         main = self._unit(found, program, shown)
         waiting = deque([main])
@@ -39,7 +39,7 @@ class Reader:
         while waiting:
             unit = waiting.popleft()
             for each in (each for group in unit.imports.values() for each in group):
-                if self.lost(each) and not _may_fail(unit, each):
+                if self.is_missing(each) and not _may_fail(unit, each):
                     self.bad.setdefault(each.module, "it lies nowhere below the folders that are searched")
                 for name in self.executed(unit, each):
                     if name not in seen:
@@ -47,7 +47,7 @@ class Reader:
                         if (found_unit := self.read(name)) is not None:
                             waiting.append(found_unit)
         for unit in self.units.values():
-            for name, front in named_in_strings(unit, lambda name: self.finder.find(name) is not None):
+            for name, front in modules_in_strings(unit, lambda name: self.finder.find(name) is not None):
                 for inner in [other for other in self.units if other.startswith(name)] if front and name else [name]:
                     if inner:
                         self.bad.setdefault(inner, f"{unit.shown} loads or changes it by its name in a string")
@@ -65,7 +65,7 @@ class Reader:
         elif MAIN in self.units and found.path is not None and found.path == self.units[MAIN].path:
             self.bad[name] = "it is the script itself, imported a second time"
         else:
-            shown = self.finder.shown(found.path or found.folders[0])
+            shown = self.finder.display_path(found.path or found.folders[0])
             try:
                 program = Program.from_text("") if found.path is None else read_program(found.path)
                 return self._unit(found, program, shown)
@@ -84,7 +84,7 @@ class Reader:
             if bound is None or owner is unit:
                 yield inner
 
-    def lost(self, each: Import) -> bool:
+    def is_missing(self, each: Import) -> bool:
         """Whether the import names a module of one of our packages that is not there."""
         first = each.loaded[0]
         return self.finder.find(first) is not None and self.finder.find(each.module) is None
@@ -94,7 +94,7 @@ class Reader:
         full = f"{module}.{name}"
         return full if module and self.finder.find(full) is not None else None
 
-    def _unit(self, found: Found, program: Program, shown: str) -> Unit:
+    def _unit(self, found: ModuleFiles, program: Program, shown: str) -> Unit:
         name = found.name
         first = docstring(program.module)
         text = getattr(first.value, "evaluated_value", None) if first is not None else None

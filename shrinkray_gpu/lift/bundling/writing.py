@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from shrinkray_gpu.lift.bundling.imports import Import
-from shrinkray_gpu.lift.bundling.meaning import Meanings, Module, Variable
+from shrinkray_gpu.lift.bundling.meaning import LocalModule, Meanings, Variable
 from shrinkray_gpu.lift.bundling.order import Order
 from shrinkray_gpu.lift.bundling.trouble import Unmergeable
 from shrinkray_gpu.lift.bundling.units import Unit
@@ -29,7 +29,7 @@ class _Part:
     text: str
 
 
-class Writer:
+class BundleWriter:
     """`number` gives the modules in the order in which their text begins."""
 
     def __init__(self, meanings: Meanings, order: Order, names: Mapping[Variable, str], units: Sequence[Unit]) -> None:
@@ -174,11 +174,11 @@ class Writer:
         if isinstance(found, Variable):
             return [f"{bound} = {self.names[found]}"] if bound != self.names[found] or not world else []
         ours = self.meanings.merged
-        if isinstance(found, Module) and found.name in ours:
+        if isinstance(found, LocalModule) and found.name in ours:
             return [f"{bound} = {self.names[self.meanings.object(ours[found.name])]}"]
         if each.module in ours and each.name is not None:
             return [f'raise ImportError("cannot import name {each.name!r} from {each.module!r}")']
-        if self.meanings.reader.lost(each) and each.loaded[0] in ours:
+        if self.meanings.reader.is_missing(each) and each.loaded[0] in ours:
             return [f'raise ModuleNotFoundError("No module named {each.module!r}")']
         if each.whole and each.module in ours:
             return [] if each.bound in ours else [f"import {each.bound}"]

@@ -40,7 +40,7 @@ class NotPlain(ShrinkError):
     """This program has no such form, and why."""
 
 
-def written(
+def cu_source(
     literals: Iterable[Literal], calls: Sequence[Mapping[str, Any]], command: str, *, repeated: bool = True
 ) -> str:
     """The text of the .cu. `repeated`: a launch made several times in a row is made so often, for a fault that hangs on
@@ -49,7 +49,7 @@ def written(
         raise NotPlain("its host code launches no kernel")
     wanted = {plain_name(call["kernel"]) for call in calls}
     leading = wanted.union(*(words(callee(call["kernel"])) for call in calls))
-    text = "\n".join(filter(None, (kept(Source(each), leading) for each in literals)))
+    text = "\n".join(filter(None, (plain_source(Source(each), leading) for each in literals)))
     for name in wanted:
         if not re.search(rf"\b{name}\b", text):
             raise NotPlain(f"the source of its kernel {name} is not in the script, or needs torch")
@@ -58,7 +58,7 @@ def written(
     return f"// {command}\n#include <cstdio>\n{tidy(text).strip()}\n{fill}\n{main}\n"
 
 
-def kept(source: Source, wanted: set[str]) -> str:
+def plain_source(source: Source, wanted: set[str]) -> str:
     """The source without what needs torch, and without what these names (kernels, arguments of templates) do not lead
     to."""
     items = [item for item in _items(source.tree.root) if not _TORCH.search(source.of(item))]

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from shrinkray_gpu.lift.cuda.as_cu import NotPlain, callee, kept, number, plain_name
+from shrinkray_gpu.lift.cuda.as_cu import NotPlain, callee, number, plain_name, plain_source
 from shrinkray_gpu.lift.cuda.struct_layout import initialiser
 from shrinkray_gpu.lift.inputs import Inputs
 from shrinkray_gpu.lift.values import choices, itemsize
@@ -59,7 +59,7 @@ _OPTIONS = re.compile(
 Call = Mapping[str, Any]
 
 
-def written(literals: Iterable[Literal], calls: Sequence[Call], flags: Sequence[str]) -> list[str]:
+def script_texts(literals: Iterable[Literal], calls: Sequence[Call], flags: Sequence[str]) -> list[str]:
     """The scripts to try, the simplest first: each launch that differs from the one before once, then again and again.
     Raises NotPlain where none can be written."""
     sources = [Source(each) for each in literals]
@@ -86,7 +86,7 @@ def distinct(calls: Sequence[Call]) -> list[Call]:
 
 def _script(sources: Sequence[Source], call: Call, flags: Sequence[str], times: int = 1) -> str:
     name = plain_name(call["kernel"])
-    text = "\n".join(filter(None, (kept(each, words(callee(call["kernel"]))) for each in sources)))
+    text = "\n".join(filter(None, (plain_source(each, words(callee(call["kernel"]))) for each in sources)))
     inputs = _inputs(call)
     given: list[str] = []
     text = _flat(_alone(text, name, call, inputs, given))

@@ -58,7 +58,7 @@ def script(path: Path, launch: int | None = None) -> str:
     return f"# Launch {number} of {path.name}, a trace by tritonparse.\n{texts[0]}"
 
 
-def written(path: Path, launch: int | None, folder: Path) -> Path:
+def script_file(path: Path, launch: int | None, folder: Path) -> Path:
     """The script as a file in this folder. It stays, and is the program that is reduced."""
     text = script(path, launch)
     number = text.split()[2]
@@ -87,7 +87,7 @@ class _Trace:
     broken: int
     """The number of a last line that breaks off; 0 if none does."""
 
-    def told(self) -> str:
+    def launch_list(self) -> str:
         """The launches, those of one kernel that follow each other in one line."""
         lines = []
         for key, group in groupby(enumerate(self.launches), key=lambda item: item[1]):
@@ -125,17 +125,17 @@ def _chosen(trace: _Trace, launch: int | None) -> int:
     count = len(trace.launches)
     if launch is not None:
         if not -count <= launch < count:
-            raise UsageError(f"{trace.path.name} has no launch {launch}. It holds these:{trace.told()}")
+            raise UsageError(f"{trace.path.name} has no launch {launch}. It holds these:{trace.launch_list()}")
         return launch % count
     if trace.broken:
         raise UsageError(
             f"{trace.path.name} breaks off in line {trace.broken}, perhaps in the very launch that is wanted. "
-            f"Choose one before it with --launch N:{trace.told()}"
+            f"Choose one before it with --launch N:{trace.launch_list()}"
         )
     if len({kernel for kernel, _ in trace.launches}) > 1:
         raise UsageError(
             f"{trace.path.name} holds launches of several kernels: choose one with --launch N (-1 is the last)"
-            f":{trace.told()}"
+            f":{trace.launch_list()}"
         )
     return count - 1
 

@@ -17,7 +17,7 @@ from shrinkray_gpu.lift.from_trace.trace_source import Missing, definitions
 from shrinkray_gpu.lift.values import ZEROS, Content, itemsize
 from shrinkray_gpu.runner.inside.capture.schema import LaunchRecord
 
-Event = Mapping[str, Any]
+TraceEvent = Mapping[str, Any]
 
 OPTIONS = {
     "num_warps": None,
@@ -37,7 +37,7 @@ _CONSTEXPR = re.compile(r"constexpr\[(.*)\]$", re.DOTALL)
 _TYPES = {"fp": "float", "bf": "bfloat"}
 
 
-def record(event: Event, compilations: Sequence[Event], where: str) -> LaunchRecord:
+def record(event: TraceEvent, compilations: Sequence[TraceEvent], where: str) -> LaunchRecord:
     """The launch, with all definitions that its kernel needs. `where` names it in messages."""
     name = str(event.get("name"))
     compilation = _compilation(event, compilations)
@@ -88,7 +88,7 @@ def _says_nothing(option: str, code: str) -> bool:
     return option == "debug" and "@triton_heuristics." in code and "device_assert" not in code
 
 
-def _compilation(event: Event, compilations: Sequence[Event]) -> Event | None:
+def _compilation(event: TraceEvent, compilations: Sequence[TraceEvent]) -> TraceEvent | None:
     """The event of this launch's kernel; by name where the launch does not say which compilation it is of."""
     hash = (event.get("compilation_metadata") or {}).get("hash")
     key, value = ("hash", hash) if hash else ("name", event.get("name"))

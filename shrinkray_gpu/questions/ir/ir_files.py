@@ -10,7 +10,7 @@ from pathlib import Path
 
 from shrinkray_gpu.questions import run_folder
 from shrinkray_gpu.questions.ir import ir_tables
-from shrinkray_gpu.questions.ir.study import FILES, Answer, Study
+from shrinkray_gpu.questions.ir.study import FILES, Study, StudyResult
 
 _FILES = {"cubin": "cubin", "sass": "sass", "ptx": "ptx", "llir": "ll", "ttgir": "ttgir", "ttir": "ttir"}
 
@@ -39,7 +39,7 @@ def save(
     run_folder.seal(folder)
 
 
-def _answer(folder: Path, place: str, answer: Answer) -> None:
+def _answer(folder: Path, place: str, answer: StudyResult) -> None:
     test = answer.test
     run_folder.write(folder, f"{place}/{test.program.path.name}", test.program.text)
     if answer.run is not None:

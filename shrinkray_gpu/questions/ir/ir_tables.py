@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from shrinkray_gpu.oracle import Fault
-from shrinkray_gpu.questions.ir.study import Answer, Result, Study, cell, deciding
+from shrinkray_gpu.questions.ir.study import Presence, Study, StudyResult, cell, deciding
 
-_MARKS = {Result.INCONCLUSIVE: "?", Result.UNCOUNTED: "-"}
+_MARKS = {Presence.INCONCLUSIVE: "?", Presence.UNCOUNTED: "-"}
 
 
 def table(studies: Sequence[Study]) -> str:
@@ -78,7 +78,7 @@ def conclusions(studies: Sequence[Study]) -> list[str]:
     return [one.conclusion for one in studies]
 
 
-def _outcome(answer: Answer) -> tuple[str, str]:
+def _outcome(answer: StudyResult) -> tuple[str, str]:
     return answer.result.value, answer.why
 
 
@@ -105,10 +105,10 @@ def _wide(studies: Sequence[Study]) -> list[list[str]]:
     return rows
 
 
-def _marked(answer: Answer) -> str:
+def _marked(answer: StudyResult) -> str:
     """The counts; `?` inconclusive, `!` a control that failed, `-` not compiled."""
     if not answer.rows:
-        return _MARKS[Result.UNCOUNTED]
+        return _MARKS[Presence.UNCOUNTED]
     mark = "!" if answer.held is False else _MARKS.get(answer.result, "")
     return f"{cell(answer)}{mark}"
 
@@ -123,7 +123,7 @@ def _remarks(studies: Sequence[Study]) -> list[str]:
     tests: dict[tuple[str, str], list[str]] = {}
     for one in studies:
         for answer in one.answers:
-            if answer.run is not None and (not answer.rows or answer.result is Result.UNCOUNTED):
+            if answer.run is not None and (not answer.rows or answer.result is Presence.UNCOUNTED):
                 why = _short(str(Fault.of(answer.run) or answer.why))
                 tests.setdefault((why, one.triton), []).append(answer.test.name)
     tritons: dict[tuple[str, str], list[str]] = {}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.questions.varying import Axis, Configured, Program, Setting, configured, program_at
+from shrinkray_gpu.questions.varying import Axis, Configured, Setting, UserScript, configured, program_at
 from shrinkray_gpu.questions.varying.settings import setting
 
 
@@ -72,7 +72,7 @@ def tests(
     return found
 
 
-def _variant(base: Program, text: str, role: Role, *more: Setting) -> Configured:
+def _variant(base: UserScript, text: str, role: Role, *more: Setting) -> Configured:
     """`other.py BLOCK=64 -- --flag`: another file, settings, and after `--` other arguments, each of them optional."""
     option = f"--{role.value}"
     try:
@@ -87,5 +87,5 @@ def _variant(base: Program, text: str, role: Role, *more: Setting) -> Configured
     if files:
         program = program_at(Path(files[0]), () if after is None else after)
     elif after is not None:
-        program = Program(base.path, base.text, tuple(after))
+        program = UserScript(base.path, base.text, tuple(after))
     return configured(program, [*(setting(word, option=option) for word in before if word not in files), *more])

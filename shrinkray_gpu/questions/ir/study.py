@@ -17,13 +17,13 @@ from shrinkray_gpu.oracle import Fault, obstacle
 from shrinkray_gpu.questions.ir.counts import count
 from shrinkray_gpu.questions.ir.patterns import STAGES, Count
 from shrinkray_gpu.questions.ir.plan import Role, Trial
-from shrinkray_gpu.questions.varying import Lanes
+from shrinkray_gpu.questions.varying import FreshLanes
 from shrinkray_gpu.runner.run import Compile, Run
 
 FILES = (*STAGES, "cubin")
 
 
-class Result(enum.Enum):
+class Presence(enum.Enum):
     PRESENT = "present"
     ABSENT = "absent"
     MIXED = "in some stages only"
@@ -32,7 +32,7 @@ class Result(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Row:
+class KernelCounts:
     """One compiled kernel. A stage that was not delivered counts as None."""
 
     kernel: str
@@ -41,12 +41,12 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Answer:
+class StudyResult:
     """What one test showed."""
 
     test: Trial
-    rows: tuple[Row, ...]
-    result: Result
+    rows: tuple[KernelCounts, ...]
+    result: Presence
     why: str = ""
     held: bool | None = None
     """Of a control, whether it did what a control must; None of the others."""
@@ -64,7 +64,7 @@ class Study:
 
     versions: Mapping[str, str]
     counts: tuple[Count, ...]
-    answers: tuple[Answer, ...]
+    answers: tuple[StudyResult, ...]
 
     @property
     def triton(self) -> str:
@@ -97,7 +97,7 @@ def study(
 
     Raises UsageError where the interpreter cannot run the tests at all.
     """
-    with Lanes(
+    with FreshLanes(
         python=python, arch=arch, jobs=jobs, environment=environment, cwd=cwd, seconds=seconds, wants=FILES
     ) as lanes:
         say(f"{len(tests)} tests with triton {lanes.versions.get('triton', 'missing')} ...")
@@ -138,7 +138,7 @@ def check_counted(studies: Sequence[Study]) -> None:
     raise UsageError(f"there is nothing to count in: of {test.name} ({test.program.path.name}), {every[0].why}")
 
 
-def counted(test: Trial, run: Run, counts: Sequence[Count], kernels: Sequence[str] = ()) -> Answer:
+def counted(test: Trial, run: Run, counts: Sequence[Count], kernels: Sequence[str] = ()) -> StudyResult:
     """What one run says by itself."""
     rows, seen = [], set()
     for one in run.compiles:
@@ -146,13 +146,13 @@ def counted(test: Trial, run: Run, counts: Sequence[Count], kernels: Sequence[st
             seen.add(one.hash)
             texts = [one.ir.get(each.stage) for each in counts]
             found = [count(each, text, one.kernel) if text else None for each, text in zip(counts, texts, strict=True)]
-            rows.append(Row(one.kernel, tuple(found), one))
-    result = _seen(totals(rows)) if rows else Result.UNCOUNTED
+            rows.append(KernelCounts(one.kernel, tuple(found), one))
+    result = _seen(totals(rows)) if rows else Presence.UNCOUNTED
     why = _interrupted(run, kernels) if not rows else ""
-    if rows and result is not Result.PRESENT and (ended := _ended(run)):
+    if rows and result is not Presence.PRESENT and (ended := _ended(run)):
         # What it would have compiled after that, nobody knows: this zero is none.
-        result, why = Result.UNCOUNTED, f"it ended early, in {ended}"
-    return Answer(test, tuple(rows), result, why, run=run)
+        result, why = Presence.UNCOUNTED, f"it ended early, in {ended}"
+    return StudyResult(test, tuple(rows), result, why, run=run)
 
 
 def _interrupted(run: Run, kernels: Sequence[str]) -> str:
@@ -168,26 +168,26 @@ def _ended(run: Run) -> str:
     return str(run.trouble or Fault.of(run) or "")
 
 
-def totals(rows: Sequence[Row]) -> tuple[int | None, ...]:
+def totals(rows: Sequence[KernelCounts]) -> tuple[int | None, ...]:
     return tuple(None if None in column else sum(filter(None, column)) for column in zip(*(row.counts for row in rows)))
 
 
-def _seen(numbers: Sequence[int | None]) -> Result:
+def _seen(numbers: Sequence[int | None]) -> Presence:
     if None in numbers:
-        return Result.UNCOUNTED
-    return Result.PRESENT if all(numbers) else Result.MIXED if any(numbers) else Result.ABSENT
+        return Presence.UNCOUNTED
+    return Presence.PRESENT if all(numbers) else Presence.MIXED if any(numbers) else Presence.ABSENT
 
 
-def judged(answers: Sequence[Answer], counts: Sequence[Count]) -> list[Answer]:
+def judged(answers: Sequence[StudyResult], counts: Sequence[Count]) -> list[StudyResult]:
     """What each answer is worth, by the controls before it. `answers` in the order of `plan.tests`."""
-    found: list[Answer] = []
+    found: list[StudyResult] = []
     reason = ""
     """Why nothing can be concluded any more."""
     for answer in answers:
         if any(None in row.counts for row in answer.rows):
             missing = [each.stage for each, n in zip(counts, answer.totals, strict=True) if n is None]
             answer = replace(
-                answer, result=Result.UNCOUNTED, why=answer.why or f"no {' and no '.join(missing)} was delivered"
+                answer, result=Presence.UNCOUNTED, why=answer.why or f"no {' and no '.join(missing)} was delivered"
             )
         told = _judged(answer, counts, reason)
         found.append(told)
@@ -200,45 +200,45 @@ def judged(answers: Sequence[Answer], counts: Sequence[Count]) -> list[Answer]:
     return found
 
 
-def _judged(answer: Answer, counts: Sequence[Count], reason: str) -> Answer:
+def _judged(answer: StudyResult, counts: Sequence[Count], reason: str) -> StudyResult:
     role, result = answer.test.role, answer.result
     control = role in (Role.KNOWN, Role.GOOD, Role.BAD)
     # The known one tells of the patterns, the good one of the compiler: the good one is judged whatever the known says,
     # but its zero is worth nothing then.
-    if reason and not (role is Role.GOOD and result is Result.PRESENT):
+    if reason and not (role is Role.GOOD and result is Presence.PRESENT):
         said = f"{reason}; {answer.why}" if answer.why else reason
-        return replace(answer, result=Result.INCONCLUSIVE, why=said, held=False if role is Role.GOOD else None)
-    if result is Result.UNCOUNTED:
+        return replace(answer, result=Presence.INCONCLUSIVE, why=said, held=False if role is Role.GOOD else None)
+    if result is Presence.UNCOUNTED:
         return replace(answer, held=False if control else None)
     if role is Role.BAD:
-        held = result is Result.ABSENT
+        held = result is Presence.ABSENT
         return replace(answer, held=held, why="as it must be" if held else "it must not be there")
     if control:
-        return replace(answer, held=result is Result.PRESENT, why=_lacking(answer, counts))
-    return replace(answer, why=_lacking(answer, counts) if result is Result.MIXED else "")
+        return replace(answer, held=result is Presence.PRESENT, why=_lacking(answer, counts))
+    return replace(answer, why=_lacking(answer, counts) if result is Presence.MIXED else "")
 
 
-def _lacking(answer: Answer, counts: Sequence[Count]) -> str:
+def _lacking(answer: StudyResult, counts: Sequence[Count]) -> str:
     """Where a pattern finds nothing although another stage of the same kernel has it."""
     pairs = list(zip(counts, answer.totals, strict=True))
     there = [f"{n} in {each.stage}" for each, n in pairs if n]
     lacking = [each.name for each, n in pairs if not n]
-    if answer.result is Result.PRESENT:
+    if answer.result is Presence.PRESENT:
         return ""
     if not there:
         return "a pattern that does not fit, or not what it is" if answer.test.role is Role.KNOWN else ""
     return f"{', '.join(there)}, but none by {', '.join(lacking)}: does that pattern fit this Triton?"
 
 
-def conclusion(answers: Sequence[Answer], triton: str) -> str:
+def conclusion(answers: Sequence[StudyResult], triton: str) -> str:
     """One line for one Triton."""
     by = {role: [answer for answer in answers if answer.test.role is role] for role in Role}
     known, good, bad, stress = (by[role] for role in (Role.KNOWN, Role.GOOD, Role.BAD, Role.STRESS))
     failed = [answer for answer in good if answer.held is False]
     if any(answer.held is False for answer in known):
         said = f"no answer: the patterns are not shown to fit ({_told(known)})"
-    elif failed and any(answer.result is not Result.ABSENT for answer in failed):
-        what = "it in some stages only" if failed[0].result is Result.MIXED else failed[0].result.value
+    elif failed and any(answer.result is not Presence.ABSENT for answer in failed):
+        what = "it in some stages only" if failed[0].result is Presence.MIXED else failed[0].result.value
         said = f"no answer: the positive control has {what} ({failed[0].why})"
     elif failed and known:
         said = f"no: none in {_told(failed)}, and the patterns fit: {_told(known)}"
@@ -254,11 +254,11 @@ def conclusion(answers: Sequence[Answer], triton: str) -> str:
     return f"triton {triton}: {said}"
 
 
-def _told(answers: Sequence[Answer]) -> str:
+def _told(answers: Sequence[StudyResult]) -> str:
     return ", ".join(f"{answer.test.name} {cell(answer) or answer.result.value}" for answer in answers)
 
 
-def cell(answer: Answer) -> str:
+def cell(answer: StudyResult) -> str:
     """`1/2/2/2`: the count of each stage."""
     return "/".join("-" if n is None else str(n) for n in answer.totals)
 
@@ -280,16 +280,16 @@ def deciding(study: Study) -> list[Deciding]:
     for axis in dict.fromkeys(answer.test.axis for answer in study.answers if answer.test.axis):
         ones = [answer for answer in study.answers if answer.test.axis == axis]
         seen = {_seen(answer.totals) for answer in (good, *ones) if answer.rows}
-        values = {answer.test.name.partition("=")[2]: cell(answer) or Result.UNCOUNTED.value for answer in ones}
+        values = {answer.test.name.partition("=")[2]: cell(answer) or Presence.UNCOUNTED.value for answer in ones}
         if any(answer.held is False for answer in study.answers if answer.test.role in (Role.KNOWN, Role.BAD)):
             verdict = "inconclusive"
         elif not seen:
             verdict = "has no count"
-        elif Result.MIXED in seen:
+        elif Presence.MIXED in seen:
             verdict = "inconclusive, since stages contradict each other"
         elif len(seen) > 1:
             verdict = "decides"
-        elif seen == {Result.ABSENT}:
+        elif seen == {Presence.ABSENT}:
             verdict = "no value brings it about"
         elif len({answer.totals for answer in (good, *ones) if answer.rows}) > 1:
             verdict = "changes the number only"

@@ -5,6 +5,6 @@ tables.py   the matrix for people, as CSV, as data
 picture.py  the matrix as SVG
 """
 
-from shrinkray_gpu.questions.sweep.sweep import Cell, Kind, Matrix, sweep
+from shrinkray_gpu.questions.sweep.sweep import Cell, CellKind, Matrix, sweep
 
-__all__ = ["Cell", "Kind", "Matrix", "sweep"]
+__all__ = ["Cell", "CellKind", "Matrix", "sweep"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import jinja2
 
-from shrinkray_gpu.questions.sweep.sweep import Kind, Matrix
+from shrinkray_gpu.questions.sweep.sweep import CellKind, Matrix
 from shrinkray_gpu.questions.sweep.sweep_tables import between, rated
 
 WIDTH, HEIGHT, LINE = 124, 58, 18
@@ -41,7 +41,7 @@ def svg(matrix: Matrix) -> str:
     squares = []
     for number, cell in enumerate(matrix.cells):
         row, column = divmod(number, len(columns))
-        known = cell.kind is not Kind.UNKNOWN
+        known = cell.kind is not CellKind.UNKNOWN
         lines = (cell.kind.value, rated(cell), between(cell)) if known else (cell.kind.value,)
         said = cell.faults[0][0] if cell.faults else cell.doubt
         title = ", ".join([*map(str, cell.settings), cell.kind.value, rated(cell), said])
@@ -61,11 +61,11 @@ def svg(matrix: Matrix) -> str:
     )  # fmt: skip
 
 
-def _shade(rate: float, kind: Kind) -> str:
+def _shade(rate: float, kind: CellKind) -> str:
     """From white to a red that dark text still stands out on; unknown is grey."""
-    if kind is Kind.UNKNOWN:
+    if kind is CellKind.UNKNOWN:
         return "#d9d9d9"
-    if kind is Kind.PASSES:
+    if kind is CellKind.PASSES:
         return "#d8f0dc"
     part = 0.25 + 0.75 * rate
     red, green, blue = (round(255 - part * (255 - full)) for full in (0xF4, 0x9A, 0x8C))

@@ -17,14 +17,14 @@ from shrinkray_gpu.device import architectures
 from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.oracle import Answer, Fault, Oracle, Verdict, obstacle
 from shrinkray_gpu.oracle.statistics import Rate
-from shrinkray_gpu.questions.varying import Axis, Configured, Lanes, Program, Setting, combinations, configured
+from shrinkray_gpu.questions.varying import Axis, Configured, FreshLanes, Setting, UserScript, combinations, configured
 from shrinkray_gpu.runner.run import Run
 
 DOUBTS = 3
 """Runs of one configuration that tell nothing and nothing else, after which it is not run any more."""
 
 
-class Kind(enum.Enum):
+class CellKind(enum.Enum):
     PASSES = "passes"
     INTERMITTENT = "intermittent"
     CONSISTENT = "consistent"
@@ -56,14 +56,14 @@ class Cell:
     """Whether it builds CUDA C++, of whose launches nothing is told."""
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> CellKind:
         if not self.rate.runs:
-            return Kind.UNKNOWN
+            return CellKind.UNKNOWN
         if not self.rate.sightings:
-            return Kind.PASSES
+            return CellKind.PASSES
         if self.rate.runs == 1:
-            return Kind.FAULTS
-        return Kind.CONSISTENT if self.rate.sightings == self.rate.runs else Kind.INTERMITTENT
+            return CellKind.FAULTS
+        return CellKind.CONSISTENT if self.rate.sightings == self.rate.runs else CellKind.INTERMITTENT
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Matrix:
         the same kind of outcome came of it."""
         found = []
         for at, axis in enumerate(self.axes):
-            groups: dict[tuple[Setting, ...], set[tuple[frozenset[str], Kind]]] = {}
+            groups: dict[tuple[Setting, ...], set[tuple[frozenset[str], CellKind]]] = {}
             for cell in self.cells:
                 rest = cell.settings[:at] + cell.settings[at + 1 :]
                 groups.setdefault(rest, set()).add((cell.code, cell.kind))
@@ -93,7 +93,7 @@ class Matrix:
 
 
 def sweep(
-    program: Program,
+    program: UserScript,
     axes: Sequence[Axis],
     *,
     runs: int,
@@ -118,7 +118,7 @@ def sweep(
     all_settings = combinations(axes)
     programs = [configured(program, settings) for settings in all_settings]
     tallies = [_Tally(oracle) for _ in programs]
-    with Lanes(
+    with FreshLanes(
         python=python, arch=arch, jobs=1 if oracle and oracle.needs.timing else jobs, environment=environment, cwd=cwd,
         wants=oracle.needs.wants if oracle else (), cold=cold, asserts=oracle.needs.asserts if oracle else False,
         tell=oracle.needs.timing if oracle else False, seconds=limit,
@@ -144,7 +144,7 @@ def sweep(
     cells = tuple(
         tally.cell(settings, each) for tally, settings, each in zip(tallies, all_settings, programs, strict=True)
     )
-    if all(cell.kind is Kind.UNKNOWN for cell in cells):
+    if all(cell.kind is CellKind.UNKNOWN for cell in cells):
         if all(tally.obstacle for tally in tallies):
             raise UsageError(f"{program.path.name} does not run in {python}. {tallies[0].obstacle}")
         raise NotReproduced(f"no run tells anything: {cells[0].doubt}")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from shrinkray_gpu.oracle.statistics import upper
-from shrinkray_gpu.questions.sweep.sweep import Cell, Kind, Matrix
+from shrinkray_gpu.questions.sweep.sweep import Cell, CellKind, Matrix
 
 _LONGEST = 90
 
@@ -32,14 +32,14 @@ def markdown(matrix: Matrix, command: str) -> str:
 
 def summary(matrix: Matrix) -> list[str]:
     """How many of which kind, where values were put, and what did nothing."""
-    counts = [(kind, sum(cell.kind is kind for cell in matrix.cells)) for kind in Kind]
+    counts = [(kind, sum(cell.kind is kind for cell in matrix.cells)) for kind in CellKind]
     told = ", ".join(f"{n} {kind.value}" for kind, n in counts if n)
     lines = [f"{len(matrix.cells)} configurations: {told} ({matrix.place}; triton {matrix.versions.get('triton')})"]
     lines += [f"changed {where}" for where in matrix.cells[0].program.where]
     lines += [f"{name} changes no kernel and no launch: does it reach them?" for name in matrix.idle]
     if not any(cell.code or cell.builds for cell in matrix.cells):
         lines.append("no configuration compiles a kernel: what is told here is of the host's code alone")
-    passing = [cell for cell in matrix.cells if cell.kind is Kind.PASSES]
+    passing = [cell for cell in matrix.cells if cell.kind is CellKind.PASSES]
     if matrix.runs == 1:
         lines.append("one run each says nothing of faults that come and go; --runs 20 would")
     elif passing:

@@ -6,8 +6,18 @@ configured.py the program, its arguments, environment and knobs with settings ma
 lanes.py      such programs run in fresh lanes of one interpreter
 """
 
-from shrinkray_gpu.questions.varying.configuration_lanes import Lanes
-from shrinkray_gpu.questions.varying.configured import Configured, Program, configured, program_at
+from shrinkray_gpu.questions.varying.configuration_lanes import FreshLanes
+from shrinkray_gpu.questions.varying.configured import Configured, UserScript, configured, program_at
 from shrinkray_gpu.questions.varying.settings import Axis, Setting, axis, combinations
 
-__all__ = ["Axis", "Configured", "Lanes", "Program", "Setting", "axis", "combinations", "configured", "program_at"]
+__all__ = [
+    "Axis",
+    "Configured",
+    "FreshLanes",
+    "UserScript",
+    "Setting",
+    "axis",
+    "combinations",
+    "configured",
+    "program_at",
+]

@@ -23,7 +23,7 @@ MOST = 8
 """Runs at a time if nobody says."""
 
 
-class Lanes:
+class FreshLanes:
     """Thread-safe; `jobs` runs at a time. All files and kernels that they leave are gone at the end.
 
     `arch`: 90 is sm_90 on the virtual GPU. `cold`: a process for each run, nothing imported and no kernel compiled.
@@ -58,7 +58,7 @@ class Lanes:
         self._folder = tempfile.TemporaryDirectory(prefix="shrink-", ignore_cleanup_errors=True)
         self._pool: Pool | None = None
 
-    def __enter__(self) -> Lanes:
+    def __enter__(self) -> FreshLanes:
         return self
 
     def __exit__(self, *_: object) -> None:

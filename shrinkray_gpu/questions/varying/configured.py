@@ -22,7 +22,7 @@ KNOBS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 
 
 @dataclass(frozen=True)
-class Program:
+class UserScript:
     """A script as the user runs it."""
 
     path: Path
@@ -50,14 +50,14 @@ class Configured:
         return Way(" ".join(words), knobs=self.knobs, environment=self.environment)
 
 
-def program_at(path: Path, argv: Sequence[str] = ()) -> Program:
+def program_at(path: Path, argv: Sequence[str] = ()) -> UserScript:
     """Raises UsageError for what is no script."""
     if path.is_dir():
         raise UsageError(f"{path} is a folder: name the script")
-    return Program(path.absolute(), texts.read_program(path).text, tuple(argv))
+    return UserScript(path.absolute(), texts.read_program(path).text, tuple(argv))
 
 
-def configured(program: Program, settings: Sequence[Setting]) -> Configured:
+def configured(program: UserScript, settings: Sequence[Setting]) -> Configured:
     """The program with these settings. Raises UsageError for a name that is nowhere in it, naming the nearest."""
     tree = texts.Program.from_text(program.text, str(program.path))
     argv, where = list(program.argv), []

@@ -26,7 +26,7 @@ _TRITON = ("Config", "range", "static_range", "run", "warmup")
 
 
 @dataclass(frozen=True)
-class Place:
+class SettingSite:
     """An expression that is the value of a name."""
 
     name: str
@@ -38,13 +38,13 @@ class Place:
 
 
 @once
-def places(program: Program) -> list[Place]:
+def places(program: Program) -> list[SettingSite]:
     """All of them, in the order of the text."""
     found = [*_assigned(program), *_defaults(program), *_arguments(program), *_entries(program)]
     return sorted(found, key=lambda place: program.spans[place.value][0])
 
 
-def of(program: Program, name: str) -> list[Place]:
+def of(program: Program, name: str) -> list[SettingSite]:
     """The places where a value for this name must be put; empty if the program has no such name."""
     named = [place for place in places(program) if place.name == name]
     own = [place for place in named if not place.foreign]
@@ -54,7 +54,7 @@ def of(program: Program, name: str) -> list[Place]:
     return [place for place in own if source(program, place.value) != name]
 
 
-def changed(program: Program, chosen: list[Place], value: str) -> Program:
+def changed(program: Program, chosen: list[SettingSite], value: str) -> Program:
     """The Program with this value, as typed, in all of these places."""
     edits = [
         Edit(place.name, (Replace(place.value, (_written(place.value, value),)),))
@@ -64,7 +64,7 @@ def changed(program: Program, chosen: list[Place], value: str) -> Program:
     return render(program, edits) if edits else program
 
 
-def lines(program: Program, chosen: list[Place]) -> list[int]:
+def lines(program: Program, chosen: list[SettingSite]) -> list[int]:
     return list(dict.fromkeys(line_number(program, place.value) for place in chosen))
 
 
@@ -89,7 +89,7 @@ def _written(old: cst.BaseExpression, value: str) -> str:
     return value
 
 
-def _place(program: Program, name: str, value: cst.BaseExpression) -> Place | None:
+def _place(program: Program, name: str, value: cst.BaseExpression) -> SettingSite | None:
     """`tl.constexpr(64)` is the 64 in it."""
     if isinstance(value, cst.Call) and last_name(value.func) == "constexpr" and len(value.args) == 1:
         value = value.args[0].value
@@ -97,7 +97,7 @@ def _place(program: Program, name: str, value: cst.BaseExpression) -> Place | No
         return None
     # torch.float16 is a value; cfg.block, and a name alone, are handed on.
     plain = is_literal(value) or dotted(value).split(".")[0] in ("torch", "tl", "triton")
-    return Place(name, value, plain)
+    return SettingSite(name, value, plain)
 
 
 def _around(program: Program, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
@@ -106,14 +106,14 @@ def _around(program: Program, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         node = above
 
 
-def _all(program: Program, pairs: list[tuple[str, cst.BaseExpression | None]]) -> Iterator[Place]:
+def _all(program: Program, pairs: list[tuple[str, cst.BaseExpression | None]]) -> Iterator[SettingSite]:
     for name, value in pairs:
         place = _place(program, name, value) if name and value is not None else None
         if place is not None:
             yield place
 
 
-def _assigned(program: Program) -> Iterator[Place]:
+def _assigned(program: Program) -> Iterator[SettingSite]:
     pairs: list[tuple[str, cst.BaseExpression | None]] = []
     for annotated in every(program, cst.AnnAssign):
         pairs.append((last_name(annotated.target), annotated.value))
@@ -128,11 +128,11 @@ def _assigned(program: Program) -> Iterator[Place]:
     yield from _all(program, pairs)
 
 
-def _defaults(program: Program) -> Iterator[Place]:
+def _defaults(program: Program) -> Iterator[SettingSite]:
     yield from _all(program, [(node.name.value, node.default) for node in every(program, cst.Param)])
 
 
-def _arguments(program: Program) -> Iterator[Place]:
+def _arguments(program: Program) -> Iterator[SettingSite]:
     """By keyword, and by position where the function is one of the program's."""
     functions: dict[str, list[str]] = {}
     for node in every(program, cst.FunctionDef):
@@ -153,7 +153,7 @@ def _arguments(program: Program) -> Iterator[Place]:
         yield from (replace(place, foreign=foreign) for place in _all(program, pairs))
 
 
-def _entries(program: Program) -> Iterator[Place]:
+def _entries(program: Program) -> Iterator[SettingSite]:
     """`{"BLOCK_M": 64}`, as in a Config."""
     pairs: list[tuple[str, cst.BaseExpression | None]] = []
     for entry in every(program, cst.DictElement):

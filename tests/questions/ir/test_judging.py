@@ -11,10 +11,10 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.questions.ir.patterns import parse
 from shrinkray_gpu.questions.ir.plan import Role, Trial
 from shrinkray_gpu.questions.ir.study import (
-    Answer,
-    Result,
-    Row,
+    KernelCounts,
+    Presence,
     Study,
+    StudyResult,
     check_counted,
     conclusion,
     counted,
@@ -28,21 +28,21 @@ COUNTS = parse(["ttgir:async_tma", "sass:UTMALDG"])
 PROGRAM = Configured(Path("/x/copy.py"), "", ())
 
 
-def answer(role: str, *counted: int | None, name: str = "", axis: str = "") -> Answer:
+def answer(role: str, *counted: int | None, name: str = "", axis: str = "") -> StudyResult:
     """A test whose one kernel has these counts; without any it did not compile."""
-    rows = (Row("copy", counted, Compile("copy", "h")),) if counted else ()
-    result = Result.UNCOUNTED
+    rows = (KernelCounts("copy", counted, Compile("copy", "h")),) if counted else ()
+    result = Presence.UNCOUNTED
     if counted and None not in counted:
-        result = Result.PRESENT if all(counted) else Result.MIXED if any(counted) else Result.ABSENT
+        result = Presence.PRESENT if all(counted) else Presence.MIXED if any(counted) else Presence.ABSENT
     test = Trial(Role(role), name or role, "", PROGRAM, axis)
-    return Answer(test, rows, result, "" if rows else "compile fault")
+    return StudyResult(test, rows, result, "" if rows else "compile fault")
 
 
-def results(*answers: Answer) -> list[str]:
+def results(*answers: StudyResult) -> list[str]:
     return [one.result.value for one in judged(answers, COUNTS)]
 
 
-def said(*answers: Answer) -> str:
+def said(*answers: StudyResult) -> str:
     return conclusion(judged(answers, COUNTS), "3.6.0").removeprefix("triton 3.6.0: ")
 
 
@@ -118,9 +118,9 @@ def test_a_zero_of_a_run_that_ended_early_is_none() -> None:
     clean = Compile("copy", "h", ir={"ttgir": "tt.load", "sass": "/*0000*/ LDG ;"})
     died = Run(mode="virtual", exit=1, failure=Failure("KeyError", "'gone'"), compiles=(clean,))
     found = counted(trial, died, COUNTS)
-    assert (found.result, found.totals) == (Result.UNCOUNTED, (0, 0))
+    assert (found.result, found.totals) == (Presence.UNCOUNTED, (0, 0))
     assert found.why == "it ended early, in python fault: KeyError: 'gone'"
-    assert counted(trial, replace(died, exit=0, failure=None), COUNTS).result is Result.ABSENT
+    assert counted(trial, replace(died, exit=0, failure=None), COUNTS).result is Presence.ABSENT
 
 
 def test_a_kernel_of_no_test_is_a_mistake_in_the_command_and_one_that_does_not_compile_is_an_answer() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.oracle.statistics import Rate, interval
-from shrinkray_gpu.questions.sweep import Cell, Kind, Matrix, picture, sweep_tables
+from shrinkray_gpu.questions.sweep import Cell, CellKind, Matrix, picture, sweep_tables
 from shrinkray_gpu.questions.varying import Axis, Configured, combinations
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -32,8 +32,13 @@ MIXED = matrix((0, 100), (100, 100), (30, 100), (0, 0))
 
 
 def test_kinds() -> None:
-    assert [cell.kind for cell in MIXED.cells] == [Kind.PASSES, Kind.CONSISTENT, Kind.INTERMITTENT, Kind.UNKNOWN]
-    assert matrix((1, 1), (0, 1), axes="A=1,2").cells[0].kind is Kind.FAULTS  # one run tells nothing of chance
+    assert [cell.kind for cell in MIXED.cells] == [
+        CellKind.PASSES,
+        CellKind.CONSISTENT,
+        CellKind.INTERMITTENT,
+        CellKind.UNKNOWN,
+    ]
+    assert matrix((1, 1), (0, 1), axes="A=1,2").cells[0].kind is CellKind.FAULTS  # one run tells nothing of chance
 
 
 def test_text() -> None:
