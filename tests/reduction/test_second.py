@@ -90,6 +90,22 @@ def test_a_first_course_that_a_cold_run_takes_back_goes_on(tmp_path: Path) -> No
     assert both.checks.rollbacks > 0 and both.checks.verified == both.program
 
 
+def test_what_the_controls_refused_in_the_first_course_is_not_asked_again_in_the_second(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    class Control:
+        def __init__(self, program: Program) -> None:
+            self.text = program.text
+            asked.append(self.text)
+
+        def result(self) -> Verdict:
+            return verdict("trap" not in self.text)
+
+    both = Bench(faults).reduce(PROGRAM, tmp_path, passes=(trap,), second=True, controls=Control)
+    assert both.program.text == PROGRAM and both.cost.passes["second course"].free == 1
+    assert len(asked) == 1 and "trap" in asked[0], "the second course inherits what they said"
+
+
 def test_what_ends_no_smaller_changes_nothing(tmp_path: Path) -> None:
     bench = Bench(lambda text: "begin" in text)
     both = bench.reduce(PROGRAM, tmp_path / "folder", passes=(statements,), second=True)
