@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import selectors
 import shutil
 import signal
 import socket
@@ -25,11 +24,10 @@ from shrinkray_gpu.runner.children import faults
 from shrinkray_gpu.runner.inside.capture import blackbox
 from shrinkray_gpu.runner.inside.process import wire
 from shrinkray_gpu.runner.inside.report import check
+from shrinkray_gpu.runner.output_pipes import TIMED_OUT, OutputPipes
 from shrinkray_gpu.runner.run import Run
 
 MAIN = Path(__file__).parent / "inside" / "main.py"
-KEPT = 128 * 1024
-"""Bytes of output kept at either end of each stream."""
 ANSWER = 3.0
 """Seconds in which a process that was stopped at its time limit says what it hangs in."""
 START = 180.0
@@ -144,7 +142,7 @@ class Lane:
 
     def _run(self, request: dict[str, Any], mode: str, seconds: float) -> tuple[Run, str, int]:
         started = time.monotonic()
-        with _Streams() as streams:
+        with OutputPipes() as streams:
             try:
                 wire.send(self.link, request, streams.writers)
             except OSError:
@@ -152,7 +150,7 @@ class Lane:
             streams.close_writers()
             report = streams.until_report(self.link, started + seconds)
             spent = time.monotonic() - started
-            if report is _TIMEOUT or (report is not None and "hanging" in report):
+            if report is TIMED_OUT or (report is not None and "hanging" in report):
                 told = _told(report) if report else self._what_hangs() if request["tell"] else {}
                 self.kill()
                 streams.drain()
@@ -332,89 +330,5 @@ def _folder_of_its_own(scratch: str) -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-_TIMEOUT: dict[str, Any] = {}
-
-
 def _told(answer: Mapping[str, Any]) -> dict[str, Any]:
     return {name: answer[name] for name in ("hanging", "launches", "compiles") if name in answer}
-
-
-@dataclass
-class _Streams:
-    """Two pipes that a candidate writes to, read with a cap: head and tail are kept, the middle is dropped."""
-
-    writers: tuple[int, ...] = ()
-    readers: tuple[int, ...] = ()
-    kept: dict[int, _Capped] = field(default_factory=dict)
-
-    def __enter__(self) -> _Streams:
-        pipes = [os.pipe(), os.pipe()]
-        self.readers, self.writers = tuple(r for r, _ in pipes), tuple(w for _, w in pipes)
-        self.kept = {reader: _Capped() for reader in self.readers}
-        for reader in self.readers:
-            os.set_blocking(reader, False)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close_writers()
-        for reader in self.readers:
-            os.close(reader)
-
-    def close_writers(self) -> None:
-        for writer in self.writers:
-            os.close(writer)
-        self.writers = ()
-
-    def until_report(self, link: socket.socket, deadline: float) -> dict[str, Any] | None:
-        """Read output until the lane reports, or its watchdog says that it hangs; None if it closed without a report,
-        _TIMEOUT at the deadline."""
-        with selectors.DefaultSelector() as selector:
-            selector.register(link, selectors.EVENT_READ)
-            for reader in self.readers:
-                selector.register(reader, selectors.EVENT_READ)
-            while True:
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    return _TIMEOUT
-                for key, _ in selector.select(left):
-                    if key.fileobj is link:
-                        try:
-                            return wire.receive(link)[0]
-                        except (OSError, wire.ConnectionClosed):
-                            return None
-                    if not self._read(key.fd):
-                        selector.unregister(key.fd)
-
-    def drain(self) -> None:
-        for reader in self.readers:
-            while self._read(reader):
-                pass
-
-    def texts(self) -> tuple[str, str]:
-        out, err = (self.kept[reader].text() for reader in self.readers)
-        return out, err
-
-    def _read(self, reader: int) -> bool:
-        try:
-            data = os.read(reader, 65536)
-        except BlockingIOError:
-            return False
-        self.kept[reader].add(data)
-        return bool(data)
-
-
-class _Capped:
-    def __init__(self) -> None:
-        self.head, self.tail, self.dropped = bytearray(), bytearray(), 0
-
-    def add(self, data: bytes) -> None:
-        room = KEPT - len(self.head)
-        self.head += data[:room]
-        self.tail += data[room:] if room < len(data) else b""
-        if len(self.tail) > KEPT:
-            self.dropped += len(self.tail) - KEPT
-            del self.tail[:-KEPT]
-
-    def text(self) -> str:
-        gap = f"\n[{self.dropped} bytes left out]\n".encode() if self.dropped else b""
-        return bytes(self.head + gap + self.tail).decode(errors="replace")

@@ -8,7 +8,6 @@ same way `mod.f` is the global `f` of `mod`, and a module that is used otherwise
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 
 import libcst as cst
@@ -18,41 +17,13 @@ from shrinkray_gpu.lift.bundling.imports import Import
 from shrinkray_gpu.lift.bundling.reading import Reader
 from shrinkray_gpu.lift.bundling.trouble import Unmergeable
 from shrinkray_gpu.lift.bundling.units import Unit
+from shrinkray_gpu.lift.bundling.variable import LocalModule, NameMeaning, Variable
 from shrinkray_gpu.source.names_read import is_target
 from shrinkray_gpu.source.scoping import Binding
 from shrinkray_gpu.source.tree import ancestors, dotted, every
 
 _UNKNOWABLE = frozenset({"__path__", "__spec__", "__loader__", "__cached__"})
 _WRITERS = frozenset({"setattr", "delattr", "patch", "object", "multiple", "setitem", "reload"})
-
-
-@dataclass(eq=False)
-class Variable:
-    """A global of the one file."""
-
-    unit: Unit
-    name: str
-    key: str = ""
-    """Full name of what a library import binds: imports of the same thing by two modules are one variable."""
-    fixed: bool = False
-    """`import a.b` binds `a` and nothing else."""
-    module: Unit | None = None
-    """It holds this module as an object."""
-    written: list[tuple[Unit, cst.CSTNode]] = field(default_factory=list)
-    """The nodes in whose place its name goes."""
-    seen: list[tuple[Unit, cst.CSTNode]] = field(default_factory=list)
-    """Where no local variable may have its name."""
-    definitions: list[cst.CSTNode] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class LocalModule:
-    """A module of ours, merged or not."""
-
-    name: str
-
-
-NameMeaning = Variable | LocalModule
 
 
 class Meanings:

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import libcst as cst
 from libcst.metadata import GlobalScope, Scope
 
-from shrinkray_gpu.lift.bundling.meaning import Meanings, Variable
+from shrinkray_gpu.lift.bundling.meaning import Meanings
 from shrinkray_gpu.lift.bundling.trouble import Unmergeable
 from shrinkray_gpu.lift.bundling.units import Unit
+from shrinkray_gpu.lift.bundling.variable import Variable
 from shrinkray_gpu.source.calls import is_kernel
 
 

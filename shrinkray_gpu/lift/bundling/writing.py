@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import libcst as cst
 
 from shrinkray_gpu.lift.bundling.imports import Import
-from shrinkray_gpu.lift.bundling.meaning import LocalModule, Meanings, Variable
+from shrinkray_gpu.lift.bundling.meaning import Meanings
 from shrinkray_gpu.lift.bundling.order import Order
 from shrinkray_gpu.lift.bundling.trouble import Unmergeable
 from shrinkray_gpu.lift.bundling.units import Unit
+from shrinkray_gpu.lift.bundling.variable import LocalModule, Variable
 from shrinkray_gpu.reduction.edit import Edit, Insert, Remove, Replace
 from shrinkray_gpu.reduction.positions import lay_out
 from shrinkray_gpu.reduction.rendering.render import effective, render

@@ -8,7 +8,7 @@ import socket
 from typing import Any, Dict
 
 from .process import device, script, temporary
-from .watchers import WATCHERS, Candidate
+from .watchers import WATCHERS, WatchedCandidate
 
 
 def run(request: Dict[str, Any], setup: Dict[str, Any], link: socket.socket) -> Dict[str, Any]:
@@ -18,7 +18,7 @@ def run(request: Dict[str, Any], setup: Dict[str, Any], link: socket.socket) -> 
     """
     os.chdir(request["cwd"])
     temporary.use(request["temporary"])
-    candidate = Candidate(request, setup, link)
+    candidate = WatchedCandidate(request, setup, link)
     with contextlib.ExitStack() as watching:
         for watcher in WATCHERS:
             watching.enter_context(watcher(candidate))

@@ -16,15 +16,15 @@ import pytest
 
 from shrinkray_gpu.runner.inside import candidate_run
 from shrinkray_gpu.runner.inside.report import Report, check
-from shrinkray_gpu.runner.inside.watchers import WATCHERS, Candidate
+from shrinkray_gpu.runner.inside.watchers import WATCHERS, WatchedCandidate
 from shrinkray_gpu.runner.lanes import Request, Setup
 from shrinkray_gpu.runner.run import Run
 from tests.runner.inside.forked import forked
 
-Work = Callable[[Candidate], dict[str, Any]]
+Work = Callable[[WatchedCandidate], dict[str, Any]]
 
 
-def candidate(folder: Path, *, source: str = "", **asked: Any) -> Candidate:
+def candidate(folder: Path, *, source: str = "", **asked: Any) -> WatchedCandidate:
     """A candidate without a GPU, real or virtual, and the request's answers to what is not `asked` for."""
     setup = Setup(
         python=sys.executable,
@@ -36,10 +36,10 @@ def candidate(folder: Path, *, source: str = "", **asked: Any) -> Candidate:
     )
     request = Request(source, str(folder / "script.py"), cwd=str(folder), **asked)
     theirs, _ = socket.socketpair()
-    return Candidate({**request.message(), "temporary": str(folder)}, setup.message(), theirs)
+    return WatchedCandidate({**request.message(), "temporary": str(folder)}, setup.message(), theirs)
 
 
-def run(watched: Candidate) -> dict[str, Any]:
+def run(watched: WatchedCandidate) -> dict[str, Any]:
     return candidate_run.run(watched.request, watched.setup, watched.link)
 
 
@@ -84,7 +84,7 @@ def test_what_had_begun_is_ended_though_the_next_one_fails(
     tmp_path: Path, failing: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @contextmanager
-    def broken(_: Candidate) -> Iterator[None]:
+    def broken(_: WatchedCandidate) -> Iterator[None]:
         raise RuntimeError("this one cannot begin")
         yield
 
@@ -118,7 +118,7 @@ def test_a_watcher_sees_the_end_of_the_script_before_another_one_ends(tmp_path: 
     seen: list[str] = []
 
     @contextmanager
-    def mine(watched: Candidate) -> Iterator[None]:
+    def mine(watched: WatchedCandidate) -> Iterator[None]:
         watched.when_ended(lambda: seen.append("the script ended"))
         yield
         seen.append("a watcher ended")

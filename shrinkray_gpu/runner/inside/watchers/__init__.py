@@ -1,7 +1,7 @@
 """What watches a candidate while it runs: `WATCHERS`, in the order in which they begin. They end in reverse.
 
-A watcher is a context manager for one `Candidate`. It installs what it needs, lets the candidate run, undoes all of it
-(also where something else failed: the undoing stands in a `finally`), and adds its keys to the candidate's report.
+A watcher is a context manager for one `WatchedCandidate`. It installs what it needs, lets the candidate run, undoes all
+of it (also where something else failed: the undoing stands in a `finally`), and adds its keys to the report.
 
 To add one:
 
@@ -21,11 +21,11 @@ from __future__ import annotations
 from typing import Callable, ContextManager, Tuple
 
 from . import builds, capture, child_processes, constants, gpu, hang, knobs, launch_outputs, launches
-from .candidate import Candidate
+from .candidate import WatchedCandidate
 
-__all__ = ["WATCHERS", "Candidate"]
+__all__ = ["WATCHERS", "WatchedCandidate"]
 
-Watcher = Callable[[Candidate], ContextManager[None]]
+Watcher = Callable[[WatchedCandidate], ContextManager[None]]
 
 WATCHERS: Tuple[Watcher, ...] = (
     constants.watch,  # values

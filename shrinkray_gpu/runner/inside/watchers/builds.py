@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import Iterator
 
-from .candidate import Candidate
+from .candidate import WatchedCandidate
 
 
 @contextmanager
-def watch(candidate: Candidate) -> Iterator[None]:
+def watch(candidate: WatchedCandidate) -> Iterator[None]:
     """Answer builds from the folder that the reduction keeps them in."""
     request, folders = candidate.request, candidate.setup["writable"]
     if not request["watch"] or not folders:

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Optional
 Record = Dict[str, Any]
 
 
-class Candidate:
+class WatchedCandidate:
     """What all watchers of one candidate share."""
 
     def __init__(self, request: Record, setup: Record, link: socket.socket) -> None:

@@ -6,15 +6,15 @@ import os
 from contextlib import contextmanager
 from typing import Iterator
 
-from .candidate import Candidate
+from .candidate import WatchedCandidate
 
 
-def is_asked(candidate: Candidate) -> bool:
+def is_asked(candidate: WatchedCandidate) -> bool:
     return candidate.log is not None and bool(candidate.request["capture"])
 
 
 @contextmanager
-def watch(candidate: Candidate) -> Iterator[None]:
+def watch(candidate: WatchedCandidate) -> Iterator[None]:
     """Describe each launch before it runs; the tool reads the black box where this process does not live to tell."""
     if not is_asked(candidate):
         candidate.report["captured"] = None

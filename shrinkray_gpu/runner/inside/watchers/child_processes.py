@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from typing import Iterator
 
 from . import capture
-from .candidate import Candidate
+from .candidate import WatchedCandidate
 
 
 @contextmanager
-def watch(candidate: Candidate) -> Iterator[None]:
+def watch(candidate: WatchedCandidate) -> Iterator[None]:
     """Leave children what they need to be captured and to see the virtual GPU, as far as this process does."""
     captured = capture.is_asked(candidate)
     if not captured and candidate.arch is None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any, Dict, FrozenSet, Iterator, Optional
 
 from ..process import environment, import_hook
-from .candidate import Candidate
+from .candidate import WatchedCandidate
 
 NAME = "__shrink_saw__"
 _ALWAYS = "TRITON_ALWAYS_COMPILE"
@@ -20,7 +20,7 @@ _MODULE = "triton.compiler.code_generator"
 
 
 @contextmanager
-def watch(candidate: Candidate) -> Iterator[None]:
+def watch(candidate: WatchedCandidate) -> Iterator[None]:
     """Give the script the function, and Triton too."""
     if not candidate.request["values"]:
         candidate.report["values"] = {}

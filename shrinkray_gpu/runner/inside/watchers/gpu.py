@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from typing import Iterator
 
 from ..process import device
-from .candidate import Candidate
+from .candidate import WatchedCandidate
 
 
 @contextmanager
-def watch(candidate: Candidate) -> Iterator[None]:
+def watch(candidate: WatchedCandidate) -> Iterator[None]:
     """Put up the virtual GPU, if the candidate is to see one, and ask the driver afterwards."""
     candidate.report["virtual"] = candidate.arch is not None
     if candidate.arch is None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import Iterator
 
-from .candidate import Candidate
+from .candidate import WatchedCandidate
 
 
 @contextmanager
-def watch(candidate: Candidate) -> Iterator[None]:
+def watch(candidate: WatchedCandidate) -> Iterator[None]:
     """Listen on the link while the candidate runs: nobody else uses it then."""
     if candidate.log is None or not candidate.request["tell"]:
         yield

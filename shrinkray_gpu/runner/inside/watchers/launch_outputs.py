@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import Iterator
 
-from .candidate import Candidate
+from .candidate import WatchedCandidate
 
 
 @contextmanager
-def watch(candidate: Candidate) -> Iterator[None]:
+def watch(candidate: WatchedCandidate) -> Iterator[None]:
     """Record the outputs of all launches, and compare them with a recording."""
     request = candidate.request
     if candidate.log is None or not (request["observe"] or request["against"]):
