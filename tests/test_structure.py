@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 
 import pytest
+
 from tests import structure
 
 LOOSE = {"__init__", "__main__", "errors", "options"}
