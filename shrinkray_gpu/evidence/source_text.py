@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+
+from shrinkray_gpu.language import languages
+from shrinkray_gpu.language.import_text import import_bindings
 
 READS = frozenset({"load", "gather", "load_tensor_descriptor", "descriptor_load"})
 WRITES = frozenset({"store", "scatter", "store_tensor_descriptor", "descriptor_store", "reduce"})
-_LANGUAGE = frozenset({"tl", "triton.language", "language", "gl", "gluon"})
 MOST = 80
 
 
@@ -37,6 +39,7 @@ def construct(text: str, line: int, access: str = "") -> str:
     `access` is what is known of the faulting instruction (`read`, `write`), for a line that does both.
     """
     calls = list(_calls(text, line))
+    modules = languages.modules(import_bindings(text), languages.USUAL)
     asserted = next((call for call in calls if call.rpartition(".")[2] == "device_assert"), "")
     if asserted and not access:
         return asserted
@@ -45,9 +48,13 @@ def construct(text: str, line: int, access: str = "") -> str:
         for call in calls:
             owner, _, name = call.rpartition(".")
             if name in names or (names is WRITES and name.startswith("atomic_")):
-                by_method = owner and owner not in _LANGUAGE and not name.startswith("atomic_")
+                by_method = owner and not _is_module(owner, modules) and not name.startswith("atomic_")
                 return f"descriptor {name}" if by_method or "descriptor" in name else call
     return ", ".join(dict.fromkeys(calls))[:MOST]
+
+
+def _is_module(owner: str, modules: Mapping[str, str]) -> bool:
+    return owner in modules or owner.rpartition(".")[2] in languages.LAST_NAMES
 
 
 def parameters(text: str, kernel: str) -> tuple[str, ...]:

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 
 from shrinkray_gpu.lift.inputs import Inputs, more_behind, share_memory, tensors
 from shrinkray_gpu.lift.values import Choice, choices
+from shrinkray_gpu.runner.inside.capture.live_values import INSTALLED
 from shrinkray_gpu.runner.inside.capture.schema import Argument, Definition, LaunchRecord
 
 WIDTH = 110
 ALLOCATOR = 'triton.set_allocator(lambda size, align, stream: torch.empty(size, dtype=torch.int8, device="cuda"))\n'
 DEFAULTS = {
     "num_warps": "4",
-    "num_stages": "3",
     "num_ctas": "1",
     "maxnreg": "None",
     "debug": "False",
@@ -28,8 +28,8 @@ DEFAULTS = {
     "reg_dec_producer": "0",
     "reg_inc_consumer": "0",
 }
-"""Launch options that say nothing. (num_stages is 3 on every NVIDIA GPU that Triton supports.)"""
-LIBRARIES = frozenset({"torch", "triton", *sys.stdlib_module_names})
+"""Launch options that say nothing on any GPU. Each backend has a `num_stages` of its own: a record leaves out its."""
+LIBRARIES = INSTALLED | sys.stdlib_module_names
 """All that a lifted script may import: whoever is to debug the kernel has these, and no generator of kernels."""
 _ORIGIN = re.compile(r"^[ \t]*# src\[[^\]\n]*\]:.*\n", re.MULTILINE)
 """Helion's comments on where a line comes from: a file that a lifted script knows nothing of."""
@@ -78,7 +78,7 @@ def obstacle(launch: LaunchRecord) -> str:
             return f"its argument {argument['name']} is {argument.get('text', 'of a kind that cannot be written down')}"
     strange = sorted({name for d in launch["definitions"] for name in _imported(d["text"])} - LIBRARIES)
     if strange:
-        return f"it needs {', '.join(strange)}, and a lifted script may import torch and triton only"
+        return f"it needs {', '.join(strange)}, and a lifted script may import {', '.join(sorted(INSTALLED))} only"
     return ""
 
 

@@ -9,11 +9,14 @@ from __future__ import annotations
 import enum
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
+from shrinkray_gpu.language import languages
+from shrinkray_gpu.language.import_text import import_bindings
+from shrinkray_gpu.language.tensors import FACTORIES, SIZE_FIRST, UNINITIALISED
 from shrinkray_gpu.reduction.native.code import amount, is_code
 
 
@@ -91,7 +94,7 @@ def part_size(text: str) -> PartSize:
             literals += _bits(word)
         elif word == "for" or word == "while":
             loops += 1
-    return PartSize(count, loops, literals, _part_exposure([word for _, word in lexed]))
+    return PartSize(count, loops, literals, _part_exposure([word for _, word in lexed], text))
 
 
 def together(parts: Sequence[PartSize], characters: int) -> Size:
@@ -139,11 +142,9 @@ def _bits(word: str) -> int:
     return round(1000 * math.log2(1 + value)) if value.bit_length() < 1000 else 1000 * value.bit_length()
 
 
-_UNINITIALISED = frozenset({"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided"})
-_FACTORIES = _UNINITIALISED | {"zeros", "ones", "rand", "randn"}
-_OF_ONE_SIZE = frozenset({"full", "empty_strided"})
-"""Whose first argument alone is the size."""
-_WATCHED = _FACTORIES | _OF_ONE_SIZE | {"arange", "randint", "tensor", "load", "store"}
+_ACCESSES = frozenset({"load", "store"})
+_WATCHED = FACTORIES | _ACCESSES
+_PLACES = {name: languages.guard_places(name) for name in sorted(_ACCESSES)}
 _UNMASKED, _NO_OTHER = 2, 1
 _TELLING = frozenset({"(", "=", "+=", "-="})
 """Words of which the one before says what is called or assigned."""
@@ -173,16 +174,17 @@ class Exposure(NamedTuple):
 def exposures(text: str) -> list[Exposure]:
     """The places whose points add up to the guard level of this text, in its order."""
     matches = [m for m in _LEXEME.finditer(text) if m.lastgroup != "skip"]
-    found = _missing_guards([_part_exposure([m.group() for m in matches])])
+    found = _missing_guards([_part_exposure([m.group() for m in matches], text)])
     return [Exposure(text.count("\n", 0, matches[at].start()) + 1, lack, points) for at, lack, points in found]
 
 
-class Access(NamedTuple):
-    """A load or store through a computed pointer that lacks a guard, if `owner` is Triton's language module."""
+class UnguardedAccess(NamedTuple):
+    """A load or store through a computed pointer that lacks a guard, if `owner` names a kernel language."""
 
     at: int
     lack: Lack
     owner: str
+    """The word before the dot, or the called word itself where there is no dot."""
     pointer: str
     """The name that must be one of a computed pointer; empty where the pointer is computed on the spot."""
     function: str
@@ -193,9 +195,9 @@ class PartExposure(NamedTuple):
     """What a text lacks, by the index of its word, and what of it hangs on the rest of the program."""
 
     sure: tuple[tuple[int, Lack, int], ...]
-    accesses: tuple[Access, ...]
-    languages: frozenset[str]
-    """Names that an import gives to `triton.language`."""
+    accesses: tuple[UnguardedAccess, ...]
+    imported: Mapping[str, str]
+    """What imports bind, with what it stands for."""
     computed: frozenset[str]
     """Names that are assigned to."""
     called: frozenset[str]
@@ -207,18 +209,24 @@ _POINTS = {Lack.LOAD_MASK: _UNMASKED, Lack.STORE_MASK: _UNMASKED, Lack.OTHER: _N
 
 def _missing_guards(parts: Sequence[PartExposure]) -> Iterator[tuple[int, Lack, int]]:
     """What the program that these texts make up lacks, with its points."""
-    languages = {"tl", "language"}.union(*(part.languages for part in parts))
+    owners = _owners({name: place for part in parts for name, place in part.imported.items()})
     for part in parts:
         found = [*part.sure]
         for at, lack, owner, pointer, function in part.accesses:
-            if owner in languages and (
+            if owner in owners and (
                 not pointer or any(pointer in other.computed or function in other.called for other in parts)
             ):
                 found.append((at, lack, _POINTS[lack]))
         yield from sorted(found, key=itemgetter(0))
 
 
-def _part_exposure(words: Sequence[str]) -> PartExposure:
+def _owners(imported: Mapping[str, str]) -> frozenset[str]:
+    """The words that make `load` and `store` accesses of a kernel language: before the dot, or imported themselves."""
+    alone = {word for word in _ACCESSES if languages.word(imported.get(word, "")) is not None}
+    return frozenset({*languages.modules(imported, languages.USUAL), *languages.LAST_NAMES, *alone})
+
+
+def _part_exposure(words: Sequence[str], text: str) -> PartExposure:
     """What may be undefined: two points for a load or store through a computed pointer without mask, one for a masked
     load whose other lanes hold anything (no `other=`), one for a tensor that starts with what the memory held, one for
     a tensor made without elements: its pointer is null, and a kernel that only a mask keeps off it is a poor repro.
@@ -228,7 +236,7 @@ def _part_exposure(words: Sequence[str]) -> PartExposure:
     `lambda size, align, stream: torch.empty(size, ...)` hands to Triton, which nobody reads unwritten.
     """
     sure: list[tuple[int, Lack, int]] = []
-    accesses: list[Access] = []
+    accesses: list[UnguardedAccess] = []
     computed: set[str] = set()
     called: set[str] = set()
     tuples: list[range] = []
@@ -250,16 +258,15 @@ def _part_exposure(words: Sequence[str]) -> PartExposure:
             continue
         if words[at - 2 : at] == ["torch", "."] and _without_elements(word, _arguments(words, at + 2)):
             sure.append((at, Lack.ELEMENTS, 1))
-        if word in _UNINITIALISED and not _allocates(words, at):
+        if word in UNINITIALISED and not _allocates(words, at):
             sure.append((at, Lack.VALUES, 1))
-        elif word in ("load", "store") and at >= 2 and before == ".":
-            if (found := _lack(word, _arguments(words, at + 2))) is not None:
-                accesses.append(Access(at, found[0], words[at - 2], found[1], function))
+        elif word in _ACCESSES and before != "def" and (found := _lack(word, _arguments(words, at + 2))) is not None:
+            owner = words[at - 2] if at >= 2 and before == "." else word
+            accesses.append(UnguardedAccess(at, found[0], owner, found[1], function))
     if any(tuples):
         depths = [*accumulate(_DEEPER.get(word, 0) for word in words)]
         computed.update(words[name] for names in tuples for name in names if depths[names.stop] == 0)
-    renamed = frozenset(to for of, by, to in zip(words, words[1:], words[2:]) if of == "language" and by == "as")
-    return PartExposure(tuple(sure), tuple(accesses), renamed, frozenset(computed), frozenset(called))
+    return PartExposure(tuple(sure), tuple(accesses), import_bindings(text), frozenset(computed), frozenset(called))
 
 
 def _tuple_before(words: Sequence[str], equals: int) -> range:
@@ -281,7 +288,7 @@ def _without_elements(factory: str, arguments: Sequence[Sequence[str]]) -> bool:
     if factory == "arange":  # with two numbers the first is where it starts
         return given == [["0"]] or (len(given) > 1 and given[0] == given[1])
     sizes = [argument[2:] for argument in arguments if list(argument[:2]) == ["size", "="]]
-    if factory in _OF_ONE_SIZE:
+    if factory in SIZE_FIRST:
         given = given[:1]
     elif factory == "randint":  # before its size are what it begins and ends with
         given = [argument for argument in given if argument[0] in "(["]
@@ -324,14 +331,14 @@ def _of_one_element(pointer: Sequence[str]) -> bool:
 
 
 def _lack(word: str, arguments: Sequence[Sequence[str]]) -> tuple[Lack, str] | None:
-    """What a load or store lacks if its pointer is a computed one, and the name that tells (see `Access`)."""
+    """What a load or store lacks if its pointer is a computed one, and the name that tells (see `UnguardedAccess`)."""
     named = {argument[0] for argument in arguments if argument[1:2] == ["="]}
     given = [argument for argument in arguments if argument[1:2] != ["="]]
     pointer = given[0] if given else next((each[2:] for each in arguments if each[:2] == ["pointer", "="]), [])
     if "boundary_check" in named or not pointer:
         return None
     name = pointer[0] if len(pointer) == 1 or _of_one_element(pointer) else ""
-    mask_at = 1 if word == "load" else 2
+    mask_at, other_at = _PLACES[word]
     if "mask" not in named and len(given) <= mask_at:
         return (Lack.LOAD_MASK if word == "load" else Lack.STORE_MASK), name
-    return (Lack.OTHER, name) if word == "load" and "other" not in named and len(given) <= mask_at + 1 else None
+    return (Lack.OTHER, name) if other_at and "other" not in named and len(given) <= other_at else None

@@ -12,16 +12,9 @@ from dataclasses import dataclass
 import libcst as cst
 
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.kernels import is_kernel
 from shrinkray_gpu.source.scoping import Binding
 from shrinkray_gpu.source.tree import dotted, every, within
-
-JIT = frozenset({"jit", "triton.jit", "triton.autotune", "triton.heuristics", "autotune", "heuristics"})
-LAUNCH_OPTIONS = frozenset(
-    {"num_warps", "num_stages", "num_ctas", "maxnreg", "grid", "warmup", "enable_fp_fusion", "launch_cooperative_grid",
-     "launch_pdl", "waves_per_eu", "matrix_instr_nonkdim", "debug", "sanitize_overflow", "num_buffers_warp_spec",
-     "num_consumer_groups", "reg_dec_producer", "reg_inc_consumer", "default_dot_input_precision"}
-)  # fmt: skip
-
 
 _CALLED_BY_AUTOGRAD = frozenset({"backward", "setup_context", "jvp", "vmap"})
 """`loss.backward()` is not a call of such a method."""
@@ -37,15 +30,8 @@ class Function:
     """All mentions of the function are these calls: nothing hands it on, to where we cannot see its arguments."""
     bound: bool
     """The calls leave out the first parameter (self, cls, ctx)."""
-
-    @property
-    def is_kernel(self) -> bool:
-        return is_kernel(self.node)
-
-
-def is_kernel(function: cst.FunctionDef) -> bool:
-    """Whether Triton compiles it."""
-    return any(decorator_name(decorator) in JIT for decorator in function.decorators)
+    is_kernel: bool = False
+    """A compiler of kernels reads it, see `kernels`."""
 
 
 def decorator_name(decorator: cst.Decorator) -> str:
@@ -65,7 +51,8 @@ def functions(program: Program, bindings: Sequence[Binding]) -> list[Function]:
             continue
         mentions = [_call_of(program, read) for read in binding.reads]
         calls = tuple(call for call in mentions if call is not None)
-        found.append(Function(place, calls, len(calls) == len(mentions), bound=False))
+        only_called = len(calls) == len(mentions)
+        found.append(Function(place, calls, only_called, bound=False, is_kernel=is_kernel(program, place)))
     found.extend(_methods(program, bindings, classes))
     return found
 
@@ -156,7 +143,9 @@ def _methods(program: Program, bindings: Sequence[Binding], classes: Mapping[cst
             mentions = [a for a in attributes.get("apply", []) if _is_read_of(a.value, binding)]
             found_calls = [_call_of(program, mention) for mention in mentions]
             calls = [call for call in found_calls if call is not None]
-            found.append(Function(method, tuple(calls), len(calls) == len(found_calls), bound=True))
+            found.append(
+                Function(method, tuple(calls), len(calls) == len(found_calls), True, is_kernel(program, method))
+            )
             continue
         if defined[name] != 1 or name in _CALLED_BY_AUTOGRAD or (name.startswith("__") and name != "__call__"):
             continue
@@ -164,7 +153,8 @@ def _methods(program: Program, bindings: Sequence[Binding], classes: Mapping[cst
             call = _call_of(program, attribute)
             seen_all = seen_all and call is not None
             calls.extend([call] if call is not None else [])
-        found.append(Function(method, tuple(calls), seen_all and not name.startswith("__"), bound=not static))
+        only_called = seen_all and not name.startswith("__")
+        found.append(Function(method, tuple(calls), only_called, not static, is_kernel(program, method)))
     return found
 
 

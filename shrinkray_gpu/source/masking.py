@@ -18,16 +18,16 @@ from typing import NamedTuple
 
 import libcst as cst
 
+from shrinkray_gpu.language import languages
 from shrinkray_gpu.reduction.edit import Template
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.calls import Function, functions, matches
 from shrinkray_gpu.source.kernels import in_kernel
 from shrinkray_gpu.source.literals import code, last_name
 from shrinkray_gpu.source.scoping import bindings, readers
+from shrinkray_gpu.source.spelling import meaning
 from shrinkray_gpu.source.tree import every, once, within
 
-MASK_AT = {"load": 1, "store": 2, "buffer_load": 2, "buffer_store": 3, "async_copy_global_to_shared": 2}
-"""Position of the mask of an access; that of the atomic ones is 2."""
 _SAME_LANES = frozenset({"broadcast_to", "convert_layout", "expand_dims", "permute", "reshape", "to", "trans", "view"})
 """Calls that give a mask another shape or type."""
 _JOINS = (cst.BitAnd, cst.BitOr, cst.BitXor)
@@ -59,8 +59,9 @@ def _by_keyword(arg: cst.Arg) -> bool:
 
 
 def _by_position(program: Program, call: cst.Call) -> list[cst.Arg]:
-    name = last_name(call.func)
-    at = 2 if name.startswith("atomic_") and name != "atomic_cas" else MASK_AT.get(name, len(call.args))
+    """By the last name alone: what may be a mask is no number to play with, even of an access of unknown origin."""
+    known = languages.access(meaning(program, call.func).rpartition(".")[2] or last_name(call.func))
+    at = known.mask if known is not None and known.mask is not None else len(call.args)
     given = call.args[at : at + 1]
     if not given or not in_kernel(program, call) or any(arg.keyword or arg.star for arg in call.args[: at + 1]):
         return []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import sys
 from dataclasses import replace
 
 from shrinkray_gpu import calibration, lift
@@ -11,6 +10,7 @@ from shrinkray_gpu.calibration.missed import FURTHER
 from shrinkray_gpu.device import error_table
 from shrinkray_gpu.judging.lane_tier import PLENTY
 from shrinkray_gpu.lift.data_files import files
+from shrinkray_gpu.lift.emit import LIBRARIES
 from shrinkray_gpu.oracle import Fault, Oracle, speech
 from shrinkray_gpu.oracle.carried import ChildFault
 from shrinkray_gpu.oracle.same import SameFaultOracle
@@ -29,8 +29,6 @@ MISSED = 0.01
 """Of a fault that did not show at once, so many runs that they all miss it no more often than this."""
 OWN_WORDS = frozenset({"device", "compile", "launch"})
 """Phases of faults that a kernel has; any other is Python's, unless Triton was at work then."""
-LIBRARIES = frozenset({"torch", "triton", "numpy", *sys.stdlib_module_names})
-"""A program that imports no more than these, and is shorter than the script of its launch, is better than that."""
 
 
 class Choosing:
@@ -218,7 +216,7 @@ def stands_on_more(program: Program, given: Given, *, children: bool) -> bool:
 
 
 def modules_of_its_own(text: str) -> tuple[str, ...]:
-    """What it imports beside those libraries, as it is written there; `.` is a module beside it."""
+    """What it imports beside the libraries of a lifted script, as it is written there; `.` is a module beside it."""
     return tuple(sorted(name for name in _imported(text) if name.split(".")[0] not in LIBRARIES))
 
 

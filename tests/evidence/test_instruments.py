@@ -197,6 +197,13 @@ def test_the_construct_is_what_the_line_calls(line: str, access: str, expected: 
     assert source_text.construct(f"def kernel(x, y):\n    {line}\n", 2, access) == expected
 
 
+@pytest.mark.parametrize("line", ["import triton.language as T", "from triton import language as T"])
+def test_the_construct_under_another_name_of_the_language(line: str) -> None:
+    text = f"{line}\ndef kernel(x, y):\n    T.store(y, x.load([0]))\n"
+    assert source_text.construct(text, 3, "write") == "T.store"
+    assert source_text.construct(text, 3, "read") == "descriptor load"
+
+
 def test_a_call_over_several_lines() -> None:
     text = "def kernel(x, y):\n    tl.store(\n        y,\n        1,\n    )\n"
     assert [source_text.construct(text, line) for line in (2, 4)] == ["tl.store", "tl.store"]

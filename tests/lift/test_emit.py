@@ -50,6 +50,18 @@ def test_options_that_say_nothing_are_left_out() -> None:
     )
 
 
+def test_stages_are_said_whatever_they_are_on_one_vendors_gpus() -> None:
+    """Where they are the target's own default, the record leaves them out."""
+    assert "k[(1,)](num_stages=3)\n" in emit.lifts(launch(options=[option("num_stages", "3")]))[0]
+
+
+def test_a_kernel_may_read_numpy() -> None:
+    numpy = {"kind": "import", "name": "np", "text": "import numpy as np\n"}
+    record = launch()
+    record["definitions"].insert(0, numpy)
+    assert emit.lifts(record)[0].startswith("import numpy as np\nimport torch\n")
+
+
 @pytest.mark.parametrize(
     ("more", "why"),
     [
@@ -59,7 +71,7 @@ def test_options_that_say_nothing_are_left_out() -> None:
         ({"arguments": [{"kind": "unknown", "name": "x", "text": "a strange thing"}]}, "argument x is a strange thing"),
         (
             {"definitions": [{"kind": "import", "name": "h", "text": "import helion.language as h\n"}]},
-            "needs helion, and a lifted script may import torch and triton only",
+            "needs helion, and a lifted script may import numpy, torch, triton only",
         ),
     ],
 )

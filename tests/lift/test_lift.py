@@ -372,3 +372,21 @@ def test_a_number_in_memory_is_an_argument_as_any_other(lifted: Lift) -> None:
     )
     sole(found)
     assert 'torch.zeros((), device="cuda")' in found.text
+
+
+def test_a_kernel_that_reads_numpy(lifted: Lift) -> None:
+    found = lifted(
+        HEAD
+        + """
+import numpy as np
+
+@triton.jit
+def kernel(x):
+    tl.store(x, np.pi)
+
+kernel[(1,)](torch.zeros(64, device="cuda"))
+torch.cuda.synchronize()
+"""
+    )
+    sole(found)
+    assert "import numpy as np\n" in found.text and "kernel[(1,)](x)" in found.text

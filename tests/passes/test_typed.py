@@ -8,7 +8,7 @@ import pytest
 
 from shrinkray_gpu.passes.host import observed
 from shrinkray_gpu.passes.kernel import fillings, operands
-from shrinkray_gpu.passes.kernel.typed import Kind, kinds, watchable
+from shrinkray_gpu.passes.kernel.typed import KernelType, kinds, watchable
 from shrinkray_gpu.reduction.edit import Edit
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.tree import source
@@ -47,9 +47,9 @@ def test_kinds_in_the_words_of_tritons_language() -> None:
     start = program(HEAD + "def k(x):\n    a = f(x)\n    b = g(a)\n    c = h(a)\n")
     found = kinds(start, seen(start, {"f(x)": "<fp8e4nv [2, 32]>", "g(a)": "<bf16 []>", "h(a)": "<pointer<fp32> []>"}))
     assert {source(start, node): kind for node, kind in found.items()} == {
-        "f(x)": Kind("float8e4nv", (2, 32)),
-        "g(a)": Kind("bfloat16", ()),
-        "h(a)": Kind("pointer<fp32>", ()),
+        "f(x)": KernelType("float8e4nv", (2, 32)),
+        "g(a)": KernelType("bfloat16", ()),
+        "h(a)": KernelType("pointer<fp32>", ()),
     }
     assert [kind.plain for kind in found.values()] == [True, True, False]
 

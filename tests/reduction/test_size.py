@@ -175,3 +175,19 @@ def test_a_tensor_without_elements_is_no_improvement() -> None:
 )
 def test_a_tensor_without_elements_is_a_null_pointer_however_it_is_made(tensor: str, lacks: int) -> None:
     assert measure(f"x = {tensor}\n").guards == lacks
+
+
+@pytest.mark.parametrize(
+    ("imports", "call", "points"),
+    [
+        ("import triton.language as T", "T.load(p + i)", 2),
+        ("from triton import language as T", "T.store(p + i, 1)", 2),
+        ("from triton.experimental.gluon import language as gl", "gl.load(p + i, i < n)", 1),
+        ("from triton.language import load", "load(p + i)", 2),
+        ("from common import tl", "tl.load(p + i)", 2),
+        ("from common import load", "load(p + i)", 0),
+        ("import textlib as T", "T.load(p + i)", 0),
+    ],
+)
+def test_accesses_are_known_by_what_is_imported(imports: str, call: str, points: int) -> None:
+    assert measure(f"{imports}\nx = {call}\n").guards == points

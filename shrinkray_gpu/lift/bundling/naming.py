@@ -13,7 +13,7 @@ from shrinkray_gpu.lift.bundling.meaning import Meanings
 from shrinkray_gpu.lift.bundling.trouble import Unmergeable
 from shrinkray_gpu.lift.bundling.units import Unit
 from shrinkray_gpu.lift.bundling.variable import Variable
-from shrinkray_gpu.source.calls import is_kernel
+from shrinkray_gpu.source.kernels import is_kernel
 
 
 def name_table(meanings: Meanings, order: Sequence[Unit]) -> dict[Variable, str]:
@@ -45,7 +45,9 @@ class _Names:
 
     def _urgency(self, each: Variable) -> tuple[int, int, str]:
         """Kernels keep their names, since these are part of what is compiled and of what a fault is told by."""
-        kernel = any(isinstance(node, cst.FunctionDef) and is_kernel(node) for node in each.definitions)
+        kernel = any(
+            isinstance(node, cst.FunctionDef) and is_kernel(each.unit.program, node) for node in each.definitions
+        )
         defined = any(isinstance(node, (cst.FunctionDef, cst.ClassDef)) for node in each.definitions)
         ranks = (each.fixed, each.unit in self.pinned and not each.module, kernel, each.unit.main, defined)
         return next((rank for rank, yes in enumerate(ranks) if yes), len(ranks)), self.at[each.unit], each.name

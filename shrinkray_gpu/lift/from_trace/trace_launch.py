@@ -32,6 +32,8 @@ OPTIONS = {
     "ptx_options": None,
 }
 """Of the many things in a kernel's metadata, those that a launch can ask for, and what says nothing."""
+_STAGES = {"cuda": 3}
+"""The `num_stages` that a backend takes where nobody asks, where we know it; the trace names the backend."""
 _JIT = re.compile(r"JITFunction\(.*?([A-Za-z_]\w*)\)$")
 _CONSTEXPR = re.compile(r"constexpr\[(.*)\]$", re.DOTALL)
 _TYPES = {"fp": "float", "bf": "bfloat"}
@@ -75,7 +77,9 @@ def record(event: TraceEvent, compilations: Sequence[TraceEvent], where: str) ->
         "options": [
             {"name": option, "kind": "value", "text": repr(metadata[option])}
             for option, usual in OPTIONS.items()
-            if option in metadata and metadata[option] != usual and not _says_nothing(option, str(source["code"]))
+            if option in metadata
+            and metadata[option] != usual
+            and not _says_nothing(option, metadata, str(source["code"]))
         ],
         "allocator": bool(metadata.get("global_scratch_size")),
         "definitions": found,
@@ -83,8 +87,10 @@ def record(event: TraceEvent, compilations: Sequence[TraceEvent], where: str) ->
     return cast(LaunchRecord, made)
 
 
-def _says_nothing(option: str, code: str) -> bool:
+def _says_nothing(option: str, metadata: Mapping[str, Any], code: str) -> bool:
     """Inductor compiles all kernels with `debug`, for its checks of indices: say so only where there are some."""
+    if option == "num_stages":
+        return bool(_STAGES.get(str(metadata.get("backend_name"))) == metadata[option])
     return option == "debug" and "@triton_heuristics." in code and "device_assert" not in code
 
 

@@ -18,7 +18,7 @@ import libcst as cst
 from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.calls import Function, functions
-from shrinkray_gpu.source.kernels import compiled, in_kernel
+from shrinkray_gpu.source.kernels import in_kernel
 from shrinkray_gpu.source.literals import code, is_literal, last_name
 from shrinkray_gpu.source.pinning import assigned
 from shrinkray_gpu.source.scoping import Binding, bindings, readers
@@ -39,7 +39,7 @@ def find(program: Program) -> Iterable[Edit]:
 
 
 def _kernels(program: Program) -> list[Function]:
-    return [each for each in functions(program, bindings(program)) if compiled(each.node)]
+    return [each for each in functions(program, bindings(program)) if each.is_kernel]
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,10 @@ from math import prod
 
 import libcst as cst
 
+from shrinkray_gpu.language.languages import LAUNCH_OPTIONS
 from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.calls import LAUNCH_OPTIONS, is_kernel
+from shrinkray_gpu.source.kernels import is_kernel
 from shrinkray_gpu.source.scoping import Binding, bindings, readers
 from shrinkray_gpu.source.tree import dotted, every, line_number, source, statement, weight, within
 
@@ -25,7 +26,9 @@ WARP = 32
 
 def find(program: Program) -> Iterator[Edit]:
     stands_for = readers(program, bindings(program))
-    launches = [call for call in every(program, cst.Call) if _grid(call) is not None and _launches(call, stands_for)]
+    launches = [
+        call for call in every(program, cst.Call) if _grid(call) is not None and _launches(program, call, stands_for)
+    ]
     yield from _only_one(program, launches)
     for call in launches:
         yield from _smaller_grid(program, call)
@@ -61,11 +64,11 @@ def _grid(call: cst.Call) -> cst.BaseExpression | None:
     return None
 
 
-def _launches(call: cst.Call, stands_for: Mapping[cst.Name, Binding]) -> bool:
-    """Whether it is a kernel that is called: a function of the program that Triton compiles, or one we cannot see."""
+def _launches(program: Program, call: cst.Call, stands_for: Mapping[cst.Name, Binding]) -> bool:
+    """Whether it is a kernel that is called: a kernel of the program, or one we cannot see."""
     kernel = _kernel(call, stands_for)
     if kernel is not None:
-        return is_kernel(kernel)
+        return is_kernel(program, kernel)
     assert isinstance(call.func, cst.Subscript)
     return "kernel" in dotted(call.func.value).lower() or bool(_options(call))
 

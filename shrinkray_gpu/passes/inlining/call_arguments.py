@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import libcst as cst
 from libcst.metadata import Scope
 
-from shrinkray_gpu.passes.inlining.callee import JIT, Callee, decorator_name
+from shrinkray_gpu.passes.inlining.callee import Callee
+from shrinkray_gpu.source.kernels import is_kernel
 from shrinkray_gpu.source.names_read import Names, is_target, walk
 from shrinkray_gpu.source.tree import dotted
 
@@ -133,10 +134,7 @@ def launched(kernel: cst.Name, names: Names) -> bool:
     if kernel not in names.scopes:
         return False
     bound = names.bindings(names.owner(names.scope(kernel), kernel.value), kernel.value)
-    return bool(bound) and all(
-        isinstance(each, cst.FunctionDef) and any(decorator_name(one) in JIT for one in each.decorators)
-        for each in bound
-    )
+    return bool(bound) and all(isinstance(each, cst.FunctionDef) and is_kernel(names.program, each) for each in bound)
 
 
 def effect_free(node: cst.CSTNode) -> bool:

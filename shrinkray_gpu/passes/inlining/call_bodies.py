@@ -24,9 +24,10 @@ from shrinkray_gpu.passes.inlining.call_arguments import (
     may_stand_for,
     uses,
 )
-from shrinkray_gpu.passes.inlining.callee import JIT, Callee, called, decorator_name, method_class
+from shrinkray_gpu.passes.inlining.callee import Callee, called, method_class
 from shrinkray_gpu.passes.inlining.insertion import evaluated_before, statement_to_prefix
 from shrinkray_gpu.passes.inlining.moved import Rewrite, exchanged, root_of, written
+from shrinkray_gpu.source.kernels import is_kernel
 from shrinkray_gpu.source.masking import always_holds
 from shrinkray_gpu.source.names_read import Names, walk
 from shrinkray_gpu.source.tree import dotted
@@ -57,10 +58,7 @@ def inlinings(names: Names) -> Iterable[Rewrite]:
 
 
 def inside_kernel(node: cst.CSTNode, names: Names) -> bool:
-    return any(
-        isinstance(above, cst.FunctionDef) and any(decorator_name(each) in JIT for each in above.decorators)
-        for above in names.around(node)
-    )
+    return any(isinstance(above, cst.FunctionDef) and is_kernel(names.program, above) for above in names.around(node))
 
 
 def calls_itself(call: cst.Call, callee: Callee, names: Names) -> bool:

@@ -13,10 +13,10 @@ import libcst as cst
 from libcst.metadata import ClassScope, FunctionScope, Scope
 
 from shrinkray_gpu.passes.inlining.moved import lines_of
+from shrinkray_gpu.source.kernels import makes_kernel
 from shrinkray_gpu.source.names_read import REFLECTION, Names, own, walk
 from shrinkray_gpu.source.tree import dotted
 
-JIT = frozenset({"triton.jit", "jit", "triton.runtime.jit", "gluon.jit"})
 GRAD_MODES = frozenset({"torch.no_grad", "torch.inference_mode", "torch.enable_grad"})
 """Decorators that may be lost: what they switch off is only bookkeeping for a backward pass."""
 BINDERS = frozenset({"staticmethod", "classmethod"})
@@ -59,9 +59,9 @@ def callee_of(
         return Callee(
             node, names.scope(node.body), (), node.body, returns_early=False, jit=False, nodes=frozenset(inside)
         )
-    decorators = [decorator_name(each) for each in node.decorators]
-    jit = any(each in JIT for each in decorators)
-    if node.asynchronous or any(each not in JIT | GRAD_MODES | BINDERS for each in decorators):
+    makers = [each for each in node.decorators if makes_kernel(names.program, each)]
+    others = [decorator_name(each) for each in node.decorators if each not in makers]
+    if node.asynchronous or any(each not in GRAD_MODES | BINDERS for each in others):
         return None
     statements, value = split_tail([each for each in without_docstring(lines_of(node.body)) if not without(each)])
     inside = [each for part in (*statements, value) if part is not None for each in names.walk(part)]
@@ -73,7 +73,7 @@ def callee_of(
     scope = inner_scope(node, names)
     if scope is None or any(isinstance(each, cst.Name) and names.means(each, node) for each in inside):
         return None
-    return Callee(node, scope, tuple(statements), value, early, jit, frozenset(inside))
+    return Callee(node, scope, tuple(statements), value, early, bool(makers), frozenset(inside))
 
 
 def unmovable(node: cst.CSTNode) -> bool:

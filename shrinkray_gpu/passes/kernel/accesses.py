@@ -14,18 +14,19 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from shrinkray_gpu.passes.python.expressions import GUARDS
+from shrinkray_gpu.language.languages import GUARDS
 from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.kernels import compiled, parameter_in
-from shrinkray_gpu.source.tree import dotted, every, line_number, weight, within
+from shrinkray_gpu.source.kernels import is_kernel, parameter_in
+from shrinkray_gpu.source.spelling import access, counts, name_for
+from shrinkray_gpu.source.tree import every, line_number, weight, within
 
 BARE, NAMES = 0, 1
 
 
 def find(program: Program) -> Iterator[Edit]:
     for kernel in every(program, cst.FunctionDef):
-        if not compiled(kernel):
+        if not is_kernel(program, kernel):
             continue
         for call in within(program, kernel.body, cst.Call):
             yield from _bare(program, kernel, call)
@@ -33,7 +34,8 @@ def find(program: Program) -> Iterator[Edit]:
 
 
 def _bare(program: Program, kernel: cst.FunctionDef, call: cst.Call) -> Iterator[Edit]:
-    kind = dotted(call.func).rpartition(".")[2]
+    found = access(program, call.func)
+    kind = found[0] if found is not None else ""
     if kind not in ("load", "store") or len(call.args) < (1 if kind == "load" else 2):
         return
     first = call.args[0].value
@@ -52,7 +54,9 @@ def _bare(program: Program, kernel: cst.FunctionDef, call: cst.Call) -> Iterator
         yield Edit(what, gone, BARE, gain)
     elif call.args[1].keyword is None:
         value = call.args[1].value
-        yield Edit(f"{what} of a sum", (*gone, Replace(value, ("tl.sum(", value, ")"))), BARE, max(1, gain - 5))
+        if (total := name_for(program, kernel, "sum")) is not None:
+            summed = Replace(value, (f"{total}(", value, ")"))
+            yield Edit(f"{what} of a sum", (*gone, summed), BARE, max(1, gain - 5))
         yield Edit(what, gone, BARE, gain)
 
 
@@ -60,7 +64,7 @@ def _by_position(program: Program, call: cst.Call) -> Iterator[Edit]:
     named = [arg for arg in call.args if arg.keyword is not None]
     if not named or any(arg.keyword is not None and arg.keyword.value in GUARDS for arg in named):
         return
-    if any(arg.star for arg in call.args) or dotted(call.func).endswith("range"):
+    if any(arg.star for arg in call.args) or counts(program, call.func):
         return  # `num_stages=` of a loop is what its reader looks for, and what control experiments turn
     where = f"at line {line_number(program, call)}"
     if len(named) > 1:

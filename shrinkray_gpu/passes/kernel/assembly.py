@@ -15,7 +15,8 @@ import libcst as cst
 from shrinkray_gpu.reduction.edit import Edit, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.orphans import orphans, weights
-from shrinkray_gpu.source.tree import dotted, every, line_number, weight
+from shrinkray_gpu.source.spelling import word
+from shrinkray_gpu.source.tree import every, line_number, weight
 
 NAMES = ("asm", "constraints", "args", "dtype", "is_pure", "pack")
 _OPERAND = re.compile(r"\$(\{?)(\d+)")
@@ -24,7 +25,7 @@ INPUTS, INSTRUCTIONS = 0, 1
 
 def find(program: Program) -> Iterator[Edit]:
     for call in every(program, cst.Call):
-        if dotted(call.func).rpartition(".")[2] != "inline_asm_elementwise":
+        if word(program, call.func) != "inline_asm_elementwise":
             continue
         given = {arg.keyword.value if arg.keyword else name: arg.value for name, arg in zip(NAMES, call.args)}
         given |= {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}

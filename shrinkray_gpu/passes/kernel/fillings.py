@@ -13,34 +13,40 @@ from collections.abc import Iterator, Mapping
 
 import libcst as cst
 
-from shrinkray_gpu.passes.kernel.typed import Kind, kinds, language
+from shrinkray_gpu.passes.kernel.typed import KernelType, kinds
 from shrinkray_gpu.passes.python.expressions import is_value
 from shrinkray_gpu.reduction.edit import Edit, Replace
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.size import tokens
+from shrinkray_gpu.source.kernels import kernel_around
 from shrinkray_gpu.source.orphans import orphans, weights
+from shrinkray_gpu.source.spelling import name_for
 from shrinkray_gpu.source.tree import ancestors, source, weight
 
 
 def find(program: Program, values: Mapping[int, str]) -> Iterator[Edit]:
-    tl = language(program)
     for node, kind in kinds(program, values).items():
         if not isinstance(node, cst.BaseExpression) or not kind.plain or not is_value(program, node):
             continue
         lost = orphans(program, [node])
         before = weight(program, node) + weights(program, lost)
-        for text in _constants(kind, tl):
+        for text in _constants(program, kernel_around(program, node), kind):
             gain = before - tokens(text)
             if gain > 0 and "".join(source(program, node).split()) != "".join(text.split()):
                 yield Edit(f"{text} for a value", (Replace(node, (text,)), *lost), _depth(program, node), gain)
 
 
-def _constants(kind: Kind, tl: str) -> list[str]:
+def _constants(program: Program, kernel: cst.FunctionDef | None, kind: KernelType) -> list[str]:
+    element = name_for(program, kernel, kind.element)
     if kind.shape:
-        return [f"{tl}.zeros([{', '.join(map(str, kind.shape))}], {tl}.{kind.element})"]
+        zeros = name_for(program, kernel, "zeros")
+        return [f"{zeros}([{', '.join(map(str, kind.shape))}], {element})"] if zeros and element else []
     if "float" in kind.element:
         return ["0.0", "1.0"]
-    return ["0"] if kind.element in ("int32", "int1") else [f"{tl}.full([], 0, {tl}.{kind.element})"]
+    if kind.element in ("int32", "int1"):
+        return ["0"]
+    full = name_for(program, kernel, "full")
+    return [f"{full}([], 0, {element})"] if full and element else []
 
 
 def _depth(program: Program, node: cst.CSTNode) -> int:

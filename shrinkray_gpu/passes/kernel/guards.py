@@ -12,31 +12,30 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from shrinkray_gpu.language.languages import GUARDS
+from shrinkray_gpu.language.tensors import WITHOUT_VALUES
 from shrinkray_gpu.reduction.edit import Edit, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.masking import MASK_AT
+from shrinkray_gpu.source.spelling import access
 from shrinkray_gpu.source.tree import dotted, every, line_number, source, weight
 
-ACCESSES = frozenset({"tl.load", "tl.store", "triton.language.load", "triton.language.store"})
-_GUARDS = frozenset({"mask", "other", "boundary_check", "padding_option"})
-_FILLED = {"torch.zeros": "torch.empty", "torch.ones": "torch.empty", "torch.randn": "torch.empty",
-           "torch.rand": "torch.empty", "torch.zeros_like": "torch.empty_like", "torch.ones_like": "torch.empty_like",
-           "torch.randn_like": "torch.empty_like", "torch.rand_like": "torch.empty_like"}  # fmt: skip
+_MASKED = frozenset({"load", "store"})
+"""Accesses whose mask the size order counts."""
 
 
 def find(program: Program) -> Iterator[Edit]:
     unmasked: list[cst.CSTNode] = []
     for call in every(program, cst.Call):
         name, where = dotted(call.func), f"at line {line_number(program, call)}"
-        if name in ACCESSES:
-            guards = guards_of(call, MASK_AT[name.rpartition(".")[2]])
+        if (found := access(program, call.func)) is not None and found[0] in _MASKED and found[1].mask is not None:
+            guards = guards_of(call, found[1].mask)
             unmasked.extend(guards)
             if guards:
                 yield Edit(f"no guards of {name} {where}", tuple(map(Remove, guards)), 1, weight(program, *guards))
             for guard in guards[1:]:  # without its mask, `other` is an error
                 yield Edit(f"no {source(program, guard)} {where}", (Remove(guard),), 1, weight(program, guard))
-        elif name in _FILLED:
-            yield Edit(f"{_FILLED[name]} {where}", (Replace(call.func, (_FILLED[name],)),), 1, 1)
+        elif name in WITHOUT_VALUES:
+            yield Edit(f"{WITHOUT_VALUES[name]} {where}", (Replace(call.func, (WITHOUT_VALUES[name],)),), 1, 1)
     if len(unmasked) > 1:
         yield Edit("no guards at all", tuple(map(Remove, unmasked)), 0, weight(program, *unmasked))
 
@@ -44,5 +43,5 @@ def find(program: Program) -> Iterator[Edit]:
 def guards_of(call: cst.Call, mask_at: int) -> list[cst.Arg]:
     """The mask and what comes after it, which is `other` of a load, and those with a name."""
     positional = [arg for arg in call.args if arg.keyword is None and not arg.star]
-    named = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value in _GUARDS]
+    named = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value in GUARDS]
     return [*positional[mask_at:], *named]

@@ -12,13 +12,16 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from shrinkray_gpu.passes.kernel.typed import language
 from shrinkray_gpu.reduction.edit import Edit, Replace
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.masking import mask_arguments
 from shrinkray_gpu.source.pinning import assigned
 from shrinkray_gpu.source.scoping import bindings
+from shrinkray_gpu.source.spelling import word
 from shrinkray_gpu.source.tree import dotted, line_number, source, weight, within
+
+_NEVER_BELOW = frozenset({"zeros", "program_id", "num_programs"})
+"""What kernel languages give that is 0 or more."""
 
 
 def find(program: Program) -> Iterator[Edit]:
@@ -50,8 +53,6 @@ def _shut(program: Program, mask: cst.BaseExpression) -> bool:
 
 def _counts_from_zero(program: Program, value: cst.BaseExpression) -> bool:
     """Whether it is made of nothing but offsets, numbers of programs and literals, by sums and products."""
-    tl = language(program)
-    never_below = {f"{tl}.{name}" for name in ("zeros", "program_id", "num_programs")}
     left, seen = [value], set[cst.CSTNode]()
     while left:
         node = _made(program, left.pop())
@@ -62,9 +63,9 @@ def _counts_from_zero(program: Program, value: cst.BaseExpression) -> bool:
             left.append(node.value)
         elif isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.Add, cst.Multiply)):
             left += (node.left, node.right)
-        elif isinstance(node, cst.Call) and dotted(node.func) == f"{tl}.arange":
+        elif isinstance(node, cst.Call) and word(program, node.func) == "arange":
             left += (arg.value for arg in node.args[:1])
-        elif not isinstance(node, cst.Integer) and dotted(getattr(node, "func", None)) not in never_below:
+        elif not isinstance(node, cst.Integer) and word(program, getattr(node, "func", None)) not in _NEVER_BELOW:
             return False
     return True
 

@@ -12,32 +12,32 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from shrinkray_gpu.passes.kernel.typed import language
+from shrinkray_gpu.language.languages import REDUCTIONS
 from shrinkray_gpu.reduction.edit import Edit, Replace, Template
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.size import tokens
-from shrinkray_gpu.source.kernels import in_kernel
+from shrinkray_gpu.source.kernels import kernel_around
 from shrinkray_gpu.source.orphans import orphans, weights
-from shrinkray_gpu.source.tree import dotted, every, line_number, weight
+from shrinkray_gpu.source.spelling import name_for, word
+from shrinkray_gpu.source.tree import every, line_number, weight
 
-_REDUCTIONS = frozenset({"sum", "xor_sum", "max", "min", "argmax", "argmin", "reduce_or", "reduce"})
 _STORES = frozenset({"store", "atomic_add", "atomic_xchg", "atomic_max", "atomic_min"})
 
 
 def find(program: Program) -> Iterator[Edit]:
-    tl = language(program)
     for line in every(program, cst.Expr):
         call = line.value
-        if not isinstance(call, cst.Call) or not in_kernel(program, line):
+        if not isinstance(call, cst.Call) or (kernel := kernel_around(program, line)) is None:
             continue
-        name = dotted(call.func).rpartition(".")[2]
+        printed = name_for(program, kernel, "device_print")
+        name = word(program, call.func)
         given = [arg for arg in call.args if arg.keyword is None and not arg.star]
-        if name not in _STORES or len(given) < 2:
+        if name not in _STORES or len(given) < 2 or printed is None:
             continue
-        for value in _reduced(given[1].value, tl):
+        for value in _reduced(program, given[1].value):
             tile = "" if value is given[1].value else " of the tile"
             instead = f"instead of the {name} at line {line_number(program, line)}"
-            text = (f'{tl}.device_print("", ', value, ")")
+            text = (f'{printed}("", ', value, ")")
             yield from _kept(program, call, value, text, f"print{tile} {instead}")
 
 
@@ -51,10 +51,10 @@ def _kept(program: Program, call: cst.Call, value: cst.BaseExpression, text: Tem
         yield Edit(what, (Replace(call, text), *lost), weight=gain)
 
 
-def _reduced(value: cst.BaseExpression, tl: str) -> Iterator[cst.BaseExpression]:
+def _reduced(program: Program, value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
     """The value itself, then the tile that it is the sum (maximum, ...) of."""
     yield value
-    while isinstance(value, cst.Call) and dotted(value.func) in {f"{tl}.{name}" for name in _REDUCTIONS}:
+    while isinstance(value, cst.Call) and word(program, value.func) in REDUCTIONS:
         tile = next((arg.value for arg in value.args[:1] if arg.keyword is None and not arg.star), None)
         if tile is None:
             return

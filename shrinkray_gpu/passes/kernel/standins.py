@@ -16,7 +16,7 @@ import libcst as cst
 from shrinkray_gpu.passes.python.expressions import is_value
 from shrinkray_gpu.reduction.edit import Edit, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.kernels import compiled
+from shrinkray_gpu.source.kernels import is_kernel
 from shrinkray_gpu.source.masking import is_mask_read
 from shrinkray_gpu.source.pinning import assigned, replaced
 from shrinkray_gpu.source.scoping import Binding, bindings
@@ -34,7 +34,7 @@ def find(program: Program) -> Iterator[Edit]:
     for binding in bindings(program):
         homes.setdefault(function(program, binding.places[0]), []).append(binding)
     for kernel in every(program, cst.FunctionDef):
-        if compiled(kernel):
+        if is_kernel(program, kernel):
             own = [binding for binding in homes.get(kernel, ()) if _inside(program, binding, kernel)]
             yield from _variables(program, own)
             yield from _expressions(program, kernel, own)

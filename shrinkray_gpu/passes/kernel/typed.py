@@ -16,8 +16,8 @@ import libcst as cst
 from shrinkray_gpu.passes.host import observed
 from shrinkray_gpu.passes.python.expressions import is_value
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.kernels import compiled
-from shrinkray_gpu.source.tree import dotted, every, function, once, within
+from shrinkray_gpu.source.kernels import is_kernel
+from shrinkray_gpu.source.tree import every, function, once, within
 
 _WATCHED = (cst.Call, cst.BinaryOperation, cst.Comparison, cst.Subscript, cst.UnaryOperation)
 _TEXT = re.compile(r"<(.+) \[([0-9, ]*)\]>")
@@ -26,7 +26,7 @@ _PLAIN = re.compile(r"u?int\d+|b?float\d+(e\w+)?")
 
 
 @dataclass(frozen=True)
-class Kind:
+class KernelType:
     """The type of a value in a kernel."""
 
     element: str
@@ -48,7 +48,7 @@ def watchable(program: Program) -> list[cst.BaseExpression]:
 def _in_kernels(program: Program) -> list[cst.BaseExpression]:
     found: list[cst.BaseExpression] = []
     for kernel in every(program, cst.FunctionDef):
-        if compiled(kernel):
+        if is_kernel(program, kernel):
             nodes = within(program, kernel.body, cst.BaseExpression)  # type: ignore[type-abstract]
             found += [node for node in nodes if _is_watchable(program, node, kernel)]
     return found
@@ -64,11 +64,11 @@ def _is_watchable(program: Program, node: cst.BaseExpression, kernel: cst.Functi
     return known and is_value(program, node)
 
 
-def kinds(program: Program, values: Mapping[int, str]) -> dict[cst.CSTNode, Kind]:
+def kinds(program: Program, values: Mapping[int, str]) -> dict[cst.CSTNode, KernelType]:
     """The types of a kernel's expressions, where a run has seen one and only one."""
     before = len(observed.watchable(program))
     nodes = _in_kernels(program)
-    found: dict[cst.CSTNode, Kind] = {}
+    found: dict[cst.CSTNode, KernelType] = {}
     for number, text in values.items():
         kind = _read(text) if 0 <= number - before < len(nodes) else None
         if kind is not None:
@@ -76,15 +76,7 @@ def kinds(program: Program, values: Mapping[int, str]) -> dict[cst.CSTNode, Kind
     return found
 
 
-def language(program: Program) -> str:
-    """The name that Triton's language goes by."""
-    for alias in every(program, cst.ImportAlias):
-        if dotted(alias.name) == "triton.language" and alias.asname is not None:
-            return dotted(alias.asname.name)
-    return "tl"
-
-
-def _read(text: str) -> Kind | None:
+def _read(text: str) -> KernelType | None:
     found = _TEXT.fullmatch(text)
     if found is None:
         return None
@@ -93,4 +85,4 @@ def _read(text: str) -> Kind | None:
         if element.startswith(short):
             element = long + element.removeprefix(short)
             break
-    return Kind(element, tuple(int(extent) for extent in found[2].split(",") if extent.strip()))
+    return KernelType(element, tuple(int(extent) for extent in found[2].split(",") if extent.strip()))

@@ -11,12 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import libcst as cst
 
+from shrinkray_gpu.language.languages import DECORATORS
 from shrinkray_gpu.reduction.edit import Edit, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.calls import decorator_name
+from shrinkray_gpu.source.spelling import decorator_meaning
 from shrinkray_gpu.source.tree import ancestors, docstring, every, line_number, source, weight
 
-_ESSENTIAL = frozenset({"jit", "autotune", "heuristics", "property", "staticmethod", "classmethod", "dataclass",
+_ESSENTIAL = DECORATORS | frozenset({"property", "staticmethod", "classmethod", "dataclass",
                         "contextmanager", "setter", "kernel", "fixture", "custom_op", "autograd_function"})  # fmt: skip
 """Last names of decorators without which a function cannot be used as it is."""
 _NEEDED: Mapping[str, Sequence[str]] = {
@@ -37,7 +38,7 @@ def find(program: Program) -> Iterator[Edit]:
     annotations = [node for node in every(program, cst.Annotation) if not _constexpr(program, node)]
     plain: list[cst.CSTNode] = [node for node in annotations if not _field(program, node)]
     decorators = every(program, cst.Decorator)
-    harmless: list[cst.CSTNode] = [node for node in decorators if _last(node) not in _ESSENTIAL]
+    harmless: list[cst.CSTNode] = [node for node in decorators if _last(program, node) not in _ESSENTIAL]
 
     kinds = {"docstrings": docstrings, "annotations": plain, "decorators": harmless}
     present = {kind: nodes for kind, nodes in kinds.items() if nodes}
@@ -59,7 +60,7 @@ def find(program: Program) -> Iterator[Edit]:
 
 def _fewer_arguments(program: Program, decorator: cst.Decorator) -> Iterator[Edit]:
     """`@triton.jit(debug=True)` as `@triton.jit`, and without one argument each."""
-    call, needed = decorator.decorator, _NEEDED.get(_last(decorator))
+    call, needed = decorator.decorator, _NEEDED.get(_last(program, decorator))
     if not isinstance(call, cst.Call):
         return
     where = f"of the decorator at line {line_number(program, decorator)}"
@@ -95,5 +96,5 @@ def _field(program: Program, annotation: cst.CSTNode) -> bool:
     return isinstance(around, cst.ClassDef)
 
 
-def _last(decorator: cst.Decorator) -> str:
-    return decorator_name(decorator).rpartition(".")[2]
+def _last(program: Program, decorator: cst.Decorator) -> str:
+    return decorator_meaning(program, decorator).rpartition(".")[2]

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from shrinkray_gpu.language.languages import GUARDS
 from shrinkray_gpu.passes.python.loops import is_step
 from shrinkray_gpu.reduction.edit import Edit, Remove, Replace, Template
 from shrinkray_gpu.reduction.program import Program
@@ -18,9 +19,9 @@ from shrinkray_gpu.source.kernels import in_kernel
 from shrinkray_gpu.source.literals import code, is_scalar, last_name
 from shrinkray_gpu.source.masking import in_mask
 from shrinkray_gpu.source.scoping import bindings, modules
-from shrinkray_gpu.source.tree import NO_VALUES, ancestors, docstring, dotted, every, function, source, weight, within
+from shrinkray_gpu.source.spelling import counts, is_of_language
+from shrinkray_gpu.source.tree import NO_VALUES, ancestors, docstring, every, function, source, weight, within
 
-GUARDS = {"mask", "other", "boundary_check", "padding_option"}
 _CLOSED = (*NO_VALUES, cst.FormattedStringExpression)
 MOST = 6
 """Alternatives for one expression."""
@@ -164,7 +165,7 @@ def _no_operand(program: Program, arg: cst.Arg) -> bool:
         return True
     if not in_kernel(program, arg):
         return False
-    return isinstance(value, (cst.List, cst.Tuple)) or dotted(value).startswith("tl.")
+    return isinstance(value, (cst.List, cst.Tuple)) or is_of_language(program, value)
 
 
 def _fewer_arguments(program: Program, call: cst.Call, level: int) -> Iterator[Edit]:
@@ -175,7 +176,7 @@ def _fewer_arguments(program: Program, call: cst.Call, level: int) -> Iterator[E
                 yield Edit("launch without some arguments", (Remove(arg),), level=level, weight=weight(program, arg))
         return
     optional = [arg for arg in call.args if not (_is_guard(program, arg) or _says_where(program, arg))]
-    if in_kernel(program, call) and not last_name(call.func).endswith("range"):  # its first argument is its operand
+    if in_kernel(program, call) and not counts(program, call.func):  # its first argument is its operand
         optional = [arg for arg in optional[1:] if arg.keyword is not None or arg is call.args[-1]]
     if len(optional) > 1:
         every_one = tuple(map(Remove, optional))

@@ -14,9 +14,10 @@ import libcst as cst
 
 from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Replace, Template, Unwrap
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.calls import is_kernel
+from shrinkray_gpu.source.kernels import is_kernel
 from shrinkray_gpu.source.pinning import assigned
 from shrinkray_gpu.source.scoping import Binding, bindings, readers
+from shrinkray_gpu.source.spelling import is_range
 from shrinkray_gpu.source.tree import (
     ancestors,
     depth,
@@ -30,7 +31,6 @@ from shrinkray_gpu.source.tree import (
     within,
 )
 
-_RANGES = frozenset({"range", "tl.range", "tl.static_range", "triton.language.range", "triton.language.static_range"})
 _MANY = 8
 """Literals longer than this are a table, which other passes halve."""
 
@@ -130,15 +130,15 @@ def _firsts(program: Program, loop: cst.For) -> Iterator[Template]:
     if elements:
         yield from ((element,) for element in elements[:_MANY])
         return
-    first = _first(loop.iter)
+    first = _first(program, loop.iter)
     inside = function(program, loop)
     if first is not None:
         yield first
-    elif inside is None or not is_kernel(inside):  # Triton has no iterators
+    elif inside is None or not is_kernel(program, inside):  # Triton has no iterators
         yield ("next(iter(", loop.iter, "))")
 
 
-def _first(iterable: cst.BaseExpression) -> Template | None:
+def _first(program: Program, iterable: cst.BaseExpression) -> Template | None:
     """The first element of ranges, literals and what is built from them; None if it has to be asked for."""
     elements = _literal(iterable)
     if elements:
@@ -147,17 +147,17 @@ def _first(iterable: cst.BaseExpression) -> Template | None:
         return None
     name = dotted(iterable.func)
     given = [arg.value for arg in iterable.args if arg.keyword is None]
-    if name in _RANGES and given:
+    if is_range(program, iterable.func) and given:
         return (given[0],) if len(given) > 1 else ("0",)
     if name == "enumerate" and len(given) == 1 and len(iterable.args) == 1:
-        return ("(0, ", *(_first(given[0]) or ("next(iter(", given[0], "))")), ")")
+        return ("(0, ", *(_first(program, given[0]) or ("next(iter(", given[0], "))")), ")")
     if name == "zip" and given:
         parts: list[str | cst.CSTNode] = []
         for expression in given:
-            parts.extend((", " if parts else "(", *(_first(expression) or ("next(iter(", expression, "))"))))
+            parts.extend((", " if parts else "(", *(_first(program, expression) or ("next(iter(", expression, "))"))))
         return (*parts, ",)" if len(given) == 1 else ")")
     if name in ("tqdm", "tqdm.tqdm", "list", "tuple", "iter") and given:
-        return _first(given[0])
+        return _first(program, given[0])
     return None
 
 
@@ -198,7 +198,7 @@ def _fewer(program: Program, iterable: cst.BaseExpression) -> Iterator[Edit]:
                 8,
                 weight(program, iterable) - weight(program, element),
             )
-    if not isinstance(iterable, cst.Call) or dotted(iterable.func) not in _RANGES:
+    if not isinstance(iterable, cst.Call) or not is_range(program, iterable.func):
         return
     positional = [arg for arg in iterable.args if arg.keyword is None and not arg.star]
     given = [arg.value for arg in positional]
@@ -232,14 +232,14 @@ def is_step(program: Program, node: cst.CSTNode) -> bool:
     """The third argument of a range. With 0 there a kernel would never end, and what it does is not defined."""
     arg = program.parents.get(node)
     call = program.parents.get(arg) if isinstance(arg, cst.Arg) else None
-    if not isinstance(arg, cst.Arg) or not isinstance(call, cst.Call) or dotted(call.func) not in _RANGES:
+    if not isinstance(arg, cst.Arg) or not isinstance(call, cst.Call) or not is_range(program, call.func):
         return False
     return arg.keyword.value == "step" if arg.keyword is not None else len(call.args) > 2 and call.args[2] is arg
 
 
 def _plain_range(program: Program, iterable: cst.BaseExpression) -> Iterator[Edit]:
     """`tl.range(...)` without its options one by one, and as Python's `range`."""
-    if not isinstance(iterable, cst.Call) or dotted(iterable.func) not in _RANGES or dotted(iterable.func) == "range":
+    if not isinstance(iterable, cst.Call) or not is_range(program, iterable.func) or dotted(iterable.func) == "range":
         return
     options = [arg for arg in iterable.args if arg.keyword is not None]
     where = f"of the range at line {line_number(program, iterable)}"
@@ -256,7 +256,7 @@ def _plain_range(program: Program, iterable: cst.BaseExpression) -> Iterator[Edi
 def _unrolled(program: Program, comprehension: cst.ListComp | cst.GeneratorExp) -> Iterator[Edit]:
     """`[f(x) for x in (a, b)]` is `[f(a)]`."""
     clause = comprehension.for_in
-    first = _first(clause.iter)
+    first = _first(program, clause.iter)
     if clause.inner_for_in is not None or first is None or not isinstance(clause.target, cst.Name):
         return
     name = clause.target.value

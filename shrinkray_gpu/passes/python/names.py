@@ -15,15 +15,17 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
+from shrinkray_gpu.language.languages import USUAL
 from shrinkray_gpu.reduction.edit import Change, Edit, Replace
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.calls import Function, functions, is_kernel, matches, open_ended
+from shrinkray_gpu.source.calls import Function, functions, matches, open_ended
+from shrinkray_gpu.source.kernels import is_kernel
 from shrinkray_gpu.source.scoping import Binding, bindings
 from shrinkray_gpu.source.tree import every, function, statement, within
 
 SHORT = 5
 """Names of this length or less say what they mean, and are short."""
-_RESERVED = frozenset({*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "tl", "torch", "triton", "np", "os"})
+_RESERVED = frozenset({*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *USUAL, "torch", "triton", "np", "os"})
 
 _BY_ROLE: Sequence[tuple[str, str, tuple[str, ...]]] = (
     # role, what the name looks like (a regular expression), the conventional names in order
@@ -215,7 +217,7 @@ def _role(program: Program, binding: Binding) -> str:
         bases = {name.value for base in place.bases for name in within(program, base, cst.Name)}
         return "module" if "Module" in bases else "class"
     if isinstance(place, cst.FunctionDef):
-        return "kernel" if is_kernel(place) and not _called_by_kernel(program, binding) else "function"
+        return "kernel" if is_kernel(program, place) and not _called_by_kernel(program, binding) else "function"
     if isinstance(place, cst.Param) and place.annotation is not None:
         if any(name.value == "constexpr" for name in within(program, place.annotation, cst.Name)):
             return "constexpr"
@@ -224,7 +226,7 @@ def _role(program: Program, binding: Binding) -> str:
 
 def _called_by_kernel(program: Program, binding: Binding) -> bool:
     around = [function(program, read) for read in binding.reads]
-    return any(each is not None and is_kernel(each) for each in around)
+    return any(each is not None and is_kernel(program, each) for each in around)
 
 
 def _short(program: Program, binding: Binding, taken: _Taken) -> str | None:

@@ -12,15 +12,16 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from shrinkray_gpu.language.languages import DECORATORS, comes_of_a_language
 from shrinkray_gpu.reduction.edit import Edit, Remove
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.calls import decorator_name
 from shrinkray_gpu.source.scoping import Binding, bindings
+from shrinkray_gpu.source.spelling import decorator_meaning
 from shrinkray_gpu.source.tree import ancestors, dotted, every, statement, weight, within
 
-_QUIET = ("triton", "torch", "functools", "contextlib", "dataclass", "dataclasses", "staticmethod", "classmethod",
-          "property", "jit", "helion", "abc", "abstractmethod", "contextmanager", "lru_cache", "cache", "wraps",
-          "autotune", "heuristics", "pytest")  # fmt: skip
+_QUIET = ("torch", "functools", "contextlib", "dataclass", "dataclasses", "staticmethod", "classmethod", "property",
+          "helion", "abc", "abstractmethod", "contextmanager", "lru_cache", "cache", "wraps", "pytest")  # fmt: skip
 """First names of decorators that only change what they decorate. Others may put it in a table."""
 
 _CALLED_BY_LIBRARIES = frozenset({"forward", "backward", "setup_context", "jvp", "vmap", "setUp", "tearDown", "run"})
@@ -76,9 +77,16 @@ def _definitions(program: Program, variables: Iterable[Binding]) -> Iterator[_Ca
         for place in binding.places:
             if not isinstance(place, (cst.FunctionDef, cst.ClassDef)) or _is_method(program, place):
                 continue
-            if all(decorator_name(d).split(".")[0] in _QUIET for d in place.decorators):
+            if all(_is_quiet(program, decorator) for decorator in place.decorators):
                 kind = "class" if isinstance(place, cst.ClassDef) else "function"
                 yield _Candidate(f"{kind} {binding.name}", place, frozenset({binding}))
+
+
+def _is_quiet(program: Program, decorator: cst.Decorator) -> bool:
+    """Whether it only changes what it decorates, as decorators of kernels do."""
+    name = decorator_meaning(program, decorator)
+    quiet = decorator_name(decorator).partition(".")[0] in _QUIET
+    return quiet or comes_of_a_language(name) or name.rpartition(".")[2] in DECORATORS
 
 
 def _imports(program: Program, variables: Iterable[Binding]) -> Iterator[_Candidate]:

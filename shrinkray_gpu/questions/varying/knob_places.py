@@ -19,6 +19,7 @@ from shrinkray_gpu.reduction.edit import Edit, Replace
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.rendering.render import render
 from shrinkray_gpu.source.literals import is_literal, last_name
+from shrinkray_gpu.source.spelling import is_of_language
 from shrinkray_gpu.source.tree import dotted, every, line_number, once, source
 
 _TRITON = ("Config", "range", "static_range", "run", "warmup")
@@ -96,7 +97,7 @@ def _place(program: Program, name: str, value: cst.BaseExpression) -> SettingSit
     if value not in program.spans or any(isinstance(up, cst.FormattedString) for up in _around(program, value)):
         return None
     # torch.float16 is a value; cfg.block, and a name alone, are handed on.
-    plain = is_literal(value) or dotted(value).split(".")[0] in ("torch", "tl", "triton")
+    plain = is_literal(value) or dotted(value).split(".")[0] in ("torch", "triton") or is_of_language(program, value)
     return SettingSite(name, value, plain)
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable, Dict, List, Optional
 
+from .specialisation import is_usual
+
 Record = Dict[str, Any]
 
 NOTES: List[Callable[[Any, Record], None]] = []
@@ -29,7 +31,8 @@ def describe(record: Record, given: Record, options: Record) -> None:
         for p in kernel.params
         if p.name in given
     ]
-    record["options"] = [{"name": name, **argument(value)} for name, value in options.items() if value is not None]
+    spoken = {name: value for name, value in options.items() if value is not None and not is_usual(name, value)}
+    record["options"] = [{"name": name, **argument(value)} for name, value in spoken.items()]
 
 
 def argument(value: Any) -> Record:

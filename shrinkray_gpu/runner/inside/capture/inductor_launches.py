@@ -19,7 +19,16 @@ from typing import Any, Callable, Dict, List
 
 from ..process import environment, import_hook
 from . import description, tuning
-from .specialisation import TYPES, arguments_by_name, constants_of, divisible_of, options, signature_of, specialisation
+from .specialisation import (
+    TYPES,
+    arguments_by_name,
+    constants_of,
+    divisible_of,
+    is_usual,
+    options,
+    signature_of,
+    specialisation,
+)
 
 Record = Dict[str, Any]
 
@@ -193,7 +202,9 @@ def _made_up(record: Record, fn: Any, meta: Record, usual: Record) -> None:
             raise ValueError("%s has the type %s, of which no argument can be made up" % (name, kind))
         arguments.append(about)
     record["arguments"] = arguments
-    record["options"] = [{"name": name, "kind": "value", "value": value} for name, value in usual.items()]
+    record["options"] = [
+        {"name": name, "kind": "value", "value": value} for name, value in usual.items() if not is_usual(name, value)
+    ]
     record["specialised"] = {"types": types} if types else {}
 
 

@@ -8,8 +8,10 @@ import sys
 import types
 from typing import Any, Dict, Optional, Tuple
 
-LIBRARIES = frozenset({"torch", "triton", "math", "typing", "functools", "operator", "numpy", "dataclasses", "enum"})
-"""What the emitted script may import."""
+INSTALLED = frozenset({"torch", "triton", "numpy"})
+"""What an emitted script may import besides Python's standard library. The tool asks for this very set."""
+LIBRARIES = INSTALLED | {"math", "typing", "functools", "operator", "dataclasses", "enum"}
+"""Where a kernel's names may come from by an import; code from anywhere else is copied."""
 COPIED = ("torch._inductor", "torch._dynamo")
 """Private parts of those, whose jit functions are copied: they move from release to release."""
 GLUON = "triton.experimental.gluon"

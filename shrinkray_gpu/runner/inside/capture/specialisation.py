@@ -8,6 +8,7 @@ by hand (Inductor, `kernel.warmup`, `triton.compile`) says that himself. `meta` 
 from __future__ import annotations
 
 import inspect
+from functools import lru_cache
 from typing import Any, Dict, List, Tuple
 
 Record = Dict[str, Any]
@@ -74,6 +75,11 @@ def options(asked: Record, compiles: Any = (), kernel: Any = None) -> Record:
     return {n: v for n, v in asked.items() if n in always or usual is not None and _differs(usual, n, v)}
 
 
+def is_usual(name: str, value: Any) -> bool:
+    """Whether the backend at work takes this `num_stages` where nobody asks: each backend has a number of its own."""
+    return name == "num_stages" and value == getattr(_defaults(), name, None)
+
+
 def _differs(usual: Any, name: str, value: Any) -> bool:
     return hasattr(usual, name) and getattr(usual, name) != value and isinstance(value, (int, str, float, bool))
 
@@ -81,12 +87,17 @@ def _differs(usual: Any, name: str, value: Any) -> bool:
 def _defaults() -> Any:
     """The backend's options where none are given; None where that cannot be asked."""
     try:
-        from triton.compiler.compiler import make_backend
-        from triton.runtime import driver
-
-        return make_backend(driver.active.get_current_target()).parse_options({})
+        return _defaults_of_backend()
     except Exception:
         return None
+
+
+@lru_cache(1)
+def _defaults_of_backend() -> Any:
+    from triton.compiler.compiler import make_backend
+    from triton.runtime import driver
+
+    return make_backend(driver.active.get_current_target()).parse_options({})
 
 
 def divisible_of(fn: Any, meta: Record) -> "set[str]":
