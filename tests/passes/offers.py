@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import random
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from textwrap import dedent
 
 from shrinkray_gpu.reduction.edit import Edit
-from shrinkray_gpu.reduction.program import Program, read_program
+from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.rendering.render import render
 
 SAMPLES = [Path(__file__).parent / "samples" / name for name in ("autotuned_matmul.py", "row_scale.py")]
@@ -33,17 +32,3 @@ def results(find: Find, source: str) -> list[str]:
 
 def offered(find: Find, source: str, want: str) -> bool:
     return tidy(want) in results(find, source)
-
-
-def assert_subsets_parse(find: Find, sample: Path, rounds: int = 25) -> None:
-    """Each edit alone, and random subsets, through three accepted steps."""
-    rng = random.Random(sample.name)
-    start = read_program(sample)
-    for _ in range(3):
-        edits = list(find(start))
-        subsets = [[edit] for edit in rng.sample(edits, min(len(edits), 40))]
-        subsets += [rng.sample(edits, rng.randint(0, len(edits))) for _ in range(rounds)]
-        for subset in subsets:
-            after = render(start, subset)
-            assert after.parses, [edit.what for edit in subset]
-        start = render(start, rng.sample(edits, len(edits) // 3))

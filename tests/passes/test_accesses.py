@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-import pytest
-
 from shrinkray_gpu.passes.kernel import accesses
 from shrinkray_gpu.reduction.rendering.render import render
-from tests.passes.offers import SAMPLES, assert_subsets_parse, offered, program, results
+from tests.passes.offers import offered, program, results
 
 HEAD = "@triton.jit\ndef kernel(x, out, n):\n"
 
@@ -30,8 +28,3 @@ def test_arguments_by_position() -> None:
     source = HEAD + "    d = tl.make_tensor_descriptor(x, shape=[n], strides=[1], block_shape=[16])\n"
     assert offered(accesses.find, source, HEAD + "    d = tl.make_tensor_descriptor(x, [n], [1], [16])\n")
     assert results(accesses.find, "f(a, b=1)\n") == []  # host code is called in its own ways
-
-
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
-def test_any_subset_parses(sample) -> None:  # type: ignore[no-untyped-def]
-    assert_subsets_parse(accesses.find, sample)

@@ -1,4 +1,7 @@
-"""Whatever the search draws from a pass's Edits is Python: the property that the whole search stands on."""
+"""Whatever the search draws from a pass's Edits is Python: the property that the whole search stands on.
+
+It is stated here, once, for every pass and every sample. A new pass is in it as soon as it is in the schedule.
+"""
 
 from __future__ import annotations
 
@@ -9,53 +12,77 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.passes import PASSES, Pass
+from shrinkray_gpu.passes.kernel.typed import watchable
 from shrinkray_gpu.reduction.edit import Edit
 from shrinkray_gpu.reduction.program import Program, read_program
 from shrinkray_gpu.reduction.rendering.render import effective, render
 
 SAMPLES = sorted((Path(__file__).parent / "samples").glob("*.py"))
-SUBSETS = 20
+EACH = tuple(dict.fromkeys(PASSES))
+VALUES = ("<fp32 [16]>", "3")
+"""What a watched run may have seen of every expression: a block in a kernel, a number on the host."""
+STEPS = 3
+ALONE, SUBSETS = 20, 12
+"""Edits tried alone and random subsets, in each step."""
+
+
+WASTED = {"cuda_traits": ["cuda_expressions: open parentheses at line 22"]}
+"""By sample. The writer puts the parentheses of `(a - 1) / b` back, by precedence; the pass does not ask it."""
 
 
 @cache
-def program(path: Path) -> Program:
+def sample(path: Path) -> Program:
     return read_program(path)
 
 
+def edits(a_pass: Pass, program: Program) -> list[Edit]:
+    if not a_pass.needs_values:
+        return list(a_pass.find(program))
+    everything = range(len(watchable(program)))
+    return [edit for value in VALUES for edit in a_pass.find(program, dict.fromkeys(everything, value))]
+
+
 @cache
-def edits(a_pass: Pass, path: Path) -> tuple[Edit, ...]:
-    return tuple(a_pass.find(program(path)))
+def at_first(a_pass: Pass, path: Path) -> list[Edit]:
+    """The offers for the sample as it is: found once, when the pairs are collected."""
+    return edits(a_pass, sample(path))
 
 
-plain = [each for each in dict.fromkeys(PASSES) if not each.needs_values]
+PAIRS = [
+    pytest.param(a_pass, path, id=f"{a_pass.name}-{path.stem}")
+    for path in SAMPLES
+    for a_pass in EACH
+    if at_first(a_pass, path)
+]
+"""Where a pass offers nothing there is nothing to assert: those are no items."""
 
 
-@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
-@pytest.mark.parametrize("a_pass", plain, ids=lambda a_pass: a_pass.name)
-def test_any_subset_parses(a_pass: Pass, path: Path) -> None:
-    found = edits(a_pass, path)
+@pytest.mark.parametrize(("a_pass", "path"), PAIRS)
+def test_any_subset_parses_through_accepted_steps(a_pass: Pass, path: Path) -> None:
     rng = random.Random(path.stem)
-    for size in [len(found), *(rng.randint(1, 1 + len(found)) for _ in range(SUBSETS))]:
-        subset = rng.sample(found, min(size, len(found), 200))
-        result = render(program(path), subset)
-        assert result.parses, (sorted(edit.what for edit in subset), result.text)
+    start, found = sample(path), at_first(a_pass, path)
+    for _ in range(STEPS):
+        subsets = [found, *([edit] for edit in rng.sample(found, min(len(found), ALONE)))]
+        subsets += [rng.sample(found, rng.randint(1, len(found))) for _ in range(SUBSETS)]
+        for subset in subsets:
+            after = render(start, subset[:200])
+            assert after.parses, (sorted(edit.what for edit in subset), after.text)
+        start = render(start, rng.sample(found, len(found) // 3))
+        found = edits(a_pass, start)
+        if not found:
+            break
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
-@pytest.mark.parametrize("a_pass", plain, ids=lambda a_pass: a_pass.name)
-def test_each_edit_alone_does_something_or_is_known_to_be_none(a_pass: Pass, path: Path) -> None:
-    """An edit that the renderer drops is a wasted offer: no more than two, or one in twenty, are."""
-    found = edits(a_pass, path)
-    dropped = [edit.what for edit in found if not effective(program(path), [edit])]
-    assert len(dropped) <= max(2, len(found) / 20), dropped
-    for edit in found[:60]:
-        assert edit.what in dropped or render(program(path), [edit]).text != program(path).text, edit.what
+def test_no_offer_is_wasted(path: Path) -> None:
+    """An edit that the renderer drops, or that gives the same text, would cost a try and say nothing."""
+    program, wasted = sample(path), []
+    for a_pass in EACH:
+        for edit in at_first(a_pass, path):
+            if not effective(program, [edit]) or render(program, [edit]).text == program.text:
+                wasted.append(f"{a_pass.name}: {edit.what}")
+    assert wasted == WASTED.get(path.stem, [])
 
 
-def test_every_pass_has_samples_that_it_offers_something_for() -> None:
-    silent = [each.name for each in plain if not any(edits(each, path) for path in SAMPLES)]
-    assert silent == []
-
-
-def test_every_pass_says_why() -> None:
-    assert all(each.why.endswith((".", ",")) or len(each.why) > 20 for each in PASSES)
+def test_every_pass_has_a_sample_that_it_offers_something_for() -> None:
+    assert [each.name for each in EACH if not any(at_first(each, path) for path in SAMPLES)] == []

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from shrinkray_gpu.passes.host.configs import find
-from tests.passes.offers import SAMPLES, assert_subsets_parse, offered, results
+from tests.passes.offers import offered, results
 
 KERNEL = """
 @triton.jit
@@ -68,11 +66,6 @@ def test_a_table_that_is_looked_into_becomes_one_entry() -> None:
 def test_a_table_with_other_readers_keeps_that_entry() -> None:
     source = "CONFIGS = {'a': Config(1), 'b': Config(2)}\nprint(CONFIGS)\ncfg = CONFIGS[name]"
     assert offered(find, source, "CONFIGS = {'b': Config(2)}\nprint(CONFIGS)\ncfg = Config(2)")
-
-
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
-def test_any_subset_parses(sample) -> None:
-    assert_subsets_parse(find, sample)
 
 
 def test_arguments_by_place_get_the_names_that_triton_gives_them() -> None:

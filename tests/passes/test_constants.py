@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shrinkray_gpu.passes.python.constants import find
 from shrinkray_gpu.reduction.rendering.render import render
-from tests.passes.offers import SAMPLES, assert_subsets_parse, offered, program, results
+from tests.passes.offers import offered, program, results
 
 
 @pytest.mark.parametrize(
@@ -86,11 +86,6 @@ def test_chains_of_constants_may_go_together() -> None:
     start = program("A = 4\nB = A * 2\nf(A, B)\nprint(B)")
     after = render(start, list(find(start)))
     assert after.text == "f(4, 4 * 2)\nprint(4 * 2)\n"
-
-
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
-def test_any_subset_parses(sample) -> None:
-    assert_subsets_parse(find, sample)
 
 
 VALUES = st.sampled_from(["3", "-2", "'a'", "(1, 2)", "True", "2.5", "None"])

@@ -4,7 +4,7 @@ import pytest
 
 from shrinkray_gpu.passes.kernel import masks
 from shrinkray_gpu.reduction.rendering.render import render
-from tests.passes.offers import SAMPLES, assert_subsets_parse, offered, program, results
+from tests.passes.offers import offered, program, results
 
 
 def test_nothing_through() -> None:
@@ -51,8 +51,3 @@ def test_no_guard_is_lost() -> None:
     start = program("x = tl.load(p + i, mask=(i < 0) & (i < n), other=0.0)\n")
     for edit in masks.find(start):
         assert render(start, [edit]).size.guards == start.size.guards, edit.what
-
-
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
-def test_any_subset_parses(sample) -> None:  # type: ignore[no-untyped-def]
-    assert_subsets_parse(masks.find, sample)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from shrinkray_gpu.passes.host.repeats import find
-from tests.passes.offers import SAMPLES, assert_subsets_parse, offered, results
+from tests.passes.offers import offered, results
 
 
 def test_a_loop_runs_once() -> None:
@@ -48,8 +46,3 @@ def test_counts_of_repeats_go_to_one() -> None:
     assert offered(find, "def bench(f, n_iters=50): pass", "def bench(f, n_iters=1): pass")
     assert offered(find, "p.add_argument('--warmup', default=25)", "p.add_argument('--warmup', default=0)")
     assert results(find, "f(size=100)") == []
-
-
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
-def test_any_subset_parses(sample) -> None:
-    assert_subsets_parse(find, sample)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from shrinkray_gpu.passes.kernel import sinking
-from tests.passes.offers import SAMPLES, assert_subsets_parse, offered, results
+from tests.passes.offers import offered, results
 
 CARRIED = """
 acc = tl.zeros([16, 16], tl.float32)
@@ -46,8 +46,3 @@ def test_precedence_is_kept() -> None:
 )
 def test_what_is_no_mere_carrying_stays(source: str) -> None:
     assert results(sinking.find, source) == []
-
-
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
-def test_any_subset_parses(sample) -> None:  # type: ignore[no-untyped-def]
-    assert_subsets_parse(sinking.find, sample)

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
-import pytest
-
 from shrinkray_gpu.passes.kernel import standins
-from tests.passes.offers import SAMPLES, assert_subsets_parse, offered, results
+from tests.passes.offers import offered, results
 
 HEAD = "@triton.jit\ndef kernel(x, y):\n"
 
@@ -48,8 +46,3 @@ def test_a_mask_is_no_long_expression_that_a_variable_may_stand_for() -> None:
         "    ok = (rows < 8) & (rows > 2)\n    tl.load(x + rows, ok)\n"
     )
     assert not any("ok = rows\n" in text or "ok = row_ok" in text for text in results(standins.find, source))
-
-
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
-def test_any_subset_parses(sample) -> None:  # type: ignore[no-untyped-def]
-    assert_subsets_parse(standins.find, sample)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from shrinkray_gpu.passes.kernel.tiles import find
-from tests.passes.offers import SAMPLES, assert_subsets_parse, offered, results
+from tests.passes.offers import offered, results
 
 
 def test_a_tile_keeps_its_ratio_to_the_shape() -> None:
@@ -19,8 +17,3 @@ def test_all_large_numbers_at_once() -> None:
 def test_small_and_single_numbers_wait() -> None:
     assert results(find, "M = 16\nN = 16") == []
     assert results(find, "M = 512") == []
-
-
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
-def test_any_subset_parses(sample) -> None:
-    assert_subsets_parse(find, sample)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-
-import pytest
+from collections.abc import Mapping
 
 from shrinkray_gpu.passes.host import observed
 from shrinkray_gpu.passes.kernel import fillings, operands
 from shrinkray_gpu.passes.kernel.typed import KernelType, kinds, watchable
-from shrinkray_gpu.reduction.edit import Edit
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.tree import source
-from tests.passes.offers import SAMPLES, assert_subsets_parse, offered, program
+from tests.passes.offers import offered, program
 
 HEAD = "import triton.language as tl\n@triton.jit\n"
 
@@ -102,12 +99,3 @@ def test_one_operand_twice() -> None:
     assert offered(knowing(operands.find, types), text, want)
     other = {**types, "a": "<fp16 [16, 32]>"}
     assert not list(knowing(operands.find, other)(program(text)))
-
-
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
-@pytest.mark.parametrize("find", [fillings.find, operands.find])
-def test_any_subset_parses(find, sample) -> None:  # type: ignore[no-untyped-def]
-    def everything_is_a_block(start: Program) -> Iterator[Edit]:
-        yield from find(start, {number: "<fp32 [16]>" for number, _ in enumerate(watchable(start))})
-
-    assert_subsets_parse(everything_is_a_block, sample, rounds=10)
