@@ -100,15 +100,9 @@ class Cold:
         }
         given = (python, environment, ("torch", "triton"), (), scratch, (scratch,))
         setup = Setup(*given, arch=arch, warm=False, reuse=False)
-        script = Script(
-            program.path,
-            cwd=program.folder,
-            asserts=arch is None or self.oracle.asserts,
-            wants=tuple(sorted(self.oracle.wants)),
-            twins=self.oracle.twins,
-            tell=self.oracle.alone,
-        )
-        self._pool = Pool(script, setup, mode="cold", jobs=1, seconds=self.oracle.limit or seconds)
+        needs = self.oracle.needs
+        script = needs.on(Script(program.path, cwd=program.folder), virtual=arch is not None)
+        self._pool = Pool(script, setup, mode="cold", jobs=1, seconds=needs.seconds or seconds)
 
     def reference(self, text: str) -> Verdict:
         """The original: its Fault is what others are compared with."""

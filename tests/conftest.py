@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from shrinkray_gpu.corpus.replay import Replayer
+
 # Several tests at once on two cores: how long an example took says nothing. And the same examples each time: what fails
 # is then what a change broke. `--hypothesis-profile search` draws new ones.
 settings.register_profile("shared", deadline=None, derandomize=True)
@@ -36,6 +38,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("gpu") and not has_gpu():
             item.add_marker(pytest.mark.skip(reason="needs an NVIDIA GPU"))
+
+
+@pytest.fixture(scope="session")
+def replayer() -> Iterator[Replayer]:
+    """One worker for all programs that tests judge as cases of a corpus: torch is imported once, each run is a fork.
+
+    On a GPU where there is one, since what the virtual GPU shows is shown there, too. Tests that ask for it belong to
+    `xdist_group("replayer")`.
+    """
+    with Replayer(arch=None if has_gpu() else 90, jobs=1) as made:
+        yield made
 
 
 @pytest.fixture
