@@ -36,11 +36,6 @@ def test_a_naive_test_slips(name: str) -> None:
     assert outcome.slips, outcome
 
 
-def test_there_are_enough() -> None:
-    assert len(TRAPS) >= 20
-    assert all(trap.lure for trap in TRAPS.values())
-
-
 def patiently(trap: Trap) -> Outcome:
     outcome = guarded(trap, *GUARDED)
     idle = outcome.told and outcome.told["after"] == outcome.told["before"]

@@ -56,7 +56,7 @@ def read(path: Path) -> Trap:
     for line in path.read_text().splitlines():
         if found := _HEADER.match(line):
             said.setdefault(found[1].rstrip(":"), []).append(found[2])
-    lacking = [word for word in ("shrink", "lure", "must", "naive") if word not in said]
+    lacking = [word for word in ("shrink", "lure", "must", "naive") if not any(said.get(word, ()))]
     if lacking or not (said.keys() & {"ends", "check"}):
         raise ValueError(f"{path.name} does not say {lacking or 'how the true fault is told'}")
 
