@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.reduction.size import lines
-from tests.e2e.command import Said, refused, shrink
+from tests.e2e.command import Said, plain, refused, shrink
 
 TMA = ("--arch", "sm_90", "--oracle", "misaligned address")
 SOON = ("--max-time", "2", "--no-guards")
@@ -132,18 +132,20 @@ def well(said: Said) -> Said:
     return said
 
 
-def standalone(repro: Path, said: Said, most: int) -> None:
-    """One short file that shows the fault where nothing of the package is, by the command that was told."""
+def standalone(repro: Path, said: Said, most: int) -> list[str]:
+    """One short file that needs nothing of the package. Returns the command that is told to show the fault."""
     text = repro.read_text()
     assert lines(text) <= most, text
-    assert not any(name in text for name in ("rows.", "import pytest", "runpy", "tests")), text
+    assert not any(name in text for name in ("rows.", "look", "import pytest", "runpy", "tests")), text
     told = next(line for line in said.out.splitlines() if line.startswith("  shows the fault: "))
-    shown = shlex.split(told.partition(": ")[2])
-    assert shown[:2] == ["shrink", repro.name]
-    elsewhere = repro.parent / "elsewhere"
-    elsewhere.mkdir()
-    shutil.copy(repro, elsewhere)
-    well(shrink(*shown[1:], cwd=elsewhere))
+    return shlex.split(told.partition(": ")[2])
+
+
+def elsewhere(repro: Path) -> Path:
+    """A copy of it where nothing of the package is."""
+    folder = repro.parent / "elsewhere"
+    folder.mkdir()
+    return Path(shutil.copy(repro, folder))
 
 
 def test_a_package_under_pytest(tmp_path: Path) -> None:
@@ -151,15 +153,22 @@ def test_a_package_under_pytest(tmp_path: Path) -> None:
     said = well(shrink(*TMA, *SOON, "-m", "pytest", "tests/test_rows.py::test_sums", cwd=tmp_path))
     assert "-m pytest tests/test_rows.py::test_sums" in said.out
     assert " lines to " not in said.out, "the lines of the driver are not those of the program"
-    standalone(tmp_path / "repro_pytest_test_rows.py", said, 20)
+    repro = tmp_path / "repro_pytest_test_rows.py"
+    shown = standalone(repro, said, 20)
+    assert shown[:2] == ["shrink", repro.name]
+    well(shrink(*shown[1:], cwd=elsewhere(repro).parent))
     assert {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.py")} >= set(PACKAGE)
     assert not list(tmp_path.rglob("__pycache__")) and not list(tmp_path.rglob(".pytest_cache"))
 
 
 def test_a_module_with_arguments(tmp_path: Path) -> None:
-    given(tmp_path, PACKAGE)
-    said = well(shrink("-o", "small.py", *TMA, *SOON, "-m", "rows.bench", "--n", "7", "--mode", "fast", cwd=tmp_path))
-    standalone(tmp_path / "small.py", said, 20)
+    given(tmp_path, LOOKUP)
+    said = well(shrink("-o", "small.py", *INDEX, "-m", "look.bench", "--n", "7", cwd=tmp_path))
+    assert "-m look.bench --n 7" in said.out
+    repro = tmp_path / "small.py"
+    assert standalone(repro, said, 5) == ["python", "small.py"]
+    done = plain(elsewhere(repro), cwd=repro.parent / "elsewhere")
+    assert done.returncode == 1 and "IndexError" in done.stderr.splitlines()[-1]
 
 
 def test_check_and_options(tmp_path: Path) -> None:
