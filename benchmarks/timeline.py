@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from shrinkray_gpu import calibration, start
+from shrinkray_gpu import calibration
 from shrinkray_gpu.cli import main as cli
 from shrinkray_gpu.device import coredump, disassembly
 from shrinkray_gpu.job import attach, reduce  # noqa: E402
@@ -30,7 +30,7 @@ from shrinkray_gpu.judging.ahead import Ahead  # noqa: E402
 from shrinkray_gpu.runner import lanes, plain, pool, sanitizer  # noqa: E402
 
 PHASES = {
-    "the program, and its launch lifted": (start, "begin"),
+    "the program, and its launch lifted": (reduce, "begin"),
     "calibration": (calibration, "make"),
     "search": (reduce, "search"),
     "final check": (reduce, "concluded"),

@@ -40,9 +40,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="needs an NVIDIA GPU"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def replayer() -> Iterator[Replayer]:
-    """One worker for all programs that tests judge as cases of a corpus: torch is imported once, each run is a fork.
+    """One worker for the programs that a module judges as cases of a corpus: torch is imported once, each run is a fork.
+    No longer than a module: a test that forks this process would remove the folder of a longer one when its child ends.
 
     On a GPU where there is one, since what the virtual GPU shows is shown there, too. Tests that ask for it belong to
     `xdist_group("replayer")`.

@@ -49,7 +49,7 @@ class Code:
 
 
 def of_run(run: Run | None, kernel: str, tool: Path | None, hash: str = "") -> Code:
-    """The kernel's code in a run that was asked for `instruments.WANTS`; where it is not there, the last kernel's."""
+    """The kernel's code in a run that was asked for `instrument.WANTS`; where it is not there, the last kernel's."""
     compiled = [one for one in run.compiles if one.ir] if run is not None else []
     wanted = [one for one in compiled if one.hash == hash and hash] or [one for one in compiled if one.kernel == kernel]
     chosen = next(iter((*reversed(wanted), *reversed(compiled))), None)

@@ -105,7 +105,7 @@ class Command:
     def stem(self) -> str:
         """Names the result and its folder: `pytest_test_attention`, `mypkg_bench`."""
         if self.is_pytest:
-            named = [file.stem for file, _ in test_files(self.args)]
+            named = [file.stem for file, _ in pytest_files(self.args)]
             return f"pytest_{named[0]}" if named else "pytest_tests"
         name = self.module.removesuffix(".__main__").replace(".", "_")
         # The driver must not pass for the module itself, whose source is looked up by its path.
@@ -140,7 +140,7 @@ def pytest_arguments(args: Sequence[str], plugins: Collection[str] = ()) -> list
     return [*BEFORE, *args, *AFTER, *off]
 
 
-def test_files(args: Sequence[str]) -> list[tuple[Path, str]]:
+def pytest_files(args: Sequence[str]) -> list[tuple[Path, str]]:
     """The test files among pytest's arguments, each with the node id in it: `Class::test[1-2]`, or nothing."""
     found = []
     for before, word in zip(("", *args), args):

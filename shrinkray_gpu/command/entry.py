@@ -10,7 +10,7 @@ import ast
 from dataclasses import dataclass
 from pathlib import Path
 
-from shrinkray_gpu.command.driver import Command, test_files
+from shrinkray_gpu.command.driver import Command, pytest_files
 from shrinkray_gpu.command.test_calls import calls
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.reduction.program import read_program
@@ -37,7 +37,7 @@ def entered(command: Command) -> tuple[Entered, ...]:
     if not command.is_pytest:
         return (Entered(command.file),) if command.file is not None else ()
     nodes: dict[Path, list[str]] = {}
-    for file, node in test_files(command.args):
+    for file, node in pytest_files(command.args):
         nodes.setdefault(command.cwd / file, []).extend([node] if node else [])
     return tuple(Entered(file, tuple(found)) for file, found in nodes.items())
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from shrinkray_gpu.command.driver import PYTEST, UNWANTED, Command, test_files
+from shrinkray_gpu.command.driver import PYTEST, UNWANTED, Command, pytest_files
 from shrinkray_gpu.errors import UsageError
 
 PATIENCE = 60
@@ -75,7 +75,7 @@ def locate(
         raise UsageError(f"-m {module}: this package has no __main__. Name the module in it that is to run")
     if not tests:
         return Command(module, args, folder, Path(answer["file"]) if answer["file"] else None)
-    named = test_files(args)
+    named = pytest_files(args)
     for file, _ in named:
         if not (folder / file).is_file():
             raise UsageError(f"-m pytest: there is no test file {file} in {folder}")

@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from shrinkray_gpu import calibration
-from shrinkray_gpu import start as lifting
 from shrinkray_gpu.calibration import perturbation
 from shrinkray_gpu.calibration.standing import lanes_that_fit
 from shrinkray_gpu.device import gpus
@@ -32,6 +31,7 @@ from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault import controls
 from shrinkray_gpu.same_fault.checkpoints import Checkpoints
 from shrinkray_gpu.same_fault.slippage_checks import SlippageChecks
+from shrinkray_gpu.start import Given, Start, without
 
 BRIEF = 1.0
 """Seconds after its last launch for which a lane is waited for that most likely hangs."""
@@ -43,7 +43,7 @@ HANGING = 8
 
 def user_program(
     path: Path, program: Program, options: Options, chosen: Oracle | None, setup: Setup, say: Say
-) -> lifting.Given:
+) -> Given:
     """The program, and how the user runs it. Raises UsageError where it builds CUDA C++, which cannot be done here."""
     if builds_cuda(program, options, chosen):
         compiler.check(options.python, setup.environment, options.arch)
@@ -54,7 +54,7 @@ def user_program(
         name=display_name(path, options) if options.command else "",
     )
     needs = chosen.needs if chosen is not None else UNASKED
-    return lifting.Given(
+    return Given(
         program,
         needs.on(script, virtual=options.arch is not None),
         setup,
@@ -81,7 +81,7 @@ def _look(setup: Setup, options: Options) -> Callable[[str, Script, Run], Fault 
 class Ready:
     """All that a search needs."""
 
-    start: lifting.Start
+    start: Start
     program: Program
     """To be reduced: the one to begin with, made to show a flaky fault more often if something does that."""
     plan: calibration.Plan
@@ -96,8 +96,8 @@ class Ready:
 
 
 def prepare(
-    start: lifting.Start,
-    given: lifting.Given,
+    start: Start,
+    given: Given,
     named: Sequence[controls.Control],
     options: Options,
     journal: Journal,
@@ -110,7 +110,7 @@ def prepare(
     if start.alone and plan.rate is not None and not start.bare:
         plan.close()
         why = f"the launch alone shows the fault in some runs only ({plan.rate})"
-        return prepare(lifting.without(start, given, why, journal, say), given, named, options, journal, say)
+        return prepare(without(start, given, why, journal, say), given, named, options, journal, say)
     plan = _perturbed(plan, start.program, journal)
     repeats = FlakyTest(plan.rate, plan.reference, confidence=options.confidence) if plan.rate else None
     brief = BRIEF if options.credit and _told_soon(plan) else 0.0
@@ -142,7 +142,7 @@ def prepare(
         ready.close()
         if not start.lifted:
             raise
-        return prepare(lifting.without(start, given, str(error), journal, say), given, named, options, journal, say)
+        return prepare(without(start, given, str(error), journal, say), given, named, options, journal, say)
     except BaseException:
         ready.close()
         raise

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from shrinkray_gpu import start as lifting
 from shrinkray_gpu.evidence.other_faults import Finds
 from shrinkray_gpu.evidence.versions import __version__, versions
 from shrinkray_gpu.job import attach, folder_gone
@@ -40,6 +39,7 @@ from shrinkray_gpu.result.summary import Result, command_of, context_of, finding
 from shrinkray_gpu.runner.extensions import lacking
 from shrinkray_gpu.runner.interpreter import check_python
 from shrinkray_gpu.same_fault import controls
+from shrinkray_gpu.start import Start, begin
 
 UNREAD = (
     "of the CUDA C++ in this script only #if is resolved, and the Python around it is reduced: its grammar is missing "
@@ -99,7 +99,7 @@ def _reduced(
             shutil.rmtree(left, ignore_errors=True)
         _say_what_is_lacking(program, options, say)
         say(f"running {display_name(path, options)} as it is ...")
-        start = lifting.begin(given, journal, say)
+        start = begin(given, journal, say)
         ready = prepare(start, given, named, options, journal, say)
         options = replace(options, argv=ready.plan.pool.script.argv)
         finds = Finds(folder / "other_faults", context_of(path, ready.plan, options), resumed=journal.resumed)
@@ -162,7 +162,7 @@ def check(path: Path, options: Options, *, say: Say = lambda text: None) -> str:
     chosen, options = oracle_of(options)
     with tempfile.TemporaryDirectory(prefix="shrink-") as folder:
         given = user_program(path, program, options, chosen, setup_of(path, Path(folder), options), say)
-        plan = given.plan(lifting.Start(program))
+        plan = given.plan(Start(program))
         try:
             for line in findings(plan):
                 say(line)

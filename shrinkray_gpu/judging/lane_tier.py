@@ -41,7 +41,7 @@ class LaneTier:
         self._brief = 0.0
 
     def doubt_reused_contexts(self) -> None:
-        """RunBatch each "yes" of a context that another program used before again in a fresh one."""
+        """Ask each "yes" of a context that another program used before again in a fresh one."""
         self._doubts_used = self.decider.repeats is None
 
     def settle(self, candidate: Candidate) -> Verdict:

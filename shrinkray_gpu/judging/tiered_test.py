@@ -66,7 +66,7 @@ class TieredTest:
         """The tiers that ask of a run, cheapest first, and those that ask of the text: a "yes" must pass each list."""
         self._revision = 0
         self._lock = threading.Lock()
-        self._threads = ThreadPoolExecutor(pool.jobs + (dry.jobs if dry is not None else 0), thread_name_prefix="judge")
+        self._threads = ThreadPoolExecutor(pool.jobs + (dry.jobs if dry is not None else 0), thread_name_prefix="test")
 
     @property
     def lanes(self) -> int:

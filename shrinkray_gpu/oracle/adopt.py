@@ -17,7 +17,7 @@ from shrinkray_gpu.runner.run import Run
 LAST_LINES = 5
 MOST_CHARACTERS = 160
 _NO_TEST = ("UsageError", "no test was run")
-"""Raised by the driver of a pytest command (`commands.py`), a type of pytest's that is called so in any module."""
+"""Raised by the driver of a pytest command (`command/driver.py`): a type of pytest's, called so in any module."""
 _PYTEST_SAID = re.compile(
     r"^(?:\x1b\[[\d;]*m)*(?:ERROR: +(?!usage:)|E +|\S+: error: )(.+?)(?:\x1b\[[\d;]*m)*$", re.MULTILINE
 )

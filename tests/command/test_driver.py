@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.cli.main import main
-from shrinkray_gpu.command.driver import Command, test_files
+from shrinkray_gpu.command.driver import Command, pytest_files
 from shrinkray_gpu.command.entry import Entered, entered, plain_script
 from shrinkray_gpu.command.module_search import locate
 from shrinkray_gpu.errors import UsageError
@@ -96,7 +96,7 @@ def test_the_name_of_the_result(module: str, args: tuple[str, ...], stem: str) -
 
 def test_test_files_among_the_arguments() -> None:
     words = ["-k", "x.py", "a/test_x.py::Test::test_y[1-2]", "--ignore=b.py", "test_z.py"]
-    assert test_files(words) == [(Path("a/test_x.py"), "Test::test_y[1-2]"), (Path("test_z.py"), "")]
+    assert pytest_files(words) == [(Path("a/test_x.py"), "Test::test_y[1-2]"), (Path("test_z.py"), "")]
 
 
 FAILING = """\

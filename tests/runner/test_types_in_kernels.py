@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from shrinkray_gpu.passes.host.observed import instrument
-from shrinkray_gpu.passes.kernel.typed import Kind, kinds, watchable
+from shrinkray_gpu.passes.kernel.typed import KernelType, kinds, watchable
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
@@ -41,7 +41,7 @@ kernel[(1,)](torch.zeros(256, device="cuda"), 16, BLOCK=32)
 
 
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Kind]:
+def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, KernelType]:
     folder = tmp_path_factory.mktemp("typed")
     (folder / "scratch").mkdir()
     scratch = str(folder / "scratch")
@@ -56,19 +56,19 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Kind]:
     return {source(program, node): kind for node, kind in kinds(program, run.values).items()}
 
 
-def test_blocks_and_numbers_by_the_names_that_triton_has_for_them(seen: dict[str, Kind]) -> None:
-    assert seen["tl.arange(0, BLOCK // 2)"] == Kind("int32", (16,))
-    assert seen["offs < 4"] == Kind("int1", (16,))
-    assert seen["tl.load(x_ptr + offs, mask=inside, other=0.0)"] == Kind("float32", (16,))
-    assert seen["tl.load(x_ptr + offs, mask=inside, other=0.0).to(tl.bfloat16)"] == Kind("bfloat16", (16,))
-    assert seen["n // 2"] == Kind("int32", ())
-    assert seen["desc.load([0, i])"] == Kind("float32", (16, 16))
-    assert seen["twice(tl.sum(acc))"] == Kind("float32", ())
+def test_blocks_and_numbers_by_the_names_that_triton_has_for_them(seen: dict[str, KernelType]) -> None:
+    assert seen["tl.arange(0, BLOCK // 2)"] == KernelType("int32", (16,))
+    assert seen["offs < 4"] == KernelType("int1", (16,))
+    assert seen["tl.load(x_ptr + offs, mask=inside, other=0.0)"] == KernelType("float32", (16,))
+    assert seen["tl.load(x_ptr + offs, mask=inside, other=0.0).to(tl.bfloat16)"] == KernelType("bfloat16", (16,))
+    assert seen["n // 2"] == KernelType("int32", ())
+    assert seen["desc.load([0, i])"] == KernelType("float32", (16, 16))
+    assert seen["twice(tl.sum(acc))"] == KernelType("float32", ())
 
 
-def test_pointers_have_no_constant(seen: dict[str, Kind]) -> None:
+def test_pointers_have_no_constant(seen: dict[str, KernelType]) -> None:
     assert seen["x_ptr + offs"].shape == (16,) and not seen["x_ptr + offs"].plain
 
 
-def test_what_is_settled_when_it_compiles_has_no_type(seen: dict[str, Kind]) -> None:
+def test_what_is_settled_when_it_compiles_has_no_type(seen: dict[str, KernelType]) -> None:
     assert "BLOCK // 2" not in seen and "tl.float32" not in seen

@@ -104,7 +104,7 @@ def test_what_needs_runs_of_its_own_kind_is_not_lifted(tmp_path: Path, spec: str
     assert begun(replace(program, setup=replace(program.setup, python="/no/such/interpreter")), []).oracle is None
 
 
-@pytest.mark.parametrize("without", [{"skip": frozenset({"lift"})}, {"keep": frozenset({"f"})}, {"controls": True}])
+@pytest.mark.parametrize("without", [{"as_it_is": True}, {"keep": frozenset({"f"})}])
 def test_the_user_may_forbid_it(tmp_path: Path, without: dict[str, object]) -> None:
     program = replace(given(tmp_path, "def f():\n    [][7]\nf()\n", "exception:IndexError"), **without)  # type: ignore[arg-type]
     assert begun(replace(program, setup=replace(program.setup, python="/no/such/interpreter")), []).oracle is None

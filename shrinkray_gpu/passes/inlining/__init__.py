@@ -1,9 +1,9 @@
 """Layers melt into straight-line code: main, wrappers, modules, autograd functions, configuration objects.
 
-calls      a call -> the body of the function, method or kernel helper
-objects    an object whose methods are gone -> plain variables; configuration objects -> their values
-closures   functools.partial -> the call; a lambda -> where it is used
-guard      `if __name__ == "__main__":` -> what it guards
+call_bodies  a call -> the body of the function, method or kernel helper
+objects      an object whose methods are gone -> plain variables; configuration objects -> their values
+closures     functools.partial -> the call; a lambda -> where it is used
+main_guard   `if __name__ == "__main__":` -> what it guards
 """
 
 from __future__ import annotations

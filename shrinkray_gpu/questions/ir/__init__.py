@@ -5,8 +5,8 @@ release; a hit may be a comment. So a question is put to several programs: contr
 the ones that are asked about.
 
 patterns.py   what is counted, in which stage of the code
-counting.py   counted in code, and not in names, comments and source locations
+counts.py     counted in code, and not in names, comments and source locations
 plan.py       from the command to the programs
 study.py      all of them run, counted and judged
-tables.py     the answers for people and for machines
+ir_tables.py  the answers for people and for machines
 """

@@ -1,9 +1,9 @@
 """A program with some of its values changed: what `shrink ir` and `shrink sweep` run.
 
-settings.py   what the user types: NAME=VALUE, NAME=VALUE,VALUE
-places.py     where a program gives a name its value, and the text with another one
-configured.py the program, its arguments, environment and knobs with settings made
-lanes.py      such programs run in fresh lanes of one interpreter
+settings.py             what the user types: NAME=VALUE, NAME=VALUE,VALUE
+knob_places.py          where a program gives a name its value, and the text with another one
+configured.py           the program, its arguments, environment and knobs with settings made
+configuration_lanes.py  such programs run in fresh lanes of one interpreter
 """
 
 from shrinkray_gpu.questions.varying.configuration_lanes import FreshLanes

@@ -1,4 +1,4 @@
-"""Cold confirmations: a "yes" of the judge is checked in a fresh process beside the search, and taken back if wrong.
+"""Cold confirmations: a "yes" of the test is checked in a fresh process beside the search, and taken back if wrong.
 
 One for every so many candidates, and one at the end. A probe, where there is one, is a quicker confirmation that stands
 in for all of them but the last. Verdicts are taken at fixed points of the course and never when they happen to come, so
@@ -23,7 +23,7 @@ PATIENT = 6
 """A cold run asked for beside the end is looked at so many times later than a probe: it takes ten times as long, and
 the rounds in between ask little that is new."""
 WARY_AFTER = 3
-"""After this many rollbacks the judge's "yes" is not trusted any more: each is confirmed cold before it is accepted."""
+"""After this many rollbacks the test's "yes" is not trusted any more: each is confirmed cold before it is accepted."""
 
 
 @dataclass(frozen=True, eq=False)
