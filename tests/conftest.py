@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module")
 def replayer() -> Iterator[Replayer]:
-    """One worker for the programs that a module judges as cases of a corpus: torch is imported once, each run is a fork.
+    """One worker for the programs that a module judges as cases of a corpus: torch is imported once, runs are forks.
     No longer than a module: a test that forks this process would remove the folder of a longer one when its child ends.
 
     On a GPU where there is one, since what the virtual GPU shows is shown there, too. Tests that ask for it belong to

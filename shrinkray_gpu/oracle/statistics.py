@@ -2,8 +2,8 @@
 
 A flaky fault shows in some runs of one and the same program. Three questions come up, and each has its answer here:
 how often does it show (`interval`), when has it been absent often enough (`clean_runs`), and does a candidate show it
-as often as the original or less than half as often (`SequentialTest`). `share` says what error each of many decisions may
-have so that all of them together keep within one budget.
+as often as the original or less than half as often (`SequentialTest`). `share` says what error each of many decisions
+may have so that all of them together keep within one budget.
 
 Sources: C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the case of the
 binomial", Biometrika 26 (1934); A. Wald, "Sequential tests of statistical hypotheses", Annals of Mathematical

@@ -201,7 +201,7 @@ def test_the_answer_names_the_line_of_the_script(monkeypatch: pytest.MonkeyPatch
 
 def test_an_endless_loop_of_launches_is_told_in_few_words(pool: Pool) -> None:
     launch = GPU.splitlines()[-1]
-    source = GPU.replace(".touched = lambda: True", ".touched = lambda: False") + "kernel.name = 'fill'\n"
+    source = GPU.replace(".is_initialised = lambda: True", ".is_initialised = lambda: False") + "kernel.name = 'fill'\n"
     run = pool.run(f"{source}while True:\n    {launch}\n")
     kernels = [each.kernel for each in run.launches]
     assert run.hanging == "host"
