@@ -151,7 +151,7 @@ def _distance(row: KnobResults, one: Experiment) -> tuple[int, int]:
     return (steps, one.command.count("-e "))
 
 
-def tried(
+def run_experiments(
     text: str,
     file: str,
     controls: Controls,
@@ -184,7 +184,9 @@ def tried(
 
     def environment(name: str) -> Experiment:
         how = f"{name} python {shlex.quote(file)}{_words(argv)}"
-        return _experiment(name, "environment", name, how, controls, text, Control(name, ways.parse(name)), over)
+        return _experiment(
+            name, "environment", name, how, controls, text, Control(name, ways.parse_setting(name)), over
+        )
 
     def variant(one: Variant) -> Experiment:
         how = command(text, one.edits, file) + _words(argv)
