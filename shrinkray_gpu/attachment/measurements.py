@@ -23,9 +23,9 @@ from shrinkray_gpu.evidence.evidence import Evidence
 from shrinkray_gpu.evidence.examine import examine
 from shrinkray_gpu.evidence.instruments.instrument import WANTS
 from shrinkray_gpu.oracle.statistics import clean_runs
+from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.runner.ways import PLAIN, KnobSetting
 from shrinkray_gpu.same_fault.controls import ControlOutcome, Controls
 
 CHANCE = 0.01

@@ -20,10 +20,10 @@ from shrinkray_gpu.evidence.instruments.instrument import Subject
 from shrinkray_gpu.evidence.synthesis import assemble
 from shrinkray_gpu.oracle.driver_error import OUTSIDE
 from shrinkray_gpu.oracle.fault import MISALIGNED, Fault
+from shrinkray_gpu.runner.knob_settings import KnobSetting
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.runner.ways import KnobSetting
 
 ACCESSES = OUTSIDE | {MISALIGNED}
 """The errors of an access, which is an instruction; a failed assertion is none."""

@@ -18,9 +18,9 @@ from shrinkray_gpu.oracle.fault import Reference
 from shrinkray_gpu.oracle.same import SameFaultOracle
 from shrinkray_gpu.oracle.statistics import clean_runs
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.runner.knob_settings import KnobSetting
 from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.runner.ways import KnobSetting
 from shrinkray_gpu.same_fault import controls
 from shrinkray_gpu.same_fault.active_controls import ActiveControls, ControlTrials
 from shrinkray_gpu.same_fault.checkpoints import Checkpoints

@@ -10,8 +10,8 @@ import dataclasses
 from dataclasses import dataclass
 
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.runner.knob_settings import KnobSetting
 from shrinkray_gpu.runner.pool import Script
-from shrinkray_gpu.runner.ways import KnobSetting
 
 BUILD = "build:"
 """In `wants`, before a regular expression: the worker runs the host code of a build whose words match it."""

@@ -24,7 +24,7 @@ from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.script import ScriptOracle
 from shrinkray_gpu.oracle.sticky import StickyOracle
 from shrinkray_gpu.oracle.words import WEAK_ASSERTION, WordsOracle, plain_pattern
-from shrinkray_gpu.runner import ways
+from shrinkray_gpu.runner import knob_settings
 from shrinkray_gpu.runner.inside.static import rules
 from shrinkray_gpu.runner.twins import echo, repetitions
 
@@ -163,8 +163,8 @@ def _differs(spec: str, argument: str, _: Path) -> Oracle:
             f"{spec!r} names nothing to turn: write differs:KNOB or differs:KNOB:KIND, for example "
             f"differs:num_stages=1:wrong. A KIND is {', '.join(reversed(KINDS))}."
         )
-    way = ways.parse_setting(typed)
-    if way == ways.PLAIN:
+    way = knob_settings.parse_setting(typed)
+    if way == knob_settings.PLAIN:
         raise UsageError(f"{spec!r} compares a run with itself: write nondeterministic for that.")
     name = f"differs:{way.name}" + (f":{kind}" if kind else "")
     return DifferenceOracle(spec=name, needs=Needs(twins=(way, echo(way))), kinds=frozenset({kind} if kind else KINDS))

@@ -17,10 +17,10 @@ from typing import Any
 from shrinkray_gpu.device import coredump, gpus
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner import preamble, sanitizer, twins
+from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
 from shrinkray_gpu.runner.lanes import START, Request, Setup, Worker, cold
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.stock import Stock, Stocks, WorkerGone
-from shrinkray_gpu.runner.ways import PLAIN, KnobSetting
 
 COLD = 60.0
 """Seconds more for a cold process than for a lane: it imports what the lane has."""

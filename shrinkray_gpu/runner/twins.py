@@ -12,9 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from shrinkray_gpu.runner.inside.compare.compare import NOTHING
+from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.run import Difference, Run
-from shrinkray_gpu.runner.ways import PLAIN, KnobSetting
 
 UNTURNED = "there was nothing to turn"
 VIRTUAL = "no kernel runs on the virtual GPU, so there are no outputs to compare"

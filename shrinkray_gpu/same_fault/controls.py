@@ -26,9 +26,9 @@ from shrinkray_gpu.oracle.fault import Fault, normalise
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.runner import ways
+from shrinkray_gpu.runner import knob_settings
+from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.runner.ways import PLAIN, KnobSetting
 from shrinkray_gpu.same_fault.patch import patches as patching
 from shrinkray_gpu.same_fault.patch.patches import Patch
 
@@ -90,7 +90,9 @@ def standard(gpu: bool, *, triton: bool = True) -> tuple[Control, ...]:
     names = ["num_stages=1", "num_warps=1", "ptxas=-O0"]
     if gpu:
         names += ["serial", "exact-allocation", "interpreter"]
-    return tuple(_by_setting(ways.parse_setting(name)) for name in names if triton or name == "exact-allocation")
+    return tuple(
+        _by_setting(knob_settings.parse_setting(name)) for name in names if triton or name == "exact-allocation"
+    )
 
 
 def dear_settings(gpu: bool) -> tuple[KnobSetting, ...]:
@@ -105,7 +107,7 @@ def of_access(fault: Fault) -> tuple[Control, ...]:
                         not those that left their tensor. Where none overflows it has nothing to turn; where the
                         original then keeps inside its tensors, so must each step
     """
-    return (_by_setting(ways.parse_setting("int64")),) if fault.code in OUTSIDE else ()
+    return (_by_setting(knob_settings.parse_setting("int64")),) if fault.code in OUTSIDE else ()
 
 
 def of_cuda(original: Program, gpu: bool) -> tuple[Control, ...]:
@@ -120,7 +122,7 @@ def of_cuda(original: Program, gpu: bool) -> tuple[Control, ...]:
     names = [f"without={flag}" for flag in dict.fromkeys(named)]
     if gpu and "__shared__" in original.text:
         names.append("zeroed-shared")
-    return tuple(_by_setting(ways.parse_setting(name)) for name in names)
+    return tuple(_by_setting(knob_settings.parse_setting(name)) for name in names)
 
 
 def _asked_for(flag: str, source: str) -> bool:
@@ -133,7 +135,7 @@ def named_controls(
     names: Sequence[str], environments: Sequence[str], patches: Sequence[Path], original: Program
 ) -> tuple[Control, ...]:
     """The controls that the user named: `--control`, `--control-env` and `--control-patch`. Raises UsageError."""
-    found = [_by_setting(ways.parse_setting(name)) for name in names]
+    found = [_by_setting(knob_settings.parse_setting(name)) for name in names]
     found += [_by_setting(_environment(setting)) for setting in environments]
     path, text = original.regions[0].path, original.text
     for file in patches:
@@ -155,7 +157,7 @@ def _environment(setting: str) -> KnobSetting:
             "--control-env PYTORCH_NO_CUDA_MEMORY_CACHING=1"
         )
     if name.upper() == name:
-        return ways.parse_setting(setting)
+        return knob_settings.parse_setting(setting)
     return KnobSetting(setting, environment={name: value})
 
 
@@ -262,7 +264,7 @@ class Controls:
             if carried.text is None:
                 return ControlResult(control, ControlOutcome.NOT_APPLICABLE, carried.why)
             source, part = carried.text, "" if carried.whole else carried.why
-        flag = control.way.environment.get(ways.WITHOUT, "")
+        flag = control.way.environment.get(knob_settings.WITHOUT, "")
         if flag and not _asked_for(flag, source):
             return ControlResult(control, ControlOutcome.NOT_APPLICABLE, f"nothing asks for {flag} any more")
         if not self.oracle.needs.run:

@@ -16,8 +16,8 @@ from shrinkray_gpu.device import gpus
 from shrinkray_gpu.judging.cold_tier import whole
 from shrinkray_gpu.judging.tally import COLD, LANE
 from shrinkray_gpu.oracle import Oracle, adopt
+from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.runner.ways import PLAIN, KnobSetting
 from shrinkray_gpu.start.given import UserProgram
 
 SERIAL = KnobSetting("each launch waits", environment={"CUDA_LAUNCH_BLOCKING": "1"})

@@ -11,10 +11,10 @@ from shrinkray_gpu.device import error_table
 from shrinkray_gpu.evidence.dump_runs import DumpRun
 from shrinkray_gpu.oracle import Fault, Oracle
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.runner.knob_settings import KnobSetting
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.runner.ways import KnobSetting
 
 Say = Callable[[str], None]
 ALIKE = frozenset({700, 716})

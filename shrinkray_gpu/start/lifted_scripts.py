@@ -18,8 +18,8 @@ from shrinkray_gpu.lift.data_files import copy_files
 from shrinkray_gpu.oracle import Fault, Oracle, speech
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import preamble
+from shrinkray_gpu.runner.knob_settings import PLAIN
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.runner.ways import PLAIN
 from shrinkray_gpu.same_fault.of_lifted import OriginalFingerprint
 from shrinkray_gpu.start.given import Say, UserProgram
 

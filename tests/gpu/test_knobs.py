@@ -11,9 +11,9 @@ import pytest
 
 from shrinkray_gpu.oracle import parse as parse_oracle
 from shrinkray_gpu.oracle.driver_error import OUTSIDE
+from shrinkray_gpu.runner.knob_settings import parse_setting
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
-from shrinkray_gpu.runner.ways import parse_setting
 
 pytestmark = pytest.mark.gpu
 

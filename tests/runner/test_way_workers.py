@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting, parse_setting
 from shrinkray_gpu.runner.pool import OTHERS, WORKERS, Pool
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.runner.ways import PLAIN, KnobSetting, parse_setting
 from tests.runner.test_lanes import make
 
 TELL = "import os, sys\nprint(os.getppid(), os.environ.get('COLOUR'), sys.executable)\n"

@@ -13,11 +13,11 @@ import pytest
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import Answer, all_of, parse
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.runner import ways
+from shrinkray_gpu.runner import knob_settings
+from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Compilation, Failure, Run
-from shrinkray_gpu.runner.ways import PLAIN, KnobSetting
 from shrinkray_gpu.same_fault.controls import (
     Control,
     ControlOutcome,
@@ -36,7 +36,7 @@ ORACLE = parse("misaligned address", folder=Path()).calibrate(MISALIGNED)
 
 
 def control(name: str) -> Control:
-    return Control(name, ways.parse_setting(name))
+    return Control(name, knob_settings.parse_setting(name))
 
 
 STAGES, SERIAL, INTERPRETER, EXACT = map(control, ("num_stages=1", "serial", "interpreter", "exact-allocation"))

@@ -27,11 +27,11 @@ from shrinkray_gpu.oracle.fault import Reference
 from shrinkray_gpu.oracle.statistics import Rate
 from shrinkray_gpu.oracle.verdict import lacks
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.runner import ways
+from shrinkray_gpu.runner import knob_settings
+from shrinkray_gpu.runner.knob_settings import KnobSetting
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.runner.ways import KnobSetting
 from shrinkray_gpu.same_fault.active_controls import ActiveControls, ControlTrials
 from shrinkray_gpu.same_fault.controls import Control, ControlOutcome, ControlResult, Controls
 from shrinkray_gpu.same_fault.fault_comparison import FaultComparison
@@ -67,7 +67,7 @@ ALIGNED = REPRO.replace("num_stages=3", "num_stages=1") + 'raise RuntimeError("t
 
 
 def control(name: str) -> Control:
-    return Control(name, ways.parse_setting(name))
+    return Control(name, knob_settings.parse_setting(name))
 
 
 STAGES, WARPS = control("num_stages=1"), control("num_warps=2")

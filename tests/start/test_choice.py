@@ -23,7 +23,7 @@ from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.same import same_fault
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.runner import ways
+from shrinkray_gpu.runner import knob_settings
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script, Terms
 from shrinkray_gpu.runner.run import Failure, Run
@@ -197,7 +197,7 @@ torch.cuda.synchronize()
 """
 SETTING = "import os\n\nos.environ['TRITON_DEBUG'] = '0'\n"
 PADDING = "".join(f"spare_{i} = [{i}, {i} + 1, {i} * 2]\n" for i in range(20))
-OTHER_WAYS = tuple(map(ways.parse_setting, ("exact-allocation", "interpreter")))
+OTHER_WAYS = tuple(map(knob_settings.parse_setting, ("exact-allocation", "interpreter")))
 
 
 @pytest.mark.parametrize("lifted", [True, False])

@@ -16,7 +16,7 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.questions.varying import knob_places
 from shrinkray_gpu.questions.varying.settings import Setting
 from shrinkray_gpu.reduction import program as texts
-from shrinkray_gpu.runner.ways import KNOWN, PLAIN, KnobSetting
+from shrinkray_gpu.runner.knob_settings import KNOWN, PLAIN, KnobSetting
 
 KNOBS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.runner.inside.launches import kernelkey
+from shrinkray_gpu.runner.knob_settings import parse_setting
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.runner.ways import parse_setting
 
 CORPUS = Path(__file__).parents[3] / "corpus/tma_misaligned/repro_tma_misaligned.py"
 HEAD = "import torch\nimport triton\nimport triton.language as tl\n"

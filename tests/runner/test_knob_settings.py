@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.runner.ways import KNOWN, PLAIN, KnobSetting, parse_setting
+from shrinkray_gpu.runner.knob_settings import KNOWN, PLAIN, KnobSetting, parse_setting
 
 KNOBS = {
     "num_stages=1": ("num_stages=1", {"num_stages": "1"}),
