@@ -123,7 +123,7 @@ def checked(path: Path, options: Options) -> dict[str, Tally]:
 
 
 def _refused(verdict: Verdict) -> bool:
-    return verdict.known and not verdict.faults
+    return verdict.is_known and not verdict.faults
 
 
 def _tried(program: Program, each: Pass, test: TieredTest, keep: frozenset[str]) -> Tally:
@@ -141,7 +141,7 @@ def _tried(program: Program, each: Pass, test: TieredTest, keep: frozenset[str])
             tally.larger += 1
     verdicts = test.judge([candidate for _, candidate in waiting.values()])
     tally.tried = len(verdicts)
-    tally.unknown = sum(not verdict.known for verdict in verdicts)
+    tally.unknown = sum(not verdict.is_known for verdict in verdicts)
     tally.smaller = [pair for pair, verdict in zip(waiting.values(), verdicts) if verdict.faults]
     return tally
 

@@ -44,7 +44,9 @@ def with_header(
     needs = f"{words}   (on an {architectures.name(arch)} GPU)" if arch else words
     run = [needs, *([check] if check.startswith("shrink ") else [])]
     seen = header.platform_of(versions, arch)
-    return header.headed(text, shows=shows, seen=seen, run=run, origin=f"{origin}, by shrinkray_gpu {__version__}")
+    return header.header_added(
+        text, shows=shows, seen=seen, run=run, origin=f"{origin}, by shrinkray_gpu {__version__}"
+    )
 
 
 def write(
@@ -90,7 +92,7 @@ def write(
     texts = {whole.name: scrub.text(whole.text), ISSUE: scrub.text(issue.text(whole))}
     beside = {name: text.encode() for name, text in texts.items()}
     made = {**{f"{ARTIFACTS}/{name}": data for name, data in files.items()}, **beside}
-    if issue.paged():
+    if issue.has_page():
         from shrinkray_gpu.attachment import page  # half a second of imports, that no other command should wait for
 
         made[PAGE] = page.text(whole, scrub, files={**beside, **files}).encode()

@@ -14,7 +14,7 @@ from pathlib import Path
 from shrinkray_gpu.device import toolkit
 from shrinkray_gpu.device.instruction import Instruction
 from shrinkray_gpu.evidence.instruments.code import instructions
-from shrinkray_gpu.runner.run import Compile, Run
+from shrinkray_gpu.runner.run import Compilation, Run
 
 STAGES = ("ttir", "ttgir", "llir", "ptx")
 _LOC_LINE = re.compile(r"^#loc.*\n?", re.MULTILINE)
@@ -97,7 +97,7 @@ def build_log(run: Run | None, *, python: str, environment: Mapping[str, str]) -
     return "\n".join(parts) + "\n" if parts else "nothing was compiled\n"
 
 
-def _ptxas(compile: Compile, python: str, environment: Mapping[str, str]) -> str:
+def _ptxas(compile: Compilation, python: str, environment: Mapping[str, str]) -> str:
     """`ptxas -v` on the PTX; empty where there is neither."""
     tool, ptx = toolkit.find("ptxas", python, environment), compile.ir.get("ptx", "")
     target = re.search(r"^\.target\s+(\w+)", ptx, re.MULTILINE)

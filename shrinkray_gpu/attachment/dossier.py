@@ -9,12 +9,12 @@ from typing import Any
 from shrinkray_gpu.attachment.compiled_code import Code
 from shrinkray_gpu.attachment.course import CoursePoint
 from shrinkray_gpu.attachment.experiments import Experiment, Experiments
-from shrinkray_gpu.attachment.site import Site
+from shrinkray_gpu.attachment.site import FaultSite
 from shrinkray_gpu.evidence.evidence import Evidence
 
 
 @dataclass(frozen=True)
-class Passing:
+class PassingVariant:
     """The nearest passing variant."""
 
     experiment: Experiment
@@ -42,11 +42,11 @@ class Dossier:
     evidence: Evidence
     card: str
     code: Code
-    site: Site
+    site: FaultSite
     trials: Experiments
     build: str
     environment: Mapping[str, Any]
-    passing: Passing | None = None
+    passing: PassingVariant | None = None
     reproducers: Mapping[str, str] = field(default_factory=dict)
     """Of a compiler crash: MLIR from just before the pass that fails, by file name."""
     course: tuple[CoursePoint, ...] = ()

@@ -17,7 +17,7 @@ from itertools import zip_longest
 from shrinkray_gpu.attachment.text_edits import command
 from shrinkray_gpu.attachment.variants import Knob, Variant, knobs
 from shrinkray_gpu.oracle.fault import Fault
-from shrinkray_gpu.runner import ways
+from shrinkray_gpu.runner import knob_settings
 from shrinkray_gpu.same_fault.controls import Control, ControlOutcome, Controls, outcome
 
 SECONDS = 30.0
@@ -151,7 +151,7 @@ def _distance(row: KnobResults, one: Experiment) -> tuple[int, int]:
     return (steps, one.command.count("-e "))
 
 
-def tried(
+def run_experiments(
     text: str,
     file: str,
     controls: Controls,
@@ -184,7 +184,9 @@ def tried(
 
     def environment(name: str) -> Experiment:
         how = f"{name} python {shlex.quote(file)}{_words(argv)}"
-        return _experiment(name, "environment", name, how, controls, text, Control(name, ways.parse(name)), over)
+        return _experiment(
+            name, "environment", name, how, controls, text, Control(name, knob_settings.parse_setting(name)), over
+        )
 
     def variant(one: Variant) -> Experiment:
         how = command(text, one.edits, file) + _words(argv)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from shrinkray_gpu.device import architectures
-from shrinkray_gpu.evidence.other_faults import commented
+from shrinkray_gpu.evidence.other_faults import add_comment
 
 _NAMES = {
     "gpu": "",
@@ -23,7 +23,7 @@ def platform_of(versions: Mapping[str, str], arch: int | None) -> str:
     return ", ".join([*([f"compiled for {architectures.name(arch)} without a GPU"] if arch else []), *words])
 
 
-def headed(text: str, *, shows: str, seen: str, run: Sequence[str], origin: str) -> str:
+def header_added(text: str, *, shows: str, seen: str, run: Sequence[str], origin: str) -> str:
     """The repro under its header. Lines that must stay the first ones stay."""
     rows = [f"Shows: {shows}", f"Seen:  {seen}", *(f"Run:   {how}" for how in run), f"From:  {origin}"]
-    return commented(text, rows)
+    return add_comment(text, rows)

@@ -42,7 +42,7 @@ def _spaced(made: str) -> str:
     return "".join(pieces)
 
 
-def paged() -> bool:
+def has_page() -> bool:
     """Whether there is a page beside the issue. Without Pygments there is none: a GPU machine without network, to which
     the tool was copied, should lose no more than that."""
     return importlib.util.find_spec("pygments") is not None
@@ -69,10 +69,10 @@ def facts(dossier: Dossier) -> dict[str, Any]:
         "guarding": list(guarding(dossier)),
         "workarounds": list(workarounds(dossier)),
         "hypothesis": list(hypothesis(dossier)),
-        "reduced": list(reduced(dossier)),
+        "reduced": list(reduction_section(dossier)),
         "environment": list(environment_rows(dossier)),
         "releases": releases(dossier),
-        "paged": paged(),
+        "paged": has_page(),
         "platform": header.platform_of(dossier.told.get("versions", {}), dossier.told.get("arch")),
     }
 
@@ -112,7 +112,7 @@ def title(dossier: Dossier) -> str:
 def _complaint(text: str) -> str:
     """Of a failed assertion what it says, if it says anything; else what it asserts; else the text."""
     said = re.search(r'&& "([^"]+)"', text) or re.search(r"Assertion [`'](.+?)['`] failed", text)
-    return said.group(1) if said else speech.clipped(text)
+    return said.group(1) if said else speech.clip(text)
 
 
 def symptom(dossier: Dossier) -> str:
@@ -231,7 +231,7 @@ def hypothesis(dossier: Dossier) -> Iterator[str]:
         yield from explanation.hypothesis(dossier.trials.rows)
 
 
-def reduced(dossier: Dossier) -> Iterator[str]:
+def reduction_section(dossier: Dossier) -> Iterator[str]:
     """How the repro was made."""
     told = dossier.told
     before, after = told.get("before"), told.get("after")

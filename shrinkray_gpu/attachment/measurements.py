@@ -15,7 +15,7 @@ from pathlib import Path
 from shrinkray_gpu.attachment import compiled_code as coding
 from shrinkray_gpu.attachment import experiments as trying
 from shrinkray_gpu.attachment.compiled_code import Code
-from shrinkray_gpu.attachment.dossier import Passing
+from shrinkray_gpu.attachment.dossier import PassingVariant
 from shrinkray_gpu.attachment.experiments import Experiment, Experiments
 from shrinkray_gpu.calibration import Plan
 from shrinkray_gpu.device import disassembly
@@ -23,9 +23,9 @@ from shrinkray_gpu.evidence.evidence import Evidence
 from shrinkray_gpu.evidence.examine import examine
 from shrinkray_gpu.evidence.instruments.instrument import WANTS
 from shrinkray_gpu.oracle.statistics import clean_runs
+from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.runner.ways import PLAIN, Way
 from shrinkray_gpu.same_fault.controls import ControlOutcome, Controls
 
 CHANCE = 0.01
@@ -44,7 +44,7 @@ class Measurements:
     code: Code
     trials: Experiments
     build: str
-    passing: Passing | None = None
+    passing: PassingVariant | None = None
     reproducers: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -117,12 +117,12 @@ def _trials(
         )
     repeats = clean_runs(plan.rate.estimate / 2, CHANCE) if plan.rate is not None else 1
 
-    def run(source: str, way: Way) -> Run:
+    def run(source: str, way: KnobSetting) -> Run:
         return pool.run(source, way=way) if way != PLAIN else pool.run(source, fresh=True)
 
     reference = pool.run(text, fresh=True)  # the original's kernels may have had other names
     controls = Controls(run, plan.oracle, reference=reference, repeats=repeats)
-    return trying.tried(
+    return trying.run_experiments(
         text,
         output.name,
         controls,
@@ -142,7 +142,9 @@ def _once_more(nearest: Experiment, plan: Plan, pool: Pool, script: Script) -> R
     return asking.cold(nearest.text) if plan.gpu else asking.run(nearest.text, fresh=True)
 
 
-def _passing(nearest: Experiment, run: Run, text: str, name: str, plan: Plan, mine: Code, other: Code) -> Passing:
+def _passing(
+    nearest: Experiment, run: Run, text: str, name: str, plan: Plan, mine: Code, other: Code
+) -> PassingVariant:
     """What is told of it, and how its code differs."""
     verdict = plan.oracle.judge(run)
     where = "in a process of its own" if plan.gpu else "once more"
@@ -151,7 +153,7 @@ def _passing(nearest: Experiment, run: Run, text: str, name: str, plan: Plan, mi
         text.splitlines(), nearest.text.splitlines(), name, f"{stem}_passing.py", n=1, lineterm=""
     )
     differences = coding.difference(mine, other, (stem, f"{stem}_passing"))
-    return Passing(
+    return PassingVariant(
         nearest, "\n".join(lines) + "\n", other, differences, f"{where}: it {verdict.answer.value} ({verdict.why})"
     )
 
@@ -161,7 +163,7 @@ def _reproducers(text: str, pool: Pool) -> Mapping[str, str]:
     leaves there is the way to run that pass again."""
     with tempfile.TemporaryDirectory(dir=pool.setup.scratch, ignore_cleanup_errors=True) as folder:
         place = Path(folder, "reproducer.mlir")
-        pool.cold(text, way=Way("reproducer", environment={"TRITON_REPRODUCER_PATH": str(place)}))
+        pool.cold(text, way=KnobSetting("reproducer", environment={"TRITON_REPRODUCER_PATH": str(place)}))
         # One for each stage, each before its first pass; that of the stage that fails is the last.
         found = sorted(Path(folder).rglob("*.mlir"), key=lambda path: path.stat().st_mtime_ns)
         return {place.name: found[-1].read_text(encoding="utf-8", errors="replace")} if found else {}

@@ -68,7 +68,7 @@ class Operand:
 
 
 @dataclass(frozen=True)
-class Site:
+class FaultSite:
     """The place of the fault in each stage."""
 
     operations: tuple[str, ...] = ()
@@ -83,13 +83,13 @@ class Site:
     symbol: str = ""
 
 
-def site(seen: Evidence, code: Code, file: str) -> Site:
+def site(seen: Evidence, code: Code, file: str) -> FaultSite:
     """What the code says at the place that the evidence names."""
     family = disassembly.family(seen.instruction)
     operation, ptx = _BY_FAMILY.get(family, ("", ""))
     line = seen.place.line if seen.place is not None else 0
     declared = _ALIGN.search(code.stages.get("ptx", ""))
-    return Site(
+    return FaultSite(
         operations=_matching(code, "ttgir", operation, line, file),
         ptx=_matching(code, "ptx", ptx, line, file),
         operands=tuple(_operands(seen, code.listing, family)),

@@ -48,7 +48,7 @@ class Spots:
         return self._starts[line - 1] + len(text.encode()[:column].decode())
 
 
-def applied(text: str, edits: Iterable[TextEdit]) -> str:
+def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
     """The text with these edits, which do not overlap."""
     for edit in sorted(edits, reverse=True):
         text = text[: edit.start] + edit.new + text[edit.end :]
@@ -75,7 +75,7 @@ def _substitution(text: str, number: int, edits: list[TextEdit]) -> str:
         high = len(line)
     while low > 0 and (low == high or line.find(line[low:high]) != low or not _opens(line, low)):
         low -= 1
-    new = applied(line, [TextEdit(one.start - start, one.end - start, one.new) for one in edits])
+    new = apply_edits(line, [TextEdit(one.start - start, one.end - start, one.new) for one in edits])
     new = new[low : len(new) - (len(line) - high)]
     return f"{number}s/{_ESCAPED.sub(_AS_IS, line[low:high])}/{_REPLACING.sub(_AS_IS, new)}/"
 

@@ -13,7 +13,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from shrinkray_gpu.attachment.text_edits import Spots, TextEdit, applied
+from shrinkray_gpu.attachment.text_edits import Spots, TextEdit, apply_edits
 
 STAGES, WARPS = (1, 2, 3, 4, 5, 6), (1, 2, 4, 8, 16)
 MANY = 12
@@ -139,7 +139,7 @@ def _knob(
     for value, edits in choices:
         values.append(value)
         if value != current:
-            made.append(Variant(name, value, tuple(edits), applied(spots.text, edits)))
+            made.append(Variant(name, value, tuple(edits), apply_edits(spots.text, edits)))
     at = values.index(current) if current in values else 0
     made.sort(key=lambda one: abs(values.index(one.value) - at))
     return Knob(name, kind, current, tuple(values), tuple(made), innermost)

@@ -34,7 +34,7 @@ def explain(
             f"{script.called} was still running after {after}: give a longer --timeout, or look for the hang itself "
             "with --oracle timeout"
         )
-    if run.timed_out and oracle.needs.seconds and verdict.known:
+    if run.timed_out and oracle.needs.seconds and verdict.is_known:
         return NotReproduced(f"{script.called} does not show {oracle.spec!r}: {verdict.why}")
     if verdict.answer is Answer.UNKNOWN:
         return NotReproduced(f"the run of {script.called} answers nothing: {verdict.why or run.trouble}")

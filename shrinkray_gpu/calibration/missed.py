@@ -58,7 +58,7 @@ def _chance(seen: Sequence[Run], verdicts: Sequence[Verdict], oracle: Oracle) ->
     if any(verdict.faults for verdict in verdicts):
         return False
     for run, verdict in zip(seen, verdicts):
-        if not verdict.known or run.timed_out or obstacle(run):
+        if not verdict.is_known or run.timed_out or obstacle(run):
             return False
         if run.failure is not None and run.failure.type in {*PROGRAMMING, "PermissionError"}:
             return False

@@ -78,7 +78,7 @@ class Plan:
         if self.pool.mode != "cold":  # a worker dies with the thread that made it, and this one's may end soon
             self.starter.submit(self.pool.start, text).result()
         verdicts = run_batches(self.oracle, self.pool, text)(runs)
-        return Rate(sum(verdict.faults for verdict in verdicts), sum(verdict.known for verdict in verdicts))
+        return Rate(sum(verdict.faults for verdict in verdicts), sum(verdict.is_known for verdict in verdicts))
 
     def close(self) -> None:
         """End all workers."""

@@ -14,7 +14,7 @@ from shrinkray_gpu.corpus import matrix as tabulated
 from shrinkray_gpu.corpus.addition import add as add_case
 from shrinkray_gpu.corpus.case import Case, cases
 from shrinkray_gpu.errors import ShrinkError, UsageError
-from shrinkray_gpu.runner.interpreter import found
+from shrinkray_gpu.runner.interpreter import interpreter_path
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
@@ -59,7 +59,7 @@ def corpus(context: click.Context) -> None:
 @click.option("--python", default="", metavar="PATH", help="Interpreter. Default: that of the reduction.")
 def add(folder: Path, corpus: Path, python: str, **given: Any) -> None:
     """Add the reduction in FOLDER (<stem>.shrink) as a case. Refused if its repro does not show the fault now."""
-    interpreter = found(python) if python else ""
+    interpreter = interpreter_path(python) if python else ""
     case = add_case(folder, corpus, python=interpreter, say=lambda text: click.echo(text, err=True), **given)
     click.echo(f"added: {case.folder} ({case.title})")
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
-from shrinkray_gpu.cli.module import TakesModule, file_or_module, located
+from shrinkray_gpu.cli.module import TakesModule, file_or_module, find_command
 from shrinkray_gpu.cli.words import CONTEXT, architecture, fail, running, settings
 from shrinkray_gpu.evidence.card import card
 from shrinkray_gpu.questions.explanation import explain as explain_file
-from shrinkray_gpu.runner.interpreter import found
+from shrinkray_gpu.runner.interpreter import interpreter_path
 
 
 @click.command(cls=TakesModule, context_settings=CONTEXT)
@@ -35,10 +35,10 @@ def explain(file: Path | None, args: tuple[str, ...], module: str | None, **give
     """
     if file is None and module is None:
         fail("which file? Usage: shrink explain FILE [options] [-- ARGS...], or shrink explain -m MODULE ARGS...", 2)
-    python, environment = found(given["python"]), settings(given["env"])
+    python, environment = interpreter_path(given["python"]), settings(given["env"])
     command = None
     if module is not None:
-        command = located(module, args, python=python, cwd=given["cwd"], environment=environment)
+        command = find_command(module, args, python=python, cwd=given["cwd"], environment=environment)
     file = command.path if command else file
     assert file is not None
     seen = explain_file(

@@ -16,9 +16,9 @@ from shrinkray_gpu.corpus import environments
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.questions import run_folder
 from shrinkray_gpu.questions.ir import ir_files, ir_tables, patterns, plan
-from shrinkray_gpu.questions.ir.study import check_counted, study
+from shrinkray_gpu.questions.ir.study import check_countable, study
 from shrinkray_gpu.questions.varying import axis
-from shrinkray_gpu.runner.interpreter import found
+from shrinkray_gpu.runner.interpreter import interpreter_path
 
 
 class _IrCommand(CliCommand):
@@ -82,7 +82,7 @@ def _ir(file: Path | None, args: tuple[str, ...], given: dict[str, Any]) -> int:
     counts = patterns.parse(given["counted"])
     roles = {name: given[name] for name in ("known", "good", "bad", "stress")}
     tests = plan.tests(file, argv=args, **roles, over=[axis(text) for text in given["over"]])
-    arch, environment, python = architecture(given["arch"]), settings(given["env"]), found(given["python"])
+    arch, environment, python = architecture(given["arch"]), settings(given["env"]), interpreter_path(given["python"])
     say = (lambda text: None) if given["as_json"] else (lambda text: click.echo(text, err=True))
     pythons = [environments.with_triton(one, python=python, say=say) for one in releases(given["tritons"])] or [python]
     with run_folder.folder_of(given["output"] or file.with_name(f"{file.stem}.ir")) as folder:
@@ -93,9 +93,9 @@ def _ir(file: Path | None, args: tuple[str, ...], given: dict[str, Any]) -> int:
             )
             for one in pythons
         ]  # fmt: skip
-        check_counted(studies)
+        check_countable(studies)
         command = shlex.join(["shrink", *sys.argv[1:]])
-        trouble = run_folder.filled(
+        trouble = run_folder.fill(
             folder,
             lambda: ir_files.save(folder, studies, pythons, command=command, arch=arch, environment=environment),
         )

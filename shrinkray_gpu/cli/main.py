@@ -18,7 +18,7 @@ from typing import Any
 
 import click
 
-from shrinkray_gpu.cli.module import TakesModule, file_or_module, located
+from shrinkray_gpu.cli.module import TakesModule, file_or_module, find_command
 from shrinkray_gpu.cli.progress import Progress
 from shrinkray_gpu.cli.words import CONTEXT, architecture, fail, settings
 from shrinkray_gpu.command.driver import Command
@@ -287,7 +287,9 @@ def _options(args: tuple[str, ...], given: dict[str, Any]) -> Options:
 
 def _command(module: str, options: Options) -> Options:
     """The options with `-m MODULE ARGS...` in place of a file and its arguments."""
-    command = located(module, options.argv, python=options.python, cwd=options.cwd, environment=options.environment)
+    command = find_command(
+        module, options.argv, python=options.python, cwd=options.cwd, environment=options.environment
+    )
     return replace(options, command=command, argv=())
 
 

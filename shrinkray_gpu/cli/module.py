@@ -76,7 +76,7 @@ class TakesModule(cli_words.CliCommand):
         return args, []
 
 
-def located(
+def find_command(
     module: str, args: tuple[str, ...], *, python: str, cwd: Path | None, environment: Mapping[str, str]
 ) -> Command:
     """The command, found as the user's interpreter finds it; `environment` goes on top of ours. Raises UsageError."""

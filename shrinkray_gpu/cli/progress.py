@@ -11,7 +11,7 @@ from typing import Any, TextIO
 from tqdm import tqdm
 
 from shrinkray_gpu.judging.tiered_test import TieredTest
-from shrinkray_gpu.reduction.outcome import Event
+from shrinkray_gpu.reduction.outcome import ProgressEvent
 from shrinkray_gpu.reduction.size import lines
 
 EVERY = 10.0
@@ -42,7 +42,7 @@ class Progress:
         self.total = self.tokens = self.lines = 0
         self.started = self.drawn = 0.0
 
-    def show(self, event: Event, test: TieredTest) -> None:
+    def show(self, event: ProgressEvent, test: TieredTest) -> None:
         """One event of the engine."""
         now = self.clock()
         if not self.total:
@@ -59,7 +59,7 @@ class Progress:
         if self.bar is not None:
             self.bar.close()
 
-    def _begin(self, event: Event, now: float) -> None:
+    def _begin(self, event: ProgressEvent, now: float) -> None:
         self.total = self.tokens = event.program.size.tokens
         self.lines = lines(event.program.text)
         self.started = now
@@ -68,7 +68,7 @@ class Progress:
             shape = "{percentage:3.0f}% gone |{bar:12}| {desc}"
             self.bar = tqdm(total=self.total, leave=False, dynamic_ncols=True, bar_format=shape, file=self.stream)
 
-    def _draw(self, event: Event, test: TieredTest, seconds: float) -> None:
+    def _draw(self, event: ProgressEvent, test: TieredTest, seconds: float) -> None:
         tiers = ", ".join(f"{count} {tier}" for tier, count in sorted(test.tries.items())) or "none"
         rate = sum(test.tries.values()) / seconds
         size = f"{self.tokens} of {self.total} tokens, {self.lines} lines"
@@ -82,7 +82,7 @@ class Progress:
             self.bar.n = max(0, self.total - self.tokens)
             self.bar.set_description_str(words)
 
-    def _step(self, event: Event, seconds: float) -> str:
+    def _step(self, event: ProgressEvent, seconds: float) -> str:
         what = {"round": f"round {event.round}", "note": event.text}.get(
             event.kind
         ) or f"{event.kind}: {event.pass_name}"

@@ -92,14 +92,14 @@ class CaseItem(pytest.Item):
         if outcome.status is Status.CANNOT:
             pytest.skip(outcome.why)
         if outcome.surprising:
-            raise Changed(outcome)
+            raise CaseChanged(outcome)
         if outcome.status is not Status.FIXED:
             pytest.xfail(f"{outcome}: {outcome.why}")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         from shrinkray_gpu.errors import ShrinkError
 
-        if isinstance(excinfo.value, (Changed, ShrinkError)):
+        if isinstance(excinfo.value, (CaseChanged, ShrinkError)):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
 
@@ -107,7 +107,7 @@ class CaseItem(pytest.Item):
         return self.path, 0, f"{self.case.name}: {self.case.title}"
 
 
-class Changed(Exception):
+class CaseChanged(Exception):
     """A case does not do what it expects of this Triton."""
 
     def __init__(self, outcome: CaseOutcome) -> None:
@@ -160,10 +160,10 @@ class _Session:
 
     def _where(self) -> dict[str, Any]:
         from shrinkray_gpu.cli.words import architecture
-        from shrinkray_gpu.runner.interpreter import found
+        from shrinkray_gpu.runner.interpreter import interpreter_path
 
         python = self.config.getoption("--corpus-python")
         return {
-            "python": found(python) if python else sys.executable,
+            "python": interpreter_path(python) if python else sys.executable,
             "arch": architecture(self.config.getoption("--corpus-arch")),
         }

@@ -19,7 +19,7 @@ from shrinkray_gpu.corpus.case import cases
 from shrinkray_gpu.corpus.expectation import CaseOutcome
 from shrinkray_gpu.corpus.replay import replay
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.runner.interpreter import found
+from shrinkray_gpu.runner.interpreter import interpreter_path
 
 
 class _ReplayCommand(CliCommand):
@@ -65,7 +65,7 @@ def _replay(corpus: Path, given: dict[str, Any]) -> int:
     for path in (given["junit"], given["html"]):
         if path is not None and not os.access(path.absolute().parent, os.W_OK):
             raise UsageError(f"cannot write {path}: {path.parent} is no folder that can be written. Choose another")
-    pythons = [found(python) for python in dict.fromkeys(given["pythons"])] or [sys.executable]
+    pythons = [interpreter_path(python) for python in dict.fromkeys(given["pythons"])] or [sys.executable]
     tritons = releases(given["tritons"])
     if len(pythons) > 1 and (tritons or given["bisected"]):
         raise UsageError("another Triton is installed beside one interpreter: give --python once")

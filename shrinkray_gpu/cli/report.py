@@ -11,7 +11,7 @@ import click
 from shrinkray_gpu.attachment.experiments import SECONDS
 from shrinkray_gpu.cli.words import CONTEXT, CliCommand, fail, releases
 from shrinkray_gpu.job.attach import report
-from shrinkray_gpu.runner.interpreter import found
+from shrinkray_gpu.runner.interpreter import interpreter_path
 
 
 class _ReportCommand(CliCommand):
@@ -50,7 +50,7 @@ def report_command(
     try:
         made = report(
             folder,
-            python=found(python) if python else "",
+            python=interpreter_path(python) if python else "",
             price=gpu_price,
             tritons=releases(tritons),
             say=(lambda text: None) if quiet else (lambda text: click.echo(text, err=True)),

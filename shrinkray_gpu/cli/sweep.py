@@ -18,7 +18,7 @@ from shrinkray_gpu.oracle import all_of, parse
 from shrinkray_gpu.questions import run_folder
 from shrinkray_gpu.questions.sweep import Matrix, picture, sweep, sweep_tables
 from shrinkray_gpu.questions.varying import axis, program_at
-from shrinkray_gpu.runner.interpreter import found
+from shrinkray_gpu.runner.interpreter import interpreter_path
 
 RUNS = 20
 """On a GPU. A rate of 14 % and more shows in 20 runs with a probability of 95 %."""
@@ -60,7 +60,7 @@ def sweep_command(file: Path | None, args: tuple[str, ...], **given: Any) -> Non
         raise UsageError("--reject takes something from what --oracle asks for: give that, too")
     axes = [axis(text) for text in given["over"]]
     program = program_at(file, args)
-    arch, environment, python = architecture(given["arch"]), settings(given["env"]), found(given["python"])
+    arch, environment, python = architecture(given["arch"]), settings(given["env"]), interpreter_path(given["python"])
     wanted, rejected = ([parse(spec, folder=Path.cwd()) for spec in given[name]] for name in ("oracle", "reject"))
     say = (lambda text: None) if given["as_json"] else (lambda text: click.echo(text, err=True))
     with run_folder.folder_of(given["output"] or file.with_name(f"{file.stem}.sweep")) as folder:
@@ -76,7 +76,7 @@ def sweep_command(file: Path | None, args: tuple[str, ...], **given: Any) -> Non
                 environment=environment, cwd=given["cwd"], seconds=given["timeout"], cold=given["cold"], say=say,
                 done=done,
             )  # fmt: skip
-        trouble = run_folder.filled(folder, lambda: _save(folder, matrix, file, python, arch, environment))
+        trouble = run_folder.fill(folder, lambda: _save(folder, matrix, file, python, arch, environment))
     if given["as_json"]:
         click.echo(json.dumps({"folder": os.fspath(folder), **sweep_tables.to_json(matrix)}, indent=1))
     else:

@@ -17,7 +17,7 @@ from shrinkray_gpu.reduction.program import read_program
 
 
 @dataclass(frozen=True)
-class Entered:
+class EntryFile:
     """A local file that a command runs; of a test file the node ids asked for, none if all."""
 
     file: Path
@@ -32,19 +32,19 @@ class Plain:
     roots: tuple[Path, ...]
 
 
-def entered(command: Command) -> tuple[Entered, ...]:
+def entry_files(command: Command) -> tuple[EntryFile, ...]:
     """The local files that the command enters by name: the module's own, or the test files."""
     if not command.is_pytest:
-        return (Entered(command.file),) if command.file is not None else ()
+        return (EntryFile(command.file),) if command.file is not None else ()
     nodes: dict[Path, list[str]] = {}
     for file, node in pytest_files(command.args):
         nodes.setdefault(command.cwd / file, []).extend([node] if node else [])
-    return tuple(Entered(file, tuple(found)) for file, found in nodes.items())
+    return tuple(EntryFile(file, tuple(found)) for file, found in nodes.items())
 
 
 def plain_script(command: Command) -> Plain | None:
     """The command as a script in its working directory; None where that cannot be written down."""
-    files = entered(command)
+    files = entry_files(command)
     if len(files) != 1 or files[0].file.suffix != ".py":
         return None
     file = files[0]

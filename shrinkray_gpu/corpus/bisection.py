@@ -57,7 +57,7 @@ def bisect(
         say(f"  triton {release}: {outcome}: {outcome.why}")
         return outcome
 
-    offered = releases or [each for each in environments.released(python) if Version(each) >= OLDEST]
+    offered = releases or [each for each in environments.triton_releases(python) if Version(each) >= OLDEST]
     return steps(case.name, environments.in_order(offered), ask)
 
 

@@ -72,7 +72,7 @@ def with_triton(version: str, *, python: str, say: Say = lambda text: None) -> s
     return str(folder / "bin" / "python")
 
 
-def released(python: str) -> list[str]:
+def triton_releases(python: str) -> list[str]:
     """The releases of Triton that this interpreter could install, oldest first. Raises UsageError without an index."""
     done = _run([python, "-m", "pip", "index", "versions", "triton"], "cannot ask for the releases of Triton")
     found = re.search(r"Available versions: (.+)", done)

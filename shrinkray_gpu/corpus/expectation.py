@@ -40,9 +40,9 @@ class CaseOutcome:
     seconds: float = 0.0
 
     @property
-    def expected(self) -> Status | None:
+    def expectation(self) -> Status | None:
         """What the case expects of this Triton; None where it says nothing."""
-        return expected(self.case, self.versions.get("triton", ""))
+        return expected_status(self.case, self.versions.get("triton", ""))
 
     @property
     def surprising(self) -> bool:
@@ -51,24 +51,24 @@ class CaseOutcome:
         Of a Triton that the case says nothing of, neither the fault nor its absence is a surprise; another fault than
         the one that the case was kept for always is.
         """
-        if self.status is Status.CANNOT or self.status is self.expected:
+        if self.status is Status.CANNOT or self.status is self.expectation:
             return False
-        if self.expected is None:
+        if self.expectation is None:
             return self.status is Status.CHANGED
         # A flaky fault that shows in all of a few runs, or the other way round, is no news.
-        return {self.status, self.expected} != {Status.FLAKY, Status.FAULTS}
+        return {self.status, self.expectation} != {Status.FLAKY, Status.FAULTS}
 
     @property
-    def wanted(self) -> str:
+    def expectation_text(self) -> str:
         """What is expected, in words."""
-        return self.expected.value if self.expected else "nothing in particular"
+        return self.expectation.value if self.expectation else "nothing in particular"
 
     def __str__(self) -> str:
         count = f" {self.shown} of {self.runs}" if self.status is Status.FLAKY else ""
         return f"{self.status.value}{count}"
 
 
-def expected(case: Case, triton: str) -> Status | None:
+def expected_status(case: Case, triton: str) -> Status | None:
     """By the first range that this version is in; a pre-release counts as its release, whose code it has."""
     try:
         version = Version(Version(triton).base_version)

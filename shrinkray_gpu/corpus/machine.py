@@ -51,7 +51,7 @@ class ReplayEnvironment:
         """Compute capability times ten; 0 where nobody tells."""
         return self.arch or (gpus.capability() if self.gpu else 0) or 0
 
-    def installed(self, names: Sequence[str]) -> Mapping[str, str]:
+    def package_versions(self, names: Sequence[str]) -> Mapping[str, str]:
         """Versions of the packages among these that the interpreter has."""
         try:
             done = subprocess.run([self.python, "-c", _ASK, *names], capture_output=True, text=True, timeout=60)
@@ -70,7 +70,7 @@ def _interpreter(case: Case, place: ReplayEnvironment) -> str:
     if "triton" not in place.versions:
         return f"{place.python} has no Triton: name an interpreter that has, by --python"
     packages = case.needs.packages
-    found = place.installed([package.name for package in packages]) if packages else {}
+    found = place.package_versions([package.name for package in packages]) if packages else {}
     for package in packages:
         if package.name not in found:
             return f"it needs {package}, which {place.python} does not have"
@@ -91,7 +91,7 @@ def _device(case: Case, oracle: Oracle, place: ReplayEnvironment) -> str:
         if not place.gpu:
             return "it needs a real GPU, for compute-sanitizer"
         try:
-            sanitizer.required(oracle.needs.sanitizer, place.python, os.environ)
+            sanitizer.require(oracle.needs.sanitizer, place.python, os.environ)
         except UsageError as error:
             return str(error)
     builds = ("nvcc",) if oracle.needs.builds else ()

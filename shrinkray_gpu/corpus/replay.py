@@ -22,9 +22,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from shrinkray_gpu.corpus.case import Case
-from shrinkray_gpu.corpus.expectation import CaseOutcome, Status, expected
+from shrinkray_gpu.corpus.expectation import CaseOutcome, Status, expected_status
 from shrinkray_gpu.corpus.machine import ReplayEnvironment, lacking
-from shrinkray_gpu.corpus.sighting import CaseConclusion, Sighting, concluded, sighted
+from shrinkray_gpu.corpus.sighting import CaseConclusion, Sighting, conclusion_of, sighting_of
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import Answer, Oracle
 from shrinkray_gpu.reduction.program import read_program
@@ -32,7 +32,7 @@ from shrinkray_gpu.runner import cores
 from shrinkray_gpu.runner.interpreter import check_python
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
-from shrinkray_gpu.runner.twins import settled
+from shrinkray_gpu.runner.twins import with_hash_seed
 
 SECONDS = 120.0
 """That a run may take when the case does not say."""
@@ -124,7 +124,9 @@ class Replayer:
         started = time.monotonic()
         oracle = case.question()
         said = lacking(case, oracle, self.place)
-        found = CaseConclusion(Status.CANNOT, said) if said else concluded(case, self._sightings(case, oracle, runs))
+        found = (
+            CaseConclusion(Status.CANNOT, said) if said else conclusion_of(case, self._sightings(case, oracle, runs))
+        )
         return CaseOutcome(
             case,
             self.place.name,
@@ -140,7 +142,7 @@ class Replayer:
     def _sightings(self, case: Case, oracle: Oracle, asked: int | None) -> list[Sighting]:
         """So many runs as were asked for, by the user or the case; else until one shows the fault, a few at most."""
         fixed = asked or case.runs
-        if not fixed and expected(case, self.place.versions.get("triton", "")) is Status.FLAKY:
+        if not fixed and expected_status(case, self.place.versions.get("triton", "")) is Status.FLAKY:
             fixed = FLAKY_RUNS
         text = read_program(case.repro).text
         try:
@@ -150,7 +152,7 @@ class Replayer:
         seen: list[Sighting] = []
         for _ in range(fixed or (GPU_RUNS if self.place.gpu else 1)):
             run = pool.cold(text) if case.cold else pool.run(text, fresh=True)
-            seen.append(sighted(case, oracle, run))
+            seen.append(sighting_of(case, oracle, run))
             last = seen[-1]
             if last.alike or (not fixed and len(seen) == 1 and last.answer is Answer.FAULTS):
                 break  # it cannot run here, or shows at once, as it always did
@@ -199,6 +201,6 @@ class Replayer:
             warm=self.place.gpu,
         )
         # Runs of one program are compared with each other by some oracles.
-        setup = settled(setup)
+        setup = with_hash_seed(setup)
         mode, jobs = "virtual" if self.place.arch else "fork", 1 if settings else self.jobs
         return Pool(Script(scratch / "none.py", cwd=scratch), setup, mode=mode, jobs=jobs, seconds=SECONDS)

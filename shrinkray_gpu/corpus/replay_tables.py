@@ -38,7 +38,7 @@ def changes(matrix: OutcomeMatrix) -> list[str]:
 
 def news(outcome: CaseOutcome) -> str:
     """What was expected of a case, what is, and the two faults below each other."""
-    lines = [f"expected {outcome.wanted}, and it is {outcome}"]
+    lines = [f"expected {outcome.expectation_text}, and it is {outcome}"]
     if outcome.fault is not None:
         lines += [f"was {outcome.case.fault or 'as the oracle says'}", f"is  {outcome.fault}"]
     return "\n    ".join([*lines, *([outcome.why] if outcome.why else [])])
@@ -87,7 +87,7 @@ def junit(matrix: OutcomeMatrix) -> str:
             if outcome.status is Status.CANNOT:
                 xml.SubElement(test, "skipped", message=_printable(outcome.why))
             elif outcome.surprising:
-                said = f"expected {outcome.wanted}, and it is {outcome}"
+                said = f"expected {outcome.expectation_text}, and it is {outcome}"
                 xml.SubElement(test, "failure", message=said).text = _printable(news(outcome))
             else:
                 xml.SubElement(test, "system-out").text = _printable(f"{outcome}: {outcome.why}")
@@ -130,7 +130,7 @@ def _remarks(matrix: OutcomeMatrix) -> list[str]:
     for name, outcome in _each(matrix):
         if outcome.status is Status.CANNOT:
             whys.setdefault((outcome.case.name, outcome.why), []).append(name)
-        elif outcome.expected is None:
+        elif outcome.expectation is None:
             whys.setdefault((outcome.case.name, "its [expect] says nothing of this Triton"), []).append(name)
     told = []
     for (case, why), names in whys.items():
@@ -142,7 +142,7 @@ def _remarks(matrix: OutcomeMatrix) -> list[str]:
 def _plain(outcome: CaseOutcome) -> dict[str, Any]:
     return {
         "status": outcome.status.value,
-        "expected": outcome.expected.value if outcome.expected else None,
+        "expected": outcome.expectation.value if outcome.expectation else None,
         "as expected": not outcome.surprising,
         "why": outcome.why,
         "fault": dataclasses.asdict(outcome.fault) if outcome.fault else None,

@@ -44,7 +44,7 @@ class CaseConclusion:
     runs: int = 0
 
 
-def sighted(case: Case, oracle: Oracle, run: Run) -> Sighting:
+def sighting_of(case: Case, oracle: Oracle, run: Run) -> Sighting:
     """What this run says of the case, by its oracle and then by its Fault."""
     if said := obstacle(run):
         return Sighting(Answer.UNKNOWN, said, alike=True)
@@ -60,7 +60,7 @@ def sighted(case: Case, oracle: Oracle, run: Run) -> Sighting:
     return Sighting(verdict.answer, verdict.why, fault, compiled=compiled)
 
 
-def concluded(case: Case, sightings: Sequence[Sighting]) -> CaseConclusion:
+def conclusion_of(case: Case, sightings: Sequence[Sighting]) -> CaseConclusion:
     """What all runs of a case say together. Runs that tell nothing count only where there are no others."""
     known = [one for one in sightings if one.answer is not Answer.UNKNOWN]
     if not known:

@@ -52,7 +52,7 @@ class Record:
         return self.text
 
 
-def collapsed(found: Sequence[Record]) -> tuple[tuple[Record, int], ...]:
+def group_records(found: Sequence[Record]) -> tuple[tuple[Record, int], ...]:
     """The first record of each kind and place, with how many there are: a faulting warp makes 32 of them."""
     kinds: dict[tuple[object, ...], list[Record]] = {}
     for one in found:

@@ -20,10 +20,10 @@ from shrinkray_gpu.evidence.instruments.instrument import Subject
 from shrinkray_gpu.evidence.synthesis import assemble
 from shrinkray_gpu.oracle.driver_error import OUTSIDE
 from shrinkray_gpu.oracle.fault import MISALIGNED, Fault
+from shrinkray_gpu.runner.knob_settings import KnobSetting
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.runner.ways import Way
 
 ACCESSES = OUTSIDE | {MISALIGNED}
 """The errors of an access, which is an instruction; a failed assertion is none."""
@@ -36,7 +36,7 @@ def is_unread(fault: Fault | None) -> bool:
 
 
 @dataclass(frozen=True)
-class Dumping:
+class DumpRun:
     """One cold run in this `way`, and then what its dump tells."""
 
     setup: Setup
@@ -46,9 +46,9 @@ class Dumping:
     """Whether the dump holds device memory too, see `coredump.environment`."""
 
     @property
-    def way(self) -> Way:
+    def way(self) -> KnobSetting:
         environment = coredump.environment(self.folder / "core", memory=self.memory, abort=False)
-        return Way("with a core dump", environment=environment)
+        return KnobSetting("with a core dump", environment=environment)
 
     def fault(self, text: str, script: Script, run: Run) -> Fault | None:
         """The fault of this run of `text`; None if it left no dump, or none that tells of a kernel. To be asked once:
@@ -66,7 +66,7 @@ class Dumping:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def dumping(setup: Setup) -> Callable[[int | None], Dumping] | None:
+def dumping(setup: Setup) -> Callable[[int | None], DumpRun] | None:
     """Makes one for each run, of a program that holds so many bytes of device memory, None: not known; None where no
     GPU writes dumps, or nobody reads them."""
     if setup.arch is not None or not gpus.present():
@@ -75,8 +75,8 @@ def dumping(setup: Setup) -> Callable[[int | None], Dumping] | None:
     if tool is None:
         return None
 
-    def made(peak: int | None) -> Dumping:
-        return Dumping(setup, tool, Path(tempfile.mkdtemp(dir=setup.scratch, prefix="dump")), _with_memory(peak))
+    def made(peak: int | None) -> DumpRun:
+        return DumpRun(setup, tool, Path(tempfile.mkdtemp(dir=setup.scratch, prefix="dump")), _with_memory(peak))
 
     return made
 
@@ -86,7 +86,7 @@ def _with_memory(peak: int | None) -> bool:
 
 
 @dataclass(frozen=True)
-class InLanes:
+class LaneDumps:
     """Dumps of runs in lanes: two seconds, where a process of its own takes seven. The lanes are those of a worker
     whose environment asks for dumps, each named after the process that it is of.
 
@@ -100,10 +100,10 @@ class InLanes:
     turn: threading.Lock = field(default_factory=threading.Lock)
     """One at a time: of two beside each other, one was seen to leave no dump."""
 
-    def way(self, peak: int) -> Way:
+    def way(self, peak: int) -> KnobSetting:
         """For a program that holds so many bytes of device memory."""
         environment = coredump.environment(self.folder / "%p", memory=_with_memory(peak))
-        return Way("with a core dump", environment=environment)
+        return KnobSetting("with a core dump", environment=environment)
 
     def prepare(self, peak: int) -> None:
         """Bring up that worker: with its imports it takes as long as a cold process."""
@@ -139,10 +139,10 @@ class InLanes:
             core.unlink(missing_ok=True)
 
 
-def in_lanes(pool: Pool) -> InLanes | None:
+def in_lanes(pool: Pool) -> LaneDumps | None:
     """None where lanes are no forks that use a GPU, or nobody reads dumps."""
     made = dumping(pool.setup) if pool.mode == "fork" and not pool.script.sanitizer else None
     if made is None:
         return None
     one = made(None)
-    return InLanes(pool, one.tool, one.folder)
+    return LaneDumps(pool, one.tool, one.folder)

@@ -11,7 +11,7 @@ from shrinkray_gpu.device.record import Record
 from shrinkray_gpu.evidence.instruments.instrument import Statement
 from shrinkray_gpu.evidence.source_text import SourceLine
 from shrinkray_gpu.oracle.fault import Fault
-from shrinkray_gpu.runner.run import Compile, Launch, Run
+from shrinkray_gpu.runner.run import Compilation, Launch, Run
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Evidence:
         return asdict(replace(self, ir={}, run=None))
 
 
-def options_of(compile: Compile | None) -> dict[str, Any]:
+def options_of(compile: Compilation | None) -> dict[str, Any]:
     """Those that a reader asks for, and others where they were set."""
     if compile is None:
         return {}

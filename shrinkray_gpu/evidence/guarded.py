@@ -19,7 +19,7 @@ from shrinkray_gpu.reduction.size import Lack, exposures
 _LIBRARIES = re.compile(r"\b(?:torch|triton)\b")
 
 
-class Unguarded(NamedTuple):
+class UnguardedPlace(NamedTuple):
     """A place where the program may be undefined by itself."""
 
     line: int
@@ -35,10 +35,10 @@ class Unguarded(NamedTuple):
         return f"{self.what} at {self.module + ', ' * bool(self.module)}line {self.line}"
 
 
-def unguarded(program: Program) -> tuple[Unguarded, ...]:
+def unguarded_places(program: Program) -> tuple[UnguardedPlace, ...]:
     """Each place that lacks a guard, in the order of the text."""
     return tuple(
-        Unguarded(place.line, place.lack, region.path if number else "")
+        UnguardedPlace(place.line, place.lack, region.path if number else "")
         for number, region in enumerate(program.regions)
         for place in exposures(region.text)
     )
@@ -56,7 +56,7 @@ def report(
 
     `named`: what `original` is called, where that is another text than the user's. `unread`: modules that the repro
     imports, where kernels may be that nobody looks at."""
-    places = unguarded(repro)
+    places = unguarded_places(repro)
     if not places and not any(_LIBRARIES.search(region.text) for region in repro.regions):
         return ""
     if not places:
@@ -74,10 +74,10 @@ def report(
 
 def lacking(program: Program) -> Counter[Lack]:
     """How many places lack which guard."""
-    return Counter(place.lack for place in unguarded(program))
+    return Counter(place.lack for place in unguarded_places(program))
 
 
-def _told(lack: Lack, places: list[Unguarded]) -> str:
+def _told(lack: Lack, places: list[UnguardedPlace]) -> str:
     lines = [f"{place.module + ':' * bool(place.module)}{place.line}" for place in places]
     if len(lines) == 1:
         return f"{lack.value} at line {lines[0]}"

@@ -27,7 +27,7 @@ _AROUND = re.compile(r"^(?:an?|the)\s+|\s+(?:and\s+)?was\s.*|\s+triggered$", re.
 
 
 @dataclass(frozen=True)
-class Context:
+class OtherFaultsContext:
     """What is said of every find."""
 
     original: str
@@ -40,7 +40,7 @@ class Context:
     """How to run a find, with `{file}` where its name goes."""
 
 
-class Find(NamedTuple):
+class OtherFault(NamedTuple):
     """One kind of fault that was met, and the smallest program that showed it."""
 
     path: Path
@@ -48,14 +48,14 @@ class Find(NamedTuple):
     lines: int
 
 
-class Finds:
+class OtherFaults:
     """The finds of one reduction. For one thread; each call leaves the folder whole.
 
     The course decides the files: a resumed reduction meets the same programs in the same order, and ends in the same
     ones. `resumed` keeps what lies there until then; else the finds of an earlier reduction are cleared away.
     """
 
-    def __init__(self, folder: Path, context: Context, *, resumed: bool = False) -> None:
+    def __init__(self, folder: Path, context: OtherFaultsContext, *, resumed: bool = False) -> None:
         self.folder, self.context = folder, context
         self._kept: dict[Hashable, tuple[Program, Fault, Path]] = {}
         if not resumed:
@@ -73,14 +73,14 @@ class Finds:
             path = held[2]
         else:
             return
-        self._write(path, labelled(program.text, fault, self.context, path.name))
+        self._write(path, add_label(program.text, fault, self.context, path.name))
         self._kept[kind] = (program, fault, path)
 
     @property
-    def by_size(self) -> list[Find]:
+    def by_size(self) -> list[OtherFault]:
         """All finds, the smallest program first."""
         kept = sorted(self._kept.values(), key=lambda one: (one[0].size, one[2]))
-        return [Find(path, fault, lines(program.text)) for program, fault, path in kept]
+        return [OtherFault(path, fault, lines(program.text)) for program, fault, path in kept]
 
     def _free_name(self, fault: Fault) -> str:
         taken = {path.name for _, _, path in self._kept.values()}
@@ -114,7 +114,7 @@ def file_name(fault: Fault) -> str:
     return name if "_" in name else f"{fault.phase}_{name or 'fault'}"
 
 
-def labelled(text: str, fault: Fault, context: Context, name: str) -> str:
+def add_label(text: str, fault: Fault, context: OtherFaultsContext, name: str) -> str:
     """The program under a comment that says what it is. Above it stay the lines that mean something only there: `#!`,
     and a cookie in the first two (PEP 263)."""
     rows = [
@@ -131,7 +131,7 @@ def labelled(text: str, fault: Fault, context: Context, name: str) -> str:
     return _under(rows, text)
 
 
-def commented(text: str, rows: Sequence[str]) -> str:
+def add_comment(text: str, rows: Sequence[str]) -> str:
     """The program under these lines as a comment."""
     return _under([f"# {_plain(row)}" for row in rows], text)
 

@@ -10,7 +10,7 @@ from shrinkray_gpu.evidence import source_text
 from shrinkray_gpu.evidence.instruments.instrument import Subject
 from shrinkray_gpu.evidence.sights import Sight
 from shrinkray_gpu.evidence.source_text import SourceLine
-from shrinkray_gpu.runner.run import Compile, Run
+from shrinkray_gpu.runner.run import Compilation, Run
 
 _FRAME = re.compile(r'^  File "([^"]+)", line (\d+), in ', re.MULTILINE)
 
@@ -24,7 +24,7 @@ def place_of(subject: Subject, sight: Sight, name: str) -> SourceLine | None:
     return replace(place, text=source_text.line_of(text_at(subject, place), sight.line))
 
 
-def whole_path(file: str, compile: Compile | None) -> str:
+def whole_path(file: str, compile: Compilation | None) -> str:
     """The path of a file of which only the name is told, as the kernel's IR has it."""
     if not file or "/" in file or compile is None:
         return file

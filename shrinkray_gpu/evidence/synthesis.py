@@ -9,7 +9,7 @@ from pathlib import Path
 
 from shrinkray_gpu.device import disassembly
 from shrinkray_gpu.device.instruction import Instruction, around
-from shrinkray_gpu.device.record import Record, collapsed
+from shrinkray_gpu.device.record import Record, group_records
 from shrinkray_gpu.evidence import source_text
 from shrinkray_gpu.evidence.evidence import Evidence, RecordGroup, options_of
 from shrinkray_gpu.evidence.instruments.code import listings as listings_of
@@ -19,7 +19,7 @@ from shrinkray_gpu.evidence.source_places import place_of, text_at, whole_path
 from shrinkray_gpu.evidence.without_instruction import of_compilation, of_host
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.fault import Fault
-from shrinkray_gpu.runner.run import Compile, Launch, Run
+from shrinkray_gpu.runner.run import Compilation, Launch, Run
 
 AROUND = 3
 """Instructions shown on either side of the one at fault."""
@@ -36,7 +36,7 @@ def assemble(subject: Subject, run: Run, observations: Sequence[Observation] = (
         subject.script.name or str(subject.script.path),
         fault,
         speech.ending(run),
-        findings=tuple(RecordGroup(*one) for one in collapsed(records)),
+        findings=tuple(RecordGroup(*one) for one in group_records(records)),
         texts={one.said.instrument: one.text for one in observations if one.text},
         said=tuple(one.said for one in observations),
         run=run,
@@ -106,7 +106,7 @@ def _with_instruments(
 
 def _which(
     run: Run, kernel: str, sights: Sequence[Sight], listings: Mapping[str, tuple[Instruction, ...]]
-) -> tuple[Launch | None, Compile | None]:
+) -> tuple[Launch | None, Compilation | None]:
     """The launch that faults, with its compilation: the one that a rule names, else the last one of that kernel whose
     code has the instruction seen."""
     launches = [launch for launch in run.launches if launch.kernel == kernel]
@@ -127,7 +127,7 @@ def _at(one: Instruction, sight: Sight) -> bool:
     return one.line == sight.line and Path(one.file).name == Path(sight.file).name
 
 
-def _memory(compile: Compile | None, believed: Sequence[Observation], record: Record | None) -> Iterable[str]:
+def _memory(compile: Compilation | None, believed: Sequence[Observation], record: Record | None) -> Iterable[str]:
     if compile is not None:
         for stage in ("ptx", "llir"):
             if declared := _DECLARED.search(compile.ir.get(stage, "")):

@@ -49,14 +49,14 @@ def of_compilation(seen: Evidence, subject: Subject, run: Run, fault: Fault) -> 
 
 
 def of_host(seen: Evidence, subject: Subject, run: Run) -> Evidence:
-    died = run.failure is None and speech.failed(run)
+    died = run.failure is None and speech.has_failed(run)
     last = [line for line in (run.stdout + "\n" + run.stderr).splitlines() if line.strip()][-LAST_LINES:]
     return replace(seen, place=host_line(subject, run), diagnostics="\n".join(last) if died else "")
 
 
 def _complaints(run: Run) -> str:
     """What the failing compiler said, in all places, each line once."""
-    heard = [said.text for said in speech.heard(run) if said.place in ("exception", "compiler")]
+    heard = [said.text for said in speech.failure_words(run) if said.place in ("exception", "compiler")]
     heard += [speech.without_quotations(cause) for cause in _causes(run)]
     return "\n".join(dict.fromkeys(line for text in heard for line in text.splitlines() if line.strip(" =")))
 

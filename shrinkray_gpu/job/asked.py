@@ -16,7 +16,7 @@ from typing import Any
 
 from shrinkray_gpu import calibration
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.lift.embed import embedded
+from shrinkray_gpu.lift.embed import embed
 from shrinkray_gpu.options import Options, Say, jobs_of
 from shrinkray_gpu.oracle import Oracle, all_of, parse
 from shrinkray_gpu.oracle.same import same_fault
@@ -46,7 +46,7 @@ def program_of(path: Path, options: Options) -> Program:
     """The script; of a command its driver, which is no file."""
     if options.command is None:
         program = read_program(path)
-        return program if "embed" in options.skip else embedded(program, path, options.cwd or Path.cwd()).program
+        return program if "embed" in options.skip else embed(program, path, options.cwd or Path.cwd()).program
     if options.control_patches:
         raise UsageError("--control-patch changes FILE, and -m names none: patch a script instead")
     return options.command.program
@@ -60,7 +60,7 @@ def oracle_of(options: Options) -> tuple[Oracle | None, Options]:
     if chosen is not None and options.arch is not None and (chosen.needs.sanitizer or chosen.needs.twins):
         raise UsageError(f"--oracle {chosen.spec} needs a GPU, and --arch launches nothing")
     if chosen is not None and chosen.needs.sanitizer:
-        sanitizer.required(chosen.needs.sanitizer, options.python, {**os.environ, **options.environment})
+        sanitizer.require(chosen.needs.sanitizer, options.python, {**os.environ, **options.environment})
         options = replace(options, mode="cold")
     return chosen, options
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from shrinkray_gpu.calibration import Plan
 from shrinkray_gpu.errors import FinalCheckFailed
 from shrinkray_gpu.evidence import guarded, ptxas
-from shrinkray_gpu.evidence.other_faults import Finds
+from shrinkray_gpu.evidence.other_faults import OtherFaults
 from shrinkray_gpu.job import cu_output
-from shrinkray_gpu.job.final_check import FinalCheck, checked, or_larger
+from shrinkray_gpu.job.final_check import FinalCheck, fallback_check, final_check
 from shrinkray_gpu.job.ready import Ready
 from shrinkray_gpu.lift.data_files import final_files
 from shrinkray_gpu.options import Options
@@ -45,7 +45,7 @@ class ReproFindings:
         return str(seen) if seen is not None else ""
 
 
-def concluded(ready: Ready, reduction: Reduction, original: Program, output: Path, options: Options) -> ReproFindings:
+def conclude(ready: Ready, reduction: Reduction, original: Program, output: Path, options: Options) -> ReproFindings:
     """Write the repro, and ask clean runs, controls and instruments what they say of it."""
     plan, checks, best = ready.plan, ready.checks, reduction.program.text
     with ThreadPoolExecutor(1, thread_name_prefix="evidence") as beside:
@@ -53,9 +53,9 @@ def concluded(ready: Ready, reduction: Reduction, original: Program, output: Pat
         # clean runs would slow down what must end under a control.
         apart = plan.rate is not None or plan.oracle.needs.timing
         looked = beside.submit(checks.compared, best) if checks and not apart else None
-        final = checked(best, output, plan, options)
+        final = final_check(best, output, plan, options)
     if not final.stands:
-        final = or_larger(final, reduction, original, output, plan, options)
+        final = fallback_check(final, reduction, original, output, plan, options)
     comparison = looked.result() if looked else None
     if checks and (comparison is None or final.text != best):
         comparison = checks.compared(final.text)
@@ -79,7 +79,7 @@ def result_of(
     end: ReproFindings,
     ready: Ready,
     reduction: Reduction,
-    finds: Finds,
+    finds: OtherFaults,
     original: Program,
     places: tuple[Path, Path],
     options: Options,
@@ -108,7 +108,7 @@ def result_of(
         lifted=ready.start.told,
         others=tuple(other_fault_line(find) for find in finds.by_size),
         passed_over=passed_over,
-        guarded=guarded_of(ready.start, original, final.text),
+        guarded=exposure_report(ready.start, original, final.text),
         slips=reduction.checks.control_slips + len(reduction.checks.fingerprint_slips),
         ptxas=end.ptxas,
         cu=end.cu,
@@ -118,7 +118,7 @@ def result_of(
     )
 
 
-def guarded_of(start: Start, original: Program, text: str) -> str:
+def exposure_report(start: Start, original: Program, text: str) -> str:
     """Beside the lifted script where the kernels are not in the user's own text, which has no guard to lose."""
     repro, unread = original.with_text(text), modules_of_its_own(text)
     if start.lifted and from_elsewhere(start.program, original):
@@ -127,7 +127,7 @@ def guarded_of(start: Start, original: Program, text: str) -> str:
     return guarded.report(original, repro, unread=unread)
 
 
-def failed(final: FinalCheck, output: Path, folder: Path) -> FinalCheckFailed:
+def final_check_error(final: FinalCheck, output: Path, folder: Path) -> FinalCheckFailed:
     """What to say where no clean run bears the result out."""
     instead = f"; of one that does not: {final.instead}" if final.instead else ""
     there = f"in {output} ({final.verified} of {final.runs} clean runs show it{instead})"

@@ -70,7 +70,7 @@ def _judged(made: Build, binary: Path, plan: calibration.Plan, options: Options)
 def _run(binary: Path, ran: Run, oracle: Oracle, environment: Mapping[str, str], options: Options) -> Run:
     prefix: list[str] = []
     if oracle.needs.sanitizer:
-        tool = sanitizer.required(oracle.needs.sanitizer, options.python, environment)
+        tool = sanitizer.require(oracle.needs.sanitizer, options.python, environment)
         prefix = [str(tool), "--tool", oracle.needs.sanitizer]
     done = _done([*prefix, str(binary)])
     if done is None:

@@ -18,9 +18,9 @@ from shrinkray_gpu.oracle.fault import Reference
 from shrinkray_gpu.oracle.same import SameFaultOracle
 from shrinkray_gpu.oracle.statistics import clean_runs
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.runner.knob_settings import KnobSetting
 from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.runner.ways import Way
 from shrinkray_gpu.same_fault import controls
 from shrinkray_gpu.same_fault.active_controls import ActiveControls, ControlTrials
 from shrinkray_gpu.same_fault.checkpoints import Checkpoints
@@ -82,7 +82,7 @@ def _standard(original: Program, plan: calibration.Plan, reference: Reference | 
     return (*controls.of_cuda(original, plan.gpu), *standard)
 
 
-def _look(plan: calibration.Plan, test: TieredTest, quick: dump_runs.InLanes | None) -> Callable[[str], Fault | None]:
+def _look(plan: calibration.Plan, test: TieredTest, quick: dump_runs.LaneDumps | None) -> Callable[[str], Fault | None]:
     """The Fault of a text by the instruments; of a flaky one what the best of several looks told."""
     checkpoints = Checkpoints(plan.pool.setup, plan.pool.seconds + plan.pool.extra, quick)
 
@@ -113,7 +113,7 @@ def _trying(
     interpreting = plan.pool.on(terms)
 
     def trying(pool: Pool, repeats: int) -> controls.Controls:
-        def run(text: str, way: Way) -> Run:
+        def run(text: str, way: KnobSetting) -> Run:
             test.tally.count("control")
             code = test.policy.machine_code or not {"ptxas", "llvm"}.isdisjoint(way.knobs)
             return (interpreting if "interpreter" in way.knobs else pool).run(text, way=way, machine_code=code)

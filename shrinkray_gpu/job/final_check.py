@@ -47,13 +47,13 @@ class FinalCheck:
     """What a run that does not show it does; empty where nobody knows."""
 
 
-def checked(text: str, output: Path, plan: calibration.Plan, options: Options) -> FinalCheck:
+def final_check(text: str, output: Path, plan: calibration.Plan, options: Options) -> FinalCheck:
     runs = options.final_runs or _final_runs(plan)
     verified, instead = verify(text, output, plan, options, runs)
     return FinalCheck(text, verified, runs, _sound(verified, runs, plan.rate), instead=instead)
 
 
-def or_larger(
+def fallback_check(
     smallest: FinalCheck,
     reduction: Reduction,
     original: Program,
@@ -68,7 +68,7 @@ def or_larger(
         if each == original:  # its own runs were the first of all
             return FinalCheck(each.text, 1, 1, True)
         text = with_layout(layout, each).text
-        return smallest if text == smallest.text else checked(text, output, plan, options)
+        return smallest if text == smallest.text else final_check(text, output, plan, options)
 
     if plan.rate is None:
         found = _last_standing(reduction.line, check)
@@ -125,7 +125,7 @@ def verify(text: str, output: Path, plan: calibration.Plan, options: Options, ru
     def once(_: int) -> Verdict:
         if as_user:
             verdict = oracle.judge(plain(limit))
-            if verdict.known:
+            if verdict.is_known:
                 return verdict
         # What a plain process cannot tell: a static fault, the IR, a sticky error that the script swallows.
         return whole(oracle, text, script.path.name, plan.pool.cold)

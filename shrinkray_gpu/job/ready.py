@@ -31,7 +31,7 @@ from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault import controls
 from shrinkray_gpu.same_fault.checkpoints import Checkpoints
 from shrinkray_gpu.same_fault.slippage_checks import SlippageChecks
-from shrinkray_gpu.start import Given, Start, without
+from shrinkray_gpu.start import Start, UserProgram, without
 
 BRIEF = 1.0
 """Seconds after its last launch for which a lane is waited for that most likely hangs."""
@@ -43,7 +43,7 @@ HANGING = 8
 
 def user_program(
     path: Path, program: Program, options: Options, chosen: Oracle | None, setup: Setup, say: Say
-) -> Given:
+) -> UserProgram:
     """The program, and how the user runs it. Raises UsageError where it builds CUDA C++, which cannot be done here."""
     if builds_cuda(program, options, chosen):
         compiler.check(options.python, setup.environment, options.arch)
@@ -54,7 +54,7 @@ def user_program(
         name=display_name(path, options) if options.command else "",
     )
     needs = chosen.needs if chosen is not None else UNASKED
-    return Given(
+    return UserProgram(
         program,
         needs.on(script, virtual=options.arch is not None),
         setup,
@@ -65,7 +65,7 @@ def user_program(
         as_it_is="lift" in options.skip or bool(options.control_patches),
         look=_look(setup, options) if options.guards else None,
         dumping=dumping(setup) if options.guards else None,
-        ways=controls.dear_ways(setup.arch is None and gpus.present()) if options.guards else (),
+        ways=controls.dear_settings(setup.arch is None and gpus.present()) if options.guards else (),
         command=options.command,
     )
 
@@ -97,7 +97,7 @@ class Ready:
 
 def prepare(
     start: Start,
-    given: Given,
+    given: UserProgram,
     named: Sequence[controls.Control],
     options: Options,
     journal: Journal,
@@ -178,10 +178,10 @@ def _insist(ready: Ready, say: Say) -> None:
 
 def _perturbed(plan: calibration.Plan, program: Program, journal: Journal) -> calibration.Plan:
     """A flaky fault made likelier, if something does so; the same thing in a resumed reduction."""
-    known = journal.recall_perturbed()
+    known = journal.recall_perturbation()
     if known == {}:  # nothing did
         return plan
     plan = calibration.with_perturbation(plan, program.text, perturbation.Perturbation(**known) if known else None)
     if plan.rate and known is None:
-        journal.perturbed(asdict(plan.mode.variant) if plan.mode.variant else {})
+        journal.record_perturbation(asdict(plan.mode.variant) if plan.mode.variant else {})
     return plan

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from shrinkray_gpu.evidence.other_faults import Finds
+from shrinkray_gpu.evidence.other_faults import OtherFaults
 from shrinkray_gpu.evidence.versions import __version__, versions
 from shrinkray_gpu.job import attach, folder_gone
 from shrinkray_gpu.job.asked import (
@@ -24,14 +24,14 @@ from shrinkray_gpu.job.asked import (
     settings_of,
     setup_of,
 )
-from shrinkray_gpu.job.conclusion import concluded, failed, result_of
+from shrinkray_gpu.job.conclusion import conclude, final_check_error, result_of
 from shrinkray_gpu.job.ready import prepare, user_program
 from shrinkray_gpu.job.search_run import search
 from shrinkray_gpu.judging.tiered_test import TieredTest
 from shrinkray_gpu.options import Options, Say, display_name
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.native.native_tree import can_parse
-from shrinkray_gpu.reduction.outcome import Event
+from shrinkray_gpu.reduction.outcome import ProgressEvent
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.size import lines
 from shrinkray_gpu.result import result_file
@@ -52,7 +52,7 @@ def reduce(
     options: Options,
     *,
     say: Say = lambda text: None,
-    progress: Callable[[Event, TieredTest], None] = lambda event, test: None,
+    progress: Callable[[ProgressEvent, TieredTest], None] = lambda event, test: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Result:
     """Reduce the script at `path` to the smallest one that still shows the fault.
@@ -69,7 +69,7 @@ def _reduced(
     path: Path,
     options: Options,
     say: Say,
-    progress: Callable[[Event, TieredTest], None],
+    progress: Callable[[ProgressEvent, TieredTest], None],
     stop: Callable[[], bool],
     opened: Callable[[Journal], None],
 ) -> Result:
@@ -102,12 +102,12 @@ def _reduced(
         start = begin(given, journal, say)
         ready = prepare(start, given, named, options, journal, say)
         options = replace(options, argv=ready.plan.pool.script.argv)
-        finds = Finds(folder / "other_faults", context_of(path, ready.plan, options), resumed=journal.resumed)
+        finds = OtherFaults(folder / "other_faults", context_of(path, ready.plan, options), resumed=journal.resumed)
         try:
             begun = time.monotonic()
             reduction = search(ready, options, journal, finds, say=say, progress=progress, stop=stop)
             searched = time.monotonic()
-            end = concluded(ready, reduction, program, output, options)
+            end = conclude(ready, reduction, program, output, options)
             checked = time.monotonic()
             measured = None
             if options.report and end.final.stands and reduction.ended in ("done", "out of time") and not stop():
@@ -139,7 +139,7 @@ def _reduced(
             result, attachment=attach.write_attachment(folder, facts, measured, options, before=before, say=say)
         )
     if not end.final.stands:
-        raise failed(end.final, output, folder)
+        raise final_check_error(end.final, output, folder)
     return result
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from shrinkray_gpu import calibration, lift
 from shrinkray_gpu.calibration import perturbation
-from shrinkray_gpu.evidence.other_faults import Finds
+from shrinkray_gpu.evidence.other_faults import OtherFaults
 from shrinkray_gpu.job.ready import Ready
 from shrinkray_gpu.judging.ahead import Ahead
 from shrinkray_gpu.judging.confirming import ConfirmingRuns
@@ -24,7 +24,7 @@ from shrinkray_gpu.reduction.course import Course
 from shrinkray_gpu.reduction.engine import reduce_program
 from shrinkray_gpu.reduction.interestingness import InterestingnessTest
 from shrinkray_gpu.reduction.journal import Journal
-from shrinkray_gpu.reduction.outcome import Event, Listeners, Reduction
+from shrinkray_gpu.reduction.outcome import Listeners, ProgressEvent, Reduction
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.rewrites import Rewrites
 
@@ -38,10 +38,10 @@ def search(
     ready: Ready,
     options: Options,
     journal: Journal,
-    finds: Finds,
+    finds: OtherFaults,
     *,
     say: Say,
-    progress: Callable[[Event, TieredTest], None],
+    progress: Callable[[ProgressEvent, TieredTest], None],
     stop: Callable[[], bool],
 ) -> Reduction:
     plan, test, checks, repeats = ready.plan, ready.test, ready.checks, ready.test.policy.repeats

@@ -74,7 +74,7 @@ class CreditTier:
             known = self._known.setdefault(signature, mine)
         if known is not mine:
             verdict = known.result()
-            if verdict.known and not (self.decider.insisting and verdict.provisional):
+            if verdict.is_known and not (self.decider.insisting and verdict.provisional):
                 self.tally.count(CREDIT)
                 return replace(verdict, why="on credit: its launches were judged before", credit=True)
             return None
@@ -84,7 +84,7 @@ class CreditTier:
             mine.set_exception(error)
             raise
         mine.set_result(verdict)
-        if not verdict.known:
+        if not verdict.is_known:
             with self._lock:
                 self._known.pop(signature, None)
         return verdict

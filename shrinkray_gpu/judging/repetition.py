@@ -118,7 +118,7 @@ class FlakyTest:
         sightings = runs = 0
         while (decision := test.decision(sightings, runs)) is None:
             verdict = asking.next(test.soonest(sightings, runs))
-            if verdict.certain or not verdict.known:
+            if verdict.certain or not verdict.is_known:
                 return verdict
             runs, sightings = runs + 1, sightings + verdict.faults
         counts = f"{asking.sightings} of {asking.known} runs"
@@ -132,7 +132,7 @@ class FlakyTest:
         before, verdict = self._clean.pop(key, (0, None))
         for left in range(clean - before, 0, -1):
             verdict = asking.next(left)
-            if verdict.faults or verdict.certain or not verdict.known:
+            if verdict.faults or verdict.certain or not verdict.is_known:
                 return verdict
         assert verdict is not None
         runs = before + asking.known
@@ -179,7 +179,7 @@ def measure(ask: RunBatch, *, runs: int = 40, sightings: int = 24, most: int = 2
     asking = _RunSequence(ask)
     while asking.known < runs or (asking.sightings < sightings and asking.known < most):
         needed = max(runs - asking.known, min(sightings - asking.sightings, most - asking.known))
-        if asking.hopeless or not asking.next(needed).known:
+        if asking.hopeless or not asking.next(needed).is_known:
             break
     return Rate(asking.sightings, asking.known)
 
@@ -204,7 +204,7 @@ class _RunSequence:
             if not self.waiting:
                 self.waiting = list(self.ask(useful))
             verdict = self.waiting.pop(0)
-            if verdict.known:
+            if verdict.is_known:
                 self.known += 1
                 self.sightings += verdict.faults
                 self.other = verdict.other or self.other

@@ -37,7 +37,7 @@ def parts(text: str) -> Iterator[str]:
     yield text[begin:]
 
 
-def remembered(read: Callable[[str], Known]) -> Callable[[str], Known]:
+def cached(read: Callable[[str], Known]) -> Callable[[str], Known]:
     """The same of a part, but what is known of one is not worked out again."""
     recall = lru_cache(KEPT)(read)
     return lambda part: recall(part) if len(part) <= LONGEST else read(part)

@@ -18,7 +18,7 @@ from shrinkray_gpu.runner.inside.capture.blackbox import SUSPECTS
 from shrinkray_gpu.runner.inside.capture.schema import LaunchRecord
 from shrinkray_gpu.runner.run import Run
 
-__all__ = ["Offer", "candidates", "histories", "lift", "lifts", "obstacles", "offers", "suspected"]
+__all__ = ["Offer", "candidates", "histories", "lift", "lifts", "obstacles", "offers", "suspect_kernels"]
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def _launched(launch: LaunchRecord) -> int | None:
     return launch.get("launch")
 
 
-def suspected(run: Run) -> frozenset[str]:
+def suspect_kernels(run: Run) -> frozenset[str]:
     """The kernels whose launches may be the one that faults."""
     return frozenset(x["kernel"] for x in _launches(run))
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import libcst as cst
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.lift.bundling.data import data_files, searched
+from shrinkray_gpu.lift.bundling.data import data_files, search_roots
 from shrinkray_gpu.lift.bundling.meaning import Meanings
 from shrinkray_gpu.lift.bundling.module_files import Finder, ModuleFiles
 from shrinkray_gpu.lift.bundling.naming import name_table
@@ -43,7 +43,7 @@ def bundle(entry: Path, text: str, *, roots: Sequence[Path], cwd: Path | None = 
     `cwd` is what relative paths of data files start from, if that is none of the roots."""
     program = Program.from_text(text)
     try:
-        finder = Finder(searched(Unit(MAIN, entry.resolve(), entry.name, False, program), roots))
+        finder = Finder(search_roots(Unit(MAIN, entry.resolve(), entry.name, False, program), roots))
         reader = Reader(finder)
         main = reader.read_all(ModuleFiles(MAIN, entry.resolve()), program, entry.name)
     except (cst.ParserSyntaxError, UsageError, SyntaxError) as error:
@@ -75,7 +75,7 @@ def modules(entry: Path, text: str, *, roots: Sequence[Path]) -> dict[str, Path]
     """The files of the modules below the roots that the script at `entry` leads to, by where they lie below these,
     whether they could be merged or not. Raises UsageError and what libcst raises for text that is not Python."""
     program = Program.from_text(text)
-    finder = Finder(searched(Unit(MAIN, entry.resolve(), entry.name, False, program), roots))
+    finder = Finder(search_roots(Unit(MAIN, entry.resolve(), entry.name, False, program), roots))
     reader = Reader(finder)
     reader.read_all(ModuleFiles(MAIN, entry.resolve()), program, entry.name)
     found = [finder.find(name) for name in (*reader.units, *reader.bad) if name != MAIN]
@@ -84,7 +84,7 @@ def modules(entry: Path, text: str, *, roots: Sequence[Path]) -> dict[str, Path]
 
 
 def _one_file(reader: Reader, main: Unit, merged: Mapping[str, Unit]) -> tuple[str, list[Unit]]:
-    walk = Walk(main, dict(merged), reader.executed)
+    walk = Walk(main, dict(merged), reader.modules_of)
     order = walk.run()
     units = sorted(walk.seen, key=lambda unit: walk.seen[unit])
     meanings = Meanings(reader, {unit.name: unit for unit in units})
@@ -102,7 +102,7 @@ def _ordinary(reader: Reader, obstacles: Mapping[str, str]) -> set[str]:
         unit = reader.units.get(name)
         if unit is not None:
             more += [
-                inner for group in unit.imports.values() for each in group for inner in reader.executed(unit, each)
+                inner for group in unit.imports.values() for each in group for inner in reader.modules_of(unit, each)
             ]
             if unit.package and unit.program.text.strip():  # what is in a package cannot be loaded before it
                 more += [inner for inner in reader.units if inner.startswith(f"{name}.")]

@@ -22,17 +22,17 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"[^\n]*$', re.MULTI
 
 
 @dataclass(frozen=True)
-class Embedded:
+class EmbeddedProgram:
     """The script with its sources in it, and the files that they were in."""
 
     program: Program
     files: tuple[Path, ...] = ()
 
 
-def embedded(program: Program, path: Path, cwd: Path) -> Embedded:
+def embed(program: Program, path: Path, cwd: Path) -> EmbeddedProgram:
     """The program with the sources that it loads in it; the same program where there are none."""
     if MODULE not in program.text or "load" not in program.text:
-        return Embedded(program)
+        return EmbeddedProgram(program)
     changes: list[Change] = []
     files: list[Path] = []
     for node in program.layout.outer:
@@ -47,8 +47,8 @@ def embedded(program: Program, path: Path, cwd: Path) -> Embedded:
                 if alias.evaluated_name == "load" and alias.asname is None:
                     changes.append(Replace(alias.name, ("load_inline",)))
     if not files:
-        return Embedded(program)
-    return Embedded(render(program, [Edit("embed sources", tuple(changes))]), tuple(dict.fromkeys(files)))
+        return EmbeddedProgram(program)
+    return EmbeddedProgram(render(program, [Edit("embed sources", tuple(changes))]), tuple(dict.fromkeys(files)))
 
 
 def _is_load(func: cst.BaseExpression) -> bool:

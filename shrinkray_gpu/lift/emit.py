@@ -98,7 +98,7 @@ def _emit(launch: LaunchRecord, choice: Choice, *, apart: bool = False, whole: b
     inputs = Inputs(choice, reserved_names(definitions), apart=apart, whole=whole)
     inputs.plan(launch["arguments"])
     values = {argument["name"]: inputs.text(argument) for argument in launch["arguments"]}
-    options = spoken_options(launch)
+    options = telling_options(launch)
     if None in values.values() or None in options.values():
         return None
     allocator = ALLOCATOR if launch["allocator"] else ""
@@ -121,7 +121,7 @@ def script(definitions: Sequence[Definition], more: Sequence[str], steps: str) -
     return text
 
 
-def spoken_options(launch: LaunchRecord) -> dict[str, str | None]:
+def telling_options(launch: LaunchRecord) -> dict[str, str | None]:
     """The launch options that say something."""
     return {o["name"]: text for o in launch["options"] if DEFAULTS.get(o["name"]) != (text := _text(o))}
 

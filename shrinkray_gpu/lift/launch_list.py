@@ -48,7 +48,7 @@ def script(history: HistoryRecord, choice: Choice) -> str | None:
         if event["kind"] == "launch":
             launch = cast(LaunchRecord, {**launches[event["launch"]], "trouble": "", "definitions": definitions})
             values = {argument["name"]: buffers.text(argument) for argument in launch["arguments"]}
-            options = emit.spoken_options(launch)
+            options = emit.telling_options(launch)
             if None in values.values() or None in options.values():
                 return None
             steps += [*buffers.new_lines(), handles.call(launch, values, options)]
@@ -63,7 +63,7 @@ def script(history: HistoryRecord, choice: Choice) -> str | None:
     if not steps or steps[-1] != WAIT:
         steps.append(WAIT)
     allocator = emit.ALLOCATOR if any(launch["allocator"] for launch in launches) else ""
-    return emit.script(definitions, buffers.imports, allocator + buffers.seed + "".join(folded(steps)))
+    return emit.script(definitions, buffers.imports, allocator + buffers.seed + "".join(fold_loops(steps)))
 
 
 class Handles:
@@ -132,7 +132,7 @@ class Buffers(Inputs):
         return [*made, f"{name}.zero_()\n" if zero else f"{name}.copy_({expression})\n"]
 
 
-def folded(steps: Sequence[str]) -> list[str]:
+def fold_loops(steps: Sequence[str]) -> list[str]:
     """Steps in which what is repeated stands in a loop once. From the left, what saves most."""
     out: list[str] = []
     at = 0
@@ -146,7 +146,7 @@ def folded(steps: Sequence[str]) -> list[str]:
                 best, period, times = length * (count - 1), length, count
         round_ = steps[at : at + period]
         if times > 2 or best > 3:
-            out.append(f"for _ in range({times}):\n{textwrap.indent(''.join(folded(round_)), '    ')}")
+            out.append(f"for _ in range({times}):\n{textwrap.indent(''.join(fold_loops(round_)), '    ')}")
             at += period * times
         else:
             out.append(steps[at])

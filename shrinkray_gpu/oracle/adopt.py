@@ -71,7 +71,7 @@ def describe(run: Run, asked: str = "") -> str:
         parts = [f"The program ended well (exit {run.exit}) after {run.seconds:.1f} s."]
     else:
         parts = [f"The program showed another fault after {run.seconds:.1f} s: {seen}."]
-    if asked and not speech.failed(run) and (where := _printed(run, asked)):
+    if asked and not speech.has_failed(run) and (where := _printed(run, asked)):
         parts.append(f"It did print these words ({where}), but what a successful program prints is no fault.")
     if said := obstacle(run):
         parts.append(said)

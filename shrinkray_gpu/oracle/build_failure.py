@@ -43,13 +43,13 @@ class BuildOracle(Oracle):
                 if why := self._less(build, run):
                     continue
                 begin = build.printed.rfind("\n", 0, match.start()) + 1
-                return shows(f"building {build.name}: {speech.clipped(build.printed[begin:])}")
+                return shows(f"building {build.name}: {speech.clip(build.printed[begin:])}")
         if why:
             return lacks(why)
         broken = next((build for build in run.builds if build.failed), None)
         if broken is not None and not self.failed:
             error = next((line for line in broken.printed.splitlines() if "error" in line), "")
-            return lacks(f"building {broken.name} fails: {speech.clipped(error)}")
+            return lacks(f"building {broken.name} fails: {speech.clip(error)}")
         built = f"{len(run.builds)} builds say nothing of it" if run.builds else "nothing was built"
         return lacks(f"{built}, {speech.ending(run)}")
 

@@ -31,26 +31,26 @@ class CompileOracle(Oracle):
             text = f"{speech.diagnostics(compile)}\n{speech.reasons(compile)}"
             if self.pattern.search(text):
                 line = f"compiling {compile.kernel}: {_matching_line(self.pattern, text)}"
-                if self.shown == "died" and not speech.failed(run):
+                if self.shown == "died" and not speech.has_failed(run):
                     return lacks(f"{line}, but the script ends well, unlike the original")
                 return shows(line)
         if run.mode == "plain" or run.signal is not None:
             # Nobody watches a plain process compile, and a crash takes the watcher with it.
-            for said in speech.heard(run):
+            for said in speech.failure_words(run):
                 text = speech.LISTING.sub("", said.text)
                 if self.pattern.search(text):
                     return shows(f"{said.place}: {_matching_line(self.pattern, text)}")
-            if self.shown == "swallowed" and not speech.failed(run):
+            if self.shown == "swallowed" and not speech.has_failed(run):
                 return unclear(f"it ends well, as the original does, and nobody watches a {run.mode} run compile")
         broken = next((one for one in run.compiles if one.failure is not None), None)
         if broken is not None and broken.failure is not None:
-            said_instead = speech.clipped(speech.spoken(broken.failure))
+            said_instead = speech.clip(speech.last_line(broken.failure))
             return lacks(f"compiling {broken.kernel} fails otherwise: {said_instead}")
         compiled = f"{len(run.compiles)} kernels compiled" if run.compiles else "nothing was compiled"
         return lacks(f"{compiled}, {speech.ending(run)}")
 
     def calibrate(self, reference: Run) -> CompileOracle:
-        shown = "died" if speech.failed(reference) else "swallowed"
+        shown = "died" if speech.has_failed(reference) else "swallowed"
         return super().calibrate(reference)._with(shown=shown)
 
     def binds(self, fault: Fault) -> bool:
@@ -114,4 +114,4 @@ class StaticOracle(Oracle):
 def _matching_line(pattern: re.Pattern[str], text: str) -> str:
     found = pattern.search(text)
     start = text.rfind("\n", 0, found.start()) + 1 if found else 0
-    return speech.clipped(text[start:]) or "(empty line)"
+    return speech.clip(text[start:]) or "(empty line)"

@@ -23,8 +23,8 @@ def sticky_code(run: Run) -> tuple[int, str]:
     for child in run.children:
         if error := error_table.sticky_in(child):
             return error.code, "a child process says"
-    if not driver_was_asked(run) and speech.failed(run):
-        for said in speech.heard(run):
+    if not driver_was_asked(run) and speech.has_failed(run):
+        for said in speech.failure_words(run):
             if error := error_table.sticky_in(said.text):
                 return error.code, f"its {said.place} says"
     return 0, ""

@@ -28,7 +28,7 @@ class ExceptionOracle(Oracle):
         if failure is None:
             for child in run.children:
                 if (said := speech.exception_in(child)) and self._fits(said):
-                    return shows(f"child process: {speech.clipped(child)}")
+                    return shows(f"child process: {speech.clip(child)}")
             return lacks(f"no uncaught exception: {speech.ending(run)}")
         fits = self._fits(failure)
         if fits is None:

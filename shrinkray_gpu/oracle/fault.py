@@ -15,7 +15,7 @@ from shrinkray_gpu.device import error_table
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.driver_error import OUTSIDE, static_rule, sticky_code
 from shrinkray_gpu.runner import children
-from shrinkray_gpu.runner.run import Compile, Failure, Run
+from shrinkray_gpu.runner.run import Compilation, Failure, Run
 
 COMPILER_TYPES = re.compile(r"CompilationError|CompileTimeAssertionFailure|UnsupportedLanguageConstruct|PTXASError")
 COMPILER_TEXT = re.compile(r"PassManager::run failed|Internal Triton PTX codegen error|Parse MLIR file failed|ptxas")
@@ -107,7 +107,7 @@ class Fault:
             return cls("device", error_table.by_code(code).text, broken or kernel, code, near="" if broken else near)
         if run.timed_out:
             return cls("timeout", "no end within the time limit", kernel, near=near)
-        if not speech.failed(run):
+        if not speech.has_failed(run):
             return None
         return _compiling(run) or _raised(run, last) or _ended(run)
 
@@ -124,14 +124,14 @@ class Fault:
             if field == "text" and self._is_loose() and _first_clause(mine) == _first_clause(theirs):
                 continue
             if not theirs:
-                return f"it does not say {speech.clipped(mine)!r}"
-            return f"{_WORDS.get(field, field)} is {speech.clipped(theirs)!r} instead of {speech.clipped(mine)!r}"
+                return f"it does not say {speech.clip(mine)!r}"
+            return f"{_WORDS.get(field, field)} is {speech.clip(theirs)!r} instead of {speech.clip(mine)!r}"
         if self.code == other.code == MISALIGNED and self.size and other.size and self.size != other.size:
             return f"the access is {other.size} {'byte' if other.size == 1 else 'bytes'} wide instead of {self.size}"
         mine, theirs = self.child, other.child
         # Which of several children speak before the end is a matter of luck: one that both have is enough.
         if (mine or theirs) and not set(mine.splitlines()) & set(theirs.splitlines()):
-            died, instead = speech.clipped(theirs) or "nothing", speech.clipped(mine) or "nothing"
+            died, instead = speech.clip(theirs) or "nothing", speech.clip(mine) or "nothing"
             return f"a child process died of {died!r} instead of {instead!r}"
         return ""
 
@@ -142,8 +142,8 @@ class Fault:
         code = f" (CUDA error {self.code})" if self.code and str(self.code) not in self.klass else ""
         kernel = f" in kernel {self.kernel}" if self.kernel else f", last launch {self.near}" if self.near else ""
         at = f" at {self.instruction}" if self.instruction else ""
-        text = f": {speech.clipped(self.text)}" if self.text else ""
-        child = f" (child process: {speech.clipped(self.child)})" if self.child else ""
+        text = f": {speech.clip(self.text)}" if self.text else ""
+        child = f" (child process: {speech.clip(self.child)})" if self.child else ""
         return f"{self.phase} fault: {self.klass}{code}{kernel}{at}{text}{child}"
 
 
@@ -209,7 +209,7 @@ def lookalike(wanted: Fault, seen: Fault) -> bool:
     return seen.phase == wanted.phase == "python" and seen.klass == wanted.klass == "AssertionError"
 
 
-def normalised(text: str) -> str:
+def normalise(text: str) -> str:
     """The message without what differs from one candidate to the next: paths, numbers, spacing, suggestions."""
     text = _SUGGESTION.sub("", text)
     text = _PATH.sub("PATH", text)
@@ -234,7 +234,7 @@ def complaint(text: str) -> str:
     return ""
 
 
-def broken_compile(run: Run) -> Compile | None:
+def broken_compile(run: Run) -> Compilation | None:
     """The compilation that the run died of: it failed with the uncaught exception, or was under way at the crash."""
     failure = speech.uncaught(run)
     for compile in reversed(run.compiles):
@@ -256,7 +256,7 @@ def _compiling(run: Run) -> Fault | None:
     if compile is None and not by_type and not by_text:
         return None
     said = speech.diagnostics(compile) if compile else ""
-    own = "\n".join([said, speech.spoken(failure) if failure else ""])
+    own = "\n".join([said, speech.last_line(failure) if failure else ""])
     # Standard error also has what other compilations said, whose failure the script swallowed. It is asked only where
     # a compiler died without a word of its own; what Python or the front end raises is complete.
     if not (complaint(own) or FAILING_PASS.search(own)) and (failure is None or by_text):
@@ -269,10 +269,10 @@ def _compiling(run: Run) -> Fault | None:
     else:
         klass = speech.signal_name(run.signal or 0)
     text = compiler_message(compile, failure, own)
-    return Fault("compile", klass, compile.kernel if compile else "", text=normalised(speech.clipped(text, 400)))
+    return Fault("compile", klass, compile.kernel if compile else "", text=normalise(speech.clip(text, 400)))
 
 
-def compiler_message(compile: Compile | None, failure: Failure | None, everything: str) -> str:
+def compiler_message(compile: Compilation | None, failure: Failure | None, everything: str) -> str:
     """What a failing compilation has to say: the front end's message, or the one that led to it where it has none;
     else the complaint among all that was said."""
     message = speech.without_quotations(failure.text) if failure is not None else ""
@@ -289,7 +289,7 @@ def last_words(stderr: str) -> str:
     words = list(LAST_WORDS.finditer(_cleaned(stderr)))
     if not words:
         return ""
-    return HEAP if words[-1].group("heap") else normalised(_BEFORE_ASSERTION.sub("", words[-1].group(0)))
+    return HEAP if words[-1].group("heap") else normalise(_BEFORE_ASSERTION.sub("", words[-1].group(0)))
 
 
 def _cleaned(stderr: str) -> str:
@@ -303,26 +303,26 @@ def _raised(run: Run, last: str) -> Fault | None:
     kind = failure.type.rpartition(".")[2]
     said = speech.without_quotations(failure.text)
     if kind == "OutOfResources":
-        return Fault("launch", "out of resource", last, text=normalised(said.partition(",")[0]))
+        return Fault("launch", "out of resource", last, text=normalise(said.partition(",")[0]))
     if refused := REFUSED.search(said):
         words = refused.group(1).strip()
         error = error_table.parse_error(words)
         return Fault("launch", error.text if error else words, last)
-    return Fault("python", kind, text=normalised(speech.clipped(said, 400)), child=_children(run))
+    return Fault("python", kind, text=normalise(speech.clip(said, 400)), child=_children(run))
 
 
 def _ended(run: Run) -> Fault:
     if run.signal is not None:
         text = last_words(run.stderr)
         if not text and run.signal == SIGABRT:
-            text = normalised(complaint(_cleaned(run.stderr)))
+            text = normalise(complaint(_cleaned(run.stderr)))
         return Fault("exit", speech.signal_name(run.signal), text=text)
     klass, child = f"exit status {run.exit}", _children(run)
     # A failure that a later compilation made good (a fallback) is not why the script gave up.
     if run.compiles and (failure := run.compiles[-1].failure) is not None:
         broken = run.compiles[-1]
         text = compiler_message(broken, failure, speech.diagnostics(broken))
-        return Fault("exit", klass, broken.kernel, text=normalised(speech.clipped(text, 400)), child=child)
+        return Fault("exit", klass, broken.kernel, text=normalise(speech.clip(text, 400)), child=child)
     return Fault("exit", klass, text=_parting(run.stderr), child=child)
 
 
@@ -330,7 +330,7 @@ def _parting(stderr: str) -> str:
     """The last line that a script left on stderr before it gave up, normalised: the message of `sys.exit("...")`."""
     for line in reversed(_cleaned(stderr).splitlines()):
         if line.strip() and not _PROGRESS.search(line):
-            return normalised(speech.clipped(line, 400))
+            return normalise(speech.clip(line, 400))
     return ""
 
 
@@ -350,10 +350,10 @@ def _children(run: Run) -> str:
     count. Nor does an assertion that LLVM survived: it is among what a compilation in the script's process printed.
     """
     died = list(run.children)
-    for told in children.headed(_until(speech.uncaught(run), run.stderr)):
+    for told in children.child_tracebacks(_until(speech.uncaught(run), run.stderr)):
         if (failure := speech.exception_in(told)) and failure.type not in children.AFTERMATH:
-            died.append(f"{failure.type}: {speech.clipped(speech.without_quotations(failure.text), 400)}")
+            died.append(f"{failure.type}: {speech.clip(speech.without_quotations(failure.text), 400)}")
     words = last_words(run.stderr)
     if words and all(words != last_words(compile.printed) for compile in run.compiles):
         died.append(words)
-    return "\n".join(sorted({normalised(each) for each in died}))
+    return "\n".join(sorted({normalise(each) for each in died}))

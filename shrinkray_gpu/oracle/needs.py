@@ -10,8 +10,8 @@ import dataclasses
 from dataclasses import dataclass
 
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.runner.knob_settings import KnobSetting
 from shrinkray_gpu.runner.pool import Script
-from shrinkray_gpu.runner.ways import Way
 
 BUILD = "build:"
 """In `wants`, before a regular expression: the worker runs the host code of a build whose words match it."""
@@ -29,7 +29,7 @@ class Needs:
     """IR stages that the runner must deliver: `ttir`, `ttgir`, `llir`, `ptx`, `sass`."""
     builds: frozenset[str] = frozenset()
     """Regular expressions that are looked for in what nvcc says of a build."""
-    twins: tuple[Way, ...] = ()
+    twins: tuple[KnobSetting, ...] = ()
     """Ways in which the runner must run each candidate once more and compare the outputs (`Run.differences`)."""
     sanitizer: str = ""
     """The compute-sanitizer tool that candidates must run under (`Run.records`); empty: none."""

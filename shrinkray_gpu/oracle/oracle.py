@@ -140,7 +140,7 @@ class All(Oracle):
         for oracle, verdict in rejected:
             if verdict.faults:
                 return lacks(f"rejected by {oracle.spec}: {verdict.why}")
-        doubts = [verdict.why for verdict in (*required, *(v for _, v in rejected)) if not verdict.known]
+        doubts = [verdict.why for verdict in (*required, *(v for _, v in rejected)) if not verdict.is_known]
         if doubts:
             return unclear("; ".join(dict.fromkeys(doubts)))
         return shows("; ".join(dict.fromkeys(verdict.why for verdict in required if verdict.why)))

@@ -36,7 +36,7 @@ class SameFaultOracle(Oracle):
     def judge(self, run: Run) -> Verdict:
         verdict = self.inner.judge(run)
         # A plain process tells too little: no kernel, no compilation. Its text was judged with more before.
-        if self.reference is None or run.mode == "plain" or not verdict.known:
+        if self.reference is None or run.mode == "plain" or not verdict.is_known:
             return verdict
         seen = Fault.of(run)
         if not verdict.faults:

@@ -42,9 +42,7 @@ class SanitizerOracle(Oracle):
             wanted = " or ".join(sorted(self.kinds))
             return lacks(f"{self.needs.sanitizer} says {fitting[0].kind!r}, not {wanted!r} as of the original")
         if seen:
-            return lacks(
-                f"{self.needs.sanitizer} says {speech.clipped(seen[0].title)!r}, which is not what is looked for"
-            )
+            return lacks(f"{self.needs.sanitizer} says {speech.clip(seen[0].title)!r}, which is not what is looked for")
         return lacks(f"{self.needs.sanitizer} has no record, {speech.ending(run)}")
 
     def calibrate(self, reference: Run) -> SanitizerOracle:

@@ -100,4 +100,4 @@ def _last_line(output: int) -> str:
     size = os.fstat(output).st_size
     tail = os.pread(output, LAST_BYTES, max(0, size - LAST_BYTES)).decode("utf-8", "replace")
     lines = [line for line in tail.splitlines() if line.strip()]
-    return speech.clipped(lines[-1]) if lines else ""
+    return speech.clip(lines[-1]) if lines else ""

@@ -24,9 +24,9 @@ from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.script import ScriptOracle
 from shrinkray_gpu.oracle.sticky import StickyOracle
 from shrinkray_gpu.oracle.words import WEAK_ASSERTION, WordsOracle, plain_pattern
-from shrinkray_gpu.runner import ways
+from shrinkray_gpu.runner import knob_settings
 from shrinkray_gpu.runner.inside.static import rules
-from shrinkray_gpu.runner.twins import again, echo
+from shrinkray_gpu.runner.twins import echo, repetitions
 
 RAISED_ONLY = ("out of resource",)
 """Words of Triton's that tell of a refused launch, as the driver's non-sticky errors do: seen only by exception."""
@@ -163,8 +163,8 @@ def _differs(spec: str, argument: str, _: Path) -> Oracle:
             f"{spec!r} names nothing to turn: write differs:KNOB or differs:KNOB:KIND, for example "
             f"differs:num_stages=1:wrong. A KIND is {', '.join(reversed(KINDS))}."
         )
-    way = ways.parse(typed)
-    if way == ways.PLAIN:
+    way = knob_settings.parse_setting(typed)
+    if way == knob_settings.PLAIN:
         raise UsageError(f"{spec!r} compares a run with itself: write nondeterministic for that.")
     name = f"differs:{way.name}" + (f":{kind}" if kind else "")
     return DifferenceOracle(spec=name, needs=Needs(twins=(way, echo(way))), kinds=frozenset({kind} if kind else KINDS))
@@ -177,7 +177,7 @@ def _nondeterministic(spec: str, argument: str, _: Path) -> Oracle:
         )
     runs = int(argument or REPETITIONS)
     name = "nondeterministic" + (f":{runs}" if runs != REPETITIONS else "")
-    return Nondeterministic(spec=name, needs=Needs(twins=again(runs)))
+    return Nondeterministic(spec=name, needs=Needs(twins=repetitions(runs)))
 
 
 def _compile(spec: str, argument: str, _: Path) -> Oracle:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from signal import Signals
 
 from shrinkray_gpu.runner import children
-from shrinkray_gpu.runner.run import Compile, Failure, Run
+from shrinkray_gpu.runner.run import Compilation, Failure, Run
 
 HEADER = re.compile(r"^[ |]*(?:[+-]+ )?(?:Exception Group )?Traceback \(most recent call last\):\s*$", re.MULTILINE)
 FRAME = re.compile(r'^([ |]*)File "[^"\n]*", line \d+(?:,? in .*)?\s*$')
@@ -51,20 +51,20 @@ class FailureWords:
     text: str
 
 
-def failed(run: Run) -> bool:
+def has_failed(run: Run) -> bool:
     """Whether the user would see it fail: an uncaught exception, a signal, a nonzero exit status."""
     return run.failure is not None or run.signal is not None or run.exit not in (0, None)
 
 
-def heard(run: Run) -> Iterator[FailureWords]:
+def failure_words(run: Run) -> Iterator[FailureWords]:
     """All that counts as the failure's own words, strongest first. Nothing for a run that ends well."""
     for child in run.children:
         yield FailureWords("child", without_quotations(child))
-    if not failed(run):
+    if not has_failed(run):
         return
     failure = uncaught(run)
     if failure is not None:
-        yield FailureWords("exception", spoken(failure))
+        yield FailureWords("exception", last_line(failure))
         for cause in _causes(failure.traceback or run.stderr):
             yield FailureWords("exception", cause)
     for compile in run.compiles:
@@ -73,19 +73,19 @@ def heard(run: Run) -> Iterator[FailureWords]:
     yield FailureWords("stderr", _loose(run.stderr, failure))
 
 
-def spoken(failure: Failure) -> str:
+def last_line(failure: Failure) -> str:
     """The last line of a traceback, as Python would print it, without the source that a compiler error quotes."""
     text = without_quotations(failure.text)
     return f"{failure.type}: {text}" if text else failure.type
 
 
-def diagnostics(compile: Compile) -> str:
+def diagnostics(compile: Compilation) -> str:
     """What the compiler raised and printed: its messages, not the module that it dumps below them."""
-    raised = spoken(compile.failure) + "\n" if compile.failure else ""
+    raised = last_line(compile.failure) + "\n" if compile.failure else ""
     return raised + without_quotations(LISTING.sub("", compile.printed))
 
 
-def reasons(compile: Compile) -> str:
+def reasons(compile: Compilation) -> str:
     """What the exceptions said that led to a failed compilation's own, nearest first.
 
     What the compiler was handling when the next exception came has to do with its failure as much as a direct cause.
@@ -94,14 +94,14 @@ def reasons(compile: Compile) -> str:
     return "\n".join(_reasons(compile))
 
 
-def reason(compile: Compile) -> str:
+def reason(compile: Compilation) -> str:
     """The message of the nearest of these that has one, without its type. Where a function fails that a kernel calls,
     Triton raises one exception for each call, and only the innermost says why."""
     failures = (_failure(said, "") for said in _reasons(compile))
     return next((failure.text for failure in failures if failure is not None and failure.text), "")
 
 
-def _reasons(compile: Compile) -> Iterator[str]:
+def _reasons(compile: Compilation) -> Iterator[str]:
     text = compile.failure.traceback if compile.failure else ""
     for block, part in reversed([*zip(_blocks(text), HEADER.split(text)[1:])][:-1]):
         if not (block.leads_to == "cause" or block.leads_to and COMPILER_FILE.search(part.lstrip("\n").split("\n")[0])):
@@ -113,7 +113,7 @@ def ending(run: Run) -> str:
     """How it ended, in a few words for a `why`: `it ends in ValueError: ...`."""
     failure = uncaught(run)
     if failure is not None:
-        return "it ends in " + clipped(spoken(failure))
+        return "it ends in " + clip(last_line(failure))
     if run.timed_out:
         return f"it did not end within {run.seconds:.0f} s"
     if run.signal is not None:
@@ -121,7 +121,7 @@ def ending(run: Run) -> str:
     return "it ends well (exit 0)" if run.exit == 0 else f"it ends with exit status {run.exit}"
 
 
-def clipped(text: str, width: int = 120) -> str:
+def clip(text: str, width: int = 120) -> str:
     """The first line, at most `width` characters of it."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines:
@@ -139,12 +139,12 @@ def signal_name(number: int) -> str:
 
 def shortage(run: Run) -> str:
     """The words by which a run says that memory ran out, on the device or the host; empty if it did not."""
-    if not failed(run):
+    if not has_failed(run):
         return ""
-    for said in heard(run):
+    for said in failure_words(run):
         if said.place in ("exception", "child", "stderr") and (found := SHORTAGE.search(said.text)):
             start = said.text.rfind("\n", 0, found.start()) + 1
-            return clipped(said.text[start:])
+            return clip(said.text[start:])
     return ""
 
 
@@ -152,10 +152,10 @@ def uncaught(run: Run) -> Failure | None:
     """The exception that ended the script. A plain process (`python FILE`) tells it only by the traceback on stderr."""
     if run.failure is not None or run.mode != "plain" or run.exit != 1:
         return run.failure
-    if quoting := children.carried(run.stderr):  # the tracebacks after it are its own words
+    if quoting := children.child_failure(run.stderr):  # the tracebacks after it are its own words
         return quoting
     own = run.stderr
-    for told in children.headed(own):
+    for told in children.child_tracebacks(own):
         own = own.replace(told, "")
     blocks = list(_blocks(own))
     if not blocks:
@@ -289,6 +289,6 @@ def _loose(stderr: str, failure: Failure | None) -> str:
     while first and blocks[first - 1].leads_to:
         first -= 1
     last = blocks[-1].said
-    own = spoken(failure).splitlines()
+    own = last_line(failure).splitlines()
     after = "\n".join(line for line in last.splitlines()[1:] if line not in own)
     return without_quotations(stderr[: headers[first].start()]) + "\n" + after

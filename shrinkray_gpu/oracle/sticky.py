@@ -40,10 +40,10 @@ class StickyOracle(Oracle):
         if code:
             return lacks(f"{source} another error: {error_table.by_code(code)}{where}")
         if not driver_was_asked(run):
-            if self.shown == "swallowed" and not speech.failed(run):
+            if self.shown == "swallowed" and not speech.has_failed(run):
                 return unclear(f"it ends well, as the original does, and in a {run.mode} run nobody asks the driver")
             return lacks(f"{speech.ending(run)}, without {self.error.text!r}")
-        if any(self.error.text.casefold() in said.text.casefold() for said in speech.heard(run)):
+        if any(self.error.text.casefold() in said.text.casefold() for said in speech.failure_words(run)):
             return lacks(f"the words are the script's own: the driver reports no error, {speech.ending(run)}")
         return lacks(f"the driver reports no error, {speech.ending(run)}")
 
@@ -55,7 +55,7 @@ class StickyOracle(Oracle):
         code, _ = sticky_code(reference)
         if reference.mode == "cold" and {code, self.error.code} == OUTSIDE:
             tuned = tuned._with(either=True)
-        if not speech.failed(reference):
+        if not speech.has_failed(reference):
             return tuned._with(shown="swallowed")
         if self._raised(reference):
             return tuned._with(shown="raised")
@@ -67,14 +67,14 @@ class StickyOracle(Oracle):
         return code == self.error.code or ((run.mode != "plain" or self.either) and {code, self.error.code} == OUTSIDE)
 
     def _raised(self, run: Run) -> bool:
-        errors = (error_table.sticky_in(said.text) for said in speech.heard(run))
+        errors = (error_table.sticky_in(said.text) for said in speech.failure_words(run))
         return any(error is not None and self._fits(error.code, run) for error in errors)
 
     def _hidden(self, run: Run) -> str:
         """Why a user would not see the error that the driver holds, though the original's user did."""
         if self.shown in ("", "swallowed"):
             return ""
-        if not speech.failed(run):
+        if not speech.has_failed(run):
             return f"the driver holds {self.error}, but the script ends well: nothing in it waits for the device"
         if self.shown == "raised" and not self._raised(run):
             return f"the driver holds {self.error}, but {speech.ending(run)} before that shows"

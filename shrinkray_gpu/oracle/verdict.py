@@ -37,7 +37,7 @@ class Verdict:
         return self.answer is Answer.FAULTS
 
     @property
-    def known(self) -> bool:
+    def is_known(self) -> bool:
         return self.answer is not Answer.UNKNOWN
 
 

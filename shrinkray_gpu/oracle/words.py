@@ -49,10 +49,10 @@ class WordsOracle(Oracle):
     needs: Needs = Needs(asserts=True)
 
     def verdict(self, run: Run) -> Verdict:
-        for said in speech.heard(run):
+        for said in speech.failure_words(run):
             if said.place in self.places and (line := self._line(said.text)):
                 return shows(f"{said.place}: {line}")
-        if not speech.failed(run):
+        if not speech.has_failed(run):
             if self._line(run.stdout) or self._line(run.stderr):
                 return lacks("the words are printed by a script that ends well (exit 0)")
             return lacks(speech.ending(run))
@@ -60,7 +60,7 @@ class WordsOracle(Oracle):
 
     def calibrate(self, reference: Run) -> WordsOracle:
         tuned = super().calibrate(reference)
-        for said in speech.heard(reference):
+        for said in speech.failure_words(reference):
             if said.place in self.places and self._line(said.text):
                 keep = ("exception",) if said.place == "exception" else self.places
                 tuned = tuned._with(places=keep)
@@ -79,7 +79,7 @@ class WordsOracle(Oracle):
         if found is None:
             return ""
         start = text.rfind("\n", 0, found.start()) + 1
-        return speech.clipped(text[start:]) or "(empty line)"
+        return speech.clip(text[start:]) or "(empty line)"
 
 
 def plain_pattern(words: str) -> re.Pattern[str]:

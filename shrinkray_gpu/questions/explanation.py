@@ -57,7 +57,7 @@ def explain(
     check_python(python)
     wanted = all_of([parse(spec, folder=Path.cwd()) for spec in oracle]) if oracle else None
     environment = environment or {}
-    _check_asked(wanted, python=python, arch=arch, environment=environment, timeout=timeout)
+    _check_question(wanted, python=python, arch=arch, environment=environment, timeout=timeout)
     place = (cwd or Path.cwd()).absolute()
     script = Script(
         path.absolute(),
@@ -101,7 +101,7 @@ def explain(
     return seen
 
 
-def _check_asked(
+def _check_question(
     wanted: Oracle | None, *, python: str, arch: int | None, environment: Mapping[str, str], timeout: float | None
 ) -> None:
     """Raises UsageError for a question that one look at one run does not answer."""
@@ -118,7 +118,7 @@ def _check_asked(
     if wanted.needs.sanitizer and arch is not None:
         raise UsageError(f"--oracle {wanted.spec} needs a GPU, and --arch launches nothing")
     if wanted.needs.sanitizer:
-        sanitizer.required(wanted.needs.sanitizer, python, {**os.environ, **environment})
+        sanitizer.require(wanted.needs.sanitizer, python, {**os.environ, **environment})
 
 
 def _with_records(run: Run, seen: Evidence, tool: str) -> Run:

@@ -54,7 +54,7 @@ def folder_of(parent: Path) -> Iterator[Path]:
         raise
 
 
-def filled(folder: Path, save: Callable[[], None]) -> str:
+def fill(folder: Path, save: Callable[[], None]) -> str:
     """Write what was found, by `save`. Returns why that failed, else nothing: what was found can still be printed."""
     try:
         save()

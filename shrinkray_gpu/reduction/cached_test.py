@@ -127,7 +127,7 @@ class CachedTest:
             self.state.counts.on_credit.add(program.key)
         if verdict.provisional:
             self.state.put_off = True
-        return verdict.faults if verdict.known else None
+        return verdict.faults if verdict.is_known else None
 
 
 def once(hear: HearVerdict) -> HearVerdict:

@@ -230,7 +230,7 @@ class Journal:
 
     def record_verdict(self, key: str, verdict: Verdict, *, final: bool = True) -> None:
         """Unknown is never final."""
-        final = final and verdict.known
+        final = final and verdict.is_known
         if final:
             self._verdicts.keep(key, verdict)
         line = line_of("judged", key, verdict)
@@ -283,10 +283,10 @@ class Journal:
         elif before is not None and before.get("text") is not None:  # it would not do
             self._best.remove(before["text"])
 
-    def recall_perturbed(self) -> Mapping[str, Any] | None:
+    def recall_perturbation(self) -> Mapping[str, Any] | None:
         return self._perturbed
 
-    def perturbed(self, variant: Mapping[str, Any]) -> None:
+    def record_perturbation(self, variant: Mapping[str, Any]) -> None:
         """Keep the perturbation of a flaky original: chance chose it, and may choose another one next time."""
         self._perturbed = dict(variant)
         self._write({"event": "perturbed", "variant": self._perturbed})

@@ -87,7 +87,7 @@ class _Protection:
         for bound, call in self._dangers:
             if any(call.is_dropped_by(change) for change in edit.changes):
                 continue  # without the call its arguments are anyone's
-            if any(bound.is_touched_by(change) or call.reached_by(change) for change in edit.changes):
+            if any(bound.is_touched_by(change) or call.is_unreached_by(change) for change in edit.changes):
                 return False
         return True
 
@@ -124,7 +124,7 @@ class _Zone:
             lost -= self._below(kept)
         return bool(lost)
 
-    def reached_by(self, change: Change) -> bool:
+    def is_unreached_by(self, change: Change) -> bool:
         """Whether the change keeps one of the nodes but takes away what decides if it is reached."""
         if isinstance(change, Unwrap | Replace):
             if isinstance(change.node, cst.If) and _always(change.node.test) and change.node.body in _kept_by(change):

@@ -29,7 +29,7 @@ class PassLike(Protocol):
 
 
 @dataclass(frozen=True)
-class Event:
+class ProgressEvent:
     """Something that a progress bar may show."""
 
     kind: Literal["round", "pass", "tried", "accepted", "rolled back", "note"]
@@ -48,7 +48,7 @@ class Event:
 class Listeners:
     """Who hears what a reduction reports on its way."""
 
-    progress: Callable[[Event], None] = lambda event: None
+    progress: Callable[[ProgressEvent], None] = lambda event: None
     other_fault: HearVerdict = lambda program, verdict: None
     """Hears of each candidate with another fault."""
 

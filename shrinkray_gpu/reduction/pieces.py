@@ -10,7 +10,7 @@ import ast
 import hashlib
 from functools import cached_property
 
-from shrinkray_gpu.language.statement_starts import parts, remembered
+from shrinkray_gpu.language.statement_starts import cached, parts
 from shrinkray_gpu.reduction.native.code import is_code, may_hold_code, normal
 from shrinkray_gpu.reduction.size import PartSize, part_size
 
@@ -44,7 +44,7 @@ def pieces_of(text: str) -> list[Piece] | None:
     return found
 
 
-@remembered
+@cached
 def _piece(text: str) -> Piece | None:
     try:
         tree = ast.parse(text)

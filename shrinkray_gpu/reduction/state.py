@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from shrinkray_gpu.reduction.outcome import Event, SearchCost
+from shrinkray_gpu.reduction.outcome import ProgressEvent, SearchCost
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.spending import PassCost
 
@@ -67,7 +67,7 @@ class State:
 
     current: Program
     best: Program
-    progress: Callable[[Event], None]
+    progress: Callable[[ProgressEvent], None]
     round: int = 0
     pass_name: str = ""
     thorough: bool = False
@@ -98,4 +98,6 @@ class State:
 
     def tell(self, kind: Any, text: str = "") -> None:
         counts = self.counts
-        self.progress(Event(kind, self.current, self.round, self.pass_name, counts.tries, dict(counts.free), text))
+        self.progress(
+            ProgressEvent(kind, self.current, self.round, self.pass_name, counts.tries, dict(counts.free), text)
+        )

@@ -13,7 +13,7 @@ from typing import Any
 
 from shrinkray_gpu import calibration
 from shrinkray_gpu.device import architectures
-from shrinkray_gpu.evidence.other_faults import Context, Find
+from shrinkray_gpu.evidence.other_faults import OtherFault, OtherFaultsContext
 from shrinkray_gpu.judging.tally import LANE, Tally
 from shrinkray_gpu.options import Options
 from shrinkray_gpu.oracle.statistics import Rate
@@ -79,7 +79,7 @@ class Result:
         return {**self.__dict__, "output": str(self.output), "tries": dict(self.tries), "seconds": dict(self.seconds)}
 
 
-def other_fault_line(find: Find) -> str:
+def other_fault_line(find: OtherFault) -> str:
     return f"{find.fault} ({find.lines} lines, {os.path.relpath(find.path)})"
 
 
@@ -169,10 +169,10 @@ def command_of(output: Path, options: Options, plan: calibration.Plan) -> str:
     return shlex.join([*words, *(["--", *options.argv] if options.argv else [])])
 
 
-def context_of(path: Path, plan: calibration.Plan, options: Options) -> Context:
+def context_of(path: Path, plan: calibration.Plan, options: Options) -> OtherFaultsContext:
     command = (
         shlex.join(["shrink", "{file}", "--check", "--arch", architectures.name(options.arch)]) if options.arch else ""
     )
     how = f"in {'a cold process' if plan.mode.name == 'cold' else f'a run of mode {plan.mode.name}'}"
     plain = shlex.join(["python", "{file}", *options.argv])
-    return Context(original=path.name, asked=plan.oracle.spec, mode=how, command=command or plain)
+    return OtherFaultsContext(original=path.name, asked=plan.oracle.spec, mode=how, command=command or plain)

@@ -28,13 +28,13 @@ def faults(failure: Failure | None, stderr: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(said for said in told if said.split(":")[0].rpartition(".")[2] not in CARRIERS))
 
 
-def carried(stderr: str) -> Failure | None:
+def child_failure(stderr: str) -> Failure | None:
     """The exception of such a kind that ended a plain process, by what it printed at its end; None if another did."""
     every = list(_CARRIER.finditer(stderr))
     return Failure(every[-1][1], stderr[every[-1].end() :].strip(), traceback=stderr) if every else None
 
 
-def headed(stderr: str) -> tuple[str, ...]:
+def child_tracebacks(stderr: str) -> tuple[str, ...]:
     """The tracebacks under multiprocessing's headers, each with its causes, whatever the parent died of."""
     found = []
     for part in _HEADED.split(stderr)[1:]:

@@ -9,7 +9,7 @@ import subprocess
 from shrinkray_gpu.errors import UsageError
 
 
-def found(python: str) -> str:
+def interpreter_path(python: str) -> str:
     """The whole path of an interpreter named as in a shell. Links stay: one leads from a venv out of it."""
     return os.path.abspath(shutil.which(os.path.expanduser(python)) or os.path.expanduser(python))
 

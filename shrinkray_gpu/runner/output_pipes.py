@@ -23,12 +23,12 @@ class OutputPipes:
 
     writers: tuple[int, ...] = ()
     readers: tuple[int, ...] = ()
-    kept: dict[int, _Capped] = field(default_factory=dict)
+    kept: dict[int, _CappedText] = field(default_factory=dict)
 
     def __enter__(self) -> OutputPipes:
         pipes = [os.pipe(), os.pipe()]
         self.readers, self.writers = tuple(r for r, _ in pipes), tuple(w for _, w in pipes)
-        self.kept = {reader: _Capped() for reader in self.readers}
+        self.kept = {reader: _CappedText() for reader in self.readers}
         for reader in self.readers:
             os.set_blocking(reader, False)
         return self
@@ -81,7 +81,7 @@ class OutputPipes:
         return bool(data)
 
 
-class _Capped:
+class _CappedText:
     def __init__(self) -> None:
         self.head, self.tail, self.dropped = bytearray(), bytearray(), 0
 

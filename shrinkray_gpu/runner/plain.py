@@ -65,7 +65,7 @@ def run_file(
         seconds=time.monotonic() - started,
         stdout=out.decode(errors="replace"),
         stderr=said,
-        children=() if timed_out or status != 1 else children.faults(children.carried(said), said),
+        children=() if timed_out or status != 1 else children.faults(children.child_failure(said), said),
     )
 
 

@@ -17,10 +17,10 @@ from typing import Any
 from shrinkray_gpu.device import coredump, gpus
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner import preamble, sanitizer, twins
+from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
 from shrinkray_gpu.runner.lanes import START, Request, Setup, Worker, cold
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.stock import Stock, Stocks, WorkerGone
-from shrinkray_gpu.runner.ways import PLAIN, Way
 
 COLD = 60.0
 """Seconds more for a cold process than for a lane: it imports what the lane has."""
@@ -48,7 +48,7 @@ class Script:
     cwd: Path = Path(".")
     asserts: bool = True
     wants: tuple[str, ...] = ()
-    twins: tuple[Way, ...] = ()
+    twins: tuple[KnobSetting, ...] = ()
     """Ways in which each candidate is run once more, to be compared with the plain run."""
     sanitizer: str = ""
     """The compute-sanitizer tool that each candidate runs under; empty: none."""
@@ -67,7 +67,7 @@ class Script:
         *,
         values: bool = False,
         capture: str = "",
-        way: Way = PLAIN,
+        way: KnobSetting = PLAIN,
         wants: tuple[str, ...] = (),
         machine_code: bool = True,
     ) -> Request:
@@ -133,7 +133,7 @@ class Pool:
         extra: float = COLD,
     ) -> None:
         self.script = script
-        self.setup = twins.settled(setup) if script.twins else setup
+        self.setup = twins.with_hash_seed(setup) if script.twins else setup
         self.terms = Terms(mode, jobs, seconds, extra, reuse=setup.reuse, narrow=setup.warm)
         self.devices = devices or ("",)
         self._record = _Record()
@@ -185,7 +185,7 @@ class Pool:
         values: bool = False,
         fresh: bool = False,
         capture: str = "",
-        way: Way = PLAIN,
+        way: KnobSetting = PLAIN,
         wants: tuple[str, ...] = (),
         brief: float = 0.0,
         machine_code: bool = True,
@@ -204,7 +204,7 @@ class Pool:
                 return self._compared(request, lambda asked, way: self._run(asked, fresh, way))
             return self._run(request, fresh, way)
 
-    def _run(self, request: Request, fresh: bool, way: Way) -> Run:
+    def _run(self, request: Request, fresh: bool, way: KnobSetting) -> Run:
         if self.mode == "cold" or self.script.sanitizer:
             return self._cold(request, way)
         with contextlib.ExitStack() as held:
@@ -251,23 +251,23 @@ class Pool:
         no longer. What hangs in a kernel would take all of them each time."""
         return replace(request, limit=self.seconds) if request.tell else request
 
-    def cold(self, source: str, *, capture: str = "", way: Way = PLAIN, wants: tuple[str, ...] = ()) -> Run:
+    def cold(self, source: str, *, capture: str = "", way: KnobSetting = PLAIN, wants: tuple[str, ...] = ()) -> Run:
         """Run a candidate in a process of its own, nothing imported and no kernel compiled beforehand."""
         request = self.script.request(source, capture=capture, way=way, wants=wants)
         return self._compared(request, self._cold) if way == PLAIN and not capture else self._cold(request, way)
 
-    def _compared(self, request: Request, run: Callable[[Request, Way], Run]) -> Run:
+    def _compared(self, request: Request, run: Callable[[Request, KnobSetting], Run]) -> Run:
         """The plain run, and what those in other ways do otherwise, if there are any to be held against it."""
         if not self.script.twins:
             return run(request, PLAIN)
 
-        def ask(way: Way, observe: str, against: str) -> Run:
+        def ask(way: KnobSetting, observe: str, against: str) -> Run:
             return run(replace(request, knobs=way.knobs, observe=observe, against=against), way)
 
         virtual = self.setup.arch is not None
-        return twins.compared(self.script.twins, ask, scratch=self.setup.scratch, virtual=virtual)
+        return twins.compare_runs(self.script.twins, ask, scratch=self.setup.scratch, virtual=virtual)
 
-    def _cold(self, request: Request, way: Way) -> Run:
+    def _cold(self, request: Request, way: KnobSetting) -> Run:
         with tempfile.TemporaryDirectory(dir=self.setup.scratch, ignore_cleanup_errors=True) as cache:
             environment = {**self._environment((), self._device(), way), "TRITON_CACHE_DIR": cache}
             python = way.python or self.setup.python
@@ -330,7 +330,7 @@ class Pool:
             return stock
 
     @contextlib.contextmanager
-    def _stocked(self, source: str, device: str, way: Way) -> Iterator[Stock]:
+    def _stocked(self, source: str, device: str, way: KnobSetting) -> Iterator[Stock]:
         """The same, for a way that may have an environment or an interpreter of its own; kept while it is in use."""
         head = preamble.read(source)
         if way.cheap:
@@ -345,7 +345,7 @@ class Pool:
     def _plain(self, head: preamble.Preamble, device: str) -> Stock:
         return Stock(Worker(self._setup(head, device, PLAIN)), self.jobs // len(self.devices) + 1)
 
-    def _other(self, head: preamble.Preamble, device: str, way: Way) -> Stock:
+    def _other(self, head: preamble.Preamble, device: str, way: KnobSetting) -> Stock:
         setup = self._setup(head, device, way)
         worker = Worker(setup)
         if setup.warm and setup.prepare and worker.report["spoilt"] and not worker.report["touched"]:
@@ -356,7 +356,7 @@ class Pool:
             raise UsageError(f"with {way.name} the script's imports start CUDA, and a child forked then cannot use it")
         return Stock(worker, SPARES)
 
-    def _setup(self, head: preamble.Preamble, device: str, way: Way) -> Setup:
+    def _setup(self, head: preamble.Preamble, device: str, way: KnobSetting) -> Setup:
         environment = self._environment(head.environment, device, way)
         return replace(
             self.setup,
@@ -365,7 +365,9 @@ class Pool:
             python=way.python or self.setup.python,
         )
 
-    def _environment(self, settings: tuple[tuple[str, str], ...], device: str, way: Way = PLAIN) -> Mapping[str, str]:
+    def _environment(
+        self, settings: tuple[tuple[str, str], ...], device: str, way: KnobSetting = PLAIN
+    ) -> Mapping[str, str]:
         chosen = {"CUDA_VISIBLE_DEVICES": device} if device else {}
         if self.setup.arch:
             chosen = {"CUDA_VISIBLE_DEVICES": ""}  # the virtual GPU stays clear of a real one

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-from shrinkray_gpu.language.statement_starts import parts, remembered
+from shrinkray_gpu.language.statement_starts import cached, parts
 
 Found: TypeAlias = "tuple[str, ...] | dict[str, str]"
 """The modules that a statement imports, or the settings that it makes."""
@@ -47,7 +47,7 @@ def _all_of(source: str) -> list[Found]:
     return found
 
 
-@remembered
+@cached
 def _in_part(part: str) -> tuple[Found, ...] | None:
     """What the statements of this text import and set, in order; None if it does not parse."""
     try:

@@ -24,7 +24,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Compile:
+class Compilation:
     """One kernel compilation that Triton did (or took from its cache)."""
 
     kernel: str
@@ -112,7 +112,7 @@ class Run:
     """The uncaught exception, if the candidate died of one."""
     driver_error: int = 0
     """Sticky CUDA error that the driver reported when asked after the script (716: misaligned address)."""
-    compiles: tuple[Compile, ...] = ()
+    compiles: tuple[Compilation, ...] = ()
     launches: tuple[Launch, ...] = ()
     builds: tuple[Build, ...] = ()
     values: Mapping[int, str] = field(default_factory=dict)
@@ -166,8 +166,8 @@ class Run:
         return cls(**d)
 
 
-def _compile(d: Mapping[str, Any]) -> Compile:
-    return Compile(**{**d, "casts": tuple(d.get("casts", ())), "failure": _failure(d.get("failure"))})
+def _compile(d: Mapping[str, Any]) -> Compilation:
+    return Compilation(**{**d, "casts": tuple(d.get("casts", ())), "failure": _failure(d.get("failure"))})
 
 
 def _build(d: Mapping[str, Any]) -> Build:

@@ -16,7 +16,7 @@ from shrinkray_gpu.runner import plain
 from shrinkray_gpu.runner.run import Run
 
 
-def required(tool: str, python: str, environment: Mapping[str, str]) -> Path:
+def require(tool: str, python: str, environment: Mapping[str, str]) -> Path:
     """compute-sanitizer for a reduction that is about its records. Raises UsageError where there is none."""
     found = sanitizer_records.find(python, environment)
     if found is None:

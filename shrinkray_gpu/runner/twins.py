@@ -12,9 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from shrinkray_gpu.runner.inside.compare.compare import NOTHING
+from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.run import Difference, Run
-from shrinkray_gpu.runner.ways import PLAIN, Way
 
 UNTURNED = "there was nothing to turn"
 VIRTUAL = "no kernel runs on the virtual GPU, so there are no outputs to compare"
@@ -22,27 +22,27 @@ HOPELESS = (NOTHING, UNTURNED)
 """Beginnings of `Run.incomparable` where the program itself is the reason, and another try would say the same."""
 AGAIN = "again"
 
-Ask = Callable[[Way, str, str], Run]
+Ask = Callable[[KnobSetting, str, str], Run]
 """Runs the candidate in a way; its outputs go to the first file, and are compared with those in the second."""
 
 
-def again(runs: int) -> tuple[Way, ...]:
+def repetitions(runs: int) -> tuple[KnobSetting, ...]:
     """The same run so often in all. Each repetition has a name of its own, or they would count as one."""
-    return tuple(Way(AGAIN if number == 2 else f"{AGAIN} ({number})") for number in range(2, runs + 1))
+    return tuple(KnobSetting(AGAIN if number == 2 else f"{AGAIN} ({number})") for number in range(2, runs + 1))
 
 
-def echo(way: Way) -> Way:
+def echo(way: KnobSetting) -> KnobSetting:
     """The plain run once more, where the twin in this way runs: in a lane, or in another process with nothing turned.
     It tells what the knob does from what any two runs, or any two processes, do."""
-    return Way(AGAIN) if way.cheap else Way(AGAIN, environment={"SHRINK_AGAIN": "1"})
+    return KnobSetting(AGAIN) if way.cheap else KnobSetting(AGAIN, environment={"SHRINK_AGAIN": "1"})
 
 
-def settled(setup: Setup) -> Setup:
+def with_hash_seed(setup: Setup) -> Setup:
     """Sets and dicts of strings go by hashes that Python draws anew for each process."""
     return replace(setup, environment={"PYTHONHASHSEED": "0", **setup.environment})
 
 
-def compared(ways: tuple[Way, ...], ask: Ask, *, scratch: str, virtual: bool) -> Run:
+def compare_runs(ways: tuple[KnobSetting, ...], ask: Ask, *, scratch: str, virtual: bool) -> Run:
     """The plain run, with what the others do otherwise. Where the first shows nothing to compare, it is the only one;
     of repetitions, the first that differs is the last. Beside other ways they are asked for only if one differs."""
     if virtual:
@@ -70,13 +70,13 @@ def compared(ways: tuple[Way, ...], ask: Ask, *, scratch: str, virtual: bool) ->
     return replace(plain, differences=tuple(differences), compared=tuple(agreeing), incomparable="; ".join(doubts))
 
 
-def _worth_repeating(ways: tuple[Way, ...], differences: list[Difference]) -> bool:
+def _worth_repeating(ways: tuple[KnobSetting, ...], differences: list[Difference]) -> bool:
     if any(found.way.startswith(AGAIN) for found in differences):
         return False
     return bool(differences) or all(way.name.startswith(AGAIN) for way in ways)
 
 
-def _unusable(run: Run, way: Way) -> str:
+def _unusable(run: Run, way: KnobSetting) -> str:
     """Why the other run cannot be held against the plain one."""
     if run.trouble:
         return f"the other run says nothing: {run.trouble}"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from shrinkray_gpu.device import coredump
 from shrinkray_gpu.evidence import examine
-from shrinkray_gpu.evidence.dump_runs import InLanes, is_unread
+from shrinkray_gpu.evidence.dump_runs import LaneDumps, is_unread
 from shrinkray_gpu.evidence.instruments import core_dump
 from shrinkray_gpu.evidence.instruments.code import CODE
 from shrinkray_gpu.evidence.instruments.cold_run import cold
@@ -33,7 +33,7 @@ class Checkpoints:
     setup: Setup
     seconds: float
     """That a plain run may take."""
-    lanes: InLanes | None = None
+    lanes: LaneDumps | None = None
     unread: bool = False
     """Whether that was so."""
 

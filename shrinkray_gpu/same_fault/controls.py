@@ -22,13 +22,13 @@ from shrinkray_gpu.device import error_table
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.driver_error import OUTSIDE, sticky_code
-from shrinkray_gpu.oracle.fault import Fault, normalised
+from shrinkray_gpu.oracle.fault import Fault, normalise
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.runner import ways
+from shrinkray_gpu.runner import knob_settings
+from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.runner.ways import PLAIN, Way
 from shrinkray_gpu.same_fault.patch import patches as patching
 from shrinkray_gpu.same_fault.patch.patches import Patch
 
@@ -53,7 +53,7 @@ class Control:
     """One change: a way to run the program, or a patch of its text."""
 
     name: str
-    way: Way = PLAIN
+    way: KnobSetting = PLAIN
     patch: Patch | None = None
     inside: bool = False
     """Whether the original kept inside its tensors under it: then a program whose accesses leave them has another
@@ -90,10 +90,12 @@ def standard(gpu: bool, *, triton: bool = True) -> tuple[Control, ...]:
     names = ["num_stages=1", "num_warps=1", "ptxas=-O0"]
     if gpu:
         names += ["serial", "exact-allocation", "interpreter"]
-    return tuple(_by_way(ways.parse(name)) for name in names if triton or name == "exact-allocation")
+    return tuple(
+        _by_setting(knob_settings.parse_setting(name)) for name in names if triton or name == "exact-allocation"
+    )
 
 
-def dear_ways(gpu: bool) -> tuple[Way, ...]:
+def dear_settings(gpu: bool) -> tuple[KnobSetting, ...]:
     """The ways of the standard controls that take a worker of their own."""
     return tuple(one.way for one in standard(gpu) if not one.way.cheap)
 
@@ -105,7 +107,7 @@ def of_access(fault: Fault) -> tuple[Control, ...]:
                         not those that left their tensor. Where none overflows it has nothing to turn; where the
                         original then keeps inside its tensors, so must each step
     """
-    return (_by_way(ways.parse("int64")),) if fault.code in OUTSIDE else ()
+    return (_by_setting(knob_settings.parse_setting("int64")),) if fault.code in OUTSIDE else ()
 
 
 def of_cuda(original: Program, gpu: bool) -> tuple[Control, ...]:
@@ -120,7 +122,7 @@ def of_cuda(original: Program, gpu: bool) -> tuple[Control, ...]:
     names = [f"without={flag}" for flag in dict.fromkeys(named)]
     if gpu and "__shared__" in original.text:
         names.append("zeroed-shared")
-    return tuple(_by_way(ways.parse(name)) for name in names)
+    return tuple(_by_setting(knob_settings.parse_setting(name)) for name in names)
 
 
 def _asked_for(flag: str, source: str) -> bool:
@@ -133,21 +135,21 @@ def named_controls(
     names: Sequence[str], environments: Sequence[str], patches: Sequence[Path], original: Program
 ) -> tuple[Control, ...]:
     """The controls that the user named: `--control`, `--control-env` and `--control-patch`. Raises UsageError."""
-    found = [_by_way(ways.parse(name)) for name in names]
-    found += [_by_way(_environment(setting)) for setting in environments]
+    found = [_by_setting(knob_settings.parse_setting(name)) for name in names]
+    found += [_by_setting(_environment(setting)) for setting in environments]
     path, text = original.regions[0].path, original.text
     for file in patches:
         found.append(Control(file.name, patch=patching.read(file, text, Path(path).name)))
     return tuple(dict.fromkeys(found))
 
 
-def _by_way(way: Way) -> Control:
+def _by_setting(way: KnobSetting) -> Control:
     if way == PLAIN:
         raise UsageError(f"--control {PLAIN.name!r} changes nothing: name what makes the fault vanish, as num_stages=1")
     return Control(way.name, way)
 
 
-def _environment(setting: str) -> Way:
+def _environment(setting: str) -> KnobSetting:
     name, equals, value = setting.partition("=")
     if not equals or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise UsageError(
@@ -155,8 +157,8 @@ def _environment(setting: str) -> Way:
             "--control-env PYTORCH_NO_CUDA_MEMORY_CACHING=1"
         )
     if name.upper() == name:
-        return ways.parse(setting)
-    return Way(setting, environment={name: value})
+        return knob_settings.parse_setting(setting)
+    return KnobSetting(setting, environment={name: value})
 
 
 def refuse(tried: ControlResult) -> NoReturn:
@@ -195,7 +197,7 @@ def outcome(run: Run, verdict: Verdict, control: Control, reference: Run | None 
 
 def _lame(run: Run, verdict: Verdict, control: Control, reference: Run | None) -> str:
     """Why a run without the fault is no pass either; empty if it is one."""
-    if run.trouble or (not verdict.known and not run.timed_out):
+    if run.trouble or (not verdict.is_known and not run.timed_out):
         return f"its run answers nothing: {run.trouble or verdict.why}"
     if run.timed_out:
         return f"{speech.ending(run)}: slower than the fault, or stuck"
@@ -204,7 +206,7 @@ def _lame(run: Run, verdict: Verdict, control: Control, reference: Run | None) -
         code, _ = sticky_code(run)
         if code:
             other = f"the driver reports another error, {error_table.by_code(code)}"
-        return f"it dies of something else: {speech.clipped(other) or speech.ending(run)}"
+        return f"it dies of something else: {speech.clip(other) or speech.ending(run)}"
     broken = next((compile.kernel for compile in run.compiles if compile.failure is not None), "")
     if broken and not _fails_by_design(broken, reference):
         return f"kernel {broken} does not compile under it"
@@ -231,14 +233,14 @@ def _ends_like(run: Run, reference: Run | None) -> bool:
     """Whether it ends as the original's plain run does, which is by something else than the fault."""
     if reference is None or sticky_code(run)[0] or run.children or reference.children:
         return False
-    if sticky_code(reference)[0] and any(error_table.sticky_in(said.text) for said in speech.heard(reference)):
+    if sticky_code(reference)[0] and any(error_table.sticky_in(said.text) for said in speech.failure_words(reference)):
         return False
     return _ending(run) == _ending(reference)
 
 
 def _ending(run: Run) -> tuple[object, ...]:
     failure = speech.uncaught(run)
-    said = (failure.type, normalised(speech.spoken(failure))) if failure else ()
+    said = (failure.type, normalise(speech.last_line(failure))) if failure else ()
     return (run.exit, run.signal, *said)
 
 
@@ -250,7 +252,7 @@ class Controls:
     """
 
     def __init__(
-        self, run: Callable[[str, Way], Run], oracle: Oracle, *, reference: Run | None = None, repeats: int = 1
+        self, run: Callable[[str, KnobSetting], Run], oracle: Oracle, *, reference: Run | None = None, repeats: int = 1
     ) -> None:
         self.run, self.oracle, self.reference, self.repeats = run, oracle, reference, repeats
 
@@ -262,7 +264,7 @@ class Controls:
             if carried.text is None:
                 return ControlResult(control, ControlOutcome.NOT_APPLICABLE, carried.why)
             source, part = carried.text, "" if carried.whole else carried.why
-        flag = control.way.environment.get(ways.WITHOUT, "")
+        flag = control.way.environment.get(knob_settings.WITHOUT, "")
         if flag and not _asked_for(flag, source):
             return ControlResult(control, ControlOutcome.NOT_APPLICABLE, f"nothing asks for {flag} any more")
         if not self.oracle.needs.run:
@@ -281,7 +283,7 @@ class Controls:
                     control, ControlOutcome.NOT_APPLICABLE, "the oracle's script cannot be asked under a control"
                 )
             if result is not ControlOutcome.PASSES:
-                known = result is ControlOutcome.FAULTS or not run.trouble and (verdict.known or run.timed_out)
+                known = result is ControlOutcome.FAULTS or not run.trouble and (verdict.is_known or run.timed_out)
                 return ControlResult(control, result, why, known)
         kept = replace(control, inside=True) if run.turned.get(OUTSIDE_TENSORS) == 0 else control
         return ControlResult(kept, ControlOutcome.PASSES, f"{why} ({part})" if part else why)

@@ -13,7 +13,7 @@ from shrinkray_gpu.judging.tightening import Check, Tightening
 from shrinkray_gpu.oracle.fault import MISALIGNED, Fault
 from shrinkray_gpu.oracle.verdict import Verdict, lacks
 from shrinkray_gpu.runner.pool import Pool
-from shrinkray_gpu.runner.run import Compile, Run
+from shrinkray_gpu.runner.run import Compilation, Run
 
 WANTS = ("cubin",)
 
@@ -60,7 +60,7 @@ class InstructionCheck:
     def close(self) -> None:
         self._threads.shutdown(wait=True, cancel_futures=True)
 
-    def _code(self, compile: Compile) -> Future[Opcodes] | None:
+    def _code(self, compile: Compilation) -> Future[Opcodes] | None:
         """The opcodes of a kernel, none where nobody can list them; None without a cubin."""
         cubin = compile.ir.get("cubin")
         with self._lock:

@@ -66,7 +66,7 @@ class OriginalFingerprint:
             return self._found
 
     @property
-    def known(self) -> Fault | None:
+    def fault_so_far(self) -> Fault | None:
         """The same, without a second look."""
         return self._found or self._first.result()
 

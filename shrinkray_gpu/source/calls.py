@@ -14,7 +14,7 @@ import libcst as cst
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.kernels import is_kernel
 from shrinkray_gpu.source.scoping import Binding
-from shrinkray_gpu.source.tree import dotted, every, within
+from shrinkray_gpu.source.tree import dotted_text, every, within
 
 _CALLED_BY_AUTOGRAD = frozenset({"backward", "setup_context", "jvp", "vmap"})
 """`loss.backward()` is not a call of such a method."""
@@ -37,7 +37,7 @@ class Function:
 def decorator_name(decorator: cst.Decorator) -> str:
     """`triton.autotune` of `@triton.autotune(...)`."""
     expression = decorator.decorator
-    return dotted(expression.func if isinstance(expression, cst.Call) else expression)
+    return dotted_text(expression.func if isinstance(expression, cst.Call) else expression)
 
 
 def functions(program: Program, bindings: Sequence[Binding]) -> list[Function]:
@@ -70,7 +70,7 @@ def matches(call: cst.Call, function: Function) -> Mapping[cst.Param, cst.Arg] |
         if arg.star == "*":
             return None
         if arg.star:
-            continue  # may give what nothing else gives, see `open_ended`
+            continue  # may give what nothing else gives, see `takes_any_option`
         if arg.keyword is not None:
             param = by_name.get(arg.keyword.value)
             if param is not None:
@@ -81,7 +81,7 @@ def matches(call: cst.Call, function: Function) -> Mapping[cst.Param, cst.Arg] |
     return taken
 
 
-def open_ended(call: cst.Call) -> bool:
+def takes_any_option(call: cst.Call) -> bool:
     """Whether `**options` may give any parameter that nothing else gives."""
     return any(arg.star == "**" for arg in call.args)
 

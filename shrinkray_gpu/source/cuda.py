@@ -111,7 +111,7 @@ def statements(block: Node) -> list[Node]:
     return [each for each in block.members if each.kind not in skipped]
 
 
-def unwrapped(node: Node) -> Node:
+def unwrap_definition(node: Node) -> Node:
     """A definition without its `template <...>`, and without the `extern "C"` of one definition alone."""
     while node.kind in ("template_declaration", "linkage_specification") and node.members:
         if node.members[-1].kind == "declaration_list":
@@ -120,9 +120,9 @@ def unwrapped(node: Node) -> Node:
     return node
 
 
-def declared(source: Source, node: Node) -> list[Node]:
+def declared_names(source: Source, node: Node) -> list[Node]:
     """The names that a definition, declaration or macro gives something."""
-    node = unwrapped(node)
+    node = unwrap_definition(node)
     if node.kind in ("preproc_def", "preproc_function_def", "alias_declaration", "concept_definition"):
         name = node.child("name")
         return [name] if name is not None else []
@@ -163,7 +163,7 @@ def is_warp_wide(source: Source) -> bool:
 
 def function_of(node: Node) -> Node | None:
     """The parameter list's owner: the function_declarator of a definition or declaration."""
-    return next((each for each in unwrapped(node).walk() if each.kind == "function_declarator"), None)
+    return next((each for each in unwrap_definition(node).walk() if each.kind == "function_declarator"), None)
 
 
 def is_inside(node: Node, outer: Node) -> bool:

@@ -33,7 +33,7 @@ _SAME_LANES = frozenset({"broadcast_to", "convert_layout", "expand_dims", "permu
 _JOINS = (cst.BitAnd, cst.BitOr, cst.BitXor)
 
 
-class _Masked(NamedTuple):
+class _MaskVariables(NamedTuple):
     parts: frozenset[cst.BaseExpression]
     reads: frozenset[cst.Name]
 
@@ -90,7 +90,7 @@ def _is_number(node: cst.BaseExpression) -> bool:
 
 
 @once
-def _masked(program: Program) -> _Masked:
+def _masked(program: Program) -> _MaskVariables:
     """From the masks of accesses back through the variables that they are made of, in kernels."""
     parts: set[cst.BaseExpression] = set()
     reads: set[cst.Name] = set()
@@ -110,7 +110,7 @@ def _masked(program: Program) -> _Masked:
                 if place not in seen:
                     seen.add(place)
                     left.extend(_values(program, place, helpers))
-    return _Masked(frozenset(parts), frozenset(reads))
+    return _MaskVariables(frozenset(parts), frozenset(reads))
 
 
 def _made_of(mask: cst.BaseExpression) -> Iterator[cst.Name]:

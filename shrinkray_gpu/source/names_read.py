@@ -15,7 +15,7 @@ import libcst as cst
 from libcst.metadata import BuiltinScope, GlobalScope, Scope
 
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.tree import dotted
+from shrinkray_gpu.source.tree import dotted_text
 
 REFLECTION = frozenset("locals vars eval exec super __class__ globals dir".split())
 """A body that mentions one of these reads its own scope, so it cannot move into another."""
@@ -79,7 +79,7 @@ class Names:
         return frozenset(each.value for each in self.nodes if isinstance(each, cst.Name))
 
     @cached_property
-    def imported(self) -> frozenset[str]:
+    def imported_names(self) -> frozenset[str]:
         bound = (found for scope in set(self.scopes.values()) if scope is not None for found in scope.assignments)
         return frozenset(
             found.name for found in bound if isinstance(getattr(found, "node", None), cst.Import | cst.ImportFrom)
@@ -134,7 +134,7 @@ class Names:
     def assigned_attributes(self) -> frozenset[str]:
         """Attributes that some statement stores or deletes; all of them, if one does so by a computed name."""
         calls = (each for each in self.nodes if isinstance(each, cst.Call))
-        if any(dotted(each.func).split(".")[-1] in ("setattr", "delattr", "__setattr__") for each in calls):
+        if any(dotted_text(each.func).split(".")[-1] in ("setattr", "delattr", "__setattr__") for each in calls):
             return frozenset(self.attributes)
         return frozenset(
             name for name, found in self.attributes.items() if any(is_target(each, self.parents) for each in found)
@@ -161,7 +161,7 @@ class Names:
         function = self.function_around(node)
         return isinstance(function, cst.FunctionDef) and function.name.value == "__init__"
 
-    def taken(self, target: Scope) -> frozenset[str]:
+    def names_in_use(self, target: Scope) -> frozenset[str]:
         """Names that code moved into `target` must not bind."""
         if isinstance(target, GlobalScope):
             there = {name for (owner, name) in self.occurrences if isinstance(owner, GlobalScope | BuiltinScope)}
@@ -169,7 +169,7 @@ class Names:
             node = getattr(target, "node", self.module)
             there = {name.value for name in self.variables(node)}
             there |= {found.name for found in target.assignments}
-        return frozenset(there | self.imported | self.rebindable)
+        return frozenset(there | self.imported_names | self.rebindable)
 
     def function_around(self, node: cst.CSTNode) -> cst.FunctionDef | cst.Lambda | cst.Module:
         """The function whose body (or header) the node stands in, or the module."""

@@ -13,7 +13,7 @@ import libcst as cst
 
 from shrinkray_gpu.reduction.edit import Change, Remove
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.calls import Function, all_parameters, functions, matches, open_ended
+from shrinkray_gpu.source.calls import Function, all_parameters, functions, matches, takes_any_option
 from shrinkray_gpu.source.scoping import Binding, bindings
 from shrinkray_gpu.source.tree import function, once, statement, weight, within
 
@@ -99,7 +99,7 @@ def _parameter(program: Program, kernel: cst.FunctionDef, binding: Binding) -> l
         if each.node is not kernel or not each.only_called or param not in all_parameters(kernel):
             continue
         given = [matches(call, each) for call in each.calls]
-        if not any(found is None for found in given) and not any(map(open_ended, each.calls)):
+        if not any(found is None for found in given) and not any(map(takes_any_option, each.calls)):
             assert isinstance(param, cst.Param)
             return [param, *(found[param] for found in given if found is not None and param in found)]
     return []

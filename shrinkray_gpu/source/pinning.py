@@ -15,10 +15,10 @@ from shrinkray_gpu.source.calls import Function, matches
 from shrinkray_gpu.source.literals import code
 from shrinkray_gpu.source.masking import always_holds
 from shrinkray_gpu.source.scoping import Binding
-from shrinkray_gpu.source.tree import ancestors, dotted, every, once, statement
+from shrinkray_gpu.source.tree import ancestors, dotted_text, every, once, statement
 
 
-def assigned(program: Program, binding: Binding) -> tuple[cst.BaseSmallStatement, cst.BaseExpression] | None:
+def assigned_value(program: Program, binding: Binding) -> tuple[cst.BaseSmallStatement, cst.BaseExpression] | None:
     """Statement and value of a variable that has one plain assignment, else None."""
     if len(binding.places) != 1 or binding.declared:
         return None
@@ -36,12 +36,12 @@ def maker(program: Program, value: cst.BaseExpression, stands_for: Mapping[cst.N
     if isinstance(value, cst.Name) and (variable := stands_for.get(value)) is not None and len(variable.names) == 1:
         maker = program.parents.get(program.parents.get(variable.names[0], variable.names[0]))
         if isinstance(maker, cst.Assign) and len(maker.targets) == 1 and isinstance(maker.value, cst.Call):
-            if dotted(maker.value.func).partition(".")[0] == "torch":
+            if dotted_text(maker.value.func).partition(".")[0] == "torch":
                 return maker.value
     return value
 
 
-def replaced(program: Program, reads: Sequence[cst.CSTNode], by: Template) -> list[Change] | None:
+def replace_reads(program: Program, reads: Sequence[cst.CSTNode], by: Template) -> list[Change] | None:
     """The reads replaced; None where one of them is no value (`del x`, or a name that `x += 1` writes again), where the
     value has quotes that Python before 3.12 does not take in an f-string, or where it makes a mask that always holds.
     """
@@ -59,7 +59,7 @@ def replaced(program: Program, reads: Sequence[cst.CSTNode], by: Template) -> li
     return [Replace(read, by) for read in reads]
 
 
-def parameter_pinned(
+def pin_parameter(
     program: Program, function: Function, param: cst.Param, binding: Binding, by: Template
 ) -> list[Change] | None:
     """The parameter, the arguments of all calls and the reads in the body, as one change. None if a use is not seen.
@@ -67,7 +67,7 @@ def parameter_pinned(
     A grid function reads launch arguments as `META["BLOCK"]`, a decorator names them in `key=["BLOCK"]`.
     """
     name = param.name.value
-    changes = replaced(program, binding.reads, by)
+    changes = replace_reads(program, binding.reads, by)
     if changes is None or not function.only_called or len(binding.places) != 1 or binding.declared:
         return None
     for call in function.calls:

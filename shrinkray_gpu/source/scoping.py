@@ -32,7 +32,7 @@ class Binding:
     """Its mentions in `global` and `nonlocal`."""
 
     @property
-    def imported(self) -> bool:
+    def is_import(self) -> bool:
         return any(isinstance(place, cst.ImportAlias) for place in self.places)
 
 
@@ -79,7 +79,7 @@ def bindings(program: Program) -> list[Binding]:
 @once
 def modules(program: Program) -> set[cst.Name]:
     """Where something that an import binds is read."""
-    return {read for binding in bindings(program) if binding.imported for read in binding.reads}
+    return {read for binding in bindings(program) if binding.is_import for read in binding.reads}
 
 
 def readers(program: Program, all_bindings: Iterable[Binding]) -> dict[cst.Name, Binding]:

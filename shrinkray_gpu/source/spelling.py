@@ -13,7 +13,7 @@ import libcst as cst
 from shrinkray_gpu.language import languages
 from shrinkray_gpu.language.kernel_language import Access, KernelLanguage
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.tree import dotted, every, once
+from shrinkray_gpu.source.tree import dotted_text, every, once
 
 
 @once
@@ -22,9 +22,9 @@ def imports(program: Program) -> Mapping[str, str]:
     found: dict[str, str] = {}
     for alias in every(program, cst.ImportAlias):
         line = program.parents[alias]
-        name, by = dotted(alias.name), dotted(alias.asname.name) if alias.asname is not None else ""
+        name, by = dotted_text(alias.name), dotted_text(alias.asname.name) if alias.asname is not None else ""
         if isinstance(line, cst.ImportFrom):
-            found[by or name] = f"{'.' * len(line.relative)}{dotted(line.module)}.{name}"
+            found[by or name] = f"{'.' * len(line.relative)}{dotted_text(line.module)}.{name}"
         elif by:
             found[by] = name
         else:
@@ -41,7 +41,7 @@ def _modules(program: Program) -> Mapping[str, str]:
 
 def meaning(program: Program, node: cst.CSTNode | None) -> str:
     """What a dotted name stands for (`triton.language.load` for `T.load`); "" where the node is none."""
-    written = dotted(node)
+    written = dotted_text(node)
     first, dot, rest = written.partition(".")
     place = _modules(program).get(first) or imports(program).get(first, first)
     return f"{place}{dot}{rest}" if written else ""
@@ -68,7 +68,7 @@ def access(program: Program, node: cst.CSTNode | None) -> tuple[str, Access] | N
 def is_range(program: Program, node: cst.CSTNode | None) -> bool:
     """Whether a callee is Python's range, or one of a kernel language."""
     found = languages.word(meaning(program, node))
-    return dotted(node) == "range" or found is not None and found[1] in found[0].ranges
+    return dotted_text(node) == "range" or found is not None and found[1] in found[0].ranges
 
 
 def counts(program: Program, node: cst.CSTNode | None) -> bool:
@@ -93,7 +93,9 @@ def name_for(program: Program, kernel: cst.FunctionDef | None, wanted: str) -> s
     alone = (name for name, place in imports(program).items() if place == f"{of.module}.{wanted}")
     if (found := next(alone, None)) is not None:
         return found
-    whole = any(dotted(alias.name) == of.module and alias.asname is None for alias in every(program, cst.ImportAlias))
+    whole = any(
+        dotted_text(alias.name) == of.module and alias.asname is None for alias in every(program, cst.ImportAlias)
+    )
     return f"{of.module}.{wanted}" if whole else None
 
 

@@ -131,12 +131,12 @@ def weight(program: Program, *nodes: cst.CSTNode) -> int:
     return sum(len(_TOKEN.findall(source(program, node))) for node in nodes if node in program.spans)
 
 
-def dotted(node: cst.CSTNode | None) -> str:
+def dotted_text(node: cst.CSTNode | None) -> str:
     """`tl.static_range` of such a node, "" of anything that is no plain dotted name."""
     if isinstance(node, cst.Name):
         return node.value
     if isinstance(node, cst.Attribute):
-        front = dotted(node.value)
+        front = dotted_text(node.value)
         return f"{front}.{node.attr.value}" if front else ""
     return ""
 

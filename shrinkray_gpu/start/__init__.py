@@ -12,6 +12,6 @@ list of its launches is tried. What that takes away tells which property the fau
 from __future__ import annotations
 
 from shrinkray_gpu.start.beginning import begin, without
-from shrinkray_gpu.start.given import Given, Start
+from shrinkray_gpu.start.given import Start, UserProgram
 
-__all__ = ["Given", "Start", "begin", "without"]
+__all__ = ["UserProgram", "Start", "begin", "without"]

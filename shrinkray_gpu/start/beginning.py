@@ -15,13 +15,13 @@ from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.keep import kept_nodes
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.start.capture_runs import Runs, plain
-from shrinkray_gpu.start.choice import Choosing
-from shrinkray_gpu.start.given import Given, Say, Start
+from shrinkray_gpu.start.choice import StartSearch
+from shrinkray_gpu.start.given import Say, Start, UserProgram
 from shrinkray_gpu.start.kernel_alone import kernel_alone, may_be
 from shrinkray_gpu.start.one_file import in_one_file
 
 
-def begin(given: Given, journal: Journal, say: Say) -> Start:
+def begin(given: UserProgram, journal: Journal, say: Say) -> Start:
     """The program to reduce: a lifted one, if that shows the same fault. When resumed, the one that the journal has."""
     if _is_bound(given):
         return Start(given.program)
@@ -31,7 +31,7 @@ def begin(given: Given, journal: Journal, say: Say) -> Start:
     if (known := journal.recall_lift()) is not None:
         return _recalled(given, known)
     started = time.monotonic()
-    start = Choosing(given, say).start() if may_be_lifted else Start(given.program)
+    start = StartSearch(given, say).start() if may_be_lifted else Start(given.program)
     start = replace(start, seconds=time.monotonic() - started)
     if bare and not start.alone and (start.reference is not None or not may_be_lifted):
         start = kernel_alone(start, given, say)
@@ -39,7 +39,7 @@ def begin(given: Given, journal: Journal, say: Say) -> Start:
     return start
 
 
-def without(start: Start, given: Given, why: str, journal: Journal, say: Say) -> Start:
+def without(start: Start, given: UserProgram, why: str, journal: Journal, say: Say) -> Start:
     """The program as the user gave it, after all: a lifted one that does not do. Where that was a launch, it may still
     be one file."""
     assert start.reference is not None and start.oracle is not None
@@ -68,12 +68,12 @@ def without(start: Start, given: Given, why: str, journal: Journal, say: Say) ->
     return whole
 
 
-def _is_bound(given: Given) -> bool:
+def _is_bound(given: UserProgram) -> bool:
     """Whether the user wants the program as it is, or names parts of it."""
     return given.as_it_is or bool(kept_nodes(given.program, given.keep))
 
 
-def _may_be_lifted(given: Given) -> bool:
+def _may_be_lifted(given: UserProgram) -> bool:
     """Whether a run with launches written down can answer the oracle, and a lifted script be what the user wants."""
     chosen = given.chosen
     # Outputs that are compared, sanitizers' records and hangs need runs of their own kind, `script:` none of ours.
@@ -97,7 +97,7 @@ def _keep(journal: Journal, start: Start) -> None:
         )
 
 
-def _recalled(given: Given, known: Mapping[str, Any]) -> Start:
+def _recalled(given: UserProgram, known: Mapping[str, Any]) -> Start:
     """What a killed reduction chose, without a run."""
     run = Run.from_json(known["run"])
     oracle = (given.chosen or given.adopting(run)).calibrate(run)

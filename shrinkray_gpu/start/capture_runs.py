@@ -16,11 +16,11 @@ from shrinkray_gpu.device import gpus
 from shrinkray_gpu.judging.cold_tier import whole
 from shrinkray_gpu.judging.tally import COLD, LANE
 from shrinkray_gpu.oracle import Oracle, adopt
+from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.runner.ways import PLAIN, Way
-from shrinkray_gpu.start.given import Given
+from shrinkray_gpu.start.given import UserProgram
 
-SERIAL = Way("each launch waits", environment={"CUDA_LAUNCH_BLOCKING": "1"})
+SERIAL = KnobSetting("each launch waits", environment={"CUDA_LAUNCH_BLOCKING": "1"})
 """Each launch waits for its end: then the one that faults is the one that raises."""
 MORE = 5
 """Runs more of a program whose fault showed at once, and that now ends well, in one file or with values written down:
@@ -30,7 +30,7 @@ of a fault in 70 % of all runs all six miss it once in 1,400."""
 class Runs:
     """The runs of one program and of what it becomes in one file."""
 
-    def __init__(self, given: Given) -> None:
+    def __init__(self, given: UserProgram) -> None:
         self.given = given
         self.gpu = given.setup.arch is None and gpus.present()
         self.tries: Counter[str] = Counter()
@@ -40,7 +40,7 @@ class Runs:
         """The text for which workers came up, and these."""
 
     def until(
-        self, shows: Callable[[Run], bool], text: str, most: int, *, capture: str = "", way: Way = PLAIN
+        self, shows: Callable[[Run], bool], text: str, most: int, *, capture: str = "", way: KnobSetting = PLAIN
     ) -> list[Run]:
         """Runs of a text until one shows the fault, which is the last then. A flaky one may keep away by chance: what
         ends well is run again, up to `most` times in all, where that is cheapest. The first is a cold one."""
@@ -73,7 +73,7 @@ class Runs:
         chosen = self.given.chosen
         return adopt(run) is not None if chosen is None else self.shows(chosen, run)
 
-    def bound(self, run: Run) -> Oracle | None:
+    def calibrated_oracle(self, run: Run) -> Oracle | None:
         """The oracle bound to the fault that this run shows; None if it shows none."""
         if not self.worth_it(run):
             return None

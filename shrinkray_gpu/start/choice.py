@@ -21,8 +21,8 @@ from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.of_lifted import OriginalFingerprint
 from shrinkray_gpu.start.capture_runs import Runs, plain
 from shrinkray_gpu.start.description import failure_description, lifted_description
-from shrinkray_gpu.start.given import Given, Say, Start
-from shrinkray_gpu.start.lifted_scripts import Trying, ahead, head_of_lifted
+from shrinkray_gpu.start.given import Say, Start, UserProgram
+from shrinkray_gpu.start.lifted_scripts import LiftedScripts, ahead, lifted_prelude
 from shrinkray_gpu.start.one_file import in_one_file
 
 MISSED = 0.01
@@ -31,13 +31,13 @@ OWN_WORDS = frozenset({"device", "compile", "launch"})
 """Phases of faults that a kernel has; any other is Python's, unless Triton was at work then."""
 
 
-class Choosing:
+class StartSearch:
     """What it takes to find out what to begin with."""
 
-    def __init__(self, given: Given, say: Say) -> None:
+    def __init__(self, given: UserProgram, say: Say) -> None:
         self.given, self.say = given, say
         self.runs = Runs(given)
-        self.trying: Trying | None = None
+        self.trying: LiftedScripts | None = None
         self.ahead: calibration.LaneSet | None = None
         """Workers for lifted scripts, until `trying` has them."""
         self.expecting = False
@@ -62,7 +62,7 @@ class Choosing:
             return replace(start, tries=self.runs.tries, lanes=lanes)
         if (identity := self.trying.identity) is not None:
             self.runs.tries["fingerprint"] += identity.looks
-            start = replace(start, fault=identity.fault if start.alone else identity.known)
+            start = replace(start, fault=identity.fault if start.alone else identity.fault_so_far)
         return replace(start, tries=self.runs.tries, lanes=lanes)
 
     def _close_lanes(self) -> None:
@@ -82,7 +82,7 @@ class Choosing:
             dumped = dumping.fault(text, self.given.script, run)
             # While a dump is made of a short kernel, a wait for the GPU ends well, and the script may, too: such a run
             # does not tell how the fault shows to its user.
-            if worth_it(run) and any(error_table.sticky_in(each.text) for each in speech.heard(run)):
+            if worth_it(run) and any(error_table.sticky_in(each.text) for each in speech.failure_words(run)):
                 return [run], dumped, False
         runs = self.runs.until(worth_it, text, FURTHER + 1, capture="launch")
         self._expect(runs[-1])
@@ -97,7 +97,7 @@ class Choosing:
         if fault is None or fault.phase != "device":
             return
         self.expecting = True
-        text = head_of_lifted(self.given.program)
+        text = lifted_prelude(self.given.program)
         beside = lanes.warm.beside(len(self.given.ways))
         for way in self.given.ways:
             lanes.starter.submit(beside.run, text, way=way)
@@ -110,7 +110,7 @@ class Choosing:
             self._close_lanes()  # theirs is half a GB each
             runs, dumped, as_users_do = self._first_runs()
         run = runs[-1]
-        oracle = self.runs.bound(run)
+        oracle = self.runs.calibrated_oracle(run)
         if oracle is None:
             return Start(program)
         if len(runs) > 1:
@@ -121,7 +121,7 @@ class Choosing:
             return in_one_file(replace(as_it_is, told=why), oracle, self.runs, self.say)
         children = bool(run.captured and run.captured.get("children"))
         identity = _identity(self.given, oracle, run, dumped)
-        trying = self.trying = Trying(
+        trying = self.trying = LiftedScripts(
             self.given, self.runs.tries, self.say, gpu=self.runs.gpu, identity=identity, lanes=self.ahead
         )
         # Where lanes are up, to try all suspects takes less than the instruments do.
@@ -172,7 +172,7 @@ class Choosing:
         return replace(start, program=program, lifted=True, alone=True, seen=seen, told=f"lifted: {told}, {sizes}")
 
 
-def _carried(given: Given, oracle: Oracle) -> ChildFault | None:
+def _carried(given: UserProgram, oracle: Oracle) -> ChildFault | None:
     """The question to a launch of a child's, where the program died of what its child did."""
     bound = oracle.reference if isinstance(oracle, SameFaultOracle) else None
     if bound is None or not bound.fault.child:
@@ -181,7 +181,7 @@ def _carried(given: Given, oracle: Oracle) -> ChildFault | None:
     return ChildFault(spec=oracle.spec, inner=inner, child=bound.fault.child)
 
 
-def _identity(given: Given, oracle: Oracle, run: Run, seen: Fault | None) -> OriginalFingerprint | None:
+def _identity(given: UserProgram, oracle: Oracle, run: Run, seen: Fault | None) -> OriginalFingerprint | None:
     """The instruments, at work on the program from now on, if its fault is one that they tell more of. `seen`: what
     they saw in that run."""
     look, bound = given.look, oracle.reference if isinstance(oracle, SameFaultOracle) else None
@@ -201,12 +201,12 @@ def _identity(given: Given, oracle: Oracle, run: Run, seen: Fault | None) -> Ori
 def _offers(run: Run, identity: OriginalFingerprint | None) -> tuple[lift.Offer, ...]:
     """The scripts to try, in order. Where several kernels are suspects, the instruments are waited for: they name
     the one."""
-    several = len(lift.suspected(run)) > 1
+    several = len(lift.suspect_kernels(run)) > 1
     fault = identity.fault if identity is not None and several else None
     return lift.offers(run, fault.kernel if fault is not None else "")
 
 
-def stands_on_more(program: Program, given: Given, *, children: bool) -> bool:
+def stands_on_more(program: Program, given: UserProgram, *, children: bool) -> bool:
     """Whether the program is more than its text: a command, other modules or processes, a compiler that writes its
     kernels. `children`: its processes launch kernels, too; these run files of their own."""
     text = program.text

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from shrinkray_gpu import calibration
 from shrinkray_gpu.command.driver import Command
 from shrinkray_gpu.device import error_table
-from shrinkray_gpu.evidence.dump_runs import Dumping
+from shrinkray_gpu.evidence.dump_runs import DumpRun
 from shrinkray_gpu.oracle import Fault, Oracle
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.runner.knob_settings import KnobSetting
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.runner.ways import Way
 
 Say = Callable[[str], None]
 ALIKE = frozenset({700, 716})
@@ -53,7 +53,7 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Given:
+class UserProgram:
     """The program, and how it is run."""
 
     program: Program
@@ -69,14 +69,14 @@ class Given:
     look: Callable[[str, Script, Run], Fault | None] | None = None
     """The fault of a text, run as this script, by the instruments, with a run that showed it; None: they are not
     asked."""
-    dumping: Callable[[int | None], Dumping] | None = None
+    dumping: Callable[[int | None], DumpRun] | None = None
     """For a run that tells the instruments' word on the way; None where no run can. See `on_the_way`."""
-    ways: tuple[Way, ...] = ()
+    ways: tuple[KnobSetting, ...] = ()
     """Ways in which a fault of the device will be tried later, each in a worker of its own."""
     command: Command | None = None
     """Where it is `-m MODULE`, that: its text is a driver of ours, and says nothing of its size."""
 
-    def on_the_way(self, peak: int | None = None) -> Dumping | None:
+    def on_the_way(self, peak: int | None = None) -> DumpRun | None:
         """For one run that writes a core dump as well; None where that may not show the fault as other runs do. `peak`:
         bytes of device memory that it holds; None: not known."""
         asked = (
@@ -85,7 +85,7 @@ class Given:
         return self.dumping(peak) if self.dumping is not None and asked is not None and asked.code in ALIKE else None
 
     @property
-    def alone(self) -> Given:
+    def alone(self) -> UserProgram:
         """The same for a lifted script, which takes no arguments and imports nothing of the program's."""
         return replace(self, script=replace(self.script, argv=()), setup=replace(self.setup, imports=()))
 

@@ -31,14 +31,14 @@ from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Build, Run
 from shrinkray_gpu.start.capture_runs import plain
-from shrinkray_gpu.start.given import Given, Say, Start
+from shrinkray_gpu.start.given import Say, Start, UserProgram
 
 TIMES = 3
 """Runs of a script that shows the fault, the first with it, before it is taken."""
 _BINDS = "cpp_extension"
 
 
-def may_be(given: Given) -> bool:
+def may_be(given: UserProgram) -> bool:
     """Whether it is worth a try: an extension in the text, and an oracle that NVRTC can answer. What nvcc says of a
     build NVRTC does not tell, a run that is compared with another needs the whole program, and scripts that hang hold
     their lanes until the limit."""
@@ -49,7 +49,7 @@ def may_be(given: Given) -> bool:
     return needs.run and not (needs.twins or needs.builds or needs.timing)
 
 
-def kernel_alone(start: Start, given: Given, say: Say) -> Start:
+def kernel_alone(start: Start, given: UserProgram, say: Say) -> Start:
     """The script of one launch, if one shows the fault; else what was there before, and why in a line."""
     if start.reference is not None and any(build.failed for build in start.reference.builds):
         return start
@@ -73,7 +73,7 @@ def calls(text: str, script: Script, setup: Setup, timeout: float | None) -> tup
     return tuple(build for build in run.builds if build.calls)
 
 
-def _chosen(start: Start, given: Given, say: Say) -> Start:
+def _chosen(start: Start, given: UserProgram, say: Say) -> Start:
     text = start.program.text
     builds = calls(text, given.script, given.setup, given.limits.timeout)
     if not builds:
@@ -125,7 +125,7 @@ def _told(start: Start, why: str, tries: Counter[str] | None = None) -> Start:
 
 
 def _first(
-    scripts: Sequence[str], oracle: Oracle, given: Given, lanes: calibration.LaneSet, tries: Counter[str]
+    scripts: Sequence[str], oracle: Oracle, given: UserProgram, lanes: calibration.LaneSet, tries: Counter[str]
 ) -> tuple[tuple[str, tuple[Run, ...]] | None, str]:
     """The first in order that shows the fault each time, or else one that shows it most often, with its runs; and what
     the first of all showed instead."""

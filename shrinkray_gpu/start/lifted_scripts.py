@@ -11,17 +11,17 @@ from pathlib import Path
 from shrinkray_gpu import calibration
 from shrinkray_gpu.calibration.original import COLD_RUNS
 from shrinkray_gpu.calibration.worker_lanes import builds
-from shrinkray_gpu.evidence.dump_runs import Dumping
+from shrinkray_gpu.evidence.dump_runs import DumpRun
 from shrinkray_gpu.judging.cold_tier import whole
 from shrinkray_gpu.judging.tally import COLD, LANE
 from shrinkray_gpu.lift.data_files import copy_files
 from shrinkray_gpu.oracle import Fault, Oracle, speech
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import preamble
+from shrinkray_gpu.runner.knob_settings import PLAIN
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.runner.ways import PLAIN
 from shrinkray_gpu.same_fault.of_lifted import OriginalFingerprint
-from shrinkray_gpu.start.given import Given, Say
+from shrinkray_gpu.start.given import Say, UserProgram
 
 LIFTED = ("torch", "triton", "triton.language")
 """What a lifted script imports, and whatever else of these packages the program does."""
@@ -33,12 +33,12 @@ PATIENT = 10.0
 """Seconds that a lifted script may take at least, after its imports, whatever the program took."""
 
 
-class Trying:
+class LiftedScripts:
     """The scripts made of one program's launches. `identity`: the instruments, at work on the program, if they are."""
 
     def __init__(
         self,
-        given: Given,
+        given: UserProgram,
         tries: Counter[str],
         say: Say,
         *,
@@ -76,7 +76,7 @@ class Trying:
             pool = pool.on(replace(pool.terms, seconds=max(PATIENT, run.seconds)))
         name = self.given.script.path.name
 
-        def judged(text: str, dumping: Dumping | None) -> tuple[bool, Run | None]:
+        def judged(text: str, dumping: DumpRun | None) -> tuple[bool, Run | None]:
             seen: list[Run] = []
 
             def once(source: str) -> Run:
@@ -130,7 +130,7 @@ class Trying:
 
         def hopeless(text: str) -> bool:
             verdict = whole(oracle, text, name, lambda source: pool.run(source, fresh=True))
-            return verdict.known and not verdict.faults
+            return verdict.is_known and not verdict.faults
 
         self.tries[LANE] += len(waiting)
         with ThreadPoolExecutor(pool.jobs, thread_name_prefix="sifting") as threads:
@@ -162,16 +162,16 @@ def in_waves(often: Sequence[str], others: Sequence[str], *, times: int, jobs: i
     return found + [rest[at : at + jobs] for at in range(0, len(rest), jobs)]
 
 
-def ahead(given: Given) -> calibration.LaneSet | None:
+def ahead(given: UserProgram) -> calibration.LaneSet | None:
     """Workers for lifted scripts, to come up while the program runs: beside the lifted scripts' own first runs they
     would take twelve seconds, on an H100, and those runs half as long again. None where jobs are few, nor for a program
     that builds CUDA C++: most such programs launch nothing that Triton compiled."""
     if given.limits.jobs < JOBS_AHEAD or builds(given.program.text):
         return None
-    return given.alone.lanes(head_of_lifted(given.program))
+    return given.alone.lanes(lifted_prelude(given.program))
 
 
-def head_of_lifted(program: Program) -> str:
+def lifted_prelude(program: Program) -> str:
     """How scripts begin that are lifted out of the program: what is set before its imports, and these."""
     head = preamble.read(program.text)
     more = [name for name in head.imports if name.partition(".")[0] in LIFTED]

@@ -13,7 +13,7 @@ from shrinkray_gpu.lift.bundle import bundle
 from shrinkray_gpu.oracle import Oracle
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.start.capture_runs import Runs
-from shrinkray_gpu.start.given import Given, Say, Start
+from shrinkray_gpu.start.given import Say, Start, UserProgram
 
 
 def in_one_file(start: Start, oracle: Oracle, runs: Runs, say: Say) -> Start:
@@ -49,7 +49,7 @@ def in_one_file(start: Start, oracle: Oracle, runs: Runs, say: Say) -> Start:
     return replace(start, program=start.program.with_text(one.text), lifted=True, seen=tuple(seen), told=told)
 
 
-def _roots(given: Given) -> list[Path]:
+def _roots(given: UserProgram) -> list[Path]:
     """Where the modules of its own are: beside it, and what the user put on the path below the working folder."""
     named = given.setup.environment.get("PYTHONPATH", "").split(os.pathsep)
     own = [Path(name) for name in named if name and Path(name).absolute().is_relative_to(given.script.cwd)]

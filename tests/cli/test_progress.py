@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from shrinkray_gpu.cli.progress import Progress
-from shrinkray_gpu.reduction.outcome import Event
+from shrinkray_gpu.reduction.outcome import ProgressEvent
 from shrinkray_gpu.reduction.program import Program
 
 LARGE = Program.from_text("a = 1\nb = 2\nprint(a + b)\n")
@@ -42,7 +42,7 @@ def shown(stream: io.StringIO, *events: tuple[float, Any, Program], verbose: boo
     progress = Progress(Path("x.shrink/best.py"), verbose=verbose, stream=stream, clock=lambda: next(times))
     tally: Any = Tally()
     for _, kind, program in events:
-        progress.show(Event(kind, program, 2, "loops"), tally)
+        progress.show(ProgressEvent(kind, program, 2, "loops"), tally)
     text = stream.getvalue()
     progress.close()
     return text

@@ -12,7 +12,7 @@ import pytest
 
 from shrinkray_gpu.cli.main import main
 from shrinkray_gpu.command.driver import Command, pytest_files
-from shrinkray_gpu.command.entry import Entered, entered, plain_script
+from shrinkray_gpu.command.entry import EntryFile, entry_files, plain_script
 from shrinkray_gpu.command.module_search import locate
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.lift.bundle import bundle
@@ -304,9 +304,9 @@ def test_a_test_in_one_file(tests: Path) -> None:
 
 
 def test_what_a_command_enters(tests: Path) -> None:
-    assert entered(located(tests, "pkg.tells")) == (Entered(tests / "pkg" / "tells.py"),)
+    assert entry_files(located(tests, "pkg.tells")) == (EntryFile(tests / "pkg" / "tells.py"),)
     both = located(tests, "pytest", "tests/test_it.py::test_a", "tests/test_it.py::test_b", "-x")
-    assert entered(both) == (Entered(tests / "tests" / "test_it.py", ("test_a", "test_b")),)
+    assert entry_files(both) == (EntryFile(tests / "tests" / "test_it.py", ("test_a", "test_b")),)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.corpus import environments
-from shrinkray_gpu.corpus.environments import in_order, released, with_triton
+from shrinkray_gpu.corpus.environments import in_order, triton_releases, with_triton
 from shrinkray_gpu.errors import UsageError
 
 PYTHON = f"""\
@@ -133,7 +133,7 @@ def test_a_place_that_cannot_be_written(python: str, monkeypatch: pytest.MonkeyP
 
 
 def test_the_releases_are_those_of_the_index_oldest_first(python: str) -> None:
-    assert released(python) == ["3.4.0", "3.6.0", "3.10.0"]
+    assert triton_releases(python) == ["3.4.0", "3.6.0", "3.10.0"]
 
 
 def test_versions_in_order() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.corpus.expectation import Status, expected
+from shrinkray_gpu.corpus.expectation import Status, expected_status
 from tests.corpus.making import case, outcome
 
 RANGES = {">=3.5.1,<3.9": "faults", ">=3.9,<3.10": "changed", ">=3.10": "fixed", "==3.4.0": "flaky"}
@@ -27,11 +27,11 @@ RANGES = {">=3.5.1,<3.9": "faults", ">=3.9,<3.10": "changed", ">=3.10": "fixed",
     ],
 )
 def test_by_version(tmp_path: Path, triton: str, status: Status | None) -> None:
-    assert expected(case(tmp_path, expect=RANGES), triton) is status
+    assert expected_status(case(tmp_path, expect=RANGES), triton) is status
 
 
 def test_the_first_range_counts(tmp_path: Path) -> None:
-    assert expected(case(tmp_path, expect={"==3.6.0": "fixed", ">=3": "faults"}), "3.6.0") is Status.FIXED
+    assert expected_status(case(tmp_path, expect={"==3.6.0": "fixed", ">=3": "faults"}), "3.6.0") is Status.FIXED
 
 
 @pytest.mark.parametrize(
@@ -63,5 +63,5 @@ def test_how_an_outcome_is_told(tmp_path: Path) -> None:
     one = case(tmp_path)
     assert str(outcome(one, Status.FLAKY, shown=3, runs=10)) == "flaky 3 of 10"
     assert str(outcome(one, Status.FIXED)) == "fixed"
-    assert outcome(one, Status.FIXED).wanted == "still faults"
-    assert outcome(one, Status.FIXED, triton="2.0").wanted == "nothing in particular"
+    assert outcome(one, Status.FIXED).expectation_text == "still faults"
+    assert outcome(one, Status.FIXED, triton="2.0").expectation_text == "nothing in particular"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.corpus.expectation import Status, expected
+from shrinkray_gpu.corpus.expectation import Status, expected_status
 from shrinkray_gpu.corpus.replay import Replayer
 from tests.corpus.fixes import Mechanism, mechanisms
 
@@ -36,7 +36,7 @@ def assert_the_fix_ends_the_fault(each: Mechanism, replayer: Replayer, folder: P
 @pytest.mark.xdist_group("replayer")
 @pytest.mark.parametrize("each", [_parameter(one) for one in ALL if one.name not in OTHER_RELEASE])
 def test_the_fix_of_the_original_ends_the_fault(each: Mechanism, replayer: Replayer, tmp_path: Path) -> None:
-    there = expected(each.case, replayer.place.versions["triton"])
+    there = expected_status(each.case, replayer.place.versions["triton"])
     if there in (Status.FIXED, Status.CHANGED):
         pytest.skip(f"{each.name} is {there.value} in {replayer.place.name}, as it says itself")
     assert_the_fix_ends_the_fault(each, replayer, tmp_path)

@@ -9,8 +9,8 @@ import pytest
 
 from shrinkray_gpu.corpus.case import Case
 from shrinkray_gpu.corpus.expectation import Status
-from shrinkray_gpu.corpus.sighting import CaseConclusion, concluded, sighted
-from shrinkray_gpu.runner.run import Compile, Run
+from shrinkray_gpu.corpus.sighting import CaseConclusion, conclusion_of, sighting_of
+from shrinkray_gpu.runner.run import Compilation, Run
 from tests.corpus.making import case
 from tests.oracle.runs import failing, passing
 
@@ -28,7 +28,7 @@ def lookup(tmp_path: Path) -> Case:
 
 
 def status(one: Case, *runs: Run) -> CaseConclusion:
-    return concluded(one, [sighted(one, one.question(), run) for run in runs])
+    return conclusion_of(one, [sighting_of(one, one.question(), run) for run in runs])
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,8 @@ def test_statuses(lookup: Case, runs: list[Run], wanted: Status, shown: int) -> 
 
 
 LACKS = failing("TypeError", "range() got an unexpected keyword argument 'flatten'")
-BUILT = Compile("k", "h")
-UNBUILT = Compile("k", "", failure=LACKS.failure)
+BUILT = Compilation("k", "h")
+UNBUILT = Compilation("k", "", failure=LACKS.failure)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ UNBUILT = Compile("k", "", failure=LACKS.failure)
     [((), Status.CANNOT), ((UNBUILT,), Status.CANNOT), ((BUILT, UNBUILT), Status.CANNOT), ((BUILT,), Status.CHANGED)],
     ids=["before a kernel", "in the kernel", "in the second kernel", "after the kernel was compiled"],
 )
-def test_an_interface_that_is_lacking(lookup: Case, compiles: tuple[Compile, ...], wanted: Status) -> None:
+def test_an_interface_that_is_lacking(lookup: Case, compiles: tuple[Compilation, ...], wanted: Status) -> None:
     """What used to end in the compiler and now ends in the script's own mistake behind it is another fault."""
     assert status(lookup, replace(LACKS, compiles=compiles)).status is wanted
 

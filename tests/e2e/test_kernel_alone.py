@@ -13,7 +13,7 @@ import pytest
 from shrinkray_gpu.lift.cuda import as_cu
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.start import Given, Start
+from shrinkray_gpu.start import Start, UserProgram
 from shrinkray_gpu.start.kernel_alone import calls, kernel_alone, may_be
 from tests.e2e.test_cuda import PROGRAM
 from tests.start.test_choice import given
@@ -28,7 +28,7 @@ pytestmark = [
 WARNING = "build:cannot perform wmma load or store on local memory"
 
 
-def on_sm_90(folder: Path, oracle: str) -> Given:
+def on_sm_90(folder: Path, oracle: str) -> UserProgram:
     (folder / "failing.py").write_text(PROGRAM)
     made = given(folder, PROGRAM, oracle)
     assert made.chosen is not None

@@ -7,7 +7,7 @@ from pathlib import Path
 from shrinkray_gpu.device import sanitizer_records
 from shrinkray_gpu.device.instruction import around
 from shrinkray_gpu.device.nvidia import disassembly
-from shrinkray_gpu.device.record import collapsed
+from shrinkray_gpu.device.record import group_records
 from shrinkray_gpu.evidence.card import WIDTH, card
 from shrinkray_gpu.evidence.evidence import Evidence, RecordGroup
 from shrinkray_gpu.evidence.instruments.instrument import Statement
@@ -81,7 +81,7 @@ versions     Python 3.12.3, torch 2.11.0, Triton 3.6.0, driver 580.1, H100"""
 
 
 def test_records_are_told_once_with_their_number() -> None:
-    findings = tuple(RecordGroup(*one) for one in collapsed(RECORDS))
+    findings = tuple(RecordGroup(*one) for one in group_records(RECORDS))
     told = card(Evidence("a.py", Fault("device", "illegal memory access"), "it ends", findings=findings))
     assert told.endswith(
         "memcheck     Invalid __global__ write of size 4 bytes at scale+0x150 in oob.py:6, "

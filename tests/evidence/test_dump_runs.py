@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.evidence.dump_runs import InLanes
+from shrinkray_gpu.evidence.dump_runs import LaneDumps
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 
@@ -29,7 +29,7 @@ FAULTS = 'raise RuntimeError("CUDA error: misaligned address")\n'
 
 
 @pytest.fixture
-def lanes(tmp_path: Path) -> Iterator[InLanes]:
+def lanes(tmp_path: Path) -> Iterator[LaneDumps]:
     scratch, folder = tmp_path / "scratch", tmp_path / "scratch" / "dumps"
     folder.mkdir(parents=True)
     gdb = tmp_path / "cuda-gdb"
@@ -38,11 +38,11 @@ def lanes(tmp_path: Path) -> Iterator[InLanes]:
     gdb.chmod(0o755)
     setup = Setup(sys.executable, dict(os.environ), (), (str(tmp_path),), str(scratch))
     pool = Pool(Script(tmp_path / "script.py", cwd=tmp_path), setup, mode="fork", jobs=3, seconds=60, extra=0)
-    yield InLanes(pool, gdb, folder)
+    yield LaneDumps(pool, gdb, folder)
     pool.close()
 
 
-def test_each_fault_gets_what_its_own_dump_tells(lanes: InLanes) -> None:
+def test_each_fault_gets_what_its_own_dump_tells(lanes: LaneDumps) -> None:
     texts = [WRITES.format(name=name) + FAULTS for name in ("tma", "oob")] * 3
     with ThreadPoolExecutor(3) as threads:
         seen = list(threads.map(lanes.fault, texts))
@@ -50,24 +50,24 @@ def test_each_fault_gets_what_its_own_dump_tells(lanes: InLanes) -> None:
     assert not list(lanes.folder.iterdir())
 
 
-def test_without_a_fault_or_a_dump_nothing_is_told(lanes: InLanes) -> None:
+def test_without_a_fault_or_a_dump_nothing_is_told(lanes: LaneDumps) -> None:
     assert lanes.fault(WRITES.format(name="tma")) == (None, False)
     assert lanes.fault(FAULTS) == (None, False)
     assert lanes.fault(DRIVER.format(code=716) + FAULTS) == (None, False)
 
 
 @pytest.mark.parametrize(("code", "unread"), [(716, True), (710, False)])
-def test_of_an_access_it_is_told_that_nobody_could_read_its_dumps(lanes: InLanes, code: int, unread: bool) -> None:
+def test_of_an_access_it_is_told_that_nobody_could_read_its_dumps(lanes: LaneDumps, code: int, unread: bool) -> None:
     """Such as cuda-gdb dies of, without a word. A failed assertion has no instruction that they might tell."""
     assert lanes.fault(WRITES.format(name="gone") + DRIVER.format(code=code) + FAULTS) == (None, unread)
 
 
-def test_a_dump_that_names_the_kernel_only_is_not_all_that_can_be_known(lanes: InLanes) -> None:
+def test_a_dump_that_names_the_kernel_only_is_not_all_that_can_be_known(lanes: LaneDumps) -> None:
     fault, unread = lanes.fault(WRITES.format(name="assertion") + DRIVER.format(code=716) + FAULTS)
     assert unread and fault is not None and (fault.kernel, fault.instruction) == ("check", "")
 
 
-def test_a_dump_that_is_missing_is_asked_for_once_more(lanes: InLanes, tmp_path: Path) -> None:
+def test_a_dump_that_is_missing_is_asked_for_once_more(lanes: LaneDumps, tmp_path: Path) -> None:
     mark = tmp_path / "scratch" / "ran"
     writes = WRITES.format(name="tma")
     late = f"import os\nif os.path.exists({str(mark)!r}):\n    exec({writes!r})\nopen({str(mark)!r}, 'w')\n"
@@ -75,7 +75,7 @@ def test_a_dump_that_is_missing_is_asked_for_once_more(lanes: InLanes, tmp_path:
     assert seen is not None and seen.instruction == "UTMALDG"
 
 
-def test_the_words_are_those_of_a_run_without_a_dump(lanes: InLanes) -> None:
+def test_the_words_are_those_of_a_run_without_a_dump(lanes: LaneDumps) -> None:
     """With a core dump the driver calls a failed assertion a failed launch, and ends the process."""
     asserts = "raise RuntimeError('CUDA error: device-side assert triggered')\n"
     seen, _ = lanes.fault(WRITES.format(name="oob") + DRIVER.format(code=710) + asserts)

@@ -9,9 +9,9 @@ import pytest
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import Fault, parse
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.runner import ways
+from shrinkray_gpu.runner import knob_settings
+from shrinkray_gpu.runner.knob_settings import WITHOUT, KnobSetting
 from shrinkray_gpu.runner.run import Build, Run
-from shrinkray_gpu.runner.ways import WITHOUT, Way
 from shrinkray_gpu.same_fault.controls import ControlOutcome, Controls, of_access, of_cuda, standard
 from tests.oracle.runs import passing
 from tests.passes.cuda.samples import PRODUCT
@@ -33,15 +33,15 @@ def test_a_script_without_cuda_has_none() -> None:
 
 
 def test_what_is_typed_is_what_is_left_out() -> None:
-    assert ways.parse("without=-DN=4").environment == {WITHOUT: "-DN=4"}
+    assert knob_settings.parse_setting("without=-DN=4").environment == {WITHOUT: "-DN=4"}
     with pytest.raises(UsageError, match="no flag of nvcc"):
-        ways.parse("without=USE_WMMA")
+        knob_settings.parse_setting("without=USE_WMMA")
 
 
 def test_a_flag_that_nothing_asks_for_any_more_guards_nothing() -> None:
-    asked: list[Way] = []
+    asked: list[KnobSetting] = []
 
-    def run(text: str, way: Way) -> Run:
+    def run(text: str, way: KnobSetting) -> Run:
         asked.append(way)
         return passing(builds=(Build("product", "" if "#ifdef" in text else SAID),))
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.evidence.guarded import report, unguarded
-from shrinkray_gpu.job.conclusion import guarded_of
+from shrinkray_gpu.evidence.guarded import report, unguarded_places
+from shrinkray_gpu.job.conclusion import exposure_report
 from shrinkray_gpu.reduction.program import Program, Region, read_program
 from shrinkray_gpu.reduction.size import exposures
 from shrinkray_gpu.start.given import Start
@@ -38,7 +38,7 @@ def program(text: str) -> Program:
 
 
 def places(text: str) -> list[str]:
-    return [str(place) for place in unguarded(program(text))]
+    return [str(place) for place in unguarded_places(program(text))]
 
 
 def test_places_are_told_with_their_lines() -> None:
@@ -57,7 +57,7 @@ def test_comments_and_long_strings_above_do_not_shift_the_line() -> None:
 
 def test_a_local_module_is_named() -> None:
     both = Program((Region("main.py", "x = 1\n"), Region("lib/ops.py", "\ntl.store(p + i, 1)\n")))
-    assert [str(place) for place in unguarded(both)] == ["tl.store without a mask at lib/ops.py, line 2"]
+    assert [str(place) for place in unguarded_places(both)] == ["tl.store without a mask at lib/ops.py, line 2"]
     assert "at line lib/ops.py:2" in report(both, both)
 
 
@@ -65,11 +65,11 @@ def test_a_local_module_is_named() -> None:
 def test_the_places_add_up_to_the_guard_level(path: Path) -> None:
     read = read_program(path)
     assert sum(place.points for place in exposures(read.text)) == read.size.guards
-    assert len(unguarded(read)) == len(exposures(read.text))
+    assert len(unguarded_places(read)) == len(exposures(read.text))
 
 
 def test_some_sample_has_places_to_add_up() -> None:
-    assert sum(len(unguarded(read_program(path))) for path in SAMPLES) > 10
+    assert sum(len(unguarded_places(read_program(path))) for path in SAMPLES) > 10
 
 
 def test_a_guarded_repro_says_so() -> None:
@@ -109,11 +109,11 @@ def test_a_script_without_the_kernels_has_no_guard_that_could_be_gone() -> None:
     original = program("import torch\nfrom mine.rows import run\n\nrun(torch.zeros(16))\n")
     start = Start(original.with_text(UNMASKED), lifted=True, alone=True)
     told = "not guarded: tl.store without a mask at line 7. The "
-    assert guarded_of(start, original, UNMASKED) == f"{told}lifted script lacks the same"
+    assert exposure_report(start, original, UNMASKED) == f"{told}lifted script lacks the same"
     merged = replace(start, alone=False)
-    assert guarded_of(merged, original, UNMASKED) == f"{told}program in one file lacks the same"
+    assert exposure_report(merged, original, UNMASKED) == f"{told}program in one file lacks the same"
     own = replace(start, program=program(UNMASKED))
-    assert guarded_of(own, program(UNMASKED), UNMASKED) == f"{told}original lacks the same"
+    assert exposure_report(own, program(UNMASKED), UNMASKED) == f"{told}original lacks the same"
 
 
 def test_of_kernels_in_a_module_beside_it_nothing_is_claimed() -> None:
@@ -122,4 +122,4 @@ def test_of_kernels_in_a_module_beside_it_nothing_is_claimed() -> None:
         "guarded, as far as the text shows: no mask, bound or initialised input is missing; mine.rows, which it "
         "imports, was not looked at"
     )
-    assert guarded_of(Start(original), original, original.text) == told
+    assert exposure_report(Start(original), original, original.text) == told

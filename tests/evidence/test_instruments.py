@@ -32,7 +32,7 @@ from shrinkray_gpu.evidence.sights import Sight, telling
 from shrinkray_gpu.evidence.synthesis import assemble
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Script
-from shrinkray_gpu.runner.run import Compile, Failure, Launch, Run
+from shrinkray_gpu.runner.run import Compilation, Failure, Launch, Run
 from tests.conftest import has_gpu
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -162,7 +162,10 @@ def test_of_several_compilations_the_one_with_the_instruction_is_meant(tmp_path:
         716, "misaligned address", Launch("kernel", "a", (1,)), Launch("kernel", "b", (2,)), Launch("z", "c", ())
     )
     run = Run(
-        **{**run.__dict__, "compiles": (Compile("kernel", "a"), Compile("kernel", "b", options={"num_warps": 4}))}
+        **{
+            **run.__dict__,
+            "compiles": (Compilation("kernel", "a"), Compilation("kernel", "b", options={"num_warps": 4})),
+        }
     )
     seen = assemble(subject(TMA, "tma.py", tmp_path), run, (dumped("tma"),))
     assert seen.launch is not None and seen.launch.hash == "b"

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.evidence.other_faults import MARK, MOST, Context, Finds, file_name, labelled
+from shrinkray_gpu.evidence.other_faults import MARK, MOST, OtherFaults, OtherFaultsContext, add_label, file_name
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.reduction.program import Program
 
 ILLEGAL = Fault("device", "an illegal memory access was encountered", "spin", 700)
 MISALIGNED = Fault("device", "misaligned address", code=716)
-CONTEXT = Context("failing.py", "misaligned address", "in forked children", "python {file} --n 3")
+CONTEXT = OtherFaultsContext("failing.py", "misaligned address", "in forked children", "python {file} --n 3")
 
 
 def program(*names: str) -> Program:
@@ -30,7 +30,7 @@ def texts(folder: Path) -> dict[str, str]:
 
 
 def test_the_smallest_program_of_each_kind_is_kept(tmp_path: Path) -> None:
-    finds = Finds(tmp_path / "other", CONTEXT)
+    finds = OtherFaults(tmp_path / "other", CONTEXT)
     assert finds.by_size == [] and not (tmp_path / "other").exists()
     for names in (("a", "b", "c"), ("a",), ("a", "b")):
         finds.consider(program(*names), ILLEGAL)
@@ -46,7 +46,7 @@ def test_the_smallest_program_of_each_kind_is_kept(tmp_path: Path) -> None:
 
 
 def test_the_fault_told_is_that_of_the_program_kept(tmp_path: Path) -> None:
-    finds = Finds(tmp_path, CONTEXT)
+    finds = OtherFaults(tmp_path, CONTEXT)
     finds.consider(program("a", "b"), ILLEGAL)
     finds.consider(program("a"), Fault("device", ILLEGAL.klass, "copy", 700))
     assert [find.fault.kernel for find in finds.by_size] == ["copy"], "a kernel's name makes no other kind"
@@ -54,14 +54,14 @@ def test_the_fault_told_is_that_of_the_program_kept(tmp_path: Path) -> None:
 
 
 def test_kinds_of_one_class_are_numbered(tmp_path: Path) -> None:
-    finds = Finds(tmp_path, CONTEXT)
+    finds = OtherFaults(tmp_path, CONTEXT)
     for text in ("Assertion `a' failed.", "Assertion `b' failed.", "Assertion `c' failed."):
         finds.consider(program("a"), Fault("exit", "SIGABRT", text=text))
     assert sorted(texts(tmp_path)) == ["exit_sigabrt.py", "exit_sigabrt_2.py", "exit_sigabrt_3.py"]
 
 
 def test_the_first_kinds_stay_when_there_are_too_many(tmp_path: Path) -> None:
-    finds = Finds(tmp_path, CONTEXT)
+    finds = OtherFaults(tmp_path, CONTEXT)
     for number in range(MOST + 5):
         finds.consider(program("a", "b"), Fault("compile", "SomePass", text=f"complaint {number}"))
     finds.consider(program("a"), Fault("compile", "SomePass", text="complaint 0"))
@@ -74,12 +74,12 @@ def test_a_resumed_reduction_ends_in_the_same_files(tmp_path: Path, seed: int) -
     chance = random.Random(seed)
     faults = [ILLEGAL, MISALIGNED, *(Fault("exit", "SIGABRT", text=text) for text in "xyz")]
     seen = [(program(*chance.choices("abcde", k=chance.randint(1, 6))), chance.choice(faults)) for _ in range(40)]
-    whole, killed = Finds(tmp_path / "whole", CONTEXT), Finds(tmp_path / "killed", CONTEXT)
+    whole, killed = OtherFaults(tmp_path / "whole", CONTEXT), OtherFaults(tmp_path / "killed", CONTEXT)
     for one in seen:
         whole.consider(*one)
     for one in seen[:25]:
         killed.consider(*one)
-    again = Finds(tmp_path / "killed", CONTEXT, resumed=True)
+    again = OtherFaults(tmp_path / "killed", CONTEXT, resumed=True)
     assert texts(tmp_path / "killed"), "what was found stays there meanwhile"
     for one in seen:
         again.consider(*one)
@@ -90,24 +90,24 @@ def test_a_resumed_reduction_ends_in_the_same_files(tmp_path: Path, seed: int) -
 def test_programs_of_one_size_are_in_an_order_too(tmp_path: Path) -> None:
     one, other = program("a"), program("b")
     for number, order in enumerate([(one, other), (other, one)]):
-        finds = Finds(tmp_path / str(number), CONTEXT)
+        finds = OtherFaults(tmp_path / str(number), CONTEXT)
         for each in order:
             finds.consider(each, ILLEGAL)
     assert texts(tmp_path / "0") == texts(tmp_path / "1") == {"illegal_memory_access.py": "print('a')\n"}
 
 
 def test_another_reduction_clears_away_what_is_ours_and_nothing_else(tmp_path: Path) -> None:
-    Finds(tmp_path, CONTEXT).consider(Program.from_text("#!/usr/bin/python\nprint('a')\n"), ILLEGAL)
+    OtherFaults(tmp_path, CONTEXT).consider(Program.from_text("#!/usr/bin/python\nprint('a')\n"), ILLEGAL)
     (tmp_path / "notes.py").write_text(f"# the user's own, on what is\n#\n#\n{MARK}\n")
     (tmp_path / "notes.txt").write_text(MARK)
-    Finds(tmp_path, CONTEXT, resumed=True)
+    OtherFaults(tmp_path, CONTEXT, resumed=True)
     assert len(list(tmp_path.iterdir())) == 3
-    Finds(tmp_path, CONTEXT)
+    OtherFaults(tmp_path, CONTEXT)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["notes.py", "notes.txt"]
 
 
 def test_the_label_says_what_is_known_and_what_is_not(tmp_path: Path) -> None:
-    finds = Finds(tmp_path, CONTEXT)
+    finds = OtherFaults(tmp_path, CONTEXT)
     finds.consider(program("a"), ILLEGAL)
     label = (tmp_path / "illegal_memory_access.py").read_text().partition("\n\n")[0]
     for said in (
@@ -140,7 +140,7 @@ NASTY = {
 def test_a_labelled_program_is_the_same_program(case: str) -> None:
     source = NASTY[case]
     strange = Fault("python", "Error", text="coding: nonsense\n\x00\ud800 'quoted'\u2028x = 1")
-    text = labelled(source, strange, Context("a\nb.py", "regex:coding=nonsense"), "x_y.py")
+    text = add_label(source, strange, OtherFaultsContext("a\nb.py", "regex:coding=nonsense"), "x_y.py")
     assert ast.dump(ast.parse(text)) == ast.dump(ast.parse(source))
     data = text.encode("utf-8")
     assert tokenize.detect_encoding(io.BytesIO(data).readline)[0] == "utf-8"
@@ -150,7 +150,9 @@ def test_a_labelled_program_is_the_same_program(case: str) -> None:
 
 
 def test_a_find_runs_as_it_stands(tmp_path: Path) -> None:
-    Finds(tmp_path, CONTEXT).consider(Program.from_text('#!/bin/false\n"""Says."""\nprint(__doc__)\n'), MISALIGNED)
+    OtherFaults(tmp_path, CONTEXT).consider(
+        Program.from_text('#!/bin/false\n"""Says."""\nprint(__doc__)\n'), MISALIGNED
+    )
     done = subprocess.run([sys.executable, "misaligned_address.py"], cwd=tmp_path, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("Says.\n", "")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.evidence import dump_runs
-from shrinkray_gpu.evidence.dump_runs import InLanes
+from shrinkray_gpu.evidence.dump_runs import LaneDumps
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.same_fault.checkpoints import Checkpoints
@@ -42,7 +42,7 @@ GONE = [PROGRAMS / "strided_gather/smallest.py", PROGRAMS / "embedding_cache_ove
 
 
 @pytest.fixture(scope="module")
-def lanes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InLanes]:
+def lanes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LaneDumps]:
     folder = tmp_path_factory.mktemp("dumps")
     environment = {**os.environ, "TRITON_CACHE_DIR": str(folder / "cache"), "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
     scratch, imports = str(folder), ("torch", "triton")
@@ -57,7 +57,7 @@ def lanes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InLanes]:
 
 
 @pytest.mark.parametrize("case", FAULTS)
-def test_a_dump_tells_of_each_fault(lanes: InLanes, case: str) -> None:
+def test_a_dump_tells_of_each_fault(lanes: LaneDumps, case: str) -> None:
     """Of an assertion not each time: once in three runs of this, on an H100. Then a cold process is asked."""
     path, instruction = FAULTS[case]
     told = [fault for fault, _ in (lanes.fault(path.read_text()) for _ in range(3)) if fault is not None]
@@ -67,7 +67,7 @@ def test_a_dump_tells_of_each_fault(lanes: InLanes, case: str) -> None:
 
 
 @pytest.mark.parametrize("path", GONE, ids=lambda path: path.parent.name)
-def test_where_no_dump_can_be_read_the_other_instruments_tell(lanes: InLanes, path: Path) -> None:
+def test_where_no_dump_can_be_read_the_other_instruments_tell(lanes: LaneDumps, path: Path) -> None:
     """cuda-gdb of CUDA 13 dies of the dump of a kernel whose warps are gone; sometimes they are not."""
     text = path.read_text().replace("2**28", "2**38")  # 1 GB on, a lane may have memory of its own
     fault = Checkpoints(lanes.pool.setup, 60.0, lanes).fault(text, lanes.pool.script)

@@ -12,7 +12,7 @@ import tomlkit
 from shrinkray_gpu.job.reduce import reduce
 from shrinkray_gpu.judging.tiered_test import TieredTest
 from shrinkray_gpu.options import Options
-from shrinkray_gpu.reduction.outcome import Event
+from shrinkray_gpu.reduction.outcome import ProgressEvent
 
 pytestmark = pytest.mark.gpu
 
@@ -25,7 +25,7 @@ def test_every_clean_run_of_the_result_shows_the_fault(tmp_path: Path) -> None:
     shutil.copy(PROGRAM / "failing.py", tmp_path)
     known = tomlkit.parse((PROGRAM / "program.toml").read_text()).unwrap()
 
-    def show(event: Event, test: TieredTest) -> None:
+    def show(event: ProgressEvent, test: TieredTest) -> None:
         if event.kind in ("accepted", "rolled back"):
             print(event.kind, event.pass_name, event.program.size.tokens, dict(test.tries), flush=True)
 

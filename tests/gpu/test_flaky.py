@@ -16,7 +16,7 @@ from shrinkray_gpu.job.reduce import reduce
 from shrinkray_gpu.judging.tiered_test import TieredTest
 from shrinkray_gpu.options import Options
 from shrinkray_gpu.oracle.statistics import Rate
-from shrinkray_gpu.reduction.outcome import Event
+from shrinkray_gpu.reduction.outcome import ProgressEvent
 from shrinkray_gpu.result.summary import Result
 
 pytestmark = pytest.mark.gpu
@@ -67,7 +67,7 @@ def reduced(folder: Path, chance: float) -> Result:
     options = Options(oracle=("misaligned address",), cwd=folder, skip=frozenset({"lift"}), report=False)
     started = time.monotonic()
 
-    def show(event: Event, test: TieredTest) -> None:
+    def show(event: ProgressEvent, test: TieredTest) -> None:
         if event.kind in ("accepted", "rolled back", "round"):
             tries = ", ".join(f"{count} {tier}" for tier, count in test.tries.items())
             size = event.program.size.tokens

@@ -11,9 +11,9 @@ import pytest
 
 from shrinkray_gpu.oracle import parse as parse_oracle
 from shrinkray_gpu.oracle.driver_error import OUTSIDE
+from shrinkray_gpu.runner.knob_settings import parse_setting
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
-from shrinkray_gpu.runner.ways import parse
 
 pytestmark = pytest.mark.gpu
 
@@ -33,14 +33,14 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
 
 
 def test_one_stage_makes_the_fault_go_away(pool: Pool) -> None:
-    plain, turned = pool.run(CORPUS), pool.run(CORPUS, way=parse("num_stages=1"))
+    plain, turned = pool.run(CORPUS), pool.run(CORPUS, way=parse_setting("num_stages=1"))
     assert plain.driver_error == 716
     assert (turned.exit, turned.driver_error, turned.turned) == (0, 0, {"num_stages": 1}), turned.stderr
 
 
 @pytest.mark.parametrize("way", ["num_warps=8", "serial", "ptxas=-O0", "llvm=-O0", "exact-allocation"])
 def test_other_ways_leave_this_fault_as_it_is(pool: Pool, way: str) -> None:
-    run = pool.run(CORPUS, way=parse(way))
+    run = pool.run(CORPUS, way=parse_setting(way))
     # Without a cache, the first destructor of a tensor finds the error and ends the process: nobody can ask the driver.
     assert parse_oracle("misaligned address", folder=Path()).judge(run).faults, run.stderr
     assert run.turned == ({} if way == "exact-allocation" else {way.partition("=")[0]: int(way != "serial")})
@@ -57,7 +57,7 @@ def test_an_offset_that_overflowed_is_told_from_one_beyond_its_tensor(
     pool: Pool, size: str, slot: str, codes: set[int], overflows: int, outside: int
 ) -> None:
     source = OVERFLOW.read_text().replace("2**31 + 1", size).replace("2**21", slot)
-    plain, turned = pool.run(source), pool.run(source, way=parse("int64"))
+    plain, turned = pool.run(source), pool.run(source, way=parse_setting("int64"))
     assert plain.driver_error in OUTSIDE and turned.driver_error in codes, turned.stderr
     assert turned.turned == {"int64": overflows, "outside": outside}
 
@@ -67,16 +67,16 @@ def test_an_access_into_memory_that_is_mapped_beyond_its_tensor_is_told(pool: Po
     source = OVERFLOW.read_text().replace("2**31 + 1", "2**31 - 15 * 2**20")
     beside = source.replace("f[(1,)](", 'beside = torch.zeros(2**26, device="cuda")\nf[(1,)](')
     for text in (source, beside):
-        assert pool.run(text, way=parse("int64")).turned == {"int64": 1, "outside": 1}
+        assert pool.run(text, way=parse_setting("int64")).turned == {"int64": 1, "outside": 1}
 
 
 def test_the_interpreter_runs_the_kernel_on_the_cpu(pool: Pool) -> None:
-    run = pool.run(CORPUS, way=parse("interpreter"))
+    run = pool.run(CORPUS, way=parse_setting("interpreter"))
     assert (run.exit, run.driver_error, run.turned) == (0, 0, {"interpreter": 1}), run.stderr
 
 
 def test_a_lane_goes_on_after_a_turned_run_as_before(pool: Pool) -> None:
-    ways = [parse(text) for text in ("as it is", "num_stages=1", "ptxas=-O0", "serial", "as it is")]
+    ways = [parse_setting(text) for text in ("as it is", "num_stages=1", "ptxas=-O0", "serial", "as it is")]
     runs = [pool.run(PASSES, way=way) for way in ways]
     assert [run.exit for run in runs] == [0] * 5, runs[0].stderr
     assert [run.mode for run in runs[1:]] == ["warm"] * 4, pool.retired
@@ -106,11 +106,11 @@ torch.cuda.synchronize()
 
 
 def test_a_fault_by_what_an_earlier_block_left_goes_away_with_zeroed_shared_memory(pool: Pool) -> None:
-    plain, turned = pool.run(LEFTOVERS), pool.run(LEFTOVERS, way=parse("zeroed-shared"))
+    plain, turned = pool.run(LEFTOVERS), pool.run(LEFTOVERS, way=parse_setting("zeroed-shared"))
     assert plain.driver_error == 716, plain.stderr
     assert (turned.exit, turned.driver_error, turned.turned) == (0, 0, {"zeroed-shared": 4}), turned.stderr
     constant = LEFTOVERS.replace("raw[64] % 16", "1")
-    assert pool.run(constant, way=parse("zeroed-shared")).driver_error == 716
+    assert pool.run(constant, way=parse_setting("zeroed-shared")).driver_error == 716
 
 
 COUNTS = '''import torch
@@ -138,6 +138,6 @@ for bytes in (4, 200, 900, 5000):
 
 def test_all_of_a_block_s_shared_memory_is_zeroed_and_no_more(pool: Pool) -> None:
     """The last 736 bytes were not: what the driver has reserved is more than what it uses of that."""
-    plain, turned = pool.run(COUNTS), pool.run(COUNTS, way=parse("zeroed-shared"))
+    plain, turned = pool.run(COUNTS), pool.run(COUNTS, way=parse_setting("zeroed-shared"))
     assert all(int(count) for count in plain.stdout.split()), (plain.stdout, plain.stderr)
     assert (turned.exit, turned.stdout) == (0, "0 0\n" * 4), turned.stderr

@@ -14,7 +14,7 @@ from shrinkray_gpu.errors import FolderGone
 from shrinkray_gpu.job.reduce import reduce
 from shrinkray_gpu.judging.tiered_test import TieredTest
 from shrinkray_gpu.options import Options
-from shrinkray_gpu.reduction.outcome import Event
+from shrinkray_gpu.reduction.outcome import ProgressEvent
 
 TEXT = """\
 first = list(range(10))
@@ -30,7 +30,7 @@ def deleted(folder: Path, delete: Callable[[Path], None]) -> str:
     (folder / "failing.py").write_text(TEXT)
     done: list[Path] = []
 
-    def look(event: Event, test: TieredTest) -> None:
+    def look(event: ProgressEvent, test: TieredTest) -> None:
         if event.kind == "accepted" and not done:
             done.append(folder / "failing.shrink")
             delete(done[0])

@@ -22,7 +22,7 @@ from shrinkray_gpu.oracle.verdict import lacks, shows, unclear
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
-from shrinkray_gpu.runner.run import Compile, Failure, Launch, Run
+from shrinkray_gpu.runner.run import Compilation, Failure, Launch, Run
 from tests.oracle.runs import BROKEN, JSD, MISALIGNED, failing, passing
 
 SEEN = Rate(12, 40)
@@ -214,7 +214,7 @@ def test_what_chance_has_no_part_in(run: Run, why: str) -> None:
 def test_a_flaky_error_of_that_very_kind_is_chance() -> None:
     assert certain(failing("TypeError", "None is not iterable"), passing())
     assert not certain(failing("TypeError", "None is not iterable"), failing("TypeError", "'NoneType' has no len()"))
-    compiles = (Compile("k", "", failure=Failure("RuntimeError", "PassManager::run failed")),)
+    compiles = (Compilation("k", "", failure=Failure("RuntimeError", "PassManager::run failed")),)
     crash = failing("RuntimeError", "PassManager::run failed", compiles=compiles)
     assert not certain(crash, crash)
     assert not certain(passing(), failing("ValueError", "wrong"))

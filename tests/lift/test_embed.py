@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from shrinkray_gpu.lift.embed import embedded
+from shrinkray_gpu.lift.embed import embed
 from shrinkray_gpu.reduction.program import Program
 
 SCRIPT = """
@@ -24,7 +24,7 @@ def files(folder: Path) -> None:
 
 def test_sources_in_files_become_part_of_the_script(tmp_path: Path) -> None:
     files(tmp_path)
-    made = embedded(Program.from_text(SCRIPT), tmp_path / "script.py", tmp_path)
+    made = embed(Program.from_text(SCRIPT), tmp_path / "script.py", tmp_path)
     assert [file.name for file in made.files] == ["k.cu", "helper.cuh", "bind.cpp"]
     text = made.program.text
     ast.parse(text)
@@ -35,4 +35,4 @@ def test_sources_in_files_become_part_of_the_script(tmp_path: Path) -> None:
 
 def test_a_source_that_is_not_there_leaves_the_call_alone(tmp_path: Path) -> None:
     program = Program.from_text(SCRIPT)
-    assert embedded(program, tmp_path / "script.py", tmp_path).program is program
+    assert embed(program, tmp_path / "script.py", tmp_path).program is program

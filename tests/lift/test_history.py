@@ -6,7 +6,7 @@ import re
 import textwrap
 
 from shrinkray_gpu import lift
-from shrinkray_gpu.lift.launch_list import folded
+from shrinkray_gpu.lift.launch_list import fold_loops
 from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
 
@@ -190,8 +190,8 @@ def test_no_tensor_lives_longer_for_it(pool: Pool) -> None:
 
 
 def test_folding_finds_rounds_of_any_length_and_rounds_within_rounds() -> None:
-    assert folded(["a\n", "b\n"]) == ["a\n", "b\n"]
-    assert folded(["a\n"] * 2) == ["a\n", "a\n"]
-    assert folded(["a\n", *["b\n", "c\n"] * 3, "d\n"]) == ["a\n", "for _ in range(3):\n    b\n    c\n", "d\n"]
+    assert fold_loops(["a\n", "b\n"]) == ["a\n", "b\n"]
+    assert fold_loops(["a\n"] * 2) == ["a\n", "a\n"]
+    assert fold_loops(["a\n", *["b\n", "c\n"] * 3, "d\n"]) == ["a\n", "for _ in range(3):\n    b\n    c\n", "d\n"]
     nested = ["a\n", *["b\n"] * 4] * 3
-    assert folded(nested) == ["for _ in range(3):\n    a\n    for _ in range(4):\n        b\n"]
+    assert fold_loops(nested) == ["for _ in range(3):\n    a\n    for _ in range(4):\n        b\n"]

@@ -166,7 +166,7 @@ def made(of: Run) -> list[str]:
     texts = [*lift.candidates(of), *lift.histories(of)]
     for text in texts:
         ast.parse(text)
-    assert isinstance(in_a_launch(of), bool) and lift.suspected(of) is not None
+    assert isinstance(in_a_launch(of), bool) and lift.suspect_kernels(of) is not None
     return [*lift.obstacles(of), *lost_properties(of)]
 
 

@@ -38,7 +38,7 @@ def test_unnamed_it_is_one_of_the_latest(run: Run) -> None:
 
 
 def test_a_kernel_that_the_instruments_name_comes_alone_however_early_it_was(run: Run) -> None:
-    assert lift.suspected(run) == {"early", "late"}
+    assert lift.suspect_kernels(run) == {"early", "late"}
     assert {offer.kernel for offer in lift.offers(run, "early")} == {"early"}
 
 

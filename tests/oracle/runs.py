@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shrinkray_gpu.runner.run import Compile, Difference, Failure, Launch, Run
+from shrinkray_gpu.runner.run import Compilation, Difference, Failure, Launch, Run
 
 JSD = Launch("jsd", "h1", (8,), ("f32[8, 64]",), synced=True)
 COPY = Launch("copy", "h2", (1,), synced=True)
@@ -92,7 +92,7 @@ module {
 /tmp/x/failing.py:5:0: error: Pipeline failed while executing [`TritonGPUPipeline` on 'builtin.module' operation]
 """
 CRASH = Failure("RuntimeError", "PassManager::run failed", RUNTIME)
-BROKEN = Compile("k", "", failure=CRASH, printed=MLIR)
+BROKEN = Compilation("k", "", failure=CRASH, printed=MLIR)
 """What MLIR has to say is only printed; the exception holds three words."""
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.oracle import Answer, parse
-from shrinkray_gpu.runner.run import Compile, Failure, Run
+from shrinkray_gpu.runner.run import Compilation, Failure, Run
 from tests.oracle.runs import (
     BROKEN,
     CAUSE,
@@ -28,9 +28,11 @@ from tests.oracle.runs import (
 YES, NO, UNKNOWN = Answer.FAULTS, Answer.PASSES, Answer.UNKNOWN
 PTX_ERROR = Failure("triton.runtime.errors.PTXASError", "PTXAS error: Internal Triton PTX codegen error", RUNTIME)
 DIED = Run("fork", 1, failure=CRASH, compiles=(BROKEN,), stderr=traceback("RuntimeError: PassManager::run failed"))
-PTX_DIED = Run("fork", 1, failure=PTX_ERROR, compiles=(Compile("k", "", failure=PTX_ERROR, printed=PTXAS),))
-GOOD = Compile("add", "h", ir={"ttgir": "%0 = tt.load\n", "ptx": "ld.global.b32"})
-TMA = Compile("jsd", "i", ir={"ttgir": "%1 = ttng.async_tma_copy_global_to_local %2\n", "ptx": "cp.async.bulk.tensor"})
+PTX_DIED = Run("fork", 1, failure=PTX_ERROR, compiles=(Compilation("k", "", failure=PTX_ERROR, printed=PTXAS),))
+GOOD = Compilation("add", "h", ir={"ttgir": "%0 = tt.load\n", "ptx": "ld.global.b32"})
+TMA = Compilation(
+    "jsd", "i", ir={"ttgir": "%1 = ttng.async_tma_copy_global_to_local %2\n", "ptx": "cp.async.bulk.tensor"}
+)
 
 WITHIN = Failure(
     "triton.compiler.errors.CompilationError",
@@ -42,7 +44,7 @@ WITHIN = Failure(
     f"{traceback('triton.compiler.errors.CompilationError: at 3:4:')}",
 )
 """The compiler's own error says nothing; what led to it does."""
-NESTED = Run("fork", 1, failure=WITHIN, compiles=(Compile("k", "", failure=WITHIN),))
+NESTED = Run("fork", 1, failure=WITHIN, compiles=(Compilation("k", "", failure=WITHIN),))
 
 CASES = {
     "said by the cause": ("compile:has no attribute numel", NESTED, YES),
@@ -73,7 +75,7 @@ CASES = {
             None,
             6,
             stderr="SmallVector.h:295: Assertion `idx < size()' failed.\n",
-            compiles=(Compile("k", ""),),
+            compiles=(Compilation("k", ""),),
         ),
         YES,
     ),

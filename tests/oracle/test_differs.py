@@ -19,7 +19,7 @@ from shrinkray_gpu.runner.inside.compare.compare import NOTHING
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Difference, Run
-from shrinkray_gpu.runner.twins import UNTURNED, VIRTUAL, again
+from shrinkray_gpu.runner.twins import UNTURNED, VIRTUAL, repetitions
 from tests.oracle.runs import MISALIGNED, disagreeing, failing, passing, plain
 
 STAGES = parse("differs:num_stages=1", folder=Path())
@@ -209,7 +209,7 @@ def test_runs(pools: dict[str, Pool], spec: str, source: str, answer: Answer, wh
 def test_cold_processes_agree_too(pools: dict[str, Pool]) -> None:
     """Nothing is imported there before the script does, and Python would draw the hashes of strings anew."""
     pool = pools["nondeterministic"]
-    once = Pool(replace(pool.script, twins=again(2)), pool.setup, mode="cold", jobs=1, seconds=60)
+    once = Pool(replace(pool.script, twins=repetitions(2)), pool.setup, mode="cold", jobs=1, seconds=60)
     run = once.run(KERNEL + 'x += [*{"one", "two", "three", "four", "five"}].index("one")\nadd[(1,)](x, out, 0, 8)\n')
     assert run.compared == ("again",) and run.differences == (), (run.incomparable, run.stderr)
 

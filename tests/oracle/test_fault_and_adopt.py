@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.oracle import Fault, adopt, describe, nearest, obstacle, parse
-from shrinkray_gpu.runner.run import Compile, Failure, Run
+from shrinkray_gpu.runner.run import Compilation, Failure, Run
 from tests.oracle.runs import (
     BROKEN,
     CAUSE,
@@ -44,10 +44,10 @@ RUNS = {
     "plain": plain(traceback("torch.AcceleratorError: " + TORCH_716)),
     "static": passing(virtual=True, launches=(replace(JSD, fault="tma-alignment: 16 of 128"),)),
     "timeout": Run("fork", None, timed_out=True, seconds=9, launches=(JSD,)),
-    "compile error": Run("fork", 1, failure=COMPILE_ERROR, compiles=(Compile("k3", "", failure=COMPILE_ERROR),)),
+    "compile error": Run("fork", 1, failure=COMPILE_ERROR, compiles=(Compilation("k3", "", failure=COMPILE_ERROR),)),
     "compiler pass": Run("fork", 1, failure=CRASH, compiles=(BROKEN,)),
-    "ptxas": Run("fork", 1, failure=PTX_ERROR, compiles=(Compile("k", "", failure=PTX_ERROR, printed=PTXAS),)),
-    "compiler abort": Run("fork", None, 6, compiles=(Compile("k", ""),),
+    "ptxas": Run("fork", 1, failure=PTX_ERROR, compiles=(Compilation("k", "", failure=PTX_ERROR, printed=PTXAS),)),
+    "compiler abort": Run("fork", None, 6, compiles=(Compilation("k", ""),),
                           stderr="python: /src/SmallVector.h:295: Assertion `idx < size()' failed.\n"),
     "abort": Run("fork", None, 6, stderr="python3: /src/SmallVector.h:295: T &llvm::SmallVectorImpl<(anonymous "
                  "namespace)::Op>::operator[](size_type) [T = Op]: Assertion `idx < size()' failed.\n"),
@@ -194,7 +194,7 @@ def test_of_a_function_that_a_kernel_calls_the_innermost_exception_says_why() ->
     for why in ("index must be an integer tensor", "gather() missing 1 required positional argument: 'axis'"):
         text = traceback(inner + why) + CAUSE + traceback(f"triton.compiler.errors.CompilationError: {outer}")
         failure = Failure("triton.compiler.errors.CompilationError", outer, RUNTIME, traceback=text)
-        run = Run("fork", 1, failure=failure, compiles=(Compile("k", "", failure=failure),), stderr=text)
+        run = Run("fork", 1, failure=failure, compiles=(Compilation("k", "", failure=failure),), stderr=text)
         fault = Fault.of(run)
         assert fault is not None
         assert fault.text == why.replace("1", "N")

@@ -10,14 +10,14 @@ import pytest
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.runner.pool import Script
-from shrinkray_gpu.runner.twins import again
+from shrinkray_gpu.runner.twins import repetitions
 
 ASKED = {
     "run": False,
     "text": True,
     "stages": frozenset({"ptx"}),
     "builds": frozenset({"warning"}),
-    "twins": again(2),
+    "twins": repetitions(2),
     "sanitizer": "memcheck",
     "timing": True,
     "seconds": 3.0,
@@ -46,10 +46,10 @@ def test_a_program_runs_under_one_tool_at_a_time() -> None:
 
 
 def test_the_runner_is_told_of_what_it_must_do() -> None:
-    needs = Needs(stages=frozenset({"ptx"}), builds=frozenset({"warning"}), twins=again(2), timing=True)
+    needs = Needs(stages=frozenset({"ptx"}), builds=frozenset({"warning"}), twins=repetitions(2), timing=True)
     asked = needs.on(Script(Path("a.py"), argv=("--n", "1")), virtual=True)
     assert asked == Script(
-        Path("a.py"), argv=("--n", "1"), asserts=False, wants=("build:warning", "ptx"), twins=again(2), tell=True
+        Path("a.py"), argv=("--n", "1"), asserts=False, wants=("build:warning", "ptx"), twins=repetitions(2), tell=True
     )
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.oracle import Fault, parse
-from shrinkray_gpu.oracle.fault import Reference, lookalike, normalised
+from shrinkray_gpu.oracle.fault import Reference, lookalike, normalise
 from shrinkray_gpu.oracle.same import SameFaultOracle, same_fault
-from shrinkray_gpu.runner.run import Compile, Launch, Run
+from shrinkray_gpu.runner.run import Compilation, Launch, Run
 from tests.oracle.runs import JSD, MISALIGNED, failing, passing, plain, traceback
 
 
@@ -23,7 +23,7 @@ def test_an_assertion_that_fails_for_another_reason_is_no_success_but_a_find() -
     oracle = bound("exception:AssertionError", original)
     assert oracle.judge(original).faults
     verdict = oracle.judge(failing("AssertionError", "columns lost"))
-    assert not verdict.faults and verdict.known
+    assert not verdict.faults and verdict.is_known
     assert "the message is 'columns lost' instead of 'rows lost'" in verdict.why
     assert verdict.other is not None and verdict.other.text == "columns lost"
     assert bound("exception:AssertionError", original, strict=False).judge(failing("AssertionError", "other")).faults
@@ -104,11 +104,11 @@ def test_what_an_instrument_saw_counts_where_both_were_looked_at() -> None:
 def test_a_pointer_becomes_a_number_only_where_the_original_has_such_a_thing() -> None:
     """`x + offs.to(tl.int64)`, once `tl.load` was gone from around `offs`, is an illegal access of its own."""
     [launch] = MISALIGNED.launches
-    code = Compile("jsd", launch.hash)
+    code = Compilation("jsd", launch.hash)
     numbered, made = replace(code, casts=("ptr_to_int",)), replace(code, casts=("int_to_ptr",))
     plain, has, other = (replace(MISALIGNED, compiles=(each,)) for each in (code, numbered, made))
     verdict = bound("misaligned address", plain).judge(has)
-    assert verdict.known and not verdict.faults and "a pointer is taken as a number" in verdict.why
+    assert verdict.is_known and not verdict.faults and "a pointer is taken as a number" in verdict.why
     assert verdict.other is None, "no find: the reduction made it"
     assert bound("misaligned address", has).judge(has).faults and bound("misaligned address", has).judge(plain).faults
     assert not bound("misaligned address", has).judge(other).faults
@@ -120,7 +120,7 @@ def test_a_pointer_becomes_a_number_only_where_the_original_has_such_a_thing() -
 
 @pytest.mark.parametrize("spec", ["ttgir:async", "ptx:!wgmma"])
 def test_a_question_about_code_does_not_care_how_the_run_ends(spec: str) -> None:
-    code = Compile("k", "h", ir={"ttgir": "ttg.async_copy", "ptx": "mma"})
+    code = Compilation("k", "h", ir={"ttgir": "ttg.async_copy", "ptx": "mma"})
     original = failing("ValueError", "not close", compiles=(code,))
     oracle = bound(spec, original)
     assert oracle.reference is None
@@ -147,7 +147,7 @@ def test_no_fault_at_all_is_no_find() -> None:
 def test_what_python_suggests_is_no_part_of_the_message() -> None:
     """3.12 and later do so: a case recorded with 3.11 is the same fault there."""
     plain = "'dtype' object has no attribute 'numel'"
-    assert normalised(f"{plain}. Did you mean: 'name'?") == plain
-    assert normalised("name 'x' is not defined. Did you mean: 'tl'? Or did you forget to import 'x'?\nin kernel") == (
+    assert normalise(f"{plain}. Did you mean: 'name'?") == plain
+    assert normalise("name 'x' is not defined. Did you mean: 'tl'? Or did you forget to import 'x'?\nin kernel") == (
         "name 'x' is not defined in kernel"
     )

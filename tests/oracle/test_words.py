@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.oracle import Answer, parse
-from shrinkray_gpu.runner.run import Compile, Failure, Run
+from shrinkray_gpu.runner.run import Compilation, Failure, Run
 from tests.oracle.runs import (
     ACCELERATOR,
     BROKEN,
@@ -142,7 +142,7 @@ CASES = {
     "the listing below a ptxas error": (
         "bogus.instr",
         Run("fork", 1, failure=Failure("triton.runtime.errors.PTXASError", "PTXAS error: x"),
-            compiles=(Compile("k", "", failure=CRASH, printed=PTXAS),)),
+            compiles=(Compilation("k", "", failure=CRASH, printed=PTXAS),)),
         NO,
     ),
 }  # fmt: skip

@@ -36,9 +36,9 @@ def test_where_the_work_comes_to_nothing_there_is_no_folder(tmp_path: Path) -> N
         raise KeyboardInterrupt
     assert not (tmp_path / "runs").exists()
     with run_folder.folder_of(tmp_path / "runs") as folder:
-        assert run_folder.filled(folder, lambda: run_folder.write(folder, "whole.txt", "whole")) == ""
+        assert run_folder.fill(folder, lambda: run_folder.write(folder, "whole.txt", "whole")) == ""
     with run_folder.folder_of(tmp_path / "runs") as folder:
-        trouble = run_folder.filled(folder, lambda: run_folder.write(folder, ".", "no file"))
+        trouble = run_folder.fill(folder, lambda: run_folder.write(folder, ".", "no file"))
     assert trouble.startswith(f"cannot write {folder}: Is a directory. Make room there")
     assert [path.name for path in (tmp_path / "runs").rglob("*")] == ["001", "whole.txt"]
 

@@ -15,7 +15,7 @@ from shrinkray_gpu.reduction.course import Course
 from shrinkray_gpu.reduction.edit import Edit, Remove, Replace, Unwrap
 from shrinkray_gpu.reduction.engine import reduce_program
 from shrinkray_gpu.reduction.journal import Journal
-from shrinkray_gpu.reduction.outcome import Event, Listeners, PassLike, Reduction
+from shrinkray_gpu.reduction.outcome import Listeners, PassLike, ProgressEvent, Reduction
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.rewrites import Rewrites
 
@@ -89,7 +89,7 @@ class Bench:
     predicate: Predicate
     asked: list[str] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)
+    events: list[ProgressEvent] = field(default_factory=list)
 
     def judge(self, programs: Sequence[Program]) -> list[Verdict]:
         self.asked += [program.text for program in programs]
@@ -135,6 +135,6 @@ def verdict(holds: bool | None) -> Verdict:
     return Verdict(Answer.UNKNOWN if holds is None else Answer.FAULTS if holds else Answer.PASSES)
 
 
-def trace(events: Iterable[Event]) -> list[str]:
+def trace(events: Iterable[ProgressEvent]) -> list[str]:
     """The accepted programs, in order, each with its pass."""
     return [f"{e.round} {e.pass_name}: {e.program.text!r}" for e in events if e.kind in ("accepted", "rolled back")]

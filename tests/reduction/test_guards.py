@@ -54,7 +54,7 @@ class Beside:
         if plain.faults:
             return plain
         return Verdict(
-            plain.answer, "another one" if plain.known else "sick", other=self.other if plain.known else None
+            plain.answer, "another one" if plain.is_known else "sick", other=self.other if plain.is_known else None
         )
 
     def _take(self, text: str, answer: Verdict | None) -> Verdict:
@@ -195,7 +195,7 @@ def test_a_control_that_says_nothing_refutes_nothing(tmp_path: Path) -> None:
     result = bench.reduce(LONG, tmp_path, controls=Beside(lambda text: None))
     assert result.program.text == "s7 = 7\n"
     assert (result.checks.control_slips, result.checks.rollbacks) == (0, 0)
-    assert result.checks.controls is not None and not result.checks.controls.known
+    assert result.checks.controls is not None and not result.checks.controls.is_known
     assert "the controls say nothing of the smallest program: sick" in notes(bench)
 
 

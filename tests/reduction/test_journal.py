@@ -222,11 +222,11 @@ def test_restart_wipes_what_is_ours_only(tmp_path: Path) -> None:
 
 def test_before_the_search_there_is_nothing_to_lose(tmp_path: Path) -> None:
     with begin(tmp_path) as journal:
-        journal.perturbed({})
+        journal.record_perturbation({})
     with begin(tmp_path, resume=True) as journal:
-        assert journal.recall_perturbed() == {}, "chance chose none of the perturbations"
+        assert journal.recall_perturbation() == {}, "chance chose none of the perturbations"
     with begin(tmp_path) as journal:
-        assert journal.recall_perturbed() is None
+        assert journal.recall_perturbation() is None
 
 
 def test_a_lifted_script_is_the_best_at_once_and_no_edit(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.language.statement_starts import LONGEST, remembered
+from shrinkray_gpu.language.statement_starts import LONGEST, cached
 from shrinkray_gpu.reduction.pieces import pieces_of
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.size import measure
@@ -57,7 +57,7 @@ def test_comments_and_layout_mean_nothing_wherever_the_cuts_are() -> None:
 
 def test_what_is_known_of_a_piece_is_not_worked_out_again_but_of_a_whole_program_nothing_is_kept() -> None:
     asked: list[int] = []
-    ask = remembered(lambda part: asked.append(len(part)))
+    ask = cached(lambda part: asked.append(len(part)))
     for part in ("a = 1\n", "a = 1\n", "a" * (LONGEST + 1), "a" * (LONGEST + 1)):
         ask(part)
     assert asked == [6, LONGEST + 1, LONGEST + 1]

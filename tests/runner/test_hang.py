@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.runner import lanes, ways
+from shrinkray_gpu.runner import knob_settings, lanes
 from shrinkray_gpu.runner.inside.launches.launch_log import LaunchLog
 from shrinkray_gpu.runner.inside.process import watchdog, wire
 from shrinkray_gpu.runner.lanes import Setup
@@ -261,7 +261,7 @@ def test_a_host_that_hangs_has_all_the_time_there_is(tmp_path: Path, driver: str
 def test_a_way_with_a_worker_of_its_own_is_not_given_that_time_either(tmp_path: Path, driver: str) -> None:
     pool = with_time_for_imports(tmp_path, driver, hangs=True)
     try:
-        run = pool.run(LAUNCHED + WAITS, way=ways.parse("OTHER=1"))
+        run = pool.run(LAUNCHED + WAITS, way=knob_settings.parse_setting("OTHER=1"))
     finally:
         pool.close()
     assert (run.timed_out, run.hanging, run.mode) == (True, "device", "fork")

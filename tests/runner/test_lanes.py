@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.runner.knob_settings import PLAIN
 from shrinkray_gpu.runner.lanes import Setup, Worker
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.stock import Stock
-from shrinkray_gpu.runner.ways import PLAIN
 
 POISON = "import sys; sys.modules['shrinkray_inside.process.device'].sticky = lambda: 716\n"
 """Plays the driver: from here on it reports a misaligned address."""

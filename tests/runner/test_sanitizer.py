@@ -11,7 +11,7 @@ import pytest
 
 from shrinkray_gpu.device import sanitizer_records
 from shrinkray_gpu.device.nvidia.sanitizer_records import records, summary
-from shrinkray_gpu.device.record import collapsed
+from shrinkray_gpu.device.record import group_records
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner import plain, sanitizer
 from shrinkray_gpu.runner.inside.process import landlock
@@ -81,7 +81,7 @@ def test_the_summary_is_the_last_line_or_nothing() -> None:
 
 
 def test_hundreds_of_threads_are_one_finding() -> None:
-    found = collapsed(records(sample("memcheck_tma"), "memcheck"))
+    found = group_records(records(sample("memcheck_tma"), "memcheck"))
     assert [(record.kind, count) for record, count in found] == [
         ("Misaligned shared or local address", 6),
         ('Program hit cudaErrorMisalignedAddress (error 716) due to "misaligned address"', 2),
@@ -149,7 +149,7 @@ def test_a_pool_runs_candidates_under_the_script_s_tool(tool: dict[str, str], tm
 def test_where_there_is_none_the_user_learns_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("shrinkray_gpu.device.nvidia.toolkit.TOOLKIT", tmp_path)
     with pytest.raises(UsageError, match="sanitizer:racecheck needs compute-sanitizer: .* CUDA_HOME"):
-        sanitizer.required("racecheck", sys.executable, {"PATH": str(tmp_path)})
+        sanitizer.require("racecheck", sys.executable, {"PATH": str(tmp_path)})
 
 
 def test_it_is_found_in_cuda_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

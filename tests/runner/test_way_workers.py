@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting, parse_setting
 from shrinkray_gpu.runner.pool import OTHERS, WORKERS, Pool
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.runner.ways import PLAIN, Way, parse
 from tests.runner.test_lanes import make
 
 TELL = "import os, sys\nprint(os.getppid(), os.environ.get('COLOUR'), sys.executable)\n"
@@ -35,7 +35,7 @@ def worker(run: Run) -> int:
 
 
 def test_the_environment_is_there_from_the_start_and_the_worker_stays(pool: Pool) -> None:
-    red, blue = parse("COLOUR=red"), parse("COLOUR=blue")
+    red, blue = parse_setting("COLOUR=red"), parse_setting("COLOUR=blue")
     plain, first, second, other = (pool.run(TELL, way=way) for way in (PLAIN, red, red, blue))
     assert [run.stdout.split()[1] for run in (plain, first, second, other)] == ["None", "red", "red", "blue"]
     assert worker(first) == worker(second)
@@ -46,7 +46,7 @@ def test_the_environment_is_there_from_the_start_and_the_worker_stays(pool: Pool
 def test_what_is_imported_ahead_sees_the_environment(tmp_path: Path) -> None:
     (tmp_path / "asks.py").write_text("import os\nCOLOUR = os.environ.get('COLOUR')\n")
     pool = make(tmp_path, environment={**os.environ, "PYTHONPATH": str(tmp_path)}, own=())
-    assert pool.run("import asks\nprint(asks.COLOUR)", way=parse("COLOUR=red")).stdout == "red\n"
+    assert pool.run("import asks\nprint(asks.COLOUR)", way=parse_setting("COLOUR=red")).stdout == "red\n"
     assert pool.run("import asks\nprint(asks.COLOUR)").stdout == "None\n"
     pool.close()
 
@@ -54,13 +54,13 @@ def test_what_is_imported_ahead_sees_the_environment(tmp_path: Path) -> None:
 def test_another_interpreter_runs_the_candidate(pool: Pool, tmp_path: Path) -> None:
     link = tmp_path / "another-python"
     link.symlink_to(sys.executable)
-    first, second = (pool.run(TELL, way=parse(f"python={link}")) for _ in range(2))
+    first, second = (pool.run(TELL, way=parse_setting(f"python={link}")) for _ in range(2))
     assert first.stdout.split()[2] == str(link)
     assert worker(first) == worker(second) != worker(pool.run(TELL))
 
 
 def test_knobs_alone_go_to_the_lanes_that_there_are(pool: Pool) -> None:
-    plain, turned = pool.run(TELL), pool.run(TELL, way=parse("num_stages=1"))
+    plain, turned = pool.run(TELL), pool.run(TELL, way=parse_setting("num_stages=1"))
     assert worker(plain) == worker(turned)
     assert turned.turned == {"num_stages": 0}  # a script without Triton has nothing to turn
     assert plain.turned == {}
@@ -68,7 +68,7 @@ def test_knobs_alone_go_to_the_lanes_that_there_are(pool: Pool) -> None:
 
 def test_many_ways_do_not_cost_the_candidates_their_worker(pool: Pool) -> None:
     main = worker(pool.run(TELL))
-    ways = [parse(f"COLOUR={n}") for n in range(max(OTHERS, WORKERS) + 2)]
+    ways = [parse_setting(f"COLOUR={n}") for n in range(max(OTHERS, WORKERS) + 2)]
     workers = [worker(pool.run(TELL, way=way)) for way in ways]
     assert len(set(workers)) == len(ways)
     assert worker(pool.run(TELL)) == main
@@ -81,10 +81,10 @@ def test_a_worker_in_use_is_not_ended_to_make_room(pool: Pool, tmp_path: Path) -
     os.mkfifo(gate)
     waits = f"print('waiting', flush=True)\nprint(open({str(gate)!r}).read())\n"
     with ThreadPoolExecutor(1) as threads:
-        waiting = threads.submit(pool.run, waits, way=parse("COLOUR=waiting"))
+        waiting = threads.submit(pool.run, waits, way=parse_setting("COLOUR=waiting"))
         writer = os.open(gate, os.O_WRONLY)  # returns when the candidate has opened its end
         for n in range(OTHERS + 1):
-            assert pool.run(TELL, way=parse(f"COLOUR={n}")).exit == 0
+            assert pool.run(TELL, way=parse_setting(f"COLOUR={n}")).exit == 0
         os.write(writer, b"through")
         os.close(writer)
         assert waiting.result().stdout == "waiting\nthrough\n"
@@ -93,7 +93,7 @@ def test_a_worker_in_use_is_not_ended_to_make_room(pool: Pool, tmp_path: Path) -
 def test_a_worker_outlives_the_thread_that_first_asked_for_it(pool: Pool) -> None:
     seen: list[int] = []
     for _ in range(2):
-        thread = threading.Thread(target=lambda: seen.append(worker(pool.run(TELL, way=parse("COLOUR=red")))))
+        thread = threading.Thread(target=lambda: seen.append(worker(pool.run(TELL, way=parse_setting("COLOUR=red")))))
         thread.start()
         thread.join()
     assert seen[0] == seen[1]
@@ -101,20 +101,22 @@ def test_a_worker_outlives_the_thread_that_first_asked_for_it(pool: Pool) -> Non
 
 def test_the_kernels_of_another_compiler_setting_are_kept_apart(pool: Pool) -> None:
     cache = "import os\nprint(os.environ.get('TRITON_CACHE_DIR'))"
-    folders = [pool.run(cache, way=parse(text)).stdout for text in ("PTXAS_OPTIONS=-O1", "TRITON_F32_DEFAULT=ieee")]
+    folders = [
+        pool.run(cache, way=parse_setting(text)).stdout for text in ("PTXAS_OPTIONS=-O1", "TRITON_F32_DEFAULT=ieee")
+    ]
     assert len({*folders, pool.run(cache).stdout}) == 3
-    assert pool.run(cache, way=parse("no-caching")).stdout == pool.run(cache).stdout
+    assert pool.run(cache, way=parse_setting("no-caching")).stdout == pool.run(cache).stdout
 
 
 def test_an_interpreter_that_does_not_start_says_nothing_about_the_candidate(pool: Pool) -> None:
-    run = pool.run(TELL, way=Way("python=/bin/false", python="/bin/false"))
+    run = pool.run(TELL, way=KnobSetting("python=/bin/false", python="/bin/false"))
     assert "did not start" in run.trouble
     assert pool.run(TELL).exit == 0
 
 
 def test_where_each_candidate_has_a_process_ways_have_too(pool: Pool, tmp_path: Path) -> None:
     cold = Pool(pool.script, replace(pool.setup), mode="cold", jobs=1, seconds=5)
-    runs = [cold.run(TELL, way=parse("COLOUR=red")) for _ in range(2)]
+    runs = [cold.run(TELL, way=parse_setting("COLOUR=red")) for _ in range(2)]
     assert [run.stdout.split()[:2] for run in runs] == [[str(os.getpid()), "red"]] * 2
     assert {run.mode for run in runs} == {"cold"}
     cold.close()

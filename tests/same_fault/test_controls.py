@@ -13,11 +13,11 @@ import pytest
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import Answer, all_of, parse
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.runner import ways
+from shrinkray_gpu.runner import knob_settings
+from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
-from shrinkray_gpu.runner.run import Compile, Failure, Run
-from shrinkray_gpu.runner.ways import PLAIN, Way
+from shrinkray_gpu.runner.run import Compilation, Failure, Run
 from shrinkray_gpu.same_fault.controls import (
     Control,
     ControlOutcome,
@@ -36,13 +36,13 @@ ORACLE = parse("misaligned address", folder=Path()).calibrate(MISALIGNED)
 
 
 def control(name: str) -> Control:
-    return Control(name, ways.parse(name))
+    return Control(name, knob_settings.parse_setting(name))
 
 
 STAGES, SERIAL, INTERPRETER, EXACT = map(control, ("num_stages=1", "serial", "interpreter", "exact-allocation"))
 TURNED = passing(turned={"num_stages": 2}, launches=(JSD,))
 HUNG = Run("fork", None, timed_out=True, seconds=9.0, turned={"num_stages": 2})
-BAD_COMPILE = Compile("jsd", "", failure=Failure("triton.runtime.errors.OutOfResources", "shared memory"))
+BAD_COMPILE = Compilation("jsd", "", failure=Failure("triton.runtime.errors.OutOfResources", "shared memory"))
 
 CASES = {
     "ends well, and something was turned": (STAGES, TURNED, PASSES, "exit 0"),
@@ -112,7 +112,7 @@ class Plays:
         self.runs = {name.replace("_is_", "="): list(answers) for name, answers in runs.items()}
         self.asked: list[tuple[str, str]] = []
 
-    def __call__(self, source: str, way: Way) -> Run:
+    def __call__(self, source: str, way: KnobSetting) -> Run:
         self.asked.append((source, way.name))
         answers = self.runs[way.name]
         return answers.pop(0) if len(answers) > 1 else answers[0]

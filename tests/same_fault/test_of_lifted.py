@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.evidence.dump_runs import Dumping
+from shrinkray_gpu.evidence.dump_runs import DumpRun
 from shrinkray_gpu.oracle.fault import Fault, Reference
 from shrinkray_gpu.oracle.same import SameFaultOracle
 from shrinkray_gpu.oracle.sticky import StickyOracle
@@ -153,12 +153,12 @@ def test_where_a_dump_hides_the_fault_from_its_user_the_program_is_run_without_o
     text = f"import contextlib\nimport os\nimport torch\n{hides}{NARROW_TILES}"
     program = given(tmp_path, text, "misaligned address")
     program = replace(program, setup=replace(program.setup, arch=90), script=replace(program.script, asserts=False))
-    made: list[Dumping] = []
+    made: list[DumpRun] = []
 
-    def dumping(peak: int | None) -> Dumping:
+    def dumping(peak: int | None) -> DumpRun:
         folder = tmp_path / f"dump{len(made)}"
         folder.mkdir()
-        made.append(Dumping(program.setup, tmp_path / "no cuda-gdb", folder, memory=False))
+        made.append(DumpRun(program.setup, tmp_path / "no cuda-gdb", folder, memory=False))
         return made[-1]
 
     start = begun(replace(program, look=lambda text, script, run: STATIC, dumping=dumping), [])

@@ -27,11 +27,11 @@ from shrinkray_gpu.oracle.fault import Reference
 from shrinkray_gpu.oracle.statistics import Rate
 from shrinkray_gpu.oracle.verdict import lacks
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.runner import ways
+from shrinkray_gpu.runner import knob_settings
+from shrinkray_gpu.runner.knob_settings import KnobSetting
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.runner.ways import Way
 from shrinkray_gpu.same_fault.active_controls import ActiveControls, ControlTrials
 from shrinkray_gpu.same_fault.controls import Control, ControlOutcome, ControlResult, Controls
 from shrinkray_gpu.same_fault.fault_comparison import FaultComparison
@@ -67,7 +67,7 @@ ALIGNED = REPRO.replace("num_stages=3", "num_stages=1") + 'raise RuntimeError("t
 
 
 def control(name: str) -> Control:
-    return Control(name, ways.parse(name))
+    return Control(name, knob_settings.parse_setting(name))
 
 
 STAGES, WARPS = control("num_stages=1"), control("num_warps=2")
@@ -122,7 +122,7 @@ def guarded(plan: Plan, test: TieredTest) -> Iterator[Guarded]:
     """guarded(...): checks of the repro, with real controls; closed at the end."""
     made: list[SlippageChecks] = []
 
-    def run(text: str, way: Way) -> Run:
+    def run(text: str, way: KnobSetting) -> Run:
         return plan.pool.run(text, way=way)
 
     def checks(**more: Any) -> SlippageChecks:
@@ -161,7 +161,7 @@ def program(text: str) -> Program:
 def test_all_are_asked_at_once_and_waited_for_but_the_slowest(guarded: Guarded, plan: Plan) -> None:
     together, slow = threading.Barrier(2), threading.Event()
 
-    def run(text: str, way: Way) -> Run:
+    def run(text: str, way: KnobSetting) -> Run:
         if way == INTERPRETER.way:
             slow.wait()
         else:
@@ -401,7 +401,7 @@ class Plays:
         self.faulting = {(text, control.name) for text, control in faulting}
         self.asked: list[tuple[str, str]] = []
 
-    def __call__(self, source: str, way: Way) -> Run:
+    def __call__(self, source: str, way: KnobSetting) -> Run:
         self.asked.append((source, way.name))
         turned = dict.fromkeys(way.knobs, 1)
         return MISALIGNED if (source, way.name) in self.faulting else passing(turned=turned, launches=(JSD,))

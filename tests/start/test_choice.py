@@ -23,12 +23,12 @@ from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.same import same_fault
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.runner import ways
+from shrinkray_gpu.runner import knob_settings
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script, Terms
 from shrinkray_gpu.runner.run import Failure, Run
 from shrinkray_gpu.runner.stock import Stock
-from shrinkray_gpu.start import Given, Start, choice, description, lifted_scripts
+from shrinkray_gpu.start import Start, UserProgram, choice, description, lifted_scripts
 from tests.e2e.test_lift import TWICE
 
 HELPED = "import helper\n\nhelper.find(7)\n"
@@ -38,23 +38,23 @@ def never(run: Run) -> Oracle:
     raise AssertionError("an oracle was given")
 
 
-def given(folder: Path, text: str, *specs: str) -> Given:
+def given(folder: Path, text: str, *specs: str) -> UserProgram:
     scratch = folder / "failing.shrink" / "scratch"
     scratch.mkdir(parents=True, exist_ok=True)
     oracle = same_fault(all_of([parse(spec, folder=folder) for spec in specs]))
     setup = Setup(sys.executable, dict(os.environ), (), (str(folder),), str(scratch), confine=False)
     script = Script(folder / "failing.py", cwd=folder)
     program = Program.from_text(text, str(folder / "failing.py"))
-    return Given(program, script, setup, oracle, never, Limits(2))
+    return UserProgram(program, script, setup, oracle, never, Limits(2))
 
 
-def begun(given: Given, said: list[str], *, resume: bool = False) -> Start:
+def begun(given: UserProgram, said: list[str], *, resume: bool = False) -> Start:
     folder = given.script.path.with_suffix(".shrink")
     with Journal.open(folder, original=given.program, seed=0, width=6, settings={}, resume=resume) as journal:
         return lifting.begin(given, journal, said.append)
 
 
-def helped(folder: Path) -> Given:
+def helped(folder: Path) -> UserProgram:
     (folder / "helper.py").write_text("def find(key):\n    return [1, 2, 3][key]\n")
     return given(folder, HELPED, "exception:IndexError")
 
@@ -153,7 +153,7 @@ def early(monkeypatch: pytest.MonkeyPatch) -> list[calibration.LaneSet | None]:
     """The workers that came up while the program ran."""
     made: list[calibration.LaneSet | None] = []
 
-    def ahead(given: Given) -> calibration.LaneSet | None:
+    def ahead(given: UserProgram) -> calibration.LaneSet | None:
         made.append(lifted_scripts.ahead(given))
         return made[-1]
 
@@ -161,7 +161,7 @@ def early(monkeypatch: pytest.MonkeyPatch) -> list[calibration.LaneSet | None]:
     return made
 
 
-def one_kernel(folder: Path, text: str, **changes: object) -> Given:
+def one_kernel(folder: Path, text: str, **changes: object) -> UserProgram:
     program = given(folder, text, "ttgir:tensor<64xf32")
     script = replace(program.script, asserts=False, wants=("ttgir",))
     return replace(program, setup=replace(program.setup, arch=90), script=script, **changes)  # type: ignore[arg-type]
@@ -197,7 +197,7 @@ torch.cuda.synchronize()
 """
 SETTING = "import os\n\nos.environ['TRITON_DEBUG'] = '0'\n"
 PADDING = "".join(f"spare_{i} = [{i}, {i} + 1, {i} * 2]\n" for i in range(20))
-OTHER_WAYS = tuple(map(ways.parse, ("exact-allocation", "interpreter")))
+OTHER_WAYS = tuple(map(knob_settings.parse_setting, ("exact-allocation", "interpreter")))
 
 
 @pytest.mark.parametrize("lifted", [True, False])
@@ -252,7 +252,7 @@ def test_workers_that_import_too_little_make_room_for_others(
 def test_lanes_tell_which_launches_are_worth_a_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: str, launch: str, up: bool
 ) -> None:
-    def ahead(given: Given) -> calibration.LaneSet | None:
+    def ahead(given: UserProgram) -> calibration.LaneSet | None:
         lanes = lifted_scripts.ahead(given)
         assert lanes is not None and lanes.started is not None
         lanes.started.result()
@@ -285,12 +285,12 @@ def test_the_likeliest_is_run_three_times_though_a_lane_does_not_show_it(
         return shows if source == "likeliest" and runs[source] == 2 else ends_well
 
     pool = SimpleNamespace(cold=cold, seconds=1.0, terms=Terms("cold", 4, 1.0), on=lambda terms: pool)
-    monkeypatch.setattr(Given, "cold", lambda given: pool)
-    monkeypatch.setattr(lifted_scripts.Trying, "_sifted", lambda self, *_: ["in a lane", "likeliest", "other"])
+    monkeypatch.setattr(UserProgram, "cold", lambda given: pool)
+    monkeypatch.setattr(lifted_scripts.LiftedScripts, "_sifted", lambda self, *_: ["in a lane", "likeliest", "other"])
     asked = replace(given(tmp_path, "{}['x']\n", "exception:KeyError"), limits=Limits(4))
     lanes: Any = SimpleNamespace(import_for=lambda text: True)
     oracle = parse("exception:KeyError", folder=tmp_path)
-    tried = lifted_scripts.Trying(asked, Counter(), print, gpu=True, identity=None, lanes=lanes)
+    tried = lifted_scripts.LiftedScripts(asked, Counter(), print, gpu=True, identity=None, lanes=lanes)
     found = tried.first(["likeliest", "in a lane", "other"], oracle, shows)
     assert found is not None and found[0] == "likeliest" and len(found[1]) == 3
     assert runs == {"in a lane": 3, "likeliest": 3, "other": 1}

@@ -10,7 +10,7 @@ import pytest
 from shrinkray_gpu import start as lifting
 from shrinkray_gpu.calibration.missed import FURTHER
 from shrinkray_gpu.reduction.journal import Journal
-from shrinkray_gpu.start import Given
+from shrinkray_gpu.start import UserProgram
 from tests.e2e.programs import NARROW_TILES
 from tests.start.test_choice import begun, given
 
@@ -26,7 +26,7 @@ def mode():
 """
 
 
-def program(folder: Path, draws: Path, *faulting: int) -> Given:
+def program(folder: Path, draws: Path, *faulting: int) -> UserProgram:
     (folder / "luck.py").write_text(LUCK.format(turns=str(draws), faulting=faulting))
     text = NARROW_TILES.replace("import torch\n", "import luck\nimport torch\n", 1).replace(
         "    main()", "    main(luck.mode())"
@@ -52,7 +52,7 @@ def test_a_run_of_another_fault_is_not_repeated(tmp_path: Path, draws: Path) -> 
     assert draws.stat().st_size == 1
 
 
-def flaky_modules(folder: Path, draws: Path, *faulting: int) -> Given:
+def flaky_modules(folder: Path, draws: Path, *faulting: int) -> UserProgram:
     (folder / "luck.py").write_text(LUCK.format(turns=str(draws), faulting=faulting))
     return given(folder, "import luck\n\n{'safe': 1}[luck.mode()]\n", "exception:KeyError")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from shrinkray_gpu.device import disassembly, toolkit
 from shrinkray_gpu.device.instruction import Instruction
 from shrinkray_gpu.evidence.instruments.instrument import MISSING, PRESENT, Cost, Instrument, Statement, Subject
-from shrinkray_gpu.runner.run import Compile, Run
+from shrinkray_gpu.runner.run import Compilation, Run
 
 CODE = "IR and SASS"
 
@@ -29,7 +29,7 @@ def listings(subject: Subject, run: Run, kernel: str) -> tuple[dict[str, tuple[I
     return found, Statement(CODE, PRESENT, f"{stages} and {count} instructions of {kernel}")
 
 
-def instructions(compile: Compile, tool: Path | None) -> tuple[Instruction, ...]:
+def instructions(compile: Compilation, tool: Path | None) -> tuple[Instruction, ...]:
     """The kernel's SASS; empty where there is no cubin or nobody to read it."""
     cubin = compile.ir.get("cubin", "")
     if not cubin or tool is None:

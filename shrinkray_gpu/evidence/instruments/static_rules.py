@@ -37,7 +37,7 @@ def look(subject: Subject, run: Run | None) -> Observation:
         run, seconds = watched(subject, script, replace(subject.setup, arch=arch, warm=False, reuse=False))
     broken = next((launch for launch in run.launches if launch.fault), None)
     if broken is None:
-        ended = f", and {speech.ending(run)} there" if subject.setup.arch is None and speech.failed(run) else ""
+        ended = f", and {speech.ending(run)} there" if subject.setup.arch is None and speech.has_failed(run) else ""
         return Observation(
             Statement(STATIC, PRESENT, f"none of {len(run.launches)} launches breaks it{ended}", seconds)
         )

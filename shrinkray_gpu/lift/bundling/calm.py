@@ -7,7 +7,7 @@ import sys
 import libcst as cst
 
 from shrinkray_gpu.lift.bundling.units import Unit
-from shrinkray_gpu.source.tree import dotted, source, within
+from shrinkray_gpu.source.tree import dotted_text, source, within
 
 _MAKERS = frozenset(
     """
@@ -65,7 +65,7 @@ def _trouble(unit: Unit, statement: cst.CSTNode) -> str:
         return f"it runs `{_shown(unit, statement)}`"
     for part in parts:
         for call in within(unit.program, part, cst.Call):
-            last = dotted(call.func).rpartition(".")[2]
+            last = dotted_text(call.func).rpartition(".")[2]
             own = unit.globals.get(last)
             made = own is not None and any(isinstance(place, cst.ClassDef) for place in own.places)
             if last not in _MAKERS and not made:

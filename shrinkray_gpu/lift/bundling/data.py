@@ -9,7 +9,7 @@ import libcst as cst
 
 from shrinkray_gpu.lift.bundling.units import Unit
 from shrinkray_gpu.source.scoping import Binding, readers
-from shrinkray_gpu.source.tree import dotted, every
+from shrinkray_gpu.source.tree import dotted_text, every
 
 _SAME = frozenset({"Path", "PurePath", "str", "fspath", "abspath", "realpath", "normpath", "expanduser"})
 _LONGEST = 1000
@@ -31,13 +31,13 @@ def data_files(units: Sequence[Unit], roots: Sequence[Path]) -> tuple[Path, ...]
     return tuple(found)
 
 
-def searched(script: Unit, roots: Sequence[Path]) -> list[Path]:
+def search_roots(script: Unit, roots: Sequence[Path]) -> list[Path]:
     """Where the script's modules are looked for, with the folders that it puts on `sys.path` itself."""
     first: list[Path] = []
     last: list[Path] = []
     paths = _Paths(script)
     for call in every(script.program, cst.Call):
-        name = dotted(call.func)
+        name = dotted_text(call.func)
         if name in ("sys.path.insert", "sys.path.append") and call.args:
             folder = paths.value(call.args[-1].value)
             if folder is not None:
@@ -110,9 +110,9 @@ class _Paths:
 
     def _call(self, node: cst.Call) -> Path | None:
         arguments = [self.value(each.value) for each in node.args]
-        last = dotted(node.func).rpartition(".")[2]
+        last = dotted_text(node.func).rpartition(".")[2]
         if last in _SAME or last == "join":
-            return _joined(arguments) if arguments and dotted(node.func) != "str.join" else None
+            return _joined(arguments) if arguments and dotted_text(node.func) != "str.join" else None
         if last == "dirname" and len(arguments) == 1:
             return arguments[0].parent if arguments[0] is not None else None
         if isinstance(node.func, cst.Attribute):

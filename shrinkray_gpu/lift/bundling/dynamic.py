@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import libcst as cst
 
 from shrinkray_gpu.lift.bundling.units import Unit
-from shrinkray_gpu.source.tree import dotted, every
+from shrinkray_gpu.source.tree import dotted_text, every
 
 _LOADERS = frozenset({"import_module", "__import__", "run_module", "find_spec", "reload"})
 _PATCHERS = frozenset({"patch", "setattr", "delattr", "resolve_name"})
@@ -16,7 +16,7 @@ _PATCHERS = frozenset({"patch", "setattr", "delattr", "resolve_name"})
 def modules_in_strings(unit: Unit, known: Callable[[str], bool]) -> Iterator[tuple[str, bool]]:
     """The modules that calls in this one name, as far as they are `known`; of a computed name its front, and True."""
     for call in every(unit.program, cst.Call):
-        last = dotted(call.func).rpartition(".")[2]
+        last = dotted_text(call.func).rpartition(".")[2]
         if not call.args or last not in _LOADERS | _PATCHERS:
             continue
         text, whole = _front(call.args[0].value)

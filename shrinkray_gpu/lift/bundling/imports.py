@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from shrinkray_gpu.source.tree import dotted
+from shrinkray_gpu.source.tree import dotted_text
 
 Statement = cst.Import | cst.ImportFrom
 
@@ -40,7 +40,7 @@ class Import:
         return f"from {self.module} import {self.name}" + ("" if bound == self.name else f" as {bound}")
 
     @property
-    def loaded(self) -> tuple[str, ...]:
+    def module_names(self) -> tuple[str, ...]:
         """The modules that this makes Python load, in order; the last one of `from a import b` is left to the caller:
         whether `b` is a module depends on what `a` defines."""
         parts = self.module.split(".")
@@ -49,7 +49,7 @@ class Import:
 
 def absolute(statement: cst.ImportFrom, module: str, package: bool) -> str:
     """The full name of the module that a `from` import in `module` names; empty if it leads out of the package."""
-    name = dotted(statement.module)
+    name = dotted_text(statement.module)
     level = len(statement.relative)
     if not level:
         return name
@@ -66,8 +66,8 @@ def imports_of(statement: Statement, module: str, package: bool) -> Iterator[Imp
     if isinstance(statement.names, cst.ImportStar):
         return
     for alias in statement.names:
-        name = dotted(alias.name)
-        bound = dotted(alias.asname.name) if alias.asname is not None else ""
+        name = dotted_text(alias.name)
+        bound = dotted_text(alias.asname.name) if alias.asname is not None else ""
         if isinstance(statement, cst.ImportFrom):
             yield Import(statement, alias, absolute(statement, module, package), name, bound or name)
         else:

@@ -20,7 +20,7 @@ from shrinkray_gpu.lift.bundling.units import Unit
 from shrinkray_gpu.lift.bundling.variable import LocalModule, NameMeaning, Variable
 from shrinkray_gpu.source.names_read import is_target
 from shrinkray_gpu.source.scoping import Binding
-from shrinkray_gpu.source.tree import ancestors, dotted, every
+from shrinkray_gpu.source.tree import ancestors, dotted_text, every
 
 _UNKNOWABLE = frozenset({"__path__", "__spec__", "__loader__", "__cached__"})
 _WRITERS = frozenset({"setattr", "delattr", "patch", "object", "multiple", "setitem", "reload"})
@@ -84,7 +84,7 @@ class Meanings:
 
     def target(self, unit: Unit, binding: Binding) -> Import | None:
         """What the variable is imported as, if that is all that it ever is."""
-        brought = [unit.brought_by.get(place) for place in binding.places]
+        brought = [unit.imports_by_alias.get(place) for place in binding.places]
         first = brought[0]
         if first is None or any(each is None for each in brought):
             return None
@@ -113,7 +113,7 @@ class Meanings:
             found = self._attribute(LocalModule(each.module), each.name)
             unit = self.merged.get(each.module)
             full = self.reader.submodule(each.module, each.name)
-            if full is not None and unit is not None and each.alias in unit.brought_by:
+            if full is not None and unit is not None and each.alias in unit.imports_by_alias:
                 return LocalModule(full)  # a package that imports its own module, where nothing else has that name yet
             return found
         if rest:  # `import a.b as c` takes what the attribute `b` of `a` is by then
@@ -145,7 +145,7 @@ class Meanings:
         return variable
 
     def _bound_by_path(self, unit: Unit, binding: Binding) -> bool:
-        brought = (unit.brought_by.get(place) for place in binding.places)
+        brought = (unit.imports_by_alias.get(place) for place in binding.places)
         return any(each is not None and each.whole and "." in each.module for each in brought)
 
     def variable(self, unit: Unit, name: str) -> Variable:
@@ -194,7 +194,7 @@ class Meanings:
             for unit in self.units
             for node in every(unit.program, cst.Attribute)
             if is_target(node, unit.program.parents)
-            and dotted(node).partition(".")[0] in {each.name for each in unit.bindings if each.imported}
+            and dotted_text(node).partition(".")[0] in {each.name for each in unit.bindings if each.is_import}
         )
 
     @cached_property
@@ -203,14 +203,14 @@ class Meanings:
             (unit, node)
             for unit in self.units
             for node in every(unit.program, cst.Attribute)
-            if is_target(node, unit.program.parents) and dotted(node.value) not in ("self", "cls")
+            if is_target(node, unit.program.parents) and dotted_text(node.value) not in ("self", "cls")
         )
         return frozenset(node.attr.value for _, node in found)
 
     @cached_property
     def _written_by_name(self) -> bool:
         calls = (call for unit in self.units for call in every(unit.program, cst.Call))
-        return any(dotted(call.func).rpartition(".")[2] in _WRITERS for call in calls)
+        return any(dotted_text(call.func).rpartition(".")[2] in _WRITERS for call in calls)
 
     def _deleted(self, unit: Unit, binding: Binding) -> bool:
         return any(isinstance(unit.program.parents[name], cst.Del) for name in binding.reads)
@@ -233,7 +233,7 @@ class Meanings:
         found = [unit]
         for each in found:
             for one in (one for group in each.imports.values() for one in group):
-                for name in self.reader.executed(each, one):
+                for name in self.reader.modules_of(each, one):
                     inner = self.merged.get(name)
                     if inner is not None and inner not in found:
                         found.append(inner)
@@ -258,7 +258,7 @@ class Meanings:
             if full not in self.merged:
                 continue
             for place in binding.places:
-                each = unit.brought_by.get(place)
+                each = unit.imports_by_alias.get(place)
                 if each is None or (each.module != full and self.reach(each) != LocalModule(full)):
                     raise Unmergeable(unit.name, f"its `{name}` is a module and something else as well")
 
@@ -292,7 +292,7 @@ class Meanings:
             return
         variable.definitions.extend(binding.places)
         for place, name in zip(binding.places, binding.names):
-            self._mention(variable, unit, name, write=place not in unit.brought_by)
+            self._mention(variable, unit, name, write=place not in unit.imports_by_alias)
         for read in (*reads, *binding.declared):
             self._mention(variable, unit, read)
 
@@ -383,7 +383,7 @@ def _asked_by_name(unit: Unit, node: cst.CSTNode) -> tuple[cst.Call, str] | None
     """`getattr(node, "name")`."""
     parent = unit.program.parents[node]
     call = unit.program.parents[parent] if isinstance(parent, cst.Arg) else None
-    if not isinstance(call, cst.Call) or dotted(call.func) != "getattr" or "getattr" not in unit.free:
+    if not isinstance(call, cst.Call) or dotted_text(call.func) != "getattr" or "getattr" not in unit.free:
         return None
     if len(call.args) != 2 or call.args[0] is not parent:
         return None

@@ -30,7 +30,7 @@ class ModuleFiles:
         return bool(self.folders)
 
     @property
-    def compiled(self) -> bool:
+    def is_compiled(self) -> bool:
         return self.path is not None and self.path.suffix != ".py"
 
 

@@ -16,7 +16,7 @@ from shrinkray_gpu.lift.bundling.calm import restless
 from shrinkray_gpu.lift.bundling.imports import Import, Statement
 from shrinkray_gpu.lift.bundling.trouble import Unmergeable
 from shrinkray_gpu.lift.bundling.units import Unit, is_main_guard
-from shrinkray_gpu.source.tree import ancestors, dotted, holds
+from shrinkray_gpu.source.tree import ancestors, dotted_text, holds
 
 _THERE = frozenset({"torch", "triton", "numpy"})
 
@@ -109,7 +109,7 @@ class Walk:
                     continue
                 self.order.before.setdefault(where, []).append(inner)
                 self._unit(inner, inside)
-            if block is None and not any(name in self.merged for name in each.loaded):
+            if block is None and not any(name in self.merged for name in each.module_names):
                 self.libraries.add(each.module.partition(".")[0])
 
     def _new(self, unit: Unit, each: Import) -> Iterator[Unit]:
@@ -208,7 +208,7 @@ def _suites(statement: cst.CSTNode) -> Iterator[cst.BaseSuite]:
 
 def _suppresses(statement: cst.With) -> bool:
     calls = [item.item.func for item in statement.items if isinstance(item.item, cst.Call)]
-    return any(dotted(func).rpartition(".")[2] in ("suppress", "raises") for func in calls)
+    return any(dotted_text(func).rpartition(".")[2] in ("suppress", "raises") for func in calls)
 
 
 def _inside_function(unit: Unit, node: cst.CSTNode) -> bool:

@@ -11,10 +11,10 @@ from shrinkray_gpu.lift.bundling.units import is_main_guard, is_typing_guard
 from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Unwrap
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.rendering.render import render
-from shrinkray_gpu.source.tree import docstring, dotted, every, statement, statements
+from shrinkray_gpu.source.tree import docstring, dotted_text, every, statement, statements
 
 
-def pruned(program: Program, *, main: bool) -> Program:
+def prune(program: Program, *, main: bool) -> Program:
     """The module without docstring, `__all__`, `from __future__` and what is for its own run as a script or for type
     checkers. Of the script itself only the last goes."""
     changes = list(_guards(program, main))
@@ -22,7 +22,7 @@ def pruned(program: Program, *, main: bool) -> Program:
         first = docstring(program.module)
         changes += [Remove(first)] if first is not None else []
         changes += _listing(program)
-        changes += [Remove(each) for each in every(program, cst.ImportFrom) if dotted(each.module) == "__future__"]
+        changes += [Remove(each) for each in every(program, cst.ImportFrom) if dotted_text(each.module) == "__future__"]
     return render(program, [Edit("prune", (change,)) for change in changes])
 
 

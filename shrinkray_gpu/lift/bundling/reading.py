@@ -11,12 +11,12 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.lift.bundling.dynamic import modules_in_strings
 from shrinkray_gpu.lift.bundling.imports import Import
 from shrinkray_gpu.lift.bundling.module_files import Finder, ModuleFiles
-from shrinkray_gpu.lift.bundling.pruning import pruned, public
+from shrinkray_gpu.lift.bundling.pruning import prune, public
 from shrinkray_gpu.lift.bundling.stars import library_names, without_stars
 from shrinkray_gpu.lift.bundling.trouble import Unmergeable
 from shrinkray_gpu.lift.bundling.units import Unit
 from shrinkray_gpu.reduction.program import Program, read_program
-from shrinkray_gpu.source.tree import ancestors, docstring, dotted, every
+from shrinkray_gpu.source.tree import ancestors, docstring, dotted_text, every
 
 MAIN = "__main__"
 
@@ -41,7 +41,7 @@ class Reader:
             for each in (each for group in unit.imports.values() for each in group):
                 if self.is_missing(each) and not _may_fail(unit, each):
                     self.bad.setdefault(each.module, "it lies nowhere below the folders that are searched")
-                for name in self.executed(unit, each):
+                for name in self.modules_of(unit, each):
                     if name not in seen:
                         seen.add(name)
                         if (found_unit := self.read(name)) is not None:
@@ -60,7 +60,7 @@ class Reader:
         found = self.finder.find(name)
         if found is None or name in self.bad:
             return None
-        if found.compiled:
+        if found.is_compiled:
             self.bad[name] = "it is compiled code"
         elif MAIN in self.units and found.path is not None and found.path == self.units[MAIN].path:
             self.bad[name] = "it is the script itself, imported a second time"
@@ -73,9 +73,9 @@ class Reader:
                 self.bad[name] = str(error)
         return None
 
-    def executed(self, unit: Unit, each: Import) -> Iterator[str]:
+    def modules_of(self, unit: Unit, each: Import) -> Iterator[str]:
         """The modules of ours that an import loads, in order."""
-        for name in each.loaded:
+        for name in each.module_names:
             if self.finder.find(name) is not None:
                 yield name
         if each.name is not None and (inner := self.submodule(each.module, each.name)) is not None:
@@ -86,7 +86,7 @@ class Reader:
 
     def is_missing(self, each: Import) -> bool:
         """Whether the import names a module of one of our packages that is not there."""
-        first = each.loaded[0]
+        first = each.module_names[0]
         return self.finder.find(first) is not None and self.finder.find(each.module) is None
 
     def submodule(self, module: str, name: str) -> str | None:
@@ -99,15 +99,15 @@ class Reader:
         first = docstring(program.module)
         text = getattr(first.value, "evaluated_value", None) if first is not None else None
         futures = frozenset(
-            dotted(alias.name)
+            dotted_text(alias.name)
             for each in every(program, cst.ImportFrom)
-            if dotted(each.module) == "__future__" and not isinstance(each.names, cst.ImportStar)
+            if dotted_text(each.module) == "__future__" and not isinstance(each.names, cst.ImportStar)
             for alias in each.names
         )
         self._public[name] = public(program.text)
         self._reading.append(name)
         dotted_name = "" if name == MAIN else name
-        plain = pruned(program, main=name == MAIN)
+        plain = prune(program, main=name == MAIN)
         try:
             plain = without_stars(plain, dotted_name, found.package, self._exported)
         except Unmergeable as trouble:

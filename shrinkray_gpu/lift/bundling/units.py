@@ -14,7 +14,7 @@ from shrinkray_gpu.lift.bundling.imports import Import, Statement, imports_of
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.scopes import context_of
 from shrinkray_gpu.source.scoping import Binding, bindings
-from shrinkray_gpu.source.tree import ancestors, dotted, every
+from shrinkray_gpu.source.tree import ancestors, dotted_text, every
 
 REFLECTION = frozenset({"globals", "locals", "vars", "eval", "exec"})
 """Called without an object, these see the names of globals as strings."""
@@ -41,7 +41,7 @@ class Unit:
         return self.name.rpartition(".")[2]
 
     @property
-    def dotted(self) -> str:
+    def package_name(self) -> str:
         """The name that relative imports start from: that of a script is no part of any package."""
         return "" if self.main else self.name
 
@@ -57,10 +57,10 @@ class Unit:
     def imports(self) -> Mapping[Statement, tuple[Import, ...]]:
         """What each import statement brings, in the order of the text."""
         statements: list[Statement] = every(self.program, cst.Import, cst.ImportFrom)
-        return {each: tuple(imports_of(each, self.dotted, self.package)) for each in statements}
+        return {each: tuple(imports_of(each, self.package_name, self.package)) for each in statements}
 
     @cached_property
-    def brought_by(self) -> Mapping[cst.CSTNode, Import]:
+    def imports_by_alias(self) -> Mapping[cst.CSTNode, Import]:
         """The Import of each alias node."""
         return {each.alias: each for found in self.imports.values() for each in found}
 
@@ -132,11 +132,11 @@ def is_main_guard(test: cst.BaseExpression) -> bool:
         return False
     [comparison] = test.comparisons
     sides = [test.left, comparison.comparator]
-    named = any(dotted(side) == "__name__" for side in sides)
+    named = any(dotted_text(side) == "__name__" for side in sides)
     main = any(isinstance(side, cst.SimpleString) and side.evaluated_value == "__main__" for side in sides)
     return named and main and isinstance(comparison.operator, cst.Equal)
 
 
 def is_typing_guard(test: cst.BaseExpression) -> bool:
     """`if TYPE_CHECKING:`, false whenever something runs."""
-    return dotted(test).rpartition(".")[2] == "TYPE_CHECKING"
+    return dotted_text(test).rpartition(".")[2] == "TYPE_CHECKING"

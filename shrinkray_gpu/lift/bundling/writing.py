@@ -179,7 +179,7 @@ class BundleWriter:
             return [f"{bound} = {self.names[self.meanings.object(ours[found.name])]}"]
         if each.module in ours and each.name is not None:
             return [f'raise ImportError("cannot import name {each.name!r} from {each.module!r}")']
-        if self.meanings.reader.is_missing(each) and each.loaded[0] in ours:
+        if self.meanings.reader.is_missing(each) and each.module_names[0] in ours:
             return [f'raise ModuleNotFoundError("No module named {each.module!r}")']
         if each.whole and each.module in ours:
             return [] if each.bound in ours else [f"import {each.bound}"]

@@ -17,7 +17,7 @@ from shrinkray_gpu.errors import ShrinkError
 from shrinkray_gpu.passes.cuda.cuda_layout import tidy
 from shrinkray_gpu.reduction.native.literal import Literal
 from shrinkray_gpu.reduction.native.native_tree import Node
-from shrinkray_gpu.source.cuda import Source, declared, is_inside, statements, words
+from shrinkray_gpu.source.cuda import Source, declared_names, is_inside, statements, words
 
 _TORCH = re.compile(
     r"\b(?:torch|at|c10|pybind11|py)::|\b(?:TORCH_\w+|PYBIND11_MODULE|C10_\w+|AT_\w+)\b"
@@ -62,7 +62,7 @@ def plain_source(source: Source, wanted: set[str]) -> str:
     """The source without what needs torch, and without what these names (kernels, arguments of templates) do not lead
     to."""
     items = [item for item in _items(source.tree.root) if not _TORCH.search(source.of(item))]
-    names = {item: {source.of(name) for name in declared(source, item)} for item in items}
+    names = {item: {source.of(name) for name in declared_names(source, item)} for item in items}
     mentions: dict[Node, set[str]] = {item: set() for item in items}
     for word, places in source.names.items():
         for item in items:

@@ -26,18 +26,18 @@ _SPOKEN = {"half": "__half", "unsigned": "unsigned int", "size_t": "unsigned lon
 
 
 @dataclass
-class Made:
+class StructInitialiser:
     """An initialiser in braces, and what it names: each pointer's declaration, its field, and where it points to."""
 
     text: str = ""
     pointers: list[tuple[str, str, Mapping[str, Any]]] = field(default_factory=list)
 
 
-def initialiser(tree: Tree, argument: Mapping[str, Any], taken: set[str]) -> Made:
+def initialiser(tree: Tree, argument: Mapping[str, Any], taken: set[str]) -> StructInitialiser:
     """Of an argument whose bytes are known (`raw`). `taken`: names that no parameter may have; grows. Raises NotPlain
     where the struct is none that is only fields, or its bytes are not as many as its fields take."""
     name = re.sub(r"<.*", "", argument["type"]).rpartition("::")[2]
-    data, made = bytes.fromhex(argument["raw"]), Made()
+    data, made = bytes.fromhex(argument["raw"]), StructInitialiser()
     items: list[str] = []
     at, widest = 0, 1
     for kind, own, count in _fields(tree, name):
@@ -55,7 +55,13 @@ def initialiser(tree: Tree, argument: Mapping[str, Any], taken: set[str]) -> Mad
 
 
 def _value(
-    kind: str, own: str, data: bytes, about: Mapping[str, Any] | None, taken: set[str], made: Made, struct: str
+    kind: str,
+    own: str,
+    data: bytes,
+    about: Mapping[str, Any] | None,
+    taken: set[str],
+    made: StructInitialiser,
+    struct: str,
 ) -> str:
     if not kind.endswith("*"):
         spoken = _SPOKEN.get(kind, kind)

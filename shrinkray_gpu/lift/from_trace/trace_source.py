@@ -49,7 +49,7 @@ def definitions(
     kernel = _kernel(name, texts[0], source)
     if kernel is None:
         raise Missing(f"a function {name} (its source is there, under another name)")
-    needed = _Needed(texts)
+    needed = _Definitions(texts)
     needed.function(kernel, texts[0])
     for one in also:
         needed.name(one, kernel.name)
@@ -122,7 +122,7 @@ def _kernel(name: str, text: _Text, source: Mapping[str, object]) -> ast.Functio
     return next(iter([*both, *named, *there]), None)
 
 
-class _Needed:
+class _Definitions:
     """Collects definitions, each after all that it needs."""
 
     def __init__(self, texts: Sequence[_Text]) -> None:

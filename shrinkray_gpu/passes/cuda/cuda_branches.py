@@ -13,7 +13,7 @@ from shrinkray_gpu.reduction.edit import Edit
 from shrinkray_gpu.reduction.native.native_change import Put
 from shrinkray_gpu.reduction.native.native_tree import Node
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.cuda import Source, declared, depth, sources, statements
+from shrinkray_gpu.source.cuda import Source, declared_names, depth, sources, statements
 
 _JUMPS = frozenset({"break_statement", "continue_statement"})
 _LOOPS = frozenset({"for_statement", "while_statement", "do_statement", "for_range_loop"})
@@ -65,8 +65,10 @@ def _flattened(source: Source, node: Node, level: int) -> Iterator[Edit]:
     if parent is None or parent.kind != "compound_statement":
         return
     inside = tuple(each for each in node.children if each.kind not in ("{", "}"))
-    names = {source.of(name) for each in inside for name in declared(source, each)}
-    taken = {source.of(name) for each in statements(parent) if each is not node for name in declared(source, each)}
+    names = {source.of(name) for each in inside for name in declared_names(source, each)}
+    taken = {
+        source.of(name) for each in statements(parent) if each is not node for name in declared_names(source, each)
+    }
     if not names & taken:
         yield source.put(f"open block at line {source.line(node)}", node, inside, level=level)
 

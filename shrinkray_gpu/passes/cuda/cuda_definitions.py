@@ -14,7 +14,7 @@ from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Within
 from shrinkray_gpu.reduction.native.native_change import Drop
 from shrinkray_gpu.reduction.native.native_tree import Node
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.cuda import Source, declared, depth, is_inside, sources, statement_of, unwrapped
+from shrinkray_gpu.source.cuda import Source, declared_names, depth, is_inside, sources, statement_of, unwrap_definition
 from shrinkray_gpu.source.tree import every
 
 
@@ -22,7 +22,7 @@ def find(program: Program) -> Iterator[Edit]:
     everything = sources(program)
     for source in everything:
         for item in items_of(source.tree.root):
-            names = {source.of(name) for name in declared(source, item)}
+            names = {source.of(name) for name in declared_names(source, item)}
             if names:
                 yield from _with_uses(program, everything, source, item, names)
 
@@ -30,7 +30,7 @@ def find(program: Program) -> Iterator[Edit]:
 def _with_uses(
     program: Program, everything: list[Source], source: Source, item: Node, names: set[str]
 ) -> Iterator[Edit]:
-    what = f"remove {unwrapped(item).kind} {' '.join(sorted(names))}"
+    what = f"remove {unwrap_definition(item).kind} {' '.join(sorted(names))}"
     changes: list[Change] = [Within(source.literal, Drop(item))]
     for element in every(program, cst.Element):
         if isinstance(element.value, cst.SimpleString) and element.value.evaluated_value in names:

@@ -11,7 +11,7 @@ from shrinkray_gpu.reduction.edit import Edit
 from shrinkray_gpu.reduction.native.native_change import Drop, Put
 from shrinkray_gpu.reduction.native.native_tree import Node
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.cuda import Source, declared, is_inside, is_warp_wide, sources, statement_of
+from shrinkray_gpu.source.cuda import Source, declared_names, is_inside, is_warp_wide, sources, statement_of
 
 _THREADS = ("1", "32", "64", "128", "256")
 
@@ -38,7 +38,7 @@ def _fewer(source: Source, given: Node, what: str, offers: tuple[str, ...], wher
     drops = [
         Drop(holder)
         for use, holder in holders.items()
-        if len(holders) == 1 and holder is not None and declared(source, holder) == [use]
+        if len(holders) == 1 and holder is not None and declared_names(source, holder) == [use]
     ]
     for number in offers:
         if text == number:

@@ -22,7 +22,7 @@ from shrinkray_gpu.source.cuda import (
     is_inside,
     sources,
     statement_of,
-    unwrapped,
+    unwrap_definition,
 )
 
 PARAMETER_KINDS = frozenset({"parameter_declaration", "optional_parameter_declaration"})
@@ -148,7 +148,7 @@ def _names_kernel(call: cst.Call, called: str) -> bool:
 def template_lists(source: Source, node: Node) -> tuple[str, Node, list[Node]] | None:
     """What a template is called, its list of parameters, and the lists of arguments that it is given."""
     listed = node.child("parameters")
-    inner = unwrapped(node)
+    inner = unwrap_definition(node)
     name = inner.child("name")
     if inner.kind == "function_definition":
         declarator = function_of(inner)

@@ -20,7 +20,7 @@ from shrinkray_gpu.source.cuda import (
     NAMES,
     Source,
     declarator_name,
-    declared,
+    declared_names,
     function_of,
     is_inside,
     sources,
@@ -112,7 +112,7 @@ def _needed(source: Source, body: Node, function: Node, targets: set[Node], *, w
         for each in every:
             if each in needed:
                 continue
-            made = {source.of(name) for name in declared(source, each)}
+            made = {source.of(name) for name in declared_names(source, each)}
             if made & names:
                 take(each)
                 if "=" not in source.of(each):

@@ -11,7 +11,16 @@ from shrinkray_gpu.reduction.edit import Edit
 from shrinkray_gpu.reduction.native.native_tree import Node
 from shrinkray_gpu.reduction.native.native_writer import BLOCKS, BODIES
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.cuda import Source, declared, depth, is_inside, sources, statement_of, statements, unwrapped
+from shrinkray_gpu.source.cuda import (
+    Source,
+    declared_names,
+    depth,
+    is_inside,
+    sources,
+    statement_of,
+    statements,
+    unwrap_definition,
+)
 
 
 def find(program: Program) -> Iterator[Edit]:
@@ -39,7 +48,7 @@ def _of_block(source: Source, block: Node) -> Iterator[Edit]:
         if node.kind == ";":
             continue
         users: list[Node] = []
-        for name in declared(source, node):
+        for name in declared_names(source, node):
             for place in source.names.get(source.of(name), ()):
                 if is_inside(place, node) or not is_inside(place, scope):
                     continue
@@ -57,4 +66,4 @@ def _scope(block: Node) -> Node:
 
 
 def _what(source: Source, node: Node) -> str:
-    return f"remove {unwrapped(node).kind} at line {source.line(node)}"
+    return f"remove {unwrap_definition(node).kind} at line {source.line(node)}"

@@ -16,7 +16,15 @@ from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Within
 from shrinkray_gpu.reduction.native.native_change import Drop
 from shrinkray_gpu.reduction.native.native_tree import Node
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.cuda import Source, declared, is_inside, outside_text, sources, statements, unwrapped
+from shrinkray_gpu.source.cuda import (
+    Source,
+    declared_names,
+    is_inside,
+    outside_text,
+    sources,
+    statements,
+    unwrap_definition,
+)
 from shrinkray_gpu.source.tree import every
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -33,12 +41,12 @@ def find(program: Program) -> Iterator[Edit]:
             if other is not source:
                 named.update(other.names)
         items = list(items_of(source.tree.root))
-        names = {item: {source.of(name) for name in declared(source, item)} for item in items}
+        names = {item: {source.of(name) for name in declared_names(source, item)} for item in items}
         yield from _unreachable(source, items, names, named)
         yield from _unreachable(source, items, names, named | _kernels(source, items, names))
         for item in items:
             if not names[item]:
-                yield source.drop(f"remove {unwrapped(item).kind} at line {source.line(item)}", [item], level=1)
+                yield source.drop(f"remove {unwrap_definition(item).kind} at line {source.line(item)}", [item], level=1)
 
 
 def _never_called(program: Program, everything: list[Source]) -> Iterator[Edit]:
@@ -54,7 +62,7 @@ def _never_called(program: Program, everything: list[Source]) -> Iterator[Edit]:
             Within(source.literal, Drop(item))
             for source in everything
             for item in items_of(source.tree.root)
-            if name in {source.of(each) for each in declared(source, item)}
+            if name in {source.of(each) for each in declared_names(source, item)}
         ]
         if items and said[name] == len(elements):
             changes += [*items, *map(Remove, elements)]

@@ -22,7 +22,7 @@ from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.cuda import (
     Source,
     declarator_name,
-    declared,
+    declared_names,
     function_of,
     outside_text,
     sources,
@@ -40,7 +40,7 @@ def find(program: Program) -> Iterator[Edit]:
     if not everything:
         return
     for sorts in ((MEMBERS, VARIABLES, PARAMETERS), (MEMBERS,), (VARIABLES,), (PARAMETERS,)):
-        found = _Unread(program, everything)
+        found = _UnreadNodes(program, everything)
         while found.more(sorts):
             pass
         if found.gone:
@@ -50,7 +50,7 @@ def find(program: Program) -> Iterator[Edit]:
             yield Edit(what, (*changes, *found.python), weight=max(1, weight))
 
 
-class _Unread:
+class _UnreadNodes:
     """What goes, as far as it was found."""
 
     def __init__(self, program: Program, everything: list[Source]) -> None:
@@ -77,7 +77,7 @@ class _Unread:
         return len(self.gone) > before
 
     def _declaration(self, source: Source, node: Node) -> None:
-        names = {source.of(name) for name in declared(source, node)}
+        names = {source.of(name) for name in declared_names(source, node)}
         seen = () if node.kind == "declaration" and _function(node) else names & self.outside
         if names and not seen and not self._is_gone(node):
             places = [

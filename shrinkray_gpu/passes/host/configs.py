@@ -20,7 +20,7 @@ from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.calls import Function, functions
 from shrinkray_gpu.source.kernels import in_kernel
 from shrinkray_gpu.source.literals import code, is_literal, last_name
-from shrinkray_gpu.source.pinning import assigned
+from shrinkray_gpu.source.pinning import assigned_value
 from shrinkray_gpu.source.scoping import Binding, bindings, readers
 from shrinkray_gpu.source.tree import every, weight, within
 
@@ -148,7 +148,7 @@ def _tables(program: Program) -> Iterator[Edit]:
     known = bindings(program)
     uses: dict[cst.CSTNode, tuple[Binding, cst.CSTNode]] = {}
     for binding in known:
-        made = assigned(program, binding)
+        made = assigned_value(program, binding)
         if made is not None:
             uses[made[1]] = (binding, made[0])
     for display in every(program, cst.Dict, cst.List, cst.Tuple, cst.Set):
@@ -244,7 +244,7 @@ def _entries(program: Program, listed: cst.BaseExpression) -> list[cst.BaseExpre
     if binding is None or len(binding.places) != 1:
         return []
     if name is listed:
-        made = assigned(program, binding)
+        made = assigned_value(program, binding)
         return _entries(program, made[1]) if made is not None else []
     found: list[cst.BaseExpression] = []
     for returned in within(program, binding.places[0], cst.Return):
@@ -267,11 +267,11 @@ def _unrolled(program: Program, comp: cst.ListComp) -> list[cst.BaseExpression]:
         clause = clause.inner_for_in
     made = []
     for choice in itertools.islice(itertools.product(*(values for _, values in loops)), MOST):
-        made.append(substituted(comp.elt, {name: value for (name, _), value in zip(loops, choice)}))
+        made.append(substitute(comp.elt, {name: value for (name, _), value in zip(loops, choice)}))
     return made
 
 
-def substituted(expression: cst.BaseExpression, values: dict[str, str]) -> cst.BaseExpression:
+def substitute(expression: cst.BaseExpression, values: dict[str, str]) -> cst.BaseExpression:
     """The expression with these variables replaced by source text."""
 
     class _Put(cst.CSTTransformer):

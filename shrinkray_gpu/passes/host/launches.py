@@ -18,7 +18,7 @@ from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.kernels import is_kernel
 from shrinkray_gpu.source.scoping import Binding, bindings, readers
-from shrinkray_gpu.source.tree import dotted, every, line_number, source, statement, weight, within
+from shrinkray_gpu.source.tree import dotted_text, every, line_number, source, statement, weight, within
 
 WARP = 32
 """Threads of a warp: instructions for whole warps want no fewer."""
@@ -70,7 +70,7 @@ def _launches(program: Program, call: cst.Call, stands_for: Mapping[cst.Name, Bi
     if kernel is not None:
         return is_kernel(program, kernel)
     assert isinstance(call.func, cst.Subscript)
-    return "kernel" in dotted(call.func.value).lower() or bool(_options(call))
+    return "kernel" in dotted_text(call.func.value).lower() or bool(_options(call))
 
 
 def _kernel(call: cst.Call, stands_for: Mapping[cst.Name, Binding]) -> cst.FunctionDef | None:
@@ -153,7 +153,7 @@ def _fewer_options(
         own = {param.name.value for param in within(program, kernel.params, cst.Param)} if kernel is not None else set()
         every_option += [arg for arg in _options(call) if arg.keyword is not None and arg.keyword.value not in own]
     for call in every(program, cst.Call):
-        if dotted(call.func).rpartition(".")[2] == "Config":
+        if dotted_text(call.func).rpartition(".")[2] == "Config":
             every_option += _options(call)
     if len(every_option) > 1:
         yield Edit("drop all launch options", tuple(map(Remove, every_option)), 1, weight(program, *every_option))
@@ -171,7 +171,7 @@ def _of_compiled(program: Program) -> Iterator[cst.Call]:
     """The launches of what `_compile_kernel` made, by its name or at once."""
 
     def compiles(value: cst.BaseExpression | None) -> bool:
-        return isinstance(value, cst.Call) and dotted(value.func).rpartition(".")[2] == "_compile_kernel"
+        return isinstance(value, cst.Call) and dotted_text(value.func).rpartition(".")[2] == "_compile_kernel"
 
     names = {
         target.target.value

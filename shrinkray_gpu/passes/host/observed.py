@@ -19,9 +19,9 @@ from shrinkray_gpu.reduction.rendering.render import render
 from shrinkray_gpu.source.calls import all_parameters, functions
 from shrinkray_gpu.source.kernels import in_kernel
 from shrinkray_gpu.source.literals import is_literal
-from shrinkray_gpu.source.pinning import parameter_pinned, replaced
+from shrinkray_gpu.source.pinning import pin_parameter, replace_reads
 from shrinkray_gpu.source.scoping import Binding, bindings
-from shrinkray_gpu.source.tree import NO_VALUES, ancestors, dotted, every, source, statement, weight, within
+from shrinkray_gpu.source.tree import NO_VALUES, ancestors, dotted_text, every, source, statement, weight, within
 
 SAW = "__shrink_saw__"
 LONGEST = 80
@@ -35,7 +35,7 @@ _CLOSED = (*NO_VALUES, cst.Parameters)
 def watchable(program: Program) -> list[cst.BaseExpression]:
     """Host expressions whose value is worth knowing, in the order of the text, outer ones before inner ones."""
     known = bindings(program)
-    never = {name for binding in known if binding.imported or not _is_data(binding) for name in binding.reads}
+    never = {name for binding in known if binding.is_import or not _is_data(binding) for name in binding.reads}
     return [
         node
         for node in every(program, cst.BaseExpression)  # type: ignore[type-abstract]
@@ -92,7 +92,9 @@ def _variables(program: Program, values: Mapping[cst.CSTNode, str], known: Seque
         texts = [_one_value(values, binding) for binding in group]
         if len(names) != len(group) or None in texts or not any(binding.reads for binding in group):
             continue
-        changes = [replaced(program, binding.reads, (text or "",)) for binding, text in zip(group, texts, strict=True)]
+        changes = [
+            replace_reads(program, binding.reads, (text or "",)) for binding, text in zip(group, texts, strict=True)
+        ]
         flat = [change for some in changes if some is not None for change in some]
         if None not in changes:
             what = ", ".join(f"{binding.name} = {text}" for binding, text in zip(group, texts) if text)
@@ -115,7 +117,7 @@ def _parameters(program: Program, values: Mapping[cst.CSTNode, str], known: Sequ
             text = _one_value(values, binding) if binding is not None else None
             if binding is None or not text:
                 continue
-            changes = parameter_pinned(program, each, param, binding, (text,))
+            changes = pin_parameter(program, each, param, binding, (text,))
             if changes is not None:
                 yield Edit(
                     f"parameter {param.name.value} of {each.node.name.value} was {text}",
@@ -169,7 +171,7 @@ def _imports_torch(program: Program) -> bool:
     for line in program.module.body:
         for small in line.body if isinstance(line, cst.SimpleStatementLine) else ():
             if isinstance(small, cst.Import) and any(
-                dotted(alias.name).split(".")[0] == "torch" and alias.asname is None for alias in small.names
+                dotted_text(alias.name).split(".")[0] == "torch" and alias.asname is None for alias in small.names
             ):
                 return True
     return False

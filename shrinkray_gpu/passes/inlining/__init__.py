@@ -22,6 +22,9 @@ def find(program: Program) -> Iterable[Edit]:
     """All of these, such that any subset keeps the meaning of the program."""
     names = Names(program)
     rewrites = chain(
-        call_bodies.inlinings(names), objects.dissolved(names), objects.constants(names), closures.carried(names)
+        call_bodies.inlinings(names),
+        objects.object_rewrites(names),
+        objects.constants(names),
+        closures.closure_moves(names),
     )
-    return [*main_guard.guards(names), *apart(rewrites, names)]
+    return [*main_guard.main_guards(names), *apart(rewrites, names)]

@@ -26,23 +26,25 @@ def apart(rewrites: Iterable[Rewrite], names: Names) -> Iterator[Edit]:
     locks: dict[int, list[cst.CSTNode]] = {}
     for (first, (one, _)), (second, (other, _)) in combinations(enumerate(made), 2):
         if one.long_lived & other.introduced or other.long_lived & one.introduced:
-            locks.setdefault(second, []).append(next(iter(one.replaced)))
-        elif (node := spoiled(one, other, names)) is not None:
+            locks.setdefault(second, []).append(next(iter(one.replaced_roots)))
+        elif (node := conflict(one, other, names)) is not None:
             locks.setdefault(second, []).append(node)
-        elif (node := spoiled(other, one, names)) is not None:
+        elif (node := conflict(other, one, names)) is not None:
             locks.setdefault(first, []).append(node)
     for index, (rewrite, edit) in enumerate(made):
-        found = [Replace(node, (node,)) for node in dict.fromkeys(locks.get(index, [])) if node not in rewrite.replaced]
+        found = [
+            Replace(node, (node,)) for node in dict.fromkeys(locks.get(index, [])) if node not in rewrite.replaced_roots
+        ]
         yield replace(edit, changes=(*edit.changes, *found))
 
 
-def spoiled(one: Rewrite, other: Rewrite, names: Names) -> cst.CSTNode | None:
+def conflict(one: Rewrite, other: Rewrite, names: Names) -> cst.CSTNode | None:
     """A place changed by `one`, half of whose work is lost since `other` moves or drops the code around the place."""
     if not one.in_several_places:
         return None
-    covered = {*other.copied, *other.touched}
-    for node in one.replaced:
-        if node in other.replaced:
+    covered = {*other.copied, *other.touched_nodes}
+    for node in one.replaced_roots:
+        if node in other.replaced_roots:
             return None  # the renderer sees that by itself
         if node in covered or any(above in covered for above in names.around(node)):
             return node

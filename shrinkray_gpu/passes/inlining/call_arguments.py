@@ -15,7 +15,7 @@ from libcst.metadata import Scope
 from shrinkray_gpu.passes.inlining.callee import Callee
 from shrinkray_gpu.source.kernels import is_kernel
 from shrinkray_gpu.source.names_read import Names, is_target, walk
-from shrinkray_gpu.source.tree import dotted
+from shrinkray_gpu.source.tree import dotted_text
 
 MOVING_ATTRIBUTES = frozenset({"grad", "data", "device_caches"})
 """Attributes of foreign objects that change behind the program's back."""
@@ -70,7 +70,7 @@ def bound_arguments(call: cst.Call, callee: Callee, names: Names) -> list[Bound]
         return None
     if isinstance(params.star_arg, cst.Param):
         elements = [cst.Element(each) for each in extra]
-        found.append(Bound(params.star_arg, parenthesised(cst.Tuple(elements))))
+        found.append(Bound(params.star_arg, add_parentheses(cst.Tuple(elements))))
     if params.star_kwarg is not None:
         found.append(Bound(params.star_kwarg, cst.Dict([])))
     given = {each.name for each in found}
@@ -82,7 +82,7 @@ def bound_arguments(call: cst.Call, callee: Callee, names: Names) -> list[Bound]
     return found
 
 
-def parenthesised(node: cst.Tuple) -> cst.Tuple:
+def add_parentheses(node: cst.Tuple) -> cst.Tuple:
     return node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
 
 
@@ -120,17 +120,17 @@ def stable(node: cst.BaseExpression, names: Names) -> bool:
         case cst.Name(value=value):
             return node in names.scopes and value not in names.rebindable
         case cst.Attribute(attr=cst.Name(value=attr)):
-            if dotted(node).split(".")[0] in names.imported and attr not in names.assigned_attributes:
+            if dotted_text(node).split(".")[0] in names.imported_names and attr not in names.assigned_attributes:
                 return stable(node.value, names)
             return attr not in names.stored_attributes | MOVING_ATTRIBUTES and stable(node.value, names)
         case cst.Tuple(elements=elements):
             return all(isinstance(each, cst.Element) and stable(each.value, names) for each in elements)
         case cst.Subscript(value=cst.Name() as kernel):  # `kernel[grid]` only prepares a launch
-            return launched(kernel, names)
+            return is_launched(kernel, names)
     return False
 
 
-def launched(kernel: cst.Name, names: Names) -> bool:
+def is_launched(kernel: cst.Name, names: Names) -> bool:
     if kernel not in names.scopes:
         return False
     bound = names.bindings(names.owner(names.scope(kernel), kernel.value), kernel.value)
@@ -171,17 +171,17 @@ def closures_over(name: cst.Name, callee: Callee, names: Names) -> list[cst.CSTN
     for above in names.around(name):
         if above is callee.node:
             break
-        if isinstance(above, cst.Lambda | cst.FunctionDef | cst.GeneratorExp) and not kept_close(above, names):
+        if isinstance(above, cst.Lambda | cst.FunctionDef | cst.GeneratorExp) and not runs_where_made(above, names):
             found.append(above)
     return found
 
 
-def kept_close(closure: cst.CSTNode, names: Names) -> bool:
+def runs_where_made(closure: cst.CSTNode, names: Names) -> bool:
     """Whether a closure certainly runs only where it is made: the grid of a launch, the generator given to `sum`."""
     above = names.parents[closure]
     if isinstance(closure, cst.GeneratorExp):
         call = names.parents[above] if isinstance(above, cst.Arg) else None
-        return isinstance(call, cst.Call) and dotted(call.func).split(".")[-1] in EAGER
+        return isinstance(call, cst.Call) and dotted_text(call.func).split(".")[-1] in EAGER
     if isinstance(above, cst.Index):
         return True
     if isinstance(above, cst.Call) and above.func is closure:
@@ -216,12 +216,12 @@ def may_stand_for(value: cst.BaseExpression, param: str, callee: Callee, call: c
             return False
         if quoted and any(isinstance(above, cst.FormattedString) for above in names.around(mention)):
             return False
-        if not constant(value) and closures_over(mention, callee, names) and not bound_once(value, call, names):
+        if not constant(value) and closures_over(mention, callee, names) and not is_bound_once(value, call, names):
             return False
     return True
 
 
-def bound_once(value: cst.BaseExpression, call: cst.Call, names: Names) -> bool:
+def is_bound_once(value: cst.BaseExpression, call: cst.Call, names: Names) -> bool:
     """Whether the names in `value` keep their values for ever, so that a closure may look them up late."""
     if names.in_loop(call):
         return False
@@ -237,7 +237,7 @@ def fits_everywhere(
         quoted = any(isinstance(each, cst.SimpleString) for each in walk(value))
         texts = (above for each in mentions for above in names.around(each))
         return not (quoted and any(isinstance(above, cst.FormattedString) for above in texts))
-    if not stable(value, names) or not bound_once(value, call, names):
+    if not stable(value, names) or not is_bound_once(value, call, names):
         return False
     words = [each for each in walk(value) if isinstance(each, cst.Name) and each in names.scopes]
     here = {word.value: names.owner(names.scope(word), word.value) for word in words}

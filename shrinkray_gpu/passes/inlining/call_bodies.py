@@ -24,13 +24,13 @@ from shrinkray_gpu.passes.inlining.call_arguments import (
     may_stand_for,
     uses,
 )
-from shrinkray_gpu.passes.inlining.callee import Callee, called, method_class
-from shrinkray_gpu.passes.inlining.insertion import evaluated_before, statement_to_prefix
-from shrinkray_gpu.passes.inlining.moved import Rewrite, exchanged, root_of, written
+from shrinkray_gpu.passes.inlining.callee import Callee, callee_of_call, method_class
+from shrinkray_gpu.passes.inlining.insertion import earlier_values, statement_to_prefix
+from shrinkray_gpu.passes.inlining.moved import Rewrite, exchange, node_text, root_of
 from shrinkray_gpu.source.kernels import is_kernel
 from shrinkray_gpu.source.masking import always_holds
 from shrinkray_gpu.source.names_read import Names, walk
-from shrinkray_gpu.source.tree import dotted
+from shrinkray_gpu.source.tree import dotted_text
 
 Site = tuple[cst.Call, Callee]
 MOST_SITES = 8
@@ -40,7 +40,7 @@ MOST_SITES = 8
 def inlinings(names: Names) -> Iterable[Rewrite]:
     sites: dict[cst.CSTNode, list[Site]] = defaultdict(list)
     for node in names.nodes:
-        if isinstance(node, cst.Call) and (callee := called(node, names)) is not None:
+        if isinstance(node, cst.Call) and (callee := callee_of_call(node, names)) is not None:
             if callee.jit == inside_kernel(node, names) and not calls_itself(node, callee, names):
                 sites[callee.node].append((node, callee))
     for definition, found in sites.items():
@@ -160,7 +160,7 @@ def inline_expression(rewrite: Rewrite, call: cst.Call, callee: Callee, bound: S
         swaps.update({mention: each.value for mention in mentions})
     if names_clash(swaps, callee, names):
         return False
-    new = exchanged(callee.value, swaps, names)
+    new = exchange(callee.value, swaps, names)
     rewrite.swaps[call] = new
     rewrite.copied.append(callee.node)
     return True
@@ -169,7 +169,7 @@ def inline_expression(rewrite: Rewrite, call: cst.Call, callee: Callee, bound: S
 def in_turn(mention: cst.Name, waiting: Sequence[cst.Name], callee: Callee, names: Names) -> bool:
     """Whether the body evaluates this argument after the `waiting` ones and before it does anything else."""
     assert callee.value is not None
-    before = evaluated_before(mention, callee.value, names)
+    before = earlier_values(mention, callee.value, names)
     if before is None or any(isinstance(above, cst.FormattedString) for above in names.around(mention)):
         return False
     earlier = {node for each in before for node in walk(each)}
@@ -230,8 +230,8 @@ def inline_statements(
         if new != old:
             swaps.update({mention: cst.Name(new) for mention in names.occurrences.get((callee.scope, old), [])})
     texts = [binding_text(each, renamed[each.name], callee, names) for each in assigned]
-    texts += [written(exchanged(each, swaps, names), names) for each in callee.statements]
-    value = exchanged(callee.value, swaps, names) if callee.value is not None else cst.Name("None")
+    texts += [node_text(exchange(each, swaps, names), names) for each in callee.statements]
+    value = exchange(callee.value, swaps, names) if callee.value is not None else cst.Name("None")
     if results or drop:
         rewrite.instead[root] = ""
     elif isinstance(root, cst.Expr) and root.value is call and (callee.value is None or effect_free(callee.value)):
@@ -263,7 +263,7 @@ def renaming(
 ) -> dict[str, str] | None:
     """New names for the locals that would meet another variable where they move to."""
     names = rewrite.names
-    taken = names.taken(target)
+    taken = names.names_in_use(target)
     free = {
         name
         for scope, mentioned in names.words.items()
@@ -298,7 +298,7 @@ def is_constexpr(param: str, callee: Callee) -> bool:
 
 def constexpr_annotation(param: cst.Param) -> cst.Annotation | None:
     found = param.annotation
-    return found if found is not None and dotted(found.annotation).split(".")[-1] == "constexpr" else None
+    return found if found is not None and dotted_text(found.annotation).split(".")[-1] == "constexpr" else None
 
 
 def receiver_name(local: str, callee: Callee) -> str:

@@ -15,7 +15,7 @@ from libcst.metadata import ClassScope, FunctionScope, Scope
 from shrinkray_gpu.passes.inlining.moved import lines_of
 from shrinkray_gpu.source.kernels import makes_kernel
 from shrinkray_gpu.source.names_read import REFLECTION, Names, own, walk
-from shrinkray_gpu.source.tree import dotted
+from shrinkray_gpu.source.tree import dotted_text
 
 GRAD_MODES = frozenset({"torch.no_grad", "torch.inference_mode", "torch.enable_grad"})
 """Decorators that may be lost: what they switch off is only bookkeeping for a backward pass."""
@@ -125,7 +125,7 @@ def split_tail(statements: list[cst.BaseStatement]) -> tuple[list[cst.BaseStatem
 
 def decorator_name(decorator: cst.Decorator) -> str:
     node = decorator.decorator
-    return dotted(node.func if isinstance(node, cst.Call) else node) or "?"
+    return dotted_text(node.func if isinstance(node, cst.Call) else node) or "?"
 
 
 def inner_scope(node: cst.FunctionDef, names: Names) -> Scope | None:
@@ -133,7 +133,7 @@ def inner_scope(node: cst.FunctionDef, names: Names) -> Scope | None:
     return scope if isinstance(scope, FunctionScope) else None
 
 
-def called(call: cst.Call, names: Names) -> Callee | None:
+def callee_of_call(call: cst.Call, names: Names) -> Callee | None:
     """The one function that the call can mean, if it can be inlined."""
     func = call.func
     if isinstance(func, cst.Lambda):
@@ -190,7 +190,7 @@ def class_of(node: cst.BaseExpression, names: Names) -> cst.ClassDef | None:
             return made
         if isinstance(node.func, cst.Attribute) and node.func.attr.value in ("cuda", "to", "eval", "train", "half"):
             found = class_of(node.func.value, names)
-            return found if found and any("Module" in dotted(base.value) for base in found.bases) else None
+            return found if found and any("Module" in dotted_text(base.value) for base in found.bases) else None
         return None
     if not isinstance(node, cst.Name) or node not in names.scopes:
         return None
@@ -234,10 +234,10 @@ def method(receiver: cst.BaseExpression, called_as: tuple[str, ...], names: Name
         return None
     if on_class is not None and called_as == ("apply",):
         return apply_of(owner, names)
-    function = next((found for name in called_as for found in [method_named(owner, name, names)] if found), None)
+    function = next((found for name in called_as for found in [find_method(owner, name, names)] if found), None)
     if function is None or function.name.value in names.assigned_attributes:
         return None
-    if any(method_named(below, function.name.value, names, inherited=False) for below in subclasses(owner, names)):
+    if any(find_method(below, function.name.value, names, inherited=False) for below in subclasses(owner, names)):
         return None
     found = callee_of(function, names)
     if found is None:
@@ -250,13 +250,13 @@ def method(receiver: cst.BaseExpression, called_as: tuple[str, ...], names: Name
     return found if on_class is not None else replace(found, receiver=receiver)
 
 
-def method_named(owner: cst.ClassDef, name: str, names: Names, *, inherited: bool = True) -> cst.FunctionDef | None:
+def find_method(owner: cst.ClassDef, name: str, names: Names, *, inherited: bool = True) -> cst.FunctionDef | None:
     found = [each for each in owner.body.body if isinstance(each, cst.FunctionDef) and each.name.value == name]
     if found or not inherited:
         return found[0] if len(found) == 1 else None
     for base in owner.bases:
         above = definition_of(base.value, names) if isinstance(base.value, cst.Name) else None
-        if isinstance(above, cst.ClassDef) and (inherited_one := method_named(above, name, names)):
+        if isinstance(above, cst.ClassDef) and (inherited_one := find_method(above, name, names)):
             return inherited_one
     return None
 
@@ -265,16 +265,16 @@ def subclasses(owner: cst.ClassDef, names: Names) -> list[cst.ClassDef]:
     return [
         each
         for each in names.classes
-        if each is not owner and any(dotted(base.value).split(".")[-1] == owner.name.value for base in each.bases)
+        if each is not owner and any(dotted_text(base.value).split(".")[-1] == owner.name.value for base in each.bases)
     ]
 
 
 def apply_of(owner: cst.ClassDef, names: Names) -> Callee | None:
     """`forward` of a torch.autograd.Function without its context, which only saves things for the backward."""
-    if not any(dotted(base.value).endswith("Function") for base in owner.bases):
+    if not any(dotted_text(base.value).endswith("Function") for base in owner.bases):
         return None
-    forward = method_named(owner, "forward", names, inherited=False)
-    if forward is None or method_named(owner, "setup_context", names, inherited=False) or not forward.params.params:
+    forward = find_method(owner, "forward", names, inherited=False)
+    if forward is None or find_method(owner, "setup_context", names, inherited=False) or not forward.params.params:
         return None
     context = forward.params.params[0].name.value
     found = callee_of(forward, names, without=lambda each: only_saves(each, context))
@@ -293,7 +293,7 @@ def only_saves(statement: cst.BaseStatement, context: str) -> bool:
         case cst.SimpleStatementLine(body=[cst.Assign(targets=targets, value=value)]):
             parts = [part for target in targets for part in pieces(target.target)]
             quiet = not any(isinstance(each, cst.Call) for each in walk(value))
-            return quiet and all(dotted(part).startswith(f"{context}.") for part in parts)
+            return quiet and all(dotted_text(part).startswith(f"{context}.") for part in parts)
     return False
 
 

@@ -15,12 +15,12 @@ from shrinkray_gpu.passes.inlining.call_arguments import fits_everywhere, stable
 from shrinkray_gpu.passes.inlining.callee import assigned_value
 from shrinkray_gpu.passes.inlining.moved import Rewrite
 from shrinkray_gpu.source.names_read import Names
-from shrinkray_gpu.source.tree import dotted
+from shrinkray_gpu.source.tree import dotted_text
 
 PARTIAL = frozenset({"partial", "functools.partial"})
 
 
-def carried(names: Names) -> Iterable[Rewrite]:
+def closure_moves(names: Names) -> Iterable[Rewrite]:
     for node in names.nodes:
         if isinstance(node, cst.Call) and is_partial(node.func):
             rewrite = Rewrite(names, what="a partial call to the call")
@@ -37,7 +37,7 @@ def carried(names: Names) -> Iterable[Rewrite]:
 
 def is_partial(node: cst.CSTNode) -> bool:
     """Whether this is `partial(f, ...)`, all of whose arguments are written out."""
-    if not isinstance(node, cst.Call) or dotted(node.func) not in PARTIAL or not node.args:
+    if not isinstance(node, cst.Call) or dotted_text(node.func) not in PARTIAL or not node.args:
         return False
     return not any(arg.star for arg in node.args) and node.args[0].keyword is None
 
@@ -47,11 +47,11 @@ def unfold_at_once(rewrite: Rewrite, call: cst.Call) -> bool:
     assert isinstance(call.func, cst.Call)
     if any(arg.star for arg in call.args):
         return False
-    rewrite.swaps[call] = merged(call.func, call)
+    rewrite.swaps[call] = merge_partial(call.func, call)
     return True
 
 
-def merged(partial: cst.Call, call: cst.Call) -> cst.Call:
+def merge_partial(partial: cst.Call, call: cst.Call) -> cst.Call:
     """The call that calling a partial comes down to. Keywords of the call win."""
     function, *given = partial.args
     named = {arg.keyword.value for arg in call.args if arg.keyword}
@@ -75,7 +75,7 @@ def unfold(rewrite: Rewrite, target: cst.Name, partial: cst.Call) -> bool:
             return False
         if not all(fits_everywhere(arg.value, [mention], partial, names) for arg in partial.args):
             return False
-        rewrite.swaps[call] = merged(partial, call)
+        rewrite.swaps[call] = merge_partial(partial, call)
     return drop_assignment(rewrite, target)
 
 

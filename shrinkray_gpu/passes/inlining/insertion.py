@@ -20,7 +20,7 @@ def statement_to_prefix(call: cst.BaseExpression, names: Names) -> cst.CSTNode |
     """The statement before which the called body may run instead, if there is one."""
     if isinstance(names.scope(call), ClassScope):
         return None
-    before = evaluated_before(call, root_of(call, names), names)
+    before = earlier_values(call, root_of(call, names), names)
     if before is None or not all(stable(each, names) for each in before):
         return None
     root = root_of(call, names)
@@ -44,7 +44,7 @@ def is_elif(statement: cst.If, names: Names) -> bool:
     return isinstance(above, cst.If) and above.orelse is statement
 
 
-def evaluated_before(node: cst.CSTNode, root: cst.CSTNode, names: Names) -> list[cst.BaseExpression] | None:
+def earlier_values(node: cst.CSTNode, root: cst.CSTNode, names: Names) -> list[cst.BaseExpression] | None:
     """What `root` evaluates before `node`, if it always evaluates `node`, and exactly once."""
     found: list[cst.BaseExpression] = []
     while node is not root:

@@ -15,12 +15,12 @@ from shrinkray_gpu.source.names_read import Names
 
 NAME = m.Name("__name__")
 MAIN = m.SimpleString('"__main__"') | m.SimpleString("'__main__'")
-GUARD = m.Comparison(NAME, [m.ComparisonTarget(m.Equal(), MAIN)]) | m.Comparison(
+MAIN_TEST = m.Comparison(NAME, [m.ComparisonTarget(m.Equal(), MAIN)]) | m.Comparison(
     MAIN, [m.ComparisonTarget(m.Equal(), NAME)]
 )
 
 
-def guards(names: Names) -> Iterable[Edit]:
+def main_guards(names: Names) -> Iterable[Edit]:
     for statement in names.module.body:
-        if isinstance(statement, cst.If) and m.matches(statement.test, GUARD):
+        if isinstance(statement, cst.If) and m.matches(statement.test, MAIN_TEST):
             yield Edit("the main guard", (Unwrap(statement, (statement.body,)),), weight=8)

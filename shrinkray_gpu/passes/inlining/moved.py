@@ -29,11 +29,11 @@ class _Exchange(cst.CSTTransformer):
             return super().on_leave(original_node, updated_node)  # type: ignore[return-value]
         if isinstance(new, cst.BaseExpression):
             assert isinstance(original_node, cst.BaseExpression)
-            return fitted(new, original_node, self.names)
+            return fit_parentheses(new, original_node, self.names)
         return new
 
 
-def fitted(new: cst.BaseExpression, was: cst.BaseExpression, names: Names) -> cst.BaseExpression:
+def fit_parentheses(new: cst.BaseExpression, was: cst.BaseExpression, names: Names) -> cst.BaseExpression:
     """The expression with the parentheses that its place asks for; it keeps those that stood there already."""
     if was.lpar:
         return new.with_changes(lpar=[*was.lpar, *new.lpar], rpar=[*new.rpar, *was.rpar])
@@ -42,7 +42,7 @@ def fitted(new: cst.BaseExpression, was: cst.BaseExpression, names: Names) -> cs
     return new.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
 
 
-def exchanged(node: cst.CSTNode, swaps: Swaps, names: Names) -> cst.CSTNode:
+def exchange(node: cst.CSTNode, swaps: Swaps, names: Names) -> cst.CSTNode:
     """A copy of the tree below `node` with some of its nodes exchanged. The node's own exchange is not fitted."""
     if node in swaps:
         return swaps[node]
@@ -51,7 +51,7 @@ def exchanged(node: cst.CSTNode, swaps: Swaps, names: Names) -> cst.CSTNode:
     return new
 
 
-def written(node: cst.CSTNode, names: Names) -> str:
+def node_text(node: cst.CSTNode, names: Names) -> str:
     """The node as text from column 0, without the comments before it."""
     if isinstance(node, cst.SimpleStatementLine | cst.BaseCompoundStatement):
         node = node.with_changes(leading_lines=())
@@ -108,19 +108,19 @@ class Rewrite:
         return f"{name}_{number}"
 
     @cached_property
-    def replaced(self) -> list[cst.CSTNode]:
+    def replaced_roots(self) -> list[cst.CSTNode]:
         """The roots that get another text."""
         return list(dict.fromkeys([*self.instead, *(root_of(node, self.names) for node in self.swaps)]))
 
     @property
-    def touched(self) -> set[cst.CSTNode]:
+    def touched_nodes(self) -> set[cst.CSTNode]:
         """What the Edit replaces or drops."""
-        return {*self.replaced, *self.dropped}
+        return {*self.replaced_roots, *self.dropped}
 
     @cached_property
     def in_several_places(self) -> bool:
         """Whether half of the Edit would leave a broken program."""
-        return len(self.touched) > 1
+        return len(self.touched_nodes) > 1
 
     @cached_property
     def copied_calls(self) -> list[cst.CSTNode]:
@@ -131,7 +131,7 @@ class Rewrite:
         """Whether two of its parts are in each other's way."""
         if any(root_of(node, self.names) in self.instead for node in self.swaps):
             return True
-        return nested(self.swaps, self.names) or nested(self.replaced, self.names)
+        return any_nested(self.swaps, self.names) or any_nested(self.replaced_roots, self.names)
 
     def edit(self) -> Edit:
         roots: dict[cst.CSTNode, dict[cst.CSTNode, cst.CSTNode]] = {root: {} for root in self.instead}
@@ -155,13 +155,13 @@ class Rewrite:
         return Edit(self.what, tuple(changes), weight=gone)
 
     def _text(self, root: cst.CSTNode, swaps: Swaps) -> str:
-        new = exchanged(root, swaps, self.names)
+        new = exchange(root, swaps, self.names)
         if root in swaps:
             assert isinstance(new, cst.BaseExpression) and isinstance(root, cst.BaseExpression)
-            new = fitted(new, root, self.names)
+            new = fit_parentheses(new, root, self.names)
         if isinstance(new, cst.BaseSmallStatement):
             new = new.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
-        return written(new, self.names)
+        return node_text(new, self.names)
 
     def line_of(self, root: cst.CSTNode) -> cst.CSTNode:
         """The whole line, if the simple statement is alone on it."""
@@ -169,7 +169,7 @@ class Rewrite:
         return line if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else root
 
 
-def nested(nodes: Iterable[cst.CSTNode], names: Names) -> bool:
+def any_nested(nodes: Iterable[cst.CSTNode], names: Names) -> bool:
     """Whether one of the nodes lies inside another."""
     all_of_them = set(nodes)
     return any(above in all_of_them for node in all_of_them for above in names.around(node))

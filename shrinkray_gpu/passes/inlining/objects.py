@@ -22,17 +22,17 @@ from shrinkray_gpu.passes.inlining.callee import (
     class_of,
     decorator_name,
     definition_of,
-    method_named,
+    find_method,
     subclasses,
 )
 from shrinkray_gpu.passes.inlining.moved import Rewrite, root_of
 from shrinkray_gpu.source.names_read import Names, is_target, walk
-from shrinkray_gpu.source.tree import dotted
+from shrinkray_gpu.source.tree import dotted_text
 
 PLAIN_BASES = frozenset({"object", "nn.Module", "torch.nn.Module", "Module"})
 
 
-def dissolved(names: Names) -> Iterable[Rewrite]:
+def object_rewrites(names: Names) -> Iterable[Rewrite]:
     """Objects to variables."""
     for node in names.nodes:
         if isinstance(node, cst.Assign | cst.AnnAssign) and isinstance(node.value, cst.Call):
@@ -75,7 +75,7 @@ def record_fields(call: cst.Call, names: Names) -> list[tuple[str, cst.BaseExpre
     """The fields of a new dataclass object, NamedTuple or SimpleNamespace with their values, in order of evaluation."""
     if any(arg.star for arg in call.args):
         return None
-    if dotted(call.func).split(".")[-1] == "SimpleNamespace":
+    if dotted_text(call.func).split(".")[-1] == "SimpleNamespace":
         return [(arg.keyword.value, arg.value) for arg in call.args if arg.keyword]
     made = definition_of(call.func, names) if isinstance(call.func, cst.Name) else None
     if not isinstance(made, cst.ClassDef) or not is_record(made) or subclasses(made, names):
@@ -97,7 +97,7 @@ def record_fields(call: cst.Call, names: Names) -> list[tuple[str, cst.BaseExpre
 
 
 def is_record(made: cst.ClassDef) -> bool:
-    bases = [dotted(base.value).split(".")[-1] for base in made.bases]
+    bases = [dotted_text(base.value).split(".")[-1] for base in made.bases]
     decorators = [decorator_name(each).split(".")[-1] for each in made.decorators]
     return (decorators == ["dataclass"] and not bases) or (bases == ["NamedTuple"] and not decorators)
 
@@ -131,7 +131,9 @@ def dissolve_record(
 
 def variable(attribute: str, owner: str, rewrite: Rewrite) -> str:
     """A name for the variable that was an attribute: that of the attribute, if no variable has it."""
-    words = {each.value for each in rewrite.names.variables_of_module} | rewrite.names.imported | rewrite.introduced
+    words = (
+        {each.value for each in rewrite.names.variables_of_module} | rewrite.names.imported_names | rewrite.introduced
+    )
     for name in (attribute, f"{owner}_{attribute}"):
         if name not in words and not hasattr(builtins, name):
             break
@@ -156,11 +158,11 @@ def dissolve_instance(
     made = definition_of(call.func, names) if isinstance(call.func, cst.Name) else None
     if not isinstance(made, cst.ClassDef) or made.keywords or made.decorators or lonely_statement(call, names) is None:
         return False
-    if not all(dotted(base.value) in PLAIN_BASES for base in made.bases):
+    if not all(dotted_text(base.value) in PLAIN_BASES for base in made.bases):
         return False
-    init = method_named(made, "__init__", names, inherited=False)
+    init = find_method(made, "__init__", names, inherited=False)
     special = ("__new__", "__getattr__", "__getattribute__", "__setattr__")
-    if init is None or any(method_named(made, each, names) for each in special):
+    if init is None or any(find_method(made, each, names) for each in special):
         return False
     callee = callee_of(init, names, without=calls_super)
     bound = bound_arguments(call, replace(callee, receiver=target), names) if callee else None
@@ -176,7 +178,7 @@ def dissolve_instance(
             return False
         inside[above.attr.value].append(above)
     stored = {word for word, found in inside.items() if any(is_target(each, names.parents) for each in found)}
-    if not (set(inside) | set(mentions)) <= stored or any(method_named(made, word, names) for word in stored):
+    if not (set(inside) | set(mentions)) <= stored or any(find_method(made, word, names) for word in stored):
         return False
     if not means_the_same_there(callee, names.scope(call), names):
         return False
@@ -267,7 +269,7 @@ def spread(rewrite: Rewrite, made: cst.ClassDef, statement: cst.CSTNode, word: s
     inner = names.scope(made.body.body[0])
     if len(names.bindings(inner, word)) != 1 or len(names.occurrences[inner, word]) != 1:
         return False
-    if any(dotted(base.value).split(".")[-1] in ("Enum", "IntEnum") for base in made.bases):
+    if any(dotted_text(base.value).split(".")[-1] in ("Enum", "IntEnum") for base in made.bases):
         return False
     quoted = any(isinstance(each, cst.SimpleString) for each in walk(value))
     for each in names.attributes[word]:

@@ -17,7 +17,7 @@ from shrinkray_gpu.language.tensors import WITHOUT_VALUES
 from shrinkray_gpu.reduction.edit import Edit, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.spelling import access
-from shrinkray_gpu.source.tree import dotted, every, line_number, source, weight
+from shrinkray_gpu.source.tree import dotted_text, every, line_number, source, weight
 
 _MASKED = frozenset({"load", "store"})
 """Accesses whose mask the size order counts."""
@@ -26,7 +26,7 @@ _MASKED = frozenset({"load", "store"})
 def find(program: Program) -> Iterator[Edit]:
     unmasked: list[cst.CSTNode] = []
     for call in every(program, cst.Call):
-        name, where = dotted(call.func), f"at line {line_number(program, call)}"
+        name, where = dotted_text(call.func), f"at line {line_number(program, call)}"
         if (found := access(program, call.func)) is not None and found[0] in _MASKED and found[1].mask is not None:
             guards = guards_of(call, found[1].mask)
             unmasked.extend(guards)

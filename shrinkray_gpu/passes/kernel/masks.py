@@ -15,10 +15,10 @@ import libcst as cst
 from shrinkray_gpu.reduction.edit import Edit, Replace
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.masking import mask_arguments
-from shrinkray_gpu.source.pinning import assigned
+from shrinkray_gpu.source.pinning import assigned_value
 from shrinkray_gpu.source.scoping import bindings
 from shrinkray_gpu.source.spelling import word
-from shrinkray_gpu.source.tree import dotted, line_number, source, weight, within
+from shrinkray_gpu.source.tree import dotted_text, line_number, source, weight, within
 
 _NEVER_BELOW = frozenset({"zeros", "program_id", "num_programs"})
 """What kernel languages give that is 0 or more."""
@@ -26,7 +26,7 @@ _NEVER_BELOW = frozenset({"zeros", "program_id", "num_programs"})
 
 def find(program: Program) -> Iterator[Edit]:
     for arg in mask_arguments(program):
-        if dotted(arg.value) == "False":
+        if dotted_text(arg.value) == "False":
             continue
         where = f"of the mask at line {line_number(program, arg)}"
         gain = weight(program, arg.value) - 1
@@ -74,5 +74,5 @@ def _made(program: Program, value: cst.BaseExpression) -> cst.BaseExpression:
     """What a variable with a single assignment stands for, or the expression itself."""
     if not isinstance(value, cst.Name):
         return value
-    made = next((assigned(program, each) for each in bindings(program) if value in each.reads), None)
+    made = next((assigned_value(program, each) for each in bindings(program) if value in each.reads), None)
     return made[1] if made is not None else value

@@ -18,7 +18,7 @@ from shrinkray_gpu.reduction.edit import Edit, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.kernels import is_kernel
 from shrinkray_gpu.source.masking import is_mask_read
-from shrinkray_gpu.source.pinning import assigned, replaced
+from shrinkray_gpu.source.pinning import assigned_value, replace_reads
 from shrinkray_gpu.source.scoping import Binding, bindings
 from shrinkray_gpu.source.tree import ancestors, every, function, source, statement, weight, within
 
@@ -54,14 +54,16 @@ def _in_body(program: Program, place: cst.Name, kernel: cst.FunctionDef) -> bool
 
 def _variables(program: Program, own: list[Binding]) -> Iterator[Edit]:
     for at, binding in enumerate(own):
-        made = assigned(program, binding)
+        made = assigned_value(program, binding)
         if made is None or not binding.reads or any(is_mask_read(program, read) for read in binding.reads):
             continue
         line, value = made
         text = _plain(program, value)
-        alike = [other for other in own[:at] if (same := assigned(program, other)) and _plain(program, same[1]) == text]
+        alike = [
+            other for other in own[:at] if (same := assigned_value(program, other)) and _plain(program, same[1]) == text
+        ]
         for other in dict.fromkeys([*alike, *reversed(own[max(0, at - NEAREST) : at])]):
-            changes = replaced(program, binding.reads, (other.name,))
+            changes = replace_reads(program, binding.reads, (other.name,))
             if changes is not None and not any(read in binding.reads for read in within(program, line, cst.Name)):
                 what = f"{other.name} for {binding.name}"
                 yield Edit(what, (*changes, Remove(line)), WHOLE, weight(program, line))

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from shrinkray_gpu.passes.layout.spacing import is_obeyed, kept, spaced
-from shrinkray_gpu.passes.layout.wrapping import wrapped_lines
+from shrinkray_gpu.passes.layout.spacing import is_obeyed, normalise_blanks, obeyed_comments
+from shrinkray_gpu.passes.layout.wrapping import wrap_lines
 
 _DEFINITION = (cst.FunctionDef, cst.ClassDef)
 
@@ -27,10 +27,10 @@ def layout(text: str) -> str:
     """The same program, laid out anew."""
     try:
         module = cst.parse_module(text)
-        plain = spaced(module).visit(_Statements())
+        plain = normalise_blanks(module).visit(_Statements())
         assert isinstance(plain, cst.Module)
         body = _paragraphs(_imports_first(list(plain.body)), outermost=True)
-        laid_out = wrapped_lines(plain.with_changes(body=body, header=kept(module.header), footer=[]).code)
+        laid_out = wrap_lines(plain.with_changes(body=body, header=obeyed_comments(module.header), footer=[]).code)
         if _meaning(laid_out) == _meaning(text) and _directives(laid_out) == _directives(text):
             return laid_out
     except (cst.ParserSyntaxError, SyntaxError, tokenize.TokenError, RecursionError):
@@ -92,7 +92,7 @@ def _paragraphs(body: Sequence[cst.BaseStatement], *, outermost: bool) -> list[c
                 blank = 1
             elif outermost and before is body[0] and _is_docstring(before):
                 blank = 1
-        lines = [*[cst.EmptyLine(indent=False)] * blank, *kept(getattr(entry, "leading_lines", ()))]
+        lines = [*[cst.EmptyLine(indent=False)] * blank, *obeyed_comments(getattr(entry, "leading_lines", ()))]
         found.append(entry.with_changes(leading_lines=lines))
         before = entry
     return found

@@ -21,7 +21,7 @@ _WHOLE: dict[type, str] = {
 """Where an expression stands alone, between other signs than operators."""
 
 
-def spaced(module: cst.Module) -> cst.Module:
+def normalise_blanks(module: cst.Module) -> cst.Module:
     """The same module with fresh blanks; the order of its statements and the blank lines are another's concern."""
     for walk in (_Blanks(), _Bare()):
         fresh = module.visit(walk)
@@ -55,7 +55,7 @@ class _Blanks(_Outside):
                 elif field.default_factory is not dataclasses.MISSING:
                     fresh[field.name] = field.default_factory()
             elif field.name in ("leading_lines", "lines_after_decorators", "footer"):
-                fresh[field.name] = kept(getattr(updated, field.name))
+                fresh[field.name] = obeyed_comments(getattr(updated, field.name))
             elif field.name in ("trailing_whitespace", "header"):
                 fresh[field.name] = _trailing(getattr(updated, field.name))
         if isinstance(updated, (cst.With, cst.ClassDef)):
@@ -106,7 +106,7 @@ def _bare(value: cst.BaseExpression) -> cst.BaseExpression:
     return value.with_changes(lpar=[], rpar=[])
 
 
-def kept(lines: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
+def obeyed_comments(lines: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
     return [line for line in lines if line.comment is not None and is_obeyed(line.comment.value)]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 WIDTH = 100
 
 
-def wrapped_lines(text: str) -> str:
+def wrap_lines(text: str) -> str:
     """The text with its long lines broken; those that hold a comment, or are broken already, stay."""
     lines = text.split("\n")
     alone = _alone(text)

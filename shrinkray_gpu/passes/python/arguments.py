@@ -16,11 +16,11 @@ import libcst as cst
 from shrinkray_gpu.passes.python.definitions import Losses
 from shrinkray_gpu.reduction.edit import Change, Edit, Insert, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.calls import Function, all_parameters, functions, matches, open_ended
+from shrinkray_gpu.source.calls import Function, all_parameters, functions, matches, takes_any_option
 from shrinkray_gpu.source.masking import always_holds
 from shrinkray_gpu.source.pinning import maker
 from shrinkray_gpu.source.scoping import Binding, bindings, readers
-from shrinkray_gpu.source.tree import ancestors, dotted, every, source, statements, weight, within
+from shrinkray_gpu.source.tree import ancestors, dotted_text, every, source, statements, weight, within
 
 _FILLED_BY_SHAPE = frozenset({"zeros", "ones", "rand", "randn", "empty"})
 
@@ -37,7 +37,7 @@ def find(program: Program) -> Iterator[Edit]:
         for param in all_parameters(function.node)[1 if function.bound else 0 :]:
             given = [call[param] for call in arguments if param in call]
             unseen = [call for call, taken in zip(function.calls, arguments) if param not in taken]
-            if not any(map(open_ended, unseen)):
+            if not any(map(takes_any_option, unseen)):
                 yield from _edits(program, function, param, variable_of[param], given, losses, stands_for)
         yield from _same(program, function, arguments, variable_of, stands_for)
         if function.is_kernel:
@@ -143,7 +143,7 @@ def _roomier(
 def _elements(program: Program, value: cst.BaseExpression, stands_for: Mapping[cst.Name, Binding]) -> int | None:
     """The elements of a tensor that torch makes here, of a shape written out."""
     call = maker(program, value, stands_for)
-    if not isinstance(call, cst.Call) or dotted(call.func).rpartition(".")[2] not in _FILLED_BY_SHAPE:
+    if not isinstance(call, cst.Call) or dotted_text(call.func).rpartition(".")[2] not in _FILLED_BY_SHAPE:
         return None
     shape: list[cst.BaseExpression] = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
     if shape and isinstance(shape[0], (cst.Tuple, cst.List)):
@@ -214,11 +214,11 @@ def _one_value(
         return value
     if isinstance(value, cst.Name):
         return value if value.value in ("True", "False", "None") else None
-    root = dotted(value).partition(".")[0]
+    root = dotted_text(value).partition(".")[0]
     if root and isinstance(value, cst.Attribute) and not (function.is_kernel and root == "torch"):
         first = next(name for name in within(program, value, cst.Name) if name.value == root)
         binding = stands_for.get(first)
-        return value if binding is not None and binding.imported else None
+        return value if binding is not None and binding.is_import else None
     return None
 
 

@@ -16,9 +16,9 @@ from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Replace, Template
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.calls import Function, all_parameters, functions, matches
 from shrinkray_gpu.source.literals import code, is_literal, is_scalar, last_name, value_of
-from shrinkray_gpu.source.pinning import assigned, parameter_pinned, replaced
+from shrinkray_gpu.source.pinning import assigned_value, pin_parameter, replace_reads
 from shrinkray_gpu.source.scoping import Binding, bindings, modules, readers
-from shrinkray_gpu.source.tree import ancestors, dotted, every, function, once, source, weight, within
+from shrinkray_gpu.source.tree import ancestors, dotted_text, every, function, once, source, weight, within
 
 _TENSOR = {"shape", "dtype", "device", "grad", "size", "stride", "data", "T", "ndim", "real", "is_cuda", "value"}
 _PURE = (cst.Name, cst.Attribute, cst.BinaryOperation, cst.UnaryOperation, cst.Comparison, cst.Tuple)
@@ -39,13 +39,13 @@ def find(program: Program) -> Iterator[Edit]:
 def _variables(program: Program, known: list[Binding]) -> Iterator[Edit]:
     stands_for = readers(program, known)
     for binding in known:
-        made = assigned(program, binding)
+        made = assigned_value(program, binding)
         if made is None or not binding.reads or _in_class(program, made[0]):
             continue
         line, value = made[0], _without_constexpr(made[1])
         if not _may_move(program, binding, line, value, stands_for):
             continue
-        changes = replaced(program, binding.reads, (value,))
+        changes = replace_reads(program, binding.reads, (value,))
         if changes is not None:
             yield Edit(f"inline {binding.name} = {_short(value)}", (*changes, Remove(line)), weight=3)
 
@@ -127,7 +127,7 @@ def _in_class(program: Program, line: cst.CSTNode) -> bool:
 def _tables(program: Program, known: list[Binding]) -> Iterator[Edit]:
     """`CFG["jsd"]["BLOCK"]` and `**CFG["jsd"]`, where CFG is a dict written out, bound once and only read so."""
     for binding in known:
-        made = assigned(program, binding)
+        made = assigned_value(program, binding)
         if made is None or not isinstance(made[1], (cst.Dict, cst.Call)):
             continue
         found = [_looked_up(program, read, made[1]) for read in binding.reads]
@@ -165,7 +165,7 @@ def _looked_up(program: Program, read: cst.CSTNode, table: cst.BaseExpression) -
         if entries is None or not entries or not all(isinstance(key, str) and key.isidentifier() for key in entries):
             return None
         return Replace(arg, (", ".join(f"{key}={code(value)}" for key, value in entries.items()),))
-    if node is read or not (is_literal(found) or dotted(found)):
+    if node is read or not (is_literal(found) or dotted_text(found)):
         return None
     return Replace(node, (found,))
 
@@ -196,11 +196,11 @@ def _attributes(program: Program, known: list[Binding]) -> Iterator[Edit]:
     loads, stores = _attribute_uses(program)
     in_classes: dict[str, list[Binding]] = {}
     for binding in known:
-        line = assigned(program, binding)
+        line = assigned_value(program, binding)
         if line is not None and _in_class(program, line[0]):
             in_classes.setdefault(binding.name, []).append(binding)
     for name, class_bindings in in_classes.items():
-        made = assigned(program, class_bindings[0])
+        made = assigned_value(program, class_bindings[0])
         owner = _class_of(program, class_bindings[0])
         if len(class_bindings) == 1 and made is not None and owner is not None and not stores.get(name):
             if not _is_record(owner) and is_scalar(_without_constexpr(made[1])):
@@ -221,7 +221,7 @@ def _pinned_attribute(
 ) -> Iterator[Edit]:
     value = _without_constexpr(value)
     called = any(isinstance(up := program.parents[read], cst.Call) and up.func is read for read in reads)
-    changes = replaced(program, reads, (value,))
+    changes = replace_reads(program, reads, (value,))
     if reads and not called and changes is not None and name not in _TENSOR:
         yield Edit(f"inline attribute {name} = {_short(value)}", (*changes, Remove(line)), weight=3 + 2 * len(reads))
 
@@ -285,7 +285,7 @@ def _fields(program: Program, known: list[Binding]) -> Iterator[Edit]:
             for read in binding.reads
             if not any(isinstance(up, cst.Annotation) for up in ancestors(program, read))
         ]
-        made = [call for call in instances if isinstance(call, cst.Call) and dotted(call.func) == binding.name]
+        made = [call for call in instances if isinstance(call, cst.Call) and dotted_text(call.func) == binding.name]
         if not made or len(made) != len(instances) or len(names) != len(fields):
             continue
         given = [_given(call, names) for call in made]
@@ -327,7 +327,7 @@ def _parameters(program: Program, known: list[Binding]) -> Iterator[Edit]:
             if value is None or binding is None:
                 continue
             by: Template = (code(value),)
-            changes: list[Change] | None = parameter_pinned(program, each, param, binding, by)
+            changes: list[Change] | None = pin_parameter(program, each, param, binding, by)
             if changes is not None:
                 yield Edit(
                     f"parameter {param.name.value} of {each.node.name.value} is {_short(value)}",

@@ -15,13 +15,13 @@ import libcst as cst
 from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Replace, Template, Unwrap
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.kernels import is_kernel
-from shrinkray_gpu.source.pinning import assigned
+from shrinkray_gpu.source.pinning import assigned_value
 from shrinkray_gpu.source.scoping import Binding, bindings, readers
 from shrinkray_gpu.source.spelling import is_range
 from shrinkray_gpu.source.tree import (
     ancestors,
     depth,
-    dotted,
+    dotted_text,
     every,
     function,
     line_number,
@@ -80,11 +80,11 @@ def _of_a_table(program: Program, loop: cst.For, stands_for: Mapping[cst.Name, B
     """The same of a loop over a table that has a name: the element as it is written there. `next(iter(TABLE))` would be
     longer than the loop."""
     table = loop.iter
-    items = isinstance(table, cst.Call) and dotted(table.func).endswith(".items") and not table.args
+    items = isinstance(table, cst.Call) and dotted_text(table.func).endswith(".items") and not table.args
     if isinstance(table, cst.Call) and isinstance(table.func, cst.Attribute) and items:
         table = table.func.value
     known = stands_for.get(table) if isinstance(table, cst.Name) else None
-    made = assigned(program, known) if known is not None else None
+    made = assigned_value(program, known) if known is not None else None
     if known is None or made is None or loop.asynchronous is not None:
         return
     statement, display = made
@@ -145,7 +145,7 @@ def _first(program: Program, iterable: cst.BaseExpression) -> Template | None:
         return (elements[0],)
     if not isinstance(iterable, cst.Call) or any(arg.star for arg in iterable.args):
         return None
-    name = dotted(iterable.func)
+    name = dotted_text(iterable.func)
     given = [arg.value for arg in iterable.args if arg.keyword is None]
     if is_range(program, iterable.func) and given:
         return (given[0],) if len(given) > 1 else ("0",)
@@ -239,7 +239,11 @@ def is_step(program: Program, node: cst.CSTNode) -> bool:
 
 def _plain_range(program: Program, iterable: cst.BaseExpression) -> Iterator[Edit]:
     """`tl.range(...)` without its options one by one, and as Python's `range`."""
-    if not isinstance(iterable, cst.Call) or not is_range(program, iterable.func) or dotted(iterable.func) == "range":
+    if (
+        not isinstance(iterable, cst.Call)
+        or not is_range(program, iterable.func)
+        or dotted_text(iterable.func) == "range"
+    ):
         return
     options = [arg for arg in iterable.args if arg.keyword is not None]
     where = f"of the range at line {line_number(program, iterable)}"

@@ -18,7 +18,7 @@ import libcst as cst
 from shrinkray_gpu.language.languages import USUAL
 from shrinkray_gpu.reduction.edit import Change, Edit, Replace
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.calls import Function, functions, matches, open_ended
+from shrinkray_gpu.source.calls import Function, functions, matches, takes_any_option
 from shrinkray_gpu.source.kernels import is_kernel
 from shrinkray_gpu.source.scoping import Binding, bindings
 from shrinkray_gpu.source.tree import every, function, statement, within
@@ -57,7 +57,7 @@ _BY_ROLE: Sequence[tuple[str, str, tuple[str, ...]]] = (
 def find(program: Program) -> Iterator[Edit]:
     variables = bindings(program)
     known = functions(program, variables)
-    taken = _Taken(program, variables)
+    taken = _TakenNames(program, variables)
     strings: dict[object, list[cst.SimpleString]] = {}
     for string in every(program, cst.SimpleString):
         strings.setdefault(string.evaluated_value, []).append(string)
@@ -85,7 +85,7 @@ def _urgency(binding: Binding) -> int:
     return len(binding.name) * (len(binding.names) + len(binding.reads))
 
 
-class _Taken:
+class _TakenNames:
     """Which names a variable may not get: all that its scope, those around it and those within it know already."""
 
     def __init__(self, program: Program, variables: Sequence[Binding]) -> None:
@@ -127,7 +127,7 @@ class _Taken:
 
 def _ours(program: Program, binding: Binding) -> bool:
     """A name that only this program's text decides about."""
-    if binding.imported or binding.declared or binding.name.startswith("__"):
+    if binding.is_import or binding.declared or binding.name.startswith("__"):
         return False
     for place, name in zip(binding.places, binding.names, strict=True):
         parent = program.parents.get(name)
@@ -177,7 +177,7 @@ def _mentions(
         return None
     for call in own.calls:
         arguments = matches(call, own)
-        if arguments is None or (open_ended(call) and param not in arguments):
+        if arguments is None or (takes_any_option(call) and param not in arguments):
             return None
         given = arguments.get(param)
         if given is not None and given.keyword is not None:
@@ -229,7 +229,7 @@ def _called_by_kernel(program: Program, binding: Binding) -> bool:
     return any(each is not None and is_kernel(program, each) for each in around)
 
 
-def _short(program: Program, binding: Binding, taken: _Taken) -> str | None:
+def _short(program: Program, binding: Binding, taken: _TakenNames) -> str | None:
     """The first free conventional name of its role, if it is shorter."""
     role = _role(program, binding)
     constant = binding.name.isupper() and role == "variable"

@@ -18,7 +18,7 @@ from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.calls import decorator_name
 from shrinkray_gpu.source.scoping import Binding, bindings
 from shrinkray_gpu.source.spelling import decorator_meaning
-from shrinkray_gpu.source.tree import ancestors, dotted, every, statement, weight, within
+from shrinkray_gpu.source.tree import ancestors, dotted_text, every, statement, weight, within
 
 _QUIET = ("torch", "functools", "contextlib", "dataclass", "dataclasses", "staticmethod", "classmethod", "property",
           "helion", "abc", "abstractmethod", "contextmanager", "lru_cache", "cache", "wraps", "pytest")  # fmt: skip
@@ -131,7 +131,7 @@ def _is_method(program: Program, node: cst.CSTNode) -> bool:
 
 def _from_future(program: Program, alias: cst.ImportAlias) -> bool:
     above = program.parents.get(alias)
-    return isinstance(above, cst.ImportFrom) and dotted(above.module) == "__future__"
+    return isinstance(above, cst.ImportFrom) and dotted_text(above.module) == "__future__"
 
 
 def _owner(program: Program, node: cst.CSTNode, owner: dict[cst.CSTNode, _Candidate]) -> _Candidate | None:

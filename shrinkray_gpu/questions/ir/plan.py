@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.questions.varying import Axis, Configured, Setting, UserScript, configured, program_at
+from shrinkray_gpu.questions.varying import Axis, ConfiguredProgram, Setting, UserScript, configure, program_at
 from shrinkray_gpu.questions.varying.settings import setting
 
 
@@ -28,7 +28,7 @@ class Role(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Trial:
+class StudyTest:
     """One program, and its part in the study."""
 
     role: Role
@@ -36,7 +36,7 @@ class Trial:
     """Unlike all others: `good`, `stress 2`, `NUM_STAGES=1`."""
     told: str
     """What it is, as typed."""
-    program: Configured
+    program: ConfiguredProgram
     axis: str = ""
 
     @property
@@ -54,25 +54,25 @@ def tests(
     bad: Sequence[str] = (),
     stress: Sequence[str] = (),
     over: Sequence[Axis] = (),
-) -> list[Trial]:
+) -> list[StudyTest]:
     """All tests in the order in which they are judged. Without a `good` one that is the file as it is.
 
     Raises UsageError for a variant that names no file, or a name that the file does not have.
     """
     base = program_at(file, argv)
-    found: list[Trial] = []
+    found: list[StudyTest] = []
     for role, texts in ((Role.KNOWN, known), (Role.GOOD, good or [""]), (Role.BAD, bad), (Role.STRESS, stress)):
         for number, text in enumerate(texts, 1):
             name = role.value if len(texts) == 1 else f"{role.value} {number}"
-            found.append(Trial(role, name, text or file.name, _variant(base, text, role)))
+            found.append(StudyTest(role, name, text or file.name, _variant(base, text, role)))
     for axis in over:
         for one in axis.settings:
             program = _variant(base, (good or [""])[0], Role.GOOD, one)
-            found.append(Trial(Role.OVER, str(one), str(one), program, axis.name))
+            found.append(StudyTest(Role.OVER, str(one), str(one), program, axis.name))
     return found
 
 
-def _variant(base: UserScript, text: str, role: Role, *more: Setting) -> Configured:
+def _variant(base: UserScript, text: str, role: Role, *more: Setting) -> ConfiguredProgram:
     """`other.py BLOCK=64 -- --flag`: another file, settings, and after `--` other arguments, each of them optional."""
     option = f"--{role.value}"
     try:
@@ -88,4 +88,4 @@ def _variant(base: UserScript, text: str, role: Role, *more: Setting) -> Configu
         program = program_at(Path(files[0]), () if after is None else after)
     elif after is not None:
         program = UserScript(base.path, base.text, tuple(after))
-    return configured(program, [*(setting(word, option=option) for word in before if word not in files), *more])
+    return configure(program, [*(setting(word, option=option) for word in before if word not in files), *more])

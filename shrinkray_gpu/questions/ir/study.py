@@ -16,9 +16,9 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import Fault, obstacle
 from shrinkray_gpu.questions.ir.counts import count
 from shrinkray_gpu.questions.ir.patterns import STAGES, Count
-from shrinkray_gpu.questions.ir.plan import Role, Trial
+from shrinkray_gpu.questions.ir.plan import Role, StudyTest
 from shrinkray_gpu.questions.varying import FreshLanes
-from shrinkray_gpu.runner.run import Compile, Run
+from shrinkray_gpu.runner.run import Compilation, Run
 
 FILES = (*STAGES, "cubin")
 
@@ -37,14 +37,14 @@ class KernelCounts:
 
     kernel: str
     counts: tuple[int | None, ...]
-    compile: Compile
+    compile: Compilation
 
 
 @dataclass(frozen=True)
 class StudyResult:
     """What one test showed."""
 
-    test: Trial
+    test: StudyTest
     rows: tuple[KernelCounts, ...]
     result: Presence
     why: str = ""
@@ -81,7 +81,7 @@ class Study:
 
 
 def study(
-    tests: Sequence[Trial],
+    tests: Sequence[StudyTest],
     counts: tuple[Count, ...],
     *,
     python: str,
@@ -112,11 +112,11 @@ def study(
     # Only a script that says nothing at all is a broken set-up; one that this Triton cannot compile is an answer.
     if not any(run.compiles for run in runs) and (said := next(filter(None, map(obstacle, runs)), "")):
         raise UsageError(f"no test runs in {python}. {said}")
-    found = [counted(test, run, counts, kernels) for test, run in zip(tests, runs, strict=True)]
-    return Study(versions, counts, tuple(judged(found, counts)))
+    found = [count_run(test, run, counts, kernels) for test, run in zip(tests, runs, strict=True)]
+    return Study(versions, counts, tuple(judge_results(found, counts)))
 
 
-def check_counted(studies: Sequence[Study]) -> None:
+def check_countable(studies: Sequence[Study]) -> None:
     """Raises UsageError where the fault is the command's: a test that has nothing to count in, whatever the Triton.
 
     A kernel that this Triton does not compile, or a call that it lacks, is an answer of one Triton, as long as there is
@@ -138,7 +138,7 @@ def check_counted(studies: Sequence[Study]) -> None:
     raise UsageError(f"there is nothing to count in: of {test.name} ({test.program.path.name}), {every[0].why}")
 
 
-def counted(test: Trial, run: Run, counts: Sequence[Count], kernels: Sequence[str] = ()) -> StudyResult:
+def count_run(test: StudyTest, run: Run, counts: Sequence[Count], kernels: Sequence[str] = ()) -> StudyResult:
     """What one run says by itself."""
     rows, seen = [], set()
     for one in run.compiles:
@@ -178,7 +178,7 @@ def _seen(numbers: Sequence[int | None]) -> Presence:
     return Presence.PRESENT if all(numbers) else Presence.MIXED if any(numbers) else Presence.ABSENT
 
 
-def judged(answers: Sequence[StudyResult], counts: Sequence[Count]) -> list[StudyResult]:
+def judge_results(answers: Sequence[StudyResult], counts: Sequence[Count]) -> list[StudyResult]:
     """What each answer is worth, by the controls before it. `answers` in the order of `plan.tests`."""
     found: list[StudyResult] = []
     reason = ""
@@ -264,7 +264,7 @@ def cell(answer: StudyResult) -> str:
 
 
 @dataclass(frozen=True)
-class Deciding:
+class DecidingValue:
     """What becomes of the counts when one value of the good program is changed."""
 
     axis: str
@@ -273,7 +273,7 @@ class Deciding:
     verdict: str
 
 
-def deciding(study: Study) -> list[Deciding]:
+def deciding(study: Study) -> list[DecidingValue]:
     """For each axis, whether it decides: it is there with some of the values, and not with others."""
     good = next(answer for answer in study.answers if answer.test.role is Role.GOOD)
     found = []
@@ -295,5 +295,5 @@ def deciding(study: Study) -> list[Deciding]:
             verdict = "changes the number only"
         else:
             verdict = "does not decide"
-        found.append(Deciding(axis, values, verdict))
+        found.append(DecidingValue(axis, values, verdict))
     return found

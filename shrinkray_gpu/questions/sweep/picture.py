@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import jinja2
 
 from shrinkray_gpu.questions.sweep.sweep import CellKind, Matrix
-from shrinkray_gpu.questions.sweep.sweep_tables import between, rated
+from shrinkray_gpu.questions.sweep.sweep_tables import between, rate_text
 
 WIDTH, HEIGHT, LINE = 124, 58, 18
 _LETTER, _BOLD = 7.5, 9.5
@@ -42,9 +42,9 @@ def svg(matrix: Matrix) -> str:
     for number, cell in enumerate(matrix.cells):
         row, column = divmod(number, len(columns))
         known = cell.kind is not CellKind.UNKNOWN
-        lines = (cell.kind.value, rated(cell), between(cell)) if known else (cell.kind.value,)
+        lines = (cell.kind.value, rate_text(cell), between(cell)) if known else (cell.kind.value,)
         said = cell.faults[0][0] if cell.faults else cell.doubt
-        title = ", ".join([*map(str, cell.settings), cell.kind.value, rated(cell), said])
+        title = ", ".join([*map(str, cell.settings), cell.kind.value, rate_text(cell), said])
         x, y = left + column * WIDTH, top + row * HEIGHT
         squares.append(_Square(x, y, cell.kind.name.lower(), _shade(cell.rate.estimate, cell.kind), lines, title))
     each = f"{matrix.runs} runs each" if matrix.runs > 1 else "one run each"

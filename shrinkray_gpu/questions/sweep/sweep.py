@@ -17,7 +17,15 @@ from shrinkray_gpu.device import architectures
 from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.oracle import Answer, Fault, Oracle, Verdict, obstacle
 from shrinkray_gpu.oracle.statistics import Rate
-from shrinkray_gpu.questions.varying import Axis, Configured, FreshLanes, Setting, UserScript, combinations, configured
+from shrinkray_gpu.questions.varying import (
+    Axis,
+    ConfiguredProgram,
+    FreshLanes,
+    Setting,
+    UserScript,
+    combinations,
+    configure,
+)
 from shrinkray_gpu.runner.run import Run
 
 DOUBTS = 3
@@ -38,7 +46,7 @@ class Cell:
     """One configuration, and what its runs showed."""
 
     settings: tuple[Setting, ...]
-    program: Configured
+    program: ConfiguredProgram
     rate: Rate
     """Of the runs that tell something."""
     unknown: int = 0
@@ -116,7 +124,7 @@ def sweep(
     _check(oracle)
     limit = oracle.needs.seconds if oracle and oracle.needs.seconds else seconds
     all_settings = combinations(axes)
-    programs = [configured(program, settings) for settings in all_settings]
+    programs = [configure(program, settings) for settings in all_settings]
     tallies = [_Tally(oracle) for _ in programs]
     with FreshLanes(
         python=python, arch=arch, jobs=1 if oracle and oracle.needs.timing else jobs, environment=environment, cwd=cwd,
@@ -204,7 +212,7 @@ class _Tally:
             if fault is not None:
                 self.others[str(fault)] += 1
 
-    def cell(self, settings: tuple[Setting, ...], program: Configured) -> Cell:
+    def cell(self, settings: tuple[Setting, ...], program: ConfiguredProgram) -> Cell:
         seen = sum(self.faults.values())
         return Cell(
             settings,

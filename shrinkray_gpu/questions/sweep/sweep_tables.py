@@ -90,7 +90,7 @@ def to_json(matrix: Matrix) -> dict[str, Any]:
     }
 
 
-def rated(cell: Cell) -> str:
+def rate_text(cell: Cell) -> str:
     """`30 of 100`."""
     return f"{cell.rate.sightings} of {cell.rate.runs}" if cell.rate.runs else "-"
 
@@ -112,7 +112,7 @@ def _row(matrix: Matrix, cell: Cell) -> list[str]:
     said = cell.faults[0][0] if cell.faults else cell.doubt
     more = f" (and {len(cell.faults) - 1} more kinds)" if len(cell.faults) > 1 else ""
     values = [setting.value for setting in cell.settings]
-    return [*values, rated(cell), rate, between(cell), cell.kind.value, _short(said) + more]
+    return [*values, rate_text(cell), rate, between(cell), cell.kind.value, _short(said) + more]
 
 
 def _percent(share: float) -> str:

@@ -7,17 +7,17 @@ configuration_lanes.py  such programs run in fresh lanes of one interpreter
 """
 
 from shrinkray_gpu.questions.varying.configuration_lanes import FreshLanes
-from shrinkray_gpu.questions.varying.configured import Configured, UserScript, configured, program_at
+from shrinkray_gpu.questions.varying.configured import ConfiguredProgram, UserScript, configure, program_at
 from shrinkray_gpu.questions.varying.settings import Axis, Setting, axis, combinations
 
 __all__ = [
     "Axis",
-    "Configured",
+    "ConfiguredProgram",
     "FreshLanes",
     "UserScript",
     "Setting",
     "axis",
     "combinations",
-    "configured",
+    "configure",
     "program_at",
 ]

@@ -10,7 +10,7 @@ from pathlib import Path
 from shrinkray_gpu.device import gpus
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.versions import versions
-from shrinkray_gpu.questions.varying.configured import Configured
+from shrinkray_gpu.questions.varying.configured import ConfiguredProgram
 from shrinkray_gpu.runner import cores
 from shrinkray_gpu.runner.interpreter import check_python
 from shrinkray_gpu.runner.lanes import Setup
@@ -69,7 +69,7 @@ class FreshLanes:
             self._pool.close()
         self._folder.cleanup()
 
-    def start(self, programs: Sequence[Configured]) -> str:
+    def start(self, programs: Sequence[ConfiguredProgram]) -> str:
         """Bring the first worker up, and look whether what the programs import leaves CUDA alone: a child that is
         forked after CUDA was started cannot use it. Before any `run`. Returns what the user should know, or nothing."""
         self._pool = self._opened(programs)
@@ -80,23 +80,23 @@ class FreshLanes:
                 return "an import starts CUDA, so each run is a process of its own, which takes seconds"
         return ""
 
-    def run(self, program: Configured) -> Run:
+    def run(self, program: ConfiguredProgram) -> Run:
         """Run it once. Only after `start`."""
         pool = self._serving(program)
         if self.cold:
-            return pool.cold(program.text, way=program.way)
-        return pool.run(program.text, fresh=True, way=program.way)
+            return pool.cold(program.text, way=program.knob_setting)
+        return pool.run(program.text, fresh=True, way=program.knob_setting)
 
-    def _serving(self, program: Configured) -> Pool:
+    def _serving(self, program: ConfiguredProgram) -> Pool:
         assert self._pool is not None, "start comes first"
         return self._pool.serving(self._script(program), seconds=self.seconds)
 
-    def _script(self, program: Configured) -> Script:
+    def _script(self, program: ConfiguredProgram) -> Script:
         return Script(
             program.path, argv=program.argv, cwd=self.cwd, asserts=self.asserts, wants=self.wants, tell=self.tell
         )
 
-    def _opened(self, programs: Sequence[Configured]) -> Pool:
+    def _opened(self, programs: Sequence[ConfiguredProgram]) -> Pool:
         scratch, caches = Path(self._folder.name, "scratch"), Path(self._folder.name, "cache")
         for each in (scratch, caches):
             each.mkdir()

@@ -16,7 +16,7 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.questions.varying import knob_places
 from shrinkray_gpu.questions.varying.settings import Setting
 from shrinkray_gpu.reduction import program as texts
-from shrinkray_gpu.runner.ways import KNOWN, PLAIN, Way
+from shrinkray_gpu.runner.knob_settings import KNOWN, PLAIN, KnobSetting
 
 KNOBS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 
@@ -31,7 +31,7 @@ class UserScript:
 
 
 @dataclass(frozen=True)
-class Configured:
+class ConfiguredProgram:
     """What is run."""
 
     path: Path
@@ -43,11 +43,11 @@ class Configured:
     """For each setting, where it was made: `BLOCK_M: lines 12, 40`."""
 
     @property
-    def way(self) -> Way:
+    def knob_setting(self) -> KnobSetting:
         if not (self.environment or self.knobs):
             return PLAIN
         words = [f"{name}={value}" for name, value in sorted({**self.environment, **self.knobs}.items())]
-        return Way(" ".join(words), knobs=self.knobs, environment=self.environment)
+        return KnobSetting(" ".join(words), knobs=self.knobs, environment=self.environment)
 
 
 def program_at(path: Path, argv: Sequence[str] = ()) -> UserScript:
@@ -57,7 +57,7 @@ def program_at(path: Path, argv: Sequence[str] = ()) -> UserScript:
     return UserScript(path.absolute(), texts.read_program(path).text, tuple(argv))
 
 
-def configured(program: UserScript, settings: Sequence[Setting]) -> Configured:
+def configure(program: UserScript, settings: Sequence[Setting]) -> ConfiguredProgram:
     """The program with these settings. Raises UsageError for a name that is nowhere in it, naming the nearest."""
     tree = texts.Program.from_text(program.text, str(program.path))
     argv, where = list(program.argv), []
@@ -68,7 +68,7 @@ def configured(program: UserScript, settings: Sequence[Setting]) -> Configured:
         if kind == "text":
             chosen = knob_places.of(tree, name)
             numbers = knob_places.lines(tree, chosen)
-            tree = texts.Program.from_text(knob_places.changed(tree, chosen, one.value).text, str(program.path))
+            tree = texts.Program.from_text(knob_places.with_value(tree, chosen, one.value).text, str(program.path))
             where.append(f"{name}: line{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}")
         elif kind == "environment":
             environment[name] = one.value
@@ -79,7 +79,7 @@ def configured(program: UserScript, settings: Sequence[Setting]) -> Configured:
         else:
             knobs.update(KNOWN[name].make(one.value).knobs)
             where.append(f"{name}: every launch")
-    return Configured(program.path, tree.text, tuple(argv), environment, knobs, tuple(where))
+    return ConfiguredProgram(program.path, tree.text, tuple(argv), environment, knobs, tuple(where))
 
 
 def _kind(tree: texts.Program, one: Setting, file: str) -> tuple[str, str]:

@@ -20,7 +20,7 @@ from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.rendering.render import render
 from shrinkray_gpu.source.literals import is_literal, last_name
 from shrinkray_gpu.source.spelling import is_of_language
-from shrinkray_gpu.source.tree import dotted, every, line_number, once, source
+from shrinkray_gpu.source.tree import dotted_text, every, line_number, once, source
 
 _TRITON = ("Config", "range", "static_range", "run", "warmup")
 """Functions of Triton's whose arguments configure a kernel."""
@@ -55,7 +55,7 @@ def of(program: Program, name: str) -> list[SettingSite]:
     return [place for place in own if source(program, place.value) != name]
 
 
-def changed(program: Program, chosen: list[SettingSite], value: str) -> Program:
+def with_value(program: Program, chosen: list[SettingSite], value: str) -> Program:
     """The Program with this value, as typed, in all of these places."""
     edits = [
         Edit(place.name, (Replace(place.value, (_written(place.value, value),)),))
@@ -97,7 +97,9 @@ def _place(program: Program, name: str, value: cst.BaseExpression) -> SettingSit
     if value not in program.spans or any(isinstance(up, cst.FormattedString) for up in _around(program, value)):
         return None
     # torch.float16 is a value; cfg.block, and a name alone, are handed on.
-    plain = is_literal(value) or dotted(value).split(".")[0] in ("torch", "triton") or is_of_language(program, value)
+    plain = (
+        is_literal(value) or dotted_text(value).split(".")[0] in ("torch", "triton") or is_of_language(program, value)
+    )
     return SettingSite(name, value, plain)
 
 

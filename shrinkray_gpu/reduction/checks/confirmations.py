@@ -126,7 +126,7 @@ class Confirmations:
                 continue
             if verdict.faults:
                 self._trust(step, proven=not out.quick)
-            elif verdict.known and not self._outlived(step):
+            elif verdict.is_known and not self._outlived(step):
                 self._roll_back(step, quick=out.quick)
 
     def _outlived(self, step: AcceptedStep) -> bool:
@@ -159,8 +159,8 @@ class Confirmations:
         ]
         for index, asked in doubtful:
             verdict = self.questions.finish(asked)
-            answers[index] = verdict.faults if verdict.known else None
-            if verdict.known:
+            answers[index] = verdict.faults if verdict.is_known else None
+            if verdict.is_known:
                 (self.trusted if verdict.faults else self.refuted).add(candidates[index].key)
 
     def _ask_later(self, considered: int, *, quick: bool, waits: int = 1) -> None:

@@ -108,7 +108,7 @@ class FingerprintChecks:
             return
         step, self._out = self._out, None
         verdict = self._take(step)
-        if not verdict.known:
+        if not verdict.is_known:
             self.note(f"the full fingerprint could not be taken this time: {verdict.why}")
         elif not verdict.faults:
             self._slip(step, verdict, considered)
@@ -124,7 +124,7 @@ class FingerprintChecks:
         if self.plan is None:
             return ""
         verdict = self.questions.finish(self._about(program))
-        return "" if verdict.faults or not verdict.known else _reason(verdict)
+        return "" if verdict.faults or not verdict.is_known else _reason(verdict)
 
     def vouch(self, candidates: Sequence[Program], answers: list[bool | None], *, same: str) -> None:
         """The first "yes" counts only if its fingerprint is the same, else the next. What comes after it is merged with
@@ -135,10 +135,10 @@ class FingerprintChecks:
             if not answers[index] or candidate.key == same:
                 continue
             verdict = self.questions.finish(self._about(candidate))
-            if verdict.known and not verdict.faults:
+            if verdict.is_known and not verdict.faults:
                 answers[index] = False
                 self.refuted.add(candidate.key)
-            elif not verdict.known and self.line.last.fingerprint is not None and self.line.last.fingerprint.good:
+            elif not verdict.is_known and self.line.last.fingerprint is not None and self.line.last.fingerprint.good:
                 answers[index] = None
             else:
                 return
@@ -157,7 +157,7 @@ class FingerprintChecks:
             for at, said in [(at, self._take(steps[at])) for at in between]:
                 if not said.faults:
                     unsure = at
-                    if said.known:
+                    if said.is_known:
                         first_other, verdict = at, said
                     break
                 good = at

@@ -42,7 +42,7 @@ class Question:
 
     @property
     def unclear(self) -> bool:
-        return self.verdict is not None and not self.verdict.known
+        return self.verdict is not None and not self.verdict.is_known
 
 
 class Questions:

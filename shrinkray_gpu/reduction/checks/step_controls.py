@@ -83,7 +83,9 @@ class StepControls:
         if self.plan is None:
             return ""
         verdict = self.questions.finish(self._about(program))
-        return "" if verdict.faults or not verdict.known else verdict.why or "it faults with the control in place too"
+        return (
+            "" if verdict.faults or not verdict.is_known else verdict.why or "it faults with the control in place too"
+        )
 
     def vouch(self, candidates: Sequence[Program], answers: list[bool | None], *, same: str) -> None:
         """No "yes" counts before the controls agree. Where they have nothing to say of a candidate, it is taken only if
@@ -94,7 +96,7 @@ class StepControls:
             return
         slipped: set[str] = set()
         for index, asked, verdict in self.questions.of_those(candidates, answers, self.plan.ask, same=same):
-            if verdict.known:
+            if verdict.is_known:
                 answers[index] = verdict.faults
                 slipped |= set() if verdict.faults else {asked.program.key}
             elif self.line.last.controls is not None and self.line.last.controls.good:
@@ -110,7 +112,7 @@ class StepControls:
             if step.controls is None:
                 continue
             verdict = self.questions.finish(step.controls)
-            if verdict.known and not verdict.faults:
+            if verdict.is_known and not verdict.faults:
                 self._slip(index, verdict)
                 return
 
@@ -132,7 +134,7 @@ class StepControls:
         return self.questions.about(program, self.plan.ask)
 
     def _heard(self, program: Program, verdict: Verdict) -> None:
-        if verdict.known and not verdict.faults:
+        if verdict.is_known and not verdict.faults:
             self.refuted.add(program.key)
 
 

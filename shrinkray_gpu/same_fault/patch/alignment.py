@@ -30,7 +30,7 @@ _NEXT = 0.1
 """For pairs that follow each other, so that of two equal places the one beside what is known wins."""
 
 
-def aligned(rows: int, columns: int, worth: Callable[[int, int], float]) -> tuple[float, tuple[tuple[int, int], ...]]:
+def align(rows: int, columns: int, worth: Callable[[int, int], float]) -> tuple[float, tuple[tuple[int, int], ...]]:
     """The best alignment that keeps the order, and what it is worth. Pairs worth nothing are none."""
     best = [[0.0] * (columns + 1) for _ in range(rows + 1)]
     ending = [[0.0] * (columns + 1) for _ in range(rows + 1)]
@@ -97,7 +97,7 @@ def same_words(one: tuple[str, ...], other: tuple[str, ...]) -> dict[int, int]:
         renamed = kind(a) == "name" and kind(b) != "mark"  # or its value put in its place
         return _RENAMED if renamed or kind(a) == kind(b) == "value" else 0.0
 
-    found = dict(aligned(len(one), len(other), worth)[1])
+    found = dict(align(len(one), len(other), worth)[1])
     mine, theirs = partners(one), partners(other)
     return {i: j for i, j in found.items() if i not in mine or found.get(mine[i]) == theirs.get(j)}
 
@@ -118,7 +118,7 @@ def same_lines(
             value = likeness(one[i + x], other[j + y])
             return value * value if value >= ALIKE and (i + x, j + y) != apart else 0.0
 
-        score, pairs = aligned(a - i, b - j, worth)
+        score, pairs = align(a - i, b - j, worth)
         found.update({i + x: j + y for x, y in pairs})
         if a < len(one):
             found[a] = b

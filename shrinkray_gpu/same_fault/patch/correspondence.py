@@ -19,7 +19,7 @@ CLEAR = 0.03
 Votes = Mapping[int, Mapping[str, "Counter[str]"]]
 
 
-class Became:
+class BlockChange:
     """The lines `old` of the original, held against those of one candidate, `mine`."""
 
     def __init__(self, old: Sequence[LogicalLine], mine: Sequence[LogicalLine]) -> None:
@@ -34,12 +34,12 @@ class Became:
         """Our line that a line of the original became, if there is no doubt."""
         mine = self.at.get(old)
         if mine is None:
-            raise Misfit(f"{self.quoted(old)} is gone")
+            raise Misfit(f"{self.quotation(old)} is gone")
         said = self.said[old]
         if mine not in self.sure and (said != self.mine[mine].words or self.said.count(said) > 1):
             score, at = same_lines(self.said, [line.words for line in self.mine], apart=(old, mine))
             if mine in at.values() and self.score - score < CLEAR:
-                raise Misfit(f"what {self.quoted(old)} became may be another line")
+                raise Misfit(f"what {self.quotation(old)} became may be another line")
         return mine
 
     def name(self, word: str, block: int) -> str:
@@ -53,7 +53,7 @@ class Became:
                     return became
         return ""
 
-    def quoted(self, old: int) -> str:
+    def quotation(self, old: int) -> str:
         text = " ".join(self.said[old])
         return repr(text if len(text) <= 60 else text[:57] + "...")
 

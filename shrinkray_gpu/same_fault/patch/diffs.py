@@ -63,7 +63,7 @@ def hunks(diff: str, file: str) -> tuple[Hunk, ...]:
     return tuple(found)
 
 
-def applied(text: str, changes: tuple[Hunk, ...], file: str, script: str) -> str:
+def apply_hunks(text: str, changes: tuple[Hunk, ...], file: str, script: str) -> str:
     """The text with the changes: each where it says, or, as lines shift, where its old lines are and nowhere else."""
     lines = text.removesuffix("\n").split("\n")
     result: list[str] = []

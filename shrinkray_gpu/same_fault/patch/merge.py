@@ -17,7 +17,7 @@ from difflib import SequenceMatcher
 
 from shrinkray_gpu.same_fault.patch import logical_lines
 from shrinkray_gpu.same_fault.patch.alignment import likeness, same_lines
-from shrinkray_gpu.same_fault.patch.correspondence import Became, foreign
+from shrinkray_gpu.same_fault.patch.correspondence import BlockChange, foreign
 from shrinkray_gpu.same_fault.patch.logical_lines import LogicalLine, kind
 from shrinkray_gpu.same_fault.patch.swaps import Misfit, WordSpan, place, swaps
 
@@ -79,10 +79,10 @@ class Merge:
                 top = entry.old
             if entry.new is not None:
                 self.tops[entry.new] = top
-            if self.moved(entry):
-                self.around[at] = tuple(self._around(at, new=self.moved(entry) > 0))
+            if self.block_shift(entry):
+                self.around[at] = tuple(self._around(at, new=self.block_shift(entry) > 0))
 
-    def moved(self, entry: _Entry) -> int:
+    def block_shift(self, entry: _Entry) -> int:
         """By how many blocks a line goes in (or out, if negative)."""
         if entry.old is None or entry.new is None:
             return 0
@@ -150,7 +150,7 @@ class _Work:
         self.mine = logical_lines.read(text)
         self.fitted = 0
         self.misfits: list[str] = []
-        self.became = Became(merge.old, self.mine)
+        self.became = BlockChange(merge.old, self.mine)
         self.done: set[int] = set()
         """Entries of lines that came or went here too."""
 
@@ -166,7 +166,7 @@ class _Work:
                 if entry.new is not None:
                     changed[mine] = self._reworded(entry.old, entry.new, mine)
                 elif likeness(self.merge.said[entry.old], self.mine[mine].words) < PAIRED:
-                    raise Misfit(f"{self.became.quoted(entry.old)} is gone")
+                    raise Misfit(f"{self.became.quotation(entry.old)} is gone")
                 else:
                     gone.add(mine)
                     self.done.add(at)
@@ -197,11 +197,11 @@ class _Work:
                 edits += [self._edit(now, line, new, swap.new, where) for swap, where in zip(group, places)]
                 self.fitted += 1
             except Misfit as misfit:
-                self.misfits.append(f"{misfit}, in {self.became.quoted(old)}")
+                self.misfits.append(f"{misfit}, in {self.became.quotation(old)}")
         piece, end = "", line.spans[0][0]
         for start, stop, put in sorted(edits, key=lambda edit: edit[:2]):
             if start < end:
-                raise Misfit(f"two changes of {self.became.quoted(old)} overlap there")
+                raise Misfit(f"two changes of {self.became.quotation(old)} overlap there")
             piece += self.text[end:start] + put
             end = stop
         return piece + self.text[end : line.end]
@@ -312,7 +312,7 @@ class _Work:
     def _moved(self, at: int) -> int:
         """By how many blocks a line goes in or out, if those blocks came or went here too."""
         fits = at in self.merge.around and self.done.issuperset(self.merge.around[at])
-        return self.merge.moved(self.merge.entries[at]) if fits else 0
+        return self.merge.block_shift(self.merge.entries[at]) if fits else 0
 
     # The result
 

@@ -40,7 +40,7 @@ def read(file: Path, original: str, script: str) -> Patch:
         what = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise UsageError(f"--control-patch {file}: cannot be read ({what})") from error
     if diffs.is_diff(text):
-        patched = diffs.applied(original, diffs.hunks(text, file.name), file.name, script)
+        patched = diffs.apply_hunks(original, diffs.hunks(text, file.name), file.name, script)
     elif file.suffix == ".py":
         patched = text
     else:

@@ -9,47 +9,47 @@ import pytest
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.questions.ir.patterns import parse
-from shrinkray_gpu.questions.ir.plan import Role, Trial
+from shrinkray_gpu.questions.ir.plan import Role, StudyTest
 from shrinkray_gpu.questions.ir.study import (
     KernelCounts,
     Presence,
     Study,
     StudyResult,
-    check_counted,
+    check_countable,
     conclusion,
-    counted,
+    count_run,
     deciding,
-    judged,
+    judge_results,
 )
-from shrinkray_gpu.questions.varying import Configured
-from shrinkray_gpu.runner.run import Compile, Failure, Run
+from shrinkray_gpu.questions.varying import ConfiguredProgram
+from shrinkray_gpu.runner.run import Compilation, Failure, Run
 
 COUNTS = parse(["ttgir:async_tma", "sass:UTMALDG"])
-PROGRAM = Configured(Path("/x/copy.py"), "", ())
+PROGRAM = ConfiguredProgram(Path("/x/copy.py"), "", ())
 
 
 def answer(role: str, *counted: int | None, name: str = "", axis: str = "") -> StudyResult:
     """A test whose one kernel has these counts; without any it did not compile."""
-    rows = (KernelCounts("copy", counted, Compile("copy", "h")),) if counted else ()
+    rows = (KernelCounts("copy", counted, Compilation("copy", "h")),) if counted else ()
     result = Presence.UNCOUNTED
     if counted and None not in counted:
         result = Presence.PRESENT if all(counted) else Presence.MIXED if any(counted) else Presence.ABSENT
-    test = Trial(Role(role), name or role, "", PROGRAM, axis)
+    test = StudyTest(Role(role), name or role, "", PROGRAM, axis)
     return StudyResult(test, rows, result, "" if rows else "compile fault")
 
 
 def results(*answers: StudyResult) -> list[str]:
-    return [one.result.value for one in judged(answers, COUNTS)]
+    return [one.result.value for one in judge_results(answers, COUNTS)]
 
 
 def said(*answers: StudyResult) -> str:
-    return conclusion(judged(answers, COUNTS), "3.6.0").removeprefix("triton 3.6.0: ")
+    return conclusion(judge_results(answers, COUNTS), "3.6.0").removeprefix("triton 3.6.0: ")
 
 
 def test_all_controls_hold() -> None:
     tests = answer("known", 1, 1), answer("good", 2, 2), answer("bad", 0, 0), answer("stress", 4, 4)
     assert results(*tests) == ["present", "present", "absent", "present"]
-    assert [one.held for one in judged(tests, COUNTS)] == [True, True, True, None]
+    assert [one.held for one in judge_results(tests, COUNTS)] == [True, True, True, None]
     assert said(*tests) == "yes: good 2/2, stress 4/4; none in bad 0/0"
 
 
@@ -64,7 +64,7 @@ def test_a_true_zero_is_told_from_a_pattern_that_does_not_fit() -> None:
     tests = answer("known", 0, 2), answer("good", 0, 0), answer("stress", 0, 0)
     assert results(*tests) == ["in some stages only", "inconclusive", "inconclusive"]
     assert said(*tests).startswith("no answer: the patterns are not shown to fit")
-    [known, *_] = judged(tests, COUNTS)
+    [known, *_] = judge_results(tests, COUNTS)
     assert "none by ttgir:async_tma: does that pattern fit" in known.why
 
 
@@ -103,37 +103,37 @@ def test_a_control_that_does_not_compile_or_is_not_delivered_is_none() -> None:
 )
 def test_what_decides(good: tuple[int, ...], others: list[tuple[int, ...]], verdict: str) -> None:
     over = [answer("over", *counted, name=f"N={at}", axis="N") for at, counted in enumerate(others)]
-    study = Study({}, COUNTS, tuple(judged([answer("known", 1, 1), answer("good", *good), *over], COUNTS)))
+    study = Study({}, COUNTS, tuple(judge_results([answer("known", 1, 1), answer("good", *good), *over], COUNTS)))
     assert [one.verdict for one in deciding(study)] == [verdict]
 
 
 def test_nothing_decides_where_the_patterns_do_not_fit() -> None:
     tests = answer("known", 0, 0), answer("good", 0, 0), answer("over", 1, 1, name="N=1", axis="N")
-    assert [one.verdict for one in deciding(Study({}, COUNTS, tuple(judged(tests, COUNTS))))] == ["inconclusive"]
+    assert [one.verdict for one in deciding(Study({}, COUNTS, tuple(judge_results(tests, COUNTS))))] == ["inconclusive"]
 
 
 def test_a_zero_of_a_run_that_ended_early_is_none() -> None:
     """One kernel compiled without it, and nobody knows what the next one would have been."""
-    trial = Trial(Role.BAD, "bad", "", PROGRAM)
-    clean = Compile("copy", "h", ir={"ttgir": "tt.load", "sass": "/*0000*/ LDG ;"})
+    trial = StudyTest(Role.BAD, "bad", "", PROGRAM)
+    clean = Compilation("copy", "h", ir={"ttgir": "tt.load", "sass": "/*0000*/ LDG ;"})
     died = Run(mode="virtual", exit=1, failure=Failure("KeyError", "'gone'"), compiles=(clean,))
-    found = counted(trial, died, COUNTS)
+    found = count_run(trial, died, COUNTS)
     assert (found.result, found.totals) == (Presence.UNCOUNTED, (0, 0))
     assert found.why == "it ended early, in python fault: KeyError: 'gone'"
-    assert counted(trial, replace(died, exit=0, failure=None), COUNTS).result is Presence.ABSENT
+    assert count_run(trial, replace(died, exit=0, failure=None), COUNTS).result is Presence.ABSENT
 
 
 def test_a_kernel_of_no_test_is_a_mistake_in_the_command_and_one_that_does_not_compile_is_an_answer() -> None:
     ran = Run(
-        mode="virtual", exit=0, compiles=(Compile("copy", "h", ir={"ttgir": "tt.load", "sass": "/*0000*/ LDG ;"}),)
+        mode="virtual", exit=0, compiles=(Compilation("copy", "h", ir={"ttgir": "tt.load", "sass": "/*0000*/ LDG ;"}),)
     )
-    broken = replace(ran, compiles=(Compile("copy", "h", failure=Failure("CompilationError", "no")),))
-    trial = Trial(Role.GOOD, "good", "", PROGRAM)
+    broken = replace(ran, compiles=(Compilation("copy", "h", failure=Failure("CompilationError", "no")),))
+    trial = StudyTest(Role.GOOD, "good", "", PROGRAM)
     with pytest.raises(UsageError, match=r"of good \(copy.py\), no kernel is called copi, but copy$"):
-        check_counted([Study({}, COUNTS, (counted(trial, ran, COUNTS, ["copi"]),))])
-    check_counted([Study({}, COUNTS, (counted(trial, ran, COUNTS),))])
-    check_counted([Study({}, COUNTS, (counted(trial, broken, COUNTS),))])
-    idle = counted(trial, replace(ran, compiles=()), COUNTS)
-    check_counted([Study({}, COUNTS, (idle,)), Study({}, COUNTS, (counted(trial, ran, COUNTS),))])
+        check_countable([Study({}, COUNTS, (count_run(trial, ran, COUNTS, ["copi"]),))])
+    check_countable([Study({}, COUNTS, (count_run(trial, ran, COUNTS),))])
+    check_countable([Study({}, COUNTS, (count_run(trial, broken, COUNTS),))])
+    idle = count_run(trial, replace(ran, compiles=()), COUNTS)
+    check_countable([Study({}, COUNTS, (idle,)), Study({}, COUNTS, (count_run(trial, ran, COUNTS),))])
     with pytest.raises(UsageError, match="ends well and compiles no kernel"):
-        check_counted([Study({}, COUNTS, (counted(trial, ran, COUNTS), idle))])
+        check_countable([Study({}, COUNTS, (count_run(trial, ran, COUNTS), idle))])

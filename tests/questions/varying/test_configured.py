@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.questions.varying import UserScript, configured
-from shrinkray_gpu.questions.varying.configured import Configured
+from shrinkray_gpu.questions.varying import UserScript, configure
+from shrinkray_gpu.questions.varying.configured import ConfiguredProgram
 from shrinkray_gpu.questions.varying.settings import Setting
 
 
-def made(text: str, *settings: str, argv: tuple[str, ...] = ()) -> Configured:
+def made(text: str, *settings: str, argv: tuple[str, ...] = ()) -> ConfiguredProgram:
     parts = [one.rpartition("=") if one.startswith("--") else one.partition("=") for one in settings]
-    return configured(UserScript(Path("/x/script.py"), text, argv), [Setting(part[0], part[2]) for part in parts])
+    return configure(UserScript(Path("/x/script.py"), text, argv), [Setting(part[0], part[2]) for part in parts])
 
 
 @pytest.mark.parametrize(

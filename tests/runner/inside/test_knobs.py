@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.runner.inside.launches import kernelkey
+from shrinkray_gpu.runner.knob_settings import parse_setting
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.runner.ways import parse
 
 CORPUS = Path(__file__).parents[3] / "corpus/tma_misaligned/repro_tma_misaligned.py"
 HEAD = "import torch\nimport triton\nimport triton.language as tl\n"
@@ -42,7 +42,7 @@ def make(folder: Path, *, arch: int | None = 90, mode: str = "virtual", **setup:
 
 def both(pool: Pool, source: str, way: str) -> tuple[Run, Run]:
     """The run as it is, and in the way."""
-    runs = pool.run(source), pool.run(source, way=parse(way))
+    runs = pool.run(source), pool.run(source, way=parse_setting(way))
     assert [run.trouble for run in runs] == ["", ""]
     return runs
 
@@ -121,16 +121,16 @@ def test_a_kernel_without_products_is_what_it_is_with_64_bits(pool):
 
 
 def test_a_kernel_found_on_disk_is_counted_as_when_it_was_compiled(pool):
-    first, second = (pool.run(CORPUS.read_text(), way=parse("num_stages=1")) for _ in range(2))
+    first, second = (pool.run(CORPUS.read_text(), way=parse_setting("num_stages=1")) for _ in range(2))
     assert first.turned == second.turned == {"num_stages": 1}
-    unchanged = [pool.run(flagship(value="3"), way=parse("num_stages=3")).turned for _ in range(2)]
+    unchanged = [pool.run(flagship(value="3"), way=parse_setting("num_stages=3")).turned for _ in range(2)]
     assert unchanged == [{"num_stages": 0}] * 2
 
 
 def test_the_plain_program_never_meets_the_turned_kernel(pool):
     source = flagship(value="5")  # a text that no other test compiles
-    turned, plain = pool.run(source, way=parse("num_stages=1")), pool.run(source)
-    again = pool.run(source, way=parse("num_stages=1"))
+    turned, plain = pool.run(source, way=parse_setting("num_stages=1")), pool.run(source)
+    again = pool.run(source, way=parse_setting("num_stages=1"))
     assert [faults(run) for run in (turned, plain, again)] == [[False], [True], [False]]
     assert turned.compiles == again.compiles
 
@@ -156,7 +156,7 @@ NAMED = {
 
 @pytest.mark.parametrize("name", NAMED)
 def test_stages_are_turned_however_they_reach_the_loop(pool, name):
-    run = pool.run(NAMED[name], way=parse("num_stages=1"))
+    run = pool.run(NAMED[name], way=parse_setting("num_stages=1"))
     assert (faults(run), run.turned) == ([False], {"num_stages": 1}), run.stderr
 
 
@@ -227,7 +227,7 @@ COUNTS = [
 @pytest.mark.parametrize("case", range(len(COUNTS)))
 def test_launches_are_counted_that_came_out_otherwise(pool, case):
     source, way, count = COUNTS[case]
-    run = pool.run(source, way=parse(way))
+    run = pool.run(source, way=parse_setting(way))
     assert run.exit == 0, run.stderr
     assert list(run.turned.values()) == [count]
 
@@ -260,7 +260,7 @@ def test_another_optimisation_level_makes_other_machine_code_of_the_same_kernel(
 
 def test_a_script_does_not_see_the_environment_that_a_knob_needed(pool):
     tell = "import os, atexit\natexit.register(lambda: print(sorted(k for k in os.environ if k.endswith('_OPT'))))\n"
-    assert pool.run(tell + copy(), way=parse("ptxas=-O0")).stdout == "[]\n"
+    assert pool.run(tell + copy(), way=parse_setting("ptxas=-O0")).stdout == "[]\n"
 
 
 def test_a_kernel_that_no_longer_compiles_was_turned_all_the_same(pool):
@@ -290,7 +290,7 @@ def test_a_kernel_that_is_only_compiled_is_turned_too(pool):
 
 
 def test_an_option_that_the_device_does_not_have_is_not_turned(pool):
-    run = pool.run(COMPILES.replace('"cuda", 90', '"cuda", 80'), way=parse("num_ctas=2"))
+    run = pool.run(COMPILES.replace('"cuda", 90', '"cuda", 80'), way=parse_setting("num_ctas=2"))
     assert (run.stdout, run.turned) == ("4\n", {"num_ctas": 0}), run.stderr
 
 
@@ -306,7 +306,7 @@ def test_serial_launches_are_waited_for(pool):
 
 
 def test_one_launch_is_serial_as_it_is(pool):
-    assert pool.run(copy(), way=parse("serial")).turned == {"serial": 0}
+    assert pool.run(copy(), way=parse_setting("serial")).turned == {"serial": 0}
 
 
 def test_a_fault_shows_at_its_launch_when_launches_are_serial(pool):
@@ -332,7 +332,7 @@ def test_the_interpreter_computes_on_the_virtual_gpu(pool):
 
 
 def test_a_script_without_kernels_has_nothing_to_interpret(pool):
-    assert pool.run(HEAD, way=parse("interpreter")).turned == {"interpreter": 0}
+    assert pool.run(HEAD, way=parse_setting("interpreter")).turned == {"interpreter": 0}
 
 
 # Lanes that are used again, and processes that import nothing ahead.
@@ -383,7 +383,7 @@ def test_a_process_that_goes_on_is_as_it_was_before(tmp_path):
 
 def test_triton_that_is_imported_by_the_script_itself_is_turned(tmp_path):
     pool = make(tmp_path, mode="cold", arch=None)
-    run = pool.run("import sys\nassert 'triton' not in sys.modules\n" + COMPILES, way=parse("num_stages=1"))
+    run = pool.run("import sys\nassert 'triton' not in sys.modules\n" + COMPILES, way=parse_setting("num_stages=1"))
     assert (run.stdout, run.turned) == ("1\n", {"num_stages": 1}), run.stderr
 
 

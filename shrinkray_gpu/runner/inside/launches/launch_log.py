@@ -21,7 +21,7 @@ Record = Dict[str, Any]
 
 
 class LaunchLog:
-    """The compilations and launches of one candidate, as plain dicts with the fields of `run.Compile` and
+    """The compilations and launches of one candidate, as plain dicts with the fields of `run.Compilation` and
     `run.Launch`."""
 
     def __init__(self, wants: FrozenSet[str]) -> None:

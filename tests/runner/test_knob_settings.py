@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.runner.ways import KNOWN, PLAIN, Way, parse
+from shrinkray_gpu.runner.knob_settings import KNOWN, PLAIN, KnobSetting, parse_setting
 
 KNOBS = {
     "num_stages=1": ("num_stages=1", {"num_stages": "1"}),
@@ -27,42 +27,44 @@ KNOBS = {
 @pytest.mark.parametrize("text", KNOBS)
 def test_a_knob_goes_to_any_lane(text: str) -> None:
     name, knobs = KNOBS[text]
-    assert parse(text) == Way(name, knobs=knobs)
-    assert parse(text).cheap
+    assert parse_setting(text) == KnobSetting(name, knobs=knobs)
+    assert parse_setting(text).cheap
 
 
 OTHERS = {
-    "no-caching": Way("exact-allocation", environment={"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}),
-    "CUDA_LAUNCH_BLOCKING=1": Way("CUDA_LAUNCH_BLOCKING=1", environment={"CUDA_LAUNCH_BLOCKING": "1"}),
-    "PTXAS_OPTIONS=--opt-level=1": Way("PTXAS_OPTIONS=--opt-level=1", environment={"PTXAS_OPTIONS": "--opt-level=1"}),
-    "EMPTY=": Way("EMPTY=", environment={"EMPTY": ""}),
-    f"python={sys.executable}": Way(f"python={sys.executable}", python=sys.executable),
+    "no-caching": KnobSetting("exact-allocation", environment={"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}),
+    "CUDA_LAUNCH_BLOCKING=1": KnobSetting("CUDA_LAUNCH_BLOCKING=1", environment={"CUDA_LAUNCH_BLOCKING": "1"}),
+    "PTXAS_OPTIONS=--opt-level=1": KnobSetting(
+        "PTXAS_OPTIONS=--opt-level=1", environment={"PTXAS_OPTIONS": "--opt-level=1"}
+    ),
+    "EMPTY=": KnobSetting("EMPTY=", environment={"EMPTY": ""}),
+    f"python={sys.executable}": KnobSetting(f"python={sys.executable}", python=sys.executable),
 }
 
 
 @pytest.mark.parametrize("text", OTHERS)
 def test_what_a_process_must_start_with_needs_a_worker_of_its_own(text: str) -> None:
-    assert parse(text) == OTHERS[text]
-    assert not parse(text).cheap
+    assert parse_setting(text) == OTHERS[text]
+    assert not parse_setting(text).cheap
 
 
 def test_the_interpreter_is_an_environment_whose_launches_are_counted() -> None:
-    way = parse("interpreter")
+    way = parse_setting("interpreter")
     assert (way.environment, way.knobs, way.cheap) == ({"TRITON_INTERPRET": "1"}, {"interpreter": "1"}, False)
-    assert parse("TRITON_INTERPRET=1") == way
+    assert parse_setting("TRITON_INTERPRET=1") == way
 
 
 @pytest.mark.parametrize("text", [*KNOBS, *OTHERS, "interpreter", PLAIN.name])
 def test_a_way_is_what_its_name_says(text: str) -> None:
-    way = parse(text)
-    assert parse(way.name) == way
-    assert len({way, parse(way.name)}) == 1
+    way = parse_setting(text)
+    assert parse_setting(way.name) == way
+    assert len({way, parse_setting(way.name)}) == 1
 
 
 def test_an_interpreter_is_named_as_in_a_shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "other-python").symlink_to(sys.executable)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert parse("python=other-python").python == str(tmp_path / "other-python")
+    assert parse_setting("python=other-python").python == str(tmp_path / "other-python")
 
 
 REFUSED = {
@@ -94,7 +96,7 @@ REFUSED = {
 @pytest.mark.parametrize("text", REFUSED)
 def test_what_makes_no_sense_is_refused_with_what_to_type(text: str) -> None:
     with pytest.raises(UsageError) as error:
-        parse(text)
+        parse_setting(text)
     assert REFUSED[text] in str(error.value)
 
 
@@ -102,4 +104,4 @@ def test_each_kind_says_what_it_does_and_can_be_typed() -> None:
     for name, form in KNOWN.items():
         assert form.usage.startswith(name) and form.meaning
         if "=" not in form.usage:
-            assert all(parse(alias) == parse(name) for alias in form.aliases)
+            assert all(parse_setting(alias) == parse_setting(name) for alias in form.aliases)

@@ -13,15 +13,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.runner.interpreter import check_python, found
+from shrinkray_gpu.runner.interpreter import check_python, interpreter_path
 
 
 @dataclass(frozen=True)
-class Way:
+class KnobSetting:
     """How a run differs from the plain one. Controls and `differs:` are made of these."""
 
     name: str
-    """Canonical text; `parse` makes the same way of it again."""
+    """Canonical text; `parse_setting` makes the same setting of it again."""
     knobs: Mapping[str, str] = field(default_factory=dict)
     """Turned by the worker, at launch or in the kernel's tree: `{"num_stages": "1"}`."""
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Way:
         return hash(self.name)
 
 
-PLAIN = Way("as it is")
+PLAIN = KnobSetting("as it is")
 
 
 @dataclass(frozen=True)
@@ -47,19 +47,19 @@ class KnobKind:
 
     usage: str
     meaning: str
-    make: Callable[[str], Way]
+    make: Callable[[str], KnobSetting]
     """Of what stands after `=`; of the empty text for a word that takes no value. Raises UsageError."""
     aliases: tuple[str, ...] = ()
 
 
 def _number(name: str, meaning: str, *, least: int = 1, most: int | None = None, power: bool = False) -> KnobKind:
-    def make(value: str) -> Way:
+    def make(value: str) -> KnobSetting:
         wanted = "a power of two" if power else "a whole number"
         wanted += f" from {least}" + (f" to {most}" if most else " on")
         number = int(value) if re.fullmatch(r"[0-9]{1,6}", value) else -1
         if number < least or (most and number > most) or (power and number & (number - 1)):
             raise UsageError(f"{name}={value} cannot be turned: {name} is {wanted}, for example {name}={max(least, 1)}")
-        return Way(f"{name}={number}", knobs={name: str(number)})
+        return KnobSetting(f"{name}={number}", knobs={name: str(number)})
 
     return KnobKind(f"{name}=N", meaning, make)
 
@@ -67,17 +67,17 @@ def _number(name: str, meaning: str, *, least: int = 1, most: int | None = None,
 def _level(name: str, levels: str, meaning: str) -> KnobKind:
     usage = f"{name}=-O0" + (f" to {name}=-O{levels[-1]}" if len(levels) > 1 else "")
 
-    def make(value: str) -> Way:
+    def make(value: str) -> KnobSetting:
         digit = value[-1:]
         if value not in (f"-O{digit}", f"O{digit}", digit) or digit not in levels or not digit:
             raise UsageError(f"{name}={value} is no optimisation level that can be turned: type {usage}")
-        return Way(f"{name}=-O{digit}", knobs={name: digit})
+        return KnobSetting(f"{name}=-O{digit}", knobs={name: digit})
 
     return KnobKind(usage, meaning, make)
 
 
-def _word(way: Way, meaning: str, *aliases: str) -> KnobKind:
-    def make(value: str) -> Way:
+def _word(way: KnobSetting, meaning: str, *aliases: str) -> KnobKind:
+    def make(value: str) -> KnobSetting:
         if value:
             raise UsageError(f"{way.name} takes no value: type {way.name} alone, without ={value}")
         return way
@@ -85,20 +85,20 @@ def _word(way: Way, meaning: str, *aliases: str) -> KnobKind:
     return KnobKind(way.name, meaning, make, aliases)
 
 
-def _python(value: str) -> Way:
-    path = found(value)
+def _python(value: str) -> KnobSetting:
+    path = interpreter_path(value)
     check_python(path)
-    return Way(f"python={path}", python=path)
+    return KnobSetting(f"python={path}", python=path)
 
 
 WITHOUT = "SHRINKRAY_GPU_WITHOUT"
 """In the environment: a flag that builds of CUDA C++ leave out."""
 
 
-def _without(value: str) -> Way:
+def _without(value: str) -> KnobSetting:
     if not value.startswith("-") or len(value) < 2:
         raise UsageError(f"without={value} names no flag of nvcc: type it as the script does, without=-DUSE_WMMA")
-    return Way(f"without={value}", environment={WITHOUT: value})
+    return KnobSetting(f"without={value}", environment={WITHOUT: value})
 
 
 KNOWN: Mapping[str, KnobKind] = {
@@ -107,7 +107,7 @@ KNOWN: Mapping[str, KnobKind] = {
     "num_ctas": _number("num_ctas", "blocks a cluster (Hopper on)", most=16, power=True),
     "maxnreg": _number("maxnreg", "registers a thread", most=255),
     "serial": _word(
-        Way("serial", knobs={"serial": "1"}),
+        KnobSetting("serial", knobs={"serial": "1"}),
         "wait for the device before and after each launch of a Triton kernel",
         "serialised",
         "serialized",
@@ -115,20 +115,20 @@ KNOWN: Mapping[str, KnobKind] = {
     "ptxas": _level("ptxas", "0123", "another optimisation level of ptxas"),
     "llvm": _level("llvm", "0", "LLVM without its optimisation passes"),
     "int64": _word(
-        Way("int64", knobs={"int64": "1"}),
+        KnobSetting("int64", knobs={"int64": "1"}),
         "products of 32-bit integers in Triton's kernels have 64 bits, so that no offset overflows",
     ),
     "interpreter": _word(
-        Way("interpreter", knobs={"interpreter": "1"}, environment={"TRITON_INTERPRET": "1"}),
+        KnobSetting("interpreter", knobs={"interpreter": "1"}, environment={"TRITON_INTERPRET": "1"}),
         "kernels run by Triton's interpreter on the CPU (in a worker of its own)",
     ),
     "exact-allocation": _word(
-        Way("exact-allocation", environment={"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}),
+        KnobSetting("exact-allocation", environment={"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}),
         "each tensor gets memory of its own from the driver, not a piece of torch's cache (in a worker of its own)",
         "no-caching",
     ),
     "zeroed-shared": _word(
-        Way("zeroed-shared", knobs={"zeroed-shared": "1"}),
+        KnobSetting("zeroed-shared", knobs={"zeroed-shared": "1"}),
         "shared memory holds zeros when a kernel of CUDA C++ begins",
     ),
     "without": KnobKind("without=FLAG", "builds of CUDA C++ leave out this flag (in a worker of its own)", _without),
@@ -140,7 +140,7 @@ _OWN = ("CUDA_VISIBLE_DEVICES", "TMPDIR", "TRITON_CACHE_DIR")
 """Set by shrink itself, for each worker."""
 
 
-def parse(text: str) -> Way:
+def parse_setting(text: str) -> KnobSetting:
     """The way that `text` names. Raises UsageError for one that there is not, or whose value makes no sense."""
     text = text.strip()
     if text == PLAIN.name:
@@ -164,11 +164,11 @@ def parse(text: str) -> Way:
     raise UsageError(f"no knob is called {name!r}{meant} There are {forms}, and K=V for an environment variable")
 
 
-def _environment(name: str, value: str) -> Way:
+def _environment(name: str, value: str) -> KnobSetting:
     if name in _OWN:
         raise UsageError(f"{name} cannot be turned: shrink sets it for each process that it starts. Leave it out")
     for form in KNOWN.values():  # so that one way has one name, and interpreted launches are counted
         way = form.make("") if "=" not in form.usage else PLAIN
         if way.environment == {name: value}:
             return way
-    return Way(f"{name}={value}", environment={name: value})
+    return KnobSetting(f"{name}={value}", environment={name: value})
