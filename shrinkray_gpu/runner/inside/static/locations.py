@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
-from typing import Optional, Tuple
+from typing import Dict, Optional, Tuple
 
 from ..launches.compilation import without_locations
 
@@ -14,6 +15,7 @@ SourceLocation = Tuple[str, int, int]
 _REFERENCE = re.compile(r"\bloc\((#loc\d*)\)\s*$")
 _FILE = re.compile(r'"([^"]*)":(\d+):(\d+)')
 _NEXT = re.compile(r"#loc\d*\b")
+_DEFINITION = re.compile(r"^(#loc\d*) = loc\((.*)\)\s*$", re.MULTILINE)
 _DEPTH = 20
 
 
@@ -24,6 +26,33 @@ def of_operation(text: str, body: str) -> str:
             found = _followed(text, raw)
             return "%s:%d:%d" % (os.path.basename(found[0]), found[1], found[2]) if found else ""
     return ""
+
+
+@functools.lru_cache(maxsize=32)
+def _table(text: str) -> Dict[str, str]:
+    """What each reference stands for."""
+    return dict(_DEFINITION.findall(text))
+
+
+@functools.lru_cache(maxsize=4096)
+def of_place(text: str, reference: str) -> Optional[SourceLocation]:
+    """The place that `#loc12` stands for in this text; None if it is not told."""
+    return _resolved(_table(text), reference, 0) if reference else None
+
+
+def _resolved(table: Dict[str, str], what: str, depth: int) -> Optional[SourceLocation]:
+    if depth > _DEPTH:
+        return None
+    if what in table:
+        return _resolved(table, table[what], depth + 1)
+    found = _FILE.search(what)
+    if found:
+        return found.group(1), int(found.group(2)), int(found.group(3))
+    for name in _NEXT.findall(what):
+        place = _resolved(table, name, depth + 1) if name in table else None
+        if place is not None:
+            return place
+    return None
 
 
 def _followed(text: str, raw: str) -> Optional[SourceLocation]:

@@ -32,15 +32,17 @@ class IrRegion:
 
 
 class Op:
-    """One operation: `results = name body`, with its regions. `of_floats`: arithmetic that makes or compares floats."""
+    """One operation: `results = name body`, with its regions. `of_floats`: arithmetic that makes or compares floats.
+    `place`: its location as the text has it, `#loc12`; empty if `parse` was not asked for places."""
 
-    __slots__ = ("results", "name", "body", "regions", "tail", "of_floats", "_operands")
+    __slots__ = ("results", "name", "body", "regions", "tail", "place", "of_floats", "_operands")
 
     def __init__(self, results: List[str], name: str, body: str) -> None:
         self.results = results
         self.name = name
         self.body = body
         self.tail = ""
+        self.place = ""
         self.regions: List[IrRegion] = []
         self.of_floats = name.startswith(("arith.", "math.")) and _FLOATS.search(body) is not None
         self._operands: Optional[List[str]] = None
@@ -58,6 +60,7 @@ _NAME = re.compile(r'^"?([\w.]+)"?')
 _BLOCK = re.compile(r"^(\^\w+)(?:\((.*)\))?:")
 _ARGUMENT = re.compile(r"(%[\w.$-]+): ")
 _PART = re.compile(r"^(default|partition\d+)\b")
+_PLACE = re.compile(r" loc\((#loc\d*)\)$")
 _FLOATS = re.compile(r" (?:tensor<(?:\d+x)+)?b?f\d\w*(?:, #\w+)?>?$")
 
 
@@ -69,15 +72,22 @@ def bits(kind: str) -> int:
     return _BITS.get(kind, 8)
 
 
-def parse(text: str) -> Dict[str, Op]:
-    """The functions of a module by name, the public one (the kernel) first."""
+def parse(text: str, *, places: bool = False) -> Dict[str, Op]:
+    """The functions of a module by name, the public one (the kernel) first. `places`: operations keep where they come
+    from."""
     root = IrRegion("", [])
     stack: List[IrRegion] = [root]
     owners: List[Optional[Op]] = [None]
-    for raw in without_locations(text).splitlines():
+    for raw in (text if places else without_locations(text)).splitlines():
         line = raw.strip()
         if not line or line.startswith(("#", "//", "{-#")):
             continue
+        place = ""
+        if places:
+            at = _PLACE.search(line)
+            line, place = (line[: at.start()], at.group(1)) if at else (without_locations(line), "")
+            if "loc(" in line:
+                line = without_locations(line)
         block = stack[-1].blocks[-1]
         opens = line.endswith("{")
         if line.startswith("}"):
@@ -87,6 +97,7 @@ def parse(text: str) -> Dict[str, Op]:
                 _open(stack, owners, owner, line)
             elif owner is not None:
                 owner.tail = line
+                owner.place = place
             if not stack:
                 break
         elif _BLOCK.match(line):
@@ -101,6 +112,7 @@ def parse(text: str) -> Dict[str, Op]:
             _open(stack, owners, block.ops[-1], line)
         else:
             op = _op(line)
+            op.place = place
             block.ops.append(op)
             if opens:
                 _open(stack, owners, op, line)

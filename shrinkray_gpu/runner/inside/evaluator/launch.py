@@ -1,0 +1,266 @@
+"""One launch, looked at: which accesses stay inside of their tensors, which leave them, which nobody can tell of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, FrozenSet, List, Optional, Sequence, Tuple
+
+import torch
+
+from ..static import locations
+from ..static.ttgir import Op
+from . import machine as machines
+from . import module as modules
+from .access import Lane, Reach, at, reach
+from .machine import Machine, Note
+from .memory import Address, Buffer, Described
+from .module import ACCESSES, Module
+from .numbers import Algebra, TooLarge, Unknown, ends, exact, wrapped
+from .shapes import Description
+from .types import pointee, signature
+
+INSIDE, OUTSIDE, UNKNOWN = "inside", "outside", "unknown"
+
+ALL = 1 << 30
+FEW = (48, 6)
+"""Program instances along each axis of the grid where all of them are too many lanes."""
+
+
+@dataclass(frozen=True)
+class LaunchedKernel:
+    """What is looked at. `raw`: the module as the frontend made it; `ttir`: what Triton's first passes made of it, by
+    which it is told what they removed (empty: nothing). `arguments`: of each of the kernel's parameters an integer, a
+    `Buffer`, a `Described`, or None for what is not known. `written`: indices of the parameters it may write through;
+    None: nobody knows which."""
+
+    raw: str
+    ttir: str
+    grid: Tuple[int, int, int]
+    arguments: Tuple[Any, ...]
+    written: Optional[FrozenSet[int]] = None
+
+
+@dataclass
+class Found:
+    """What is known of one access: `state`, why that is not known, and of one outside a lane in which it is."""
+
+    note: Note
+    state: str
+    why: str = ""
+    lane: Lane = field(default_factory=dict)
+    offset: int = 0
+    """Bytes from the start of the storage, in that lane."""
+    exact_state: str = INSIDE
+    """The same in exact arithmetic."""
+    buffer: Optional[Buffer] = None
+
+    @property
+    def op(self) -> Op:
+        return self.note.op
+
+
+@dataclass
+class Look:
+    """What one look at a launch found. `whole`: whether all program instances and trips were looked at."""
+
+    module: Module
+    machine: Machine
+    accesses: List[Found]
+    assertions: List[Found]
+    divisions: List[Found]
+    whole: bool
+
+    @property
+    def outside(self) -> List[Found]:
+        return [found for found in self.accesses if found.state == OUTSIDE]
+
+    @property
+    def unknown(self) -> str:
+        """Why it is not proved that all accesses stay inside; empty if it is."""
+        if self.machine.doubt:
+            return self.machine.doubt
+        for found in self.accesses:
+            if found.state == UNKNOWN:
+                return "%s: %s" % (found.op.name, found.why)
+        return "" if self.whole else "a part of its program instances was looked at"
+
+
+def look(launch: LaunchedKernel, *, limit: int, overrides: Optional[Dict[Any, Any]] = None) -> Look:
+    """Run the launch, of all program instances if those take no tensor of more than `limit` elements, else of some."""
+    module = modules.read(launch.raw)
+    with torch.no_grad():
+        found = _look(module, launch, limit, ALL, overrides)
+        if _too_large(found):
+            for most in FEW:
+                found = _look(module, launch, limit, most, overrides)
+                if not _too_large(found):
+                    break
+    return found
+
+
+def _too_large(found: Look) -> bool:
+    return any(each.why == "too many lanes" for each in (*found.accesses, *found.assertions))
+
+
+def _look(module: Module, launch: LaunchedKernel, limit: int, most: int, overrides: Any) -> Look:
+    algebra = Algebra(limit)
+    programs, whole = machines.program_axes(launch.grid, most)
+    machine = Machine(
+        module,
+        machines.arguments_as_values(launch.arguments),
+        launch.grid,
+        algebra=algebra,
+        programs=programs,
+        overrides=overrides,
+        written=launch.written,
+    )
+    machine.run()
+    survivors = surviving(launch.raw, launch.ttir)
+    accesses: Dict[Any, Found] = {}
+    assertions, divisions = [], []
+    for note in machine.notes:
+        if note.op.name == "tt.assert":
+            assertions.append(_truth(algebra, note))
+        elif note.op.name.startswith("arith."):
+            divisions.append(_truth(algebra, note))
+        elif survivors is None or _site(launch.raw, note.op) in survivors:
+            found = _found(algebra, note)
+            key = (id(note.op), _calls(note))
+            if key not in accesses or _rank(found) > _rank(accesses[key]):
+                accesses[key] = found
+    return Look(module, machine, list(accesses.values()), assertions, divisions, whole and not machine.sampled)
+
+
+def _rank(found: Found) -> int:
+    return (INSIDE, UNKNOWN, OUTSIDE).index(found.state)
+
+
+def _calls(note: Note) -> Tuple[int, ...]:
+    out, frame = [], note.frame
+    while frame.call is not None and frame.caller is not None:
+        out.append(id(frame.call))
+        frame = frame.caller
+    return tuple(out)
+
+
+def surviving(raw: str, ttir: str) -> Optional[Any]:
+    """Places of the accesses that Triton's first passes left; None where that cannot be told."""
+    if not ttir or ttir == raw:
+        return None
+    return _places(ttir)
+
+
+def _places(text: str) -> Any:
+    module = modules.read(text)
+    return {_site(text, op) for function in module.functions.values() for op in function.all if op.name in ACCESSES}
+
+
+def _site(text: str, op: Op) -> Any:
+    return locations.of_place(text, op.place)
+
+
+def _found(algebra: Algebra, note: Note) -> Found:
+    subject = note.subject
+    try:
+        if isinstance(subject, (Description, Described)):
+            return _described(algebra, note, subject)
+        if not isinstance(subject, Address):
+            why = subject.why if isinstance(subject, Unknown) else "an access by something else than a pointer"
+            return Found(note, INSIDE if _never(note.mask) else UNKNOWN, why)
+        return _addressed(algebra, note, subject)
+    except TooLarge:
+        return Found(note, UNKNOWN, "too many lanes")
+
+
+def _never(mask: Any) -> bool:
+    return isinstance(mask, int) and not mask
+
+
+def _addressed(algebra: Algebra, note: Note, address: Address) -> Found:
+    target = pointee(signature(note.op.body))
+    width = target[1] if target else 1
+    state, why, lane, offset = _state(algebra, wrapped(address.offset), note.mask, address.buffer, width)
+    in_exact = state
+    if wrapped(address.offset) is not exact(address.offset) or note.mask is not note.exact_mask:
+        in_exact = _state(algebra, exact(address.offset), note.exact_mask, address.buffer, width)[0]
+    return Found(note, state, why, lane, offset, in_exact, address.buffer)
+
+
+def _state(algebra: Algebra, offset: Any, mask: Any, buffer: Buffer, width: int) -> Tuple[str, str, Lane, int]:
+    if _never(mask):
+        return INSIDE, "", {}, 0
+    bound, doubt = mask, ""
+    if isinstance(mask, Unknown):
+        bound, doubt = 1 if mask.bound is None else mask.bound, mask.why
+    if isinstance(offset, Unknown):
+        return UNKNOWN, offset.why, {}, 0
+    if not buffer.null and ends(offset)[0] >= 0 and ends(offset)[1] + width <= buffer.size:
+        return INSIDE, "", {}, 0
+    found: Optional[Reach] = reach(algebra, offset, bound)
+    if found is None:
+        return INSIDE, "", {}, 0
+    beyond = found.high + width > buffer.size
+    if not beyond and found.low >= 0 and not buffer.null:
+        return INSIDE, "", {}, 0
+    if doubt:
+        return UNKNOWN, doubt, {}, 0
+    return OUTSIDE, "", found.highest if beyond else found.lowest, found.high if beyond else found.low
+
+
+def _described(algebra: Algebra, note: Note, subject: Any) -> Found:
+    """A descriptor may describe only what is there."""
+    buffer = subject.base.buffer if isinstance(subject, Description) and isinstance(subject.base, Address) else None
+    buffer = buffer or getattr(subject, "buffer", None)
+    if buffer is None:
+        return Found(note, UNKNOWN, "a descriptor of an unknown pointer")
+    if _never(note.mask):
+        return Found(note, INSIDE, buffer=buffer)
+    if buffer.null:
+        return Found(note, OUTSIDE, buffer=buffer, exact_state=OUTSIDE)
+    start = wrapped(subject.base.offset) if isinstance(subject, Description) else buffer.at
+    sizes = [wrapped(value) for value in (*subject.shape, *subject.strides)]
+    if subject.width is None or any(not isinstance(value, int) for value in (start, *sizes)):
+        return Found(note, UNKNOWN, "a descriptor whose extents differ or are not known", buffer=buffer)
+    shape, strides = sizes[: len(subject.shape)], sizes[len(subject.shape) :]
+    if any(n <= 0 for n in shape):
+        return Found(note, INSIDE, buffer=buffer)
+    last = start + (sum((n - 1) * s for n, s in zip(shape, strides)) + 1) * subject.width
+    if start < 0 or last > buffer.size:
+        return Found(note, OUTSIDE, offset=last, exact_state=OUTSIDE, buffer=buffer)
+    return Found(note, INSIDE, buffer=buffer)
+
+
+def _truth(algebra: Algebra, note: Note) -> Found:
+    """Whether a condition holds, or a divisor is not 0, wherever that is asked: OUTSIDE where it is not."""
+    value = wrapped(note.subject)
+    if _never(note.mask):
+        return Found(note, INSIDE)
+    if isinstance(value, (Unknown, Address)):
+        return Found(note, UNKNOWN, getattr(value, "why", "a pointer"))
+    try:
+        failing = algebra.opposite(value) if not isinstance(value, int) else int(not value)
+        if isinstance(failing, int) and not failing:
+            return Found(note, INSIDE)
+        mask = note.mask
+        doubt = mask.why if isinstance(mask, Unknown) else ""
+        bound = (1 if mask.bound is None else mask.bound) if isinstance(mask, Unknown) else mask
+        found = reach(algebra, 0, algebra.both(bound, failing))
+    except TooLarge:
+        return Found(note, UNKNOWN, "too many lanes")
+    if found is None:
+        return Found(note, INSIDE)
+    return Found(note, UNKNOWN, doubt) if doubt else Found(note, OUTSIDE, lane=found.highest)
+
+
+def value_at(found: Found, name: str) -> Optional[Tuple[int, int]]:
+    """What a value of the access's function is in its lane, as computed and in exact arithmetic; None if not known."""
+    value = found.note.env.get(name)
+    if isinstance(value, Address):
+        value = value.offset
+    if value is None or isinstance(value, Unknown):
+        return None
+    try:
+        one, other = at(wrapped(value), found.lane), at(exact(value), found.lane)
+    except (AttributeError, TypeError):
+        return None
+    return None if one is None or other is None else (one, other)

@@ -1,0 +1,92 @@
+"""The memory that a launch is given: whose it is, how large, and what it holds where that is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Optional, Tuple
+
+import torch
+
+from .numbers import Number, Unknown
+
+INTEGERS = {
+    "i1": torch.bool,
+    "i8": torch.int8,
+    "i16": torch.int16,
+    "i32": torch.int32,
+    "i64": torch.int64,
+}
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A pointer argument: the storage of a tensor, as far as is known.
+
+    `parameter`: its index among the kernel's parameters. `at`: bytes from the start of the storage to where it points.
+    `size`: of the storage, in bytes. `shape`, `strides`: of the tensor, in elements of `width` bytes. `tensor`: to read
+    from; None where nobody knows what is there, which `unread` explains.
+    """
+
+    parameter: int
+    at: int
+    size: int
+    shape: Tuple[int, ...] = ()
+    strides: Tuple[int, ...] = ()
+    width: int = 1
+    tensor: Any = None
+    unread: str = "what is in memory is not known"
+
+    @property
+    def null(self) -> bool:
+        return self.size == 0  # torch gives an empty storage no address
+
+    def integers(self, kind: str) -> Any:
+        """The whole storage as integers of this type, or Unknown."""
+        dtype = INTEGERS.get(kind)
+        if dtype is None:
+            return Unknown("a load of %s decides" % kind)
+        if self.tensor is None:
+            return Unknown(self.unread)
+        storage = self.tensor.untyped_storage()
+        width = torch.empty(0, dtype=dtype).element_size()
+        flat = torch.empty(0, dtype=dtype)
+        return flat.set_(storage, 0, (storage.nbytes() // width,), (1,))
+
+
+@dataclass(frozen=True)
+class Described:
+    """A tensor descriptor: what it describes, in elements. `block`: extents of the block that one copy moves."""
+
+    buffer: Optional[Buffer]
+    shape: Tuple[Any, ...]
+    strides: Tuple[Any, ...]
+    width: Optional[int]
+
+
+class Address:
+    """Pointers into one buffer: bytes from the start of its storage, a number, a Pair or Unknown."""
+
+    __slots__ = ("buffer", "offset")
+
+    def __init__(self, buffer: Buffer, offset: Any) -> None:
+        self.buffer = buffer
+        self.offset = offset
+
+
+class BlockPointer:
+    """A `tt.make_tensor_ptr`: an address, extents, strides and offsets in elements, the block's own extents."""
+
+    __slots__ = ("base", "shape", "strides", "offsets", "block")
+
+    def __init__(self, base: Any, shape: Any, strides: Any, offsets: Any, block: Tuple[int, ...]) -> None:
+        self.base = base
+        self.shape = shape
+        self.strides = strides
+        self.offsets = offsets
+        self.block = block
+
+
+Value = Any
+"""A number, a Pair, Unknown, an Address, a BlockPointer or a Described."""
+
+Mask = Number

@@ -1,0 +1,168 @@
+"""A kernel's IR, read once: its functions, and which values addresses, masks, branches and assertions hang on."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Dict, FrozenSet, Iterator, List, Set
+
+from ..static.ttgir import VALUE, IrRegion, Op, parameters, parse
+
+ACCESSES = {"tt.load": 1, "tt.store": 2, "tt.atomic_rmw": 2, "tt.atomic_cas": 3}
+"""Operations that reach memory by a pointer, and the place of the mask among their operands."""
+DESCRIBED = (
+    "tt.descriptor_load",
+    "tt.descriptor_store",
+    "tt.descriptor_gather",
+    "tt.descriptor_scatter",
+    "tt.descriptor_reduce",
+    "tt.experimental_descriptor_load",
+    "tt.experimental_descriptor_store",
+)
+_LOOP_HEAD = re.compile(
+    r"(?:unsigned )?(%[\w.$-]+) = (%[\w.$#-]+) to (%[\w.$#-]+) step (%[\w.$#-]+)(?: iter_args\((.*?)\) ->)?"
+)
+_INITIAL = re.compile(r"(%[\w.$-]+) = (%[\w.$#-]+)")
+
+
+class Loop:
+    """The head of a `scf.for`: its variable, its bounds, and what it carries from trip to trip."""
+
+    def __init__(self, op: Op) -> None:
+        found = _LOOP_HEAD.match(op.body)
+        self.known = found is not None and bool(op.regions)
+        self.variable, self.low, self.high, self.step = found.groups()[:4] if found else ("", "", "", "")
+        pairs = _INITIAL.findall(found.group(5) or "") if found else []
+        self.names = [name for name, _ in pairs]
+        self.initial = [value for _, value in pairs]
+
+
+class Function:
+    """One function. `needed`: names of the values that its accesses and its control flow hang on. `definitions`: by
+    name, the operation that makes it (a loop for what it carries)."""
+
+    def __init__(self, op: Op) -> None:
+        self.op = op
+        self.parameters = parameters(op)
+        self.definitions: Dict[str, Op] = {}
+        self.loops: Dict[int, Loop] = {}
+        self.all = list(self._walk(op))
+        for each in self.all:
+            for name in each.results:
+                self.definitions[name] = each
+            if each.name == "scf.for":
+                loop = self.loops[id(each)] = Loop(each)
+                for name in (loop.variable, *loop.names):
+                    self.definitions[name] = each
+        self.needed: FrozenSet[str] = frozenset()
+
+    def _walk(self, op: Op) -> Iterator[Op]:
+        for region in op.regions:
+            for block in region.blocks:
+                for inner in block.ops:
+                    yield inner
+                    yield from self._walk(inner)
+
+    def slice(self, returns: bool) -> None:
+        """Find what is needed. `returns`: whether what it returns is."""
+        needed: Set[str] = set()
+        while True:
+            before = len(needed)
+            for op in reversed(self.all):
+                self._require(op, needed, returns)
+            if len(needed) == before:
+                break
+        self.needed = frozenset(needed)
+
+    def _require(self, op: Op, needed: Set[str], returns: bool) -> None:
+        operands = op.operands()
+        wanted = any(name in needed for name in op.results)
+        if op.name in ACCESSES:
+            at = ACCESSES[op.name]
+            needed.update(operands[:1])
+            needed.update(operands if wanted else operands[at : at + 1])
+        elif op.name == "scf.for":
+            self._require_loop(op, needed)
+        elif op.name == "scf.if":
+            needed.update(operands[:1])
+            self._hand_on(op, op.results, needed)
+        elif op.name == "scf.while":
+            needed.update(VALUE.findall(op.body.partition(" : ")[0]))
+            for region in op.regions:
+                for block in region.blocks:
+                    needed.update(block.args)
+                    needed.update(block.ops[-1].operands() if block.ops else ())
+        elif op.name in ("cf.br", "cf.cond_br"):
+            needed.update(VALUE.findall(op.body))
+        elif op.name in ("tt.assert", "llvm.intr.assume") or op.name in DESCRIBED:
+            needed.update(operands if op.name in ("tt.assert", "llvm.intr.assume") else operands[:1])
+        elif op.name == "tt.return":
+            needed.update(operands if returns else ())
+        elif op.name == "tt.call" or wanted:
+            needed.update(operands)  # of a call: its callee may reach memory by them
+            for region in op.regions:
+                for block in region.blocks:
+                    needed.update(block.ops[-1].operands() if block.ops else ())
+
+    def _require_loop(self, op: Op, needed: Set[str]) -> None:
+        loop = self.loops[id(op)]
+        needed.update((loop.low, loop.high, loop.step))
+        if not loop.known:
+            return
+        for region in op.regions:
+            yielded = region.blocks[-1].ops[-1].operands() if region.blocks[-1].ops else []
+            for at, name in enumerate(loop.names):
+                if name in needed or at < len(op.results) and op.results[at] in needed:
+                    needed.add(name)
+                    needed.add(loop.initial[at])
+                    needed.update(yielded[at : at + 1])
+
+    def _hand_on(self, op: Op, results: List[str], needed: Set[str]) -> None:
+        for region in op.regions:
+            yielded = region.blocks[-1].ops[-1].operands() if region.blocks[-1].ops else []
+            needed.update(value for name, value in zip(results, yielded) if name in needed)
+
+
+class Module:
+    """The functions of one kernel, the kernel first."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.functions = {name: Function(op) for name, op in parse(text, places=True).items()}
+        for at, function in enumerate(self.functions.values()):
+            function.slice(returns=at > 0)
+
+    @property
+    def kernel(self) -> Function:
+        return next(iter(self.functions.values()))
+
+    @functools.lru_cache(maxsize=None)
+    def combination(self, region: IrRegion) -> str:
+        """What a reduction's region does with two integers: `addi`, `maxsi`, ...; empty where that is not one such
+        operation."""
+        found: Set[str] = set()
+        self._operations([op for block in region.blocks for op in block.ops], found)
+        found -= {"constant", "extsi", "cmpi", "andi"} if "addi" in found else {"constant"}
+        names = {name for name in found}
+        return names.pop() if len(names) == 1 else ""
+
+    def _operations(self, ops: List[Op], found: Set[str]) -> None:
+        for op in ops:
+            if op.name == "tt.call":
+                callee = self.functions.get(called(op))
+                if callee is not None:
+                    self._operations([each for region in callee.op.regions for each in region.blocks[0].ops], found)
+            elif op.name.startswith("arith."):
+                found.add(op.name[len("arith.") :])
+
+
+def called(op: Op) -> str:
+    """The name of the function that a `tt.call` calls."""
+    found = re.match(r'@("[^"]*"|[\w.$-]+)', op.body)
+    return found.group(1).strip('"') if found else ""
+
+
+@functools.lru_cache(maxsize=64)
+def read(text: str) -> Module:
+    """The module, read once for each text."""
+    return Module(text)

@@ -1,0 +1,330 @@
+"""Where an access that leaves its tensor begins to go wrong: its origin.
+
+The kinds are a closed list. Each is decided by a counterfactual that is run on the whole launch: with the exact product,
+with the loaded index left out, with the stride that the tensor has, the access would stay inside. What no such change
+explains is the index itself: a mask is missing, or the mask that there is lets it through.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Dict, FrozenSet, Iterable, List, Optional, Set, Tuple
+
+from ..static.ttgir import Op
+from . import trace
+from .launch import INSIDE, OUTSIDE, Found, LaunchedKernel, Look, look
+from .memory import Buffer
+from .module import ACCESSES
+from .numbers import Unknown, ends, wrapped
+from .trace import ARGUMENT, BOUND, CONSTANT, FACTOR, INDICES, LOADED, TERM, Step, Trace
+from .types import integer_bits, pointee, signature
+
+WRAPPED = "integer wrapped"
+MEMORY = "index from memory"
+EMPTY = "empty tensor"
+DIVISION = "division by zero"
+STRIDE = "stride that is not the tensor's"
+SWAPPED = "strides in the wrong order"
+EXTENT = "extent that is not the tensor's"
+OFFSET = "offset beyond the tensor"
+DESCRIPTOR = "descriptor beyond the tensor"
+NO_MASK = "missing mask"
+WRONG_MASK = "mask that lets it through"
+ASSERTION = "assertion"
+
+FAMILIES = {
+    "arith.muli": "product",
+    "arith.addi": "sum",
+    "arith.subi": "sum",
+    "arith.shli": "shift",
+    "arith.trunci": "narrowing",
+}
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where it begins.
+
+    `kind`: one of the list above. `operation`: what goes wrong there and in which type, `product i32`. `role`: what
+    that is to the access: a term of its address, a factor, a bound of its mask. `inputs`: of what it is made: program,
+    range, trip, loaded, argument, constant. `access`: `load`, `store`. `masked`: whether the access has a mask that
+    is false somewhere. `op`, `value`: the operation and what it gives in the lane that was looked at, for a reader.
+    """
+
+    kind: str
+    operation: str = ""
+    role: str = ""
+    inputs: FrozenSet[str] = frozenset()
+    access: str = ""
+    masked: bool = False
+    op: Optional[Op] = None
+    value: Tuple[int, ...] = ()
+    name: str = ""
+
+
+def origin(launch: LaunchedKernel, seen: Look, found: Found, *, limit: int) -> Origin:
+    """The origin of an access that is outside."""
+    return _Search(launch, seen, found, limit).origin()
+
+
+class _Search:
+    def __init__(self, launch: LaunchedKernel, seen: Look, found: Found, limit: int) -> None:
+        self.launch, self.seen, self.found, self.limit = launch, seen, found, limit
+        self.note, self.lane = found.note, found.lane
+        self.trace = Trace(self.note.frame, self.note.env, self.note.op)
+
+    def origin(self) -> Origin:
+        found = self._first()
+        inputs = found.inputs or frozenset(self._inputs(self.trace.leaves()))
+        masked = self.note.masked and _can_be_false(self.note)
+        return replace(found, inputs=inputs, access=_family(self.note.op), masked=masked)
+
+    def _first(self) -> Origin:
+        if self.found.buffer is not None and self.found.buffer.null:
+            return Origin(EMPTY, op=self.note.op)
+        if self.note.op.name not in ACCESSES:
+            return Origin(DESCRIPTOR, op=self.note.op)
+        for ask in (self._wrap, self._division, self._memory, self._strides, self._extents, self._offsets):
+            found = ask()
+            if found is not None:
+                return found
+        kind = WRONG_MASK if self.note.masked else NO_MASK
+        return Origin(kind, role=TERM, inputs=frozenset(self._inputs(self._address_leaves())), op=self.note.op)
+
+    # The kinds, in the order in which they are asked
+
+    def _wrap(self) -> Optional[Origin]:
+        if self.found.exact_state != INSIDE:
+            return None
+        step = self.trace.address or self.trace.mask
+        for start in (self.trace.address, self.trace.mask):
+            if start is not None and self._differs(start):
+                step = start
+                break
+        else:
+            return None
+        seen: Set[str] = set()
+        while step is not None and step.name not in seen:
+            seen.add(step.name)
+            following = next((each for each in self.trace.inputs(step) if self._differs(each)), None)
+            if following is None:
+                break
+            step = following
+        if step is None or step.op is None:
+            return None
+        bits = integer_bits(signature(step.op.body))
+        values = step.value(self.lane) or ()
+        return Origin(
+            WRAPPED,
+            operation="%s i%d" % (FAMILIES.get(step.op.name, step.op.name), bits),
+            role=step.role,
+            inputs=frozenset(self._inputs(self.trace.below(step))),
+            op=step.op,
+            value=tuple(values),
+            name=step.name,
+        )
+
+    def _differs(self, step: Step) -> bool:
+        values = step.value(self.lane)
+        return values is not None and values[0] != values[1]
+
+    def _division(self) -> Optional[Origin]:
+        for step in self.trace.steps:
+            op = step.op
+            if op is not None and op.name in ("arith.divsi", "arith.divui", "arith.remsi", "arith.remui"):
+                divisor = next((each for each in self.trace.inputs(step) if each.name == op.operands()[1]), None)
+                values = divisor.value(self.lane) if divisor is not None else None
+                if values is not None and values[0] == 0 and step.role != BOUND:
+                    return Origin(DIVISION, role=step.role, op=op, inputs=frozenset(self._inputs([divisor])))
+        return None
+
+    def _memory(self) -> Optional[Origin]:
+        """A loaded value that by itself leads beyond the tensor."""
+        for step in self._unique(self.trace.leaves()):
+            if step.kind == LOADED and step.role in (TERM, FACTOR) and self._alone_beyond(step):
+                value = step.value(self.lane)
+                return Origin(MEMORY, role=step.role, op=step.op, value=tuple(value[:1]) if value else (), name=step.name)
+        return None
+
+    def _strides(self) -> Optional[Origin]:
+        """A factor that is no stride of the tensor, though with one of them the access stays inside."""
+        buffer = self.found.buffer
+        assert buffer is not None
+        own = _own_strides(buffer)
+        if len(own) < 2:
+            return None
+        factors = [step for step in self._unique(self.trace.leaves()) if step.role == FACTOR]
+        tiles = self._tiles()
+        given = [step for step in factors if step.kind == ARGUMENT or step.kind == CONSTANT]
+        for step in given:
+            value = self._scalar(step)
+            if value is None or value in own or step.kind == CONSTANT and value in tiles | {-1, 0, 1}:
+                continue
+            for other in own:
+                if self._inside_with({step: other}):
+                    return Origin(
+                        STRIDE, role=FACTOR, inputs=frozenset([ARGUMENT]), op=step.op, value=(value, other), name=step.name
+                    )
+        for at, one in enumerate(given):
+            for other_step in given[at + 1 :]:
+                a, b = self._scalar(one), self._scalar(other_step)
+                if a is None or b is None or a == b or a not in own or b not in own:
+                    continue
+                if self._inside_with({one: b, other_step: a}):
+                    return Origin(
+                        SWAPPED, role=FACTOR, inputs=frozenset([ARGUMENT]), op=one.op, value=(a, b), name=one.name
+                    )
+        return None
+
+    def _extents(self) -> Optional[Origin]:
+        """A bound that is no extent of the tensor, though with one of them the access stays inside."""
+        buffer = self.found.buffer
+        assert buffer is not None
+        own = _own_extents(buffer)
+        for step in self._unique(self.trace.leaves()):
+            if step.kind != ARGUMENT or step.role != BOUND:
+                continue
+            value = self._scalar(step)
+            if value is None or value in own:
+                continue
+            for other in sorted(own, reverse=True):
+                if other < value and self._inside_with({step: other}):
+                    return Origin(
+                        EXTENT, role=BOUND, inputs=frozenset([ARGUMENT]), op=step.op, value=(value, other), name=step.name
+                    )
+        return None
+
+    def _offsets(self) -> Optional[Origin]:
+        """An argument or a literal that by itself leads beyond the tensor."""
+        for step in self._unique(self.trace.leaves()):
+            if step.kind in (ARGUMENT, CONSTANT) and step.role == TERM and self._alone_beyond(step):
+                value = self._scalar(step)
+                return Origin(
+                    OFFSET, role=TERM, inputs=frozenset([step.kind]), op=step.op,
+                    value=() if value is None else (value,), name=step.name,
+                )  # fmt: skip
+        return None
+
+    # Counterfactuals
+
+    def _alone_beyond(self, step: Step) -> bool:
+        """Whether what this value adds to the address is more than the whole tensor, and without it the same lane is
+        inside."""
+        value = step.value(self.lane)
+        if value is None or not value[0]:
+            return False
+        again = self._again({step: 0})
+        if again is None:
+            return False
+        buffer, before = self.found.buffer, self.found.offset
+        assert buffer is not None
+        offset = _offset_at(again, self.found)
+        if offset is None:
+            return False
+        added = before - offset
+        return (added + buffer.at >= buffer.size or added + buffer.at < 0) and 0 <= offset < buffer.size
+
+    def _inside_with(self, values: Dict[Step, int]) -> bool:
+        """Whether with these values the access is inside, in the whole launch, and no other one leaves its tensor."""
+        again = self._again_look(values)
+        if again is None:
+            return False
+        outside = {(id(each.op), id(each.note.frame.function)) for each in self.seen.outside}
+        mine = id(self.found.op)
+        for each in again.accesses:
+            if id(each.op) == mine and each.state != INSIDE:
+                return False
+            if each.state == OUTSIDE and (id(each.op), id(each.note.frame.function)) not in outside:
+                return False
+        return True
+
+    def _again_look(self, values: Dict[Step, int]) -> Optional[Look]:
+        overrides = {(step.function, step.name): value for step, value in values.items()}
+        return look(self.launch, limit=self.limit, overrides=overrides)
+
+    def _again(self, values: Dict[Step, int]) -> Optional[Found]:
+        again = self._again_look(values)
+        if again is None:
+            return None
+        for each in again.accesses:
+            if each.op is self.found.op and each.note.frame.function is self.note.frame.function:
+                return each
+        return None
+
+    # What is there
+
+    def _unique(self, steps: Iterable[Step]) -> List[Step]:
+        out: Dict[Tuple[int, str, str], Step] = {}
+        for step in steps:
+            out.setdefault((id(step.frame), step.name, step.role), step)
+        return list(out.values())
+
+    def _address_leaves(self) -> List[Step]:
+        return [step for step in self.trace.leaves() if step.role in (TERM, FACTOR)]
+
+    def _inputs(self, steps: Iterable[Step]) -> Set[str]:
+        return {step.kind for step in steps if step.kind not in ("", trace.OTHER) and not self._is_base(step)}
+
+    def _is_base(self, step: Step) -> bool:
+        """Whether a leaf is the pointer itself."""
+        from .memory import Address
+
+        return step.kind == ARGUMENT and isinstance(step.env.get(step.name), Address)
+
+    def _scalar(self, step: Step) -> Optional[int]:
+        value = step.env.get(step.name)
+        value = wrapped(value) if value is not None else None
+        return value if isinstance(value, int) else None
+
+    def _tiles(self) -> Set[int]:
+        """Extents of the ranges behind the address: a program's number is multiplied by one of them."""
+        out: Set[int] = set()
+        for step in self.trace.steps:
+            if step.kind == trace.RANGE and step.op is not None:
+                value = step.env.get(step.name)
+                if value is not None and not isinstance(value, Unknown):
+                    low, high = ends(wrapped(value))
+                    out.add(high - low + 1)
+        return out
+
+
+def _offset_at(found: Found, original: Found) -> Optional[int]:
+    """The offset of the same lane in another look."""
+    from .access import at
+    from .memory import Address
+
+    subject = found.note.subject
+    if not isinstance(subject, Address) or isinstance(subject.offset, Unknown):
+        return None
+    return at(wrapped(subject.offset), original.lane)
+
+
+def _own_strides(buffer: Buffer) -> List[int]:
+    return sorted({stride for extent, stride in zip(buffer.shape, buffer.strides) if extent > 1})
+
+
+def _own_extents(buffer: Buffer) -> Set[int]:
+    count = 1
+    for n in buffer.shape:
+        count *= n
+    return {*buffer.shape, count}
+
+
+def _can_be_false(note: Any) -> bool:
+    mask = note.mask
+    if isinstance(mask, Unknown):
+        return True
+    if isinstance(mask, int):
+        return not mask
+    factors = mask.factors if hasattr(mask, "factors") else (mask,)
+    return any(not bool(factor.data.all()) for factor in factors)
+
+
+def _family(op: Op) -> str:
+    name = op.name.rpartition(".")[2]
+    target = pointee(signature(op.body))
+    del target
+    return "atomic" if name.startswith("atomic") else "store" if "store" in name else "load" if "load" in name else name
+
+
+

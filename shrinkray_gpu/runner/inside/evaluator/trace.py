@@ -1,0 +1,211 @@
+"""What an access hangs on: from its address and its mask back to what they are made of, and by which way."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
+
+from ..static.ttgir import Op
+from .access import Lane, at
+from .machine import Frame
+from .memory import Address
+from .module import ACCESSES, Function, called
+from .numbers import Unknown, exact, wrapped
+from .types import extents, signature
+
+TERM, FACTOR, BOUND, DIVISOR, CONDITION = "term", "factor", "bound", "divisor", "condition"
+PROGRAM, RANGE, TRIP, LOADED, ARGUMENT, CONSTANT, GRID, OTHER = (
+    "program", "range", "trip", "loaded", "argument", "constant", "grid", "other",
+)  # fmt: skip
+INDICES = (PROGRAM, RANGE, TRIP)
+"""What numbers the elements: a program instance, a lane of a block, a trip of a loop."""
+
+
+Axes = Optional[Tuple[int, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One value on the way back from an access. `role`: what it is to the access. `op`: what makes it; None for a
+    parameter of the kernel. `axes`: for each dimension of its block, from the right, the axis of the access; None where
+    the way back loses them."""
+
+    name: str
+    frame: Frame
+    env: Any
+    role: str
+    op: Optional[Op]
+    axes: Axes
+    rank: int
+    kind: str = ""
+    """Of a leaf, what it is."""
+
+    @property
+    def function(self) -> Function:
+        return self.frame.function
+
+    def value(self, lane: Lane) -> Optional[Tuple[int, int]]:
+        """What it is in one lane, as computed and in exact arithmetic; None where that is not known."""
+        found = self.env.get(self.name)
+        if isinstance(found, Address):
+            found = found.offset
+        if found is None or isinstance(found, Unknown) or self.axes is None and not isinstance(found, int):
+            return None
+        own = self.axes or ()
+        # Beyond the block lie the axes of the program and of the loops, the same for all.
+        here = {axis - self.rank + len(own): place for axis, place in lane.items() if axis > self.rank}
+        here.update({at_own: lane[axis] for at_own, axis in enumerate(own, start=1) if axis in lane})
+        try:
+            one, other = at(wrapped(found), here), at(exact(found), here)
+        except (AttributeError, TypeError, IndexError):
+            return None
+        return None if one is None or other is None else (one, other)
+
+
+class Trace:
+    """All values behind one note's subject and mask."""
+
+    def __init__(self, frame: Frame, env: Dict[str, Any], op: Op) -> None:
+        self.steps: List[Step] = []
+        self._seen: Set[Tuple[int, str, str]] = set()
+        self._inputs: Dict[Tuple[int, str], List[Step]] = {}
+        names = op.operands()
+        where = ACCESSES.get(op.name)
+        self._rank = len(extents(signature(op.body)))
+        axes = tuple(range(1, self._rank + 1))
+        self.address = self._follow(names[0], frame, env, TERM, axes) if names else None
+        self.mask = None
+        if where is not None and len(names) > where:
+            self.mask = self._follow(names[where], frame, env, BOUND, axes)
+
+    def leaves(self) -> Iterator[Step]:
+        return (step for step in self.steps if step.kind)
+
+    def inputs(self, step: Step) -> List[Step]:
+        """The values that one is made of."""
+        return self._inputs.get((id(step.frame), step.name), [])
+
+    def below(self, step: Step) -> List[Step]:
+        """The leaves that one value is made of."""
+        out: List[Step] = []
+        todo, seen = [step], set()
+        while todo:
+            each = todo.pop()
+            if (id(each.frame), each.name) in seen:
+                continue
+            seen.add((id(each.frame), each.name))
+            if each.kind:
+                out.append(each)
+            todo.extend(self.inputs(each))
+        return out
+
+    def _follow(self, name: str, frame: Frame, env: Any, role: str, axes: Axes) -> Step:
+        """Note a value, and what it is made of. Each is noted once for each role."""
+        op = frame.function.definitions.get(name)
+        step = Step(name, frame, env, role, op, axes, self._rank, self._kind(name, frame, op))
+        key = (id(frame), name, role)
+        if key in self._seen:
+            return step
+        self._seen.add(key)
+        self.steps.append(step)
+        if not step.kind:
+            behind = list(self._behind(name, op, frame, env, role))
+            given = _axes_before(op, axes)
+            inputs = [self._follow(*each, given) for each in behind]
+            self._inputs.setdefault((id(frame), name), inputs)
+        return step
+
+    def _kind(self, name: str, frame: Frame, op: Optional[Op]) -> str:
+        if op is None:
+            return "" if frame.caller is not None and name in frame.function.parameters else ARGUMENT
+        if op.name == "tt.get_program_id":
+            return PROGRAM
+        if op.name == "tt.get_num_programs":
+            return GRID
+        if op.name == "tt.make_range":
+            return RANGE
+        if op.name == "tt.load":
+            return LOADED
+        if op.name == "arith.constant":
+            return CONSTANT
+        if op.name == "scf.for" and name == frame.function.loops[id(op)].variable:
+            return TRIP
+        return OTHER if op.name in ("tt.atomic_rmw", "tt.atomic_cas") else ""
+
+    def _behind(
+        self, name: str, op: Optional[Op], frame: Frame, env: Any, role: str
+    ) -> Iterator[Tuple[str, Frame, Any, str]]:
+        """Names that a value is made of, each where it is defined and with its role."""
+        if op is None:
+            if frame.caller is not None and frame.call is not None and name in frame.function.parameters:
+                given = frame.call.operands()
+                place = frame.function.parameters.index(name)
+                if place < len(given):
+                    yield given[place], frame.caller, frame.caller.env, role
+            return
+        if op.name == "tt.call":
+            callee = frame.called.get(id(op))
+            if callee is not None and called(op):
+                for each in callee.function.all:
+                    if each.name == "tt.return":
+                        place = op.results.index(name)
+                        for returned in each.operands()[place : place + 1]:
+                            if callee.env.get(returned) is not None:
+                                yield returned, callee, callee.env, role
+            return
+        if op.name == "scf.for":
+            loop = frame.function.loops[id(op)]
+            place = loop.names.index(name) if name in loop.names else op.results.index(name)
+            yielded = op.regions[0].blocks[-1].ops[-1].operands()
+            for each in (*loop.initial[place : place + 1], *yielded[place : place + 1]):
+                yield each, frame, env, role
+            return
+        if op.name in ("scf.if", "scf.while"):
+            place = op.results.index(name) if name in op.results else 0
+            for region in op.regions:
+                for each in region.blocks[-1].ops[-1].operands()[place : place + 1] if region.blocks[-1].ops else ():
+                    yield each, frame, env, role
+            if op.name == "scf.if":
+                yield op.operands()[0], frame, env, CONDITION
+            return
+        for place, each in enumerate(op.operands()):
+            yield each, frame, env, _role(op, place, role)
+
+
+def _role(op: Op, place: int, role: str) -> str:
+    """What an operand is to the access, given what the result is."""
+    if role in (BOUND, CONDITION, DIVISOR):
+        return role
+    if op.name in ("arith.muli", "arith.shli"):
+        return FACTOR
+    if op.name in ("arith.cmpi", "arith.minsi", "arith.maxsi", "arith.minui", "arith.maxui"):
+        return BOUND
+    if op.name in ("arith.divsi", "arith.divui", "arith.remsi", "arith.remui") and place == 1:
+        return DIVISOR
+    if op.name == "arith.select" and place == 0:
+        return CONDITION
+    return role
+
+
+def _axes_before(op: Optional[Op], axes: Axes) -> Axes:
+    """The axes of an operation's operands, given those of its result."""
+    if op is None or axes is None or op.name in _KEEPS or op.name.startswith(("arith.", "scf.", "math.")):
+        return axes
+    if op.name == "tt.splat":
+        return ()
+    if op.name == "tt.expand_dims":
+        found = re.search(r"axis = (\d+)", op.body)
+        new = len(axes) - int(found.group(1)) if found else 0
+        return tuple(axis for at_own, axis in enumerate(axes, start=1) if at_own != new)
+    if op.name == "tt.trans":
+        found = re.search(r"order = array<i32: ([\d, ]+)>", op.body)
+        if found is None:
+            return None
+        order = [int(n) for n in found.group(1).split(",")]
+        before = {source: axes[len(axes) - 1 - place] for place, source in enumerate(order)}
+        return tuple(before[source] for source in reversed(range(len(order))))
+    return None
+
+
+_KEEPS = ("tt.addptr", "tt.broadcast", "tt.bitcast", "tt.call", "tt.load", "tt.advance")
