@@ -33,7 +33,7 @@ def module(words: str, name: str) -> ModuleType:
 
 def test_the_oracle_answers_as_its_row_builds_it(tmp_path: Path) -> None:
     printed = module("class PrintedOracle", "shrinkray_gpu.oracle.printed")
-    row = eval(block('prefix="printed:"'), {"OracleForm": OracleForm, "PrintedOracle": printed.PrintedOracle})
+    row = eval(block('shape="printed:TEXT"'), {"OracleForm": OracleForm, "PrintedOracle": printed.PrintedOracle})
     oracle = row.build("printed:nan", "nan", tmp_path)
     assert oracle.judge(passing(stdout="loss nan\n")).faults
     assert not oracle.judge(passing(stdout="loss 0.5\n")).faults

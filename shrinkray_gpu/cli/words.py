@@ -10,7 +10,7 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from shrinkray_gpu.corpus import environments
-from shrinkray_gpu.device import DEVICE, architectures
+from shrinkray_gpu.device import VENDOR, architectures
 from shrinkray_gpu.errors import ShrinkError, UsageError
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -115,7 +115,7 @@ def architecture(name: str | None) -> int | None:
     if number is None:
         *most, last = architectures.EXAMPLES
         examples = f"{', '.join(most)} or {last}"
-        raise UsageError(f"--arch {name}: name an {DEVICE.name} architecture such as {examples}")
+        raise UsageError(f"--arch {name}: name an {VENDOR} architecture such as {examples}")
     return number
 
 

@@ -9,28 +9,17 @@ toolkit              where the vendor's tools are
 architectures        what `--arch` may be
 
 `seam.py` says what each of them answers. Another vendor is a folder beside `nvidia/` whose modules answer the same, and
-its name in the line below. What the answers are made of has no vendor: device_error, dump, instruction, record.
+its name in the first line below. What the answers are made of has no vendor: device_error, dump, instruction, record.
 """
 
-from shrinkray_gpu.device.nvidia import NVIDIA
+from shrinkray_gpu.device import nvidia as vendor
+from shrinkray_gpu.device import seam
 
-DEVICE = NVIDIA
-
-error_table = DEVICE.error_table
-gpus = DEVICE.gpus
-coredump = DEVICE.coredump
-disassembly = DEVICE.disassembly
-sanitizer_records = DEVICE.sanitizer_records
-toolkit = DEVICE.toolkit
-architectures = DEVICE.architectures
-
-__all__ = [
-    "DEVICE",
-    "architectures",
-    "coredump",
-    "disassembly",
-    "error_table",
-    "gpus",
-    "sanitizer_records",
-    "toolkit",
-]
+VENDOR = vendor.VENDOR
+error_table: seam.ErrorTable = vendor.error_table
+gpus: seam.Gpus = vendor.gpus
+coredump: seam.CoreDumps = vendor.coredump
+disassembly: seam.Disassembler = vendor.disassembly
+sanitizer_records: seam.SanitizerRecords = vendor.sanitizer_records
+toolkit: seam.Toolkit = vendor.toolkit
+architectures: seam.Architectures = vendor.architectures

@@ -1,12 +1,12 @@
-"""What the rest of the tool asks of a vendor. A vendor is a folder whose modules answer these, and one Device.
+"""What the rest of the tool asks of a vendor: one protocol for each module of a vendor's folder.
 
-Each member is a module, so that a vendor's file reads as plain functions. mypy holds the modules against the protocols.
+The answers are modules, so that a vendor's file reads as plain functions. `device/__init__.py` names each with its
+protocol, and mypy holds the one against the other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -38,11 +38,11 @@ class Gpus(Protocol):
     def driver(self) -> bool:
         """Whether the vendor's driver is here, be it that no GPU is visible."""
 
-    def capability(self, index: int = 0) -> int | None:
-        """The number of a GPU's architecture; None where nobody tells."""
+    def capability(self) -> int | None:
+        """The number of the first GPU's architecture; None where nobody tells."""
 
-    def memory(self, index: int = 0) -> float:
-        """In GiB; 0 where nobody tells."""
+    def memory(self) -> float:
+        """Of the first GPU, in GiB; 0 where nobody tells."""
 
 
 class CoreDumps(Protocol):
@@ -154,17 +154,3 @@ class Architectures(Protocol):
 
     def name(self, number: int) -> str:
         """As compilers and users write it."""
-
-
-@dataclass(frozen=True)
-class Device:
-    """One vendor."""
-
-    name: str
-    error_table: ErrorTable
-    gpus: Gpus
-    coredump: CoreDumps
-    disassembly: Disassembler
-    sanitizer_records: SanitizerRecords
-    toolkit: Toolkit
-    architectures: Architectures

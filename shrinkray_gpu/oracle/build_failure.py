@@ -29,9 +29,9 @@ class BuildOracle(Oracle):
     """Whether the original's build failed; None before calibration."""
     launches: bool = False
     """Whether the original's host code launched kernels of that build."""
-    told: frozenset[str] = frozenset()
+    warnings: frozenset[str] = frozenset()
     """Numbers of the warnings that the original's builds have."""
-    well: bool = False
+    ends_well: bool = False
     """Whether the original's script went to its end."""
 
     def verdict(self, run: Run) -> Verdict:
@@ -40,10 +40,9 @@ class BuildOracle(Oracle):
             if self.failed is not None and build.failed != self.failed:
                 continue
             if match := self.pattern.search(build.printed):
-                if why := self._less(build, run):
+                if why := self._lack(build, run):
                     continue
-                begin = build.printed.rfind("\n", 0, match.start()) + 1
-                return shows(f"building {build.name}: {speech.clip(build.printed[begin:])}")
+                return shows(f"building {build.name}: {speech.matching_line(match)}")
         if why:
             return lacks(why)
         broken = next((build for build in run.builds if build.failed), None)
@@ -53,38 +52,35 @@ class BuildOracle(Oracle):
         built = f"{len(run.builds)} builds say nothing of it" if run.builds else "nothing was built"
         return lacks(f"{built}, {speech.ending(run)}")
 
-    def _less(self, build: Build, run: Run) -> str:
+    def _lack(self, build: Build, run: Run) -> str:
         """What is missing beside the words, or nothing."""
         said = f"building {build.name} says it, but"
         if self.launches and not build.launched:
             return f"{said} no kernel of it is launched"
-        if self.well and not _ended_well(run):
+        if self.ends_well and not _ends_well(run):
             return f"{said} then {speech.ending(run)}"
         if self.failed is None:
             return ""
-        more = sorted(UNSOUND.keys() & _numbers(build) - self.told)
+        more = sorted(UNSOUND.keys() & _warnings(build) - self.warnings)
         return f"{said} the source {UNSOUND[more[0]]}" if more else ""
 
     def calibrate(self, reference: Run) -> BuildOracle:
         fitting = [build for build in reference.builds if self.pattern.search(build.printed)]
-        return (
-            super()
-            .calibrate(reference)
-            ._with(
-                failed=all(build.failed for build in fitting) if fitting else None,
-                launches=any(build.launched for build in fitting),
-                told=frozenset().union(*map(_numbers, reference.builds)),
-                well=_ended_well(reference),
-            )
+        tuned = super().calibrate(reference)
+        return tuned._with(
+            failed=all(build.failed for build in fitting) if fitting else None,
+            launches=any(build.launched for build in fitting),
+            warnings=frozenset().union(*map(_warnings, reference.builds)),
+            ends_well=_ends_well(reference),
         )
 
     def binds(self, fault: Fault) -> bool:
         return False  # the script may go on, and die of something else later
 
 
-def _numbers(build: Build) -> frozenset[str]:
+def _warnings(build: Build) -> frozenset[str]:
     return frozenset(_NUMBER.findall(build.printed))
 
 
-def _ended_well(run: Run) -> bool:
+def _ends_well(run: Run) -> bool:
     return run.failure is None and run.signal is None and not run.exit

@@ -28,18 +28,17 @@ class CompileOracle(Oracle):
 
     def verdict(self, run: Run) -> Verdict:
         for compile in run.compiles:
-            text = f"{speech.diagnostics(compile)}\n{speech.reasons(compile)}"
-            if self.pattern.search(text):
-                line = f"compiling {compile.kernel}: {_matching_line(self.pattern, text)}"
+            text = "\n".join([speech.diagnostics(compile), *speech.reasons(compile)])
+            if found := self.pattern.search(text):
+                line = f"compiling {compile.kernel}: {speech.matching_line(found)}"
                 if self.shown == "died" and not speech.has_failed(run):
                     return lacks(f"{line}, but the script ends well, unlike the original")
                 return shows(line)
         if run.mode == "plain" or run.signal is not None:
             # Nobody watches a plain process compile, and a crash takes the watcher with it.
             for said in speech.failure_words(run):
-                text = speech.LISTING.sub("", said.text)
-                if self.pattern.search(text):
-                    return shows(f"{said.place}: {_matching_line(self.pattern, text)}")
+                if found := self.pattern.search(speech.LISTING.sub("", said.text)):
+                    return shows(f"{said.place}: {speech.matching_line(found)}")
             if self.shown == "swallowed" and not speech.has_failed(run):
                 return unclear(f"it ends well, as the original does, and nobody watches a {run.mode} run compile")
         broken = next((one for one in run.compiles if one.failure is not None), None)
@@ -74,10 +73,10 @@ class CodeOracle(Oracle):
     def verdict(self, run: Run) -> Verdict:
         codes = [(one.kernel, one.ir.get(self.stage)) for one in run.compiles if one.failure is None]
         delivered = [(kernel, code) for kernel, code in codes if code is not None]
-        hit = next(((kernel, code) for kernel, code in delivered if self.pattern.search(code)), None)
-        if hit is not None:
-            line = f"{self.stage} of {hit[0]}: {_matching_line(self.pattern, hit[1])}"
-            return lacks(line) if self.absent else shows(line)
+        for kernel, code in delivered:
+            if found := self.pattern.search(code):
+                line = f"{self.stage} of {kernel}: {speech.matching_line(found)}"
+                return lacks(line) if self.absent else shows(line)
         if len(delivered) < len(codes):
             return unclear(f"the {self.stage} of {len(codes) - len(delivered)} kernels was not delivered")
         if not delivered:
@@ -109,9 +108,3 @@ class StaticOracle(Oracle):
             return unclear(f"static rules are decided on the virtual GPU (--arch), and this was a {run.mode} run")
         launched = f"{len(run.launches)} launches, none breaks the rule" if run.launches else "nothing was launched"
         return lacks(f"{launched}, {speech.ending(run)}")
-
-
-def _matching_line(pattern: re.Pattern[str], text: str) -> str:
-    found = pattern.search(text)
-    start = text.rfind("\n", 0, found.start()) + 1 if found else 0
-    return speech.clip(text[start:]) or "(empty line)"

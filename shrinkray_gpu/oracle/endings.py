@@ -109,13 +109,9 @@ class TimeoutOracle(Oracle):
 
     needs: Needs = Needs(timing=True)
 
-    def doubt(self, run: Run) -> str:
-        return run.trouble if run.timed_out else super().doubt(run)
-
     def verdict(self, run: Run) -> Verdict:
         if run.timed_out:
-            last = f", last launch {run.launches[-1].kernel}" if run.launches else ""
-            return shows(f"it did not end within {run.seconds:.0f} s{last}")
+            return shows(f"it did not end within {run.seconds:.0f} s{speech.last_launch(run)}")
         return lacks(f"{speech.ending(run)} after {run.seconds:.1f} s")
 
 

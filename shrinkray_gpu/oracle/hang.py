@@ -31,9 +31,6 @@ class HangOracle(Oracle):
     kernels: frozenset[str] = frozenset()
     """For a hang on the device: what the original had launched by then. One of them hangs."""
 
-    def doubt(self, run: Run) -> str:
-        return run.trouble if run.timed_out else super().doubt(run)
-
     def verdict(self, run: Run) -> Verdict:
         if not run.timed_out:
             return lacks(f"{speech.ending(run)} after {run.seconds:.1f} s")
@@ -63,12 +60,11 @@ class HangOracle(Oracle):
         launched = _launched(run)
         if len(launched) == 1:
             return f"kernel {launched[0]} does not end within {self._seconds}"
-        last = f", last launch {run.launches[-1].kernel}" if launched else ", none of Triton's kernels was launched"
+        last = speech.last_launch(run) or ", none of Triton's kernels was launched"
         return f"the GPU is still at work after {self._seconds}{last}"
 
     def _on_the_host(self, run: Run) -> str:
-        last = f", last launch {run.launches[-1].kernel}" if run.launches else ""
-        return f"the host is still at work after {self._seconds}, and the GPU is not{last}"
+        return f"the host is still at work after {self._seconds}, and the GPU is not{speech.last_launch(run)}"
 
     @property
     def _seconds(self) -> str:

@@ -79,7 +79,9 @@ class Oracle:
         if run.trouble:
             return run.trouble
         if run.timed_out:
-            return f"it was stopped after {run.seconds:.0f} s, before it could show anything"
+            return (
+                "" if self.needs.timing else f"it was stopped after {run.seconds:.0f} s, before it could show anything"
+            )
         if run.signal == SIGKILL:
             return "it was killed from outside (SIGKILL): by the kernel for its memory, or by somebody"
         if run.signal is None and run.exit is None and run.failure is None:

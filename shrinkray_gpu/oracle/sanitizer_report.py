@@ -10,10 +10,8 @@ from dataclasses import dataclass
 
 from shrinkray_gpu.device import sanitizer_records
 from shrinkray_gpu.device.record import Record
-from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.fault import Fault
-from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
 from shrinkray_gpu.runner.run import Run
@@ -60,13 +58,3 @@ class SanitizerOracle(Oracle):
         if self.pattern is None:
             return bool(record.kernel)
         return bool(self.pattern.search(record.device_text))
-
-
-def build(spec: str, argument: str, pattern: re.Pattern[str] | None) -> SanitizerOracle:
-    """The oracle for a tool; raises UsageError for one that does not exist."""
-    if argument not in sanitizer_records.TOOLS:
-        raise UsageError(
-            f"{spec!r} names no tool of compute-sanitizer: write sanitizer:TOOL:REGEX with one of "
-            f"{', '.join(sanitizer_records.TOOLS)}, for example sanitizer:memcheck:Invalid __global__ write"
-        )
-    return SanitizerOracle(spec=spec, needs=Needs(sanitizer=argument), pattern=pattern)

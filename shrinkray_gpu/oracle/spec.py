@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from shrinkray_gpu.device import error_table
+from shrinkray_gpu.device import error_table, sanitizer_records
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.oracle import sanitizer_report
 from shrinkray_gpu.oracle.build_failure import BuildOracle
 from shrinkray_gpu.oracle.compiled import CodeOracle, CompileOracle, StaticOracle
 from shrinkray_gpu.oracle.differs import KINDS, DifferenceOracle, Nondeterministic
@@ -21,6 +20,7 @@ from shrinkray_gpu.oracle.endings import ExceptionOracle, ExitOracle, SignalOrac
 from shrinkray_gpu.oracle.hang import HangOracle
 from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.oracle.oracle import Oracle
+from shrinkray_gpu.oracle.sanitizer_report import SanitizerOracle
 from shrinkray_gpu.oracle.script import ScriptOracle
 from shrinkray_gpu.oracle.sticky import StickyOracle
 from shrinkray_gpu.oracle.words import WEAK_ASSERTION, WordsOracle, plain_pattern
@@ -39,15 +39,23 @@ CODE_STAGES = ("ttir", "ttgir", "llir", "ptx", "sass")
 class OracleForm:
     """One way to say what must persist."""
 
-    prefix: str
-    """What it starts with, colon included; empty for plain words."""
     shape: str
+    """In capitals what is put in, in brackets what may be left out: `exception:TYPE[:REGEX]`."""
     holds: str
     example: str
     build: Callable[[str, str, Path], Oracle]
     """From the whole spec, what follows the prefix, and the folder that paths start at."""
-    bare: bool = False
-    """Whether the prefix alone will do, without its colon and what follows it."""
+
+    @property
+    def prefix(self) -> str:
+        """What it starts with, colon included; empty for plain words."""
+        name, colon, _ = self.shape.replace("[:", ":", 1).partition(":")
+        return "" if name.isupper() else name + colon
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether the prefix alone will do, without its colon and what follows it."""
+        return self.shape.startswith(self.prefix.rstrip(":") + "[")
 
 
 def parse(spec: str, *, folder: Path) -> Oracle:
@@ -60,7 +68,7 @@ def parse(spec: str, *, folder: Path) -> Oracle:
     for form in FORMS:
         if form.prefix.endswith(":") and spec.startswith(form.prefix):
             return form.build(spec, spec[len(form.prefix) :].strip(), folder)
-        if spec == form.prefix or (form.bare and spec == form.prefix.rstrip(":")):
+        if spec == form.prefix or (form.is_optional and spec == form.prefix.rstrip(":")):
             return form.build(spec, "", folder)
     return _words(spec, spec, folder)
 
@@ -99,10 +107,6 @@ def _words(spec: str, _: str, __: Path) -> Oracle:
     return WordsOracle(spec=spec, pattern=plain_pattern(spec), hint=hint)
 
 
-def _regex(spec: str, argument: str, _: Path) -> Oracle:
-    return WordsOracle(spec=spec, pattern=_pattern(spec, argument))
-
-
 def _exception(spec: str, argument: str, _: Path) -> Oracle:
     kind, colon, regex = argument.partition(":")
     kind = kind.strip()
@@ -137,10 +141,6 @@ def _signal(spec: str, argument: str, _: Path) -> Oracle:
         hint = f"did you mean signal:{near}?" if near else "a crash is signal:SIGSEGV or signal:SIGABRT."
         raise UsageError(f"{spec!r} names no signal of this system: {hint}")
     return SignalOracle(spec=f"signal:{found.name}", number=int(found))
-
-
-def _timeout(spec: str, _: str, __: Path) -> Oracle:
-    return TimeoutOracle(spec=spec)
 
 
 def _hang(spec: str, argument: str, _: Path) -> Oracle:
@@ -180,10 +180,6 @@ def _nondeterministic(spec: str, argument: str, _: Path) -> Oracle:
     return Nondeterministic(spec=name, needs=Needs(twins=repetitions(runs)))
 
 
-def _compile(spec: str, argument: str, _: Path) -> Oracle:
-    return CompileOracle(spec=spec, pattern=_pattern(spec, argument))
-
-
 def _build(spec: str, argument: str, _: Path) -> Oracle:
     pattern = _pattern(spec, argument)
     return BuildOracle(spec=spec, pattern=pattern, needs=Needs(builds=frozenset({pattern.pattern})))
@@ -207,8 +203,14 @@ def _static(spec: str, argument: str, _: Path) -> Oracle:
 
 
 def _sanitizer(spec: str, argument: str, _: Path) -> Oracle:
-    tool, colon, regex = argument.partition(":")
-    return sanitizer_report.build(spec, tool.strip(), _pattern(spec, regex.strip()) if colon else None)
+    tool, colon, regex = (part.strip() for part in argument.partition(":"))
+    if tool not in sanitizer_records.TOOLS:
+        raise UsageError(
+            f"{spec!r} names no tool of compute-sanitizer: write sanitizer:TOOL:REGEX with one of "
+            f"{', '.join(sanitizer_records.TOOLS)}, for example sanitizer:memcheck:Invalid __global__ write"
+        )
+    pattern = _pattern(spec, regex) if colon else None
+    return SanitizerOracle(spec=spec, needs=Needs(sanitizer=tool), pattern=pattern)
 
 
 def _script(spec: str, argument: str, folder: Path) -> Oracle:
@@ -228,7 +230,6 @@ def _script(spec: str, argument: str, folder: Path) -> Oracle:
 
 FORMS: tuple[OracleForm, ...] = (
     OracleForm(
-        "",
         "WORDS",
         "sticky CUDA error: the driver reports it, whatever the script catches or prints; "
         "other words: the uncaught exception, the compiler or stderr of a failing process says them",
@@ -236,32 +237,29 @@ FORMS: tuple[OracleForm, ...] = (
         _words,
     ),
     OracleForm(
-        "regex:",
         "regex:REGEX",
         "the uncaught exception, the compiler or stderr of a failing process matches",
         r"regex:Unsupported conversion from f\d+",
-        _regex,
+        lambda spec, regex, _: WordsOracle(spec=spec, pattern=_pattern(spec, regex)),
     ),
     OracleForm(
-        "exception:",
         "exception:TYPE[:REGEX]",
         "an uncaught exception of this type, or derived from it, whose text matches",
         "exception:IndexError:out of bounds",
         _exception,
     ),
-    OracleForm("exit:", "exit:N", "the process exits with this status", "exit:3", _exit),
-    OracleForm("signal:", "signal:NAME", "this signal ends the process", "signal:SIGABRT", _signal),
-    OracleForm("timeout", "timeout", "the process does not end within --timeout", "timeout", _timeout),
+    OracleForm("exit:N", "the process exits with this status", "exit:3", _exit),
+    OracleForm("signal:NAME", "this signal ends the process", "signal:SIGABRT", _signal),
     OracleForm(
-        "hang:",
+        "timeout", "the process does not end within --timeout", "timeout", lambda spec, *_: TimeoutOracle(spec=spec)
+    ),
+    OracleForm(
         "hang[:SECONDS]",
         "it does not end within this time (10 s), and where the original hangs: in a kernel on the GPU, or on the host",
         "hang:5",
         _hang,
-        bare=True,
     ),
     OracleForm(
-        "differs:",
         "differs:KNOB[:KIND]",
         "a kernel's outputs differ, on the same inputs, when this knob is turned (num_stages=1, interpreter, K=V ...); "
         "KIND is nan, wrong or tolerance, by default as in the original",
@@ -269,22 +267,18 @@ FORMS: tuple[OracleForm, ...] = (
         _differs,
     ),
     OracleForm(
-        "nondeterministic:",
         "nondeterministic[:N]",
         "a kernel's outputs differ, on the same inputs, among N runs with the same seeds (3)",
         "nondeterministic:5",
         _nondeterministic,
-        bare=True,
     ),
     OracleForm(
-        "compile:",
         "compile:REGEX",
         "raised or printed while Triton compiles a kernel",
         "compile:Unknown modifier",
-        _compile,
+        lambda spec, regex, _: CompileOracle(spec=spec, pattern=_pattern(spec, regex)),
     ),
     OracleForm(
-        "build:",
         "build:REGEX",
         "said (warnings, too) by nvcc when the program builds CUDA C++; without a GPU (--arch) no kernel runs",
         "build:cannot perform wmma load or store on local memory",
@@ -292,7 +286,6 @@ FORMS: tuple[OracleForm, ...] = (
     ),
     *(
         OracleForm(
-            f"{stage}:",
             f"{stage}:[!]REGEX",
             f"the {stage.upper()} of a compiled kernel matches; with !, kernels are compiled and none matches",
             example,
@@ -305,11 +298,10 @@ FORMS: tuple[OracleForm, ...] = (
         )
     ),
     *(
-        OracleForm("static:", f"static:{rule.name}", f"virtual GPU: {rule.holds}", f"static:{rule.name}", _static)
+        OracleForm(f"static:{rule.name}", f"virtual GPU: {rule.holds}", f"static:{rule.name}", _static)
         for rule in rules.RULES
     ),
     OracleForm(
-        "sanitizer:",
         "sanitizer:TOOL[:REGEX]",
         "compute-sanitizer (memcheck, racecheck, initcheck, synccheck) has a record that matches, "
         "of the kind that the original has",
@@ -317,7 +309,6 @@ FORMS: tuple[OracleForm, ...] = (
         _sanitizer,
     ),
     OracleForm(
-        "script:",
         "script:PATH",
         "this test exits 0, given the candidate file as its argument (the C-Reduce contract)",
         "script:./test.sh",
@@ -344,7 +335,7 @@ def _near_miss(spec: str) -> str:
     word, colon, rest = spec.partition(":")
     if not word.isalpha() or not word.islower() or rest.startswith((" ", "/")):
         return ""
-    fitting = [form for form in FORMS if form.prefix.endswith(":") == bool(colon) or (form.bare and not colon)]
+    fitting = [form for form in FORMS if form.prefix.endswith(":") == bool(colon) or (form.is_optional and not colon)]
     known = [form.prefix.rstrip(":") for form in fitting if form.prefix]
     near = _nearest(word, known)
     if not near or near == word:

@@ -85,23 +85,19 @@ def diagnostics(compile: Compilation) -> str:
     return raised + without_quotations(LISTING.sub("", compile.printed))
 
 
-def reasons(compile: Compilation) -> str:
+def reason(compile: Compilation) -> str:
+    """The message of the nearest of these that has one, without its type. Where a function fails that a kernel calls,
+    Triton raises one exception for each call, and only the innermost says why."""
+    failures = (_failure(said, "") for said in reasons(compile))
+    return next((failure.text for failure in failures if failure is not None and failure.text), "")
+
+
+def reasons(compile: Compilation) -> Iterator[str]:
     """What the exceptions said that led to a failed compilation's own, nearest first.
 
     What the compiler was handling when the next exception came has to do with its failure as much as a direct cause.
     What the script was handling when it called the compiler has not (see `_causes`): that traceback begins elsewhere.
     """
-    return "\n".join(_reasons(compile))
-
-
-def reason(compile: Compilation) -> str:
-    """The message of the nearest of these that has one, without its type. Where a function fails that a kernel calls,
-    Triton raises one exception for each call, and only the innermost says why."""
-    failures = (_failure(said, "") for said in _reasons(compile))
-    return next((failure.text for failure in failures if failure is not None and failure.text), "")
-
-
-def _reasons(compile: Compilation) -> Iterator[str]:
     text = compile.failure.traceback if compile.failure else ""
     for block, part in reversed([*zip(_blocks(text), HEADER.split(text)[1:])][:-1]):
         if not (block.leads_to == "cause" or block.leads_to and COMPILER_FILE.search(part.lstrip("\n").split("\n")[0])):
@@ -130,6 +126,19 @@ def clip(text: str, width: int = 120) -> str:
     return line if len(line) <= width else line[: width - 3].rstrip() + "..."
 
 
+def matching_line(found: re.Match[str] | None) -> str:
+    """The line in which a match begins, clipped; empty for no match."""
+    if found is None:
+        return ""
+    start = found.string.rfind("\n", 0, found.start()) + 1
+    return clip(found.string[start:]) or "(empty line)"
+
+
+def last_launch(run: Run) -> str:
+    """The kernel launched last, as the end of a sentence; empty where none was."""
+    return f", last launch {run.launches[-1].kernel}" if run.launches else ""
+
+
 def signal_name(number: int) -> str:
     try:
         return Signals(number).name
@@ -142,9 +151,8 @@ def shortage(run: Run) -> str:
     if not has_failed(run):
         return ""
     for said in failure_words(run):
-        if said.place in ("exception", "child", "stderr") and (found := SHORTAGE.search(said.text)):
-            start = said.text.rfind("\n", 0, found.start()) + 1
-            return clip(said.text[start:])
+        if said.place in ("exception", "child", "stderr") and (line := matching_line(SHORTAGE.search(said.text))):
+            return line
     return ""
 
 

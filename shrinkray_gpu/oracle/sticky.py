@@ -94,4 +94,4 @@ def _where(run: Run) -> str:
     for launch in run.launches:
         if static_rule(launch):
             return f", launch of {launch.kernel}"
-    return f", last launch {run.launches[-1].kernel}" if run.launches else ""
+    return speech.last_launch(run)

@@ -23,9 +23,8 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner.children import faults
 from shrinkray_gpu.runner.inside.capture import blackbox
 from shrinkray_gpu.runner.inside.process import wire
-from shrinkray_gpu.runner.inside.report import check
 from shrinkray_gpu.runner.output_pipes import TIMED_OUT, OutputPipes
-from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.run import Run, report_problem
 
 MAIN = Path(__file__).parent / "inside" / "main.py"
 ANSWER = 3.0
@@ -172,8 +171,8 @@ class Lane:
             out, err = streams.texts()
             if "broken" in report:
                 return Run(mode, None, trouble=f"the worker itself failed: {report['broken']}"), "broken", 0
-            if broken := check(report):
-                return Run(mode, None, trouble=f"the worker's report is broken: {broken[0]}"), "broken", 0
+            if why := report_problem(report):
+                return Run(mode, None, trouble=f"the worker's report is broken: {why}"), "broken", 0
             over, peak = report.pop("over"), report.pop("peak")
             self.used += 1
             run = Run.from_json({**report, "mode": mode, "seconds": spent, "stdout": out, "stderr": err})

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field, is_dataclass
+from functools import lru_cache
+from types import NoneType
+from typing import Any, TypedDict, get_args, get_origin, get_type_hints
 
 from shrinkray_gpu.runner.inside.capture.schema import Captured, sound
+from shrinkray_gpu.runner.inside.process.schema_check import problem
 
 
 @dataclass(frozen=True)
@@ -150,31 +153,57 @@ class Run:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Run:
-        d = dict(data)
-        d["failure"] = _failure(d.get("failure"))
-        d["compiles"] = tuple(_compile(each) for each in d.get("compiles", ()))
-        d["launches"] = tuple(
-            Launch(**{**x, "grid": tuple(x["grid"]), "args": tuple(x.get("args", ()))}) for x in d.get("launches", ())
-        )
-        d["builds"] = tuple(_build(each) for each in d.get("builds", ()))
-        d["values"] = {int(k): v for k, v in d.get("values", {}).items()}
-        for name in ("children", "records", "compared"):
-            d[name] = tuple(d.get(name, ()))
-        if d.get("captured") is not None:
-            d["captured"] = sound(d["captured"])
-        d["differences"] = tuple(Difference(**each) for each in d.get("differences", ()))
-        return cls(**d)
+        """The run that `to_json` wrote down, or of which a lane reports these fields."""
+        fields = _from_json(cls, data)
+        if fields.get("captured") is not None:
+            fields["captured"] = sound(fields["captured"])
+        return cls(**fields | {"values": {int(number): text for number, text in fields.get("values", {}).items()}})
 
 
-def _compile(d: Mapping[str, Any]) -> Compilation:
-    return Compilation(**{**d, "casts": tuple(d.get("casts", ())), "failure": _failure(d.get("failure"))})
+class Report(TypedDict):
+    """A lane's report on one candidate: the fields of a `Run` that the lane knows, and whether it is over.
+
+    A candidate shares its process with what reports on it, and may leave that in any state: a report that is broken
+    says nothing of the candidate.
+    """
+
+    exit: int
+    failure: Failure | None
+    driver_error: int
+    virtual: bool
+    compiles: list[Compilation]
+    launches: list[Launch]
+    builds: list[Build]
+    values: dict[str, Any]
+    captured: Any
+    """`capture.schema.Captured` or nothing, with a check of its own: a broken record spoils no run."""
+    turned: dict[str, Any]
+    differences: list[Difference]
+    incomparable: str
+    peak: int
+    fresh: bool
+    over: str
+    """Why the lane takes no other candidate; empty if it does."""
 
 
-def _build(d: Mapping[str, Any]) -> Build:
-    launched = d.get("launched")
-    lists = {name: tuple(d.get(name, ())) for name in ("calls", "flags")}
-    return Build(**{**d, **lists, "launched": None if launched is None else tuple(launched)})
+def report_problem(report: Any) -> str:
+    """Where this is no `Report`, and how; empty if it is one."""
+    why = problem(Report)(report)
+    return f"report{why}" if why else ""
 
 
-def _failure(d: Mapping[str, Any] | None) -> Failure | None:
-    return None if d is None else Failure(**{**d, "bases": tuple(d.get("bases", ()))})
+_hints = lru_cache(None)(get_type_hints)
+
+
+def _from_json(form: Any, data: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a dataclass, with dataclasses and tuples for the objects and lists of JSON."""
+    return {name: _value(_hints(form)[name], value) for name, value in data.items()}
+
+
+def _value(form: Any, value: Any) -> Any:
+    args = get_args(form)
+    if isinstance(form, type) and is_dataclass(form):
+        return form(**_from_json(form, value))
+    if get_origin(form) is tuple:
+        return tuple(_value(args[0], each) for each in value)
+    return value if value is None or NoneType not in args else _value(args[0], value)

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu import lift
-from shrinkray_gpu.runner.inside.capture import schema
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Launch, Run
+from tests.lift.record_problems import problems
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def lifted(pool: Pool) -> Lift:
 
     def run(source: str) -> Lifted:
         original = pool.run(source, capture="launch")
-        assert schema.check(original.captured) == []
+        assert problems(original.captured) == []
         texts = lift.candidates(original)
         assert texts, (lift.obstacles(original), original.stderr)
         return Lifted(original, texts, pool.run(texts[0]))

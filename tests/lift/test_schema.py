@@ -17,6 +17,7 @@ from shrinkray_gpu.lift.losses import lost_properties
 from shrinkray_gpu.runner.inside.capture import schema
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.start.choice import in_a_launch
+from tests.lift.record_problems import problems
 
 Path = tuple[str | int, ...]
 
@@ -171,7 +172,7 @@ def made(of: Run) -> list[str]:
 
 
 def test_a_record_with_every_kind_of_argument_is_well_and_becomes_a_script() -> None:
-    assert schema.check(CAPTURED) == []
+    assert problems(CAPTURED) == []
     sound = run(CAPTURED)
     assert sound.captured == CAPTURED
     assert lift.candidates(sound) and lift.histories(sound)
@@ -180,7 +181,7 @@ def test_a_record_with_every_kind_of_argument_is_well_and_becomes_a_script() -> 
 
 def test_each_key_that_is_missing_is_told() -> None:
     for path in KEYS:
-        told = schema.check(broken(path))
+        told = problems(broken(path))
         assert bool(told) != is_optional(path), path
         assert not told or any(f"{path[-1]} is missing" in text for text in told), (path, told)
 
@@ -189,7 +190,7 @@ def test_each_value_of_another_type_is_told() -> None:
     for path in KEYS:
         for other in (None, "five", 5.5, True, ["five"], {"five": 5}):
             value = holder(CAPTURED, path)[path[-1]]
-            told = schema.check(broken(path, other))
+            told = problems(broken(path, other))
             if type(other) is not type(value) and not is_unread(path):
                 assert told == [] if may_be(path, other) else told, (path, other, told)
 
@@ -227,7 +228,7 @@ def test_what_does_not_fit_together_is_told_and_is_the_reason_why_nothing_is_lif
     path: Path, value: Any, why: str
 ) -> None:
     record = broken(path, value)
-    assert any(why in text for text in schema.check(record))
+    assert any(why in text for text in problems(record))
     told = [text for text in made(run(record)) if schema.BROKEN in text]
     assert told and (lift.candidates(run(record)) == ()) == (path[0] == "launches")
     assert (lift.histories(run(record)) == ()) == (path[0] == "history")
@@ -235,7 +236,7 @@ def test_what_does_not_fit_together_is_told_and_is_the_reason_why_nothing_is_lif
 
 @pytest.mark.parametrize("captured", ["text", [], {}, {"launches": None, "children": []}, {"launches": [None]}])
 def test_what_is_no_record_at_all_cannot_be_lifted(captured: Any) -> None:
-    assert schema.check(captured)
+    assert problems(captured)
     told = made(run(captured))
     assert told and all(schema.BROKEN in text for text in told)
 
@@ -269,7 +270,7 @@ def test_no_record_however_broken_ends_in_another_exception(changes: list[tuple[
     captured = run(record)
     told = made(captured)
     if captured.captured is not None:
-        assert schema.check(captured.captured) == []
+        assert problems(captured.captured) == []
         launches = record.get("launches") if isinstance(record, dict) else None
-        if isinstance(launches, list) and any(schema.check_launch(each) for each in launches[:6]):
+        if isinstance(launches, list) and any(schema.launch_problem(each) for each in launches[:6]):
             assert any(schema.BROKEN in text for text in told)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 from pathlib import Path
 from types import ModuleType
+from typing import get_type_hints
 
 import pytest
 
 import shrinkray_gpu
 from shrinkray_gpu import device
-from shrinkray_gpu.device import DEVICE, architectures
-from shrinkray_gpu.device.seam import Device
+from shrinkray_gpu.device import architectures, seam
 
 PACKAGE = Path(shrinkray_gpu.__file__).parent
-MEMBERS = [field.name for field in dataclasses.fields(Device) if field.name != "name"]
+PROTOCOLS = {member: kind.__name__ for member, kind in get_type_hints(device).items()}
 
 
 def sources() -> list[Path]:
@@ -32,19 +31,16 @@ def test_nobody_imports_a_vendor_s_module() -> None:
     assert reaching == []
 
 
-@pytest.mark.parametrize("member", MEMBERS)
+@pytest.mark.parametrize("member", PROTOCOLS)
 def test_what_is_handed_out_is_the_vendor_s_own(member: str) -> None:
-    module = getattr(DEVICE, member)
-    assert getattr(device, member) is module and isinstance(module, ModuleType)
+    module = getattr(device, member)
+    assert isinstance(module, ModuleType) and module is getattr(device.vendor, member)
 
 
-@pytest.mark.parametrize("member", MEMBERS)
+@pytest.mark.parametrize("member", PROTOCOLS)
 def test_each_question_of_the_seam_is_asked_by_somebody(member: str) -> None:
     """A seam that nobody uses is a promise that nobody keeps."""
-    from shrinkray_gpu.device import seam
-
-    kind = Device.__annotations__[member]
-    questions = {name for name in vars(getattr(seam, kind)) if not name.startswith("_")}
+    questions = {name for name in vars(getattr(seam, PROTOCOLS[member])) if not name.startswith("_")}
     used = {
         node.attr
         for path in sources()

@@ -1,23 +1,11 @@
 """NVIDIA's GPUs: CUDA's errors, NVML, cuda-gdb, nvdisasm, compute-sanitizer, the toolkit."""
 
-from shrinkray_gpu.device.nvidia import (
-    architectures,
-    coredump,
-    disassembly,
-    error_table,
-    gpus,
-    sanitizer_records,
-    toolkit,
-)
-from shrinkray_gpu.device.seam import Device
+from shrinkray_gpu.device.nvidia import architectures as architectures
+from shrinkray_gpu.device.nvidia import coredump as coredump
+from shrinkray_gpu.device.nvidia import disassembly as disassembly
+from shrinkray_gpu.device.nvidia import error_table as error_table
+from shrinkray_gpu.device.nvidia import gpus as gpus
+from shrinkray_gpu.device.nvidia import sanitizer_records as sanitizer_records
+from shrinkray_gpu.device.nvidia import toolkit as toolkit
 
-NVIDIA = Device(
-    name="NVIDIA",
-    error_table=error_table,
-    gpus=gpus,
-    coredump=coredump,
-    disassembly=disassembly,
-    sanitizer_records=sanitizer_records,
-    toolkit=toolkit,
-    architectures=architectures,
-)
+VENDOR = "NVIDIA"

@@ -17,47 +17,34 @@ _SOURCE = re.compile(r'^\s*//## File "([^"]*)", line (\d+)')
 _CODE = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;\s*(?:/\*.*)?$")
 _OPCODE = re.compile(r"^(?:\{\s*)?(?:@!?\w+\s+)?([A-Z][A-Z0-9_]*)((?:\.[A-Za-z0-9_]+)*)")
 
-_BULK = {
+
+def _by_opcode(table: Mapping[tuple[str, str], str]) -> dict[str, tuple[str, str]]:
+    return {opcode: effect for effect, opcodes in table.items() for opcode in opcodes.split()}
+
+
+_BULK = _by_opcode(
     # Of the two ends of a bulk copy the one in shared memory is named: it is what TMA's alignment faults are about,
     # while extents and base of the end in global memory are checked when the descriptor is made.
-    "UTMALDG": MemoryEffect("shared", "write"),
-    "UTMASTG": MemoryEffect("shared", "read"),
-    "UTMAREDG": MemoryEffect("shared", "read"),
-    "UBLKCP": MemoryEffect("shared", ""),
-    "UBLKRED": MemoryEffect("shared", "read"),
-    "UTMAPF": MemoryEffect("global", "read"),
-    "UBLKPF": MemoryEffect("global", "read"),
-    "HGMMA": MemoryEffect("shared", "read"),
-    "IGMMA": MemoryEffect("shared", "read"),
-    "QGMMA": MemoryEffect("shared", "read"),
-    "UTCHMMA": MemoryEffect("shared", "read"),
-    "UTCQMMA": MemoryEffect("shared", "read"),
-    "UTCIMMA": MemoryEffect("shared", "read"),
-}
-_SIMPLE = {
-    "LDG": ("global", "read"),
-    "STG": ("global", "write"),
-    "LD": ("global", "read"),
-    "ST": ("global", "write"),
-    "ATOM": ("global", "write"),
-    "ATOMG": ("global", "write"),
-    "RED": ("global", "write"),
-    "REDG": ("global", "write"),
-    "LDGSTS": ("global", "read"),
-    "LDS": ("shared", "read"),
-    "STS": ("shared", "write"),
-    "STAS": ("shared", "write"),
-    "ATOMS": ("shared", "write"),
-    "SYNCS": ("shared", "write"),
-    "LDL": ("local", "read"),
-    "STL": ("local", "write"),
-    "LDC": ("constant", "read"),
-    "LDCU": ("constant", "read"),
-    "ULDC": ("constant", "read"),
-}
+    {
+        ("shared", "write"): "UTMALDG",
+        ("shared", "read"): "UTMASTG UTMAREDG UBLKRED HGMMA IGMMA QGMMA UTCHMMA UTCQMMA UTCIMMA",
+        ("global", "read"): "UTMAPF UBLKPF",
+    }
+)
+_SIMPLE = _by_opcode(
+    {
+        ("global", "read"): "LDG LD LDGSTS",
+        ("global", "write"): "STG ST ATOM ATOMG RED REDG",
+        ("shared", "read"): "LDS",
+        ("shared", "write"): "STS STAS ATOMS SYNCS",
+        ("local", "read"): "LDL",
+        ("local", "write"): "STL",
+        ("constant", "read"): "LDC LDCU ULDC",
+    }
+)
 """`LD`, `ST`, `ATOM` are generic, and nearly always global: a compiler that knows better says so."""
 _WIDTHS = {"U8": 1, "S8": 1, "8": 1, "U16": 2, "S16": 2, "16": 2, "32": 4, "64": 8, "128": 16, "256": 32}
-_MATRICES = {"LDSM": ("shared", "read"), "STSM": ("shared", "write"), "LDTRSM": ("shared", "read")}
+_MATRICES = _by_opcode({("shared", "read"): "LDSM LDTRSM", ("shared", "write"): "STSM"})
 """Each thread names one row of 16 bytes of an 8 by 8 matrix."""
 
 
@@ -92,7 +79,7 @@ def meaning(text: str) -> MemoryEffect:
         ends = [one for one in modifiers if one in ("S", "G")]
         return MemoryEffect("shared", "read" if ends[:1] == ["G"] else "write" if ends else "")
     if name in _BULK:
-        return _BULK[name]
+        return MemoryEffect(*_BULK[name])
     if name in _MATRICES:
         return MemoryEffect(*_MATRICES[name], 16)
     if name in _SIMPLE:

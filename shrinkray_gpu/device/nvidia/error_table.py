@@ -8,146 +8,87 @@ context), 810 (so says its text), and the uncorrectable hardware errors 214 and 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from shrinkray_gpu.device.device_error import DeviceError
 
+# Code and names, and below them the driver's words and what people type instead. "occured" is NVIDIA's spelling.
+_STICKY = """
+700 cudaErrorIllegalAddress CUDA_ERROR_ILLEGAL_ADDRESS
+    an illegal memory access was encountered | illegal memory access | illegal memory access was encountered
+    | illegal address
+702 cudaErrorLaunchTimeout CUDA_ERROR_LAUNCH_TIMEOUT
+    the launch timed out and was terminated | launch timed out | launch timeout
+710 cudaErrorAssert CUDA_ERROR_ASSERT
+    device-side assert triggered | device-side assert | device side assert triggered | device side assert
+    | device assert
+714 cudaErrorHardwareStackError CUDA_ERROR_HARDWARE_STACK_ERROR
+    hardware stack error
+715 cudaErrorIllegalInstruction CUDA_ERROR_ILLEGAL_INSTRUCTION
+    an illegal instruction was encountered | illegal instruction | illegal instruction was encountered
+716 cudaErrorMisalignedAddress CUDA_ERROR_MISALIGNED_ADDRESS
+    misaligned address | misaligned memory access | misaligned shared or local address
+717 cudaErrorInvalidAddressSpace CUDA_ERROR_INVALID_ADDRESS_SPACE
+    operation not supported on global/shared address space | invalid address space
+718 cudaErrorInvalidPc CUDA_ERROR_INVALID_PC
+    invalid program counter | invalid pc
+719 cudaErrorLaunchFailure CUDA_ERROR_LAUNCH_FAILED
+    unspecified launch failure | launch failure
+721 cudaErrorTensorMemoryLeak CUDA_ERROR_TENSOR_MEMORY_LEAK
+    tensor memory not completely freed | tensor memory leak
+214 cudaErrorECCUncorrectable CUDA_ERROR_ECC_UNCORRECTABLE
+    uncorrectable ECC error encountered | uncorrectable ECC error
+220 cudaErrorNvlinkUncorrectable CUDA_ERROR_NVLINK_UNCORRECTABLE
+    uncorrectable NVLink error detected during the execution | uncorrectable NVLink error
+226 cudaErrorContained CUDA_ERROR_CONTAINED
+    Invalid access of peer GPU memory over nvlink or a hardware error
+810 cudaErrorMpsClientTerminated CUDA_ERROR_MPS_CLIENT_TERMINATED
+    the MPS client has been terminated by the server | MPS client terminated
+911 cudaErrorExternalDevice CUDA_ERROR_EXTERNAL_DEVICE
+    an async error has occured in external entity outside of CUDA
+"""
+_ONCE = """
+1 cudaErrorInvalidValue CUDA_ERROR_INVALID_VALUE
+    invalid argument
+2 cudaErrorMemoryAllocation CUDA_ERROR_OUT_OF_MEMORY
+    out of memory
+9 cudaErrorInvalidConfiguration
+    invalid configuration argument
+98 cudaErrorInvalidDeviceFunction
+    invalid device function
+101 cudaErrorInvalidDevice CUDA_ERROR_INVALID_DEVICE
+    invalid device ordinal
+200 cudaErrorInvalidKernelImage CUDA_ERROR_INVALID_IMAGE
+    device kernel image is invalid
+209 cudaErrorNoKernelImageForDevice CUDA_ERROR_NO_BINARY_FOR_GPU
+    no kernel image is available for execution on the device | no kernel image is available
+218 cudaErrorInvalidPtx CUDA_ERROR_INVALID_PTX
+    a PTX JIT compilation failed
+222 cudaErrorUnsupportedPtxVersion CUDA_ERROR_UNSUPPORTED_PTX_VERSION
+    the provided PTX was compiled with an unsupported toolchain
+400 cudaErrorInvalidResourceHandle CUDA_ERROR_INVALID_HANDLE
+    invalid resource handle
+701 cudaErrorLaunchOutOfResources CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES
+    too many resources requested for launch
+720 cudaErrorCooperativeLaunchTooLarge CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
+    too many blocks in cooperative launch
+900 cudaErrorStreamCaptureUnsupported CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+    operation not permitted when stream is capturing
+912 cudaErrorInvalidClusterSize CUDA_ERROR_INVALID_CLUSTER_SIZE
+    a kernel launch error has occurred due to cluster misconfiguration
+"""
 
-def _once(code: int, names: str, text: str, *aliases: str) -> DeviceError:
-    return DeviceError(code, tuple(names.split()), text, aliases, sticky=False)
+
+def _errors(table: str, *, sticky: bool) -> Iterator[DeviceError]:
+    """The rows of a table."""
+    for row in re.split(r"\n(?=\d)", table.strip()):
+        head, words = row.split("\n", 1)
+        code, *names = head.split()
+        text, *aliases = (" ".join(each.split()) for each in words.split("|"))
+        yield DeviceError(int(code), tuple(names), text, tuple(aliases), sticky)
 
 
-def _sticky(code: int, names: str, text: str, *aliases: str) -> DeviceError:
-    return DeviceError(code, tuple(names.split()), text, aliases)
-
-
-ERRORS: tuple[DeviceError, ...] = (
-    _sticky(
-        700,
-        "cudaErrorIllegalAddress CUDA_ERROR_ILLEGAL_ADDRESS",
-        "an illegal memory access was encountered",
-        "illegal memory access",
-        "illegal memory access was encountered",
-        "illegal address",
-    ),
-    _sticky(
-        702,
-        "cudaErrorLaunchTimeout CUDA_ERROR_LAUNCH_TIMEOUT",
-        "the launch timed out and was terminated",
-        "launch timed out",
-        "launch timeout",
-    ),
-    _sticky(
-        710,
-        "cudaErrorAssert CUDA_ERROR_ASSERT",
-        "device-side assert triggered",
-        "device-side assert",
-        "device side assert triggered",
-        "device side assert",
-        "device assert",
-    ),
-    _sticky(714, "cudaErrorHardwareStackError CUDA_ERROR_HARDWARE_STACK_ERROR", "hardware stack error"),
-    _sticky(
-        715,
-        "cudaErrorIllegalInstruction CUDA_ERROR_ILLEGAL_INSTRUCTION",
-        "an illegal instruction was encountered",
-        "illegal instruction",
-        "illegal instruction was encountered",
-    ),
-    _sticky(
-        716,
-        "cudaErrorMisalignedAddress CUDA_ERROR_MISALIGNED_ADDRESS",
-        "misaligned address",
-        "misaligned memory access",
-        "misaligned shared or local address",
-    ),
-    _sticky(
-        717,
-        "cudaErrorInvalidAddressSpace CUDA_ERROR_INVALID_ADDRESS_SPACE",
-        "operation not supported on global/shared address space",
-        "invalid address space",
-    ),
-    _sticky(718, "cudaErrorInvalidPc CUDA_ERROR_INVALID_PC", "invalid program counter", "invalid pc"),
-    _sticky(
-        719,
-        "cudaErrorLaunchFailure CUDA_ERROR_LAUNCH_FAILED",
-        "unspecified launch failure",
-        "launch failure",
-    ),
-    _sticky(
-        721,
-        "cudaErrorTensorMemoryLeak CUDA_ERROR_TENSOR_MEMORY_LEAK",
-        "tensor memory not completely freed",
-        "tensor memory leak",
-    ),
-    _sticky(
-        214,
-        "cudaErrorECCUncorrectable CUDA_ERROR_ECC_UNCORRECTABLE",
-        "uncorrectable ECC error encountered",
-        "uncorrectable ECC error",
-    ),
-    _sticky(
-        220,
-        "cudaErrorNvlinkUncorrectable CUDA_ERROR_NVLINK_UNCORRECTABLE",
-        "uncorrectable NVLink error detected during the execution",
-        "uncorrectable NVLink error",
-    ),
-    _sticky(
-        226,
-        "cudaErrorContained CUDA_ERROR_CONTAINED",
-        "Invalid access of peer GPU memory over nvlink or a hardware error",
-    ),
-    _sticky(
-        810,
-        "cudaErrorMpsClientTerminated CUDA_ERROR_MPS_CLIENT_TERMINATED",
-        "the MPS client has been terminated by the server",
-        "MPS client terminated",
-    ),
-    _sticky(
-        911,
-        "cudaErrorExternalDevice CUDA_ERROR_EXTERNAL_DEVICE",
-        "an async error has occured in external entity outside of CUDA",  # NVIDIA's spelling
-    ),
-    _once(1, "cudaErrorInvalidValue CUDA_ERROR_INVALID_VALUE", "invalid argument"),
-    _once(2, "cudaErrorMemoryAllocation CUDA_ERROR_OUT_OF_MEMORY", "out of memory"),
-    _once(9, "cudaErrorInvalidConfiguration", "invalid configuration argument"),
-    _once(98, "cudaErrorInvalidDeviceFunction", "invalid device function"),
-    _once(101, "cudaErrorInvalidDevice CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"),
-    _once(200, "cudaErrorInvalidKernelImage CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"),
-    _once(
-        209,
-        "cudaErrorNoKernelImageForDevice CUDA_ERROR_NO_BINARY_FOR_GPU",
-        "no kernel image is available for execution on the device",
-        "no kernel image is available",
-    ),
-    _once(218, "cudaErrorInvalidPtx CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed"),
-    _once(
-        222,
-        "cudaErrorUnsupportedPtxVersion CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
-        "the provided PTX was compiled with an unsupported toolchain",
-    ),
-    _once(400, "cudaErrorInvalidResourceHandle CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"),
-    _once(
-        701,
-        "cudaErrorLaunchOutOfResources CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
-        "too many resources requested for launch",
-    ),
-    _once(
-        720,
-        "cudaErrorCooperativeLaunchTooLarge CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE",
-        "too many blocks in cooperative launch",
-    ),
-    _once(
-        900,
-        "cudaErrorStreamCaptureUnsupported CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
-        "operation not permitted when stream is capturing",
-    ),
-    _once(
-        912,
-        "cudaErrorInvalidClusterSize CUDA_ERROR_INVALID_CLUSTER_SIZE",
-        "a kernel launch error has occurred due to cluster misconfiguration",
-    ),
-)
-
+ERRORS = (*_errors(_STICKY, sticky=True), *_errors(_ONCE, sticky=False))
 _BY_CODE = {error.code: error for error in ERRORS}
 
 _BEFORE = re.compile(

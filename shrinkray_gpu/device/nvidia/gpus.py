@@ -22,27 +22,31 @@ def driver() -> bool:
     return DEVICES.joinpath("nvidiactl").exists()
 
 
-def capability(index: int = 0) -> int | None:
-    """Compute capability times ten of a GPU (90: H100); None where NVML does not tell."""
-    try:
-        nvml = ctypes.CDLL("libnvidia-ml.so.1")
-    except OSError:
+def capability() -> int | None:
+    """Compute capability times ten of the first GPU (90: H100); None where NVML does not tell."""
+    first, major, minor = _first_gpu(), ctypes.c_int(), ctypes.c_int()
+    if first is None:
         return None
-    device, major, minor = ctypes.c_void_p(), ctypes.c_int(), ctypes.c_int()
-    if nvml.nvmlInit_v2() or nvml.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(device)):
-        return None
+    nvml, device = first
     if nvml.nvmlDeviceGetCudaComputeCapability(device, ctypes.byref(major), ctypes.byref(minor)):
         return None
     return 10 * major.value + minor.value
 
 
-def memory(index: int = 0) -> float:
-    """Memory of a GPU in GiB; 0 where NVML does not tell."""
+def memory() -> float:
+    """Memory of the first GPU in GiB; 0 where NVML does not tell."""
+    first, sizes = _first_gpu(), (ctypes.c_ulonglong * 3)()  # total, free, used, in bytes
+    if first is None:
+        return 0.0
+    nvml, device = first
+    return 0.0 if nvml.nvmlDeviceGetMemoryInfo(device, ctypes.byref(sizes)) else sizes[0] / (1 << 30)
+
+
+def _first_gpu() -> tuple[ctypes.CDLL, ctypes.c_void_p] | None:
+    """NVML and its handle of the first GPU; None without either."""
+    device = ctypes.c_void_p()
     try:
         nvml = ctypes.CDLL("libnvidia-ml.so.1")
     except OSError:
-        return 0.0
-    device, sizes = ctypes.c_void_p(), (ctypes.c_ulonglong * 3)()  # total, free, used, in bytes
-    if nvml.nvmlInit_v2() or nvml.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(device)):
-        return 0.0
-    return 0.0 if nvml.nvmlDeviceGetMemoryInfo(device, ctypes.byref(sizes)) else sizes[0] / (1 << 30)
+        return None
+    return None if nvml.nvmlInit_v2() or nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device)) else (nvml, device)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shrinkray_gpu.runner.inside.report import Report, check
+from shrinkray_gpu.runner.run import Report, report_problem
 from tests.runner.test_lanes import make
 
 FAILURE = {"type": "RuntimeError", "text": "no", "bases": ["Exception"], "line": None, "traceback": ""}
@@ -16,7 +16,7 @@ REPORT: dict[str, Any] = {
     **{"exit": 1, "failure": FAILURE, "driver_error": 716, "virtual": False, "values": {"1": "2"}, "captured": None},
     "compiles": [{**KERNEL, "failure": None}, {**KERNEL, "failure": FAILURE}],
     "launches": [{"kernel": "k", "hash": "0", "grid": (1, 2), "args": ("i32 7",), "synced": True, "fault": ""}],
-    "builds": [{"name": "extension", "printed": "", "failed": False}],
+    "builds": [{"name": "extension", "printed": "", "failed": False, "launched": None, "calls": [], "flags": []}],
     **{"turned": {"serial": 1}, "differences": [], "incomparable": "", "peak": 0, "fresh": True, "over": ""},
 }
 PLACES = [(REPORT, name) for name in REPORT if name != "captured"]
@@ -24,17 +24,17 @@ PLACES += [(REPORT[part][0], name) for part in ("compiles", "launches", "builds"
 
 
 def test_a_report_has_the_keys_of_its_form_and_is_well() -> None:
-    assert check(REPORT) == [] and set(REPORT) == set(Report.__annotations__)
+    assert report_problem(REPORT) == "" and set(REPORT) == set(Report.__annotations__)
 
 
 def test_a_key_that_is_missing_and_a_value_of_another_type_are_told() -> None:
     for holder, name in PLACES:
         before = holder.pop(name)
-        assert [text for text in check(REPORT) if text.endswith(f".{name} is missing")], name
+        assert report_problem(REPORT).endswith(f".{name} is missing"), name
         holder[name] = 7 if isinstance(before, str) else "text"
-        assert [text for text in check(REPORT) if f".{name} is " in text and ", and not " in text], name
+        assert f".{name} is " in report_problem(REPORT) and ", and not " in report_problem(REPORT), name
         holder[name] = before
-    assert check(REPORT) == []
+    assert report_problem(REPORT) == ""
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,9 @@ from typing import Any
 import pytest
 
 from shrinkray_gpu.runner.inside import candidate_run
-from shrinkray_gpu.runner.inside.report import Report, check
 from shrinkray_gpu.runner.inside.watchers import WATCHERS, WatchedCandidate
 from shrinkray_gpu.runner.lanes import Request, Setup
-from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.run import Report, Run, report_problem
 from tests.runner.inside.forked import forked
 
 Work = Callable[[WatchedCandidate], dict[str, Any]]
@@ -58,7 +57,7 @@ def test_the_report_has_the_same_keys_whatever_was_asked_for_and_they_make_a_run
     tmp_path: Path, asked: dict[str, Any]
 ) -> None:
     report = forked(tmp_path, lambda: run(candidate(tmp_path, **asked)))
-    assert check({**report, "fresh": True, "over": ""}) == []
+    assert report_problem({**report, "fresh": True, "over": ""}) == ""
     assert set(report) | {"fresh", "over"} == set(Report.__annotations__)
     assert set(report) <= {field.name for field in dataclasses.fields(Run)}
     made = Run.from_json({**report, "mode": "cold"})

@@ -19,7 +19,7 @@ import sys
 import time
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, TypedDict
 
-from ..process.schema_check import wrong
+from ..process.schema_check import problem
 from . import schema
 
 Record = Dict[str, Any]
@@ -250,12 +250,12 @@ class _BoxState(TypedDict, total=False):
 
 
 def _is_line(line: Any) -> bool:
-    return not any(wrong(_BoxLine, line, "line"))
+    return not problem(_BoxLine)(line)
 
 
 def _is_state(state: Any) -> bool:
     pairs = state.get("values", []) if isinstance(state, dict) else []
-    return not any(wrong(_BoxState, state, "state")) and all(
+    return not problem(_BoxState)(state) and all(
         isinstance(pair, list) and list(map(type, pair)) == [int, str] and pair[0] >= 0 for pair in pairs
     )
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Literal, Optional, TypedDict, Union
 
-from ..process.schema_check import wrong
-from .schema_sense import contradictions, senseless
+from ..process.schema_check import problem
+from .schema_sense import contradictions, contradictions_in_history
 
 BROKEN = "the capture record is broken: "
 NAMELESS = "?"
@@ -207,33 +207,33 @@ class _LaunchNotes(TypedDict, total=False):
     """The child process that launched it; absent for the script's own."""
 
 
-class LaunchRecord(_LaunchNotes):
-    """Where `trouble` is not empty, the launch cannot be written down, and nothing but `kernel` need be there."""
+class RefusedLaunch(_LaunchNotes):
+    """A launch that cannot be written down, since `trouble` is not empty."""
 
     kernel: str
     trouble: str
-    grid: Optional[List[int]]
+
+
+class _Call(TypedDict):
     arguments: List[Argument]
     options: List[Argument]
     allocator: bool
     """Whether the kernel needs an allocator to be set."""
+
+
+class LaunchRecord(RefusedLaunch, _Call):
+    """A launch that can be written down: its `trouble` is empty."""
+
+    grid: Optional[List[int]]
     definitions: List[Definition]
     """In the order in which they must stand."""
 
 
-class RefusedLaunch(_LaunchNotes):
-    kernel: str
-    trouble: str
-
-
-class HistoryLaunch(TypedDict):
+class HistoryLaunch(_Call):
     kernel: str
     how: str
     compiled: Optional[int]
     grid: List[int]
-    arguments: List[Argument]
-    options: List[Argument]
-    allocator: bool
 
 
 class LaunchEvent(TypedDict):
@@ -295,65 +295,52 @@ class Captured(_CapturedHistory):
     children: List[ChildProcess]
 
 
-def check(captured: Any) -> List[str]:
-    """Why this is no `Captured`, one place and reason each; empty if it is one."""
-    found = list(wrong(_CapturedParts, captured, "captured"))
-    if not isinstance(captured, dict):
-        return found
-    for index, launch in enumerate(_items(captured.get("launches"))):
-        found += check_launch(launch, "launches[%d]" % index)
-    for index, child in enumerate(_items(captured.get("children"))):
-        found += wrong(ChildProcess, child, "children[%d]" % index)
-    if captured.get("history") is not None:
-        found += check_history(captured["history"])
-    return found
-
-
-def check_launch(launch: Any, at: str = "launch") -> List[str]:
-    """Why no script can be made of this record that says it has no trouble; empty also for one that says it has."""
-    refused = isinstance(launch, dict) and bool(launch.get("trouble"))
-    return list(wrong(RefusedLaunch if refused else LaunchRecord, launch, at)) or (
-        [] if refused else list(contradictions(launch, at))
-    )
-
-
-def check_history(history: Any, at: str = "history") -> List[str]:
-    return list(wrong(HistoryRecord, history, at)) or list(senseless(history, at))
-
-
-def sound(captured: Any) -> Captured:
-    """The same, where all is well. A launch that is broken is one that has this for its trouble, and a history too."""
-    parts: Dict[str, Any] = captured if isinstance(captured, dict) else {}
-    launches = [sound_launch(launch) for launch in _items(parts.get("launches"))]
-    told = list(wrong(_CapturedParts, captured, "captured"))
-    if told:
-        launches.append(_refused(None, told))
-    children = [child for child in _items(parts.get("children")) if not list(wrong(ChildProcess, child, "child"))]
-    out: Any = {**parts, "launches": launches, "children": children}
-    history = parts.get("history")
-    if history is not None and (why := check_history(history)):
-        nothing: HistoryRecord = {"events": [], "launches": [], "definitions": [], "left_out": 0, "trouble": []}
-        out["history"] = {**nothing, "trouble": [BROKEN + why[0]]}
-    return out
-
-
-def sound_launch(launch: Any) -> Any:
-    """The same launch, or one that cannot be lifted."""
-    why = check_launch(launch)
-    return _refused(launch, why) if why else launch
-
-
-class _CapturedParts(TypedDict):
+class CapturedParts(TypedDict):
     """Its lists, whose items are looked at one by one."""
 
     launches: List[Any]
     children: List[Any]
 
 
-def _refused(launch: Any, why: List[str]) -> RefusedLaunch:
+def launch_problem(launch: Any) -> str:
+    """Why no script can be made of this record that says it has no trouble; empty also for one that says it has."""
+    if isinstance(launch, dict) and launch.get("trouble"):
+        return problem(RefusedLaunch)(launch)
+    return problem(LaunchRecord)(launch) or next(contradictions(launch), "")
+
+
+def history_problem(history: Any) -> str:
+    """Why no script can be made of this history; empty if one can."""
+    return problem(HistoryRecord)(history) or next(contradictions_in_history(history), "")
+
+
+def sound(captured: Any) -> Captured:
+    """The same, where all is well. A launch that is broken is one that has this for its trouble, and a history too."""
+    parts: Dict[str, Any] = captured if isinstance(captured, dict) else {}
+    launches = [sound_launch(launch) for launch in items(parts.get("launches"))]
+    why = problem(CapturedParts)(captured)
+    if why:
+        launches.append(_refused(None, "captured" + why))
+    children = [child for child in items(parts.get("children")) if not problem(ChildProcess)(child)]
+    out: Any = {**parts, "launches": launches, "children": children}
+    history = parts.get("history")
+    if history is not None and (why := history_problem(history)):
+        nothing: HistoryRecord = {"events": [], "launches": [], "definitions": [], "left_out": 0, "trouble": []}
+        out["history"] = {**nothing, "trouble": [BROKEN + "history" + why]}
+    return out
+
+
+def sound_launch(launch: Any) -> Any:
+    """The same launch, or one that cannot be lifted."""
+    why = launch_problem(launch)
+    return _refused(launch, "launch" + why) if why else launch
+
+
+def _refused(launch: Any, why: str) -> RefusedLaunch:
     name = launch.get("kernel") if isinstance(launch, dict) else None
-    return {"kernel": name if isinstance(name, str) else NAMELESS, "trouble": BROKEN + why[0]}
+    return {"kernel": name if isinstance(name, str) else NAMELESS, "trouble": BROKEN + why}
 
 
-def _items(value: Any) -> List[Any]:
+def items(value: Any) -> List[Any]:
+    """Of a list; nothing where it is none."""
     return list(value) if isinstance(value, (list, tuple)) else []

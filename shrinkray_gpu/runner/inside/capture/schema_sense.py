@@ -16,28 +16,28 @@ _DTYPE = re.compile(r"[a-z_]+(\d{1,3}[a-z_]+)*(\d{1,3})?")
 """Its bits are taken from its name."""
 
 
-def contradictions(launch: Record, at: str) -> Iterator[str]:
-    """Of a `schema.LaunchRecord` that has its form: what does not fit together."""
-    yield from _definitions(launch["definitions"], at)
-    yield from _call(launch, launch["definitions"], at)
+def contradictions(launch: Record) -> Iterator[str]:
+    """What does not fit together in a `schema.LaunchRecord` that has its form, from the record's own name on."""
+    yield from _definitions(launch["definitions"])
+    yield from _call(launch, launch["definitions"], "")
 
 
-def senseless(history: Record, at: str) -> Iterator[str]:
+def contradictions_in_history(history: Record) -> Iterator[str]:
     """The same of a `schema.HistoryRecord`."""
-    yield from _definitions(history["definitions"], at)
+    yield from _definitions(history["definitions"])
     for index, launch in enumerate(history["launches"]):
-        yield from _call(launch, history["definitions"], "%s.launches[%d]" % (at, index))
+        yield from _call(launch, history["definitions"], ".launches[%d]" % index)
     for index, event in enumerate(history["events"]):
-        place = "%s.events[%d]" % (at, index)
+        place = ".events[%d]" % index
         if event["kind"] == "launch" and not 0 <= event["launch"] < len(history["launches"]):
             yield "%s.launch is %d, and there are %d launches" % (place, event["launch"], len(history["launches"]))
         if event["kind"] == "write":
             yield from _tensor(event["tensor"], place + ".tensor")
 
 
-def _definitions(definitions: List[Record], at: str) -> Iterator[str]:
+def _definitions(definitions: List[Record]) -> Iterator[str]:
     for index, definition in enumerate(definitions):
-        place = "%s.definitions[%d]" % (at, index)
+        place = ".definitions[%d]" % index
         if not _is_name(definition["name"]):
             yield "%s.name is no name" % place
         if not definition["text"].endswith("\n") or _parsed(definition["text"]) is None:

@@ -1,110 +1,97 @@
-"""Holds a value, as JSON gives it, against a type: TypedDicts, lists, literals, unions told apart by their `kind`."""
+"""Holds a value, as JSON gives it, against a type: TypedDicts, dataclasses, lists, literals, unions told apart by their
+`kind`. A run may have ten thousand launches, so each type becomes a function once."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, List, Literal, Tuple, Union, get_args, get_origin, get_type_hints
+import collections.abc
+import types
+from dataclasses import fields, is_dataclass
+from functools import lru_cache
+from typing import Any, Callable, Dict, Literal, Tuple, Union, get_args, get_origin, get_type_hints
+
+Problem = Callable[[Any], str]
+"""Where a value is not of a form, and how, from the value's own name on (`.launches[0] is 'k', and not an object`);
+empty for one that is."""
 
 _PLAIN = {str: "a string", int: "a whole number", bool: "true or false", float: "a number", type(None): "nothing"}
-_hints: Dict[Any, Dict[str, Any]] = {}
-_tests: Dict[Any, Callable[[Any], bool]] = {}
 
 
-def wrong(form: Any, value: Any, at: str) -> Iterator[str]:
-    """Where the value is not of that form, and how. `at` is what the value is called."""
-    if hasattr(form, "__required_keys__"):
-        yield from _wrong_object(form, value, at)
-    elif get_origin(form) is Union:
-        yield from _wrong_choice(get_args(form), value, at)
-    elif get_origin(form) is Literal:
-        if not any(type(value) is type(word) and value == word for word in get_args(form)):
-            yield "%s is %s, and not %s" % (at, _shown(value), " or ".join(map(repr, get_args(form))))
-    elif get_origin(form) is list:
-        if not isinstance(value, (list, tuple)):
-            yield "%s is %s, and not a list" % (at, _shown(value))
-            return
-        inner = get_args(form)[0]
-        fits = _test(inner)
-        for index, item in enumerate(value):
-            if not fits(item):
-                yield from wrong(inner, item, "%s[%d]" % (at, index))
-    elif get_origin(form) is dict:
-        if not isinstance(value, dict):
-            yield "%s is %s, and not an object" % (at, _shown(value))
-    elif form is not Any and not _is_plain(form, value):
-        yield "%s is %s, and not %s" % (at, _shown(value), _PLAIN[form])
-
-
-def _test(form: Any) -> Callable[[Any], bool]:
-    """Whether a value is of that form, in a hundredth of the time: a run may have ten thousand launches."""
-    if form not in _tests:
-        _tests[form] = _made_test(form)
-    return _tests[form]
-
-
-def _made_test(form: Any) -> Callable[[Any], bool]:
+@lru_cache(maxsize=None)
+def problem(form: Any) -> Problem:
+    """The function that says what is wrong with a value that should be of this form."""
+    origin, args = get_origin(form), get_args(form)
+    if form is Any:
+        return lambda value: ""
     if form in _PLAIN:
-        return lambda value: _is_plain(form, value)
-    if get_origin(form) is list:
-        inner = _test(get_args(form)[0])
-        return lambda value: isinstance(value, (list, tuple)) and all(map(inner, value))
-    if not hasattr(form, "__required_keys__"):
-        return lambda value: not any(wrong(form, value, ""))
-    keys = [(name, _test(kind), name in form.__required_keys__) for name, kind in _hints_of(form).items()]
+        return lambda value: "" if _is_plain(form, value) else _unlike(value, _PLAIN[form])
+    if origin in (Union, getattr(types, "UnionType", Union)):
+        return _problem_of_choice(args)
+    if origin is Literal:
+        words = " or ".join(map(repr, args))
+        return lambda value: "" if any(type(value) is type(x) and value == x for x in args) else _unlike(value, words)
+    if origin in (list, tuple):
+        return _problem_of_list(args[0])
+    if origin in (dict, collections.abc.Mapping):
+        return lambda value: "" if isinstance(value, dict) else _unlike(value, "an object")
+    return _problem_of_object(form)
 
-    def fits(value: Any) -> bool:
+
+def _problem_of_list(form: Any) -> Problem:
+    inner = problem(form)
+
+    def in_list(value: Any) -> str:
+        if not isinstance(value, (list, tuple)):
+            return _unlike(value, "a list")
+        return next(("[%d]%s" % (index, why) for index, why in enumerate(map(inner, value)) if why), "")
+
+    return in_list
+
+
+def _problem_of_object(form: Any) -> Problem:
+    """Of a dataclass the worker tells all fields, whatever their defaults are for."""
+    keys = [(name, problem(kind)) for name, kind in get_type_hints(form).items()]
+    needed = {each.name for each in fields(form)} if is_dataclass(form) else form.__required_keys__
+
+    def in_object(value: Any) -> str:
         if not isinstance(value, dict):
-            return False
-        for name, right, needed in keys:
+            return _unlike(value, "an object")
+        for name, inner in keys:
             if name in value:
-                if not right(value[name]):
-                    return False
-            elif needed:
-                return False
-        return True
+                why = inner(value[name])
+                if why:
+                    return ".%s%s" % (name, why)
+            elif name in needed:
+                return ".%s is missing" % name
+        return ""
 
-    return fits
-
-
-def _hints_of(form: Any) -> Dict[str, Any]:
-    if form not in _hints:
-        _hints[form] = get_type_hints(form)
-    return _hints[form]
+    return in_object
 
 
-def _wrong_object(form: Any, value: Any, at: str) -> Iterator[str]:
-    if not isinstance(value, dict):
-        yield "%s is %s, and not an object" % (at, _shown(value))
-        return
-    for name, kind in _hints_of(form).items():
-        if name in value:
-            yield from wrong(kind, value[name], "%s.%s" % (at, name))
-        elif name in form.__required_keys__:
-            yield "%s.%s is missing" % (at, name)
-
-
-def _wrong_choice(forms: Tuple[Any, ...], value: Any, at: str) -> Iterator[str]:
+def _problem_of_choice(forms: Tuple[Any, ...]) -> Problem:
     plain = [form for form in forms if form in _PLAIN]
-    if any(_is_plain(form, value) for form in plain):
-        return
     others = [form for form in forms if form not in plain]
-    if len(others) == 1:
-        yield from wrong(others[0], value, at)
-    elif not others or not isinstance(value, dict):
-        words = [_PLAIN[form] for form in plain] + ["an object"] * bool(others)
-        yield "%s is %s, and not %s" % (at, _shown(value), " or ".join(words))
-    else:
-        kinds = {word: form for form in others for word in _kinds(form)}
-        kind = value.get("kind")
+    words = " or ".join([*(_PLAIN[form] for form in plain), *["an object"] * bool(others)])
+
+    def in_choice(value: Any) -> str:
+        if any(_is_plain(form, value) for form in plain):
+            return ""
+        if len(others) == 1:
+            return problem(others[0])(value)
+        if not others or not isinstance(value, dict):
+            return _unlike(value, words)
+        kinds, kind = _by_kind(tuple(others)), value.get("kind")
         if "kind" not in value:
-            yield "%s.kind is missing" % at
-        elif not isinstance(kind, str) or kind not in kinds:
-            yield "%s.kind is %s, which is none of %s" % (at, _shown(kind), ", ".join(sorted(kinds)))
-        else:
-            yield from _wrong_object(kinds[kind], value, at)
+            return ".kind is missing"
+        if not isinstance(kind, str) or kind not in kinds:
+            return ".kind is %s, which is none of %s" % (_short(kind), ", ".join(sorted(kinds)))
+        return problem(kinds[kind])(value)
+
+    return in_choice
 
 
-def _kinds(form: Any) -> List[str]:
-    return list(get_args(_hints_of(form)["kind"]))
+@lru_cache(maxsize=None)
+def _by_kind(forms: Tuple[Any, ...]) -> Dict[str, Any]:
+    return {word: form for form in forms for word in get_args(get_type_hints(form)["kind"])}
 
 
 def _is_plain(form: Any, value: Any) -> bool:
@@ -112,8 +99,10 @@ def _is_plain(form: Any, value: Any) -> bool:
     return type(value) is form or form is float and type(value) is int
 
 
-def _shown(value: Any) -> str:
-    if value is None:
-        return "nothing"
-    text = repr(value)
+def _unlike(value: Any, words: str) -> str:
+    return " is %s, and not %s" % (_short(value), words)
+
+
+def _short(value: Any) -> str:
+    text = "nothing" if value is None else repr(value)
     return text if len(text) <= 40 else "a %s" % type(value).__name__
