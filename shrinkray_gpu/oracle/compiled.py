@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from shrinkray_gpu.oracle import speech
-from shrinkray_gpu.oracle.driver_error import static_rule
+from shrinkray_gpu.oracle.driver_error import static_rule, undecided_by
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
@@ -88,7 +88,7 @@ class CodeOracle(Oracle):
 
 @dataclass(frozen=True, kw_only=True)
 class StaticOracle(Oracle):
-    """`static:tma-alignment`: a launch that must fault, told from its code, grid and trip counts, and waited for.
+    """`static:RULE`: a launch that breaks a static rule, told from its code, grid and arguments, and waited for.
 
     The wait matters: a fault that nothing waits for is one that nobody sees.
     """
@@ -104,6 +104,8 @@ class StaticOracle(Oracle):
             return lacks(
                 f"launch of {broken[0].kernel} must fault ({self.rule}), but then nothing waits for the device"
             )
+        if undecided := undecided_by(run, self.needs.rules | {self.rule}):
+            return unclear(undecided)
         if run.launches and not run.virtual:
             return unclear(f"static rules are decided on the virtual GPU (--arch), and this was a {run.mode} run")
         launched = f"{len(run.launches)} launches, none breaks the rule" if run.launches else "nothing was launched"

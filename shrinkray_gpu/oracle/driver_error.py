@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from shrinkray_gpu.device import error_table
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.runner.inside.static import rules
@@ -33,6 +35,21 @@ def sticky_code(run: Run) -> tuple[int, str]:
 def static_rule(launch: Launch) -> Rule | None:
     """Which static rule this launch breaks; None if none."""
     return rules.of_fault(launch.fault)[0] if launch.fault else None
+
+
+def is_sure(run: Run) -> bool:
+    """Whether a device would end in the errors that static rules tell of this run, each time."""
+    return all(rule.sure for launch in run.launches if (rule := static_rule(launch)))
+
+
+def undecided_by(run: Run, names: Collection[str]) -> str:
+    """A launch on which one of these static rules has no opinion, and why; empty where there is none."""
+    for launch in run.launches:
+        if launch.undecided:
+            rule, why = rules.of_fault(launch.undecided)
+            if rule.name in names:
+                return f"static:{rule.name} cannot tell of the launch of {launch.kernel}: {why}"
+    return ""
 
 
 def driver_was_asked(run: Run) -> bool:

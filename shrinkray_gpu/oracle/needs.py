@@ -10,6 +10,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.runner.inside.static.rules import ASKED
 from shrinkray_gpu.runner.knob_settings import KnobSetting
 from shrinkray_gpu.runner.pool import Script
 
@@ -29,6 +30,8 @@ class Needs:
     """IR stages that the runner must deliver: `ttir`, `ttgir`, `llir`, `ptx`, `sass`."""
     builds: frozenset[str] = frozenset()
     """Regular expressions that are looked for in what nvcc says of a build."""
+    rules: frozenset[str] = frozenset()
+    """Static rules that launches on the virtual GPU are held against, beside those that always are."""
     twins: tuple[KnobSetting, ...] = ()
     """Ways in which the runner must run each candidate once more and compare the outputs (`Run.differences`)."""
     sanitizer: str = ""
@@ -53,7 +56,8 @@ class Needs:
     @property
     def wants(self) -> tuple[str, ...]:
         """What the worker must deliver beside the everyday facts."""
-        return tuple(sorted({*self.stages, *(BUILD + pattern for pattern in self.builds)}))
+        named = (*(BUILD + pattern for pattern in self.builds), *(ASKED + rule for rule in self.rules))
+        return tuple(sorted({*self.stages, *named}))
 
     def on(self, script: Script, *, virtual: bool) -> Script:
         """The script, run as these needs ask for."""
@@ -77,6 +81,7 @@ class Needs:
             text=self.text or other.text,
             stages=self.stages | other.stages,
             builds=self.builds | other.builds,
+            rules=self.rules | other.rules,
             twins=tuple(dict.fromkeys((*self.twins, *other.twins))),
             sanitizer=self.sanitizer or other.sanitizer,
             timing=self.timing or other.timing,

@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from shrinkray_gpu.oracle.cause_check import LaunchCauses
 from shrinkray_gpu.oracle.fault import Fault, Reference, casts, kernels, lookalike
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Verdict, lacks
@@ -30,6 +31,8 @@ class SameFaultOracle(Oracle):
     inner: Oracle
     reference: Reference | None = None
     """None before calibration, and where the original shows no fault or the question is about something else."""
+    causes: LaunchCauses | None = None
+    """Where what goes wrong in the original begins; None before calibration, and where nobody knows."""
     strict: bool = True
     """Whether another fault is a no. Off only to show what the guard is good for (`--no-guards`)."""
 
@@ -47,6 +50,8 @@ class SameFaultOracle(Oracle):
             return verdict
         if slip := self.reference.slip(seen, kernels(run)):
             return dataclasses.replace(lacks(f"another fault: {slip}"), other=seen)
+        if self.causes is not None and run.virtual and (drift := self.causes.difference(run)):
+            return dataclasses.replace(lacks(f"another cause: {drift}"), other=seen)
         before, now = self.reference.casts, casts(run)
         if self.reference.fault.phase != "device" or before is None or now is None or now <= before:
             return verdict
@@ -61,7 +66,13 @@ class SameFaultOracle(Oracle):
         inner = self.inner.calibrate(reference)
         shown = Reference.of(reference)
         bound = shown if shown is not None and inner.binds(shown.fault) else None
-        return self._with(inner=inner, reference=bound, short_of_memory=inner.short_of_memory, warning=inner.warning)
+        causes = LaunchCauses.of(reference) if bound is not None else None
+        shared = {"short_of_memory": inner.short_of_memory, "warning": inner.warning}
+        return self._with(inner=inner, reference=bound, causes=causes, **shared)
+
+    def with_causes(self, run: Run) -> SameFaultOracle:
+        """The same oracle, which holds candidates against the causes that a dry run of the original shows."""
+        return self._with(causes=LaunchCauses.of(run)) if self.strict and self.reference is not None else self
 
 
 def same_fault(oracle: Oracle, *, strict: bool = True) -> SameFaultOracle:

@@ -22,7 +22,7 @@ from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.sanitizer_report import SanitizerOracle
 from shrinkray_gpu.oracle.script import ScriptOracle
-from shrinkray_gpu.oracle.sticky import StickyOracle
+from shrinkray_gpu.oracle.sticky import StickyOracle, codes_like
 from shrinkray_gpu.oracle.words import WEAK_ASSERTION, WordsOracle, plain_pattern
 from shrinkray_gpu.runner import knob_settings
 from shrinkray_gpu.runner.inside.static import rules
@@ -98,7 +98,8 @@ def _cell(text: str) -> str:
 def _words(spec: str, _: str, __: Path) -> Oracle:
     error = error_table.parse_error(spec)
     if error is not None and error.sticky:
-        return StickyOracle(spec=error.text, error=error)
+        broken = frozenset(rule.name for rule in rules.RULES if rule.code in codes_like(error.code))
+        return StickyOracle(spec=error.text, error=error, needs=Needs(rules=broken))
     hint = _near_miss(spec)
     refused = error.text if error else next((words for words in RAISED_ONLY if words == spec.casefold()), "")
     if refused:
@@ -199,7 +200,7 @@ def _static(spec: str, argument: str, _: Path) -> Oracle:
         known = ", ".join(f"static:{name}" for name in names)
         hint = f"did you mean static:{near}?" if near else f"known: {known}."
         raise UsageError(f"{spec!r} names no static rule: {hint}")
-    return StaticOracle(spec=f"static:{argument}", rule=argument)
+    return StaticOracle(spec=f"static:{argument}", rule=argument, needs=Needs(rules=frozenset({argument})))
 
 
 def _sanitizer(spec: str, argument: str, _: Path) -> Oracle:

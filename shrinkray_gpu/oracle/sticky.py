@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from shrinkray_gpu.device import error_table
 from shrinkray_gpu.device.device_error import DeviceError
 from shrinkray_gpu.oracle import speech
-from shrinkray_gpu.oracle.driver_error import OUTSIDE, driver_was_asked, static_rule, sticky_code
+from shrinkray_gpu.oracle.driver_error import OUTSIDE, driver_was_asked, static_rule, sticky_code, undecided_by
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
@@ -39,6 +39,8 @@ class StickyOracle(Oracle):
             return lacks(hidden) if hidden else shows(f"{source} {error_table.by_code(code)}{where}")
         if code:
             return lacks(f"{source} another error: {error_table.by_code(code)}{where}")
+        if run.virtual and (undecided := undecided_by(run, self.needs.rules)):
+            return unclear(undecided)
         if not driver_was_asked(run):
             if self.shown == "swallowed" and not speech.has_failed(run):
                 return unclear(f"it ends well, as the original does, and in a {run.mode} run nobody asks the driver")
@@ -95,3 +97,8 @@ def _where(run: Run) -> str:
         if static_rule(launch):
             return f", launch of {launch.kernel}"
     return speech.last_launch(run)
+
+
+def codes_like(code: int) -> frozenset[int]:
+    """The error codes in which the same access may end."""
+    return frozenset(OUTSIDE) if code in OUTSIDE else frozenset({code})

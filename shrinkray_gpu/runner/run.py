@@ -9,7 +9,9 @@ from types import NoneType
 from typing import Any, TypedDict, get_args, get_origin, get_type_hints
 
 from shrinkray_gpu.runner.inside.capture.schema import Captured, sound
+from shrinkray_gpu.runner.inside.launches.launch_log import NOT_FOLLOWED
 from shrinkray_gpu.runner.inside.process.schema_check import problem
+from shrinkray_gpu.runner.inside.static.cause import Cause
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,12 @@ class Launch:
     """Whether the host waited for the device after this launch and before the script ended."""
     fault: str = ""
     """On the virtual GPU: the static fault that this launch ends in, else empty."""
+    undecided: str = ""
+    """On the virtual GPU: a static rule that has no opinion on this launch, and why; else empty."""
+    causes: tuple[Cause, ...] = ()
+    """On the virtual GPU: what goes wrong in this launch by Triton's IR, and where each begins."""
+    unfollowed: str = NOT_FOLLOWED
+    """Why that may not be all; empty where nothing else goes wrong."""
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ def _groups(terms: Sequence[Any], masks: Sequence[Any]) -> List[Tuple[List[Any],
     for at, tensor in enumerate([*terms, *masks]):
         axes = set(varying(tensor.shape))
         joined: Tuple[Set[int], List[Any], List[Any]] = (axes, [], [])
-        joined[1 if at < len(terms) else 2].append(tensor)
+        (joined[1] if at < len(terms) else joined[2]).append(tensor)
         rest = []
         for group in groups:
             if group[0] & axes:

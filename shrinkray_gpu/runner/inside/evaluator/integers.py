@@ -106,9 +106,7 @@ def _despite_unknown(algebra: Algebra, name: str, operands: Sequence[Any]) -> An
     return Unknown(unknown.why, unknown.bound if name == "andi" else None)
 
 
-def _operation(
-    algebra: Algebra, name: str, body: str, bits: int
-) -> Optional[Callable[[Sequence[Any], bool], Number]]:
+def _operation(algebra: Algebra, name: str, body: str, bits: int) -> Optional[Callable[[Sequence[Any], bool], Number]]:
     """What the operation does with its operands; `limited` says whether they have the kernel's bits."""
     if name in _SAME:
         return lambda values, limited: values[0]

@@ -9,13 +9,13 @@ import torch
 
 from ..static import locations
 from ..static.ttgir import Op
-from . import machine as machines
 from . import module as modules
 from .access import Lane, Reach, at, reach
 from .machine import Machine, Note
 from .memory import Address, Buffer, Described
-from .module import ACCESSES, Module
-from .numbers import Algebra, TooLarge, Unknown, ends, exact, wrapped
+from .module import ACCESSES, DIVISIONS, Module
+from .numbers import Algebra, Lanes, TooLarge, Unknown, ends, exact, wrapped
+from .operations import HANDLERS
 from .shapes import Description
 from .types import pointee, signature
 
@@ -104,11 +104,12 @@ def _too_large(found: Look) -> bool:
 
 def _look(module: Module, launch: LaunchedKernel, limit: int, most: int, overrides: Any) -> Look:
     algebra = Algebra(limit)
-    programs, whole = machines.program_axes(launch.grid, most)
+    programs, whole = program_axes(launch.grid, most)
     machine = Machine(
         module,
-        machines.arguments_as_values(launch.arguments),
+        arguments_as_values(launch.arguments),
         launch.grid,
+        handlers=HANDLERS,
         algebra=algebra,
         programs=programs,
         overrides=overrides,
@@ -121,7 +122,7 @@ def _look(module: Module, launch: LaunchedKernel, limit: int, most: int, overrid
     for note in machine.notes:
         if note.op.name == "tt.assert":
             assertions.append(_truth(algebra, note))
-        elif note.op.name.startswith("arith."):
+        elif note.op.name in DIVISIONS:
             divisions.append(_truth(algebra, note))
         elif survivors is None or _site(launch.raw, note.op) in survivors:
             found = _found(algebra, note)
@@ -264,3 +265,40 @@ def value_at(found: Found, name: str) -> Optional[Tuple[int, int]]:
     except (AttributeError, TypeError):
         return None
     return None if one is None or other is None else (one, other)
+
+
+def program_axes(grid: Tuple[int, int, int], most: int) -> Tuple[Tuple[Any, Any, Any], bool]:
+    """The indices of the program instances to run, by axis, and whether those are all. Of more than `most` along an
+    axis, those at both ends and some in between."""
+    found: List[Any] = []
+    whole = True
+    for axis, count in enumerate(grid):
+        if count == 1:
+            found.append(0)
+            continue
+        if count <= most:
+            index = torch.arange(count)
+        else:
+            whole = False
+            third = max(1, most // 3)
+            middle = torch.linspace(third, count - 1 - third, most - 2 * third).to(torch.int64)
+            index = torch.cat((torch.arange(third), middle, torch.arange(count - third, count))).unique()
+        found.append(Lanes(index.reshape(-1, *(1,) * axis), 0, count - 1, tight=True))
+    return (found[0], found[1], found[2]), whole
+
+
+def arguments_as_values(arguments: Sequence[Any]) -> List[Any]:
+    """Arguments of a launch as values: integers, buffers, descriptors, None for what is not known."""
+    out: List[Any] = []
+    for value in arguments:
+        if isinstance(value, bool):
+            out.append(int(value))
+        elif isinstance(value, int):
+            out.append(value)
+        elif isinstance(value, Buffer):
+            out.append(Address(value, value.at))
+        elif isinstance(value, Described):
+            out.append(value)
+        else:
+            out.append(Unknown("an argument that is no integer"))
+    return out

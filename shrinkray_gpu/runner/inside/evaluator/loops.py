@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Dict, List, Optional
 
 import torch
@@ -213,18 +214,14 @@ def _one_by_one(machine: Machine, op: Op, loop: Loop, carried: Dict[str, Any], b
         machine.active = outer
         for name in loop.names:
             if machine.wants(name):
-                carried[name] = machine.choose(
-                    active, handed.get(name, NOT_NEEDED), carried[name], ranks[name]
-                )
+                carried[name] = machine.choose(active, handed.get(name, NOT_NEEDED), carried[name], ranks[name])
     if most > SEQUENTIAL:
         machine.doubt = machine.doubt or "a loop of %d trips" % most
         carried = {name: Unknown("a loop of many trips") for name in carried}
     machine.set(op, *carried.values())
 
 
-def _uncertain(
-    machine: Machine, op: Op, loop: Loop, carried: Dict[str, Any], needed: List[str], why: str
-) -> None:
+def _uncertain(machine: Machine, op: Op, loop: Loop, carried: Dict[str, Any], needed: List[str], why: str) -> None:
     """A loop of an unknown number of trips: what it carries unchanged is known in all of them, the rest in none."""
     trial = _Trial(machine)
     outer = machine.active
@@ -244,8 +241,6 @@ def _uncertain(
 
 def run_while(machine: Machine, op: Op) -> None:
     """A `scf.while`, trip by trip until no program instance goes on."""
-    import re
-
     pairs = re.findall(r"(%[\w.$-]+) = (%[\w.$#-]+)", op.body)
     values: Dict[str, Any] = {name: machine.get(start) for name, start in pairs}
     outer: Any = machine.active

@@ -8,16 +8,14 @@ what the loop carries grows by the same amount in each, which is checked afterwa
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
-
-import torch
+from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence, Tuple
 
 from ..static.ttgir import VALUE, IrBlock, IrRegion, Op
 from . import integers, shapes
-from .memory import Address, BlockPointer, Buffer, Described
-from .module import ACCESSES, DESCRIBED, Function, Module, called
-from .numbers import Algebra, Lanes, Number, Pair, TooLarge, Unknown, exact, pair, wrapped
-from .types import extents, integer_bits, pointee, ranks, result_ranks, signature
+from .memory import Address, BlockPointer, Described
+from .module import DIVISIONS, Function, Module, called
+from .numbers import Algebra, Pair, TooLarge, Unknown, exact, pair, wrapped
+from .types import extents, ranks, result_ranks, signature
 
 PROGRAM_AXES = 3
 SEQUENTIAL = 256
@@ -26,6 +24,8 @@ DEPTH = 24
 """Calls within calls."""
 
 Env = Dict[str, Any]
+Handler = Callable[[Any, Op], None]
+"""Is given the machine, and the operation."""
 
 
 class Frame:
@@ -62,8 +62,9 @@ class Note:
 
 
 class Machine:
-    """One run of a kernel. `programs`: for each of the grid's axes the indices that are run. `overrides`: values that
-    replace what an operation or a parameter gives, by `(function name, value name)`."""
+    """One run of a kernel. `handlers`: by its name, what an operation does that is not plain arithmetic. `programs`:
+    for each of the grid's axes the indices that are run. `overrides`: values that replace what an operation or a
+    parameter gives, by function and name. `written`: indices of the parameters that the kernel may write through."""
 
     def __init__(
         self,
@@ -71,13 +72,15 @@ class Machine:
         arguments: Sequence[Any],
         grid: Tuple[int, int, int],
         *,
+        handlers: Dict[str, Handler],
         algebra: Algebra,
         programs: Tuple[Any, Any, Any],
         overrides: Optional[Dict[Tuple[Function, str], Any]] = None,
-        written: Optional[frozenset] = None,  # type: ignore[type-arg]
+        written: Optional[FrozenSet[int]] = None,
     ) -> None:
         self.module, self.arguments, self.grid = module, arguments, grid
-        self.algebra, self.programs, self.overrides = algebra, programs, overrides or {}
+        self.handlers, self.algebra, self.programs = handlers, algebra, programs
+        self.overrides = overrides or {}
         self.written = written
         self.active: Any = 1
         self.loops = 0
@@ -241,11 +244,11 @@ class Machine:
 
     def step(self, op: Op) -> None:
         """Run one operation that is no terminator."""
-        handler = _HANDLERS.get(op.name)
+        handler = self.handlers.get(op.name)
         if handler is not None:
             handler(self, op)
         elif op.name.startswith("arith."):
-            if self.is_needed(op):
+            if self.is_needed(op) or op.name in DIVISIONS:
                 self._arithmetic(op)
         elif op.results and self.is_needed(op):
             operands = [self.get(name) for name in op.operands()]
@@ -261,13 +264,20 @@ class Machine:
         operands = [self.get(each) for each in op.operands()]
         if name == "select" and any(isinstance(value, (Address, BlockPointer, Described)) for value in operands):
             scalar = not signature(op.body).startswith("tensor<")
-            self.set(op, self.choose(*operands, rank=0) if scalar else self._chosen_pointers(*operands))
+            self.set(
+                op,
+                self.choose(operands[0], operands[1], operands[2], 0)
+                if scalar
+                else self._chosen_pointers(operands[0], operands[1], operands[2]),
+            )
             return
         if any(isinstance(value, (Address, BlockPointer, Described)) for value in operands):
             self.set(op, Unknown("arithmetic on pointers"))
             return
-        if name in ("divsi", "divui", "remsi", "remui", "ceildivsi", "floordivsi") and len(operands) == 2:
+        if op.name in DIVISIONS:
             self.note(op, operands[1])
+            if not self.is_needed(op):
+                return
         try:
             self.set(op, integers.evaluate(self.algebra, name, op.body, operands))
         except TooLarge:
@@ -305,62 +315,6 @@ class Machine:
         self.frame = caller
         self.set(op, *handed)
 
-    # Memory
-
-    def access(self, op: Op) -> None:
-        names = op.operands()
-        at = ACCESSES[op.name]
-        masked = len(names) > at
-        mask = self.get(names[at]) if masked else 1
-        address = self.get(names[0])
-        if isinstance(address, BlockPointer):
-            address, mask = shapes.block_access(self.algebra, address, op.body)
-            masked = "boundaryCheck" in op.body
-        try:
-            self.note(op, address, mask, masked)
-        except TooLarge:
-            self.note(op, Unknown("too many lanes"))
-        if not self.is_needed(op):
-            return
-        if op.name != "tt.load":
-            self.set(op, Unknown("an atomic operation gives it"))
-            return
-        other = self.get(names[2]) if len(names) > 2 else 0
-        try:
-            self.set(op, self._loaded(op, address, wrapped(mask), other))
-        except TooLarge:
-            self.set(op, Unknown("too many lanes"))
-
-    def _loaded(self, op: Op, address: Any, mask: Any, other: Any) -> Any:
-        if not isinstance(address, Address):
-            return Unknown(address.why if isinstance(address, Unknown) else "a load through another pointer")
-        target = pointee(signature(op.body))
-        offset = wrapped(address.offset)
-        if target is None or isinstance(offset, Unknown):
-            return Unknown(offset.why if isinstance(offset, Unknown) else "a load of an unknown type")
-        if self.written is None or address.buffer.parameter in self.written:
-            return Unknown("the kernel writes what it loads")
-        kind, width = target
-        held = address.buffer.integers(kind)
-        if isinstance(held, Unknown):
-            return held
-        lanes = self.algebra.lanes(offset)
-        data = torch.tensor(lanes) if isinstance(lanes, int) else lanes.data
-        self.algebra.check([data.shape])
-        if not len(held):
-            return Unknown("it is loaded from an empty tensor")
-        index = torch.div(data, width, rounding_mode="floor").to(torch.int64)
-        value = held[index.clamp(0, len(held) - 1)].to(torch.int64)
-        found: Any = Lanes(value, 0, 0).tighten()
-        if not data.dim():
-            found = int(value)
-        if kind == "i1" and not isinstance(found, int):
-            found = Lanes(value != 0, 0, 1)
-        where = mask.bound if isinstance(mask, Unknown) else mask
-        if where is None or isinstance(other, (Unknown, Address)):
-            return found
-        return self.choose_lanes(where, found, other)
-
     def choose_lanes(self, mask: Any, yes: Any, no: Any) -> Any:
         """Numbers chosen lane by lane."""
         try:
@@ -382,175 +336,5 @@ class Machine:
             return Unknown("pointers to different tensors")
         return Address(yes.buffer, self.choose_lanes(condition, *offsets))
 
-    def described_access(self, op: Op) -> None:
-        value = self.get(op.operands()[0])
-        if isinstance(value, Described):
-            self.note(op, value)
-        if op.results:
-            self.set(op, Unknown("a copy by a descriptor decides"))
-
-    def describe(self, op: Op) -> None:
-        """`tt.make_tensor_descriptor %base, [extents], [strides]`."""
-        head = op.body.partition(" : ")[0]
-        lists = [VALUE.findall(part) for part in re.findall(r"\[([^\]]*)\]", head)]
-        base = self.get(op.operands()[0])
-        if len(lists) < 2 or not isinstance(base, Address):
-            self.set(op, Unknown("a descriptor of an unknown pointer"))
-            return
-        shape, strides = ([self.get(name) for name in part] for part in lists[:2])
-        target = pointee(signature(op.body))
-        made = shapes.Description(base, tuple(shape), tuple(strides), target[1] if target else None)
-        self.note(op, made)
-        self.set(op, Described(base.buffer, tuple(shape), tuple(strides), made.width))
-
-    def block_pointer(self, op: Op) -> None:
-        """`tt.make_tensor_ptr %base, [extents], [strides], [offsets]`."""
-        head = op.body.partition(" : ")[0]
-        lists = [VALUE.findall(part) for part in re.findall(r"\[([^\]]*)\]", head)]
-        base = self.get(op.operands()[0])
-        if len(lists) < 3:
-            self.set(op, Unknown("a block pointer"))
-            return
-        shape, strides, offsets = ([self.get(name) for name in part] for part in lists[:3])
-        self.set(op, BlockPointer(base, shape, strides, offsets, extents(signature(op.body))))
-
-    def advance(self, op: Op) -> None:
-        """`tt.advance %pointer, [steps]`."""
-        names = op.operands()
-        pointer = self.get(names[0])
-        if not isinstance(pointer, BlockPointer):
-            self.set(op, pointer if isinstance(pointer, Unknown) else Unknown("a block pointer"))
-            return
-        steps = [self.get(name) for name in names[1:]]
-        offsets = [
-            integers.evaluate(self.algebra, "addi", "%a, %b : i32", [offset, step])
-            for offset, step in zip(pointer.offsets, steps)
-        ]
-        self.set(op, BlockPointer(pointer.base, pointer.shape, pointer.strides, offsets, pointer.block))
-
-    def offset_pointer(self, op: Op) -> None:
-        """`tt.addptr %pointer, %elements`."""
-        if not self.is_needed(op):
-            return
-        names = op.operands()
-        pointer, steps = self.get(names[0]), self.get(names[1])
-        target = pointee(signature(op.body))
-        if not isinstance(pointer, Address) or target is None:
-            self.set(op, pointer if isinstance(pointer, Unknown) else Unknown("a pointer of an unknown type"))
-        elif isinstance(steps, Unknown) or isinstance(pointer.offset, Unknown):
-            why = steps if isinstance(steps, Unknown) else pointer.offset
-            self.set(op, Address(pointer.buffer, Unknown(why.why)))
-        else:
-            try:
-                self.set(op, Address(pointer.buffer, self._moved(pointer.offset, steps, target[1])))
-            except TooLarge:
-                self.set(op, Address(pointer.buffer, Unknown("too many lanes")))
-
-    def _moved(self, offset: Any, steps: Any, width: int) -> Any:
-        def moved(view: Callable[[Any], Any]) -> Number:
-            return self.algebra.add(view(offset), self.algebra.multiply(view(steps), width))
-
-        as_computed = moved(wrapped)
-        both = isinstance(offset, Pair) or isinstance(steps, Pair)
-        return pair(as_computed, moved(exact)) if both else as_computed
-
-    # Leaves
-
-    def program_id(self, op: Op) -> None:
-        axis = "xyz".index(op.body[:1])
-        self.set(op, self.programs[axis])
-
-    def program_count(self, op: Op) -> None:
-        self.set(op, self.grid["xyz".index(op.body[:1])])
-
-    def fold(self, op: Op) -> None:
-        """`tt.reduce`, `tt.scan`: of one block of integers."""
-        if not self.is_needed(op):
-            return
-        operands = [self.get(name) for name in op.operands()]
-        value: Any = operands[0] if len(operands) == 1 and op.regions else Unknown(op.name)
-        if not isinstance(value, (Unknown, Address)):
-            block = extents(op.tail.rpartition(" : ")[2].partition(" -> ")[0])
-            combination = self.module.combination(op.regions[0])
-            try:
-                value = shapes.folded(self.algebra, op, value, combination, block, op.name == "tt.scan")
-            except TooLarge:
-                value = Unknown("too many lanes")
-        self.set(op, value if not isinstance(value, Address) else Unknown(op.name))
-
-    def assertion(self, op: Op) -> None:
-        self.note(op, self.get(op.operands()[0]))
-
-    # Loops
-
-    def loop(self, op: Op) -> None:
-        from .loops import run_for  # the two know one another
-
-        run_for(self, op)
-
-    def loop_while(self, op: Op) -> None:
-        from .loops import run_while
-
-        run_while(self, op)
-
 
 _TERMINATORS = ("scf.yield", "scf.condition", "tt.return", "tt.reduce.return", "tt.scan.return", "ttg.mask.return")
-_HANDLERS: Dict[str, Callable[[Machine, Op], None]] = {
-    **dict.fromkeys(ACCESSES, Machine.access),
-    **dict.fromkeys(DESCRIBED, Machine.described_access),
-    "scf.for": Machine.loop,
-    "scf.if": Machine.branch,
-    "scf.while": Machine.loop_while,
-    "tt.call": Machine.call,
-    "tt.addptr": Machine.offset_pointer,
-    "tt.make_tensor_descriptor": Machine.describe,
-    "tt.make_tensor_ptr": Machine.block_pointer,
-    "tt.advance": Machine.advance,
-    "tt.get_program_id": Machine.program_id,
-    "tt.get_num_programs": Machine.program_count,
-    "tt.assert": Machine.assertion,
-    "tt.reduce": Machine.fold,
-    "tt.scan": Machine.fold,
-}
-
-
-def program_axes(grid: Tuple[int, int, int], most: int) -> Tuple[Tuple[Any, Any, Any], bool]:
-    """The indices of the program instances to run, by axis, and whether those are all. Of more than `most` along an
-    axis, those at both ends and some in between."""
-    found: List[Any] = []
-    whole = True
-    for axis, count in enumerate(grid):
-        if count == 1:
-            found.append(0)
-            continue
-        if count <= most:
-            index = torch.arange(count)
-        else:
-            whole = False
-            third = max(1, most // 3)
-            middle = torch.linspace(third, count - 1 - third, most - 2 * third).to(torch.int64)
-            index = torch.cat((torch.arange(third), middle, torch.arange(count - third, count))).unique()
-        found.append(Lanes(index.reshape(-1, *(1,) * axis), 0, count - 1, tight=True))
-    return (found[0], found[1], found[2]), whole
-
-
-def arguments_as_values(arguments: Sequence[Any]) -> List[Any]:
-    """Arguments of a launch as values: integers, buffers, descriptors, None for what is not known."""
-    out: List[Any] = []
-    for value in arguments:
-        if isinstance(value, bool):
-            out.append(int(value))
-        elif isinstance(value, int):
-            out.append(value)
-        elif isinstance(value, Buffer):
-            out.append(Address(value, value.at))
-        elif isinstance(value, Described):
-            out.append(value)
-        else:
-            out.append(Unknown("an argument that is no integer"))
-    return out
-
-
-def bits_of(op: Op) -> int:
-    """Of the integer that an operation makes."""
-    return integer_bits(signature(op.body))

@@ -19,6 +19,7 @@ DESCRIBED = (
     "tt.experimental_descriptor_load",
     "tt.experimental_descriptor_store",
 )
+DIVISIONS = frozenset("arith." + name for name in "divsi divui remsi remui ceildivsi ceildivui floordivsi".split())
 _LOOP_HEAD = re.compile(
     r"(?:unsigned )?(%[\w.$-]+) = (%[\w.$#-]+) to (%[\w.$#-]+) step (%[\w.$#-]+)(?: iter_args\((.*?)\) ->)?"
 )
@@ -98,6 +99,8 @@ class Function:
             needed.update(operands if op.name in ("tt.assert", "llvm.intr.assume") else operands[:1])
         elif op.name == "tt.return":
             needed.update(operands if returns else ())
+        elif op.name in DIVISIONS:
+            needed.update(operands if wanted else operands[1:2])
         elif op.name == "tt.call" or wanted:
             needed.update(operands)  # of a call: its callee may reach memory by them
             for region in op.regions:
@@ -129,6 +132,7 @@ class Module:
     def __init__(self, text: str) -> None:
         self.text = text
         self.functions = {name: Function(op) for name, op in parse(text, places=True).items()}
+        self._combinations: Dict[int, str] = {}
         for at, function in enumerate(self.functions.values()):
             function.slice(returns=at > 0)
 
@@ -136,15 +140,15 @@ class Module:
     def kernel(self) -> Function:
         return next(iter(self.functions.values()))
 
-    @functools.lru_cache(maxsize=None)
     def combination(self, region: IrRegion) -> str:
         """What a reduction's region does with two integers: `addi`, `maxsi`, ...; empty where that is not one such
         operation."""
-        found: Set[str] = set()
-        self._operations([op for block in region.blocks for op in block.ops], found)
-        found -= {"constant", "extsi", "cmpi", "andi"} if "addi" in found else {"constant"}
-        names = {name for name in found}
-        return names.pop() if len(names) == 1 else ""
+        if id(region) not in self._combinations:
+            found: Set[str] = set()
+            self._operations([op for block in region.blocks for op in block.ops], found)
+            found -= {"constant", "extsi", "cmpi", "andi"} if "addi" in found else {"constant"}
+            self._combinations[id(region)] = found.pop() if len(found) == 1 else ""
+        return self._combinations[id(region)]
 
     def _operations(self, ops: List[Op], found: Set[str]) -> None:
         for op in ops:

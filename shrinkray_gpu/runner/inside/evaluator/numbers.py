@@ -149,7 +149,8 @@ class Algebra:
     def add(self, a: Number, b: Number) -> Number:
         if isinstance(a, int) and isinstance(b, int):
             return a + b
-        constant, terms = 0, []
+        constant = 0
+        terms: List[Lanes] = []
         for value in (a, b):
             value = self.lanes(value) if isinstance(value, Both) else value
             if isinstance(value, int):

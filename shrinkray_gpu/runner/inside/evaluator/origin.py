@@ -1,8 +1,8 @@
 """Where an access that leaves its tensor begins to go wrong: its origin.
 
-The kinds are a closed list. Each is decided by a counterfactual that is run on the whole launch: with the exact product,
-with the loaded index left out, with the stride that the tensor has, the access would stay inside. What no such change
-explains is the index itself: a mask is missing, or the mask that there is lets it through.
+The kinds are a closed list. Each is decided by a counterfactual that is run on the whole launch: with the exact
+product, with the loaded index left out, with the stride that the tensor has, the access would stay inside. What no such
+change explains is the index itself: a mask is missing, or the mask that there is lets it through.
 """
 
 from __future__ import annotations
@@ -10,27 +10,32 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Dict, FrozenSet, Iterable, List, Optional, Set, Tuple
 
+from ..static.cause import (
+    ARGUMENT,
+    CONSTANT,
+    DESCRIPTOR,
+    EMPTY,
+    EXTENT,
+    LOADED,
+    MEMORY,
+    NO_MASK,
+    OFFSET,
+    OTHER,
+    RANGE,
+    STRIDE,
+    SWAPPED,
+    WRAPPED,
+    WRONG_MASK,
+    ZERO,
+)
 from ..static.ttgir import Op
-from . import trace
+from .access import at
 from .launch import INSIDE, OUTSIDE, Found, LaunchedKernel, Look, look
-from .memory import Buffer
-from .module import ACCESSES
+from .memory import Address, Buffer
+from .module import ACCESSES, DIVISIONS
 from .numbers import Unknown, ends, wrapped
-from .trace import ARGUMENT, BOUND, CONSTANT, FACTOR, INDICES, LOADED, TERM, Step, Trace
-from .types import integer_bits, pointee, signature
-
-WRAPPED = "integer wrapped"
-MEMORY = "index from memory"
-EMPTY = "empty tensor"
-DIVISION = "division by zero"
-STRIDE = "stride that is not the tensor's"
-SWAPPED = "strides in the wrong order"
-EXTENT = "extent that is not the tensor's"
-OFFSET = "offset beyond the tensor"
-DESCRIPTOR = "descriptor beyond the tensor"
-NO_MASK = "missing mask"
-WRONG_MASK = "mask that lets it through"
-ASSERTION = "assertion"
+from .trace import BOUND, FACTOR, TERM, Step, Trace
+from .types import integer_bits, signature
 
 FAMILIES = {
     "arith.muli": "product",
@@ -45,10 +50,9 @@ FAMILIES = {
 class Origin:
     """Where it begins.
 
-    `kind`: one of the list above. `operation`: what goes wrong there and in which type, `product i32`. `role`: what
-    that is to the access: a term of its address, a factor, a bound of its mask. `inputs`: of what it is made: program,
-    range, trip, loaded, argument, constant. `access`: `load`, `store`. `masked`: whether the access has a mask that
-    is false somewhere. `op`, `value`: the operation and what it gives in the lane that was looked at, for a reader.
+    `kind`, `operation`, `role`, `inputs`, `access`, `masked`: as in `static.cause.Cause`. `op`: the operation where it
+    begins. `value`: what that gives in the lane that was looked at, and what it should, for a reader. `name`: of the
+    value in the IR.
     """
 
     kind: str
@@ -84,7 +88,7 @@ class _Search:
             return Origin(EMPTY, op=self.note.op)
         if self.note.op.name not in ACCESSES:
             return Origin(DESCRIPTOR, op=self.note.op)
-        for ask in (self._wrap, self._division, self._memory, self._strides, self._extents, self._offsets):
+        for ask in (self._wrap, self._division, self._strides, self._memory, self._extents, self._offsets):
             found = ask()
             if found is not None:
                 return found
@@ -134,8 +138,8 @@ class _Search:
             if op is not None and op.name in ("arith.divsi", "arith.divui", "arith.remsi", "arith.remui"):
                 divisor = next((each for each in self.trace.inputs(step) if each.name == op.operands()[1]), None)
                 values = divisor.value(self.lane) if divisor is not None else None
-                if values is not None and values[0] == 0 and step.role != BOUND:
-                    return Origin(DIVISION, role=step.role, op=op, inputs=frozenset(self._inputs([divisor])))
+                if divisor is not None and values is not None and values[0] == 0 and step.role != BOUND:
+                    return Origin(ZERO, role=step.role, op=op, inputs=frozenset(self._inputs([divisor])))
         return None
 
     def _memory(self) -> Optional[Origin]:
@@ -143,7 +147,9 @@ class _Search:
         for step in self._unique(self.trace.leaves()):
             if step.kind == LOADED and step.role in (TERM, FACTOR) and self._alone_beyond(step):
                 value = step.value(self.lane)
-                return Origin(MEMORY, role=step.role, op=step.op, value=tuple(value[:1]) if value else (), name=step.name)
+                return Origin(
+                    MEMORY, role=step.role, op=step.op, value=tuple(value[:1]) if value else (), name=step.name
+                )
         return None
 
     def _strides(self) -> Optional[Origin]:
@@ -162,18 +168,14 @@ class _Search:
                 continue
             for other in own:
                 if self._inside_with({step: other}):
-                    return Origin(
-                        STRIDE, role=FACTOR, inputs=frozenset([ARGUMENT]), op=step.op, value=(value, other), name=step.name
-                    )
-        for at, one in enumerate(given):
-            for other_step in given[at + 1 :]:
+                    return _given(STRIDE, FACTOR, step, value, other)
+        for place, one in enumerate(given):
+            for other_step in given[place + 1 :]:
                 a, b = self._scalar(one), self._scalar(other_step)
                 if a is None or b is None or a == b or a not in own or b not in own:
                     continue
                 if self._inside_with({one: b, other_step: a}):
-                    return Origin(
-                        SWAPPED, role=FACTOR, inputs=frozenset([ARGUMENT]), op=one.op, value=(a, b), name=one.name
-                    )
+                    return _given(SWAPPED, FACTOR, one, a, b)
         return None
 
     def _extents(self) -> Optional[Origin]:
@@ -189,9 +191,7 @@ class _Search:
                 continue
             for other in sorted(own, reverse=True):
                 if other < value and self._inside_with({step: other}):
-                    return Origin(
-                        EXTENT, role=BOUND, inputs=frozenset([ARGUMENT]), op=step.op, value=(value, other), name=step.name
-                    )
+                    return _given(EXTENT, BOUND, step, value, other)
         return None
 
     def _offsets(self) -> Optional[Origin]:
@@ -199,10 +199,7 @@ class _Search:
         for step in self._unique(self.trace.leaves()):
             if step.kind in (ARGUMENT, CONSTANT) and step.role == TERM and self._alone_beyond(step):
                 value = self._scalar(step)
-                return Origin(
-                    OFFSET, role=TERM, inputs=frozenset([step.kind]), op=step.op,
-                    value=() if value is None else (value,), name=step.name,
-                )  # fmt: skip
+                return _given(OFFSET, TERM, step, *([] if value is None else [value]))
         return None
 
     # Counterfactuals
@@ -263,12 +260,10 @@ class _Search:
         return [step for step in self.trace.leaves() if step.role in (TERM, FACTOR)]
 
     def _inputs(self, steps: Iterable[Step]) -> Set[str]:
-        return {step.kind for step in steps if step.kind not in ("", trace.OTHER) and not self._is_base(step)}
+        return {step.kind for step in steps if step.kind not in ("", OTHER) and not self._is_base(step)}
 
     def _is_base(self, step: Step) -> bool:
         """Whether a leaf is the pointer itself."""
-        from .memory import Address
-
         return step.kind == ARGUMENT and isinstance(step.env.get(step.name), Address)
 
     def _scalar(self, step: Step) -> Optional[int]:
@@ -280,7 +275,7 @@ class _Search:
         """Extents of the ranges behind the address: a program's number is multiplied by one of them."""
         out: Set[int] = set()
         for step in self.trace.steps:
-            if step.kind == trace.RANGE and step.op is not None:
+            if step.kind == RANGE and step.op is not None:
                 value = step.env.get(step.name)
                 if value is not None and not isinstance(value, Unknown):
                     low, high = ends(wrapped(value))
@@ -290,9 +285,6 @@ class _Search:
 
 def _offset_at(found: Found, original: Found) -> Optional[int]:
     """The offset of the same lane in another look."""
-    from .access import at
-    from .memory import Address
-
     subject = found.note.subject
     if not isinstance(subject, Address) or isinstance(subject.offset, Unknown):
         return None
@@ -322,9 +314,16 @@ def _can_be_false(note: Any) -> bool:
 
 def _family(op: Op) -> str:
     name = op.name.rpartition(".")[2]
-    target = pointee(signature(op.body))
-    del target
     return "atomic" if name.startswith("atomic") else "store" if "store" in name else "load" if "load" in name else name
 
 
+def _given(kind: str, role: str, step: Step, *value: int) -> Origin:
+    """A value that the kernel was given, and the one that it should have been."""
+    return Origin(kind, role=role, inputs=frozenset([step.kind]), op=step.op, value=value, name=step.name)
 
+
+def leaves_of(found: Found) -> Tuple[Step, ...]:
+    """What the condition of an assertion, or a divisor, hangs on."""
+    note = found.note
+    operand = note.op.operands()[1:2] if note.op.name in DIVISIONS else note.op.operands()[:1]
+    return tuple(Trace(note.frame, note.env, note.op, operand).leaves())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
@@ -149,7 +150,11 @@ def _join(algebra: Algebra, op: Op, operands: Sequence[Any]) -> List[Any]:
 def _split(algebra: Algebra, op: Op, operands: Sequence[Any]) -> List[Any]:
     if isinstance(operands[0], int):
         return [operands[0], operands[0]]
-    return [_each(algebra, operands[0], lambda data, at=at: _full(data, (2,))[..., at]) for at in (0, 1)]
+    return [_each(algebra, operands[0], functools.partial(_half, at)) for at in (0, 1)]
+
+
+def _half(at: int, data: Any) -> Any:
+    return _full(data, (2,))[..., at]
 
 
 _REDUCTIONS = {

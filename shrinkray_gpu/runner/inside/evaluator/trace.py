@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
+from ..static.cause import ARGUMENT, CONSTANT, GRID, LOADED, OTHER, PROGRAM, RANGE, TRIP
 from ..static.ttgir import Op
 from .access import Lane, at
 from .machine import Frame
@@ -15,12 +16,6 @@ from .numbers import Unknown, exact, wrapped
 from .types import extents, signature
 
 TERM, FACTOR, BOUND, DIVISOR, CONDITION = "term", "factor", "bound", "divisor", "condition"
-PROGRAM, RANGE, TRIP, LOADED, ARGUMENT, CONSTANT, GRID, OTHER = (
-    "program", "range", "trip", "loaded", "argument", "constant", "grid", "other",
-)  # fmt: skip
-INDICES = (PROGRAM, RANGE, TRIP)
-"""What numbers the elements: a program instance, a lane of a block, a trip of a loop."""
-
 
 Axes = Optional[Tuple[int, ...]]
 
@@ -64,13 +59,13 @@ class Step:
 
 
 class Trace:
-    """All values behind one note's subject and mask."""
+    """All values behind one note's subject and mask; of one that is no access, behind these operands."""
 
-    def __init__(self, frame: Frame, env: Dict[str, Any], op: Op) -> None:
+    def __init__(self, frame: Frame, env: Dict[str, Any], op: Op, operands: Optional[List[str]] = None) -> None:
         self.steps: List[Step] = []
         self._seen: Set[Tuple[int, str, str]] = set()
         self._inputs: Dict[Tuple[int, str], List[Step]] = {}
-        names = op.operands()
+        names = op.operands() if operands is None else operands
         where = ACCESSES.get(op.name)
         self._rank = len(extents(signature(op.body)))
         axes = tuple(range(1, self._rank + 1))
@@ -158,19 +153,20 @@ class Trace:
             loop = frame.function.loops[id(op)]
             place = loop.names.index(name) if name in loop.names else op.results.index(name)
             yielded = op.regions[0].blocks[-1].ops[-1].operands()
-            for each in (*loop.initial[place : place + 1], *yielded[place : place + 1]):
-                yield each, frame, env, role
+            for carried in (*loop.initial[place : place + 1], *yielded[place : place + 1]):
+                yield carried, frame, env, role
             return
         if op.name in ("scf.if", "scf.while"):
             place = op.results.index(name) if name in op.results else 0
             for region in op.regions:
-                for each in region.blocks[-1].ops[-1].operands()[place : place + 1] if region.blocks[-1].ops else ():
-                    yield each, frame, env, role
+                handed = region.blocks[-1].ops[-1].operands() if region.blocks[-1].ops else []
+                for one in handed[place : place + 1]:
+                    yield one, frame, env, role
             if op.name == "scf.if":
                 yield op.operands()[0], frame, env, CONDITION
             return
-        for place, each in enumerate(op.operands()):
-            yield each, frame, env, _role(op, place, role)
+        for place, operand in enumerate(op.operands()):
+            yield operand, frame, env, _role(op, place, role)
 
 
 def _role(op: Op, place: int, role: str) -> str:

@@ -18,6 +18,7 @@ from ..process import compiler_output, import_hook
 from . import compilation, kernelkey, kernelline, launch_arguments, loopbounds
 
 Record = Dict[str, Any]
+NOT_FOLLOWED = "nobody followed it"
 
 
 class LaunchLog:
@@ -114,6 +115,9 @@ class LaunchLog:
                 "args": tuple(self.describe(a) for a in args),
                 "synced": False,
                 "fault": "",
+                "undecided": "",
+                "causes": [],
+                "unfollowed": NOT_FOLLOWED,
             }
         )
         for listener in self.listeners:

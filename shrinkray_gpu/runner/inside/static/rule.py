@@ -9,16 +9,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Callable, Sequence, Tuple
 
+from .cause import Evaluation
+
 
 @dataclass(frozen=True)
 class LaunchFacts:
     """All that a rule may look at. `args` are the values of the kernel's parameters in order (what is specialised away
-    is not among them): integers, a Descriptor, a Pointer, None for what is not known."""
+    is not among them): integers, a Descriptor, a Pointer, None for what is not known. `evaluation`: what following the
+    kernel's IR tells of this launch; each call costs some milliseconds."""
 
     ttgir: str
     ttir: str
     grid: Sequence[int]
     args: Sequence[Any]
+    evaluation: Callable[[], Evaluation] = lambda: Evaluation(unknown="nobody followed it")
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,9 @@ class RuleFinding:
 class Rule:
     """`code`, `words`: the sticky error in which the fault ends on a device, by number and in the driver's words.
     `holds`: what the user reads of the rule in the table of oracles. `wanted`: what the hardware asks for.
-    `instructions`: words of a reason, and the family of the machine instruction that such an operation becomes."""
+    `instructions`: words of a reason, and the family of the machine instruction that such an operation becomes.
+    `asked`: whether a launch is held against it only for an oracle that asks. `sure`: whether a device faults each time
+    that a launch breaks it; an access just past a tensor may end in memory that the allocator holds."""
 
     name: str
     code: int
@@ -44,3 +50,5 @@ class Rule:
     wanted: str
     examine: Callable[[LaunchFacts], RuleFinding]
     instructions: Tuple[Tuple[str, str], ...] = ()
+    asked: bool = False
+    sure: bool = True

@@ -7,18 +7,28 @@ error codes from here. So it needs the standard library only.
 
 from __future__ import annotations
 
-from typing import Optional, Tuple
+from typing import Iterable, List, Optional, Tuple
 
-from . import tma
+from . import followed, tma
 from .rule import Rule
 
-RULES: Tuple[Rule, ...] = (tma.RULE,)
+RULES: Tuple[Rule, ...] = (tma.RULE, followed.BOUNDS_RULE, followed.ASSERT_RULE, followed.DIVISION_RULE)
 
 _BY_NAME = {rule.name: rule for rule in RULES}
 
 
 def by_name(name: str) -> Optional[Rule]:
     return _BY_NAME.get(name)
+
+
+ASKED = "static:"
+"""In a request's `wants`, before the name of a rule: launches are held against it, too."""
+
+
+def held_against(wants: Iterable[str]) -> List[Rule]:
+    """The rules that a launch is held against: those that nobody needs to ask for, and those that are wanted."""
+    named = {each[len(ASKED) :] for each in wants if each.startswith(ASKED)}
+    return [rule for rule in RULES if not rule.asked or rule.name in named]
 
 
 def fault_text(rule: Rule, reason: str) -> str:

@@ -31,6 +31,7 @@ class Gpu:
         self.ended: List[Dict[str, Any]] = []  # records of launches that ended in a fault, and were not waited for
         self.capture: Optional[Faults] = None  # faults of the CUDA graph that is being captured
         self.default: Any = None  # torch.set_default_device
+        self.evaluations: Any = None  # `evaluation.Evaluations`, from the first launch on
 
     def fault(self, rule: Rule, reason: str, launch: Dict[str, Any]) -> None:
         """A launch breaks this rule; nobody knows yet. One that goes into a graph does so at each replay, whatever
@@ -40,7 +41,8 @@ class Gpu:
         else:
             launch["fault"], launch["synced"] = rules.fault_text(rule, reason), False
             self.ended.append(launch)
-            self.pending = self.pending or (rule, reason)
+            if rule.code:
+                self.pending = self.pending or (rule, reason)
 
     def wait(self) -> None:
         """The host waits for the device, and learns what became of its launches."""

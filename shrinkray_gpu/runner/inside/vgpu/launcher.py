@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any, Callable, Iterator, List, Tuple
 
-from ..static import locations, memory, stores
+from ..static import locations, memory, rules, stores
 from ..static.kernel_program import Descriptor, Pointer
 from ..static.rule import LaunchFacts, Rule, RuleFinding
-from ..static.rules import RULES
+from .evaluation import Evaluations, tensor_of
 from .gpu import Gpu
 
 _LIMITS = (2**31 - 1, 65535, 65535)  # CUDA's largest grid
@@ -38,7 +38,7 @@ def launcher(gpu: Gpu, src: Any, metadata: Any) -> Callable[..., None]:
         if enter is not None:
             enter(about)
         if blocks:
-            _judge(gpu, grid, [value for kind, v in given for value in _parameters(gpu, kind, v)])
+            _judge(gpu, grid, given)
             gpu.launched = True
             _doubt(gpu, given)
         if leave is not None:
@@ -47,13 +47,16 @@ def launcher(gpu: Gpu, src: Any, metadata: Any) -> Callable[..., None]:
     return launch
 
 
-def _judge(gpu: Gpu, grid: Tuple[int, ...], values: List[Any]) -> None:
+def _judge(gpu: Gpu, grid: Tuple[int, int, int], given: List[Tuple[Any, Any]]) -> None:
     kernel = gpu.watch.last_kernel
     ttgir, ttir = (kernel.asm.get(stage) if kernel is not None else None for stage in ("ttgir", "ttir"))
     if not isinstance(ttgir, str) or not isinstance(ttir, str):
         return
-    facts = LaunchFacts(ttgir, ttir, grid, values)
-    for rule in RULES:
+    if gpu.evaluations is None:
+        gpu.evaluations = Evaluations(gpu)
+    values = [value for kind, v in given for value in _parameters(gpu, kind, v)]
+    facts = LaunchFacts(ttgir, ttir, grid, values, lambda: gpu.evaluations.of(kernel, grid, given))
+    for rule in rules.held_against(gpu.watch.wants):
         if _condemned(gpu, rule, rule.examine(facts), facts):
             break
     # An overrun may go unnoticed, a null pointer never does: then the fault of a later launch is not what is seen.
@@ -63,11 +66,15 @@ def _judge(gpu: Gpu, grid: Tuple[int, ...], values: List[Any]) -> None:
 
 def _condemned(gpu: Gpu, rule: Rule, finding: RuleFinding, facts: LaunchFacts) -> bool:
     unknown = gpu.harmed if finding.reason else finding.unknown
+    record = gpu.watch.launches[-1]
     if finding.reason and not unknown:
-        place = locations.of_operation(facts.ttgir, finding.operation) if "lines" in gpu.watch.wants else ""
-        gpu.fault(rule, finding.reason + (", at " + place if place else ""), gpu.watch.launches[-1])
+        place = ""
+        if finding.operation and "lines" in gpu.watch.wants:
+            place = locations.of_operation(facts.ttgir, finding.operation)
+        gpu.fault(rule, finding.reason + (", at " + place if place else ""), record)
         return True
     if unknown:
+        record["undecided"] = rules.fault_text(rule, unknown)
         gpu.undecided.append("%s: %s" % (gpu.watch.last_kernel.name, unknown))
     return False
 
@@ -83,7 +90,8 @@ def _doubt(gpu: Gpu, given: List[Tuple[Any, Any]]) -> None:
     index = 0
     for kind, value in given:
         if kernel._written is None or index in kernel._written:
-            for tensor in _tensors(value):
+            tensor = tensor_of(value)
+            if tensor is not None:
                 gpu.claims.doubt(tensor)
         index += len(list(_parameters(gpu, kind, value)))
 
@@ -105,10 +113,10 @@ def _scratch(gpu: Gpu, metadata: Any, blocks: int, stream: Any) -> None:
             raise _illegal("the allocator returned %s instead of a tensor" % (given if given is None else "an int"))
         return
     _accessible(gpu, "*i8", given)
-    tensors = _tensors(given)
-    if not tensors or not blocks:
+    tensor = tensor_of(given)
+    if tensor is None or not blocks:
         return
-    pointer = _pointer(tensors[0])
+    pointer = _pointer(tensor)
     if (pointer.size or 0) - (pointer.at or 0) < wanted:
         raise _illegal("the allocator returned too little")
     if (pointer.at or 0) % getattr(metadata, "global_scratch_align", 128):
@@ -143,32 +151,24 @@ def _accessible(gpu: Gpu, kind: Any, value: Any) -> None:
         return
     if not hasattr(value, "data_ptr"):
         raise TypeError("Pointer argument must be either uint64 or have data_ptr method")
-    for tensor in _tensors(value):
-        if gpu.claims is not None and gpu.claims.device(tensor) != "cuda" and tensor.data_ptr():
-            raise ValueError("Pointer argument cannot be accessed from Triton (cpu tensor?)")
-
-
-def _tensors(value: Any) -> List[Any]:
-    """The torch tensor behind an argument: itself, or what a descriptor or a reinterpreting wrapper stands on."""
-    while not hasattr(value, "untyped_storage"):
-        value = getattr(value, "base", None)
-        if value is None:
-            return []
-    return [value]
+    tensor = tensor_of(value)
+    if tensor is None or gpu.claims is None or gpu.claims.device(tensor) == "cuda" or not tensor.data_ptr():
+        return
+    raise ValueError("Pointer argument cannot be accessed from Triton (cpu tensor?)")
 
 
 def _parameters(gpu: Gpu, kind: Any, value: Any) -> Iterator[Any]:
     """The values of the kernel's parameters that one argument becomes, as the static rules take them."""
     if isinstance(kind, str) and kind.startswith("tensordesc"):
         shape, strides = tuple(value.shape), tuple(value.strides)
-        tensors = _tensors(value)
-        base = _pointer(tensors[0]) if tensors else None
-        yield Descriptor(shape, strides, base, tensors[0].element_size() if tensors else None)
+        tensor = tensor_of(value)
+        base = _pointer(tensor) if tensor is not None else None
+        yield Descriptor(shape, strides, base, tensor.element_size() if tensor is not None else None)
         yield from shape
         yield from strides
     elif isinstance(kind, str) and kind.startswith("*"):
-        tensors = _tensors(value)
-        yield _pointer(tensors[0]) if tensors else Pointer(0, 0) if value is None else None
+        tensor = tensor_of(value)
+        yield _pointer(tensor) if tensor is not None else Pointer(0, 0) if value is None else None
     else:
         yield value if isinstance(value, (int, bool)) else None
 

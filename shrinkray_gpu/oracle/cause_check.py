@@ -1,0 +1,110 @@
+"""The same cause: what goes wrong in a candidate's launch must begin as it does in the original's.
+
+Words, error code and instruction stay the same while a computed index becomes a literal, or a tensor becomes empty. So
+the causes that the evaluator of Triton's IR finds on the virtual GPU are compared, kind by kind. A candidate may be
+simpler, never otherwise: what came from memory still does, what was masked keeps a mask that can be false, and nothing
+goes wrong that did not before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shrinkray_gpu.runner.inside.static.cause import (
+    ARGUMENT,
+    CONSTANT,
+    EXTENT,
+    INDICES,
+    LOADED,
+    OFFSET,
+    STRIDE,
+    SWAPPED,
+    Cause,
+)
+from shrinkray_gpu.runner.run import Launch, Run
+
+GIVEN = frozenset({STRIDE, SWAPPED, EXTENT, OFFSET})
+"""Kinds that lie in a value which the host passes: from an argument it may not become a literal of the kernel."""
+
+
+@dataclass(frozen=True)
+class LaunchCauses:
+    """What goes wrong in the launch that faults, in the order of the program."""
+
+    kernel: str
+    causes: tuple[Cause, ...]
+    unknown: str = ""
+    """Why that may not be all."""
+
+    @classmethod
+    def of(cls, run: Run) -> LaunchCauses | None:
+        """Those of the first launch in which anything goes wrong; None where nothing does, or nobody knows."""
+        launch = _faulting(run)
+        return cls(launch.kernel, launch.causes, launch.unfollowed) if launch is not None and launch.causes else None
+
+    def __str__(self) -> str:
+        first = self.causes[0]
+        return f"{first.kind} ({first.operation})" if first.operation else first.kind
+
+    def difference(self, run: Run) -> str:
+        """In what the causes of a run are others than these; empty if in nothing."""
+        launch = _faulting(run)
+        if launch is None or not launch.causes:
+            undecided = next((each.unfollowed for each in run.launches if each.unfollowed), "")
+            return f"it cannot be followed: {undecided}" if undecided else "nothing goes wrong in its launches"
+        if launch.unfollowed and not self.unknown:
+            return f"not all of it can be followed: {launch.unfollowed}"
+        if drift := _drift(self.causes[0], launch.causes[0]):
+            return drift
+        left = list(self.causes[1:])
+        for cause in launch.causes[1:]:
+            known = next((one for one in left if not _drift(one, cause)), None)
+            if known is None:
+                return f"something else goes wrong, too: {cause.sentence}"
+            left.remove(known)
+        return ""
+
+
+def _faulting(run: Run) -> Launch | None:
+    broken = [launch for launch in run.launches if launch.fault]
+    return next((launch for launch in (*broken, *run.launches) if launch.causes), None)
+
+
+def _drift(mine: Cause, theirs: Cause) -> str:
+    """Why a cause is another one; empty where it is the same, or a simpler one."""
+    if mine.kind != theirs.kind:
+        return f"{theirs.kind} instead of {mine.kind}"
+    if mine.operation != theirs.operation:
+        return f"{theirs.operation or 'no operation'} instead of {mine.operation or 'none'}"
+    if mine.breaks != theirs.breaks or mine.access != theirs.access:
+        return f"at {_article(theirs)} instead of {_article(mine)}"
+    if mine.masked and not theirs.masked:
+        return f"the {mine.access} has lost its mask"
+    if mine.exact != theirs.exact:
+        return "in exact arithmetic it goes wrong as well" if theirs.exact else "in exact arithmetic it would be right"
+    if mine.far and not theirs.far:
+        return "what it reaches may belong to the same allocation"
+    return _other_inputs(mine, frozenset(mine.inputs), frozenset(theirs.inputs))
+
+
+def _article(cause: Cause) -> str:
+    return f"a {cause.access or 'condition'}"
+
+
+def _other_inputs(cause: Cause, mine: frozenset[str], theirs: frozenset[str]) -> str:
+    """What it is made of: indices of whichever sort are one thing, and an argument may become a literal where
+    something else still varies."""
+    if cause.kind in GIVEN:
+        return "" if mine == theirs else f"made of {_words(theirs)} instead of {_words(mine)}"
+    varies = theirs & {LOADED, *INDICES}
+    if (LOADED in mine) != (LOADED in theirs):
+        return "what came from memory does so no more" if LOADED in mine else "what decides now comes from memory"
+    if mine & set(INDICES) and not theirs & set(INDICES):
+        return f"made of {_words(theirs)} instead of {_words(mine)}"
+    if ARGUMENT in mine and ARGUMENT not in theirs and not (CONSTANT in theirs and varies):
+        return f"made of {_words(theirs)} instead of {_words(mine)}"
+    return ""
+
+
+def _words(inputs: frozenset[str]) -> str:
+    return " and ".join(sorted(inputs)) or "nothing"

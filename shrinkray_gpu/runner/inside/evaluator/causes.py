@@ -1,0 +1,178 @@
+"""From a launch to what goes wrong in it: each access outside of its tensor, its origin, a sentence for a reader."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Dict, List, Optional, Tuple
+
+from ..static import locations
+from ..static.cause import (
+    ASSERT,
+    ASSERTION,
+    BOUNDS,
+    DESCRIPTOR,
+    DIVISION,
+    EMPTY,
+    EXTENT,
+    LOADED,
+    MEMORY,
+    NO_MASK,
+    OFFSET,
+    STRIDE,
+    SWAPPED,
+    WRAPPED,
+    ZERO,
+    Cause,
+    Evaluation,
+)  # fmt: skip
+from ..static.ttgir import Op
+from .launch import INSIDE, OUTSIDE, UNKNOWN, Found, LaunchedKernel, Look, look
+from .origin import Origin, leaves_of, origin
+from .trace import Step
+
+LIMIT = 1 << 20
+"""Lanes of one tensor. Beyond that some program instances are looked at, or it is unknown."""
+MOST = 8
+"""Accesses outside whose origin is looked for; each costs a few more looks at the launch."""
+
+
+def evaluate(launch: LaunchedKernel) -> Evaluation:
+    """What goes wrong in one launch, and why that is not all that may."""
+    seen = look(launch, limit=LIMIT)
+    causes: List[Cause] = []
+    for at, found in enumerate(seen.outside):
+        begins = origin(launch, seen, found, limit=LIMIT) if at < MOST else Origin("", op=found.op)
+        causes.append(_of_access(launch, found, begins))
+    for found in seen.assertions:
+        if found.state == OUTSIDE:
+            causes.append(_of_condition(launch, found, ASSERT, ASSERTION))
+    for found in seen.divisions:
+        if found.state == OUTSIDE:
+            causes.append(_of_condition(launch, found, DIVISION, ZERO))
+    return Evaluation(tuple(causes), _unknown(seen))
+
+
+def _unknown(seen: Look) -> str:
+    if seen.unknown:
+        return seen.unknown
+    undecided = next((each for each in (*seen.assertions, *seen.divisions) if each.state == UNKNOWN), None)
+    return "" if undecided is None else "%s: %s" % (undecided.op.name, undecided.why)
+
+
+def _of_access(launch: LaunchedKernel, found: Found, begins: Origin) -> Cause:
+    op = begins.op if begins.op is not None else found.op
+    cause = Cause(
+        BOUNDS,
+        begins.kind,
+        begins.operation,
+        begins.role,
+        tuple(sorted(begins.inputs)),
+        begins.access,
+        begins.masked,
+        found.exact_state != INSIDE,
+        _is_far(found),
+        place=_place(launch, op),
+        at=_place(launch, found.op),
+        sentence="",
+    )
+    return replace(cause, sentence=_sentence(cause, begins, found))
+
+
+def _is_far(found: Found) -> bool:
+    buffer = found.buffer
+    if buffer is None or buffer.null:
+        return True
+    held = _segment(buffer.size)
+    return not -held <= found.offset < held
+
+
+def _segment(size: int) -> int:
+    """Bytes that torch's caching allocator asks the driver for at once, to place a tensor of `size` bytes in."""
+    if size <= 1 << 20:
+        return 2 << 20
+    if size < 10 << 20:
+        return 20 << 20
+    return -(-size // (2 << 20)) * (2 << 20)
+
+
+def _of_condition(launch: LaunchedKernel, found: Found, rule: str, kind: str) -> Cause:
+    steps = leaves_of(found)
+    place = _place(launch, found.op)
+    what = "an assertion does not hold" if rule == ASSERT else "a divisor is 0"
+    values = _values(steps, found)
+    return Cause(
+        rule,
+        kind,
+        found.op.name,
+        "condition" if rule == ASSERT else "divisor",
+        tuple(sorted({step.kind for step in steps if step.kind})),
+        "",
+        False,
+        True,
+        True,
+        place=place,
+        at=place,
+        sentence="%s%s%s" % (what, _of(place), "; there %s" % values if values else ""),
+    )
+
+
+def _values(steps: Tuple[Step, ...], found: Found) -> str:
+    """What the assertion hangs on, where that came from memory."""
+    told: Dict[str, None] = {}
+    for step in steps:
+        value = step.value(found.lane)
+        if step.kind == LOADED and value is not None:
+            told["a loaded value is %d" % value[0]] = None
+    return ", ".join(told)
+
+
+def _place(launch: LaunchedKernel, op: Optional[Op]) -> str:
+    found = locations.of_place(launch.raw, op.place) if op is not None else None
+    return "%s:%d:%d" % (os.path.basename(found[0]), found[1], found[2]) if found else ""
+
+
+def _of(place: str) -> str:
+    return " (%s)" % place if place else ""
+
+
+def _sentence(cause: Cause, begins: Origin, found: Found) -> str:
+    """What is wrong, in one line."""
+    value = begins.value
+    buffer = found.buffer
+    where = ""
+    if buffer is not None and cause.kind != EMPTY:
+        inside = found.offset - buffer.at
+        where = "; the %s at %s reaches byte %d of a tensor of %d" % (
+            cause.access or "access", cause.at or "an unknown place", inside, buffer.size - buffer.at,
+        )  # fmt: skip
+    begin = _of(cause.place)
+    if cause.kind == WRAPPED and len(value) == 2:
+        what = "the %s%s is %d, and is kept as %d" % (cause.operation, begin, value[1], value[0])
+    elif cause.kind == MEMORY and value:
+        what = "an index that was loaded%s is %d" % (begin, value[0])
+    elif cause.kind == EMPTY:
+        what = "the tensor behind the %s%s holds no element" % (cause.access, _of(cause.at))
+    elif cause.kind == ZERO:
+        what = "an index is divided by 0%s" % begin
+    elif cause.kind == STRIDE and len(value) == 2:
+        what = "the stride %s is %d, where the tensor's is %d" % (_name(begins), value[0], value[1])
+    elif cause.kind == SWAPPED and len(value) == 2:
+        what = "the strides %d and %d of the tensor are passed in the wrong order" % (value[0], value[1])
+    elif cause.kind == EXTENT and len(value) == 2:
+        what = "the extent %s is %d, where the tensor's is %d" % (_name(begins), value[0], value[1])
+    elif cause.kind == OFFSET and value:
+        what = "the offset %s is %d" % (_name(begins), value[0])
+    elif cause.kind == DESCRIPTOR:
+        what = "a descriptor%s describes more than the tensor holds" % begin
+    elif cause.kind == NO_MASK:
+        what = "the %s%s has no mask" % (cause.access, _of(cause.at))
+    elif cause.kind:
+        what = "the mask of the %s%s lets it through" % (cause.access, _of(cause.at))
+    else:
+        what = "one access more is outside"
+    return what + where
+
+
+def _name(begins: Origin) -> str:
+    return begins.name.lstrip("%") or "that is passed"

@@ -1,0 +1,198 @@
+"""What the operations of Triton's IR mean that touch memory or start a value: accesses, pointers, program numbers."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Callable, Dict
+
+import torch
+
+from ..static.ttgir import VALUE, Op
+from . import integers, loops, shapes
+from .machine import Machine
+from .memory import Address, BlockPointer, Described
+from .module import ACCESSES, DESCRIBED
+from .numbers import Lanes, Number, Pair, TooLarge, Unknown, exact, pair, wrapped
+from .types import extents, pointee, signature
+
+
+def access(machine: Machine, op: Op) -> None:
+    names = op.operands()
+    at = ACCESSES[op.name]
+    masked = len(names) > at
+    mask = machine.get(names[at]) if masked else 1
+    address = machine.get(names[0])
+    if isinstance(address, BlockPointer):
+        address, mask = shapes.block_access(machine.algebra, address, op.body)
+        masked = "boundaryCheck" in op.body
+    try:
+        machine.note(op, address, mask, masked)
+    except TooLarge:
+        machine.note(op, Unknown("too many lanes"))
+    if not machine.is_needed(op):
+        return
+    if op.name != "tt.load":
+        machine.set(op, Unknown("an atomic operation gives it"))
+        return
+    other = machine.get(names[2]) if len(names) > 2 else 0
+    try:
+        machine.set(op, _loaded(machine, op, address, wrapped(mask), other))
+    except TooLarge:
+        machine.set(op, Unknown("too many lanes"))
+
+
+def _loaded(machine: Machine, op: Op, address: Any, mask: Any, other: Any) -> Any:
+    if not isinstance(address, Address):
+        return Unknown(address.why if isinstance(address, Unknown) else "a load through another pointer")
+    target = pointee(signature(op.body))
+    offset = wrapped(address.offset)
+    if target is None or isinstance(offset, Unknown):
+        return Unknown(offset.why if isinstance(offset, Unknown) else "a load of an unknown type")
+    if machine.written is None or address.buffer.parameter in machine.written:
+        return Unknown("the kernel writes what it loads")
+    kind, width = target
+    held = address.buffer.integers(kind)
+    if isinstance(held, Unknown):
+        return held
+    lanes = machine.algebra.lanes(offset)
+    data = torch.tensor(lanes) if isinstance(lanes, int) else lanes.data
+    machine.algebra.check([data.shape])
+    if not len(held):
+        return Unknown("it is loaded from an empty tensor")
+    index = torch.div(data, width, rounding_mode="floor").to(torch.int64)
+    value = held[index.clamp(0, len(held) - 1)].to(torch.int64)
+    found: Any = Lanes(value, 0, 0).tighten()
+    if not data.dim():
+        found = int(value)
+    if kind == "i1" and not isinstance(found, int):
+        found = Lanes(value != 0, 0, 1)
+    where = mask.bound if isinstance(mask, Unknown) else mask
+    if where is None or isinstance(other, (Unknown, Address)):
+        return found
+    return machine.choose_lanes(where, found, other)
+
+
+def described_access(machine: Machine, op: Op) -> None:
+    value = machine.get(op.operands()[0])
+    if isinstance(value, Described):
+        machine.note(op, value)
+    if op.results:
+        machine.set(op, Unknown("a copy by a descriptor decides"))
+
+
+def describe(machine: Machine, op: Op) -> None:
+    """`tt.make_tensor_descriptor %base, [extents], [strides]`."""
+    head = op.body.partition(" : ")[0]
+    lists = [VALUE.findall(part) for part in re.findall(r"\[([^\]]*)\]", head)]
+    base = machine.get(op.operands()[0])
+    if len(lists) < 2 or not isinstance(base, Address):
+        machine.set(op, Unknown("a descriptor of an unknown pointer"))
+        return
+    shape, strides = ([machine.get(name) for name in part] for part in lists[:2])
+    target = pointee(signature(op.body))
+    made = shapes.Description(base, tuple(shape), tuple(strides), target[1] if target else None)
+    machine.note(op, made)
+    machine.set(op, Described(base.buffer, tuple(shape), tuple(strides), made.width))
+
+
+def block_pointer(machine: Machine, op: Op) -> None:
+    """`tt.make_tensor_ptr %base, [extents], [strides], [offsets]`."""
+    head = op.body.partition(" : ")[0]
+    lists = [VALUE.findall(part) for part in re.findall(r"\[([^\]]*)\]", head)]
+    base = machine.get(op.operands()[0])
+    if len(lists) < 3:
+        machine.set(op, Unknown("a block pointer"))
+        return
+    shape, strides, offsets = ([machine.get(name) for name in part] for part in lists[:3])
+    machine.set(op, BlockPointer(base, shape, strides, offsets, extents(signature(op.body))))
+
+
+def advance(machine: Machine, op: Op) -> None:
+    """`tt.advance %pointer, [steps]`."""
+    names = op.operands()
+    pointer = machine.get(names[0])
+    if not isinstance(pointer, BlockPointer):
+        machine.set(op, pointer if isinstance(pointer, Unknown) else Unknown("a block pointer"))
+        return
+    steps = [machine.get(name) for name in names[1:]]
+    offsets = [
+        integers.evaluate(machine.algebra, "addi", "%a, %b : i32", [offset, step])
+        for offset, step in zip(pointer.offsets, steps)
+    ]
+    machine.set(op, BlockPointer(pointer.base, pointer.shape, pointer.strides, offsets, pointer.block))
+
+
+def offset_pointer(machine: Machine, op: Op) -> None:
+    """`tt.addptr %pointer, %elements`."""
+    if not machine.is_needed(op):
+        return
+    names = op.operands()
+    pointer, steps = machine.get(names[0]), machine.get(names[1])
+    target = pointee(signature(op.body))
+    if not isinstance(pointer, Address) or target is None:
+        machine.set(op, pointer if isinstance(pointer, Unknown) else Unknown("a pointer of an unknown type"))
+    elif isinstance(steps, Unknown) or isinstance(pointer.offset, Unknown):
+        why = steps if isinstance(steps, Unknown) else pointer.offset
+        machine.set(op, Address(pointer.buffer, Unknown(why.why)))
+    else:
+        try:
+            machine.set(op, Address(pointer.buffer, _moved(machine, pointer.offset, steps, target[1])))
+        except TooLarge:
+            machine.set(op, Address(pointer.buffer, Unknown("too many lanes")))
+
+
+def _moved(machine: Machine, offset: Any, steps: Any, width: int) -> Any:
+    def moved(view: Callable[[Any], Any]) -> Number:
+        return machine.algebra.add(view(offset), machine.algebra.multiply(view(steps), width))
+
+    as_computed = moved(wrapped)
+    both = isinstance(offset, Pair) or isinstance(steps, Pair)
+    return pair(as_computed, moved(exact)) if both else as_computed
+
+
+def program_id(machine: Machine, op: Op) -> None:
+    axis = "xyz".index(op.body[:1])
+    machine.set(op, machine.programs[axis])
+
+
+def program_count(machine: Machine, op: Op) -> None:
+    machine.set(op, machine.grid["xyz".index(op.body[:1])])
+
+
+def fold(machine: Machine, op: Op) -> None:
+    """`tt.reduce`, `tt.scan`: of one block of integers."""
+    if not machine.is_needed(op):
+        return
+    operands = [machine.get(name) for name in op.operands()]
+    value: Any = operands[0] if len(operands) == 1 and op.regions else Unknown(op.name)
+    if not isinstance(value, (Unknown, Address)):
+        block = extents(op.tail.rpartition(" : ")[2].partition(" -> ")[0])
+        combination = machine.module.combination(op.regions[0])
+        try:
+            value = shapes.folded(machine.algebra, op, value, combination, block, op.name == "tt.scan")
+        except TooLarge:
+            value = Unknown("too many lanes")
+    machine.set(op, value if not isinstance(value, Address) else Unknown(op.name))
+
+
+def assertion(machine: Machine, op: Op) -> None:
+    machine.note(op, machine.get(op.operands()[0]))
+
+
+HANDLERS: Dict[str, Callable[[Machine, Op], None]] = {
+    **dict.fromkeys(ACCESSES, access),
+    **dict.fromkeys(DESCRIBED, described_access),
+    "scf.for": loops.run_for,
+    "scf.while": loops.run_while,
+    "scf.if": Machine.branch,
+    "tt.call": Machine.call,
+    "tt.addptr": offset_pointer,
+    "tt.make_tensor_descriptor": describe,
+    "tt.make_tensor_ptr": block_pointer,
+    "tt.advance": advance,
+    "tt.get_program_id": program_id,
+    "tt.get_num_programs": program_count,
+    "tt.assert": assertion,
+    "tt.reduce": fold,
+    "tt.scan": fold,
+}

@@ -1,0 +1,74 @@
+"""What following a launch's IR tells of it: which accesses, assertions and divisions go wrong, and where that begins.
+
+The virtual GPU makes these records and the tool compares them, so they need the standard library only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Tuple
+
+BOUNDS, ASSERT, DIVISION = "bounds", "assert", "div0"
+"""What a cause breaks: the static rule of that name."""
+
+WRAPPED = "integer wrapped"
+MEMORY = "index from memory"
+EMPTY = "empty tensor"
+ZERO = "division by zero"
+STRIDE = "stride that is not the tensor's"
+SWAPPED = "strides in the wrong order"
+EXTENT = "extent that is not the tensor's"
+OFFSET = "offset beyond the tensor"
+DESCRIPTOR = "descriptor beyond the tensor"
+NO_MASK = "missing mask"
+WRONG_MASK = "mask that lets it through"
+ASSERTION = "assertion"
+
+PROGRAM, RANGE, TRIP, LOADED, ARGUMENT, CONSTANT, GRID, OTHER = (
+    "program", "range", "trip", "loaded", "argument", "constant", "grid", "other",
+)  # fmt: skip
+INDICES = (PROGRAM, RANGE, TRIP)
+"""What numbers the elements: a program instance, a lane of a block, a trip of a loop."""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Where something that goes wrong in a launch begins."""
+
+    breaks: str
+    """`bounds`, `assert` or `div0`."""
+    kind: str
+    """One of the kinds above: where it begins."""
+    operation: str
+    """What goes wrong there, and in which type: `product i32`; empty where no operation does."""
+    role: str
+    """What that is to the access: a `term` or `factor` of its address, a `bound` of its mask."""
+    inputs: Tuple[str, ...]
+    """Of what it is made: `program`, `range`, `trip`, `loaded`, `argument`, `constant`."""
+    access: str
+    """`load`, `store`, `atomic`."""
+    masked: bool
+    """Whether the access has a mask that is false somewhere."""
+    exact: bool
+    """Whether it goes wrong in exact arithmetic, too."""
+    far: bool
+    """Whether the access leaves all that torch's allocator may hold around the tensor, so that a device notices."""
+    place: str
+    """`kernel.py:57:12` of the operation where it begins."""
+    at: str
+    """The same of the access, the assertion or the division."""
+    sentence: str
+    """What happens, for a reader."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What is known of one launch. Where `unknown` is empty, nothing else goes wrong in it."""
+
+    causes: Tuple[Cause, ...] = ()
+    unknown: str = ""
+    """Why not all of the launch could be followed."""
+
+    def breaking(self, rule: str) -> Tuple[Cause, ...]:
+        """The causes that break one static rule."""
+        return tuple(cause for cause in self.causes if cause.breaks == rule)

@@ -1,0 +1,99 @@
+"""A launch on the virtual GPU, followed by the evaluator of Triton's IR: its tensors as that takes them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, Dict, Iterable, List, Optional, Tuple
+
+import torch
+
+from ..evaluator.causes import evaluate
+from ..evaluator.launch import LaunchedKernel
+from ..evaluator.memory import Buffer, Described
+from ..static import stores
+from ..static.cause import Evaluation
+from .claims import Claims
+from .gpu import Gpu
+
+UNREAD = "a kernel that did not run would have written what is loaded"
+_quiet_function: Any = torch._C.DisableTorchFunction
+_quiet_dispatch: Any = torch._C._DisableTorchDispatch
+
+
+class Evaluations:
+    """Those of one candidate's launches, each made once: the same kernel, grid and arguments give the same again."""
+
+    def __init__(self, gpu: Gpu) -> None:
+        self.gpu = gpu
+        self._known: Dict[Any, Evaluation] = {}
+
+    def of(self, kernel: Any, grid: Tuple[int, int, int], arguments: Iterable[Tuple[Any, Any]]) -> Evaluation:
+        """What goes wrong in this launch. `arguments`: type and value of each that the compiled kernel takes."""
+        record = self.gpu.watch.launches[-1]
+        with _quiet_function(), _quiet_dispatch():
+            values = tuple(parameters(self.gpu.claims, arguments))
+            key = (kernel.hash, grid, tuple(record["args"]), tuple(map(_extent, values)))
+            if key not in self._known:
+                self._known[key] = _followed(kernel, grid, values)
+        found = self._known[key]
+        record["causes"] = [asdict(cause) for cause in found.causes]
+        record["unfollowed"] = found.unknown
+        return found
+
+
+def _followed(kernel: Any, grid: Tuple[int, int, int], values: Tuple[Any, ...]) -> Evaluation:
+    ttir = str(kernel.asm["ttir"])
+    launch = LaunchedKernel(str(kernel.asm.get("source", ttir)), ttir, grid, values, stores.stored_parameters(ttir))
+    try:
+        return evaluate(launch)
+    except Exception as error:  # ours: it ends no candidate, and proves nothing
+        return Evaluation(unknown="the evaluator failed: %s: %s" % (type(error).__name__, error))
+
+
+def _extent(value: Any) -> Any:
+    """What the descriptions of arguments leave out: where in its storage a tensor lies, and how large that is."""
+    return (value.at, value.size) if isinstance(value, Buffer) else None
+
+
+def parameters(claims: Optional[Claims], arguments: Iterable[Tuple[Any, Any]]) -> List[Any]:
+    """The values of the kernel's parameters, as `LaunchedKernel` has them."""
+    out: List[Any] = []
+    for kind, value in arguments:
+        if isinstance(kind, str) and kind.startswith("tensordesc"):
+            tensor = tensor_of(value)
+            shape, strides = tuple(value.shape), tuple(value.strides)
+            base = None if tensor is None else _buffer(claims, len(out), tensor)
+            out.append(Described(base, shape, strides, None if tensor is None else tensor.element_size()))
+            out.extend((*shape, *strides))
+        elif isinstance(kind, str) and kind.startswith("*"):
+            tensor = tensor_of(value)
+            if tensor is not None:
+                out.append(_buffer(claims, len(out), tensor))
+            else:
+                out.append(Buffer(len(out), 0, 0) if value is None or value == 0 else None)
+        else:
+            out.append(value if isinstance(value, int) else None)
+    return out
+
+
+def tensor_of(value: Any) -> Any:
+    """The torch tensor behind an argument: itself, or what a descriptor or a reinterpreting wrapper stands on."""
+    while value is not None and not hasattr(value, "untyped_storage"):
+        value = getattr(value, "base", None)
+    return value
+
+
+def _buffer(claims: Optional[Claims], parameter: int, tensor: Any) -> Buffer:
+    """Where the GPU has it: its storages start at 512-byte boundaries, those of the CPU do not."""
+    width = tensor.element_size()
+    known = claims is not None and not claims.unknown(tensor)
+    return Buffer(
+        parameter,
+        tensor.storage_offset() * width,
+        tensor.untyped_storage().nbytes(),
+        tuple(tensor.shape),
+        tuple(tensor.stride()),
+        width,
+        tensor.detach() if known else None,
+        UNREAD,
+    )
