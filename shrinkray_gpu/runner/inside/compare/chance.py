@@ -8,11 +8,11 @@ allocator has between tensors on a GPU, as far as that can be done beforehand: a
 
 from __future__ import annotations
 
-import functools
 import random
-from typing import Any, Callable, List
+from typing import Any, Callable
 
 from ..process import import_hook
+from ..process.patches import Patches
 
 SEED = 0
 BLOCKS = (*[1 << 20] * 8, *[20 << 20] * 2)
@@ -27,7 +27,7 @@ class Chance:
     """From `settle` to `end` nothing that we know how to settle is left to chance."""
 
     def __init__(self) -> None:
-        self._undo: List[Callable[[], None]] = []
+        self._patches = Patches()
         self._over = False
 
     def settle(self) -> None:
@@ -37,9 +37,7 @@ class Chance:
 
     def end(self) -> None:
         self._over = True
-        for undo in reversed(self._undo):
-            undo()
-        self._undo.clear()
+        self._patches.undo()
 
     def _numpy(self) -> None:
         if self._over:
@@ -47,13 +45,9 @@ class Chance:
         import numpy
 
         numpy.random.seed(SEED)
-        original = numpy.random.default_rng
-
-        @functools.wraps(original)
-        def default_rng(seed: Any = None) -> Any:
-            return original(SEED if seed is None else seed)
-
-        self._put(numpy.random, "default_rng", default_rng)
+        self._patches.wrap(
+            numpy.random, "default_rng", lambda original: lambda seed=None: original(SEED if seed is None else seed)
+        )
 
     def _torch(self) -> None:
         if self._over:
@@ -69,9 +63,8 @@ class Chance:
         guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
         for owner, names in ((torch, ALLOCATING), (torch.Tensor, MEMBERS), (guards, INDUCTOR)):
             for name in names:
-                original = getattr(owner, name, None)
-                if original is not None:
-                    self._put(owner, name, _filled(torch, original))
+                if getattr(owner, name, None) is not None:
+                    self._patches.wrap(owner, name, lambda original: _fills_memory(torch, original))
 
     def _fill_cache(self) -> None:
         """Leave torch's allocator memory to hand out that holds the same in all runs. Only better, not needed."""
@@ -86,11 +79,6 @@ class Chance:
         except Exception:  # no memory to spare, or a fault that is there already
             pass
 
-    def _put(self, owner: Any, name: str, value: Any) -> None:
-        own, before = name in vars(owner), getattr(owner, name)
-        self._undo.append(lambda: setattr(owner, name, before) if own else delattr(owner, name))
-        setattr(owner, name, value)
-
 
 def _remember_constructors() -> None:
     """`torch.set_default_device` keeps a set of the functions that it is about, made when it is first asked: it must
@@ -103,11 +91,11 @@ def _remember_constructors() -> None:
         pass
 
 
-def _filled(torch: Any, original: Callable[..., Any]) -> Callable[..., Any]:
+def _fills_memory(torch: Any, original: Callable[..., Any]) -> Callable[..., Any]:
+    """The constructor, whose new memory holds ones in all runs."""
     compiling = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
     empty = torch.empty
 
-    @functools.wraps(original)
     def allocate(*args: Any, **kwargs: Any) -> Any:
         tensor = original(*args, **kwargs)
         if compiling() or kwargs.get("out") is not None or type(tensor) is not torch.Tensor:

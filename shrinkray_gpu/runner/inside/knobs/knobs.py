@@ -20,7 +20,6 @@ Of stages that is told from the TTIR: a kernel without a loop is the same kernel
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import re
 import sys
@@ -31,7 +30,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Set, 
 from ..cuda_cpp import zeroing
 from ..launches import kernelkey
 from ..process import device, environment, import_hook
-from ..vgpu.patches import Patches
+from ..process.patches import Patches
 from . import overflow
 
 OPTIONS = ("num_stages", "num_warps", "num_ctas", "maxnreg")
@@ -141,12 +140,11 @@ class TurnedKnobs:
         for name, backend in backends.items():
             kind: Any = backend.compiler
             if "parse_options" in vars(kind):
-                self.patches.set(kind, "parse_options", self._parse_options(kind.parse_options))
+                self.patches.wrap(kind, "parse_options", self._parse_options)
             if name == "nvidia" and self.knobs.get("ptxas") == "0" and not _has_ptx_options(kind):
                 self._setenv("DISABLE_PTXAS_OPT", "1")
 
     def _parse_options(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(original)
         def parse_options(backend: Any, opts: Any, *args: Any, **kwargs: Any) -> Any:
             options = original(backend, opts, *args, **kwargs)
             changes: Dict[str, Any] = {n: v for n, v in self.options.items() if getattr(options, n, v) != v}
@@ -180,13 +178,12 @@ class TurnedKnobs:
             return
         import triton.language as tl
 
-        loop: Any = tl.range
-        self.patches.set(loop, "__init__", self._range(loop.__init__, self.options["num_stages"]))
+        self.patches.wrap(tl.range, "__init__", self._range)
 
-    def _range(self, original: Callable[..., None], wanted: int) -> Callable[..., None]:
+    def _range(self, original: Callable[..., None]) -> Callable[..., None]:
         """Whatever reaches `tl.range` while a kernel is compiled: a literal, a constexpr parameter, a global."""
+        wanted = self.options["num_stages"]
 
-        @functools.wraps(original)
         def init(loop: Any, *args: Any, **kwargs: Any) -> None:
             original(loop, *args, **kwargs)
             given: Any = getattr(loop, "num_stages", None)
@@ -211,13 +208,11 @@ class TurnedKnobs:
     def _door_of_launches(self) -> None:
         from triton.runtime.jit import JITFunction
 
-        jit: Any = JITFunction
-        self.patches.set(jit, "run", self._run(jit.run))
+        self.patches.wrap(JITFunction, "run", self._run)
 
     def _run(self, original: Callable[..., Any]) -> Callable[..., Any]:
         serial, wide = "serial" in self.knobs, "int64" in self.knobs
 
-        @functools.wraps(original)
         def run(fn: Any, *args: Any, **kwargs: Any) -> Any:
             self._forget()
             if wide:
@@ -257,14 +252,14 @@ class TurnedKnobs:
         executor: Any = getattr(sys.modules.get("triton.runtime.interpreter"), "GridExecutor", None)
         if self.over or executor is None:
             return
-        original = executor.__call__
+        self.patches.wrap(executor, "__call__", self._interpreted)
 
-        @functools.wraps(original)
+    def _interpreted(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def call(grid: Any, *args: Any, **kwargs: Any) -> Any:
             self.launched["interpreter"] += 1
             return original(grid, *args, **kwargs)
 
-        self.patches.set(executor, "__call__", call)
+        return call
 
     # Listening to the watch.
 

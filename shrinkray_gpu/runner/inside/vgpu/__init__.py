@@ -22,9 +22,9 @@ from typing import Any, Iterator, List, Optional
 
 from ..launches import launch_arguments
 from ..launches.launch_log import LaunchLog
+from ..process.patches import Patches
 from . import codeless
 from .gpu import Gpu
-from .patches import Patches
 
 __all__ = ["before_imports", "prepare", "sticky", "undecided_launches", "virtual"]
 

@@ -7,9 +7,9 @@ from typing import Any, Callable, Dict
 
 import torch
 
+from ..process.patches import Patches
 from . import streams
 from .gpu import Gpu
-from .patches import Patches
 from .properties import card
 
 

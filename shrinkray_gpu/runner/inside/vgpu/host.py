@@ -9,11 +9,11 @@ from typing import Any, Callable
 
 import torch
 
+from ..process.patches import Patches
 from .claims import tensors
 from .function import CPU, check_ordinal, device_type
 from .gpu import Gpu
 from .modes import functions_again, modes
-from .patches import Patches
 
 
 def patch(patches: Patches, gpu: Gpu) -> None:

@@ -11,8 +11,8 @@ import sys
 from typing import Any, Callable
 
 from ..process import import_hook
+from ..process.patches import Patches
 from .gpu import Gpu
-from .patches import Patches
 
 _KEPT = ("current_device", "set_device", "device_count", "current_stream", "set_stream", "synchronize")
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Tuple
 
+from ..process.patches import Patches
 from .claims import tensors
 from .modes import both_again, current
-from .patches import Patches
 
 _BODIES = ("", "CPU", "CUDA", "CompositeExplicitAutograd", "CompositeImplicitAutograd")
 """Keys under which a body is registered; others are shapes alone (Meta), or call a body in turn (Autograd)."""

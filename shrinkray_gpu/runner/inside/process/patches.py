@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Callable, List, Tuple
 
 _ABSENT = object()
@@ -17,6 +18,11 @@ class Patches:
         before = vars(owner).get(name, _ABSENT) if isinstance(owner, type) else getattr(owner, name, _ABSENT)
         self._undo.append((owner, name, before))
         setattr(owner, name, value)
+
+    def wrap(self, owner: Any, name: str, make: Callable[[Any], Callable[..., Any]]) -> None:
+        """Replace a function by what `make` makes of it, under the same name and documentation."""
+        original = getattr(owner, name)
+        self.set(owner, name, functools.wraps(original)(make(original)))
 
     def answer(self, owner: Any, name: str, call: Callable[..., Any]) -> None:
         """Replace a function by one of the same name: torch and dynamo look functions up by it."""
