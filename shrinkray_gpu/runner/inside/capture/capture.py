@@ -10,12 +10,12 @@ a kernel that the script compiled itself in `precompiled`; all of them in child 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections import OrderedDict
 from typing import Any, Callable, Dict, List, Optional
 
-from ..process import import_hook
 from ..process.patches import Patches
 from ..process.trouble import note_trouble
 from . import (
@@ -49,15 +49,17 @@ class Capture:
         self.graphs = graphs.Graphs(self)
         self.contents: Optional[contents.Contents] = None
         """Where what tensors hold is written down, too."""
-        self.at_work = False
         self._claimed = 0
         self._kernels: Dict[int, Any] = {}  # kinds name kernels by their ids, so what they name must live
 
+    @property
+    def at_work(self) -> bool:
+        return not self.patches.over
+
     def install(self) -> None:
         """Wrap the doors, each once the script has imported it."""
-        self.at_work = True
         self.log.listeners.append(_ChildEvents(self.log, self.box))
-        import_hook.when_imported("triton", self._wrap)
+        self.patches.on_import("triton", self._wrap)
         tuning.install(self.patches)
         precompiled.install(self)
         inductor_launches.install(self)
@@ -65,14 +67,11 @@ class Capture:
             self.history.install()
         self.graphs.install()
 
-    def _wrap(self) -> None:
-        if not self.at_work:
-            return
-        try:
+    def _wrap(self, _: Any) -> None:
+        with contextlib.suppress(ImportError):
             from triton.runtime.jit import JITFunction
-        except ImportError:
-            return
-        self.patches.wrap(JITFunction, "run", self._jit_run)
+
+            self.patches.wrap(JITFunction, "run", self._jit_run)
 
     def _jit_run(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """`JITFunction.run`, the door by which launches go in every Triton since 3.0, autotuned ones too."""
@@ -106,7 +105,6 @@ class Capture:
 
     def end(self) -> schema.Captured:
         """Take the wrappers off again (a lane may go on with another candidate), and tell what was seen."""
-        self.at_work = False
         self.patches.undo()
         self.box.close()
         return self.to_record()
@@ -126,9 +124,11 @@ class Capture:
         ]
         processes = blackbox.read(self.box.folder)
         entries += [entry for process in processes[1:] for entry in process["entries"]]
+        suspects = blackbox.suspects(entries)
         return schema.sound(
             {
-                "launches": [_in_words(record) for record in blackbox.suspects(entries)],
+                # What a child process wrote down is in words; what is of this one has its live objects.
+                "launches": [r if isinstance(r["kernel"], str) else record_text.in_words(r) for r in suspects],
                 "children": blackbox.children(processes),
                 "history": self.history.to_record() if self.history is not None else None,
             }
@@ -226,11 +226,6 @@ class Capture:
         self.records.move_to_end(kind)
         if len(self.records) > REMEMBERED:
             self.records.popitem(last=False)
-
-
-def _in_words(record: Record) -> Record:
-    """The record as a child process wrote it down, or one of this process, still with its live objects."""
-    return record if isinstance(record["kernel"], str) else record_text.in_words(record)
 
 
 class _ChildEvents:

@@ -107,21 +107,21 @@ def _summary(value: Any) -> Content:
         value = torch.view_as_real(value.resolve_conj())
     value = _without_repeats(value)
     if not _ranked(value):
-        value = _sample(value)
+        value = sample(value)
         value = value.float() if value.is_floating_point() else value.to(torch.int64)
     elif value.device.type == "cpu" and value.numel() > 4 * SAMPLE:
-        value = _sample(value)
+        value = sample(value)
     low, high = (bound.item() for bound in torch.aminmax(value))
     if low == high:
         return {"kind": "ones" if low == 1 else "full", "value": low} if low else {"kind": "zeros"}
     if value.dtype == torch.bool:
-        return {"kind": "bool", "share": float(_sample(value).float().mean().item())}
+        return {"kind": "bool", "share": float(sample(value).float().mean().item())}
     steps = _steps(value)
     if steps:
         return steps
     if not value.is_floating_point():
         return {"kind": "range", "low": low, "high": high}
-    return _spread(_sample(value).float(), low, high)
+    return _spread(sample(value).float(), low, high)
 
 
 def _ranked(value: Any) -> bool:
@@ -136,11 +136,11 @@ def _without_repeats(value: Any) -> Any:
     return value.as_strided(sizes, value.stride(), value.storage_offset())
 
 
-def _sample(value: Any) -> Any:
+def sample(value: Any, most: int = SAMPLE) -> Any:
     """A part of a large tensor, spread over each dimension by odd steps, so that no period of a power of two hides."""
     sizes, strides = list(value.shape), list(value.stride())
     count = value.numel()
-    while count > SAMPLE:
+    while count > most:
         largest = max(range(len(sizes)), key=lambda i: sizes[i])
         step = 7 if sizes[largest] >= 14 else 2
         count = count // sizes[largest] * (sizes[largest] // step)

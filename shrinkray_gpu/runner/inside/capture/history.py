@@ -206,18 +206,9 @@ def _weak(storage: Any) -> Optional[Callable[[], bool]]:
     """Asks whether a storage is gone, and keeps its address from being given to another one; None if that cannot be
     asked. Python's own references do not tell: a storage may outlive the object that we see it by."""
     try:
-        return _Weak(storage).expired
+        from torch.multiprocessing.reductions import StorageWeakRef
+
+        expired: Callable[[], bool] = StorageWeakRef(storage).expired
+        return expired
     except Exception:
         return None
-
-
-class _Weak:
-    def __init__(self, storage: Any) -> None:
-        self._kind = type(storage)
-        self._reference = storage._weak_ref()
-
-    def expired(self) -> bool:
-        return bool(self._kind._expired(self._reference))
-
-    def __del__(self) -> None:
-        self._kind._free_weak_ref(self._reference)

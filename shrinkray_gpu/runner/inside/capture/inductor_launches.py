@@ -17,7 +17,7 @@ import os
 import sys
 from typing import Any, Callable, Dict, List
 
-from ..process import environment, import_hook
+from ..process import environment
 from ..process.patches import Patches
 from ..process.trouble import note_trouble
 from . import description, tuning
@@ -49,7 +49,7 @@ SETTINGS = {
 def install(capture: Any) -> None:
     """Have Inductor's launches told to `capture`, once the script has imported Inductor."""
     _settle(capture.patches, os.path.join(capture.box.folder, "inductor"))
-    import_hook.when_imported(_MODULE, lambda: _wrap(capture))
+    capture.patches.on_import(_MODULE, lambda module: _wrap(capture, module))
 
 
 def _settle(patches: Patches, cache: str) -> None:
@@ -65,10 +65,7 @@ def _settle(patches: Patches, cache: str) -> None:
                 patches.set(owner, leaf, value)
 
 
-def _wrap(capture: Any) -> None:
-    if not capture.at_work:
-        return
-    heuristics: Any = sys.modules[_MODULE]
+def _wrap(capture: Any, heuristics: Any) -> None:
     tuner: Any = heuristics.CachingAutotuner
     tuning.mark(tuner, "bench", capture.patches)
     capture.patches.wrap(tuner, "run", _run)

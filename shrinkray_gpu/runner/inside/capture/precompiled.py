@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable, Dict
 
-from ..process import import_hook
 from ..process.trouble import note_trouble
 from . import description
 from .specialisation import arguments_by_name, options, specialisation
@@ -17,15 +16,6 @@ _OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "debug", "enable_f
 
 
 def install(capture: Any) -> None:
-    import_hook.when_imported("triton", lambda: _wrap(capture))
-
-
-def _wrap(capture: Any) -> None:
-    module: Any = sys.modules.get("triton.compiler.compiler")
-    kernel: Any = getattr(module, "CompiledKernel", None)
-    if not capture.at_work or kernel is None or "__getitem__" not in vars(kernel):
-        return
-
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def launcher(self: Any, grid: Any) -> Any:
             launch = original(self, grid)
@@ -33,7 +23,12 @@ def _wrap(capture: Any) -> None:
 
         return launcher
 
-    capture.patches.wrap(kernel, "__getitem__", make)
+    def wrap(_: Any) -> None:
+        kernel: Any = getattr(sys.modules.get("triton.compiler.compiler"), "CompiledKernel", None)
+        if kernel is not None and "__getitem__" in vars(kernel):
+            capture.patches.wrap(kernel, "__getitem__", make)
+
+    capture.patches.on_import("triton", wrap)
 
 
 def _recorded_launch(capture: Any, kernel: Any, grid: Any, launch: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from typing import Any, Callable
 
-from ..process import import_hook
 from ..process.patches import Patches
 
 _here = threading.local()
@@ -37,21 +36,19 @@ def trial(original: Callable[..., Any]) -> Callable[..., Any]:
 def install(patches: Patches) -> None:
     """Wrap the autotuners of Triton and Helion, each once it is imported."""
 
-    def triton() -> None:
+    def triton(_: Any) -> None:
         from triton.runtime.autotuner import Autotuner
 
         mark(Autotuner, "_bench", patches)
 
-    def helion() -> None:
-        import sys
-
-        search = getattr(sys.modules["helion.autotuner.base_search"], "BaseSearch", None)
+    def helion(module: Any) -> None:
+        search = getattr(module, "BaseSearch", None)
         for name in _HELION:
             if search is not None:
                 mark(search, name, patches)
 
-    import_hook.when_imported("triton", triton)
-    import_hook.when_imported("helion.autotuner.base_search", helion)
+    patches.on_import("triton", triton)
+    patches.on_import("helion.autotuner.base_search", helion)
 
 
 def mark(owner: Any, name: str, patches: Patches) -> None:

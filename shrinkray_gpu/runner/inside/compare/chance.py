@@ -11,7 +11,6 @@ from __future__ import annotations
 import random
 from typing import Any, Callable
 
-from ..process import import_hook
 from ..process.patches import Patches
 
 SEED = 0
@@ -28,32 +27,22 @@ class Chance:
 
     def __init__(self) -> None:
         self._patches = Patches()
-        self._over = False
 
     def settle(self) -> None:
         random.seed(SEED)
-        import_hook.when_imported("numpy", self._numpy)
-        import_hook.when_imported("torch", self._torch)
+        self._patches.on_import("numpy", self._numpy)
+        self._patches.on_import("torch", self._torch)
 
     def end(self) -> None:
-        self._over = True
         self._patches.undo()
 
-    def _numpy(self) -> None:
-        if self._over:
-            return
-        import numpy
-
+    def _numpy(self, numpy: Any) -> None:
         numpy.random.seed(SEED)
         self._patches.wrap(
             numpy.random, "default_rng", lambda original: lambda seed=None: original(SEED if seed is None else seed)
         )
 
-    def _torch(self) -> None:
-        if self._over:
-            return
-        import torch
-
+    def _torch(self, torch: Any) -> None:
         torch.manual_seed(SEED)  # for CUDA too, at once or when it comes up
         _remember_constructors()
         if torch.cuda.is_initialized():
@@ -68,7 +57,7 @@ class Chance:
 
     def _fill_cache(self) -> None:
         """Leave torch's allocator memory to hand out that holds the same in all runs. Only better, not needed."""
-        if self._over:
+        if self._patches.over:
             return
         try:
             import torch

@@ -16,7 +16,6 @@ import threading
 from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
 from ..launches import launch_arguments
-from ..process import import_hook
 from ..process.patches import Patches
 from ..process.trouble import note_trouble
 from . import recording
@@ -33,34 +32,26 @@ OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 BENCHES = ("do_bench", "do_bench_cudagraph", "do_bench_proton")
 
 
-def begin(log: Any, save: str, against: str, knobs: Mapping[str, str]) -> "Observer":
-    observer = Observer(save, against, frozenset(knobs))
-    observer.install()
-    return observer
-
-
 class Observer:
-    def __init__(self, save: str, against: str, knobs: "frozenset[str]", room: int = ROOM) -> None:
-        self.save, self.against, self.knobs, self.room = save, against, knobs, room
+    """At work from now on, until `end`."""
+
+    def __init__(self, save: str, against: str, knobs: Mapping[str, str]) -> None:
+        self.save, self.against, self.knobs = save, against, frozenset(knobs)
         self.situation = recording.situation()
         self.launches: List[Record] = []
         self._chance = Chance()
         self._bounds = Bounds()
         self._rings: Dict[Any, Ring] = {}
         self._patches = Patches()
-        self._over = False
         self._measuring = 0
         self._lock = threading.Lock()
-
-    def install(self) -> None:
         self._chance.settle()
-        import_hook.when_imported("triton", self._triton)
-        import_hook.when_imported("triton.runtime.interpreter", self._interpreter)
-        import_hook.when_imported("torch._inductor.runtime.triton_heuristics", self._inductor)
+        self._patches.on_import("triton", self._triton)
+        self._patches.on_import("triton.runtime.interpreter", self._interpreter)
+        self._patches.on_import("torch._inductor.runtime.triton_heuristics", self._inductor)
 
     def end(self) -> Record:
         """Take the wrappers off, then read and compare."""
-        self._over = True
         self._patches.undo()
         self._chance.end()
         mine = self._recorded()
@@ -79,9 +70,7 @@ class Observer:
 
     # The doors.
 
-    def _triton(self) -> None:
-        if self._over:
-            return
+    def _triton(self, _: Any) -> None:
         from triton.runtime import autotuner
         from triton.runtime.jit import JITFunction
 
@@ -93,15 +82,13 @@ class Observer:
             if hasattr(testing, name):
                 self._patches.wrap(testing, name, self._measure)
 
-    def _interpreter(self) -> None:
-        module: Any = sys.modules.get("triton.runtime.interpreter")
-        if not self._over and hasattr(module, "GridExecutor"):
+    def _interpreter(self, module: Any) -> None:
+        if hasattr(module, "GridExecutor"):
             self._patches.wrap(module.GridExecutor, "__call__", self._interpreted)
             self._bounds.install(module, self._patches.wrap)
 
-    def _inductor(self) -> None:
-        module: Any = sys.modules.get("torch._inductor.runtime.triton_heuristics")
-        if not self._over and hasattr(module, "CachingAutotuner"):
+    def _inductor(self, module: Any) -> None:
+        if hasattr(module, "CachingAutotuner"):
             self._patches.wrap(module.CachingAutotuner, "run", self._inductor_run)
 
     def _jit_run(self, original: Any) -> Any:
@@ -202,7 +189,7 @@ class Observer:
 
     def _ring(self, torch: Any, device: Any) -> Ring:
         """The ring of the stream that the kernel will run on. One for each: the copies of two would overtake."""
-        stream, room = 0, self.room
+        stream, room = 0, ROOM
         if device.type == "cuda":
             if torch.cuda.is_current_stream_capturing():
                 raise RuntimeError("it is captured in a CUDA graph, which runs later")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import functools
+import sys
 from typing import Any, Callable, List, Tuple
+
+from . import import_hook
 
 _ABSENT = object()
 _CALL = object()
@@ -11,6 +14,8 @@ _CALL = object()
 
 class Patches:
     def __init__(self) -> None:
+        self.over = False
+        """Whether all was put back."""
         self._undo: List[Tuple[Any, str, Any]] = []
 
     def set(self, owner: Any, name: str, value: Any) -> None:
@@ -34,11 +39,16 @@ class Patches:
         function.__module__ = getattr(owner, "__name__", "torch")
         self.set(owner, name, function)
 
+    def on_import(self, name: str, change: Callable[[Any], None]) -> None:
+        """Have the module changed once the script has imported it, unless all is put back by then."""
+        import_hook.when_imported(name, lambda: None if self.over else change(sys.modules[name]))
+
     def on_undo(self, call: Callable[[], Any]) -> None:
         """Something else to do at the end."""
         self._undo.append((call, "", _CALL))
 
     def undo(self) -> None:
+        self.over = True
         while self._undo:
             owner, name, before = self._undo.pop()
             if before is _CALL:
