@@ -1,4 +1,4 @@
-"""A finding of a vendor's sanitizer, of one thread. How to read its text the vendor's own subclass knows."""
+"""A finding of a vendor's sanitizer, of one thread."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ class Record:
     tool: str
     title: str
     """`Invalid __global__ write of size 4 bytes`."""
+    kind: str
+    """What stays of the title through a reduction."""
     access: str = ""
     """`read`, `write`; empty where the record does not say."""
     size: int = 0
@@ -30,26 +32,12 @@ class Record:
     """What it says of the address: distance from the nearest allocation."""
     text: str = ""
     """The whole record, with the host's backtrace."""
-
-    @property
-    def kind(self) -> str:
-        """What stays the same through a reduction."""
-        return self.title
-
-    @property
-    def misaligned(self) -> bool:
-        """Whether the address is not a multiple of what the access needs; else it is out of bounds."""
-        return False
-
-    @property
-    def distance(self) -> int:
-        """In bytes, from the nearest allocation; 0 inside of one, or where it is not told."""
-        return 0
-
-    @property
-    def device_text(self) -> str:
-        """The record without what it says of the host."""
-        return self.text
+    device_text: str = ""
+    """The record without what it says of the host."""
+    misaligned: bool = False
+    """Whether the address is not a multiple of what the access needs; else it is out of bounds."""
+    distance: int = 0
+    """In bytes, from the nearest allocation; 0 inside of one, or where it is not told."""
 
 
 def group_records(found: Sequence[Record]) -> tuple[tuple[Record, int], ...]:

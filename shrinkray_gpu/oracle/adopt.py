@@ -108,11 +108,7 @@ def obstacle(run: Run) -> str:
 
 def _fitting(run: Run) -> Iterator[str]:
     """Candidates for a SPEC, sharpest first, those that really match the run."""
-    seen: set[str] = set()
-    for text in _candidates(run):
-        if text in seen:
-            continue
-        seen.add(text)
+    for text in dict.fromkeys(_candidates(run)):
         try:
             oracle = spec.parse(text, folder=Path())
         except UsageError:

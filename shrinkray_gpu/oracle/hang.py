@@ -44,16 +44,14 @@ class HangOracle(Oracle):
         if self.place and run.hanging != self.place:
             where = "on the host" if self.place == HOST else "in a kernel"
             return lacks(f"{hangs}, but the original hangs {where}")
-        if run.hanging != HOST and self.kernels and not any(map(self._may_be_the_original_s, _launched(run))):
+        known = [kernel for kernel in _launched(run) if kernel in self.kernels or RENAMED.fullmatch(kernel)]
+        if run.hanging != HOST and self.kernels and not known:
             return lacks(f"{hangs}, but that is another kernel than the original's {', '.join(sorted(self.kernels))}")
         return shows(hangs)
 
     def calibrate(self, reference: Run) -> HangOracle:
         kernels = frozenset(_launched(reference)) if reference.hanging in (DEVICE, LEFT) else frozenset()
         return super().calibrate(reference)._with(place=reference.hanging, kernels=kernels)
-
-    def _may_be_the_original_s(self, kernel: str) -> bool:
-        return kernel in self.kernels or RENAMED.fullmatch(kernel) is not None
 
     def _on_the_device(self, run: Run) -> str:
         """Launches return at once and run in order of their streams: with several kernels the last need not be it."""

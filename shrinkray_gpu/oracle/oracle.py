@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from signal import SIGKILL
 from typing import Any, TypeVar
@@ -57,9 +57,7 @@ class Oracle:
             return unclear(f"it ran out of memory beside other candidates: {lacking}")
         return verdict
 
-    def judge_text(
-        self, text: str, name: str, *, beside: Mapping[str, str] | None = None, timeout: float | None = None
-    ) -> Verdict:
+    def judge_text(self, text: str, name: str) -> Verdict:
         """Whether the candidate itself, without a run of ours, is interesting. Only where `needs.text`."""
         raise TypeError(f"the oracle {self.spec!r} judges runs")
 
@@ -116,15 +114,10 @@ class All(Oracle):
             [(one, one.judge(run)) for one in self.rejected if one.needs.run],
         )
 
-    def judge_text(
-        self, text: str, name: str, *, beside: Mapping[str, str] | None = None, timeout: float | None = None
-    ) -> Verdict:
-        def ask(one: Oracle) -> Verdict:
-            return one.judge_text(text, name, beside=beside, timeout=timeout)
-
+    def judge_text(self, text: str, name: str) -> Verdict:
         return self._combine(
-            [ask(one) for one in self.required if one.needs.text],
-            [(one, ask(one)) for one in self.rejected if one.needs.text],
+            [one.judge_text(text, name) for one in self.required if one.needs.text],
+            [(one, one.judge_text(text, name)) for one in self.rejected if one.needs.text],
         )
 
     def calibrate(self, reference: Run) -> All:

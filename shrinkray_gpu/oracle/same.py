@@ -8,7 +8,6 @@ shows another fault is a no, and the other fault goes along with it, for it may 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from shrinkray_gpu.oracle.cause_check import LaunchCauses
@@ -57,10 +56,8 @@ class SameFaultOracle(Oracle):
             return verdict
         return lacks(f"{' and '.join(_CASTS[cast] for cast in sorted(now - before))}, as nowhere in the original")
 
-    def judge_text(
-        self, text: str, name: str, *, beside: Mapping[str, str] | None = None, timeout: float | None = None
-    ) -> Verdict:
-        return self.inner.judge_text(text, name, beside=beside, timeout=timeout)
+    def judge_text(self, text: str, name: str) -> Verdict:
+        return self.inner.judge_text(text, name)
 
     def calibrate(self, reference: Run) -> SameFaultOracle:
         inner = self.inner.calibrate(reference)

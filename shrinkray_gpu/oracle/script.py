@@ -9,7 +9,6 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,19 +36,10 @@ class ScriptOracle(Oracle):
     def calibrate(self, reference: Run) -> ScriptOracle:
         return self
 
-    def judge_text(
-        self, text: str, name: str, *, beside: Mapping[str, str] | None = None, timeout: float | None = None
-    ) -> Verdict:
-        """`name` is the file's own name; `beside` are the local modules that it imports, by relative path."""
-        limit = self.timeout if timeout is None else timeout
+    def judge_text(self, text: str, name: str) -> Verdict:
+        """`name` is the file's own name."""
         with tempfile.TemporaryDirectory(prefix="shrink-script-") as folder, tempfile.TemporaryFile() as output:
             candidate = Path(folder, Path(name).name)
-            for relative, module in (beside or {}).items():
-                target = Path(folder, relative)
-                if not target.resolve().is_relative_to(Path(folder).resolve()):
-                    raise ValueError(f"{relative} lies outside the candidate's folder")
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_text(module, encoding="utf-8")
             candidate.write_text(text, encoding="utf-8")
             started = time.monotonic()
             try:
@@ -66,13 +56,13 @@ class ScriptOracle(Oracle):
             except OSError as error:
                 return unclear(f"{self.path.name} cannot be started: {error.strerror or error}")
             try:
-                ended = _ended_within(process.pid, limit)
+                ended = _ended_within(process.pid, self.timeout)
             finally:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
                 status = process.wait()
             if not ended:
-                return unclear(f"{self.path.name} was stopped after {limit:.0f} s")
+                return unclear(f"{self.path.name} was stopped after {self.timeout:.0f} s")
             return self._verdict_of(status, time.monotonic() - started, _last_line(output.fileno()))
 
     def _verdict_of(self, status: int, seconds: float, last: str) -> Verdict:

@@ -185,16 +185,12 @@ def ancestors(failure: Failure) -> tuple[str, ...] | None:
     return None
 
 
+_TRITON_ERRORS = ("OutOfResources", "PTXASError", "AutotunerError", "InterpreterError", "CompilationError")
+_FRONT_END_ERRORS = ("CompileTimeAssertionFailure", "UnsupportedLanguageConstruct")
 LIBRARY_TYPES = {
-    "AcceleratorError": ("RuntimeError",),
-    "OutOfMemoryError": ("RuntimeError",),
-    "OutOfResources": ("triton.errors.TritonError",),
-    "PTXASError": ("triton.errors.TritonError",),
-    "AutotunerError": ("triton.errors.TritonError",),
-    "InterpreterError": ("triton.errors.TritonError",),
-    "CompilationError": ("triton.errors.TritonError",),
-    "CompileTimeAssertionFailure": ("triton.compiler.errors.CompilationError", "triton.errors.TritonError"),
-    "UnsupportedLanguageConstruct": ("triton.compiler.errors.CompilationError", "triton.errors.TritonError"),
+    **dict.fromkeys(("AcceleratorError", "OutOfMemoryError"), ("RuntimeError",)),
+    **dict.fromkeys(_TRITON_ERRORS, ("triton.errors.TritonError",)),
+    **dict.fromkeys(_FRONT_END_ERRORS, ("triton.compiler.errors.CompilationError", "triton.errors.TritonError")),
 }
 """Ancestors of the types that GPU scripts die of, for plain processes (torch 2.13, Triton 3.7)."""
 

@@ -72,12 +72,10 @@ def upper(sightings: int, runs: int, error: float) -> float:
 
 def at_least(sightings: int, runs: int, rate: float) -> float:
     """The probability of so many sightings or more, exactly."""
-    if sightings <= 0:
+    if sightings <= 0 or rate >= 1:
         return 1.0
     if rate <= 0:
         return 0.0
-    if rate >= 1:
-        return 1.0
     yes, no = math.log(rate), math.log1p(-rate)
     # The shorter tail is summed, for the digits of a small probability.
     if sightings > runs * rate:
@@ -146,12 +144,8 @@ class SequentialTest:
     def soonest(self, sightings: int, runs: int) -> int:
         """Runs after which a decision is possible at the earliest. So many may be made at once, and none in vain."""
         found = sightings * self._yes + (runs - sightings) * self._no
-        steps = [(self._accept - found) / self._yes, self.most - runs]
-        if self._no != -math.inf:
-            steps.append((self._refute - found) / self._no)
-        else:
-            steps.append(1)
-        return max(1, math.ceil(min(steps) - 1e-9))
+        no = (self._refute - found) / self._no if self._no != -math.inf else 1
+        return max(1, math.ceil(min((self._accept - found) / self._yes, self.most - runs, no) - 1e-9))
 
     @cached_property
     def most(self) -> int:

@@ -13,7 +13,7 @@ from shrinkray_gpu.runner.inside.capture import contents
 
 
 def described(tensor: Any, folder: Path) -> dict[str, Any]:
-    return contents.describe(tensor, str(folder))
+    return contents.Contents(str(folder)).describe(tensor)
 
 
 def made_again(tensor: Any, content: dict[str, Any]) -> list[Any]:

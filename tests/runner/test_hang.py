@@ -176,7 +176,7 @@ def test_the_virtual_gpu_runs_no_kernel_so_the_host_hangs(tmp_path: Path) -> Non
 def test_once_it_has_ended_the_link_is_the_lane_s_again() -> None:
     tool, lane = socket.socketpair()
     with tool, lane:
-        watchdog.begin(lane, LaunchLog(frozenset())).end()
+        watchdog.Watchdog(lane, LaunchLog(frozenset())).end()
         wire.send(tool, {"source": "the next candidate"})
         assert wire.receive(lane) == ({"source": "the next candidate"}, [])
 
@@ -189,7 +189,7 @@ def test_the_answer_names_the_line_of_the_script(monkeypatch: pytest.MonkeyPatch
     log = LaunchLog(frozenset())
     log.launching(types.SimpleNamespace(name="one", hash="h"), (1,), (64,))
     with tool, lane:
-        dog = watchdog.begin(lane, log)
+        dog = watchdog.Watchdog(lane, log)
         here = sys._getframe().f_lineno
         wire.send(tool, {"tell": True})
         answer, _ = wire.receive(tool)  # as busy as a script can be

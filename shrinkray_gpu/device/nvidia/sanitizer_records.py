@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from shrinkray_gpu.device.nvidia import toolkit
@@ -15,34 +15,6 @@ TOOLS = ("memcheck", "initcheck", "racecheck", "synccheck")
 FOUND = 86
 """Its exit status when it has found something."""
 MARK = "========="
-
-
-@dataclass(frozen=True)
-class SanitizerRecord(Record):
-    """As compute-sanitizer writes it."""
-
-    @property
-    def kind(self) -> str:
-        """The title without sizes, places and counts: what stays the same through a reduction."""
-        kind = re.sub(r" of size [\d,]+(?: bytes)?", "", self.title)
-        kind = re.sub(r" at (?:0x[0-9a-f]+|\S.*\+0x[0-9a-f]+).*", "", kind)
-        return re.sub(r" on CUDA API call to .*|[\d,]{2,}(?= bytes)", "", kind).strip().rstrip(".:")
-
-    @property
-    def misaligned(self) -> bool:
-        """Whether the address is not a multiple of what the access needs; else it is out of bounds."""
-        return "misaligned" in self.device_text.casefold()
-
-    @property
-    def distance(self) -> int:
-        """In bytes, from the nearest allocation; 0 inside of one, or where it is not told."""
-        found = _DISTANCE.search(self.device_text)
-        return int(found.group(1).replace(",", "")) if found else 0
-
-    @property
-    def device_text(self) -> str:
-        """The record without the host's backtrace, which names Python's frames and the user's."""
-        return self.text.partition("    Saved host backtrace")[0].rstrip()
 
 
 _ACCESS = re.compile(r"\b(read|write|atomic|reduction)\b", re.IGNORECASE)
@@ -75,14 +47,19 @@ def records(text: str, tool: str) -> tuple[Record, ...]:
 def record(text: str, tool: str) -> Record:
     """One record's text, read."""
     title = text.partition("\n")[0]
-    found: Record = SanitizerRecord(tool, title, text=text)
-    about = found.device_text
+    about = text.partition("    Saved host backtrace")[0].rstrip()  # which names Python's frames and the user's
     access, size, space = _ACCESS.search(title), _SIZE.search(title), _SPACE.search(title)
-    place, who = _PLACE.search(about), _WHO.search(about)
+    place, who, distance = _PLACE.search(about), _WHO.search(about), _DISTANCE.search(about)
     notes = [line.strip() for line in about.splitlines()[1:]]
     word = access.group(1).lower() if access else ""
-    found = replace(
-        found,
+    found = Record(
+        tool,
+        title,
+        _kind(title),
+        text=text,
+        device_text=about,
+        misaligned="misaligned" in about.casefold(),
+        distance=int(distance.group(1).replace(",", "")) if distance else 0,
         access={"atomic": "write", "reduction": "write"}.get(word, word),
         size=int(size.group(1).replace(",", "")) if size else 0,
         space=space.group(1) if space else "",
@@ -94,6 +71,13 @@ def record(text: str, tool: str) -> Record:
         return found
     file, number = place.group(3) or "", int(place.group(4) or 0)
     return replace(found, kernel=place.group(1), offset=int(place.group(2), 16), file=file, line=number)
+
+
+def _kind(title: str) -> str:
+    """The title without sizes, places and counts."""
+    kind = re.sub(r" of size [\d,]+(?: bytes)?", "", title)
+    kind = re.sub(r" at (?:0x[0-9a-f]+|\S.*\+0x[0-9a-f]+).*", "", kind)
+    return re.sub(r" on CUDA API call to .*|[\d,]{2,}(?= bytes)", "", kind).strip().rstrip(".:")
 
 
 def summary(text: str) -> str:

@@ -301,7 +301,7 @@ def test_torch_and_triton_are_left_as_they_were(libraries: None, tmp_path: Path)
     from triton.runtime.jit import JITFunction
 
     before = (torch.empty, torch.Tensor.new_empty, JITFunction.run, "new_empty" in vars(torch.Tensor))
-    observer = launch_outputs.begin(None, str(tmp_path / "outputs"), "", {})
+    observer = launch_outputs.Observer(str(tmp_path / "outputs"), "", {})
     assert torch.empty is not before[0] and JITFunction.run is not before[2]
     observer.end()
     assert (torch.empty, torch.Tensor.new_empty, JITFunction.run, "new_empty" in vars(torch.Tensor)) == before

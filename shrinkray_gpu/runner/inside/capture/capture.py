@@ -4,19 +4,20 @@ Only while asked for (`Request.capture`). Each launch is described before it run
 first of each kind is also written to a file before it runs, in full (`blackbox`), so that the last one is there when
 the process dies of it. Nothing reads device memory, waits for the device, or keeps a tensor alive.
 
-Three doors lead to a launch: `JITFunction.run` here, Inductor's launchers in `inductor`, and `kernel[grid]` of a kernel
-that the script compiled itself in `precompiled`; all of them in child processes, too, by `child_processes`.
+Three doors lead to a launch: `JITFunction.run` here, Inductor's launchers in `inductor_launches`, and `kernel[grid]` of
+a kernel that the script compiled itself in `precompiled`; all of them in child processes, too, by `child_processes`.
 """
 
 from __future__ import annotations
 
-import functools
+import contextlib
 import os
 import time
 from collections import OrderedDict
 from typing import Any, Callable, Dict, List, Optional
 
-from ..process import import_hook
+from ..process.patches import Patches
+from ..process.trouble import note_trouble
 from . import (
     blackbox,
     contents,
@@ -38,126 +39,100 @@ REMEMBERED = 64
 
 
 class Capture:
-    """The launches of one candidate. `watch` knows which of them ends in a fault, on the virtual GPU."""
+    """The launches of one candidate. `log` knows which of them ends in a fault, on the virtual GPU."""
 
-    def __init__(self, watch: Any, mode: str = "launch", box: Optional[blackbox.BlackBox] = None) -> None:
-        self.watch, self.mode, self.box = watch, mode, box
+    def __init__(self, log: Any, mode: str, box: blackbox.BlackBox) -> None:
+        self.log, self.box = log, box
         self.records: "OrderedDict[Any, Record]" = OrderedDict()
-        self.undo: List[Callable[[], None]] = []
+        self.patches = Patches()
         self.history = history.History(self) if mode == "values" else None
         self.graphs = graphs.Graphs(self)
         self.contents: Optional[contents.Contents] = None
         """Where what tensors hold is written down, too."""
-        self.at_work = False
         self._claimed = 0
         self._kernels: Dict[int, Any] = {}  # kinds name kernels by their ids, so what they name must live
 
+    @property
+    def at_work(self) -> bool:
+        return not self.patches.over
+
     def install(self) -> None:
         """Wrap the doors, each once the script has imported it."""
-        self.at_work = True
-        if self.box is not None:
-            self.watch.listeners.append(_ChildEvents(self.watch, self.box))
-        import_hook.when_imported("triton", self._wrap)
-        tuning.install(self.undo)
+        self.log.listeners.append(_ChildEvents(self.log, self.box))
+        self.patches.on_import("triton", self._wrap)
+        tuning.install(self.patches)
         precompiled.install(self)
         inductor_launches.install(self)
         if self.history is not None:
             self.history.install()
         self.graphs.install()
 
-    def _wrap(self) -> None:
-        """Wrap `JITFunction.run`, the door by which launches go in every Triton since 3.0, autotuned ones too."""
-        if not self.at_work:
-            return
-        try:
+    def _wrap(self, _: Any) -> None:
+        with contextlib.suppress(ImportError):
             from triton.runtime.jit import JITFunction
-        except ImportError:
-            return
-        jit: Any = JITFunction
-        original = jit.run
 
-        @functools.wraps(original)
+            self.patches.wrap(JITFunction, "run", self._jit_run)
+
+    def _jit_run(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """`JITFunction.run`, the door by which launches go in every Triton since 3.0, autotuned ones too."""
+
         def run(kernel: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
             if not self.at_work:
                 return original(kernel, *args, grid=grid, warmup=warmup, **kwargs)
-            if warmup:
-                return self._ahead(original, kernel, args, grid, kwargs)
-            return self._launch(original, kernel, args, grid, kwargs)
+            record = self.record(kernel, "jit")
+            with note_trouble(record):
+                description.describe_call(record, kernel, args, kwargs)
+            if warmup:  # compiles only; one that fails is written down as a launch, which fails alike
+                record["grid"] = [1] if callable(grid) else description.grid(grid)
+                return self.compile(record, lambda: original(kernel, *args, grid=grid, warmup=True, **kwargs))
 
-        jit.run = run
-        self.undo.append(lambda: setattr(jit, "run", original))
+            def sizes(meta: Any) -> Any:
+                found = grid(meta)
+                record["grid"] = description.grid(found)
+                self.box.again(record["kind"], launch_kind.state(record))
+                return found
+
+            def guess_grid() -> Optional[List[int]]:
+                given = dict(zip(kernel.arg_names, args))
+                return description.grid_of(grid, kernel, given, kwargs) if callable(grid) else None
+
+            record["grid"] = None if callable(grid) else description.grid(grid)
+            asked = sizes if callable(grid) else grid
+            go = lambda: original(kernel, *args, grid=asked, warmup=False, **kwargs)  # noqa: E731
+            return self.launch(record, go, guess_grid)
+
+        return run
 
     def end(self) -> schema.Captured:
         """Take the wrappers off again (a lane may go on with another candidate), and tell what was seen."""
-        self.at_work = False
-        while self.undo:
-            self.undo.pop()()
-        if self.box is not None:
-            self.box.close()
+        self.patches.undo()
+        self.box.close()
         return self.to_record()
 
     def to_record(self) -> schema.Captured:
         """`launches`: the one that faults where that is known, else the latest, latest first. Each is a record that
         `shrinkray_gpu.lift` makes a script of, or says in `trouble` why it cannot be written down. `children`: what
         child processes launched; their records are among the launches, with their `process`."""
-        launches = self.watch.launches
+        launches = self.log.launches
         entries = [
             {
-                "time": record["time"],
-                "tuning": record["tuning"],
-                "raised": record["raised"],
+                **{name: record[name] for name in ("time", "tuning", "raised")},
                 "fault": any(launches[i]["fault"] for i in record["launches"] if i < len(launches)),
                 "record": record,
             }
             for record in self.records.values()
         ]
-        processes = blackbox.read(self.box.folder) if self.box is not None else []
+        processes = blackbox.read(self.box.folder)
         entries += [entry for process in processes[1:] for entry in process["entries"]]
+        suspects = blackbox.suspects(entries)
         return schema.sound(
             {
-                "launches": [_in_words(record) for record in blackbox.suspects(entries)],
+                # What a child process wrote down is in words; what is of this one has its live objects.
+                "launches": [r if isinstance(r["kernel"], str) else record_text.in_words(r) for r in suspects],
                 "children": blackbox.children(processes),
                 "history": self.history.to_record() if self.history is not None else None,
             }
         )
-
-    def _launch(self, original: Callable[..., Any], kernel: Any, args: Any, grid: Any, kwargs: Record) -> Any:
-        record = self.record(kernel, "jit")
-        try:
-            description.describe_call(record, kernel, args, kwargs)
-        except Exception as error:  # a launch that we cannot describe must go on all the same
-            record["trouble"] = "%s: %s" % (type(error).__name__, error)
-        sizes = grid
-        if callable(grid):
-
-            def sizes(meta: Any) -> Any:
-                found = grid(meta)
-                record["grid"] = description.grid(found)
-                self.note_grid(record)
-                return found
-
-        else:
-            record["grid"] = description.grid(grid)
-
-        def guessed() -> Optional[List[int]]:
-            return (
-                description.grid_of(grid, kernel, dict(zip(kernel.arg_names, args)), kwargs) if callable(grid) else None
-            )
-
-        def go() -> Any:
-            return original(kernel, *args, grid=sizes, warmup=False, **kwargs)
-
-        return self.launch(record, go, guessed)
-
-    def _ahead(self, original: Callable[..., Any], kernel: Any, args: Any, grid: Any, kwargs: Record) -> Any:
-        """`kernel.warmup(...)` compiles only. One that fails is written down as a launch, which fails alike."""
-        record = self.record(kernel, "jit")
-        record["grid"] = [1] if callable(grid) else description.grid(grid)
-        try:
-            description.describe_call(record, kernel, args, kwargs)
-        except Exception as error:
-            record["trouble"] = "%s: %s" % (type(error).__name__, error)
-        return self.compile(record, lambda: original(kernel, *args, grid=grid, warmup=True, **kwargs))
 
     def record(self, kernel: Any, how: str) -> Record:
         """The record of a launch that is about to be described."""
@@ -167,23 +142,25 @@ class Capture:
         return record
 
     def is_unclaimed(self, kernel: Any) -> bool:
-        """Whether the watch has seen a launch of this compiled kernel that is not on record here yet."""
-        seen = self.watch.launches[self._claimed :]
+        """Whether the log has a launch of this compiled kernel that is not on record here yet."""
+        seen = self.log.launches[self._claimed :]
         return bool(seen) and bool(seen[-1]["hash"] == getattr(kernel, "hash", None))
 
     def launch(
-        self, record: Record, go: Callable[[], Any], guessed: Callable[[], Optional[List[int]]], watched: bool = False
+        self,
+        record: Record,
+        go: Callable[[], Any],
+        guess_grid: Callable[[], Optional[List[int]]],
+        is_logged: bool = False,
     ) -> Any:
-        """Let a described launch go, and keep its record. `guessed` is its grid, should it fail before it is asked
-        for: its kernel does not compile. `watched`: the watch has seen it already."""
-        before = len(self.watch.launches) - watched
+        """Let a described launch go, and keep its record. `guess_grid` is asked should it fail before it asks for its
+        grid: its kernel does not compile. `is_logged`: it is in the log already."""
+        before = len(self.log.launches) - is_logged
         record["kind"] = launch_kind.kind(record)
         into_graph = self.graphs.recording(record)
-        self._kernels.setdefault(id(record["kernel"]), record["kernel"])
-        if self.box is not None:
-            if record["grid"] is None and not self.box.knows(record["kind"]):
-                record["grid"] = guessed()
-            self.box.before(record["kind"], lambda: record_text.in_words(record), launch_kind.state(record))
+        if record["grid"] is None and not self.box.knows(record["kind"]):
+            record["grid"] = guess_grid()
+        self._write_ahead(record)
         if self.history is not None and not into_graph:
             self.history.launching(record)
         try:
@@ -192,7 +169,7 @@ class Capture:
             # A sticky error of an earlier launch surfaces here too, and says nothing of this one.
             record["raised"] = "[CUDA]" not in str(error) or os.environ.get("CUDA_LAUNCH_BLOCKING") == "1"
             if record["grid"] is None:
-                record["grid"] = guessed()
+                record["grid"] = guess_grid()
             self._keep(record, before)
             raise
         if self.history is not None:
@@ -205,8 +182,7 @@ class Capture:
 
     def note_replay(self, record: Record) -> None:
         """A launch that was recorded in a CUDA graph runs now."""
-        if self.box is not None:
-            self.box.again(record["kind"], launch_kind.state(record))
+        self.box.again(record["kind"], launch_kind.state(record))
         if self.history is not None:
             self.history.launching(record)
         key = (record["kind"], record["faulted"])
@@ -218,30 +194,27 @@ class Capture:
     def compile(self, record: Record, go: Callable[[], Any]) -> Any:
         """Let a kernel compile that is launched later, and then described anew: its record stays if it fails."""
         record["kind"] = launch_kind.kind(record)
-        self._kernels.setdefault(id(record["kernel"]), record["kernel"])
-        if self.box is not None:
-            self.box.before(record["kind"], lambda: record_text.in_words(record), launch_kind.state(record))
+        self._write_ahead(record)
         try:
             found = go()
         except BaseException:
             record["raised"] = True
-            self._keep(record, len(self.watch.launches))
+            self._keep(record, len(self.log.launches))
             raise
-        if self.box is not None:
-            self.box.again(record["kind"], {"over": True})
+        self.box.again(record["kind"], {"over": True})
         return found
 
-    def note_grid(self, record: Record) -> None:
-        """The grid of a launch in its last moment before it goes."""
-        if self.box is not None:
-            self.box.again(record["kind"], launch_kind.state(record))
+    def _write_ahead(self, record: Record) -> None:
+        """Into the black box, before this process may die of it."""
+        self._kernels.setdefault(id(record["kernel"]), record["kernel"])
+        self.box.before(record["kind"], lambda: record_text.in_words(record), launch_kind.state(record))
 
     def _keep(self, record: Record, before: int) -> None:
         """One record of each kind; launches that differ in scalars alone are of one kind, unless one faults."""
-        now = range(before, len(self.watch.launches))
-        self._claimed = len(self.watch.launches)
-        fault = record["faulted"] = any(self.watch.launches[i]["fault"] for i in now)
-        if self.box is not None and (fault or record["raised"]):
+        now = range(before, len(self.log.launches))
+        self._claimed = len(self.log.launches)
+        fault = record["faulted"] = any(self.log.launches[i]["fault"] for i in now)
+        if fault or record["raised"]:
             self.box.again(record["kind"], {**launch_kind.state(record), "fault": fault})
         kind = (record["kind"], fault)
         if fault and kind in self.records:
@@ -255,37 +228,30 @@ class Capture:
             self.records.popitem(last=False)
 
 
-def _in_words(record: Record) -> Record:
-    """The record as a child process wrote it down, or one of this process, still with its live objects."""
-    return record if isinstance(record["kernel"], str) else record_text.in_words(record)
-
-
 class _ChildEvents:
     """Tells the launches and compilations of a child as they happen."""
 
-    def __init__(self, watch: Any, box: blackbox.BlackBox) -> None:
-        self.watch, self.box = watch, box
+    def __init__(self, log: Any, box: blackbox.BlackBox) -> None:
+        self.log, self.box = log, box
 
     def compiled(self, kernel: Any) -> None:
         self.failed()
 
     def failed(self) -> None:
-        compiled = {k: v for k, v in self.watch.compiles[-1].items() if k != "ir"}
+        compiled = {k: v for k, v in self.log.compiles[-1].items() if k != "ir"}
         self.box.event("compile", compiled)
 
     def launching(self, kernel: Any) -> None:
-        self.box.event("launch", self.watch.launches[-1])
+        self.box.event("launch", self.log.launches[-1])
 
 
-def begin(watch: Any, mode: str = "launch", folder: str = "", *, first: bool = True) -> Capture:
+def begin(log: Any, mode: str, folder: str, *, first: bool = True) -> Capture:
     """A capture at work from now on. `mode`: `launch` by shapes and strides, `values` with contents, too. `folder` is
-    where the records go before each launch, also those of child processes; empty: nowhere. `first`: this is the
-    script's own process."""
-    capture = Capture(watch, mode, blackbox.BlackBox(folder, first=first) if folder else None)
+    where the records go before each launch, also those of child processes. `first`: this is the script's own
+    process."""
+    capture = Capture(log, mode, blackbox.BlackBox(folder, first=first))
     if mode == "values":
-        capture.contents = contents.Contents(contents.beside(folder), lambda tensor: str(watch.describe(tensor)))
-        note = capture.contents.note
-        description.NOTES.append(note)
-        capture.undo.append(lambda: description.NOTES.remove(note))
+        capture.contents = contents.Contents(contents.beside(folder), lambda tensor: str(log.describe(tensor)))
+        description.add_note(capture.contents.note, capture.patches)
     capture.install()
     return capture

@@ -15,6 +15,8 @@ import re
 from collections import OrderedDict
 from typing import Any, Callable, Dict, List
 
+from ..process.trouble import words_of
+
 Content = Dict[str, Any]
 
 INLINE = 64
@@ -33,8 +35,8 @@ _UNSIGNED = ("uint16", "uint32", "uint64")
 class Contents:
     """Describes the tensors of one run and keeps what is saved of them in `folder`.
 
-    `word(tensor)` is how the tensor reads in a launch record; on the virtual GPU it ends in `#?` or `#~1a2b3c4d` where
-    the values were not computed, and what is read there says nothing.
+    No folder, nothing is saved. `word(tensor)` is how the tensor reads in a launch record; on the virtual GPU it ends
+    in `#?` or `#~1a2b3c4d` where the values were not computed, and what is read there says nothing.
     """
 
     def __init__(self, folder: str, word: Callable[[Any], str] = lambda tensor: "") -> None:
@@ -46,7 +48,7 @@ class Contents:
         try:
             about["content"] = self.describe(tensor)
         except Exception as error:  # an operation that its type lacks, or an earlier launch's fault that surfaces
-            about["content"] = {"kind": "unknown", "why": "%s: %s" % (type(error).__name__, error)}
+            about["content"] = {"kind": "unknown", "why": words_of(error)}
 
     def describe(self, tensor: Any) -> Content:
         import torch
@@ -92,13 +94,8 @@ class Contents:
 
 def beside(folder: str) -> str:
     """Where to save what a run's tensors hold, given where its launches are written down: the run's temporary folder
-    goes with it, the one that this lies in stays for the reduction. No folder, nothing is saved."""
-    return os.path.join(os.path.dirname(os.path.dirname(folder)), "values") if folder else ""
-
-
-def describe(tensor: Any, folder: str) -> Content:
-    """What one tensor holds; what has to be saved goes into `folder`."""
-    return Contents(folder).describe(tensor)
+    goes with it, the one that this lies in stays for the reduction."""
+    return os.path.join(os.path.dirname(os.path.dirname(folder)), "values")
 
 
 def _summary(value: Any) -> Content:
@@ -110,21 +107,21 @@ def _summary(value: Any) -> Content:
         value = torch.view_as_real(value.resolve_conj())
     value = _without_repeats(value)
     if not _ranked(value):
-        value = _sample(value)
+        value = sample(value)
         value = value.float() if value.is_floating_point() else value.to(torch.int64)
     elif value.device.type == "cpu" and value.numel() > 4 * SAMPLE:
-        value = _sample(value)
+        value = sample(value)
     low, high = (bound.item() for bound in torch.aminmax(value))
     if low == high:
         return {"kind": "ones" if low == 1 else "full", "value": low} if low else {"kind": "zeros"}
     if value.dtype == torch.bool:
-        return {"kind": "bool", "share": float(_sample(value).float().mean().item())}
+        return {"kind": "bool", "share": float(sample(value).float().mean().item())}
     steps = _steps(value)
     if steps:
         return steps
     if not value.is_floating_point():
         return {"kind": "range", "low": low, "high": high}
-    return _spread(_sample(value).float(), low, high)
+    return _spread(sample(value).float(), low, high)
 
 
 def _ranked(value: Any) -> bool:
@@ -139,11 +136,11 @@ def _without_repeats(value: Any) -> Any:
     return value.as_strided(sizes, value.stride(), value.storage_offset())
 
 
-def _sample(value: Any) -> Any:
+def sample(value: Any, most: int = SAMPLE) -> Any:
     """A part of a large tensor, spread over each dimension by odd steps, so that no period of a power of two hides."""
     sizes, strides = list(value.shape), list(value.stride())
     count = value.numel()
-    while count > SAMPLE:
+    while count > most:
         largest = max(range(len(sizes)), key=lambda i: sizes[i])
         step = 7 if sizes[largest] >= 14 else 2
         count = count // sizes[largest] * (sizes[largest] // step)

@@ -8,12 +8,19 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable, Dict, List, Optional
 
+from ..process.patches import Patches
 from .specialisation import is_usual
 
 Record = Dict[str, Any]
 
 NOTES: List[Callable[[Any, Record], None]] = []
 """Asked of each tensor described what else to write down of it."""
+
+
+def add_note(note: Callable[[Any, Record], None], patches: Patches) -> None:
+    """Have each tensor described brought by, until the patches are undone."""
+    NOTES.append(note)
+    patches.on_undo(lambda: NOTES.remove(note))
 
 
 def describe_call(record: Record, kernel: Any, args: Any, kwargs: Record) -> None:

@@ -8,7 +8,6 @@ own kernels in it are not.
 
 from __future__ import annotations
 
-import functools
 import sys
 import weakref
 from typing import Any, Callable, Dict, List, Tuple
@@ -30,23 +29,22 @@ class Graphs:
         self._known = weakref.WeakKeyDictionary()
 
     def install(self) -> None:
-        description.NOTES.append(self.note)
-        self.capture.undo.append(lambda: description.NOTES.remove(self.note))
+        description.add_note(self.note, self.capture.patches)
 
     def note(self, value: Any, about: Record) -> None:
         """A tensor is described for a launch. What it holds is known when the launch runs."""
-        if "content" in about and _capturing():
+        if "content" in about and _is_capturing():
             self._tensors.append((weakref.ref(value), about))
 
     def recording(self, record: Record) -> bool:
         """Whether a launch that is about to be described goes into a graph, and not to the device."""
-        if not _capturing():
+        if not _is_capturing():
             return False
         if not self._listening:
             self._listening = True
             graph: Any = sys.modules["torch"].cuda.CUDAGraph
-            self._wrap(graph, "capture_end", self._ended, first=False)
-            self._wrap(graph, "replay", self._replayed, first=True)
+            self.capture.patches.wrap(graph, "capture_end", self._capture_end)
+            self.capture.patches.wrap(graph, "replay", self._replay)
         record["graph"] = True
         return True
 
@@ -54,27 +52,25 @@ class Graphs:
         """This launch is in the graph now."""
         self._recorded.append(record)
 
-    def _wrap(self, owner: Any, name: str, tell: Callable[[Any], None], *, first: bool) -> None:
-        own, original = name in vars(owner), getattr(owner, name)
-
-        @functools.wraps(original)
-        def heard(graph: Any, *args: Any, **kwargs: Any) -> Any:
-            if first and self.capture.at_work:
-                tell(graph)
+    def _capture_end(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def capture_end(graph: Any, *args: Any, **kwargs: Any) -> Any:
             result = original(graph, *args, **kwargs)
-            if not first and self.capture.at_work:
-                tell(graph)
+            if self.capture.at_work:
+                self._known[graph] = (self._recorded, self._tensors)
+                self._recorded, self._tensors = [], []
             return result
 
-        setattr(owner, name, heard)
-        self.capture.undo.append(lambda: setattr(owner, name, original) if own else delattr(owner, name))
+        return capture_end
 
-    def _ended(self, graph: Any) -> None:
-        self._known[graph] = (self._recorded, self._tensors)
-        self._recorded, self._tensors = [], []
+    def _replay(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def replay(graph: Any, *args: Any, **kwargs: Any) -> Any:
+            if self.capture.at_work:
+                self._note_replay(*self._known.get(graph, ([], [])))
+            return original(graph, *args, **kwargs)
 
-    def _replayed(self, graph: Any) -> None:
-        records, tensors = self._known.get(graph, ([], []))
+        return replay
+
+    def _note_replay(self, records: List[Record], tensors: List[Tuple[Any, Record]]) -> None:
         while tensors:  # the first replay tells what they hold: later it is the kernels' own work
             reference, about = tensors.pop(0)
             value = reference()
@@ -87,7 +83,7 @@ class Graphs:
             self.capture.note_replay(record)
 
 
-def _capturing() -> bool:
+def _is_capturing() -> bool:
     torch: Any = sys.modules.get("torch")
     try:
         return bool(torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing())

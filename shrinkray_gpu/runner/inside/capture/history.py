@@ -40,17 +40,15 @@ class History:
         self._listening = False
 
     def install(self) -> None:
-        description.NOTES.append(self.note)
-        self.capture.undo.append(lambda: description.NOTES.remove(self.note))
-        watch = self.capture.watch
-        told = watch.sync
+        description.add_note(self.note, self.capture.patches)
+        self.capture.patches.wrap(self.capture.log, "sync", self._sync)
 
+    def _sync(self, original: Callable[[], None]) -> Callable[[], None]:
         def sync() -> None:  # the virtual GPU says so itself
-            self.note_wait()
-            told()
+            self._once("wait")
+            original()
 
-        watch.sync = sync
-        self.capture.undo.append(lambda: delattr(watch, "sync"))
+        return sync
 
     def _wrap(self) -> None:
         """At the first launch: what the host does before that is no history, and the virtual GPU is in place then."""
@@ -58,10 +56,10 @@ class History:
         torch: Any = sys.modules["torch"]
         cuda = torch.cuda
         for holder in (cuda, cuda.Stream, cuda.Event):
-            self._listen(holder, "synchronize", lambda *args: self.note_wait())
+            self._listen(holder, "synchronize", lambda *args: self._once("wait"))
         for name in WAITING:
-            self._listen(torch.Tensor, name, lambda x, *args: self.note_wait() if x.is_cuda else None)
-        self._listen(cuda, "empty_cache", lambda *args: self.note_release())
+            self._listen(torch.Tensor, name, lambda x, *args: self._once("wait") if x.is_cuda else None)
+        self._listen(cuda, "empty_cache", lambda *args: self._once("release"))
 
     def _listen(self, holder: Any, name: str, tell: Callable[..., None]) -> None:
         own = name in vars(holder)
@@ -80,7 +78,7 @@ class History:
             if vars(holder).get(name) is heard:  # the virtual GPU may have put its own back already
                 setattr(holder, name, original) if own else delattr(holder, name)
 
-        self.capture.undo.append(undo)
+        self.capture.patches.on_undo(undo)
 
     # What happens
 
@@ -118,15 +116,8 @@ class History:
         number, _ = self._compiled.setdefault(id(compiled), (len(self._compiled), compiled))
         record["compiled"] = number
 
-    def note_wait(self) -> None:
-        """The host waited for the device."""
-        self._once("wait")
-
-    def note_release(self) -> None:
-        """The host gave free memory back to the driver."""
-        self._once("release")
-
     def _once(self, kind: str) -> None:
+        """The host waited for the device, or gave free memory back to the driver; twice in a row is once."""
         if self.events and self.events[-1]["kind"] != kind:
             self._bury()
             if self.events[-1]["kind"] != kind:
@@ -215,18 +206,9 @@ def _weak(storage: Any) -> Optional[Callable[[], bool]]:
     """Asks whether a storage is gone, and keeps its address from being given to another one; None if that cannot be
     asked. Python's own references do not tell: a storage may outlive the object that we see it by."""
     try:
-        return _Weak(storage).expired
+        from torch.multiprocessing.reductions import StorageWeakRef
+
+        expired: Callable[[], bool] = StorageWeakRef(storage).expired
+        return expired
     except Exception:
         return None
-
-
-class _Weak:
-    def __init__(self, storage: Any) -> None:
-        self._kind = type(storage)
-        self._reference = storage._weak_ref()
-
-    def expired(self) -> bool:
-        return bool(self._kind._expired(self._reference))
-
-    def __del__(self) -> None:
-        self._kind._free_weak_ref(self._reference)

@@ -17,7 +17,9 @@ import os
 import sys
 from typing import Any, Callable, Dict, List
 
-from ..process import environment, import_hook
+from ..process import environment
+from ..process.patches import Patches
+from ..process.trouble import note_trouble
 from . import description, tuning
 from .specialisation import (
     TYPES,
@@ -46,73 +48,58 @@ SETTINGS = {
 
 def install(capture: Any) -> None:
     """Have Inductor's launches told to `capture`, once the script has imported Inductor."""
-    _settle(capture.undo, os.path.join(capture.box.folder, "inductor") if capture.box is not None else "")
-    import_hook.when_imported(_MODULE, lambda: _wrap(capture))
+    _settle(capture.patches, os.path.join(capture.box.folder, "inductor"))
+    capture.patches.on_import(_MODULE, lambda module: _wrap(capture, module))
 
 
-def _settle(undo: List[Callable[[], None]], cache: str) -> None:
+def _settle(patches: Patches, cache: str) -> None:
     """`cache`: a folder of its own for what Inductor generates; the user's may lie where a run cannot write."""
-    undo.append(environment.restorer((*SETTINGS, "TORCHINDUCTOR_CACHE_DIR")))
-    if cache:
-        os.environ["TORCHINDUCTOR_CACHE_DIR"] = cache
+    patches.on_undo(environment.restorer((*SETTINGS, "TORCHINDUCTOR_CACHE_DIR")))
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = cache
     for name, (text, module, place, value) in SETTINGS.items():
         os.environ[name] = text
         if module in sys.modules:
             *path, leaf = place.split(".")
             owner: Any = functools.reduce(getattr, path, sys.modules[module])
             if hasattr(owner, leaf) and getattr(owner, leaf) != value:
-                undo.append(functools.partial(setattr, owner, leaf, getattr(owner, leaf)))
-                setattr(owner, leaf, value)
+                patches.set(owner, leaf, value)
 
 
-def _wrap(capture: Any) -> None:
-    if not capture.at_work:
-        return
-    heuristics: Any = sys.modules[_MODULE]
+def _wrap(capture: Any, heuristics: Any) -> None:
     tuner: Any = heuristics.CachingAutotuner
-    tuning.mark(tuner, "bench", capture.undo)
-    _replace(capture, tuner, "run", _benchmarking)
-    _replace(capture, tuner, "_precompile_config", lambda original: _compiling(capture, original))
+    tuning.mark(tuner, "bench", capture.patches)
+    capture.patches.wrap(tuner, "run", _run)
+    capture.patches.wrap(tuner, "_precompile_config", lambda original: _precompile_config(capture, original))
     result: Any = getattr(heuristics, "TritonCompileResult", None)
     if result is not None:
-        _replace(capture, result, "make_launcher", lambda original: _making(capture, original))
+        capture.patches.wrap(result, "make_launcher", lambda original: _make_launcher(capture, original))
     static: Any = getattr(heuristics, "StaticTritonCompileResult", None)
     static = static or getattr(heuristics, "StaticallyLaunchedCudaKernel", None)
     if static is not None and "can_statically_launch" in vars(static):
-        _replace(capture, static, "can_statically_launch", lambda _: staticmethod(lambda *args, **kwargs: None))
+        capture.patches.set(static, "can_statically_launch", staticmethod(lambda *args, **kwargs: None))
 
 
-def _replace(capture: Any, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
-    original = vars(owner)[name]
-    setattr(owner, name, make(original))
-    capture.undo.append(lambda: setattr(owner, name, original))
-
-
-def _benchmarking(original: Callable[..., Any]) -> Callable[..., Any]:
+def _run(original: Callable[..., Any]) -> Callable[..., Any]:
     """Templates are measured against each other (max-autotune) through the door of real launches."""
     trial = tuning.trial(original)
 
-    @functools.wraps(original)
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
         return (trial if kwargs.get("benchmark_run") else original)(self, *args, **kwargs)
 
     return run
 
 
-def _compiling(capture: Any, original: Callable[..., Any]) -> Callable[..., Any]:
+def _precompile_config(capture: Any, original: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel that does not compile has no arguments yet: the launch that it would have had is made up."""
 
-    @functools.wraps(original)
     def precompile(self: Any, config: Any, *args: Any, **kwargs: Any) -> Any:
         if not capture.at_work:
             return original(self, config, *args, **kwargs)
         record = capture.record(self.fn, "inductor")
         record["grid"] = [1]
         meta = _meta(self, config)
-        try:
-            _made_up(record, self.fn, meta, options(_asked(config, meta)))
-        except Exception as error:
-            record["trouble"] = "%s: %s" % (type(error).__name__, error)
+        with note_trouble(record):
+            _make_up(record, self.fn, meta, options(_options_asked(config, meta)))
         found = capture.compile(record, lambda: original(self, config, *args, **kwargs))
         if isinstance(found, tuple) and len(found) == 2 and callable(found[1]):  # up to torch 2.6
             _listen(capture, found[1], self.fn, found[0], meta, config)
@@ -121,8 +108,7 @@ def _compiling(capture: Any, original: Callable[..., Any]) -> Callable[..., Any]
     return precompile
 
 
-def _making(capture: Any, original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
+def _make_launcher(capture: Any, original: Callable[..., Any]) -> Callable[..., Any]:
     def make_launcher(self: Any) -> Any:
         launcher = original(self)
         if capture.at_work:
@@ -145,13 +131,12 @@ def _listen(capture: Any, launcher: Any, fn: Any, binary: Any, meta: Record, con
     runner = scope["runner"]
 
     def run(x: int, y: int, z: int, stream: Any, function: Any, packed: Any, about: Any, *rest: Any) -> Any:
-        watched = capture.is_unclaimed(
-            binary
-        )  # its metadata were asked for, or not: that depends on hooks and versions
+        # Its metadata were asked for, or not: that depends on hooks and versions.
+        is_logged = capture.is_unclaimed(binary)
 
         def go() -> Any:
-            if not watched:
-                capture.watch.launching(binary, (x, y, z), rest[2:])
+            if not is_logged:
+                capture.log.launching(binary, (x, y, z), rest[2:])
             runner(x, y, z, stream, function, packed, about, *rest)
             return binary
 
@@ -159,23 +144,21 @@ def _listen(capture: Any, launcher: Any, fn: Any, binary: Any, meta: Record, con
             return runner(x, y, z, stream, function, packed, about, *rest)
         record = capture.record(fn, "inductor")
         record["grid"] = [int(n) for n in (x, y, z)]
-        try:
+        with note_trouble(record):
             values = arguments_by_name(fn, meta, rest[2:])
-            description.describe(record, values, options(_asked(config, meta), capture.watch.compiles, binary))
+            description.describe(record, values, options(_options_asked(config, meta), capture.log.compiles, binary))
             record["specialised"] = specialisation(fn, meta, values)
-        except Exception as error:  # a launch that we cannot describe must go on all the same
-            record["trouble"] = "%s: %s" % (type(error).__name__, error)
-        capture.launch(record, go, lambda: record["grid"], watched)
+        capture.launch(record, go, lambda: record["grid"], is_logged)
         return None
 
     scope["runner"] = run
 
 
-def _asked(config: Any, meta: Record) -> Record:
+def _options_asked(config: Any, meta: Record) -> Record:
     return {"num_warps": config.num_warps, "num_stages": config.num_stages, "debug": bool(meta.get("debug", False))}
 
 
-def _made_up(record: Record, fn: Any, meta: Record, usual: Record) -> None:
+def _make_up(record: Record, fn: Any, meta: Record, usual: Record) -> None:
     """Arguments that the compiler cannot tell from the real ones, of which nothing is known yet."""
     divisible, constants, signature = divisible_of(fn, meta), constants_of(fn, meta), signature_of(fn, meta)
     types: Dict[str, str] = {}

@@ -74,9 +74,7 @@ class Sources:
             text = text[text.index("def ") :]
         text = self._standing_alone(text.rstrip(), _scope(plain), name, device=decorator not in ("", _CONSTEXPR))
         text = _annotated(text, specialised.get("types", {}))
-        self.definitions.append(
-            {"kind": "function", "name": name, "text": (decorator + "\n" if decorator else "") + text + "\n"}
-        )
+        self._define("function", name, (decorator + "\n" if decorator else "") + text)
         return name
 
     def literal(self, value: Any) -> str:
@@ -125,8 +123,8 @@ class Sources:
             maker = self._import("from collections import namedtuple", "namedtuple")
             name = self._names[key] = self._free(kind.__name__)
             self._held.append(kind)
-            text = "%s = %s(%r, %r)\n" % (name, maker, name, " ".join(kind._fields))  # type: ignore[attr-defined]
-            self.definitions.append({"kind": "constant", "name": name, "text": text})
+            text = "%s = %s(%r, %r)" % (name, maker, name, " ".join(kind._fields))  # type: ignore[attr-defined]
+            self._define("constant", name, text)
         return self._names[key]
 
     def _layout(self, value: Any) -> str:
@@ -163,6 +161,13 @@ class Sources:
         inner = Reads(local)
         inner.visit(definition)
         outside, self._local = self._local, local
+
+        def resolve(read: ast.Name, attributes: List[ast.Attribute], wrap: bool) -> None:
+            node, new = self._resolve(read, attributes, scope[read.id], wrap)
+            begin, end = start_of(starts, read), end_of(starts, node)
+            if new != text[begin:end]:
+                splices.append((begin, end, new))
+
         for read, attributes, in_body in inner.reads:
             if read.id == definition.name:  # recursion, or a class that names itself
                 splices.append((start_of(starts, read), end_of(starts, read), name))
@@ -171,11 +176,7 @@ class Sources:
                 if hasattr(builtins, read.id):
                     continue
                 raise Unliftable("%s reads %s, which is defined nowhere" % (definition.name, read.id))
-            wrap = device and in_body and not is_refused(read.id, scope)
-            node, new = self._resolve(read, attributes, scope[read.id], wrap)
-            old = text[start_of(starts, read) : end_of(starts, node)]
-            if new != old:
-                splices.append((start_of(starts, read), end_of(starts, node), new))
+            resolve(read, attributes, device and in_body and not is_refused(read.id, scope))
         for annotation in inner.annotations:
             if not self._annotation_stands(annotation, scope):
                 splices.append((colon_before(text, start_of(starts, annotation)), end_of(starts, annotation), ""))
@@ -183,9 +184,7 @@ class Sources:
                 splices = [s for s in splices if not (inside[0] <= s[0] and s[1] <= inside[1])]
                 continue
             for read, attributes, _ in reads_of(annotation):
-                node, new = self._resolve(read, attributes, scope[read.id], False)
-                if new != text[start_of(starts, read) : end_of(starts, node)]:
-                    splices.append((start_of(starts, read), end_of(starts, node), new))
+                resolve(read, attributes, False)
         self._local = outside
         if definition.name != name:
             at = re.compile(r"\b(?:def|class)\s+(%s)\b" % definition.name).search(text)
@@ -268,10 +267,8 @@ class Sources:
     def _constant(self, name: str, text: str) -> str:
         key = ("constant", name, text)
         if key not in self._names:
-            self._names[key] = self._free(name)
-            self.definitions.append(
-                {"kind": "constant", "name": self._names[key], "text": "%s = %s\n" % (self._names[key], text)}
-            )
+            free = self._names[key] = self._free(name)
+            self._define("constant", free, "%s = %s" % (free, text))
         return self._names[key]
 
     def _import(self, text: str, name: str) -> str:
@@ -285,8 +282,11 @@ class Sources:
         if free != name:
             text = text.partition(" as ")[0] + " as " + free
         self._names[key] = free
-        self.definitions.append({"kind": "import", "name": free, "text": text + "\n"})
+        self._define("import", free, text)
         return free
+
+    def _define(self, kind: str, name: str, text: str) -> None:
+        self.definitions.append({"kind": kind, "name": name, "text": text + "\n"})
 
     def _free(self, name: str) -> str:
         found, number = name, 1

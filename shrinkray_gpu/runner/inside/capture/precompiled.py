@@ -5,11 +5,10 @@ They go past `JITFunction.run`, by `CompiledKernel.__getitem__` in all of Triton
 
 from __future__ import annotations
 
-import functools
 import sys
 from typing import Any, Callable, Dict
 
-from ..process import import_hook
+from ..process.trouble import note_trouble
 from . import description
 from .specialisation import arguments_by_name, options, specialisation
 
@@ -17,26 +16,22 @@ _OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "debug", "enable_f
 
 
 def install(capture: Any) -> None:
-    import_hook.when_imported("triton", lambda: _wrap(capture))
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def launcher(self: Any, grid: Any) -> Any:
+            launch = original(self, grid)
+            return _recorded_launch(capture, self, grid, launch) if capture.at_work else launch
+
+        return launcher
+
+    def wrap(_: Any) -> None:
+        kernel: Any = getattr(sys.modules.get("triton.compiler.compiler"), "CompiledKernel", None)
+        if kernel is not None and "__getitem__" in vars(kernel):
+            capture.patches.wrap(kernel, "__getitem__", make)
+
+    capture.patches.on_import("triton", wrap)
 
 
-def _wrap(capture: Any) -> None:
-    module: Any = sys.modules.get("triton.compiler.compiler")
-    kernel: Any = getattr(module, "CompiledKernel", None)
-    if not capture.at_work or kernel is None or "__getitem__" not in vars(kernel):
-        return
-    original = kernel.__getitem__
-
-    @functools.wraps(original)
-    def chosen(self: Any, grid: Any) -> Any:
-        launch = original(self, grid)
-        return _listening(capture, self, grid, launch) if capture.at_work else launch
-
-    kernel.__getitem__ = chosen
-    capture.undo.append(lambda: setattr(kernel, "__getitem__", original))
-
-
-def _listening(capture: Any, kernel: Any, grid: Any, launch: Callable[..., Any]) -> Callable[..., Any]:
+def _recorded_launch(capture: Any, kernel: Any, grid: Any, launch: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
         fn = getattr(kernel.src, "fn", None)
         if not capture.at_work or fn is None:  # made from the text of its IR
@@ -48,17 +43,15 @@ def _listening(capture: Any, kernel: Any, grid: Any, launch: Callable[..., Any])
             result.append(launch(*args, **kwargs))
             return kernel
 
-        try:
+        with note_trouble(record):
             record["grid"] = [int(n) for n in grid]
             source = kernel.src
             attributes = [getattr(source, "attrs", None) or {}]
             meta: Dict[str, Any] = {"signature": source.signature, "constants": source.constants, "configs": attributes}
             asked = {name: getattr(kernel.metadata, name) for name in _OPTIONS if hasattr(kernel.metadata, name)}
             values = arguments_by_name(fn, meta, args)
-            description.describe(record, values, options(asked, capture.watch.compiles, kernel))
+            description.describe(record, values, options(asked, capture.log.compiles, kernel))
             record["specialised"] = specialisation(fn, meta, values)
-        except Exception as error:  # a launch that we cannot describe must go on all the same
-            record["trouble"] = "%s: %s" % (type(error).__name__, error)
         if capture.history is not None:
             capture.history.note_launch(record, kernel)  # known beforehand, and so where the launch itself raises
         capture.launch(record, go, lambda: record["grid"])

@@ -21,12 +21,8 @@ NAMELESS = "?"
 # What a tensor holds
 
 
-class Zeros(TypedDict):
-    kind: Literal["zeros"]
-
-
-class Ones(TypedDict):
-    kind: Literal["ones"]
+class Constant(TypedDict):
+    kind: Literal["zeros", "ones"]
 
 
 class Full(TypedDict):
@@ -91,7 +87,7 @@ class Other(_Sampled):
     inf: bool
 
 
-Content = Union[Zeros, Ones, Full, Arange, Values, File, Unknown, Range, Bools, Normal, Other]
+Content = Union[Constant, Full, Arange, Values, File, Unknown, Range, Bools, Normal, Other]
 
 # Arguments and options
 
@@ -242,12 +238,8 @@ class LaunchEvent(TypedDict):
     """Index into the history's launches."""
 
 
-class WaitEvent(TypedDict):
-    kind: Literal["wait"]
-
-
-class ReleaseEvent(TypedDict):
-    kind: Literal["release"]
+class HostEvent(TypedDict):
+    kind: Literal["wait", "release"]
 
 
 class FreeEvent(TypedDict):
@@ -260,7 +252,7 @@ class WriteEvent(TypedDict):
     tensor: Tensor
 
 
-HistoryEvent = Union[LaunchEvent, WaitEvent, ReleaseEvent, FreeEvent, WriteEvent]
+HistoryEvent = Union[LaunchEvent, HostEvent, FreeEvent, WriteEvent]
 
 
 class HistoryRecord(TypedDict):

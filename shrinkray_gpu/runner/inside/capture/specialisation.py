@@ -144,16 +144,17 @@ def specialisation(fn: Any, meta: Record, given: Record) -> Record:
             unaligned.append(name)
         elif address % 16 and name in divisible:
             notes.append("%s was compiled as divisible by 16, and is not: a plain launch cannot repeat that" % name)
-    if unaligned and "do_not_specialize_on_alignment" not in inspect.signature(_jit()).parameters:  # before Triton 3.2
+    if unaligned and not _knows_alignment():
         unaligned, general = [], general + unaligned
     wanted = {"types": types, "do_not_specialize_on_alignment": unaligned, "do_not_specialize": general, "notes": notes}
     return {key: value for key, value in wanted.items() if value}
 
 
-def _jit() -> Any:
+def _knows_alignment() -> bool:
+    """Since Triton 3.2."""
     from triton.runtime.jit import JITFunction
 
-    return JITFunction.__init__
+    return "do_not_specialize_on_alignment" in inspect.signature(JITFunction.__init__).parameters
 
 
 def _inferred(value: Any) -> str:

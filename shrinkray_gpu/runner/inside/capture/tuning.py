@@ -6,11 +6,10 @@ their own. A trial can be the launch that faults all the same: the mark only ord
 
 from __future__ import annotations
 
-import functools
 import threading
-from typing import Any, Callable, List
+from typing import Any, Callable
 
-from ..process import import_hook
+from ..process.patches import Patches
 
 _here = threading.local()
 _HELION = ("benchmark", "benchmark_function", "_benchmark_function")
@@ -24,7 +23,6 @@ def now() -> bool:
 def trial(original: Callable[..., Any]) -> Callable[..., Any]:
     """The function, whose launches are trials."""
 
-    @functools.wraps(original)
     def run(*args: Any, **kwargs: Any) -> Any:
         _here.depth = getattr(_here, "depth", 0) + 1
         try:
@@ -35,28 +33,25 @@ def trial(original: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def install(undo: List[Callable[[], None]]) -> None:
-    """Wrap the autotuners of Triton and Helion, each once it is imported; `undo` takes the wrappers off again."""
+def install(patches: Patches) -> None:
+    """Wrap the autotuners of Triton and Helion, each once it is imported."""
 
-    def triton() -> None:
+    def triton(_: Any) -> None:
         from triton.runtime.autotuner import Autotuner
 
-        mark(Autotuner, "_bench", undo)
+        mark(Autotuner, "_bench", patches)
 
-    def helion() -> None:
-        import sys
-
-        search = getattr(sys.modules["helion.autotuner.base_search"], "BaseSearch", None)
+    def helion(module: Any) -> None:
+        search = getattr(module, "BaseSearch", None)
         for name in _HELION:
-            if search is not None and name in vars(search):
-                mark(search, name, undo)
+            if search is not None:
+                mark(search, name, patches)
 
-    import_hook.when_imported("triton", triton)
-    import_hook.when_imported("helion.autotuner.base_search", helion)
+    patches.on_import("triton", triton)
+    patches.on_import("helion.autotuner.base_search", helion)
 
 
-def mark(owner: Any, name: str, undo: List[Callable[[], None]]) -> None:
-    original = vars(owner).get(name)
-    if original is not None:
-        setattr(owner, name, trial(original))
-        undo.append(lambda: setattr(owner, name, original))
+def mark(owner: Any, name: str, patches: Patches) -> None:
+    """Have this method's launches be trials, where the class has it."""
+    if name in vars(owner):
+        patches.wrap(owner, name, trial)

@@ -8,11 +8,10 @@ allocator has between tensors on a GPU, as far as that can be done beforehand: a
 
 from __future__ import annotations
 
-import functools
 import random
-from typing import Any, Callable, List
+from typing import Any, Callable
 
-from ..process import import_hook
+from ..process.patches import Patches
 
 SEED = 0
 BLOCKS = (*[1 << 20] * 8, *[20 << 20] * 2)
@@ -27,39 +26,23 @@ class Chance:
     """From `settle` to `end` nothing that we know how to settle is left to chance."""
 
     def __init__(self) -> None:
-        self._undo: List[Callable[[], None]] = []
-        self._over = False
+        self._patches = Patches()
 
     def settle(self) -> None:
         random.seed(SEED)
-        import_hook.when_imported("numpy", self._numpy)
-        import_hook.when_imported("torch", self._torch)
+        self._patches.on_import("numpy", self._numpy)
+        self._patches.on_import("torch", self._torch)
 
     def end(self) -> None:
-        self._over = True
-        for undo in reversed(self._undo):
-            undo()
-        self._undo.clear()
+        self._patches.undo()
 
-    def _numpy(self) -> None:
-        if self._over:
-            return
-        import numpy
-
+    def _numpy(self, numpy: Any) -> None:
         numpy.random.seed(SEED)
-        original = numpy.random.default_rng
+        self._patches.wrap(
+            numpy.random, "default_rng", lambda original: lambda seed=None: original(SEED if seed is None else seed)
+        )
 
-        @functools.wraps(original)
-        def default_rng(seed: Any = None) -> Any:
-            return original(SEED if seed is None else seed)
-
-        self._put(numpy.random, "default_rng", default_rng)
-
-    def _torch(self) -> None:
-        if self._over:
-            return
-        import torch
-
+    def _torch(self, torch: Any) -> None:
         torch.manual_seed(SEED)  # for CUDA too, at once or when it comes up
         _remember_constructors()
         if torch.cuda.is_initialized():
@@ -69,13 +52,12 @@ class Chance:
         guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
         for owner, names in ((torch, ALLOCATING), (torch.Tensor, MEMBERS), (guards, INDUCTOR)):
             for name in names:
-                original = getattr(owner, name, None)
-                if original is not None:
-                    self._put(owner, name, _filled(torch, original))
+                if getattr(owner, name, None) is not None:
+                    self._patches.wrap(owner, name, lambda original: _fills_memory(torch, original))
 
     def _fill_cache(self) -> None:
         """Leave torch's allocator memory to hand out that holds the same in all runs. Only better, not needed."""
-        if self._over:
+        if self._patches.over:
             return
         try:
             import torch
@@ -85,11 +67,6 @@ class Chance:
             del blocks
         except Exception:  # no memory to spare, or a fault that is there already
             pass
-
-    def _put(self, owner: Any, name: str, value: Any) -> None:
-        own, before = name in vars(owner), getattr(owner, name)
-        self._undo.append(lambda: setattr(owner, name, before) if own else delattr(owner, name))
-        setattr(owner, name, value)
 
 
 def _remember_constructors() -> None:
@@ -103,11 +80,11 @@ def _remember_constructors() -> None:
         pass
 
 
-def _filled(torch: Any, original: Callable[..., Any]) -> Callable[..., Any]:
+def _fills_memory(torch: Any, original: Callable[..., Any]) -> Callable[..., Any]:
+    """The constructor, whose new memory holds ones in all runs."""
     compiling = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
     empty = torch.empty
 
-    @functools.wraps(original)
     def allocate(*args: Any, **kwargs: Any) -> Any:
         tensor = original(*args, **kwargs)
         if compiling() or kwargs.get("out") is not None or type(tensor) is not torch.Tensor:

@@ -11,13 +11,13 @@ one on the device. Launches that only measure time (the autotuner's, `do_bench`)
 from __future__ import annotations
 
 import contextlib
-import functools
 import sys
 import threading
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
 from ..launches import launch_arguments
-from ..process import import_hook
+from ..process.patches import Patches
+from ..process.trouble import note_trouble
 from . import recording
 from .bounds import OUTSIDE, Bounds
 from .chance import Chance
@@ -32,37 +32,27 @@ OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 BENCHES = ("do_bench", "do_bench_cudagraph", "do_bench_proton")
 
 
-def begin(log: Any, save: str, against: str, knobs: Mapping[str, str]) -> "Observer":
-    observer = Observer(save, against, frozenset(knobs))
-    observer.install()
-    return observer
-
-
 class Observer:
-    def __init__(self, save: str, against: str, knobs: "frozenset[str]", room: int = ROOM) -> None:
-        self.save, self.against, self.knobs, self.room = save, against, knobs, room
+    """At work from now on, until `end`."""
+
+    def __init__(self, save: str, against: str, knobs: Mapping[str, str]) -> None:
+        self.save, self.against, self.knobs = save, against, frozenset(knobs)
         self.situation = recording.situation()
         self.launches: List[Record] = []
         self._chance = Chance()
         self._bounds = Bounds()
         self._rings: Dict[Any, Ring] = {}
-        self._undo: List[Callable[[], None]] = []
-        self._over = False
+        self._patches = Patches()
         self._measuring = 0
         self._lock = threading.Lock()
-
-    def install(self) -> None:
         self._chance.settle()
-        import_hook.when_imported("triton", self._triton)
-        import_hook.when_imported("triton.runtime.interpreter", self._interpreter)
-        import_hook.when_imported("torch._inductor.runtime.triton_heuristics", self._inductor)
+        self._patches.on_import("triton", self._triton)
+        self._patches.on_import("triton.runtime.interpreter", self._interpreter)
+        self._patches.on_import("torch._inductor.runtime.triton_heuristics", self._inductor)
 
     def end(self) -> Record:
         """Take the wrappers off, then read and compare."""
-        self._over = True
-        for undo in reversed(self._undo):
-            undo()
-        self._undo.clear()
+        self._patches.undo()
         self._chance.end()
         mine = self._recorded()
         self._rings.clear()
@@ -80,35 +70,26 @@ class Observer:
 
     # The doors.
 
-    def _triton(self) -> None:
-        if self._over:
-            return
+    def _triton(self, _: Any) -> None:
         from triton.runtime import autotuner
         from triton.runtime.jit import JITFunction
 
         testing = sys.modules.get("triton.testing")
-        self._put(JITFunction, "run", self._jit_run)
+        self._patches.wrap(JITFunction, "run", self._jit_run)
         if hasattr(autotuner.Autotuner, "_bench"):
-            self._put(autotuner.Autotuner, "_bench", self._measure)
+            self._patches.wrap(autotuner.Autotuner, "_bench", self._measure)
         for name in BENCHES:
             if hasattr(testing, name):
-                self._put(testing, name, self._measure)
+                self._patches.wrap(testing, name, self._measure)
 
-    def _interpreter(self) -> None:
-        module: Any = sys.modules.get("triton.runtime.interpreter")
-        if not self._over and hasattr(module, "GridExecutor"):
-            self._put(module.GridExecutor, "__call__", self._interpreted)
-            self._bounds.install(module, self._put)
+    def _interpreter(self, module: Any) -> None:
+        if hasattr(module, "GridExecutor"):
+            self._patches.wrap(module.GridExecutor, "__call__", self._interpreted)
+            self._bounds.install(module, self._patches.wrap)
 
-    def _inductor(self) -> None:
-        module: Any = sys.modules.get("torch._inductor.runtime.triton_heuristics")
-        if not self._over and hasattr(module, "CachingAutotuner"):
-            self._put(module.CachingAutotuner, "run", self._inductor_run)
-
-    def _put(self, owner: Any, name: str, wrap: Callable[[Any], Any]) -> None:
-        original = getattr(owner, name)
-        setattr(owner, name, functools.wraps(original)(wrap(original)))
-        self._undo.append(lambda: setattr(owner, name, original))
+    def _inductor(self, module: Any) -> None:
+        if hasattr(module, "CachingAutotuner"):
+            self._patches.wrap(module.CachingAutotuner, "run", self._inductor_run)
 
     def _jit_run(self, original: Any) -> Any:
         def run(kernel: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
@@ -161,10 +142,8 @@ class Observer:
         spans: List[Tuple[Record, Any, Any]] = []
         with self._lock:  # the thread of a backward pass launches too
             self.launches.append(launch)
-            try:
+            with note_trouble(launch):
                 spans = self._before(launch, kernel, args, kwargs, constexprs)
-            except Exception as error:  # a launch that we cannot record must go on all the same
-                launch["trouble"] = "%s: %s" % (type(error).__name__, error)
         try:
             yield launch
         except BaseException as error:
@@ -172,12 +151,9 @@ class Observer:
             raise
         finally:
             if not launch["trouble"] and not launch["error"]:
-                with self._lock:
-                    try:
-                        for argument, ring, span in spans:
-                            argument["after"] = ring.copy(span, launch)
-                    except Exception as error:
-                        launch["trouble"] = "%s: %s" % (type(error).__name__, error)
+                with self._lock, note_trouble(launch):
+                    for argument, ring, span in spans:
+                        argument["after"] = ring.copy(span, launch)
 
     def _before(
         self, launch: Record, kernel: Any, args: Any, kwargs: Record, constexprs: Any
@@ -213,7 +189,7 @@ class Observer:
 
     def _ring(self, torch: Any, device: Any) -> Ring:
         """The ring of the stream that the kernel will run on. One for each: the copies of two would overtake."""
-        stream, room = 0, self.room
+        stream, room = 0, ROOM
         if device.type == "cuda":
             if torch.cuda.is_current_stream_capturing():
                 raise RuntimeError("it is captured in a CUDA graph, which runs later")

@@ -136,13 +136,12 @@ class Builds:
         with nvcc.file_lock(place + ".lock"):
             known = nvcc.stored_outcome(place)
             library = os.path.join(place, own + ".so")
-            if known is not None and not known["failed"] and os.path.exists(library):
+            if known is not None and (known["failed"] or os.path.exists(library)):
                 self.seen.append(dict(known, name=str(name)))
+                if known["failed"]:
+                    raise RuntimeError("Error building extension %r: %s" % (str(name), known["printed"]))
                 module: Any = sys.modules["torch.utils.cpp_extension"]
                 return module._import_module_from_library(own, place, options.get("is_python_module", True))
-            if known is not None and known["failed"]:
-                self.seen.append(dict(known, name=str(name)))
-                raise RuntimeError("Error building extension %r: %s" % (str(name), known["printed"]))
             options = dict(options, build_directory=place, verbose=True)
             failure: Optional[BaseException] = None
             made = None
@@ -227,11 +226,8 @@ class Builds:
 
 def _bound(cpp: List[str], cuda: List[str], options: Dict[str, Any]) -> str:
     """All sources as one, with what makes the functions callable that the script asked for."""
-    from . import plain_library
-
-    functions = options.get("functions") or []
-    names = [functions] if isinstance(functions, str) else list(functions)
-    return "\n".join([IMPLICIT, *cuda, *cpp, plain_library.exports(names)])
+    exports = ["\nSHRINK_EXPORT(%s);" % name for name in as_list(options.get("functions"))]
+    return "\n".join([IMPLICIT, *cuda, *cpp, "".join(exports) + "\n"])
 
 
 def _check(name: Any, cpp: Any, cuda: Any, functions: Any) -> None:

@@ -56,8 +56,7 @@ class Nvcc:
 
     def cubin(self, name: str, text: str, options: Dict[str, Any]) -> BuildOutcome:
         """Of the kernels of a source. What `looked_for` finds nothing in may have stopped before ptxas."""
-        flags = self.flags(options)
-        command = [executable(), *_standard_of(flags), *_common_flags(), *flags, *_paths(options)]
+        command = self._command(options)
 
         def make(place: str) -> Tuple[str, bool]:
             ptx = os.path.join(place, "cuda.ptx")
@@ -81,26 +80,21 @@ class Nvcc:
             return {}
 
     def library(
-        self, kind: str, name: str, text: str, options: Dict[str, Any], more: Sequence[str] = ()
+        self, kind: str, name: str, text: str, options: Dict[str, Any], more: Sequence[str]
     ) -> Tuple[BuildOutcome, str]:
         """Of host code and kernels, for `plain_library.PlainModule`, and where it is."""
-        flags = self.flags(options)
-        own = [
-            "-shared",
-            "-Xptxas",
-            "-v",
-            "-Xcompiler",
-            "-fPIC",
-            *_standard_of(flags),
-            *plain_library.host_flags(self.folder),
-        ]
-        command = [executable(), *own, *_common_flags(), *flags, *_paths(options), *more, "-I" + HEADERS]
+        own = ["-shared", "-Xptxas", "-v", "-Xcompiler", "-fPIC", *plain_library.host_flags(self.folder)]
+        command = [*self._command(options, *own), *more, "-I" + HEADERS]
 
         def make(place: str) -> Tuple[str, bool]:
             return _ran([*command, *_standard(text), "-o", os.path.join(place, "light.so"), _written(place, text)])
 
         known, place = self._once(kind, name, [*command, text], make)
         return known, os.path.join(place, "light.so")
+
+    def _command(self, options: Dict[str, Any], *own: str) -> List[str]:
+        flags, paths = self.flags(options), as_list(options.get("extra_include_paths"))
+        return [executable(), *own, *_standard_of(flags), *_common_flags(), *flags, *("-I%s" % path for path in paths)]
 
     def flags(self, options: Dict[str, Any]) -> List[str]:
         """The script's own for nvcc, with the architecture where they say none."""
@@ -285,10 +279,6 @@ def _standard(text: str) -> List[str]:
 def _standard_of(flags: Sequence[str]) -> List[str]:
     """C++17, as torch does, where the script says nothing else: older releases of nvcc refuse to be told twice."""
     return [] if any(re.match("--?std", flag) for flag in flags) else ["-std=c++17"]
-
-
-def _paths(options: Dict[str, Any]) -> List[str]:
-    return ["-I%s" % path for path in as_list(options.get("extra_include_paths"))]
 
 
 def _common_flags() -> List[str]:

@@ -65,11 +65,6 @@ def host_flags(folder: str) -> List[str]:
     return flags
 
 
-def exports(names: Sequence[str]) -> str:
-    """What makes these functions of a source callable."""
-    return "".join("\nSHRINK_EXPORT(%s);" % name for name in names) + "\n"
-
-
 class PlainModule:
     """A built library, as the script uses the extension."""
 

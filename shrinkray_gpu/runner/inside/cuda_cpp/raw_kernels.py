@@ -28,7 +28,7 @@ _INSTANCE = "\nstatic __attribute__((used)) const void* shrink_instance = (const
 
 
 def watch(
-    compiled: KernelCompiler, gpu: Callable[[], Any], arch: int, of_torch: Optional["TorchCompiler"] = None
+    compiled: KernelCompiler, gpu: Callable[[], Any], arch: int, of_torch: "TorchCompiler"
 ) -> None:
     """Stand in for the three libraries as soon as the script has imported one. `gpu`: the virtual one, once there."""
 
@@ -44,9 +44,8 @@ def watch(
             source = str(options.pop("header_code", None) or "") + kernel_source
             nvcc.leave_out(options, "nvcc_options")
             _check(kernel_name, source)
-            own = of_torch or TorchCompiler(compiled, lambda name: {})
-            build, name = own.build(source, kernel_name, options)
-            return TorchKernel(kernel_name, build, gpu, name, own.calls is not None)
+            build, name = of_torch.build(source, kernel_name, options)
+            return TorchKernel(kernel_name, build, gpu, name, of_torch.calls is not None)
 
         if hasattr(module, "_compile_kernel"):
             module._compile_kernel = compile_kernel
@@ -200,7 +199,7 @@ class TorchKernel(Kernel):
 
 def _for_nvcc(options: Any) -> List[str]:
     """What NVRTC alone knows is left out."""
-    known = [options] if isinstance(options, str) else list(map(str, options or ()))
+    known = map(str, nvcc.as_list(options))
     return [flag for flag in known if not re.match(r"--?(default-device|device-as-default|dopt|builtin-)", flag)]
 
 
@@ -212,11 +211,8 @@ def _of_program(options: Any) -> List[str]:
         value = given.get(name)
         if isinstance(value, tuple) and flag == "-D":
             value = ["=".join(map(str, value))]
-        flags += [flag + ("=".join(map(str, one)) if isinstance(one, tuple) else str(one)) for one in _several(value)]
+        words = ("=".join(map(str, one)) if isinstance(one, tuple) else str(one) for one in nvcc.as_list(value))
+        flags += [flag + word for word in words]
     if given.get("use_fast_math"):
         flags.append("--use_fast_math")
     return flags
-
-
-def _several(value: Any) -> Sequence[Any]:
-    return () if value is None else [value] if isinstance(value, str) else list(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Callable, Iterator, List, Sequence
+from typing import Any, Callable, List
 
 
 class LazyModule:
@@ -38,13 +38,14 @@ class Kernel:
     def __call__(self, *args: Any, **options: Any) -> None:
         if self._name not in self._launched:
             self._launched.append(self._name)
-        gpu, torch = self._gpu(), sys.modules.get("torch")
-        if gpu is None or gpu.claims is None or torch is None:
+        gpu = self._gpu()
+        if gpu is None or gpu.claims is None:
             return
+        from ..vgpu.claims import tensors
+
         gpu.launched = True
-        for value in _flat([*args, *options.values()]):
-            if isinstance(value, torch.Tensor):
-                gpu.claims.doubt(value)
+        for tensor in tensors([*args, *options.values()]):
+            gpu.claims.doubt(tensor)
 
 
 class StandIn:
@@ -64,11 +65,3 @@ class StandIn:
             if torch is not None and isinstance(value, torch.Tensor):
                 return torch.empty_like(value)
         return None
-
-
-def _flat(values: Sequence[Any]) -> Iterator[Any]:
-    for value in values:
-        if isinstance(value, (list, tuple)):
-            yield from _flat(value)
-        else:
-            yield value

@@ -20,18 +20,17 @@ Of stages that is told from the TTIR: a kernel without a loop is the same kernel
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import re
 import sys
 import threading
 from collections import Counter
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Set
 
 from ..cuda_cpp import zeroing
 from ..launches import kernelkey
-from ..process import device, environment, import_hook
-from ..vgpu.patches import Patches
+from ..process import device, environment
+from ..process.patches import Patches
 from . import overflow
 
 OPTIONS = ("num_stages", "num_warps", "num_ctas", "maxnreg")
@@ -40,11 +39,6 @@ COMPILING = (*OPTIONS, "ptxas", "llvm", "int64")
 _LEVEL = re.compile(r"(?:-O|--opt-level[ =])([0-9])")
 _NOTE = "shrink_stages.txt"
 _PLAIN_PTXAS = "3"
-
-
-def turn_knobs(knobs: Mapping[str, str], log: Any) -> "TurnedKnobs":
-    """Turn these knobs for the candidate that `log` watches, until `end`."""
-    return TurnedKnobs(knobs, log)
 
 
 class _Pending(threading.local):
@@ -58,7 +52,8 @@ class _Pending(threading.local):
 
 
 class TurnedKnobs:
-    """Knobs while they are turned. `end` turns them back and tells how often each one changed something."""
+    """Knobs, turned for the candidate that `log` watches. `end` turns them back and tells how often each one changed
+    something."""
 
     def __init__(self, knobs: Mapping[str, str], log: Any) -> None:
         self.knobs, self.log = dict(knobs), log
@@ -69,31 +64,24 @@ class TurnedKnobs:
         self.launched: Counter = Counter()
         self.compiled_otherwise: Counter = Counter()
         self.launches = 0
-        self.over = False
         self.patches = Patches()
-        self.held: List[Tuple[Any, str, Any]] = []
-        """Kernels that functions had in memory before, to be given back."""
         self.seen: Dict[int, Any] = {}
         self.witness = overflow.Witness()
         self.compiling = any(name in COMPILING for name in self.knobs)
         self._key()
         self._environment()
         log.listeners.append(self)
-        import_hook.when_imported("triton", self._install)  # the watch asked first: its wrappers are inside of ours
+        self.patches.on_import("triton", self._install)  # the watch asked first: its wrappers are inside of ours
         if "interpreter" in self.knobs:
-            import_hook.when_imported("triton.runtime.interpreter", self._door_of_interpreter)
+            self.patches.on_import("triton.runtime.interpreter", self._door_of_interpreter)
         if zeroing.KNOB in self.knobs:
             zeroing.turn()
 
     def end(self) -> Dict[str, int]:
-        self.over = True
         self.patches.undo()
         kernelkey.turn("")
         if zeroing.KNOB in self.knobs:
             self.compiled_otherwise[zeroing.KNOB] = zeroing.end()
-        while self.held:
-            owner, name, value = self.held.pop()
-            setattr(owner, name, value)
         if self in self.log.listeners:
             self.log.listeners.remove(self)
         counts = {name: self.launched[name] or self.compiled_otherwise[name] for name in self.knobs}
@@ -125,9 +113,7 @@ class TurnedKnobs:
         self.patches.on_undo(environment.restorer([name]))
         environment.put(name, value)
 
-    def _install(self) -> None:
-        if self.over:
-            return
+    def _install(self, _: Any) -> None:
         doors = (self._doors_of_options, self._doors_of_loops, self._doors_of_products, self._door_of_launches)
         for door in doors:
             with contextlib.suppress(Exception):  # another Triton: this door is not there
@@ -141,12 +127,11 @@ class TurnedKnobs:
         for name, backend in backends.items():
             kind: Any = backend.compiler
             if "parse_options" in vars(kind):
-                self.patches.set(kind, "parse_options", self._parse_options(kind.parse_options))
+                self.patches.wrap(kind, "parse_options", self._parse_options)
             if name == "nvidia" and self.knobs.get("ptxas") == "0" and not _has_ptx_options(kind):
                 self._setenv("DISABLE_PTXAS_OPT", "1")
 
     def _parse_options(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(original)
         def parse_options(backend: Any, opts: Any, *args: Any, **kwargs: Any) -> Any:
             options = original(backend, opts, *args, **kwargs)
             changes: Dict[str, Any] = {n: v for n, v in self.options.items() if getattr(options, n, v) != v}
@@ -180,13 +165,12 @@ class TurnedKnobs:
             return
         import triton.language as tl
 
-        loop: Any = tl.range
-        self.patches.set(loop, "__init__", self._range(loop.__init__, self.options["num_stages"]))
+        self.patches.wrap(tl.range, "__init__", self._range)
 
-    def _range(self, original: Callable[..., None], wanted: int) -> Callable[..., None]:
+    def _range(self, original: Callable[..., None]) -> Callable[..., None]:
         """Whatever reaches `tl.range` while a kernel is compiled: a literal, a constexpr parameter, a global."""
+        wanted = self.options["num_stages"]
 
-        @functools.wraps(original)
         def init(loop: Any, *args: Any, **kwargs: Any) -> None:
             original(loop, *args, **kwargs)
             given: Any = getattr(loop, "num_stages", None)
@@ -211,13 +195,11 @@ class TurnedKnobs:
     def _door_of_launches(self) -> None:
         from triton.runtime.jit import JITFunction
 
-        jit: Any = JITFunction
-        self.patches.set(jit, "run", self._run(jit.run))
+        self.patches.wrap(JITFunction, "run", self._run)
 
     def _run(self, original: Callable[..., Any]) -> Callable[..., Any]:
         serial, wide = "serial" in self.knobs, "int64" in self.knobs
 
-        @functools.wraps(original)
         def run(fn: Any, *args: Any, **kwargs: Any) -> Any:
             self._forget()
             if wide:
@@ -250,21 +232,18 @@ class TurnedKnobs:
         for name in ("device_caches", "cache"):  # from 3.3 on, before
             held = fn.__dict__.get(name)
             if hasattr(held, "default_factory"):
-                self.held.append((fn, name, held))
-                setattr(fn, name, type(held)(held.default_factory))
+                self.patches.set(fn, name, type(held)(held.default_factory))
 
-    def _door_of_interpreter(self) -> None:
-        executor: Any = getattr(sys.modules.get("triton.runtime.interpreter"), "GridExecutor", None)
-        if self.over or executor is None:
-            return
-        original = executor.__call__
+    def _door_of_interpreter(self, interpreter: Any) -> None:
+        if hasattr(interpreter, "GridExecutor"):
+            self.patches.wrap(interpreter.GridExecutor, "__call__", self._interpreted)
 
-        @functools.wraps(original)
+    def _interpreted(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def call(grid: Any, *args: Any, **kwargs: Any) -> Any:
             self.launched["interpreter"] += 1
             return original(grid, *args, **kwargs)
 
-        self.patches.set(executor, "__call__", call)
+        return call
 
     # Listening to the watch.
 

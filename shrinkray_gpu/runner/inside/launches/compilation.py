@@ -9,7 +9,7 @@ import re
 import subprocess
 import tempfile
 import traceback
-from typing import Any, Dict, FrozenSet, List, Mapping, Optional
+from typing import Any, Dict, FrozenSet, Mapping, Optional
 
 _LOC_LINE = re.compile(r"^#loc.*\n?", re.MULTILINE)
 _LOC = re.compile(r' ?\bloc\((?:[^()"]|"[^"]*"|\((?:[^()"]|"[^"]*"|\((?:[^()"]|"[^"]*")*\))*\))*\)')
@@ -29,17 +29,13 @@ def without_names(text: str) -> str:
     return _VALUE.sub(lambda found: numbers.setdefault(found.group(), "%%%d" % len(numbers)), text)
 
 
-def ttir_key(kernel: Any) -> str:
+def of_kernel(kernel: Any, wants: FrozenSet[str]) -> Dict[str, Any]:
+    """What its IR tells, as fields of `run.Compilation`."""
     text = kernel.asm.get("ttir") if hasattr(kernel.asm, "get") else None
     if not isinstance(text, str):
-        return ""
-    return hashlib.sha256(without_names(without_locations(text)).encode()).hexdigest()
-
-
-def casts(kernel: Any) -> List[str]:
-    """Between pointers and numbers, in the TTIR: `ptr_to_int`, `int_to_ptr`."""
-    text = kernel.asm.get("ttir") if hasattr(kernel.asm, "get") else None
-    return sorted(set(_CAST.findall(text))) if isinstance(text, str) else []
+        return {"ttir_key": "", "casts": [], "ir": texts(kernel, wants)}
+    key = hashlib.sha256(without_names(without_locations(text)).encode()).hexdigest()
+    return {"ttir_key": key, "casts": sorted(set(_CAST.findall(text))), "ir": texts(kernel, wants)}
 
 
 def texts(kernel: Any, wants: FrozenSet[str]) -> Dict[str, str]:

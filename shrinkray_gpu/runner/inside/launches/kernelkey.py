@@ -17,7 +17,7 @@ import enum
 import hashlib
 import threading
 import types
-from typing import Any, Callable, Dict, Iterator, List, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 _MADE = "_key_with_names"
 _NOTHING = object()
@@ -33,13 +33,14 @@ def turn(knobs: str) -> None:
 
 def complete() -> None:
     """Install the completed key on the class that Triton keeps it on. Idempotent."""
-    owner = _owner()
+    owner = jit_class()
     plain = owner.__dict__.get("cache_key")
     if isinstance(plain, property) and plain.fget is not None and not hasattr(plain.fget, "completed"):
         owner.cache_key = property(_completed(plain.fget))
 
 
-def _owner() -> Any:
+def jit_class() -> Any:
+    """The class that Triton keeps a kernel's key and its start line on."""
     from triton.runtime import jit
 
     return getattr(jit, "JITCallable", jit.JITFunction)  # JITCallable came with 3.5
@@ -74,7 +75,7 @@ def meanings(fn: Any) -> List[Tuple[str, str]]:
     stored = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     scope = _scope(fn.fn)
     found: Dict[str, str] = {}
-    for chain in sorted(_chains(tree)):
+    for chain in sorted(set(_chains(tree))):
         if chain[0] in arguments:
             continue
         value = scope.get(chain[0], _NOTHING)
@@ -101,12 +102,8 @@ def _scope(function: Any) -> Dict[str, Any]:
     return scope
 
 
-def _chains(tree: ast.AST) -> Set[Tuple[str, ...]]:
+def _chains(node: ast.AST) -> Iterator[Tuple[str, ...]]:
     """The names read, each with the attributes asked of it: `("tl", "arange")`."""
-    return set(_read(tree))
-
-
-def _read(node: ast.AST) -> Iterator[Tuple[str, ...]]:
     attributes: List[str] = []
     inner = node
     while isinstance(inner, ast.Attribute):
@@ -117,7 +114,7 @@ def _read(node: ast.AST) -> Iterator[Tuple[str, ...]]:
             yield (inner.id, *attributes)
         return
     for child in ast.iter_child_nodes(inner):
-        yield from _read(child)
+        yield from _chains(child)
 
 
 def _member(value: Any, name: str) -> Any:
@@ -129,7 +126,7 @@ def _member(value: Any, name: str) -> Any:
 
 def _usable(value: Any) -> bool:
     """Whether a kernel may refer to such a global by name."""
-    return isinstance(value, (types.ModuleType, type, _owner())) or _module(type(value)).startswith("triton.")
+    return isinstance(value, (types.ModuleType, type, jit_class())) or _module(type(value)).startswith("triton.")
 
 
 def _module(thing: Any) -> str:
@@ -146,7 +143,7 @@ def _words(value: Any) -> str:
         return "%s (%s)" % (type(value).__name__, ", ".join(_words(v) for v in value[:64]))
     if isinstance(value, types.ModuleType):
         return "module %s" % value.__name__
-    if isinstance(value, _owner()):  # not its key: a kernel that calls itself would ask for its own
+    if isinstance(value, jit_class()):  # not its key: a kernel that calls itself would ask for its own
         return "jit %s" % hashlib.sha256(str(getattr(value, "src", "")).encode()).hexdigest()
     kind = "%s.%s" % (_module(type(value)), type(value).__qualname__)
     if type(value).__name__ == "constexpr" and hasattr(value, "value"):

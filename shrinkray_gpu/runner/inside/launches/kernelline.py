@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .kernelkey import jit_class
+
 _HIDDEN = "_true_starting_line_number"
 _true = False
 
@@ -23,9 +25,7 @@ def tell_truth(true: bool) -> None:
 
 def fix() -> None:
     """Install the fixed line on the class that Triton keeps it on. Idempotent."""
-    from triton.runtime import jit
-
-    owner: Any = getattr(jit, "JITCallable", jit.JITFunction)  # JITCallable came with 3.5
+    owner = jit_class()
     if not isinstance(owner.__dict__.get("starting_line_number"), property):
         owner.starting_line_number = property(
             lambda self: start(self) if _true else 1, lambda self, line: self.__dict__.update({_HIDDEN: line})

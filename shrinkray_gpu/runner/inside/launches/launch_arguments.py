@@ -12,16 +12,9 @@ from typing import Any, Callable, Optional
 ContentDigest = Optional[Callable[[Any], str]]
 
 _SHORT = {
-    "float64": "f64",
-    "float32": "f32",
-    "float16": "f16",
-    "bfloat16": "bf16",
-    "int64": "i64",
-    "int32": "i32",
-    "int16": "i16",
-    "int8": "i8",
-    "uint8": "u8",
-    "bool": "i1",
+    **{"bfloat16": "bf16", "uint8": "u8", "bool": "i1"},
+    **{"float%d" % bits: "f%d" % bits for bits in (16, 32, 64)},
+    **{"int%d" % bits: "i%d" % bits for bits in (8, 16, 32, 64)},
 }
 
 

@@ -69,40 +69,19 @@ class LaunchLog:
 
     def compiled(self, name: str, kernel: Any, options: Record) -> None:
         if kernel.hash not in self._seen:  # reading IR again and again is what would make a long script slow
-            self._seen[kernel.hash] = {
-                "ttir_key": compilation.ttir_key(kernel),
-                "casts": compilation.casts(kernel),
-                "ir": compilation.texts(kernel, self.wants),
-            }
-        self.compiles.append(
-            {
-                "kernel": name,
-                "hash": kernel.hash,
-                "options": options,
-                "failure": None,
-                "printed": "",
-                **self._seen[kernel.hash],
-            }
-        )
+            self._seen[kernel.hash] = compilation.of_kernel(kernel, self.wants)
+        self._compilation(name, options, hash=kernel.hash, **self._seen[kernel.hash])
         for listener in self.listeners:
             listener.compiled(kernel)
 
     def failed(self, name: str, error: BaseException, options: Record, text: str) -> None:
-        failure = compilation.failure(error)
-        self.compiles.append(
-            {
-                "kernel": name,
-                "hash": "",
-                "ttir_key": "",
-                "casts": [],
-                "options": options,
-                "failure": failure,
-                "printed": text,
-                "ir": {},
-            }
-        )
+        self._compilation(name, options, failure=compilation.failure(error), printed=text)
         for listener in self.listeners:
             listener.failed()
+
+    def _compilation(self, name: str, options: Record, **told: Any) -> None:
+        nothing: Record = {"hash": "", "ttir_key": "", "casts": [], "failure": None, "printed": "", "ir": {}}
+        self.compiles.append({"kernel": name, "options": options, **nothing, **told})
 
     def launching(self, kernel: Any, grid: Any, args: Any) -> None:
         self.last_kernel = kernel

@@ -14,10 +14,11 @@ import types
 from typing import Any
 
 from .asserts import compile_without_asserts, ignore_asserts
+from .patches import Patches
 
 BUILTINS = dict(vars(builtins))
-_put_aside: "list[tuple[Any, Any]]" = []
-"""The module `multiprocessing.spawn` and the function of it that ours stands in for, while it does."""
+_patches = Patches()
+"""Of `multiprocessing.spawn`, while one candidate runs."""
 
 
 def perform(source: str, path: str, argv: list[str], *, asserts: bool = True) -> tuple[int, dict[str, Any] | None]:
@@ -37,7 +38,7 @@ def perform(source: str, path: str, argv: list[str], *, asserts: bool = True) ->
     if not sys.path or sys.path[0] != folder:
         sys.path.insert(0, folder)
     status, failure = 0, None
-    _take_from_children()
+    _patches.undo()  # the text of the candidate before this one is gone, with its temporary folder
     if "multiprocessing" in source:
         _give_to_children(source, path)
     try:
@@ -74,23 +75,17 @@ def _give_to_children(source: str, path: str) -> None:
     file = os.path.join(tempfile.mkdtemp(), os.path.basename(path))
     with open(file, "w", encoding="utf-8") as f:
         f.write(source)
-    prepare = spawn.get_preparation_data
-    _put_aside.append((spawn, prepare))
 
-    def prepared(name: str) -> "dict[str, Any]":
-        data: "dict[str, Any]" = prepare(name)
-        if data.get("init_main_from_path") == path:
-            data["init_main_from_path"] = file
-        return data
+    def prepare(original: Any) -> Any:
+        def get_preparation_data(name: str) -> "dict[str, Any]":
+            data: "dict[str, Any]" = original(name)
+            if data.get("init_main_from_path") == path:
+                data["init_main_from_path"] = file
+            return data
 
-    spawn.get_preparation_data = prepared
+        return get_preparation_data
 
-
-def _take_from_children() -> None:
-    """Undo it: the text of the candidate before this one is gone, with its temporary folder."""
-    while _put_aside:
-        spawn, prepare = _put_aside.pop()
-        spawn.get_preparation_data = prepare
+    _patches.wrap(spawn, "get_preparation_data", prepare)
 
 
 def _status(code: object) -> int:

@@ -30,16 +30,15 @@ LAST = 200
 """Launches that an answer holds, the last ones."""
 
 
-def begin(link: socket.socket, log: Any, limit: float = 0.0) -> "Watchdog":
-    """Listen on the link, which nobody else may use until `end`. Called by the thread that runs the candidate. `limit`:
-    seconds that the GPU may be at work after the last launch; 0: until the tool asks."""
-    return Watchdog(link, log, limit)
-
-
 class Watchdog:
-    """The thread is none of `threading`'s: a script that joins all threads it can see would wait for it for ever."""
+    """Listens on the link, which nobody else may use until `end`.
 
-    def __init__(self, link: socket.socket, log: Any, limit: float) -> None:
+    The thread is none of `threading`'s: a script that joins all threads it can see would wait for it for ever.
+    """
+
+    def __init__(self, link: socket.socket, log: Any, limit: float = 0.0) -> None:
+        """Called by the thread that runs the candidate. `limit`: seconds that the GPU may be at work after the last
+        launch; 0: until the tool asks."""
         self.link, self.log, self.limit = link, log, limit
         self._script_ended = False
         self._idle: Optional[float] = None

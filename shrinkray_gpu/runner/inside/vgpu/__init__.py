@@ -21,10 +21,9 @@ import sys
 from typing import Any, Iterator, List, Optional
 
 from ..launches import launch_arguments
-from ..launches.launch_log import LaunchLog
+from ..process.patches import Patches
 from . import codeless
 from .gpu import Gpu
-from .patches import Patches
 
 __all__ = ["before_imports", "prepare", "sticky", "undecided_launches", "virtual"]
 
@@ -42,13 +41,10 @@ def undecided_launches() -> List[str]:
 
 
 @contextlib.contextmanager
-def virtual(arch: int, watch: Any = None, *, machine_code: bool = True) -> Iterator[Gpu]:
+def virtual(arch: int, watch: Any, *, machine_code: bool = True) -> Iterator[Gpu]:
     """Make this process see one GPU of that capability. All is put back at the end. Without `machine_code`
     Triton's kernels are compiled to LLVM's IR, and no further."""
     global _last
-    if watch is None:
-        watch = LaunchLog(frozenset())
-        watch.install()
     gpu = _last = Gpu(arch, watch)
     patches = Patches()
     try:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from .patches import Patches
+from ..process.patches import Patches
 
 NOTHING = "no machine code: nothing runs it here"
 _KERNELS = (

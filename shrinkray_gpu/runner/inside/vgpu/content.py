@@ -8,6 +8,7 @@ from typing import Any, List
 import torch
 from torch.utils._pytree import tree_map
 
+from ..capture.contents import sample
 from .claims import Claims
 
 UNKNOWN = "#?"
@@ -21,8 +22,7 @@ def word(claims: Claims, tensor: Any) -> str:
         origin = claims.origin(tensor)
         return "#~" + origin if origin else UNKNOWN
     with torch.no_grad(), torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch():
-        flat = torch.as_strided(tensor.detach(), *_sample(tensor))
-        data = flat.reshape(-1).contiguous().view(torch.uint8).numpy().tobytes()
+        data = sample(tensor.detach(), EXACT).reshape(-1).contiguous().view(torch.uint8).numpy().tobytes()
     return "#" + hashlib.sha256(data).hexdigest()[:8]
 
 
@@ -48,21 +48,3 @@ def origin(claims: Claims, func: Any, args: Any, kwargs: Any) -> str:
         digest.update(generator.get_state().numpy().tobytes())
         torch.rand(1, generator=generator)
     return digest.hexdigest()[:8]
-
-
-def _sample(tensor: Any) -> Any:
-    """Size, stride and offset of the part that is hashed: for a large tensor, indices spread over each dimension."""
-    size, stride = list(tensor.shape), list(tensor.stride())
-    while size and _count(size) > EXACT:
-        largest = max(range(len(size)), key=lambda i: size[i])
-        step = 7 if size[largest] >= 14 else 2  # odd, so that a period of a power of two does not hide
-        size[largest] //= step
-        stride[largest] *= step
-    return size, stride, tensor.storage_offset()
-
-
-def _count(size: Any) -> int:
-    count = 1
-    for n in size:
-        count *= n
-    return count

@@ -7,10 +7,14 @@ from typing import Any, Callable, Dict
 
 import torch
 
+from ..process.patches import Patches
 from . import streams
+from .function import check_ordinal
 from .gpu import Gpu
-from .patches import Patches
 from .properties import card
+
+_OF_ALL = ("is_available", "device_count", "synchronize", "set_stream", "empty_cache")
+"""What torch.accelerator answers as torch.cuda does."""
 
 
 def patch(patches: Patches, gpu: Gpu) -> None:
@@ -23,12 +27,12 @@ def patch(patches: Patches, gpu: Gpu) -> None:
             cls.__module__, cls.__qualname__ = "torch.cuda", name
             patches.set(cuda, name, cls)
     stream = made["Stream"]()
-    queries = _queries(gpu)
-    for name, call in {**queries, **_memory(gpu), **_random()}.items():
+    calls = {**_queries(gpu), **_memory(gpu), **_random()}
+    for name, call in calls.items():
         if hasattr(cuda, name):
             patches.answer(cuda, name, call)
     # Inductor and Helion kept torch's own get_device_properties; it ends here, in C++ that a build for CPUs lacks.
-    patches.answer(cuda, "_get_device_properties", queries["get_device_properties"])
+    patches.answer(cuda, "_get_device_properties", calls["get_device_properties"])
     for name in ("current_stream", "default_stream"):
         patches.answer(cuda, name, lambda *a, **k: stream)
     patches.answer(cuda, "stream", lambda s=None, *a, **k: made["StreamContext"](s))
@@ -37,17 +41,11 @@ def patch(patches: Patches, gpu: Gpu) -> None:
     accelerator: Any = getattr(torch, "accelerator", None)  # since 2.6
     if accelerator is not None:
         answers: Dict[str, Callable[..., Any]] = {
-            "is_available": lambda: True,
+            **{name: calls[name] for name in _OF_ALL},
+            **dict.fromkeys(("current_device_index", "current_device_idx"), lambda: 0),
+            **dict.fromkeys(("set_device_index", "set_device_idx"), _nothing),
             "current_accelerator": lambda *a, **k: torch.device("cuda"),
-            "current_device_index": lambda: 0,
-            "current_device_idx": lambda: 0,
-            "set_device_index": lambda *a: None,
-            "set_device_idx": lambda *a: None,
-            "device_count": lambda: 1,
-            "synchronize": lambda *a, **k: gpu.wait(),
             "current_stream": lambda *a, **k: stream,
-            "set_stream": lambda *a: None,
-            "empty_cache": lambda: None,
         }
         for name, call in answers.items():
             if hasattr(accelerator, name):
@@ -56,12 +54,6 @@ def patch(patches: Patches, gpu: Gpu) -> None:
 
 def _nothing(*args: Any, **kwargs: Any) -> None:
     return None
-
-
-def _set_device(device: Any) -> None:
-    from .function import check_ordinal
-
-    check_ordinal(device)
 
 
 def _queries(gpu: Gpu) -> Dict[str, Callable[..., Any]]:
@@ -97,7 +89,7 @@ def _queries(gpu: Gpu) -> Dict[str, Callable[..., Any]]:
         "is_initialized": lambda: True,
         "device_count": lambda: 1,
         "current_device": lambda: 0,
-        "set_device": _set_device,
+        "set_device": check_ordinal,
         "init": _nothing,
         "_lazy_init": _nothing,
         "synchronize": lambda *a, **k: gpu.wait(),

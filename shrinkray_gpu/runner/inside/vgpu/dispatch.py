@@ -93,9 +93,7 @@ class DeviceDispatch(TorchDispatchMode):
                 origin = content.origin(claims, func, args, kwargs)
             if doubtful or not computed:
                 self._doubt(func, out, args, kwargs, origin)
-            elif name in ("copy_", "zero_", "fill_") and inputs[0].numel() * inputs[0].element_size() == _bytes(
-                inputs[0]
-            ):
+            elif name in ("copy_", "zero_", "fill_") and _is_whole(inputs[0]):
                 claims.trust(inputs[0])
         if device == "cuda":
             for t in tensors((out,)):
@@ -154,8 +152,7 @@ class DeviceDispatch(TorchDispatchMode):
             return
         written = tensors(_written(func, args, kwargs))
         for t in written:
-            whole = claims.origin(t) or t.numel() * t.element_size() == _bytes(t)
-            claims.doubt(t, origin if whole else "")
+            claims.doubt(t, origin if claims.origin(t) or _is_whole(t) else "")
         for index, t in enumerate(tensors((out,)) if not written else ()):
             claims.doubt(t, origin and "%s.%d" % (origin, index))
 
@@ -202,8 +199,9 @@ def _count(size: Any) -> int:
     return count
 
 
-def _bytes(tensor: Any) -> int:
-    return int(tensor.untyped_storage().nbytes())
+def _is_whole(tensor: Any) -> bool:
+    """Whether it has all of its storage."""
+    return bool(tensor.numel() * tensor.element_size() == tensor.untyped_storage().nbytes())
 
 
 def _without_generator(kwargs: Dict[str, Any]) -> Dict[str, Any]:

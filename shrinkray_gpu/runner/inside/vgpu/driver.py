@@ -36,8 +36,7 @@ class _Utils:
     def unload_module(self, *args: Any) -> None:
         return None
 
-    def set_printf_fifo_size(self, *args: Any) -> None:
-        return None
+    set_printf_fifo_size = unload_module
 
     def cuOccupancyMaxActiveClusters(self, *args: Any) -> int:
         return self._card.processors // 2
@@ -70,14 +69,15 @@ class VirtualDriver:
 
         return GPUTarget("cuda", self.arch, 32)
 
-    def get_current_device(self) -> int:
+    def get_current_device(self, *args: Any) -> int:
         return 0
 
-    def set_current_device(self, device: int) -> None:
+    get_current_stream = get_current_device
+
+    def set_current_device(self, *args: Any) -> None:
         return None
 
-    def get_current_stream(self, device: Any = None) -> int:
-        return 0
+    get_empty_cache_for_benchmark = clear_cache = set_current_device
 
     def get_device_capability(self, device: Any = 0) -> "tuple[int, int]":
         return divmod(self.arch, 10)
@@ -104,12 +104,6 @@ class VirtualDriver:
         if quantiles is not None:
             return [1.0] * len(quantiles) if len(quantiles) > 1 else 1.0
         return [1.0] if return_mode == "all" else 1.0
-
-    def get_empty_cache_for_benchmark(self) -> Any:
-        return None
-
-    def clear_cache(self, cache: Any) -> None:
-        return None
 
     def map_python_to_cpp_type(self, ty: str) -> str:
         return ty

@@ -3,17 +3,17 @@ comparisons."""
 
 from __future__ import annotations
 
-import sys
+import contextlib
 import threading
 from typing import Any, Callable
 
 import torch
 
+from ..process.patches import Patches
 from .claims import tensors
 from .function import CPU, check_ordinal, device_type
 from .gpu import Gpu
 from .modes import functions_again, modes
-from .patches import Patches
 
 
 def patch(patches: Patches, gpu: Gpu) -> None:
@@ -74,18 +74,16 @@ def _backward(patches: Patches) -> None:
     import torch.autograd
     import torch.autograd.graph
 
+    def again(original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with functions_again():
+                return original(*args, **kwargs)
+
+        return call
+
     for module in (torch.autograd, torch.autograd.graph):
-        original = getattr(module, "_engine_run_backward", None)
-        if original is not None:
-            patches.answer(module, "_engine_run_backward", _within(original))
-
-
-def _within(original: Callable[..., Any]) -> Callable[..., Any]:
-    def call(*args: Any, **kwargs: Any) -> Any:
-        with functions_again():
-            return original(*args, **kwargs)
-
-    return call
+        if hasattr(module, "_engine_run_backward"):
+            patches.answer(module, "_engine_run_backward", again(module._engine_run_backward))
 
 
 def _threads(patches: Patches, gpu: Gpu) -> None:
@@ -184,33 +182,20 @@ def _comparisons(patches: Patches, gpu: Gpu) -> None:
     patches.answer(torch.testing, "assert_close", assert_close)
     patches.answer(torch.testing, "assert_allclose", assert_close)
 
-    def unless_launched(original: Callable[..., Any]) -> Callable[..., Any]:
+    def once_launched(said: Any, original: Callable[..., Any]) -> Callable[..., Any]:
         # numpy arrays carry no claim: after a launch, nobody knows where their values come from.
-        return lambda *a, **k: None if gpu.launched else original(*a, **k)
+        return lambda *a, **k: said if gpu.launched else original(*a, **k)
 
-    numpy: Any = sys.modules.get("numpy.testing") or _import("numpy.testing")
-    for name in "assert_allclose assert_array_equal assert_equal assert_almost_equal assert_array_almost_equal".split():
-        if numpy is not None:
-            patches.answer(numpy, name, unless_launched(getattr(numpy, name)))
-    numpy = sys.modules.get("numpy")
-    for name in "allclose array_equal".split():
-        if numpy is not None:
-            patches.answer(numpy, name, _true_if_launched(gpu, getattr(numpy, name)))
+    with contextlib.suppress(ImportError):
+        import numpy
+        import numpy.testing
 
-
-def _true_if_launched(gpu: Gpu, original: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *a, **k: True if gpu.launched else original(*a, **k)
+        passing = "assert_allclose assert_array_equal assert_equal assert_almost_equal assert_array_almost_equal"
+        for module, names, said in ((numpy.testing, passing, None), (numpy, "allclose array_equal", True)):
+            for name in names.split():
+                patches.answer(module, name, once_launched(said, getattr(module, name)))
 
 
 def _same(what: str, a: Any, b: Any) -> None:
     if a != b:
         raise AssertionError("The values for attribute '%s' do not match: %s != %s." % (what, a, b))
-
-
-def _import(name: str) -> Any:
-    import importlib
-
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        return None

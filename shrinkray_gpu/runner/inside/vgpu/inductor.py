@@ -7,31 +7,20 @@ here: it traces tensors on the level of C++, where claims do not reach.
 from __future__ import annotations
 
 import contextlib
-import sys
 from typing import Any, Callable
 
-from ..process import import_hook
+from ..process.patches import Patches
 from .gpu import Gpu
-from .patches import Patches
 
 _KEPT = ("current_device", "set_device", "device_count", "current_stream", "set_stream", "synchronize")
 
 
 def patch(patches: Patches, gpu: Gpu) -> None:
-    at_work = [True]
-    patches.on_undo(at_work.clear)
-
-    def when(module: str, change: Callable[[Any], None]) -> None:
-        import_hook.when_imported(module, lambda: change(sys.modules[module]) if at_work else None)
-
-    when("torch._inductor.runtime.triton_helpers", lambda module: _driver(patches, module))
-    when("torch._dynamo.device_interface", lambda module: _interface(patches, module))
-    when("torch._inductor.runtime.benchmarking", lambda module: _benchmarks(patches, gpu, module))
-
-
-def _driver(patches: Patches, module: Any) -> None:
-    """The driver is ours; this would put the real one in its place."""
-    patches.answer(module, "set_driver_to_gpu", lambda: None)
+    # The driver is ours; this would put the real one in its place.
+    undriven = lambda module: patches.answer(module, "set_driver_to_gpu", lambda: None)  # noqa: E731
+    patches.on_import("torch._inductor.runtime.triton_helpers", undriven)
+    patches.on_import("torch._dynamo.device_interface", lambda module: _interface(patches, module))
+    patches.on_import("torch._inductor.runtime.benchmarking", lambda module: _benchmarks(patches, gpu, module))
 
 
 def _interface(patches: Patches, module: Any) -> None:

@@ -20,7 +20,6 @@ _LIMITS = (2**31 - 1, 65535, 65535)  # CUDA's largest grid
 def launcher(gpu: Gpu, src: Any, metadata: Any) -> Callable[..., None]:
     """The callable that a Triton driver's `launcher_cls(src, metadata)` makes."""
     signature = list(getattr(src, "signature", {}).items())
-    constants = {key[0] if isinstance(key, tuple) and len(key) == 1 else key for key in getattr(src, "constants", {})}
 
     def launch(
         x: int, y: int, z: int, stream: Any, function: Any, packed: Any, about: Any, enter: Any, leave: Any, *args: Any
@@ -30,7 +29,7 @@ def launcher(gpu: Gpu, src: Any, metadata: Any) -> Callable[..., None]:
         grid = (int(x), int(y), int(z))
         blocks = grid[0] * grid[1] * grid[2]
         _scratch(gpu, metadata, blocks, stream)
-        given = list(_runtime(signature, constants, args))
+        given = [pair for (_, kind), value in zip(signature, args) for pair in _runtime(kind, value)]
         for kind, value in given:
             _accessible(gpu, kind, value)
         if any(n < 0 or n > limit for n, limit in zip(grid, _LIMITS)):
@@ -127,19 +126,14 @@ def _illegal(why: str) -> Exception:
     return RuntimeError("Triton Error [CUDA]: an illegal memory access was encountered (%s)" % why)
 
 
-def _runtime(signature: List[Any], constants: Any, args: Tuple[Any, ...]) -> Iterator[Tuple[Any, Any]]:
-    """Type and value of each argument that the compiled kernel still takes.
+def _runtime(kind: Any, value: Any) -> Iterator[Tuple[Any, Any]]:
+    """Type and value of what the compiled kernel still takes of an argument.
 
     Up to 3.2 the launcher gets no constexprs and the signature names none; later both list them as "constexpr".
     """
-    for (_, kind), value in zip(signature, args):
-        yield from _flat(kind, value)
-
-
-def _flat(kind: Any, value: Any) -> Iterator[Tuple[Any, Any]]:
     if isinstance(kind, (tuple, list)):
         for k, v in zip(kind, value):
-            yield from _flat(k, v)
+            yield from _runtime(k, v)
     elif kind != "constexpr":
         yield kind, value
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Tuple
 
+from ..process.patches import Patches
 from .claims import tensors
 from .modes import both_again, current
-from .patches import Patches
 
 _BODIES = ("", "CPU", "CUDA", "CompositeExplicitAutograd", "CompositeImplicitAutograd")
 """Keys under which a body is registered; others are shapes alone (Meta), or call a body in turn (Autograd)."""
@@ -21,8 +21,10 @@ _TORCHS = ("aten", "prim", "prims")
 
 def patch(patches: Patches) -> None:
     """From here on; what was registered before stays as it is. Bodies called where no GPU is virtual are as ever."""
+    import torch.library
     from torch.library import Library
 
+    falls_through = getattr(torch.library, "fallthrough_kernel", None)
     original: Any = Library.impl
     if getattr(original, "of_virtual_gpu", False):
         return
@@ -31,7 +33,7 @@ def patch(patches: Patches) -> None:
 
     def impl(self: Any, op_name: Any, fn: Any, dispatch_key: str = "", **more: Any) -> Any:
         key = dispatch_key or self.dispatch_key
-        if self.ns in _TORCHS or key not in _BODIES or more.get("with_keyset") or _falls_through(fn):
+        if self.ns in _TORCHS or key not in _BODIES or more.get("with_keyset") or fn is falls_through:
             return original(self, op_name, fn, dispatch_key, **more)
         if key not in ("CPU", "CUDA"):
             return original(self, op_name, _as_user_code(fn), dispatch_key, **more)
@@ -45,12 +47,6 @@ def patch(patches: Patches) -> None:
 
     impl.of_virtual_gpu = True  # type: ignore[attr-defined]
     patches.set(Library, "impl", impl)
-
-
-def _falls_through(fn: Any) -> bool:
-    import torch.library
-
-    return fn is getattr(torch.library, "fallthrough_kernel", None)
 
 
 def _as_user_code(body: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,11 +11,7 @@ def classes(gpu: Gpu) -> Dict[str, Any]:
     """The classes of torch.cuda, bound to this GPU (scripts subclass and isinstance-check them)."""
 
     class Stream:
-        cuda_stream = 0
-        native_handle = 0
-        stream_id = 0
-        device_index = 0
-        priority = 0
+        cuda_stream = native_handle = stream_id = device_index = priority = 0
 
         def __init__(self, device: Any = None, priority: int = 0, **kwargs: Any) -> None:
             import torch
@@ -34,8 +30,7 @@ def classes(gpu: Gpu) -> Dict[str, Any]:
         def wait_stream(self, stream: Any) -> None:
             return None
 
-        def wait_event(self, event: Any) -> None:
-            return None
+        wait_event = wait_stream
 
         def record_event(self, event: Any = None) -> Any:
             return event or Event()
@@ -120,8 +115,7 @@ def classes(gpu: Gpu) -> Dict[str, Any]:
         """`with torch.cuda.device(0)`."""
 
         def __init__(self, device: Any = None) -> None:
-            self.idx = 0
-            self.prev_idx = 0
+            self.idx = self.prev_idx = 0
 
         def __enter__(self) -> Optional[int]:
             return None
@@ -133,13 +127,7 @@ def classes(gpu: Gpu) -> Dict[str, Any]:
         """`with torch.cuda.stream(s)`."""
 
     return {
-        "Stream": Stream,
+        **{each.__name__: each for each in (Stream, Event, CUDAGraph, graph, device, StreamContext)},
         "ExternalStream": Stream,
-        "Event": Event,
-        "CUDAGraph": CUDAGraph,
-        "graph": graph,
-        "device": device,
-        "device_of": device,
-        "_DeviceGuard": device,
-        "StreamContext": StreamContext,
+        **dict.fromkeys(("device_of", "_DeviceGuard"), device),
     }

@@ -13,6 +13,8 @@ import os
 import tempfile
 from typing import Any, Callable, ContextManager, Dict
 
+from ..process import environment
+
 _NAME = "<shrinkray warm-up>"
 _KERNEL = """\
 import triton, triton.language as tl
@@ -67,7 +69,7 @@ def _compile(has_torch: bool) -> None:
 
     linecache.cache[_NAME] = (len(_KERNEL), None, _KERNEL.splitlines(True), _NAME)
     space: Dict[str, Any] = {"__name__": "shrinkray_warm_up"}
-    before = os.environ.get("TRITON_CACHE_DIR")
+    restore = environment.restorer(["TRITON_CACHE_DIR"])
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TRITON_CACHE_DIR"] = folder
         try:
@@ -80,6 +82,4 @@ def _compile(has_torch: bool) -> None:
                 space["warm"].warmup(triton.runtime.jit.MockTensor("fp32"), 16, B=16, grid=(1,))
         finally:
             del linecache.cache[_NAME]
-            os.environ.pop("TRITON_CACHE_DIR")
-            if before is not None:
-                os.environ["TRITON_CACHE_DIR"] = before
+            restore()

@@ -20,9 +20,9 @@ def watch(candidate: WatchedCandidate) -> Iterator[None]:
     from .. import child_processes
     from ..capture import blackbox
 
-    folder = blackbox.FOLDER if captured else child_processes.FOLDER
+    folder = os.path.join(candidate.request["temporary"], blackbox.FOLDER)
     mode = candidate.request["capture"] if captured else ""
-    undo = child_processes.expect(os.path.join(candidate.request["temporary"], folder), mode, candidate.arch)
+    undo = child_processes.expect(folder, mode, candidate.arch)
     try:
         yield
     finally:

@@ -11,12 +11,12 @@ import sys
 from contextlib import contextmanager
 from typing import Any, Dict, FrozenSet, Iterator, Optional
 
-from ..process import environment, import_hook
+from ..process import environment
+from ..process.patches import Patches
 from .candidate import WatchedCandidate
 
 NAME = "__shrink_saw__"
 _ALWAYS = "TRITON_ALWAYS_COMPILE"
-_MODULE = "triton.compiler.code_generator"
 
 
 @contextmanager
@@ -30,16 +30,15 @@ def watch(candidate: WatchedCandidate) -> Iterator[None]:
     places = (setup["scratch"], *setup["writable"])
     ours = {*places, *map(os.path.realpath, places), os.path.basename(request["temporary"])}
     seen = SeenValues(frozenset(ours))
-    undo = environment.restorer([_ALWAYS])
+    patches = Patches()
     try:
-        setattr(builtins, NAME, seen)
+        patches.set(builtins, NAME, seen)
+        patches.on_undo(environment.restorer([_ALWAYS]))
         environment.put(_ALWAYS, "1")  # what comes from a cache shows no types
-        import_hook.when_imported(_MODULE, seen.in_kernels)
+        patches.on_import("triton.compiler.code_generator", lambda module: seen.in_kernels(module, patches))
         yield
     finally:
-        vars(builtins).pop(NAME, None)
-        undo()
-        seen.end()
+        patches.undo()
         candidate.report["values"] = seen.found()
 
 
@@ -54,33 +53,24 @@ class SeenValues:
     def __init__(self, ours: FrozenSet[str]) -> None:
         self.ours = ours
         self.seen: Dict[int, Optional[str]] = {}
-        self.over = False
 
     def __call__(self, index: int, value: Any) -> Any:
         text = self._text(value)
         self.seen[index] = text if self.seen.get(index, text) == text else None
         return value
 
-    def in_kernels(self) -> None:
+    def in_kernels(self, module: Any, patches: Patches) -> None:
         """Let Triton take it for one of the builtins of Python that it knows: they get plain numbers for constexprs.
         What they return is a constexpr again in newer releases only, and would become a tensor in older ones."""
-        if self.over:
-            return
-        generator = sys.modules[_MODULE].CodeGenerator  # type: ignore[attr-defined]
+        names: Dict[str, Any] = module.CodeGenerator.builtin_namespace
         constexpr = sys.modules["triton.language"].constexpr  # type: ignore[attr-defined]
 
         def saw(index: int, value: Any) -> Any:
             self(index, value)
             return constexpr(value) if value is None or type(value) in self.SIMPLE else value
 
-        generator.builtin_namespace[NAME] = saw
-
-    def end(self) -> None:
-        """Triton does not know it any more."""
-        self.over = True
-        generator: Any = getattr(sys.modules.get(_MODULE), "CodeGenerator", None)
-        if generator is not None:
-            generator.builtin_namespace.pop(NAME, None)
+        names[NAME] = saw
+        patches.on_undo(lambda: names.pop(NAME, None))
 
     def found(self) -> Dict[int, str]:
         return {index: text for index, text in self.seen.items() if text is not None}

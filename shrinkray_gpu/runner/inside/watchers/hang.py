@@ -16,7 +16,7 @@ def watch(candidate: WatchedCandidate) -> Iterator[None]:
         return
     from ..process import watchdog
 
-    guard = watchdog.begin(candidate.link, candidate.log, candidate.request["limit"])
+    guard = watchdog.Watchdog(candidate.link, candidate.log, candidate.request["limit"])
     candidate.when_ended(guard.script_ended)
     try:
         yield

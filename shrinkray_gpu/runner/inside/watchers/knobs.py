@@ -17,7 +17,7 @@ def watch(candidate: WatchedCandidate) -> Iterator[None]:
         return
     from ..knobs import knobs
 
-    turned = knobs.turn_knobs(candidate.request["knobs"], candidate.log)
+    turned = knobs.TurnedKnobs(candidate.request["knobs"], candidate.log)
     try:
         yield
     finally:

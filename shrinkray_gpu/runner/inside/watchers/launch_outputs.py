@@ -18,7 +18,7 @@ def watch(candidate: WatchedCandidate) -> Iterator[None]:
         return
     from ..compare import launch_outputs
 
-    observer = launch_outputs.begin(candidate.log, request["observe"], request["against"], request["knobs"])
+    observer = launch_outputs.Observer(request["observe"], request["against"], request["knobs"])
     try:
         yield
     finally:
