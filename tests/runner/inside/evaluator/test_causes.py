@@ -1,0 +1,156 @@
+"""What following a launch tells: for each kind of cause a kernel that has it, and one edit away a twin that has none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from shrinkray_gpu.runner.inside.static import cause
+from tests.runner.inside.conftest import Play
+
+WANTS = frozenset({"static:bounds", "static:assert", "static:div0"})
+
+PROGRAM = """
+import torch, triton, triton.language as tl
+
+
+@triton.jit
+def scaled(x, y, n, MASKED: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    if MASKED:
+        tl.store(y + at, tl.load(x + at, mask=at < n), mask=at < n)
+    else:
+        tl.store(y + at, tl.load(x + at), mask=at < n)
+
+
+@triton.jit
+def rows(x, y, row_stride, column_stride, WIDE: tl.constexpr):
+    row = tl.program_id(0)
+    if WIDE:
+        row = row.to(tl.int64)
+    column = tl.arange(0, 16)
+    tl.store(y + column, tl.load(x + row * row_stride + column * column_stride))
+
+
+@triton.jit
+def gathered(x, index, y, n):
+    at = tl.arange(0, 16)
+    tl.store(y + at, tl.load(x + tl.load(index + at), mask=at < n))
+
+
+@triton.jit
+def looped(x, y, trips, BLOCK: tl.constexpr):
+    total = tl.zeros((BLOCK,), tl.float32)
+    pointers = x + tl.arange(0, BLOCK)
+    for _ in range(trips):
+        total += tl.load(pointers)
+        pointers += BLOCK
+    tl.store(y + tl.arange(0, BLOCK), total)
+
+
+@triton.jit
+def checked(x, y, limit):
+    at = tl.arange(0, 16)
+    value = tl.load(x + at)
+    tl.device_assert(value < limit)
+    tl.store(y + at, value)
+
+
+@triton.jit
+def divided(y, by, AT: tl.constexpr):
+    tl.store(y + AT // by, 1.0)
+
+
+@triton.jit
+def shifted(x, y, n, to):
+    at = tl.arange(0, 16)
+    tl.store(y + at, tl.load(x + to + at, mask=at < n))
+
+
+def zeros(*shape, dtype=torch.float32):
+    return torch.zeros(*shape, device="cuda", dtype=dtype)
+
+
+y = zeros(64)
+flat = zeros(4, 16)
+scaled[(4,)](zeros(56), y, 56, False, 16)
+scaled[(4,)](zeros(56), y, 56, True, 16)
+scaled[(4,)](zeros(56), y, 64, True, 16)
+rows[(4,)](flat, y, flat.stride(1), flat.stride(0), True)
+rows[(4,)](flat, y, flat.stride(0), flat.stride(1), True)
+rows[(4,)](flat, y, flat.stride(0) + 1, flat.stride(1), True)
+big = torch.empty(70000, 40000, dtype=torch.int8, device="cuda")
+rows[(70000,)](big, y, big.stride(0), big.stride(1), False)
+rows[(70000,)](big, y, big.stride(0), big.stride(1), True)
+index = torch.arange(16, dtype=torch.int32, device="cuda")
+index[3] = 1 << 20
+gathered[(1,)](zeros(16), index, y, 16)
+gathered[(1,)](zeros(16), index.clamp(max=15), y, 16)
+looped[(1,)](zeros(64), y, 5, 16)
+looped[(1,)](zeros(64), y, 4, 16)
+checked[(1,)](index, y, 16, debug=True)
+checked[(1,)](index, y, 1 << 21, debug=True)
+divided[(1,)](y, 0, 32)
+divided[(1,)](y, 8, 32)
+shifted[(1,)](zeros(16), y, 16, 1 << 22)
+shifted[(1,)](zeros(16), y, 16, 0)
+scaled[(4,)](zeros(0), y, 56, True, 16)
+"""
+
+
+@dataclass(frozen=True)
+class Shape:
+    name: str
+    kind: str
+    operation: str = ""
+    inputs: tuple[str, ...] | None = None
+
+
+FAULTY = {
+    0: Shape("scaled", cause.NO_MASK, inputs=("program", "range")),
+    2: Shape("scaled", cause.EXTENT, inputs=("argument",)),
+    3: Shape("rows", cause.SWAPPED, inputs=("argument",)),
+    5: Shape("rows", cause.STRIDE, inputs=("argument",)),
+    6: Shape("rows", cause.WRAPPED, "product i32", ("argument", "program")),
+    8: Shape("gathered", cause.MEMORY, inputs=("loaded",)),
+    10: Shape("looped", cause.NO_MASK),
+    12: Shape("checked", cause.ASSERTION, "tt.assert", ("argument", "loaded")),
+    14: Shape("divided", cause.ZERO),
+    16: Shape("shifted", cause.OFFSET, inputs=("argument",)),
+    18: Shape("scaled", cause.EMPTY),
+}
+"""By the number of the launch. Each other launch is the twin of the one before."""
+
+
+@pytest.fixture(scope="module")
+def launches(prepared: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[dict[str, Any]]]:
+    yield []
+
+
+@pytest.fixture
+def played(play: Play, launches: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The launches of the program, which runs once."""
+    if not launches:
+        outcome = play(PROGRAM, wants=WANTS)
+        assert not outcome.error, outcome.error
+        launches.extend(outcome.launches)
+    return launches
+
+
+@pytest.mark.parametrize("at", FAULTY, ids=lambda at: f"{at}-{FAULTY[at].name}-{FAULTY[at].kind}")
+def test_a_cause_is_told_by_its_kind(played: list[dict[str, Any]], at: int) -> None:
+    wanted, launch = FAULTY[at], played[at]
+    first = launch["causes"][0]
+    assert (launch["kernel"], first["kind"], launch["unfollowed"]) == (wanted.name, wanted.kind, "")
+    assert first["operation"] == wanted.operation or not wanted.operation
+    assert wanted.inputs is None or set(first["inputs"]) - {cause.CONSTANT} == set(wanted.inputs)
+    assert launch["fault"]
+
+
+def test_nothing_is_told_of_the_twins(played: list[dict[str, Any]]) -> None:
+    sound = [launch for at, launch in enumerate(played) if at not in FAULTY]
+    assert len(sound) == len(played) - len(FAULTY) > 5
+    assert [(launch["causes"], launch["unfollowed"], launch["fault"]) for launch in sound] == [([], "", "")] * len(sound)
