@@ -57,8 +57,7 @@ def play(libraries: None, tmp_path: Path) -> Play:
     def once(source: str, save: str, against: str, env: dict[str, str], knobs: dict[str, str], room: int) -> Report:
         def work() -> Report:
             os.environ.update({"TRITON_INTERPRET": "1", **env})
-            observer = launch_outputs.Observer(save, against, frozenset(knobs), room)
-            observer.install()
+            observer = launch_outputs.Observer(save, against, knobs, room)
             status, failure = script.perform(source, str(tmp_path / "script.py"), [])
             return {**observer.end(), "exit": status, "failure": failure}
 

@@ -35,8 +35,8 @@ BENCHES = ("do_bench", "do_bench_cudagraph", "do_bench_proton")
 class Observer:
     """At work from now on, until `end`."""
 
-    def __init__(self, save: str, against: str, knobs: Mapping[str, str]) -> None:
-        self.save, self.against, self.knobs = save, against, frozenset(knobs)
+    def __init__(self, save: str, against: str, knobs: Mapping[str, str], room: int = ROOM) -> None:
+        self.save, self.against, self.knobs, self.room = save, against, frozenset(knobs), room
         self.situation = recording.situation()
         self.launches: List[Record] = []
         self._chance = Chance()
@@ -189,7 +189,7 @@ class Observer:
 
     def _ring(self, torch: Any, device: Any) -> Ring:
         """The ring of the stream that the kernel will run on. One for each: the copies of two would overtake."""
-        stream, room = 0, ROOM
+        stream, room = 0, self.room
         if device.type == "cuda":
             if torch.cuda.is_current_stream_capturing():
                 raise RuntimeError("it is captured in a CUDA graph, which runs later")
