@@ -10,6 +10,7 @@ from __future__ import annotations
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
+from shrinkray_gpu.judging.instruction_check import InstructionCheck
 from shrinkray_gpu.judging.tiered_test import TieredTest
 from shrinkray_gpu.judging.tightening import Tightening
 from shrinkray_gpu.oracle.fault import Fault
@@ -19,7 +20,6 @@ from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.active_controls import ActiveControls
 from shrinkray_gpu.same_fault.fault_comparison import FaultComparison
 from shrinkray_gpu.same_fault.fingerprints import Fingerprints
-from shrinkray_gpu.same_fault.instruction_check import InstructionCheck
 
 CONTROLLED = "by the controls: "
 WITHOUT_CODE = ", and its kernels do not hold that instruction"

@@ -18,6 +18,7 @@ from shrinkray_gpu.device.instruction import holds
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence import examine
 from shrinkray_gpu.judging.candidate import Candidate
+from shrinkray_gpu.judging.instruction_check import InstructionCheck
 from shrinkray_gpu.judging.policy import Policy
 from shrinkray_gpu.judging.repetition import FlakyTest
 from shrinkray_gpu.judging.tiered_test import TieredTest
@@ -36,7 +37,6 @@ from shrinkray_gpu.same_fault.active_controls import ActiveControls, ControlTria
 from shrinkray_gpu.same_fault.controls import Control, ControlOutcome, ControlResult, Controls
 from shrinkray_gpu.same_fault.fault_comparison import FaultComparison
 from shrinkray_gpu.same_fault.fingerprints import Examine, Fingerprints
-from shrinkray_gpu.same_fault.instruction_check import InstructionCheck
 from shrinkray_gpu.same_fault.slippage_checks import CONTROLLED, WITHOUT_CODE, SlippageChecks
 from tests.oracle.runs import JSD, MISALIGNED, passing
 
