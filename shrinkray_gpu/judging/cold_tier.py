@@ -41,7 +41,7 @@ class ColdTier:
             runs.append(self.pool.cold(text, wants=self.decider.tightening.wants))
             return runs[-1]
 
-        verdict = whole(self.oracle, text, self.pool.script.path.name, run)
+        verdict = full_verdict(self.oracle, text, self.pool.script.path.name, run)
         repeats = self.decider.repeats
         if runs and repeats is not None and verdict.answer is Answer.PASSES:
             verdict = replace(verdict, certain=repeats.certain(runs[-1]))
@@ -67,7 +67,7 @@ class ScriptTier:
         return self.oracle.judge_text(text, self.name), None
 
 
-def whole(oracle: Oracle, source: str, name: str, run: Callable[[str], Run]) -> Verdict:
+def full_verdict(oracle: Oracle, source: str, name: str, run: Callable[[str], Run]) -> Verdict:
     """All that the oracle asks of one program: of its run, of its text, or of both."""
     if oracle.needs.run:
         verdict = oracle.judge(run(source))
