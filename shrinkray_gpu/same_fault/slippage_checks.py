@@ -37,11 +37,11 @@ class SlippageChecks:
     ) -> None:
         self.test, self.controls, self.fingerprints = test, controls, fingerprints
         self.flaky = test.policy.repeats is not None
-        self.code = InstructionCheck(test.pool, lambda: fingerprints.wanted)
+        self.code = InstructionCheck(test.pool)
         self._tightened: list[str] = []
         self._answers = ThreadPoolExecutor(2, thread_name_prefix="answers")
         if by_code:
-            test.tighten(self.code.tightening(if_any=True))
+            test.tighten(self.code.tightening(fingerprints.wanted, if_any=True))
 
     @property
     def tightened(self) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ class SlippageChecks:
             how = "each candidate that faults is tried under all controls"
             self._tighten(how, Tightening((self._refute_by_controls,)))
         elif verdict.why.endswith(WITHOUT_CODE):
-            self._tighten("kernels must hold the instruction", self.code.tightening())
+            self._tighten("kernels must hold the instruction", self.code.tightening(self.fingerprints.wanted))
 
     @property
     def takes_fingerprints(self) -> bool:
