@@ -6,6 +6,7 @@ import ctypes
 import os
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 
@@ -48,7 +49,7 @@ def replayer() -> Iterator[Replayer]:
     On a GPU where there is one, since what the virtual GPU shows is shown there, too. Tests that ask for it belong to
     `xdist_group("replayer")`.
     """
-    with Replayer(arch=None if has_gpu() else 90, jobs=1) as made:
+    with closing(Replayer(arch=None if has_gpu() else 90, jobs=1)) as made:
         yield made
 
 

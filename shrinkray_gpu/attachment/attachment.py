@@ -9,16 +9,15 @@ import shutil
 import sys
 import tempfile
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from shrinkray_gpu.attachment import artifacts, course, header, issue
+from shrinkray_gpu.attachment import artifacts, course, issue
 from shrinkray_gpu.attachment.dossier import Dossier
 from shrinkray_gpu.attachment.measurements import Measurements
 from shrinkray_gpu.attachment.site import site
 from shrinkray_gpu.attachment.surroundings import surroundings
-from shrinkray_gpu.device import architectures
 from shrinkray_gpu.evidence.card import card
 from shrinkray_gpu.evidence.scrubbing import Scrubber, scrubber
 from shrinkray_gpu.evidence.versions import __version__
@@ -26,27 +25,6 @@ from shrinkray_gpu.evidence.versions import __version__
 ROOM = 16 << 20
 """Bytes that must be free: kernels of the repro and of some dozen variants are compiled in the folder, too."""
 ISSUE, PAGE, ARTIFACTS = "ISSUE.md", "report.html", "artifacts"
-
-
-def with_header(
-    text: str,
-    output: Path,
-    *,
-    shows: str,
-    versions: Mapping[str, str],
-    arch: int | None,
-    argv: Sequence[str],
-    check: str,
-    origin: str,
-) -> str:
-    """The repro's text under its header. `check` is the command that shows the fault where `python FILE` cannot."""
-    words = " ".join(["python", output.name, *argv])
-    needs = f"{words}   (on an {architectures.name(arch)} GPU)" if arch else words
-    run = [needs, *([check] if check.startswith("shrink ") else [])]
-    seen = header.platform_of(versions, arch)
-    return header.header_added(
-        text, shows=shows, seen=seen, run=run, origin=f"{origin}, by shrinkray_gpu {__version__}"
-    )
 
 
 def write(
@@ -70,19 +48,13 @@ def write(
         told.get("python", sys.executable), told.get("environment", {}), versions, scrub, arch=arch
     )
     whole = Dossier(
+        **vars(measured),
         told=told,
         name=output.name,
-        text=measured.text,
         before=before,
-        evidence=seen,
         card=card(seen),
-        code=measured.code,
         site=site(seen, measured.code, output.name),
-        trials=measured.trials,
-        build=measured.build,
         environment=environment,
-        passing=measured.passing,
-        reproducers=measured.reproducers,
         course=course.read(folder / "journal.jsonl"),
         price=price,
         version=__version__,

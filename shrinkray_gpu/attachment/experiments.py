@@ -11,8 +11,8 @@ import shlex
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
-from itertools import zip_longest
+from dataclasses import dataclass, replace
+from itertools import groupby, zip_longest
 
 from shrinkray_gpu.attachment.text_edits import command
 from shrinkray_gpu.attachment.variants import Knob, Variant, knobs
@@ -91,14 +91,8 @@ class KnobResults:
     @property
     def boundary(self) -> str:
         """From which value on it passes, in words; a knob need not be monotonous."""
-        runs: list[tuple[str, list[str]]] = []
-        for one in self.experiments:
-            if not (one.passes or one.faults):
-                continue
-            if runs and runs[-1][0] == one.outcome:
-                runs[-1][1].append(one.value)
-            else:
-                runs.append((one.outcome, [one.value]))
+        answered = [one for one in self.experiments if one.passes or one.faults]
+        runs = [(word, [one.value for one in some]) for word, some in groupby(answered, lambda one: one.outcome)]
         if self.kind in ("dtype", "flag", "environment"):
             grouped = {word: [value for said, values in runs if said == word for value in values] for word, _ in runs}
             return "; ".join(f"{word} with {', '.join(values)}" for word, values in grouped.items())
@@ -164,65 +158,48 @@ def run_experiments(
     stop: Callable[[], bool] = lambda: False,
 ) -> Experiments:
     """Try what can be varied in this text, which stands in `file`; nothing more once `stop` says so."""
-    started = time.monotonic()
-    plain = _experiment(
-        "the program as it is", "plain", "", f"python {shlex.quote(file)}{_words(argv)}", controls, text
-    )
+    started, words = time.monotonic(), f" {shlex.join(argv)}" if argv else ""
+    how = f"python {shlex.quote(file)}{words}"
+
+    def ask(one: Experiment, control: Control) -> Experiment:
+        result, why = _attempt(controls, control, one.text or text)
+        # Without the addresses and dumps that a message may hold, on one line.
+        return replace(one, outcome=result.value, why=re.sub(r"\s+", " ", why)[:160])
+
+    plain = ask(Experiment("the program as it is", "plain", "", how, NOT_TRIED), Control("as it is"))
     if not plain.faults:
-        return Experiments(
-            plain, seconds=time.monotonic() - started, left_out=f"the repro itself: {plain.outcome} ({plain.why})"
-        )
+        why = f"the repro itself: {plain.outcome} ({plain.why})"
+        return Experiments(plain, seconds=time.monotonic() - started, left_out=why)
     found = knobs(text)
     names = [*_COMPILING, *(_ON_A_GPU if gpu else ())]
     # One of each knob after the other: where the time is short, each has its nearest values tried.
     turns = [one for turn in zip_longest(*(knob.variants for knob in found)) for one in turn if one is not None][:MOST]
     done: dict[tuple[str, str], Experiment] = {}
-    total = len(turns) + len(names)
 
-    def over() -> bool:
-        return stop() or time.monotonic() > started + seconds
+    def ask_in_time(one: Experiment, control: Control) -> Experiment:
+        if stop() or time.monotonic() > started + seconds:
+            return replace(one, why="the time for experiments was over")
+        return ask(one, control)
 
     def environment(name: str) -> Experiment:
-        how = f"{name} python {shlex.quote(file)}{_words(argv)}"
-        return _experiment(
-            name, "environment", name, how, controls, text, Control(name, knob_settings.parse_setting(name)), over
-        )
+        one = Experiment(name, "environment", name, f"{name} {how}", NOT_TRIED)
+        return ask_in_time(one, Control(name, knob_settings.parse_setting(name)))
 
     def variant(one: Variant) -> Experiment:
-        how = command(text, one.edits, file) + _words(argv)
-        control = Control(f"{one.knob}={one.value}")
-        return _experiment(one.knob, "", one.value, how, controls, text, control, over, one.text)
-
-    def note(experiment: Experiment) -> None:
-        done[experiment.knob, experiment.value] = experiment
-        say(f"control experiments: {len(done)} of {total}, {time.monotonic() - started:.0f} s")
+        by_hand = command(text, one.edits, file) + words
+        experiment = Experiment(one.knob, "", one.value, by_hand, NOT_TRIED, text=one.text)
+        return ask_in_time(experiment, Control(f"{one.knob}={one.value}"))
 
     with ThreadPoolExecutor(max(1, jobs)) as threads:
         # Those that need a process of their own take longest, and begin first.
         pending = [threads.submit(environment, name) for name in names]
         pending += [threads.submit(variant, one) for one in turns]
-        for future in as_completed(pending):
-            note(future.result())
+        for one in (future.result() for future in as_completed(pending)):
+            done[one.knob, one.value] = one
+            say(f"control experiments: {len(done)} of {len(pending)}, {time.monotonic() - started:.0f} s")
     rows = [_row(knob, done, plain) for knob in found]
-    rows += [_of_environment(done[name, name]) for name in names]
+    rows += [KnobResults(name, "environment", "unset", (done[name, name],)) for name in names]
     return Experiments(plain, tuple(rows), time.monotonic() - started)
-
-
-def _experiment(
-    knob: str,
-    kind: str,
-    value: str,
-    how: str,
-    controls: Controls,
-    source: str,
-    control: Control | None = None,
-    over: Callable[[], bool] = lambda: False,
-    changed: str = "",
-) -> Experiment:
-    if over():
-        return Experiment(knob, kind, value, how, NOT_TRIED, "the time for experiments was over", changed)
-    result, why = _attempt(controls, control or Control("as it is"), changed or source)
-    return Experiment(knob, kind, value, how, result.value, _short(why), changed)
 
 
 def _attempt(controls: Controls, control: Control, text: str) -> tuple[ControlOutcome, str]:
@@ -251,16 +228,3 @@ def _row(knob: Knob, done: dict[tuple[str, str], Experiment], plain: Experiment)
             one = Experiment(knob.name, knob.kind, value, "", NOT_TRIED, "more variants than are tried")
         shown.append(one)
     return KnobResults(knob.name, knob.kind, knob.current, tuple(shown), knob.innermost)
-
-
-def _of_environment(one: Experiment) -> KnobResults:
-    return KnobResults(one.value, "environment", "unset", (one,))
-
-
-def _short(why: str) -> str:
-    """Without the addresses and dumps that a message may hold, on one line."""
-    return re.sub(r"\s+", " ", why)[:160]
-
-
-def _words(argv: Sequence[str]) -> str:
-    return f" {shlex.join(argv)}" if argv else ""

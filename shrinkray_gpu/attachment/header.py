@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from shrinkray_gpu.device import architectures
 from shrinkray_gpu.evidence.other_faults import add_comment
+from shrinkray_gpu.evidence.versions import __version__
 
 _NAMES = {
     "gpu": "",
@@ -23,7 +25,20 @@ def platform_of(versions: Mapping[str, str], arch: int | None) -> str:
     return ", ".join([*([f"compiled for {architectures.name(arch)} without a GPU"] if arch else []), *words])
 
 
-def header_added(text: str, *, shows: str, seen: str, run: Sequence[str], origin: str) -> str:
-    """The repro under its header. Lines that must stay the first ones stay."""
-    rows = [f"Shows: {shows}", f"Seen:  {seen}", *(f"Run:   {how}" for how in run), f"From:  {origin}"]
-    return add_comment(text, rows)
+@dataclass(frozen=True)
+class Header:
+    """What stands above the repro in its file."""
+
+    shows: str
+    """The fault, in words."""
+    check: str
+    """The command that shows it."""
+    origin: str
+
+    def above(self, text: str, name: str, *, versions: Mapping[str, str], arch: int | None, argv: Sequence[str]) -> str:
+        """The repro, a file of this name, under it. Lines that must stay the first ones stay."""
+        words = " ".join(["python", name, *argv])
+        run = [f"{words}   (on an {architectures.name(arch)} GPU)" if arch else words]
+        run += [self.check] if self.check.startswith("shrink ") else []  # where `python FILE` cannot show it
+        rows = [f"Shows: {self.shows}", f"Seen:  {platform_of(versions, arch)}", *(f"Run:   {how}" for how in run)]
+        return add_comment(text, [*rows, f"From:  {self.origin}, by shrinkray_gpu {__version__}"])

@@ -99,13 +99,8 @@ def title(dossier: Dossier) -> str:
         parts.append(f"({fault.construct})")
     versions = {**told.get("versions", {}), **dossier.environment}
     where = [f"Triton {versions['triton']}"] if versions.get("triton") else []
-    where += (
-        [str(versions["gpu"])]
-        if versions.get("gpu")
-        else [architectures.name(told["arch"])]
-        if told.get("arch")
-        else []
-    )
+    if on := versions.get("gpu") or (told.get("arch") and architectures.name(told["arch"])):
+        where.append(str(on))
     return " ".join(parts) + (f", {', '.join(where)}" if where else "")
 
 

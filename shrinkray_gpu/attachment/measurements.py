@@ -15,7 +15,6 @@ from pathlib import Path
 from shrinkray_gpu.attachment import compiled_code as coding
 from shrinkray_gpu.attachment import experiments as trying
 from shrinkray_gpu.attachment.compiled_code import Code
-from shrinkray_gpu.attachment.dossier import PassingVariant
 from shrinkray_gpu.attachment.experiments import Experiment, Experiments
 from shrinkray_gpu.calibration import Plan
 from shrinkray_gpu.device import disassembly
@@ -35,6 +34,20 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
+class PassingVariant:
+    """The nearest passing variant."""
+
+    experiment: Experiment
+    diff: str
+    """Of the repro's text, unified."""
+    code: Code
+    differences: Mapping[str, str]
+    """Of the compiled code, by stage."""
+    confirmed: str = ""
+    """How it fared once more in a process of its own."""
+
+
+@dataclass(frozen=True)
 class Measurements:
     """What the runs told."""
 
@@ -46,6 +59,7 @@ class Measurements:
     build: str
     passing: PassingVariant | None = None
     reproducers: Mapping[str, str] = field(default_factory=dict)
+    """Of a compiler crash: MLIR from just before the pass that fails, by file name."""
 
 
 def measure(

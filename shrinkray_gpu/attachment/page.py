@@ -17,6 +17,7 @@ from shrinkray_gpu.attachment.course import by_pass
 from shrinkray_gpu.attachment.dossier import Dossier
 from shrinkray_gpu.attachment.highlighting import HighlightedLine
 from shrinkray_gpu.attachment.issue import facts
+from shrinkray_gpu.attachment.size_plot import size_plot
 from shrinkray_gpu.attachment.source_lines import sass_lines, source_lines
 from shrinkray_gpu.evidence.scrubbing import Scrubber
 
@@ -61,22 +62,12 @@ def text(dossier: Dossier, scrub: Scrubber, *, files: Mapping[str, bytes]) -> st
         after=highlighting.lines(dossier.text, "python"),
         source=highlighting.lines(dossier.text, "python", numbers, marked),
         tabs=tabs,
-        picture=_picture(dossier, start),
+        plot=size_plot(dossier.course, start),
         taken=by_pass(dossier.course, start),
         passing=highlighting.lines(dossier.passing.diff, "diff") if dossier.passing else [],
         patches={name: highlighting.lines(diff, "diff") for name, diff in (dossier.told.get("patches") or {}).items()},
     )
     return scrub.text(made).replace(_DOWNLOADS, _downloads(files))
-
-
-def _picture(dossier: Dossier, start: int) -> str:
-    """How the size fell; empty where nobody wrote that down, or matplotlib is not there (a GPU machine without network,
-    to which only the tool was copied): the table below it says the same."""
-    try:
-        from shrinkray_gpu.attachment import size_plot
-    except ImportError:
-        return ""
-    return size_plot.falling(dossier.course, start) if start else ""
 
 
 def _tabs(dossier: Dossier) -> Iterator[Tab]:

@@ -1,65 +1,89 @@
-"""How the size fell, as SVG text that stands inside a page: by matplotlib, without its state and without fonts."""
+"""The geometry of the picture of how the size fell; `templates/size_plot.svg.j2` writes it as SVG."""
 
 from __future__ import annotations
 
-import io
-import re
+import math
 from collections.abc import Sequence
-from typing import Any
-
-import matplotlib
-from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.figure import Figure
+from dataclasses import dataclass
 
 from shrinkray_gpu.attachment.course import CoursePoint, by_pass
 
-SHOWN = 7
-"""Passes that get a colour of their own: those that took most."""
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8C5A00", "#56B4E9", "#000000")
-"""Okabe and Ito's, which colour-blind readers tell apart; the markers differ too."""
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-_REST = "#767676"
+LEFT, RIGHT, TOP, BOTTOM = 60, 780, 12, 250
+"""Edges of the axes within a panel of the template, which is 800 wide and 300 high."""
+_STYLES = (
+    ("M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "#0072B2"),
+    ("M-4-4h8v8h-8z", "#D55E00"),
+    ("M0-5l5 9h-10z", "#009E73"),
+    ("M0-5l5 5l-5 5l-5-5z", "#CC79A7"),
+    ("M0 5l5-9h-10z", "#8C5A00"),
+    ("M-1.5-5h3v3.5h3.5v3h-3.5v3.5h-3v-3.5h-3.5v-3h3.5z", "#56B4E9"),
+    ("M-5-3l2-2l3 3l3-3l2 2l-3 3l3 3l-2 2l-3-3l-3 3l-2-2l3-3z", "#000000"),
+)
+"""Mark and colour of the passes that took most. The colours are Okabe and Ito's, which colour-blind readers tell
+apart; the marks differ too."""
+_REST = ("M-2 0a2 2 0 1 0 4 0a2 2 0 1 0-4 0z", "#767676")
+
+Tick = tuple[float, str]
 
 
-def falling(steps: Sequence[CoursePoint], start: int) -> str:
-    """The tokens left over tries, and over time where the journal tells it; one mark for each step, by its pass."""
-    timed = bool(steps) and all(step.seconds >= 0 for step in steps)
-    settings = {"svg.fonttype": "none", "svg.hashsalt": "shrinkray_gpu", "font.family": "sans-serif", "font.size": 10}
-    with matplotlib.rc_context(settings):
-        figure = Figure(figsize=(8, 6.4 if timed else 3.6), layout="constrained")
-        FigureCanvasSVG(figure)
-        axes: Any = figure.subplots(2 if timed else 1, 1, squeeze=False)[:, 0]
-        kinds = list(by_pass(steps, start))[:SHOWN]
-        ways = [("tries", [0.0, *(float(step.tries) for step in steps)])]
-        ways += [("seconds", [0.0, *(step.seconds for step in steps)])] if timed else []
-        tokens = [start, *(step.tokens for step in steps)]
-        for axis, (name, across) in zip(axes, ways):
-            axis.step(across, tokens, where="post", color="#444444", linewidth=1)
-            for at, kind in enumerate([*kinds, ""]):
-                points = [
-                    (x, step.tokens)
-                    for x, step in zip(across[1:], steps)
-                    if (step.by == kind if kind else step.by not in kinds)
-                ]
-                if points:
-                    axis.plot(
-                        *zip(*points),
-                        linestyle="none",
-                        marker=_MARKERS[at] if kind else ".",
-                        color=_COLOURS[at] if kind else _REST,
-                        markersize=5,
-                        label=kind or "other passes",
-                    )
-            axis.set_xlabel(name)
-            axis.set_ylabel("tokens")
-            axis.set_ylim(bottom=0)
-            axis.grid(alpha=0.3)
-        if steps:
-            axes[0].legend(fontsize=8, loc="upper right")
-        text = io.StringIO()
-        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
-    svg = text.getvalue()
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r'<svg([^>]*?) width="[^"]*"', r"<svg\1", svg, count=1)
-    svg = re.sub(r'<svg([^>]*?) height="[^"]*"', r"<svg\1", svg, count=1)
-    return re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+@dataclass(frozen=True)
+class MarkStyle:
+    """How the steps of one pass are marked, or of all that have no mark of their own."""
+
+    name: str
+    shape: str
+    colour: str
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The tokens left over tries or over seconds."""
+
+    name: str
+    line: str
+    marks: tuple[tuple[float, float, int], ...]
+    """Place and number of the style, for each step."""
+    across: tuple[Tick, ...]
+    up: tuple[Tick, ...]
+
+
+@dataclass(frozen=True)
+class SizePlot:
+    """Panels below one another, and the styles that the first of them lists."""
+
+    styles: tuple[MarkStyle, ...]
+    panels: tuple[Panel, ...]
+
+
+def size_plot(steps: Sequence[CoursePoint], start: int) -> SizePlot | None:
+    """The tokens left over tries, and over time where the journal tells it; None where it tells of no step."""
+    if not steps or not start:
+        return None
+    kinds = list(by_pass(steps, start))[: len(_STYLES)]
+    styles = [MarkStyle(kind, *style) for kind, style in zip(kinds, _STYLES)]
+    if any(step.by not in kinds for step in steps):
+        styles.append(MarkStyle("other passes", *_REST))
+    numbers = [kinds.index(step.by) if step.by in kinds else len(kinds) for step in steps]
+    tokens = [start, *(step.tokens for step in steps)]
+    panels = [_panel("tries", [0, *(step.tries for step in steps)], tokens, numbers)]
+    if all(step.seconds >= 0 for step in steps):
+        panels.append(_panel("seconds", [0, *(step.seconds for step in steps)], tokens, numbers))
+    return SizePlot(tuple(styles), tuple(panels))
+
+
+def _panel(name: str, across: Sequence[float], tokens: Sequence[int], numbers: Sequence[int]) -> Panel:
+    x_ticks, xs = _scaled(across, LEFT, RIGHT)
+    y_ticks, ys = _scaled(tokens, BOTTOM, TOP)
+    line = f"M{xs[0]} {ys[0]}" + "".join(f"H{x}V{y}" for x, y in zip(xs[1:], ys[1:]))
+    return Panel(name, line, tuple(zip(xs[1:], ys[1:], numbers)), x_ticks, y_ticks)
+
+
+def _scaled(values: Sequence[float], low: float, high: float) -> tuple[tuple[Tick, ...], list[float]]:
+    """Round numbers from zero to beyond the largest value, and where each value stands between these edges."""
+    most = max(*values, 1e-3)
+    unit = 10 ** math.floor(math.log10(most / 5))
+    step = next(unit * factor for factor in (1, 2, 5, 10) if most / (unit * factor) <= 5)
+    count = math.ceil(most / step)
+    places = [round(low + (high - low) * value / (step * count), 1) for value in values]
+    ticks = [(round(low + (high - low) * at / count, 1), f"{step * at:g}") for at in range(count + 1)]
+    return tuple(ticks), places

@@ -145,6 +145,21 @@ def _knob(
     return Knob(name, kind, current, tuple(values), tuple(made), innermost)
 
 
+def _literal_knob(
+    found: _ScriptParts,
+    name: str,
+    kind: str,
+    nodes: Sequence[ast.expr],
+    current: int,
+    values: Sequence[int],
+    *,
+    innermost: bool = False,
+) -> Knob:
+    """All of these literals, which are equal, together."""
+    choices = [(str(value), [found.spots.over(node, str(value)) for node in nodes]) for value in values]
+    return _knob(found.spots, f"{name} ({_lines(nodes)})", kind, str(current), choices, innermost=innermost)
+
+
 def _stages_of_loops(found: _ScriptParts) -> Iterator[Knob]:
     by_value: dict[int, list[ast.Constant]] = {}
     for _, call in found.device_calls():
@@ -153,14 +168,7 @@ def _stages_of_loops(found: _ScriptParts) -> Iterator[Knob]:
                 if word.arg == "num_stages" and isinstance(word.value, ast.Constant) and type(word.value.value) is int:
                     by_value.setdefault(word.value.value, []).append(word.value)
     for value, nodes in by_value.items():
-        wanted = _stages(value)
-        yield _knob(
-            found.spots,
-            f"num_stages of tl.range ({_lines(nodes)})",
-            "stages",
-            str(value),
-            [(str(one), [found.spots.over(node, str(one)) for node in nodes]) for one in wanted],
-        )
+        yield _literal_knob(found, "num_stages of tl.range", "stages", nodes, value, _stages(value))
 
 
 def _stages(value: int) -> list[int]:
@@ -216,15 +224,9 @@ def _tiles(found: _ScriptParts) -> Iterator[Knob]:
     for value, places in sorted(by_value.items(), key=lambda each: -each[0]):
         nodes = [node for node, _ in places.values()]
         powers = [1 << n for n in range(10) if value // 8 <= 1 << n <= min(WIDEST, value * 16)]
-        choices = [(str(one), [found.spots.over(node, str(one)) for node in nodes]) for one in sorted({*powers, value})]
-        yield _knob(
-            found.spots,
-            f"tile extent {value} ({_lines(nodes)})",
-            "tile",
-            str(value),
-            choices,
-            innermost=any(last for _, last in places.values()),
-        )
+        innermost = any(last for _, last in places.values())
+        name = f"tile extent {value}"
+        yield _literal_knob(found, name, "tile", nodes, value, sorted({*powers, value}), innermost=innermost)
 
 
 def _extents(found: _ScriptParts) -> Iterator[tuple[ast.FunctionDef | None, ast.AST, bool]]:

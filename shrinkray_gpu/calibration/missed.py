@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from shrinkray_gpu.calibration.absent import faultless, is_clean
 from shrinkray_gpu.calibration.worker_lanes import LaneSet
 from shrinkray_gpu.errors import NotReproduced
-from shrinkray_gpu.judging.cold_tier import whole
+from shrinkray_gpu.judging.cold_tier import full_verdict
 from shrinkray_gpu.judging.repetition import PROGRAMMING
 from shrinkray_gpu.oracle import Fault, Oracle, adopt, obstacle
 from shrinkray_gpu.oracle.verdict import Verdict
@@ -78,4 +78,4 @@ def several(pool: Pool, source: str, count: int) -> list[Run]:
 
 
 def verdict_on(oracle: Oracle, source: str, script: Script, run: Run) -> Verdict:
-    return whole(oracle, source, script.path.name, lambda _: run)
+    return full_verdict(oracle, source, script.path.name, lambda _: run)

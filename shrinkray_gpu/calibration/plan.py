@@ -9,7 +9,7 @@ from functools import partial
 
 from shrinkray_gpu.calibration.mode import Mode
 from shrinkray_gpu.calibration.worker_lanes import close_pools
-from shrinkray_gpu.judging.cold_tier import whole
+from shrinkray_gpu.judging.cold_tier import full_verdict
 from shrinkray_gpu.judging.repetition import RunBatch
 from shrinkray_gpu.oracle import Oracle
 from shrinkray_gpu.oracle.statistics import Rate
@@ -90,7 +90,7 @@ def run_batches(oracle: Oracle, pool: Pool, source: str) -> RunBatch:
     """Verdicts on runs of one program, as many at once as there are lanes. The worker must be there already."""
 
     def one(_: int) -> Verdict:
-        return whole(oracle, source, pool.script.path.name, partial(pool.run, fresh=True))
+        return full_verdict(oracle, source, pool.script.path.name, partial(pool.run, fresh=True))
 
     def ask(count: int) -> Sequence[Verdict]:
         with ThreadPoolExecutor(max(1, min(count, pool.jobs))) as threads:

@@ -3,36 +3,22 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from shrinkray_gpu.cli.words import fail
+from shrinkray_gpu.cli.words import CONTEXT, OneLineComplaints, narrator
 from shrinkray_gpu.corpus import matrix as tabulated
+from shrinkray_gpu.corpus.addition import CaseWords
 from shrinkray_gpu.corpus.addition import add as add_case
 from shrinkray_gpu.corpus.case import Case, cases
-from shrinkray_gpu.errors import ShrinkError, UsageError
+from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner.interpreter import interpreter_path
 
-_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
-
-class _Group(click.Group):
-    """Click's, with every complaint about the arguments in one line."""
-
-    def main(self, *args: Any, **extra: Any) -> Any:
-        try:
-            return super().main(*args, **{**extra, "standalone_mode": False})
-        except click.ClickException as error:
-            fail(f"{error.format_message()} (shrink corpus --help lists what there is)", 2)
-        except ShrinkError as error:
-            fail(str(error), error.exit_code)
-        except (click.Abort, KeyboardInterrupt):
-            fail("interrupted; nothing was written", 130)
-        except click.exceptions.Exit as end:
-            sys.exit(end.exit_code)
+class _Group(OneLineComplaints, click.Group):
+    pass
 
 
 _CORPUS = click.option(
@@ -40,7 +26,7 @@ _CORPUS = click.option(
 )
 
 
-@click.group(cls=_Group, context_settings=_SETTINGS, invoke_without_command=True)
+@click.group("shrink corpus", cls=_Group, context_settings=CONTEXT, invoke_without_command=True)
 @click.pass_context
 def corpus(context: click.Context) -> None:
     """Keep repros, to replay them against other versions: see shrink replay."""
@@ -48,7 +34,7 @@ def corpus(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-@corpus.command(context_settings=_SETTINGS)
+@corpus.command(context_settings=CONTEXT)
 @click.argument("folder", type=click.Path(path_type=Path))
 @_CORPUS
 @click.option("--name", default="", help="Default: that of the repro.")
@@ -57,14 +43,14 @@ def corpus(context: click.Context) -> None:
 @click.option("--mechanism", default="", help="How the fault comes about, as far as known.")
 @click.option("--upstream", multiple=True, metavar="URL", help="Issue about it; repeatable.")
 @click.option("--python", default="", metavar="PATH", help="Interpreter. Default: that of the reduction.")
-def add(folder: Path, corpus: Path, python: str, **given: Any) -> None:
+def add(folder: Path, corpus: Path, python: str, name: str, **words: Any) -> None:
     """Add the reduction in FOLDER (<stem>.shrink) as a case. Refused if its repro does not show the fault now."""
     interpreter = interpreter_path(python) if python else ""
-    case = add_case(folder, corpus, python=interpreter, say=lambda text: click.echo(text, err=True), **given)
+    case = add_case(folder, corpus, name=name, words=CaseWords(**words), python=interpreter, say=narrator(False))
     click.echo(f"added: {case.folder} ({case.title})")
 
 
-@corpus.command("list", context_settings=_SETTINGS)
+@corpus.command("list", context_settings=CONTEXT)
 @click.argument("corpus", type=click.Path(path_type=Path), default=Path("corpus"))
 def list_(corpus: Path) -> None:
     """The cases of CORPUS (default: ./corpus), a line each."""
@@ -74,7 +60,7 @@ def list_(corpus: Path) -> None:
         click.echo(f"{case.name.ljust(width)}  {case.klass}: {case.title}")
 
 
-@corpus.command(context_settings=_SETTINGS)
+@corpus.command(context_settings=CONTEXT)
 @click.argument("case")
 @_CORPUS
 def show(case: str, corpus: Path) -> None:
@@ -86,7 +72,7 @@ def show(case: str, corpus: Path) -> None:
     click.echo(chosen.repro.read_text(encoding="utf-8"), nl=False)
 
 
-@corpus.command(context_settings=_SETTINGS)
+@corpus.command(context_settings=CONTEXT)
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--into", "text", type=click.Path(path_type=Path, dir_okay=False), help=f"Below {tabulated.MARK} there.")
 def matrix(files: tuple[Path, ...], text: Path | None) -> None:

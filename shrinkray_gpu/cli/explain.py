@@ -15,10 +15,10 @@ from shrinkray_gpu.questions.explanation import explain as explain_file
 from shrinkray_gpu.runner.interpreter import interpreter_path
 
 
-@click.command(cls=TakesModule, context_settings=CONTEXT)
+@click.command("shrink explain", cls=TakesModule, context_settings=CONTEXT)
 @file_or_module()
 @click.option("--oracle", multiple=True, metavar="SPEC", help="The fault that it must show; repeatable, all must hold.")
-@running("FILE", each="a run", seconds=300)
+@running("FILE", each="a run", default="300")
 @click.option(
     "--intermittent",
     is_flag=True,

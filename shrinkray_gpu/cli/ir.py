@@ -6,26 +6,30 @@ import json
 import os
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from shrinkray_gpu.cli.words import CONTEXT, CliCommand, architecture, releases, run_folder_options, running, settings
+from shrinkray_gpu.cli.words import (
+    CONTEXT,
+    OneLineComplaints,
+    narrator,
+    releases,
+    run_folder_options,
+    run_place,
+    running,
+)
 from shrinkray_gpu.corpus import environments
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.questions import run_folder
 from shrinkray_gpu.questions.ir import ir_files, ir_tables, patterns, plan
 from shrinkray_gpu.questions.ir.study import check_countable, study
 from shrinkray_gpu.questions.varying import axis
-from shrinkray_gpu.runner.interpreter import interpreter_path
 
 
-class _IrCommand(CliCommand):
-    called = "shrink ir"
-
-
-@click.command(cls=_IrCommand, context_settings=CONTEXT)
+@click.command("shrink ir", cls=OneLineComplaints, context_settings=CONTEXT)
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.argument("args", nargs=-1)
 @click.option(
@@ -54,7 +58,7 @@ class _IrCommand(CliCommand):
     "--over", multiple=True, metavar="NAME=V,V,...", help="Change this one value of the first --good; repeatable."
 )
 @click.option("--kernel", "kernels", multiple=True, metavar="NAME", help="Count in this kernel only; repeatable.")
-@running("all tests", each="a test", seconds=120)
+@running("all tests", each="a test", default="120")
 @click.option("--triton", "tritons", metavar="V,V,...", help="Releases of Triton, installed aside.")
 @run_folder_options("Tests", ending="ir")
 def ir(file: Path | None, args: tuple[str, ...], **given: Any) -> None:
@@ -82,23 +86,17 @@ def _ir(file: Path | None, args: tuple[str, ...], given: dict[str, Any]) -> int:
     counts = patterns.parse(given["counted"])
     roles = {name: given[name] for name in ("known", "good", "bad", "stress")}
     tests = plan.tests(file, argv=args, **roles, over=[axis(text) for text in given["over"]])
-    arch, environment, python = architecture(given["arch"]), settings(given["env"]), interpreter_path(given["python"])
-    say = (lambda text: None) if given["as_json"] else (lambda text: click.echo(text, err=True))
-    pythons = [environments.with_triton(one, python=python, say=say) for one in releases(given["tritons"])] or [python]
+    place = run_place(given)
+    say = narrator(given["as_json"])
+    pythons = [environments.with_triton(one, python=place.python, say=say) for one in releases(given["tritons"])]
+    pythons = pythons or [place.python]
     with run_folder.folder_of(given["output"] or file.with_name(f"{file.stem}.ir")) as folder:
         studies = [
-            study(
-                tests, counts, python=one, arch=arch, kernels=given["kernels"], jobs=given["jobs"],
-                environment=environment, cwd=given["cwd"], seconds=given["timeout"], say=say,
-            )
-            for one in pythons
-        ]  # fmt: skip
+            study(tests, counts, replace(place, python=one), kernels=given["kernels"], say=say) for one in pythons
+        ]
         check_countable(studies)
         command = shlex.join(["shrink", *sys.argv[1:]])
-        trouble = run_folder.fill(
-            folder,
-            lambda: ir_files.save(folder, studies, pythons, command=command, arch=arch, environment=environment),
-        )
+        trouble = run_folder.fill(folder, lambda: ir_files.save(folder, studies, pythons, place, command=command))
     if given["as_json"]:
         click.echo(json.dumps({"folder": os.fspath(folder), "studies": ir_tables.to_json(studies)}, indent=1))
     else:

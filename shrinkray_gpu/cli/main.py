@@ -11,7 +11,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -20,9 +20,9 @@ import click
 
 from shrinkray_gpu.cli.module import TakesModule, file_or_module, find_command
 from shrinkray_gpu.cli.progress import Progress
-from shrinkray_gpu.cli.words import CONTEXT, architecture, fail, settings
+from shrinkray_gpu.cli.words import CONTEXT, architecture, fail, narrator, running, settings
 from shrinkray_gpu.command.driver import Command
-from shrinkray_gpu.errors import ShrinkError, UsageError
+from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.versions import __version__
 from shrinkray_gpu.job.asked import places
 from shrinkray_gpu.job.reduce import check, reduce
@@ -48,8 +48,6 @@ _OTHERS = {
 class _MainCommand(TakesModule):
     """The main command, and the door to the others."""
 
-    called = "shrink"
-
     def main(self, args: Any = None, *others: Any, **extra: Any) -> Any:
         words = list(sys.argv[1:] if args is None else args)
         if words and (other := _OTHERS.get(words[0])):  # a script of that name is ./explain
@@ -58,7 +56,7 @@ class _MainCommand(TakesModule):
         return super().main(words, *others, **extra)
 
 
-@click.command(cls=_MainCommand, context_settings=CONTEXT)
+@click.command("shrink", cls=_MainCommand, context_settings=CONTEXT)
 @file_or_module()
 @click.option(
     "--launch",
@@ -79,39 +77,18 @@ class _MainCommand(TakesModule):
     type=click.Path(path_type=Path),
     help="Where the result goes. Default: repro_<stem>.py beside FILE.",
 )
-@click.option(
-    "--python",
-    default=sys.executable,
-    metavar="PATH",
-    show_default="this one",
-    help="Interpreter that runs the candidates; needs nothing of ours.",
-)
-@click.option(
-    "--arch", metavar="sm_90", help="No GPU: compile for this architecture on the virtual GPU, launch nothing."
-)
+@running("the candidates", each="a run", default="from the original")
 @click.option(
     "--keep", multiple=True, metavar="NAME", help="Never remove this definition. Also `# shrink: keep` on a statement."
 )
-@click.option("--skip-pass", multiple=True, metavar="NAME", help="Leave this pass out; repeatable.")
+@click.option("--skip-pass", "skip", multiple=True, metavar="NAME", help="Leave this pass out; repeatable.")
 @click.option("--list-passes", is_flag=True, help="Print the passes in order, and end.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Lanes. Default: what cores and device memory allow.")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0, min_open=True),
-    metavar="S",
-    help="Seconds that a run may take. Default: from the original.",
-)
 @click.option(
     "--max-time",
     type=click.FloatRange(0, min_open=True),
     metavar="S",
     help="Seconds of search, after which the best so far is the result.",
-)
-@click.option("--env", multiple=True, metavar="K=V", help="Environment variable for the candidates; repeatable.")
-@click.option(
-    "--cwd",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Working directory of the candidates. Default: this one.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same result.")
 @click.option(
@@ -132,15 +109,21 @@ class _MainCommand(TakesModule):
 )
 @click.option(
     "--control",
+    "controls",
     multiple=True,
     metavar="KNOB",
     help="With this knob turned at launch the fault must vanish, as num_stages=1; repeatable.",
 )
 @click.option(
-    "--control-env", multiple=True, metavar="K=V", help="With this in the environment it must vanish; repeatable."
+    "--control-env",
+    "control_environment",
+    multiple=True,
+    metavar="K=V",
+    help="With this in the environment it must vanish; repeatable.",
 )
 @click.option(
     "--control-patch",
+    "control_patches",
     multiple=True,
     metavar="DIFF",
     type=click.Path(path_type=Path),
@@ -192,7 +175,7 @@ def main(file: Path | None, args: tuple[str, ...], module: str | None, **given: 
     if file is None and module is None:
         fail("which file? Usage: shrink FILE [options] [-- ARGS...], or shrink [options] -m MODULE ARGS...", 2)
     quiet = given["quiet"] or given["as_json"]
-    say = (lambda text: None) if quiet else (lambda text: click.echo(text, err=True))
+    say = narrator(quiet)
     interrupt = _Interrupt(say)
     progress: Progress | None = None
     try:
@@ -220,8 +203,6 @@ def main(file: Path | None, args: tuple[str, ...], module: str | None, **given: 
         finally:
             if progress:
                 progress.close()
-    except ShrinkError as error:
-        fail(str(error), error.exit_code)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
             raise
@@ -242,7 +223,7 @@ def main(file: Path | None, args: tuple[str, ...], module: str | None, **given: 
 
 def _options(args: tuple[str, ...], given: dict[str, Any]) -> Options:
     known = ["lift", "embed", *(one.name for one in PASSES)]
-    for name in given["skip_pass"]:
+    for name in given["skip"]:
         if name not in known:
             raise UsageError(f"--skip-pass {name}: no such pass. There are {', '.join(known)}")
     if given["resume"] and given["restart"]:
@@ -251,38 +232,17 @@ def _options(args: tuple[str, ...], given: dict[str, Any]) -> Options:
     found = shutil.which(python)
     if found is None:
         raise UsageError(f"--python {python}: no such interpreter. Give its path")
-    return Options(
-        oracle=given["oracle"],
-        reject=given["reject"],
-        output=given["output"],
-        python=found,
-        arch=architecture(given["arch"]),
-        argv=args,
-        keep=frozenset(given["keep"]),
-        skip=frozenset(given["skip_pass"]),
-        jobs=given["jobs"],
-        timeout=given["timeout"],
-        max_time=given["max_time"],
-        environment=settings(given["env"]),
-        cwd=given["cwd"],
-        seed=given["seed"],
-        resume=given["resume"],
-        restart=given["restart"],
-        final_runs=given["final_runs"],
-        mode=given["mode"],
-        controls=given["control"],
-        control_environment=given["control_env"],
-        control_patches=given["control_patch"],
-        guards=not given["no_guards"],
-        credit=not given["no_credit"],
-        ahead=not given["no_ahead"],
-        second=not given["no_second"],
-        confidence=given["confidence"],
-        report=not given["no_report"],
-        zipped=given["zipped"],
-        cu=given["cu"],
-        gpu_price=given["gpu_price"],
-    )
+    as_typed = {one.name: given[one.name] for one in fields(Options) if one.name in given}
+    read = {
+        "python": found,
+        "arch": architecture(given["arch"]),
+        "argv": args,
+        "keep": frozenset(given["keep"]),
+        "skip": frozenset(given["skip"]),
+        "environment": settings(given["env"]),
+    }
+    left_out = {name: not given[f"no_{name}"] for name in ("guards", "credit", "ahead", "second", "report")}
+    return Options(**{**as_typed, **read, **left_out})
 
 
 def _command(module: str, options: Options) -> Options:
@@ -323,33 +283,26 @@ def _tell(result: Result, file: Path, command: Command | None) -> None:
         f"start {spent['start']:.0f}, search {spent['search']:.0f}, final check {spent['check']:.0f}{gpu}"
     )
     click.echo(f"  {result.spec!r} in {result.verified} of {result.final_runs} clean runs")
-    if result.lifted:
-        click.echo(f"  {result.lifted}")
-    if result.fault:
-        click.echo(f"  fault: {result.fault}")
-    if result.same:
-        click.echo(f"  {result.same}")
-    for name, rate in result.rates.items():
-        click.echo(f"  rate of {name}: {rate}")
-    if result.guarded:
-        click.echo(f"  {result.guarded}")
-    for name, used in result.ptxas.items():
-        click.echo(f"  ptxas, {name}: {used or 'nothing told'}")
-    if result.passed_over:
-        click.echo(f"  passed over, since it shows the fault in lanes but not in each clean run: {result.passed_over}")
-    for other in result.others[:TOLD]:
-        click.echo(f"  met on the way: {other}")
-    if len(result.others) > TOLD:
-        click.echo(f"  and {len(result.others) - TOLD} more other faults in the same folder")
-    click.echo(f"  saved: {result.output}")
-    if result.cu:
-        click.echo(f"  plain CUDA: {result.cu}")
-    if result.attachment:
-        beside = "" if result.attachment.endswith(".zip") else ", and artifacts/ and report.html beside it"
-        click.echo(f"  to attach: {result.attachment}{beside}")
-    click.echo(f"  shows the fault: {result.command}")
-    if result.ended != "done":
-        click.echo("  go on with: the same command and --resume")
+    beside = "" if result.attachment.endswith(".zip") else ", and artifacts/ and report.html beside it"
+    more = len(result.others) - TOLD
+    for label, text in (
+        ("", result.lifted),
+        ("fault: ", result.fault),
+        ("", result.same),
+        *((f"rate of {name}: ", rate) for name, rate in result.rates.items()),
+        ("", result.guarded),
+        *((f"ptxas, {name}: ", used or "nothing told") for name, used in result.ptxas.items()),
+        ("passed over, since it shows the fault in lanes but not in each clean run: ", result.passed_over),
+        *(("met on the way: ", other) for other in result.others[:TOLD]),
+        ("", f"and {more} more other faults in the same folder" if more > 0 else ""),
+        ("saved: ", str(result.output)),
+        ("plain CUDA: ", result.cu),
+        ("to attach: ", result.attachment and f"{result.attachment}{beside}"),
+        ("shows the fault: ", result.command),
+        ("go on with: ", "the same command and --resume" if result.ended != "done" else ""),
+    ):
+        if text:
+            click.echo(f"  {label}{text}")
 
 
 class _Interrupt:

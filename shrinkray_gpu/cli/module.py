@@ -33,7 +33,7 @@ def file_or_module() -> Callable[[F], F]:
     )
 
 
-class TakesModule(cli_words.CliCommand):
+class TakesModule(cli_words.OneLineComplaints):
     """A command with these parameters, of which `-m` is the last word of its own."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from shrinkray_gpu.cli.words import CONTEXT, CliCommand, architecture, releases, settings
+from shrinkray_gpu.cli.words import CONTEXT, OneLineComplaints, architecture, narrator, releases, settings
 from shrinkray_gpu.corpus import environments, replay_tables
 from shrinkray_gpu.corpus.bisection import bisect
 from shrinkray_gpu.corpus.case import cases
@@ -22,11 +22,7 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner.interpreter import interpreter_path
 
 
-class _ReplayCommand(CliCommand):
-    called = "shrink replay"
-
-
-@click.command(cls=_ReplayCommand, context_settings=CONTEXT)
+@click.command("shrink replay", cls=OneLineComplaints, context_settings=CONTEXT)
 @click.argument("corpus", type=click.Path(path_type=Path), default=Path("corpus"))
 @click.option("--case", "names", multiple=True, metavar="NAME", help="This case only; repeatable.")
 @click.option("--arch", metavar="sm_90", help="No GPU: compile for this architecture on the virtual GPU.")
@@ -54,9 +50,7 @@ def replay_command(corpus: Path, **given: Any) -> None:
 
 
 def _replay(corpus: Path, given: dict[str, Any]) -> int:
-    def say(text: str) -> None:
-        if not given["as_json"]:
-            click.echo(text, err=True)
+    say = narrator(given["as_json"])
 
     def tell(outcome: CaseOutcome) -> None:
         say(f"  {_line(outcome)}")

@@ -9,17 +9,16 @@ from typing import Any
 import click
 
 from shrinkray_gpu.attachment.experiments import SECONDS
-from shrinkray_gpu.cli.words import CONTEXT, CliCommand, fail, releases
+from shrinkray_gpu.cli.words import CONTEXT, OneLineComplaints, fail, narrator, releases
 from shrinkray_gpu.job.attach import report
 from shrinkray_gpu.runner.interpreter import interpreter_path
 
 
-class _ReportCommand(CliCommand):
-    called = "shrink report"
+class _ReportCommand(OneLineComplaints):
     interrupted = "interrupted; an earlier attachment, if any, is as it was"
 
 
-@click.command(cls=_ReportCommand, context_settings=CONTEXT)
+@click.command("shrink report", cls=_ReportCommand, context_settings=CONTEXT)
 @click.argument("folder", type=click.Path(path_type=Path), required=False)
 @click.option("--zip", "zipped", is_flag=True, help="Put all of it into one archive too.")
 @click.option("--gpu-price", type=click.FloatRange(0), metavar="P", help="Of an hour of GPU: what the reduction cost.")
@@ -53,7 +52,7 @@ def report_command(
             python=interpreter_path(python) if python else "",
             price=gpu_price,
             tritons=releases(tritons),
-            say=(lambda text: None) if quiet else (lambda text: click.echo(text, err=True)),
+            say=narrator(quiet),
             **given,
         )
     except OSError as error:

@@ -12,23 +12,25 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from shrinkray_gpu.cli.words import CONTEXT, CliCommand, architecture, run_folder_options, running, settings
+from shrinkray_gpu.cli.words import (
+    CONTEXT,
+    OneLineComplaints,
+    narrator,
+    run_folder_options,
+    run_place,
+    running,
+)
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import all_of, parse
 from shrinkray_gpu.questions import run_folder
 from shrinkray_gpu.questions.sweep import Matrix, picture, sweep, sweep_tables
-from shrinkray_gpu.questions.varying import axis, program_at
-from shrinkray_gpu.runner.interpreter import interpreter_path
+from shrinkray_gpu.questions.varying import RunPlace, axis, program_at
 
 RUNS = 20
 """On a GPU. A rate of 14 % and more shows in 20 runs with a probability of 95 %."""
 
 
-class _SweepCommand(CliCommand):
-    called = "shrink sweep"
-
-
-@click.command(cls=_SweepCommand, context_settings=CONTEXT)
+@click.command("shrink sweep", cls=OneLineComplaints, context_settings=CONTEXT)
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.argument("args", nargs=-1)
 @click.option("--over", multiple=True, metavar="NAME=V,V,...", help="A name and its values; repeatable, all with all.")
@@ -39,7 +41,7 @@ class _SweepCommand(CliCommand):
     "--oracle", multiple=True, metavar="SPEC", help="What counts as a fault; repeatable, all must hold. Default: any."
 )
 @click.option("--reject", multiple=True, metavar="SPEC", help="What does not count; repeatable.")
-@running("all runs", each="a run", seconds=120)
+@running("all runs", each="a run", default="120")
 @click.option("--cold", is_flag=True, help="Each run in a process of its own, nothing imported or compiled before.")
 @run_folder_options("Runs", ending="sweep")
 def sweep_command(file: Path | None, args: tuple[str, ...], **given: Any) -> None:
@@ -60,9 +62,9 @@ def sweep_command(file: Path | None, args: tuple[str, ...], **given: Any) -> Non
         raise UsageError("--reject takes something from what --oracle asks for: give that, too")
     axes = [axis(text) for text in given["over"]]
     program = program_at(file, args)
-    arch, environment, python = architecture(given["arch"]), settings(given["env"]), interpreter_path(given["python"])
+    place = run_place(given)
     wanted, rejected = ([parse(spec, folder=Path.cwd()) for spec in given[name]] for name in ("oracle", "reject"))
-    say = (lambda text: None) if given["as_json"] else (lambda text: click.echo(text, err=True))
+    say = narrator(given["as_json"])
     with run_folder.folder_of(given["output"] or file.with_name(f"{file.stem}.sweep")) as folder:
         with tqdm(disable=given["as_json"] or None, unit="run", leave=False) as bar:
 
@@ -70,13 +72,9 @@ def sweep_command(file: Path | None, args: tuple[str, ...], **given: Any) -> Non
                 bar.total = all_of_them
                 bar.update(so_far - bar.n)
 
-            matrix = sweep(
-                program, axes, runs=given["runs"] or (1 if arch else RUNS),
-                oracle=all_of(wanted, rejected) if wanted else None, python=python, arch=arch, jobs=given["jobs"],
-                environment=environment, cwd=given["cwd"], seconds=given["timeout"], cold=given["cold"], say=say,
-                done=done,
-            )  # fmt: skip
-        trouble = run_folder.fill(folder, lambda: _save(folder, matrix, file, python, arch, environment))
+            runs, oracle = given["runs"] or (1 if place.arch else RUNS), all_of(wanted, rejected) if wanted else None
+            matrix = sweep(program, axes, place, runs=runs, oracle=oracle, cold=given["cold"], say=say, done=done)
+        trouble = run_folder.fill(folder, lambda: _save(folder, matrix, file, place))
     if given["as_json"]:
         click.echo(json.dumps({"folder": os.fspath(folder), **sweep_tables.to_json(matrix)}, indent=1))
     else:
@@ -87,7 +85,7 @@ def sweep_command(file: Path | None, args: tuple[str, ...], **given: Any) -> Non
         click.echo(f"saved: {run_folder.display_path(folder)} (matrix.csv, matrix.svg, matrix.md, SHA256SUMS)")
 
 
-def _save(folder: Path, matrix: Matrix, file: Path, python: str, arch: int | None, environment: dict[str, str]) -> None:
+def _save(folder: Path, matrix: Matrix, file: Path, place: RunPlace) -> None:
     command = shlex.join(["shrink", *sys.argv[1:]])
     run_folder.write(folder, "command.txt", command + "\n")
     run_folder.write(folder, "matrix.csv", sweep_tables.to_csv(matrix))
@@ -95,6 +93,7 @@ def _save(folder: Path, matrix: Matrix, file: Path, python: str, arch: int | Non
     run_folder.write(folder, "matrix.svg", picture.svg(matrix))
     run_folder.write(folder, "matrix.json", {"command": command, **sweep_tables.to_json(matrix)})
     run_folder.write(folder, file.name, file.read_bytes())
-    about = run_folder.environment(python, matrix.versions, arch=arch, variables={**os.environ, **environment})
+    variables = {**os.environ, **place.environment}
+    about = run_folder.environment(place.python, matrix.versions, arch=place.arch, variables=variables)
     run_folder.write(folder, "env.json", about)
     run_folder.seal(folder)

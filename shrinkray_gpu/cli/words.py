@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -12,15 +13,17 @@ import click
 from shrinkray_gpu.corpus import environments
 from shrinkray_gpu.device import VENDOR, architectures
 from shrinkray_gpu.errors import ShrinkError, UsageError
+from shrinkray_gpu.questions.varying import RunPlace
+from shrinkray_gpu.runner.interpreter import interpreter_path
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class CliCommand(click.Command):
-    """Click's, with every complaint, about the arguments or about what came of them, in one line."""
+class OneLineComplaints(click.Command):
+    """Click's, with every complaint, about the arguments or about what came of them, in one line. Its name is the words
+    that the user types before the arguments."""
 
-    called = "shrink explain"
     interrupted = "interrupted; nothing was written"
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -35,15 +38,16 @@ class CliCommand(click.Command):
         try:
             return super().main(*args, **{**extra, "standalone_mode": False})
         except click.ClickException as error:
-            fail(f"{error.format_message()} ({self.called} --help lists what there is)", 2)
+            fail(f"{error.format_message()} ({self.name} --help lists what there is)", 2)
         except click.Abort:
             sys.exit(130)
         except click.exceptions.Exit as end:
             sys.exit(end.exit_code)
 
 
-def running(of: str, *, each: str, seconds: int) -> Callable[[F], F]:
-    """The options that say where and how a program is run. `of` it, or of all; `seconds` for `each` if nobody says."""
+def running(of: str, *, each: str, default: str) -> Callable[[F], F]:
+    """The options that say where and how a program is run. `of` it, or of all; `default`: seconds for `each` if nobody
+    says."""
     return several(
         click.option("--arch", metavar="sm_90", help="No GPU: compile for this architecture on the virtual GPU."),
         click.option(
@@ -63,7 +67,7 @@ def running(of: str, *, each: str, seconds: int) -> Callable[[F], F]:
             "--timeout",
             type=click.FloatRange(0, min_open=True),
             metavar="S",
-            help=f"Seconds that {each} may take. Default: {seconds}.",
+            help=f"Seconds that {each} may take. Default: {default}.",
         ),
     )
 
@@ -107,6 +111,12 @@ def settings(given: Sequence[str]) -> dict[str, str]:
     return environment
 
 
+def run_place(given: Mapping[str, Any]) -> RunPlace:
+    """What the options of `running` and `--jobs` say."""
+    python, arch, environment = interpreter_path(given["python"]), architecture(given["arch"]), settings(given["env"])
+    return RunPlace(python, arch, given["jobs"], environment, given["cwd"], given["timeout"])
+
+
 def architecture(name: str | None) -> int | None:
     """`sm_90` as 90."""
     if name is None:
@@ -127,6 +137,11 @@ def releases(given: str | None) -> list[str]:
     if not wanted:
         raise UsageError(f"--triton {given!r} names no version: write 3.6.0, or several as 3.4.0,3.6.0")
     return environments.in_order(wanted)
+
+
+def narrator(quiet: bool) -> Callable[[str], None]:
+    """What tells the user how it goes, beside the result; nothing where he wants that alone."""
+    return (lambda text: None) if quiet else partial(click.echo, err=True)
 
 
 def fail(text: str, code: int) -> NoReturn:

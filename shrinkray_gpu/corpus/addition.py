@@ -11,7 +11,7 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -42,15 +42,22 @@ _ASKED = ("original", "output", "oracle", "spec")
 Say = Callable[[str], None]
 
 
+@dataclass(frozen=True)
+class CaseWords:
+    """What the user says of a case; what is empty is taken from the reduction."""
+
+    title: str = ""
+    klass: str = ""
+    mechanism: str = ""
+    upstream: tuple[str, ...] = ()
+
+
 def add(
     folder: Path,
     corpus: Path,
     *,
     name: str = "",
-    title: str = "",
-    klass: str = "",
-    mechanism: str = "",
-    upstream: tuple[str, ...] = (),
+    words: CaseWords = CaseWords(),  # noqa: B008  it is frozen
     python: str = "",
     say: Say = lambda text: None,
 ) -> Case:
@@ -82,7 +89,7 @@ def add(
             raise UsageError(f"cannot create {corpus}: {error.strerror}. Name another corpus with --to") from error
     with _aside(corpus, name) as aside:
         made = Path(aside, name)
-        case = lay_out(made, told, title=title, klass=klass, mechanism=mechanism, upstream=upstream, say=say)
+        case = lay_out(made, told, words, say=say)
         interpreter = python or told.get("python") or sys.executable
         outcome = replay([case], python=interpreter, arch=told.get("arch"), say=say)[0]
         if outcome.status not in (Status.FAULTS, Status.FLAKY):
@@ -110,11 +117,8 @@ def _aside(corpus: Path, name: str) -> tempfile.TemporaryDirectory[str]:
 def lay_out(
     place: Path,
     told: Mapping[str, Any],
+    words: CaseWords = CaseWords(),  # noqa: B008  it is frozen
     *,
-    title: str = "",
-    klass: str = "",
-    mechanism: str = "",
-    upstream: tuple[str, ...] = (),
     say: Say = lambda text: None,
 ) -> Case:
     """Make the folder of a case, which is called as `place` is. Raises UsageError."""
@@ -135,7 +139,7 @@ def lay_out(
     _take(_own(repro, say), place)
     values = _values(repro)
     _take(values, place)
-    text = document(told, title=title, klass=klass, mechanism=mechanism, upstream=upstream, artifacts=values)
+    text = document(told, words, artifacts=values)
     if lacking:
         text = f"# No failing.py: {' '.join(lacking.split())}.\n{text}"
     (place / FILE).write_text(text, encoding="utf-8")
@@ -144,23 +148,20 @@ def lay_out(
 
 def document(
     told: Mapping[str, Any],
+    words: CaseWords = CaseWords(),  # noqa: B008  it is frozen
     *,
-    title: str = "",
-    klass: str = "",
-    mechanism: str = "",
-    upstream: tuple[str, ...] = (),
     artifacts: Mapping[str, Path] = MappingProxyType({}),
 ) -> str:
     """The text of `case.toml` for what a reduction told of itself."""
     given = (told.get("fingerprint") or {}).get("original")
     fault = Fault(**given) if given else None
     data = tomlkit.document()
-    data["title"] = title or str(fault or told["spec"])
-    data["class"] = klass or (fault.klass if fault else "as the oracle says")
-    data["mechanism"] = _paragraph(mechanism or "not known yet")
+    data["title"] = words.title or str(fault or told["spec"])
+    data["class"] = words.klass or (fault.klass if fault else "as the oracle says")
+    data["mechanism"] = _paragraph(words.mechanism or "not known yet")
     data["oracle"] = list(told["oracle"])
-    if upstream:
-        data["upstream"] = tomlkit.item(list(upstream)).multiline(len(upstream) > 1)
+    if words.upstream:
+        data["upstream"] = tomlkit.item(list(words.upstream)).multiline(len(words.upstream) > 1)
     # A corpus is published: whoever replays the case has secrets of his own in the environment.
     environment = {name: value for name, value in told.get("environment", {}).items() if not SECRET.search(name)}
     for key in ("reject", "argv", "environment", "timeout"):

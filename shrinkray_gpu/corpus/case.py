@@ -144,25 +144,15 @@ def architectures(text: str) -> SpecifierSet:
 
 
 def _case(folder: Path, path: Path, data: Mapping[str, Any]) -> Case:
-    case = Case(
-        folder=folder,
-        title=" ".join(data["title"].split()),
-        klass=data["class"],
-        mechanism=data["mechanism"].strip(),
-        oracle=tuple(data["oracle"]),
-        reject=tuple(data.get("reject", ())),
-        fault=Fault(**data["fault"]) if data.get("fault") else None,
-        needs=_needs(path, data.get("needs", {})),
-        expect=tuple((_range(path, given), what) for given, what in data.get("expect", {}).items()),
-        seen=tuple(data.get("seen", ())),
-        upstream=tuple(data.get("upstream", ())),
-        argv=tuple(data.get("argv", ())),
-        environment=dict(data.get("environment", {})),
-        runs=data.get("runs", 0),
-        timeout=float(data.get("timeout", 0)),
-        cold=data.get("cold", False),
-        artifacts=dict(data.get("artifacts", {})),
-    )
+    plain = {key: tuple(value) if isinstance(value, list) else value for key, value in data.items() if key != "class"}
+    read = {
+        "title": " ".join(data["title"].split()),
+        "mechanism": data["mechanism"].strip(),
+        "fault": Fault(**data["fault"]) if data.get("fault") else None,
+        "needs": _needs(path, data.get("needs", {})),
+        "expect": tuple((_range(path, given), what) for given, what in data.get("expect", {}).items()),
+    }
+    case = Case(folder=folder, klass=data["class"], **{**plain, **read})
     for key, specs in (("oracle", case.oracle), ("reject", case.reject)):
         for spec in specs:
             _check_oracle(path, key, spec, case)

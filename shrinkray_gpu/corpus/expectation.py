@@ -24,19 +24,25 @@ _MEANT = {"faults": Status.FAULTS, "fixed": Status.FIXED, "changed": Status.CHAN
 
 
 @dataclass(frozen=True)
-class CaseOutcome:
-    """One case in one environment."""
+class CaseConclusion:
+    """What all runs of a case say together."""
 
-    case: Case
-    environment: str
-    """What the table calls it: `triton 3.7.1`."""
-    versions: Mapping[str, str]
     status: Status
     why: str = ""
     fault: Fault | None = None
     """The fault seen, if any."""
     shown: int = 0
     runs: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseOutcome(CaseConclusion):
+    """One case in one environment."""
+
+    case: Case
+    environment: str
+    """What the table calls it: `triton 3.7.1`."""
+    versions: Mapping[str, str]
     seconds: float = 0.0
 
     @property

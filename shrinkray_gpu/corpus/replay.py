@@ -17,21 +17,22 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 from shrinkray_gpu.corpus.case import Case
-from shrinkray_gpu.corpus.expectation import CaseOutcome, Status, expected_status
+from shrinkray_gpu.corpus.expectation import CaseConclusion, CaseOutcome, Status, expected_status
 from shrinkray_gpu.corpus.machine import ReplayEnvironment, lacking
-from shrinkray_gpu.corpus.sighting import CaseConclusion, Sighting, conclusion_of, sighting_of
+from shrinkray_gpu.corpus.sighting import Sighting, conclusion_of, sighting_of
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import Answer, Oracle
 from shrinkray_gpu.reduction.program import read_program
 from shrinkray_gpu.runner import cores
+from shrinkray_gpu.runner.at_once import at_once
 from shrinkray_gpu.runner.interpreter import check_python
-from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
+from shrinkray_gpu.runner.private_setup import private_setup
 from shrinkray_gpu.runner.twins import with_hash_seed
 
 SECONDS = 120.0
@@ -71,16 +72,11 @@ def replay(
         outcomes[case.folder] = outcome = replayer.outcome(case, runs)
         done(outcome)
 
-    with Replayer(python=python, arch=arch, jobs=jobs, environment=environment) as replayer:
+    with closing(Replayer(python=python, arch=arch, jobs=jobs, environment=environment)) as replayer:
         say(f"replaying {len(cases)} case{'s' * (len(cases) != 1)} with {replayer.place.name} ...")
-        threads = ThreadPoolExecutor(replayer.jobs)
-        try:
-            for _ in threads.map(one, beside):
-                pass
-            for case in alone:
-                one(case)
-        finally:  # on Ctrl-C the cases under way are not waited for: the replayer ends their processes
-            threads.shutdown(wait=False, cancel_futures=True)
+        at_once(replayer.jobs, one, beside)
+        for case in alone:
+            one(case)
     return [outcomes[case.folder] for case in cases]
 
 
@@ -106,12 +102,6 @@ class Replayer:
         self._pools: dict[tuple[tuple[str, str], ...], Pool] = {}
         self._lock = threading.Lock()
 
-    def __enter__(self) -> Replayer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def close(self) -> None:
         with self._lock:
             pools = list(self._pools.values())
@@ -123,21 +113,12 @@ class Replayer:
         """Run one case as often as it takes to tell."""
         started = time.monotonic()
         oracle = case.question()
-        said = lacking(case, oracle, self.place)
-        found = (
-            CaseConclusion(Status.CANNOT, said) if said else conclusion_of(case, self._sightings(case, oracle, runs))
-        )
-        return CaseOutcome(
-            case,
-            self.place.name,
-            self.place.versions,
-            found.status,
-            found.why,
-            found.fault,
-            found.shown,
-            found.runs,
-            time.monotonic() - started,
-        )
+        if said := lacking(case, oracle, self.place):
+            found = CaseConclusion(Status.CANNOT, said)
+        else:
+            found = conclusion_of(case, self._sightings(case, oracle, runs))
+        name, versions, seconds = self.place.name, self.place.versions, time.monotonic() - started
+        return CaseOutcome(**vars(found), case=case, environment=name, versions=versions, seconds=seconds)
 
     def _sightings(self, case: Case, oracle: Oracle, asked: int | None) -> list[Sighting]:
         """So many runs as were asked for, by the user or the case; else until one shows the fault, a few at most."""
@@ -165,11 +146,7 @@ class Replayer:
             if key not in self._pools:
                 self._pools[key] = self._pool(key)
             base = self._pools[key]
-        script = replace(
-            base.script,
-            path=case.repro.absolute(),
-            argv=case.argv,
-        )
+        script = replace(base.script, path=case.repro.absolute(), argv=case.argv)
         script = oracle.needs.on(script, virtual=self.place.arch is not None)
         pool = base.serving(script, seconds=oracle.needs.seconds or case.timeout or SECONDS)
         if self.place.gpu and not (case.cold or oracle.needs.sanitizer):
@@ -180,27 +157,17 @@ class Replayer:
         return pool
 
     def _pool(self, settings: tuple[tuple[str, str], ...]) -> Pool:
-        folder = Path(self._folder.name, str(len(self._pools)))
-        scratch, caches = folder / "scratch", folder / "cache"
-        for each in (scratch, caches):
-            each.mkdir(parents=True)
-        setup = Setup(
+        setup = private_setup(
+            Path(self._folder.name, str(len(self._pools))),
+            {**self.environment, **dict(settings)},
             python=self.place.python,
-            environment={
-                **self.environment,
-                **dict(settings),
-                "TRITON_CACHE_DIR": str(caches / "triton"),
-                "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
-                "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
-            },
             imports=("torch", "triton"),
             own=(),
-            scratch=str(scratch),
-            writable=(str(caches),),
             arch=self.place.arch,
             warm=self.place.gpu,
         )
         # Runs of one program are compared with each other by some oracles.
         setup = with_hash_seed(setup)
         mode, jobs = "virtual" if self.place.arch else "fork", 1 if settings else self.jobs
+        scratch = Path(setup.scratch)
         return Pool(Script(scratch / "none.py", cwd=scratch), setup, mode=mode, jobs=jobs, seconds=SECONDS)

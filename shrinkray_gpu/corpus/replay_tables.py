@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from shrinkray_gpu.corpus.expectation import CaseOutcome, Status
+from shrinkray_gpu.evidence.text_tables import aligned
 
 OutcomeMatrix = Mapping[str, Sequence[CaseOutcome]]
 """Outcomes by environment, each in the order of the cases."""
@@ -20,15 +21,10 @@ _MARKS = {Status.FAULTS: "faults", Status.FIXED: "fixed", Status.CHANGED: "CHANG
 
 def table(matrix: OutcomeMatrix) -> str:
     """Cases by environments. `!` marks what is not as expected, `-` what cannot run, told below in a line each."""
-    names = list(dict.fromkeys(outcome.case.name for outcomes in matrix.values() for outcome in outcomes))
-    rows = [["case", *matrix]]
-    for name in names:
-        found = [next((o for o in outcomes if o.case.name == name), None) for outcomes in matrix.values()]
-        rows.append([name, *(_cell(outcome) for outcome in found)])
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    lines = ["  ".join(word.ljust(width) for word, width in zip(row, widths)).rstrip() for row in rows]
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    return "\n".join([*lines, *_remarks(matrix)])
+    by_name = _by_name(matrix)
+    names = dict.fromkeys(outcome.case.name for _, outcome in _each(matrix))
+    rows = [["case", *matrix], *([name, *(_cell(found.get(name)) for found in by_name.values())] for name in names)]
+    return "\n".join([*aligned(rows), *_remarks(matrix)])
 
 
 def changes(matrix: OutcomeMatrix) -> list[str]:
@@ -100,11 +96,9 @@ def html(matrix: OutcomeMatrix) -> str:
     import jinja2
 
     environment = jinja2.Environment(loader=jinja2.PackageLoader("shrinkray_gpu.corpus"), autoescape=True)
-    names = list(dict.fromkeys(outcome.case.name for outcomes in matrix.values() for outcome in outcomes))
-    by_name = {name: {o.case.name: o for o in outcomes} for name, outcomes in matrix.items()}
-    cases = {o.case.name: o.case for outcomes in matrix.values() for o in outcomes}
+    cases = {outcome.case.name: outcome.case for _, outcome in _each(matrix)}
     return environment.get_template("replay.html").render(
-        names=names, cases=cases, environments=list(matrix), outcomes=by_name, changes=changes(matrix),
+        names=list(cases), cases=cases, environments=list(matrix), outcomes=_by_name(matrix), changes=changes(matrix),
         summary=summary(matrix),
     )  # fmt: skip
 
@@ -114,6 +108,11 @@ def _cell(outcome: CaseOutcome | None) -> str:
         return ""
     text = f"flaky {outcome.shown}/{outcome.runs}" if outcome.status is Status.FLAKY else _MARKS[outcome.status]
     return text + "!" * outcome.surprising
+
+
+def _by_name(matrix: OutcomeMatrix) -> dict[str, dict[str, CaseOutcome]]:
+    """The outcomes of each environment by their cases' names."""
+    return {name: {outcome.case.name: outcome for outcome in outcomes} for name, outcomes in matrix.items()}
 
 
 def _each(matrix: OutcomeMatrix) -> Iterator[tuple[str, CaseOutcome]]:

@@ -23,28 +23,23 @@ class FieldType:
     fits: Callable[[Any], bool]
 
 
-def _number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+def _is(value: Any, *types: type) -> bool:
+    """Whether a value is of these types; a switch is no number."""
+    return isinstance(value, types) and (bool in types or not isinstance(value, bool))
 
 
-def _whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+def _all_are(values: Any, kind: type) -> bool:
+    return isinstance(values, list) and all(isinstance(value, kind) for value in values)
 
 
-def _text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-TEXT = FieldType("a string", _text)
-TEXTS = FieldType("a list of strings", lambda value: isinstance(value, list) and all(map(_text, value)))
-SWITCH = FieldType("true or false", lambda value: isinstance(value, bool))
-WHOLE = FieldType("a whole number", _whole)
-COUNT = FieldType("a whole number from 1 on", lambda value: _whole(value) and value >= 1)
-POSITIVE = FieldType("a number above 0", lambda value: _number(value) and value > 0)
-TABLE = FieldType("a table", lambda value: isinstance(value, dict))
-TABLES = FieldType(
-    "a list of tables", lambda value: isinstance(value, list) and all(isinstance(one, dict) for one in value)
-)
+TEXT = FieldType("a string", lambda value: _is(value, str))
+TEXTS = FieldType("a list of strings", lambda value: _all_are(value, str))
+SWITCH = FieldType("true or false", lambda value: _is(value, bool))
+WHOLE = FieldType("a whole number", lambda value: _is(value, int))
+COUNT = FieldType("a whole number from 1 on", lambda value: _is(value, int) and value >= 1)
+POSITIVE = FieldType("a number above 0", lambda value: _is(value, int, float) and value > 0)
+TABLE = FieldType("a table", lambda value: _is(value, dict))
+TABLES = FieldType("a list of tables", lambda value: _all_are(value, dict))
 
 CASE: Mapping[str, FieldType] = {
     "title": TEXT,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shrinkray_gpu.corpus.case import Case
-from shrinkray_gpu.corpus.expectation import Status
+from shrinkray_gpu.corpus.expectation import CaseConclusion, Status
 from shrinkray_gpu.oracle import Answer, Fault, Oracle, obstacle
 from shrinkray_gpu.oracle.fault import Reference, kernels
 from shrinkray_gpu.runner.run import Run
@@ -33,15 +33,6 @@ class Sighting:
     """Of an UNKNOWN: another run would say the same."""
     compiled: bool = False
     """Whether all kernels that the run came to were compiled: then this release had what they use."""
-
-
-@dataclass(frozen=True)
-class CaseConclusion:
-    status: Status
-    why: str
-    fault: Fault | None = None
-    shown: int = 0
-    runs: int = 0
 
 
 def sighting_of(case: Case, oracle: Oracle, run: Run) -> Sighting:

@@ -23,6 +23,7 @@ from shrinkray_gpu.oracle.same import same_fault
 from shrinkray_gpu.reduction.program import Program, read_program
 from shrinkray_gpu.runner import sanitizer
 from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.private_setup import private_setup
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.controls import Control
 
@@ -138,25 +139,13 @@ def adopting(run: Run, options: Options, folder: Path, say: Say) -> Oracle:
 
 def setup_of(path: Path, folder: Path, options: Options) -> Setup:
     """The situation that all candidates share. Caches are the reduction's own; the user's are never written."""
-    scratch, caches = folder / "scratch", folder / "cache"
-    for place in (scratch, caches):
-        place.mkdir(parents=True, exist_ok=True)
-    environment = {
-        **os.environ,
-        **options.environment,
-        "TRITON_CACHE_DIR": str(caches / "triton"),
-        "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
-        "TORCH_EXTENSIONS_DIR": str(caches / "extensions"),
-        "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # is_available() in the worker must not start CUDA before the fork
-    }
-    cwd = options.cwd or Path.cwd()
-    return Setup(
+    extensions = {"TORCH_EXTENSIONS_DIR": str(folder / "cache" / "extensions")}
+    return private_setup(
+        folder,
+        {**os.environ, **options.environment, **extensions},
         python=options.python,
-        environment=environment,
         imports=options.command.imports if options.command else (),
-        own=(str(path.parent.absolute()), str(cwd.absolute())),
-        scratch=str(scratch),
-        writable=(str(caches),),
+        own=(str(path.parent.absolute()), str((options.cwd or Path.cwd()).absolute())),
         arch=options.arch,
     )
 

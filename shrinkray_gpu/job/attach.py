@@ -11,13 +11,14 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu import calibration
 from shrinkray_gpu.attachment import artifacts, attachment
 from shrinkray_gpu.attachment.experiments import SECONDS
+from shrinkray_gpu.attachment.header import Header
 from shrinkray_gpu.attachment.measurements import Measurements, measure
 from shrinkray_gpu.calibration import Plan
 from shrinkray_gpu.errors import UsageError
@@ -33,17 +34,6 @@ from shrinkray_gpu.runner.pool import Script
 EVERY = 5.0
 """Seconds between two lines about the experiments."""
 _ASKED = ("original", "output", "oracle", "spec", "before", "after", "tries", "seconds", "verified", "final_runs")
-
-
-@dataclass(frozen=True)
-class Header:
-    """What stands above the repro in its file."""
-
-    shows: str
-    """The fault, in words."""
-    check: str
-    """The command that shows it."""
-    origin: str
 
 
 def report(
@@ -87,9 +77,9 @@ def report(
     known = versions(options.python, setup.environment, gpu=options.arch is None)
     fault = (told.get("fingerprint") or {}).get("repro")
     shows = str(_fault(fault)) if fault else told.get("fault") or told["spec"]
-    check = told.get("check", "")
     text = read_program(output).text
-    text = with_header(text, output, options, Header(shows, check, _origin(told)), known)
+    header = Header(shows, told.get("check", ""), _origin(told))
+    text = header.above(text, output.name, versions=known, arch=options.arch, argv=options.argv)
     say(f"running {output.name} as it is ...")
     assert chosen is not None
     script = Script(output, argv=options.argv, cwd=(options.cwd or Path.cwd()).absolute())
@@ -146,7 +136,7 @@ def at_the_end(
     say(f"making the attachment: instruments, and control experiments for {SECONDS:.0f} s at most ...")
     try:
         known = versions(options.python, plan.pool.setup.environment, gpu=plan.gpu)
-        text = with_header(text, output, options, header, known)
+        text = header.above(text, output.name, versions=known, arch=options.arch, argv=options.argv)
         measured = measure(text, output, plan, say=_now_and_then(say), stop=stop)
     except Exception as error:  # whatever it is
         say(f"no attachment was made ({type(error).__name__}: {error}); try shrink report on the folder")
@@ -166,11 +156,6 @@ def write_attachment(
         say(f"no attachment was written ({type(error).__name__}: {error}); try shrink report {folder}")
         return ""
     return os.path.relpath(made)
-
-
-def with_header(text: str, output: Path, options: Options, header: Header, known: Mapping[str, str]) -> str:
-    """The repro under its header. `known`: the versions of what runs it."""
-    return attachment.with_header(text, output, **asdict(header), versions=known, arch=options.arch, argv=options.argv)
 
 
 def _origin(told: Mapping[str, Any]) -> str:

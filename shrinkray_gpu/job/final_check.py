@@ -13,7 +13,7 @@ from shrinkray_gpu import calibration
 from shrinkray_gpu.calibration.standing import lanes_that_fit
 from shrinkray_gpu.job import hang_check
 from shrinkray_gpu.job.asked import CACHE
-from shrinkray_gpu.judging.cold_tier import whole
+from shrinkray_gpu.judging.cold_tier import full_verdict
 from shrinkray_gpu.lift.data_files import final_files
 from shrinkray_gpu.options import Options, jobs_of
 from shrinkray_gpu.oracle.statistics import Rate, upper
@@ -128,7 +128,7 @@ def verify(text: str, output: Path, plan: calibration.Plan, options: Options, ru
             if verdict.is_known:
                 return verdict
         # What a plain process cannot tell: a static fault, the IR, a sticky error that the script swallows.
-        return whole(oracle, text, script.path.name, plan.pool.cold)
+        return full_verdict(oracle, text, script.path.name, plan.pool.cold)
 
     if as_user and oracle.needs.seconds and plan.rate is None:
         # Half the cores: each process imports torch, and must have got to its launch when the time is over.

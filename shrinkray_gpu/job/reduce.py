@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from shrinkray_gpu.attachment.header import Header
 from shrinkray_gpu.evidence.other_faults import OtherFaults
 from shrinkray_gpu.evidence.versions import __version__, versions
 from shrinkray_gpu.job import attach, folder_gone
@@ -111,7 +112,7 @@ def _reduced(
             checked = time.monotonic()
             measured = None
             if options.report and end.final.stands and reduction.ended in ("done", "out of time") and not stop():
-                header = attach.Header(
+                header = Header(
                     shows=end.fault or str(ready.plan.oracle.spec),
                     check=command_of(output, options, ready.plan),
                     origin=options.command.command_line

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import replace
 from typing import Any
 
 from shrinkray_gpu.judging.candidate import Candidate
@@ -33,23 +34,21 @@ class Ahead:
         self.at_once = test.lanes // 2 if at_once is None else at_once
         self._likely: Iterator[Program] = iter(())
         self._begun: dict[str, Future[Verdict]] = {}
-        self._dried: dict[str, Future[Run]] = {}
-        self._revision = test.revision
+        self._dried: dict[str, Candidate] = {}
+        """Candidates of which no more than the dry run was begun."""
+        self._policy = test.policy
 
     def judge(self, programs: Sequence[Program]) -> list[Verdict]:
         """Verdicts in the order of the programs."""
         self._drop_outdated()
-        stale = [text for text, future in self._begun.items() if future.cancel()]
-        self._dried = {text: future for text, future in self._dried.items() if not future.cancel()}
+        self._begun = {text: future for text, future in self._begun.items() if not future.cancel()}
+        self._dried = {text: dried for text, dried in self._dried.items() if not _cancel(dried)}
         asked = []
         for program in programs:
-            known = None if program.text in stale else self._begun.pop(program.text, None)
-            dried = self._dried.pop(program.text, None)
-            if known is not None or dried is not None:
-                self.test.tally.asked_for()
-            asked.append(known or self.test.begin(Candidate(program.text, dried)))
-        for text in stale:
-            self._begun.pop(text, None)
+            begun, dried = self._begun.pop(program.text, None), self._dried.pop(program.text, None)
+            if begun is not None or dried is not None:
+                self.test.tally.count_foreseen()
+            asked.append(begun or self.test.begin(dried or self.test.candidate(program.text)))
         self._wait(asked)
         return [future.result() for future in asked]
 
@@ -71,29 +70,36 @@ class Ahead:
         likely, self._likely = self._likely, iter(())
         while waiting := [future for future in asked if not future.done()]:
             self._drop_outdated()
-            busy: list[Future[Any]] = [*waiting, *self._begun.values(), *self._dried.values()]
+            busy: list[Future[Any]] = [*waiting, *self._begun.values(), *self._dry_runs()]
             busy = [future for future in busy if not future.done()]
             program = next(likely, None) if len(busy) <= self.at_once else None
             if program is None:
                 wait(busy if len(busy) > self.at_once else waiting, return_when=FIRST_COMPLETED)
             elif program.text not in self._begun and program.text not in self._dried:
-                self.test.tally.begun_ahead()
+                self.test.tally.count_begun_ahead()
                 self._begin(program.text)
 
     def _begin(self, text: str) -> None:
-        dry = self.test.dry
+        dry, candidate = self.test.dry, self.test.candidate(text)
         if dry is None or dry.given_up or not self.scarce:
-            self._begun[text] = self.test.begin(Candidate(text))
+            self._begun[text] = self.test.begin(candidate)
             return
         while len(self._dried) >= DRIED:
             del self._dried[next(iter(self._dried))]
-        self._dried[text] = self.test.beside(dry.run, text)
+        self._dried[text] = replace(candidate, begun=self.test.beside(dry.run, candidate))
 
     def _drop_outdated(self) -> None:
-        if self._revision == self.test.revision:
+        if self._policy is self.test.policy:
             return
-        self._revision = self.test.revision
-        begun: list[Future[Any]] = [*self._begun.values(), *self._dried.values()]
-        self._begun, self._dried = {}, {}
+        self._policy = self.test.policy
+        begun: list[Future[Any]] = [*self._begun.values(), *self._dry_runs()]
         for future in begun:
             future.cancel()
+        self._begun, self._dried = {}, {}
+
+    def _dry_runs(self) -> Iterator[Future[Run]]:
+        return (each.begun for each in self._dried.values() if each.begun is not None)
+
+
+def _cancel(dried: Candidate) -> bool:
+    return dried.begun is not None and dried.begun.cancel()

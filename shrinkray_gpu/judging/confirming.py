@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future
 
-from shrinkray_gpu.judging.candidate import Candidate
 from shrinkray_gpu.judging.tiered_test import TieredTest
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
 from shrinkray_gpu.reduction.program import Program
@@ -36,10 +35,10 @@ class ConfirmingRuns:
         self.test, self.timed = test, timed
 
     def confirm(self, program: Program) -> Future[Verdict]:
-        return self.test.beside(self._heeded, self._confirmed, program.text)
+        return self.test.beside(self._heed, self._confirm, program.text)
 
     def probe(self, program: Program) -> Future[Verdict]:
-        return self.test.beside(self._heeded, self._again, program.text)
+        return self.test.beside(self._heed, self._probe, program.text)
 
     def steady(self, program: Program) -> Future[Verdict]:
         return self.test.beside(self._steady, program.text)
@@ -49,31 +48,31 @@ class ConfirmingRuns:
 
     def cold(self, text: str) -> Verdict:
         """The verdict of a cold process; of a flaky fault, of as many as a "no" must rest on."""
-        return self.test.cold.settle(Candidate(text))
+        return self.test.cold.settle(self.test.candidate(text))
 
-    def _heeded(self, look: Callable[[str], Verdict], text: str) -> Verdict:
+    def _heed(self, look: Callable[[str], Verdict], text: str) -> Verdict:
         """Where lanes are brief, a "no" of a longer look ends that."""
         verdict = look(text)
-        if self.test.lane.brief and verdict.answer is Answer.PASSES:
+        if self.test.policy.brief and verdict.answer is Answer.PASSES:
             self.test.doubt_brief()
         return verdict
 
-    def _confirmed(self, text: str) -> Verdict:
+    def _confirm(self, text: str) -> Verdict:
         test = self.test
         if test.policy.repeats is None:
             return self.cold(text)
         if test.pool.mode == "cold" or self.timed:
-            return test.cold.confirm(text)
-        verdict = self._again(text)
+            return test.cold.confirm(test.candidate(text))
+        verdict = self._probe(text)
         return self.cold(text) if verdict.faults else verdict
 
-    def _again(self, text: str) -> Verdict:
+    def _probe(self, text: str) -> Verdict:
         test = self.test
-        return test.lane.confirm(text) if test.oracle.needs.run else test.script.confirm(text)
+        return (test.lane if test.oracle.needs.run else test.script).confirm(test.candidate(text))
 
     def _steady(self, text: str) -> Verdict:
         for _ in range(STEADY):
-            verdict = self._again(text)
+            verdict = self._probe(text)
             if not verdict.faults:
                 return verdict
         return self.cold(text)

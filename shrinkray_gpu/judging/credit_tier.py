@@ -12,7 +12,6 @@ from concurrent.futures import Future
 from dataclasses import replace
 
 from shrinkray_gpu.judging.candidate import Candidate
-from shrinkray_gpu.judging.decider import Decider
 from shrinkray_gpu.judging.lane_tier import LaneTier
 from shrinkray_gpu.judging.policy import Policy
 from shrinkray_gpu.judging.tally import CREDIT, Tally
@@ -25,74 +24,62 @@ UNKNOWN_CONTENT = "#?"
 """In a launch's argument: what it holds was written by a kernel, and no kernel ran."""
 
 
-class CreditTier:
-    """Goes to `lane` itself with the first candidate of its launches: others with the same wait for that verdict."""
+def may_credit(oracle: Oracle, policy: Policy) -> bool:
+    """Whether a verdict may rest on a dry run's launches.
 
-    def __init__(self, oracle: Oracle, lane: LaneTier, policy: Policy, decider: Decider, tally: Tally) -> None:
-        self.lane, self.decider, self.tally = lane, decider, tally
-        self.predicts = policy.predicts
-        # Outputs that are compared depend on seeds and memory, of which a dry run's launches tell nothing. Nor do they
-        # of a fault that host code raises by what kernels computed: a dry run lets every such comparison hold.
-        told = policy.predicts or not _raised_by_the_host(oracle)
-        self._given = policy.credit and policy.repeats is None and not oracle.needs.twins and told
-        self._known: dict[str, Future[Verdict]] = {}
+    Outputs that are compared depend on seeds and memory, of which the launches tell nothing. Nor do they of a fault
+    that host code raises by what kernels computed: a dry run lets every such comparison hold.
+    """
+    reference = oracle.reference if isinstance(oracle, SameFaultOracle) else None
+    by_the_host = reference is not None and reference.fault.phase in ("python", "exit")
+    return policy.repeats is None and not oracle.needs.twins and (policy.predicts or not by_the_host)
+
+
+class CreditTier:
+    """The first candidate of its launches goes on to `following`; others with the same wait for that verdict."""
+
+    def __init__(self, following: LaneTier, tally: Tally) -> None:
+        self.following, self.tally = following, tally
+        self._known: dict[tuple[str, bool], Future[Verdict]] = {}
+        """By the launches, and by whether reused contexts were doubted when they were judged."""
         self._lock = threading.Lock()
 
-    @property
-    def given(self) -> bool:
-        return self._given
-
-    def forget(self) -> None:
-        """No verdict is taken on credit any more, nor the launches known that were judged before."""
-        with self._lock:
-            self._given = False
-            self._known.clear()
-
-    def forget_launches(self) -> None:
-        """The launches that were judged before are judged anew."""
-        with self._lock:
-            self._known.clear()
-
-    def settle(self, candidate: Candidate) -> Verdict | None:
-        """The verdict of the dry run, or of a lane on the same launches; None where neither tells of this candidate."""
-        foreseen = candidate.foreseen
-        if foreseen is None or not self._given:
-            return None
-        run, verdict = foreseen.run, foreseen.verdict
-        if self.predicts and verdict.faults:
+    def settle(self, candidate: Candidate) -> Verdict:
+        """The verdict of the dry run, or of a lane on the same launches, where one of them tells of this candidate."""
+        dry_run = candidate.dry_run
+        if dry_run is None or not candidate.policy.credit:
+            return self.following.settle(candidate)
+        run, verdict = dry_run.run, dry_run.verdict
+        if candidate.policy.predicts and verdict.faults:
             self.tally.count(CREDIT)
             return Verdict(Answer.FAULTS, f"on credit: {verdict.why}", credit=True)
         # The launches of a CUDA C++ extension are seen by nobody.
         if run.builds or any(UNKNOWN_CONTENT in arg for launch in run.launches for arg in launch.args):
-            return None
-        return self._once(_signature(run), candidate)
+            return self.following.settle(candidate)
+        return self._by_launches(run, candidate)
 
-    def _once(self, signature: str, candidate: Candidate) -> Verdict | None:
+    def _by_launches(self, run: Run, candidate: Candidate) -> Verdict:
         """One lane run for all candidates that make the same launches."""
+        key = _signature(run), candidate.policy.doubts_reused
         mine: Future[Verdict] = Future()
         with self._lock:
-            known = self._known.setdefault(signature, mine)
+            known = self._known.setdefault(key, mine)
         if known is not mine:
             verdict = known.result()
-            if verdict.is_known and not (self.decider.insisting and verdict.provisional):
+            if verdict.is_known and not (candidate.policy.insisting and verdict.provisional):
                 self.tally.count(CREDIT)
                 return replace(verdict, why="on credit: its launches were judged before", credit=True)
-            return None
+            return self.following.settle(candidate)
         try:
-            verdict = self.lane.settle(candidate)
+            verdict = self.following.settle(candidate)
         except BaseException as error:
             mine.set_exception(error)
             raise
         mine.set_result(verdict)
         if not verdict.is_known:
             with self._lock:
-                self._known.pop(signature, None)
+                self._known.pop(key, None)
         return verdict
-
-
-def _raised_by_the_host(oracle: Oracle) -> bool:
-    reference = oracle.reference if isinstance(oracle, SameFaultOracle) else None
-    return reference is not None and reference.fault.phase in ("python", "exit")
 
 
 def _signature(run: Run) -> str:

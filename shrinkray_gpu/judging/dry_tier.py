@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 
-from shrinkray_gpu.judging.candidate import Candidate
+from shrinkray_gpu.judging.candidate import Candidate, DryRun
 from shrinkray_gpu.judging.credit_tier import CreditTier
-from shrinkray_gpu.judging.decider import Decider
-from shrinkray_gpu.judging.policy import Policy
 from shrinkray_gpu.judging.tally import DRY, Tally
 from shrinkray_gpu.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
@@ -23,14 +22,10 @@ WASTED = 3
 
 
 class DryTier:
-    """`pool` is on the virtual GPU. What goes on goes to `credit` first, and to the lane of that."""
+    """`pool` is on the virtual GPU."""
 
-    def __init__(
-        self, oracle: Oracle, pool: Pool, credit: CreditTier, policy: Policy, decider: Decider, tally: Tally
-    ) -> None:
-        self.oracle, self.pool, self.credit = oracle, pool, credit
-        self.decider, self.tally, self.machine_code = decider, tally, policy.machine_code
-        self.predicts = policy.predicts and policy.repeats is None
+    def __init__(self, oracle: Oracle, pool: Pool, following: CreditTier, tally: Tally) -> None:
+        self.oracle, self.pool, self.following, self.tally = oracle, pool, following, tally
         self._wasted = 0
         self._lock = threading.Lock()
 
@@ -39,37 +34,39 @@ class DryTier:
         """Whether dry runs took too long, too often."""
         return self._wasted >= WASTED
 
-    def settle(self, candidate: Candidate) -> Verdict | None:
+    def settle(self, candidate: Candidate) -> Verdict:
         """A "no" where the dry run tells of it; otherwise the candidate takes along what it told."""
         if self.given_up:
-            return None
-        run = candidate.dry_run(self.run)
-        if run.timed_out or run.trouble or (run.signal is not None and not self.predicts):
-            self.tally.told_nothing(run.trouble or ("time limit" if run.timed_out else f"signal {run.signal}"))
-            return self._after_waiting(candidate) if run.timed_out else None
-        foreseen = self.oracle.judge(run)
-        repeats = self.decider.repeats
-        certain = repeats is None or repeats.certain(run)
-        if run.failure is not None and not run.driver_error and not foreseen.faults and certain:
+            return self.following.settle(candidate)
+        repeats = candidate.policy.repeats
+        predicts = candidate.policy.predicts and repeats is None
+        run = candidate.begun.result() if candidate.begun is not None else self.run(candidate)
+        if run.timed_out or run.trouble or (run.signal is not None and not predicts):
+            self.tally.count_mute(run.trouble or ("time limit" if run.timed_out else f"signal {run.signal}"))
+            return self._after_waiting(candidate) if run.timed_out else self.following.settle(candidate)
+        verdict = self.oracle.judge(run)
+        certain = repeats is None or repeats.is_certain(run)
+        if run.failure is not None and not run.driver_error and not verdict.faults and certain:
             self.tally.count(DRY)
             why = f"dry run: {run.failure.type}: {run.failure.text[:100]}"
-            return Verdict(Answer.PASSES, why, other=foreseen.other, certain=repeats is not None)
-        if self.predicts and foreseen.answer is Answer.PASSES:
+            return Verdict(Answer.PASSES, why, other=verdict.other, certain=repeats is not None)
+        if predicts and verdict.answer is Answer.PASSES:
             self.tally.count(DRY)
-            return Verdict(Answer.PASSES, f"dry run: {foreseen.why}")
-        candidate.foresee(run, foreseen)
-        return None
+            return Verdict(Answer.PASSES, f"dry run: {verdict.why}")
+        return self.following.settle(replace(candidate, dry_run=DryRun(run, verdict)))
 
-    def run(self, text: str) -> Run:
+    def run(self, candidate: Candidate) -> Run:
         """Machine code is made where a lane will want it: without credit what shows the fault goes on to one."""
-        code = self.machine_code or not self.credit.given
-        return self.pool.run(text, machine_code=code, wants=self.decider.tightening.wants if code else ())
+        policy = candidate.policy
+        code = policy.machine_code or not policy.credit
+        wants = policy.tightening.wants if code else ()
+        return self.pool.run(candidate.request, machine_code=code, wants=wants)
 
     def _after_waiting(self, candidate: Candidate) -> Verdict:
         """The verdict of a lane where the dry run told nothing in its time. Soon none is made any more, unless the
         candidates themselves hang."""
         began = time.monotonic()
-        verdict = self.credit.lane.settle(candidate)
+        verdict = self.following.settle(candidate)
         with self._lock:
             self._wasted += time.monotonic() - began < self.pool.seconds
         return verdict

@@ -1,15 +1,16 @@
-"""What an interestingness test may take for an answer, as calibration and the user have it."""
+"""What an interestingness test may take for an answer, as calibration and the user have it, and as drifts teach it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from shrinkray_gpu.judging.repetition import FlakyTest
+from shrinkray_gpu.judging.tightening import Tightening
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What a test may take for an answer."""
+    """What a test may take for an answer. The test takes a stricter one while it is in use, and never a looser one."""
 
     predicts: bool = False
     """Whether the dry run of the original shows the fault itself: then a candidate whose dry run does not is out, be it
@@ -27,3 +28,9 @@ class Policy:
     """Whether the kernels of candidates on the virtual GPU have any; those of cold runs do."""
     peak: int = 0
     """Device memory, in bytes, that the original held."""
+    insisting: bool = False
+    """Whether the last round has come, in which a "no" stands."""
+    doubts_reused: bool = False
+    """Whether a "yes" of a context that another program used before is asked again in a fresh one."""
+    tightening: Tightening = Tightening()
+    """What a "yes" must pass besides the oracle."""

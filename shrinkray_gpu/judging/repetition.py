@@ -88,9 +88,9 @@ class FlakyTest:
         with self._turn(last=True) as error:
             return self._seen(_RunSequence(ask), clean_runs(self.goal, error))
 
-    def certain(self, run: Run) -> bool:
+    def is_certain(self, run: Run) -> bool:
         """Whether a run that does not show the fault is one that cannot: chance has no part in it."""
-        return bool(certain(run, self.reference))
+        return bool(impossibility(run, self.reference))
 
     @property
     def clean(self) -> int:
@@ -157,7 +157,7 @@ class FlakyTest:
                 self._under_way -= 1
 
 
-def certain(run: Run, reference: Run) -> str:
+def impossibility(run: Run, reference: Run) -> str:
     """Why a run without the fault could not have shown it, whatever chance does; empty where it could."""
     if run.trouble or run.timed_out or run.signal is not None or run.driver_error:
         return ""

@@ -30,20 +30,20 @@ class Tally:
             self.tries[tier] += 1
             self.lane_seconds += seconds
 
-    def host_error(self) -> None:
+    def count_host_error(self) -> None:
         with self._lock:
             self.host_errors += 1
 
-    def told_nothing(self, why: str) -> None:
+    def count_mute(self, why: str) -> None:
         """One dry run more that told nothing."""
         with self._lock:
             self.mute[why] += 1
 
-    def begun_ahead(self) -> None:
+    def count_begun_ahead(self) -> None:
         with self._lock:
             self.ahead += 1
 
-    def asked_for(self) -> None:
+    def count_foreseen(self) -> None:
         """One try more was asked for that had begun before."""
         with self._lock:
             self.foreseen += 1

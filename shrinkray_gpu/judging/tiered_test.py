@@ -9,15 +9,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import ParamSpec, Protocol, TypeVar
+from dataclasses import replace
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from shrinkray_gpu.judging.candidate import Candidate
 from shrinkray_gpu.judging.cold_tier import ColdTier, ScriptTier
-from shrinkray_gpu.judging.credit_tier import CreditTier
-from shrinkray_gpu.judging.decider import Decider
+from shrinkray_gpu.judging.credit_tier import CreditTier, may_credit
 from shrinkray_gpu.judging.dry_tier import DryTier
 from shrinkray_gpu.judging.lane_tier import LaneTier
 from shrinkray_gpu.judging.policy import Policy
+from shrinkray_gpu.judging.run_tier import Repeater
 from shrinkray_gpu.judging.tally import Tally
 from shrinkray_gpu.judging.tightening import Tightening
 from shrinkray_gpu.oracle import Oracle
@@ -33,8 +34,8 @@ T = TypeVar("T")
 class Tier(Protocol):
     """One way to a verdict."""
 
-    def settle(self, candidate: Candidate) -> Verdict | None:
-        """Its verdict; None: the next tier must tell."""
+    def settle(self, candidate: Candidate) -> Verdict:
+        """Its own verdict, or that of the tier that follows it."""
 
 
 class TieredTest:
@@ -53,18 +54,16 @@ class TieredTest:
         policy: Policy = Policy(),  # noqa: B008  it is frozen
         tries: Mapping[str, int] | None = None,
     ) -> None:
-        self.oracle, self.pool, self.policy = oracle, pool, policy
+        self.oracle, self.pool = oracle, pool
+        self.policy = replace(policy, credit=policy.credit and may_credit(oracle, policy))
+        """Another one after each change of what a verdict rests on."""
         self.tally = tally = Tally(tries)
-        self._decider = decider = Decider(policy.repeats, pool.jobs)
-        self.lane = LaneTier(oracle, pool, policy, decider, tally)
-        self.credit = CreditTier(oracle, self.lane, policy, decider, tally)
-        self.dry = DryTier(oracle, dry, self.credit, policy, decider, tally) if dry is not None else None
-        self.cold = ColdTier(oracle, pool, decider, tally)
-        self.script = ScriptTier(oracle, pool.script.path.name, decider, tally)
-        running: list[Tier] = [self.lane] if self.dry is None else [self.dry, self.credit, self.lane]
-        self.stages: list[list[Tier]] = [running] * oracle.needs.run + [[self.script]] * oracle.needs.text
-        """The tiers that ask of a run, cheapest first, and those that ask of the text: a "yes" must pass each list."""
-        self._revision = 0
+        self._repeater = repeater = Repeater(pool.jobs)
+        self.lane = LaneTier(oracle, pool, repeater, tally)
+        self.dry = DryTier(oracle, dry, CreditTier(self.lane, tally), tally) if dry is not None else None
+        self.cold = ColdTier(oracle, pool, repeater, tally)
+        self.script = ScriptTier(oracle, pool, repeater, tally)
+        self._cheapest: Tier = self.dry or self.lane
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(pool.jobs + (dry.jobs if dry is not None else 0), thread_name_prefix="test")
 
@@ -78,16 +77,11 @@ class TieredTest:
         """By the tier that settled them."""
         return self.tally.tries
 
-    @property
-    def revision(self) -> int:
-        """Another one after each change of what a verdict rests on."""
-        return self._revision
-
     # What the engine asks
 
     def judge(self, programs: Sequence[Program]) -> list[Verdict]:
         """Verdicts in the order of the programs."""
-        asked = [self.begin(Candidate(program.text)) for program in programs]
+        asked = [self.begin(self.candidate(program.text)) for program in programs]
         return [future.result() for future in asked]
 
     def foresee(self, likely: Iterable[Program]) -> None:
@@ -95,15 +89,15 @@ class TieredTest:
 
     def insist(self, on: bool) -> None:
         """In the last round, repeat in fresh contexts what a reused one denied."""
-        self._decider.insist(on)
-        self._changed()
+        self._change(insisting=on)
 
     def values(self, program: Program) -> Mapping[int, str]:
         """The values that a program with watched expressions computes: on the virtual GPU, where that shows the fault
         too, since it takes no context. What kernels would have written is made up there; the fault does without."""
-        dry = self.dry
-        pool = dry.pool if dry is not None and dry.predicts and not dry.given_up else self.pool
-        return pool.run(program.text, values=True, machine_code=self.policy.machine_code).values
+        dry, policy = self.dry, self.policy
+        predicts = dry is not None and policy.predicts and policy.repeats is None and not dry.given_up
+        pool = dry.pool if dry is not None and predicts else self.pool
+        return pool.run(program.text, values=True, machine_code=policy.machine_code).values
 
     def capture(self, program: Program) -> Run:
         """Run the program once more, and write down the launch that faults. A flaky one until it does, if it will."""
@@ -116,13 +110,17 @@ class TieredTest:
 
     # One candidate
 
+    def candidate(self, text: str) -> Candidate:
+        """The text as the user runs it, to be judged by the policy of now."""
+        return Candidate(self.pool.script.request(text), self.policy)
+
     def settle(self, candidate: Candidate) -> Verdict:
-        """The verdict of the first tier that tells, for each of the stages until one says no."""
-        for tiers in self.stages:
-            verdict = next(told for tier in tiers if (told := tier.settle(candidate)) is not None)
-            if not verdict.faults:
-                break
-        return verdict
+        """The verdict of the cheapest tier that tells. A "yes" must pass the question to the text, too, if any."""
+        if self.oracle.needs.run:
+            verdict = self._cheapest.settle(candidate)
+            if not verdict.faults or not self.oracle.needs.text:
+                return verdict
+        return self.script.settle(candidate)
 
     def begin(self, candidate: Candidate) -> Future[Verdict]:
         """Judge it in a thread of the test's own."""
@@ -132,34 +130,30 @@ class TieredTest:
         """Other work that takes the turn of a candidate."""
         return self._threads.submit(work, *args, **kwargs)
 
-    # What changes it
+    # What makes it stricter
 
     def tighten(self, tightening: Tightening) -> None:
         """From now on a "yes" must pass this, too."""
-        self._decider.tighten(tightening)
-        self._changed()
+        self._change(tightening=self.policy.tightening + tightening)
 
     def forget(self) -> None:
-        """No verdict is taken on credit any more, nor the launches known that were judged before."""
-        self.credit.forget()
-        self._changed()
+        """No verdict is taken on credit any more."""
+        self._change(credit=False)
 
     def doubt_reused_contexts(self) -> None:
         """What was accepted was refuted. A context that passed another program before has other memory mapped beyond a
-        tensor than a fresh one: from now on each "yes" of such a one is asked again in a fresh one."""
-        self.lane.doubt_reused_contexts()
-        self.credit.forget_launches()
-        self._changed()
+        tensor than a fresh one: from now on each "yes" of such a one is asked again in a fresh one, also where its
+        launches were judged before."""
+        self._change(doubts_reused=True)
 
     def doubt_brief(self) -> None:
         """What a lane took to hang after a brief wait came to an end: from now on all lanes wait."""
-        self.lane.wait_in_full()
-        self.forget()
+        self._change(brief=0.0, credit=False)
 
-    def _changed(self) -> None:
+    def _change(self, **stricter: Any) -> None:
         with self._lock:
-            self._revision += 1
+            self.policy = replace(self.policy, **stricter)
 
     def close(self) -> None:
         self._threads.shutdown(wait=True, cancel_futures=True)
-        self._decider.close()
+        self._repeater.close()

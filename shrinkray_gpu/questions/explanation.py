@@ -27,8 +27,8 @@ from shrinkray_gpu.oracle.needs import UNASKED
 from shrinkray_gpu.reduction.program import read_program
 from shrinkray_gpu.runner import sanitizer
 from shrinkray_gpu.runner.interpreter import check_python
-from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import COLD, Script
+from shrinkray_gpu.runner.private_setup import private_setup
 from shrinkray_gpu.runner.run import Run
 
 
@@ -74,8 +74,14 @@ def explain(
         asked |= {wanted.needs.sanitizer}
         intermittent = True  # most programs that it has a record of end well
     with tempfile.TemporaryDirectory(prefix="shrink-", ignore_cleanup_errors=True) as folder:
-        setup = _setup(script, Path(folder), python=python, arch=arch, environment=environment)
-        setup = replace(setup, imports=command.imports) if command else setup
+        setup = private_setup(
+            Path(folder),
+            {**os.environ, **environment},
+            python=python,
+            imports=command.imports if command else (),
+            own=(str(script.path.parent), str(script.cwd)),
+            arch=arch,
+        )
         own = wanted.needs.seconds if wanted is not None else None
         seen = examine(
             text,
@@ -128,25 +134,3 @@ def _with_records(run: Run, seen: Evidence, tool: str) -> Run:
         raise NotReproduced(f"{tool} was not asked: {said.text}")
     texts = [finding.record.text for finding in seen.findings if finding.record.tool == tool]
     return replace(run, records=(*texts, said.text))
-
-
-def _setup(script: Script, folder: Path, *, python: str, arch: int | None, environment: Mapping[str, str]) -> Setup:
-    """As a reduction's, with all folders in a temporary one."""
-    scratch, caches = folder / "scratch", folder / "cache"
-    for place in (scratch, caches):
-        place.mkdir()
-    return Setup(
-        python=python,
-        environment={
-            **os.environ,
-            **environment,
-            "TRITON_CACHE_DIR": str(caches / "triton"),
-            "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
-            "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
-        },
-        imports=(),
-        own=(str(script.path.parent), str(script.cwd)),
-        scratch=str(scratch),
-        writable=(str(caches),),
-        arch=arch,
-    )

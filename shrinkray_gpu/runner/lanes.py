@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from shrinkray_gpu.runner.children import faults
 from shrinkray_gpu.runner.inside.capture import blackbox
 from shrinkray_gpu.runner.inside.process import wire
 from shrinkray_gpu.runner.output_pipes import TIMED_OUT, OutputPipes
+from shrinkray_gpu.runner.preamble import Preamble
+from shrinkray_gpu.runner.preamble import read as read_preamble
 from shrinkray_gpu.runner.run import Run, report_problem
 
 MAIN = Path(__file__).parent / "inside" / "main.py"
@@ -69,12 +72,25 @@ class Setup:
 
 @dataclass(frozen=True)
 class Request:
-    """One candidate, and what to observe while it runs."""
+    """One candidate as the user runs it. Made once, however many pools it goes through."""
 
     source: str
     path: str
     argv: tuple[str, ...] = ()
     cwd: str = "/"
+
+    @cached_property
+    def preamble(self) -> Preamble:
+        return read_preamble(self.source)
+
+    def message(self) -> dict[str, Any]:
+        return {"source": self.source, "path": self.path, "argv": list(self.argv), "cwd": self.cwd}
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """How one run of a candidate goes, and what to observe meanwhile."""
+
     asserts: bool = True
     watch: bool = True
     wants: tuple[str, ...] = ()
@@ -97,7 +113,7 @@ class Request:
     must have come to an end. 0: nobody looks before the time is over."""
 
     def message(self) -> dict[str, Any]:
-        return {**self.__dict__, "argv": list(self.argv), "wants": list(self.wants), "knobs": dict(self.knobs)}
+        return {**self.__dict__, "wants": list(self.wants), "knobs": dict(self.knobs)}
 
 
 class Lane:
@@ -131,11 +147,12 @@ class Lane:
         self.device = hello["device"]
         return True
 
-    def run(self, request: Request, *, mode: str, seconds: float) -> tuple[Run, str]:
+    def run(self, request: Request, settings: RunSettings, *, mode: str, seconds: float) -> tuple[Run, str]:
         """Run a candidate. Returns what happened, and why the lane is over (empty if it can take another)."""
         with _folder_of_its_own(self.scratch) as temporary:
-            run, over, peak = self._run({**request.message(), "temporary": temporary}, mode, seconds)
-            if request.capture and run.captured is None:  # it did not live to tell
+            message = {**request.message(), **settings.message(), "temporary": temporary}
+            run, over, peak = self._run(message, mode, seconds)
+            if settings.capture and run.captured is None:  # it did not live to tell
                 run = replace(run, captured=blackbox.recover(os.path.join(temporary, blackbox.FOLDER)))
             return replace(run, pid=self.pid, peak=peak), over
 
@@ -277,7 +294,7 @@ class Worker:
             pass
 
 
-def cold(setup: Setup, request: Request, *, seconds: float) -> Run:
+def cold(setup: Setup, request: Request, settings: RunSettings, *, seconds: float) -> Run:
     """Run a candidate in a new process of its own, with nothing imported before it."""
     process, link = _start(setup, "--cold")
     exits = Exits()
@@ -289,7 +306,7 @@ def cold(setup: Setup, request: Request, *, seconds: float) -> Run:
         if not lane.wait_ready(START):
             return Run(mode="cold", exit=None, trouble="the interpreter did not start")
         lane.pid = process.pid
-        return lane.run(request, mode="cold", seconds=seconds)[0]
+        return lane.run(request, settings, mode="cold", seconds=seconds)[0]
     finally:
         lane.kill()
         reaper.join(5.0)

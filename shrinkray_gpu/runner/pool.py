@@ -5,22 +5,24 @@ from __future__ import annotations
 import contextlib
 import copy
 import hashlib
+import itertools
 import os
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.device import coredump, gpus
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.runner import preamble, sanitizer, twins
+from shrinkray_gpu.runner import sanitizer, twins
 from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
-from shrinkray_gpu.runner.lanes import START, Request, Setup, Worker, cold
+from shrinkray_gpu.runner.lanes import Request, RunSettings, Setup, Worker, cold
+from shrinkray_gpu.runner.preamble import Preamble
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.runner.stock import Stock, Stocks, WorkerGone
+from shrinkray_gpu.runner.stock import LaneRecord, LaneTerms, Stock, Stocks
 
 COLD = 60.0
 """Seconds more for a cold process than for a lane: it imports what the lane has."""
@@ -61,30 +63,14 @@ class Script:
     def called(self) -> str:
         return self.name or self.path.name
 
-    def request(
-        self,
-        source: str,
-        *,
-        values: bool = False,
-        capture: str = "",
-        way: KnobSetting = PLAIN,
-        wants: tuple[str, ...] = (),
-        machine_code: bool = True,
-    ) -> Request:
+    def request(self, source: str) -> Request:
+        return Request(source, str(self.path), self.argv, str(self.cwd))
+
+    def settings(self, *, way: KnobSetting = PLAIN, wants: tuple[str, ...] = (), **observed: Any) -> RunSettings:
+        """Those of a run that is to observe this beside what the script asks of each: see RunSettings."""
         wants = tuple(dict.fromkeys((*self.wants, *wants)))
-        return Request(
-            source,
-            str(self.path),
-            self.argv,
-            str(self.cwd),
-            asserts=self.asserts,
-            wants=wants,
-            values=values,
-            capture=capture,
-            knobs=way.knobs,
-            machine_code=machine_code or not CODE.isdisjoint(wants),
-            tell=self.tell,
-        )
+        settings = RunSettings(asserts=self.asserts, wants=wants, knobs=way.knobs, tell=self.tell, **observed)
+        return settings if CODE.isdisjoint(wants) else replace(settings, machine_code=True)
 
 
 @dataclass(frozen=True)
@@ -102,16 +88,6 @@ class Terms:
     """Whether a lane takes another candidate after one that left it clean."""
     narrow: bool = False
     """Whether lanes' contexts have one hardware queue each, see NARROW; what the user or the script sets stays."""
-
-
-@dataclass
-class _Record:
-    """What the runs of all views of a pool told."""
-
-    peak: int = 0
-    retired: Counter[str] = field(default_factory=Counter)
-    free_bytes: int = 0
-    turn: int = 0
 
 
 class Pool:
@@ -136,10 +112,10 @@ class Pool:
         self.setup = twins.with_hash_seed(setup) if script.twins else setup
         self.terms = Terms(mode, jobs, seconds, extra, reuse=setup.reuse, narrow=setup.warm)
         self.devices = devices or ("",)
-        self._record = _Record()
+        self._record = LaneRecord()
+        self._turn = itertools.count(1)
         self._workers = Stocks(WORKERS * len(self.devices))
         self._others = Stocks(OTHERS * len(self.devices))
-        self._lock = threading.Lock()
         self._free = threading.BoundedSemaphore(jobs)
 
     @property
@@ -175,12 +151,15 @@ class Pool:
 
     def start(self, source: str) -> Mapping[str, Any]:
         """Bring up the worker for `source`, and its spare lanes. Returns what the worker says of its interpreter."""
-        stocks = [self._stock(source, device) for device in self.devices]
-        return stocks[0].worker.report
+        reports = []
+        for device in self.devices:
+            with self._workers.using(*self._worker(self.script.request(source), device, PLAIN)) as stock:
+                reports.append(stock.worker.report)
+        return reports[0]
 
     def run(
         self,
-        source: str,
+        candidate: str | Request,
         *,
         values: bool = False,
         fresh: bool = False,
@@ -194,87 +173,60 @@ class Pool:
         IR stages to deliver beside the script's own, `capture` (`launch` or `values`) writes launches down. `brief`: a
         lane is not waited for when its GPU is still at work so many seconds after the last launch. Without
         `machine_code` the virtual GPU's kernels have none, unless a stage that comes of it is wanted."""
-        request = self.script.request(
-            source, values=values, capture=capture, way=way, wants=wants, machine_code=machine_code
-        )
-        if brief and request.tell:
-            request = replace(request, limit=brief)
+        request = self.script.request(candidate) if isinstance(candidate, str) else candidate
+        settings = self.script.settings(
+            way=way, wants=wants, values=values, capture=capture, machine_code=machine_code,
+            limit=brief if self.script.tell else 0.0,
+        )  # fmt: skip
         with self._free:
-            if way == PLAIN and not (values or capture):
-                return self._compared(request, lambda asked, way: self._run(asked, fresh, way))
-            return self._run(request, fresh, way)
+            if way == PLAIN and self.script.twins and not (values or capture):
+                return self._compared(settings, lambda asked, way: self._run(request, asked, fresh, way))
+            return self._run(request, settings, fresh, way)
 
-    def _run(self, request: Request, fresh: bool, way: KnobSetting) -> Run:
+    def _run(self, request: Request, settings: RunSettings, fresh: bool, way: KnobSetting) -> Run:
         if self.mode == "cold" or self.script.sanitizer:
-            return self._cold(request, way)
-        with contextlib.ExitStack() as held:
-            try:
-                stock = held.enter_context(self._stocked(request.source, self._device(), way))
-            except UsageError as error:
-                if way.cheap:
-                    raise
-                with contextlib.suppress(UsageError, OSError):
-                    return self._cold(request, way)  # no server there: a process of its own tells what is the matter
-                return Run(mode=self.mode, exit=None, trouble=str(error))
-            try:
-                if way.cheap:
-                    return self._in_lane(stock, request, fresh, self.seconds)
-                return self._in_lane(stock, self._limited(request), fresh, self.seconds + self.extra)
-            except WorkerGone:
-                (self._workers if way.cheap else self._others).drop(stock)
-                return Run(mode=self.mode, exit=None, trouble="the process that forks the lanes was killed")
+            return self._cold(request, settings, way)
+        terms = LaneTerms(self.mode, self.seconds, fresh, self.terms.reuse)
+        key, make = self._worker(request, self._device(), way)
+        if way.cheap:
+            return self._workers.run(key, make, request, settings, terms, self._record)
+        try:
+            terms = replace(terms, seconds=self.seconds + self.extra)
+            return self._others.run(key, make, request, self._limited(settings), terms, self._record)
+        except UsageError as error:
+            with contextlib.suppress(UsageError, OSError):
+                return self._cold(request, settings, way)  # no server there: its own process tells what is the matter
+            return Run(mode=self.mode, exit=None, trouble=str(error))
 
-    def _in_lane(self, stock: Stock, request: Request, fresh: bool, seconds: float) -> Run:
-        trouble = ""
-        for _ in range(3):
-            lane = stock.take(fresh)
-            if not lane.wait_ready(START):
-                trouble = lane.trouble
-                lane.kill()
-                stock.release()
-                continue
-            record = self._record
-            if lane.device:
-                record.free_bytes = record.free_bytes or lane.device["free"]
-            mode = "warm" if lane.used else self.mode
-            run, over = lane.run(request, mode=mode, seconds=seconds)
-            record.peak = max(record.peak, run.peak)
-            record.retired[over] += 1
-            stock.give_back(lane, again=not over and self.terms.reuse)
-            if not run.trouble:
-                return run
-            trouble = run.trouble
-        return Run(mode=self.mode, exit=None, trouble=trouble)
-
-    def _limited(self, request: Request) -> Request:
+    def _limited(self, settings: RunSettings) -> RunSettings:
         """For a run that has `extra` seconds: a GPU that is still at work this long after the last launch is waited for
         no longer. What hangs in a kernel would take all of them each time."""
-        return replace(request, limit=self.seconds) if request.tell else request
+        return replace(settings, limit=self.seconds) if settings.tell else settings
 
     def cold(self, source: str, *, capture: str = "", way: KnobSetting = PLAIN, wants: tuple[str, ...] = ()) -> Run:
         """Run a candidate in a process of its own, nothing imported and no kernel compiled beforehand."""
-        request = self.script.request(source, capture=capture, way=way, wants=wants)
-        return self._compared(request, self._cold) if way == PLAIN and not capture else self._cold(request, way)
+        request, settings = self.script.request(source), self.script.settings(capture=capture, way=way, wants=wants)
+        if way == PLAIN and self.script.twins and not capture:
+            return self._compared(settings, lambda asked, way: self._cold(request, asked, way))
+        return self._cold(request, settings, way)
 
-    def _compared(self, request: Request, run: Callable[[Request, KnobSetting], Run]) -> Run:
-        """The plain run, and what those in other ways do otherwise, if there are any to be held against it."""
-        if not self.script.twins:
-            return run(request, PLAIN)
+    def _compared(self, settings: RunSettings, run: Callable[[RunSettings, KnobSetting], Run]) -> Run:
+        """The plain run, and what those in other ways do otherwise."""
 
         def ask(way: KnobSetting, observe: str, against: str) -> Run:
-            return run(replace(request, knobs=way.knobs, observe=observe, against=against), way)
+            return run(replace(settings, knobs=way.knobs, observe=observe, against=against), way)
 
         virtual = self.setup.arch is not None
         return twins.compare_runs(self.script.twins, ask, scratch=self.setup.scratch, virtual=virtual)
 
-    def _cold(self, request: Request, way: KnobSetting) -> Run:
+    def _cold(self, request: Request, settings: RunSettings, way: KnobSetting) -> Run:
         with tempfile.TemporaryDirectory(dir=self.setup.scratch, ignore_cleanup_errors=True) as cache:
             environment = {**self._environment((), self._device(), way), "TRITON_CACHE_DIR": cache}
             python = way.python or self.setup.python
             setup = replace(self.setup, warm=False, reuse=False, environment=environment, python=python)
-            if self.script.sanitizer and not (request.values or request.capture or request.knobs):
+            if self.script.sanitizer and not (settings.values or settings.capture or settings.knobs):
                 return self._sanitized(request.source, setup)
-            run = cold(setup, self._limited(request), seconds=self.seconds + self.extra)
+            run = cold(setup, request, self._limited(settings), seconds=self.seconds + self.extra)
             self._record.peak = max(self._record.peak, run.peak)
             return run
 
@@ -320,32 +272,22 @@ class Pool:
         self._others.close()
 
     def _device(self) -> str:
-        with self._lock:
-            self._record.turn += 1
-            return self.devices[self._record.turn % len(self.devices)]
+        return self.devices[next(self._turn) % len(self.devices)]
 
-    def _stock(self, source: str, device: str) -> Stock:
-        """The worker whose environment fits what the candidate sets before its imports."""
-        with self._stocked(source, device, PLAIN) as stock:
-            return stock
-
-    @contextlib.contextmanager
-    def _stocked(self, source: str, device: str, way: KnobSetting) -> Iterator[Stock]:
-        """The same, for a way that may have an environment or an interpreter of its own; kept while it is in use."""
-        head = preamble.read(source)
+    def _worker(self, request: Request, device: str, way: KnobSetting) -> tuple[Hashable, Callable[[], Stock]]:
+        """What tells the worker for this candidate from others, and what starts it. Its environment is the one that the
+        candidate sets before its imports; a way may have an environment or an interpreter of its own, too."""
+        key = (request.preamble.environment, device, self.terms.narrow)
         if way.cheap:
-            key = (head.environment, device, self.terms.narrow)
-            with self._workers.using(key, lambda: self._plain(head, device)) as stock:
-                yield stock
-        else:
-            other = (head.environment, device, self.terms.narrow, tuple(sorted(way.environment.items())), way.python)
-            with self._others.using(other, lambda: self._other(head, device, way)) as stock:
-                yield stock
+            return key, lambda: self._plain(request.preamble, device)
+        return (*key, tuple(sorted(way.environment.items())), way.python), lambda: self._other(
+            request.preamble, device, way
+        )
 
-    def _plain(self, head: preamble.Preamble, device: str) -> Stock:
+    def _plain(self, head: Preamble, device: str) -> Stock:
         return Stock(Worker(self._setup(head, device, PLAIN)), self.jobs // len(self.devices) + 1)
 
-    def _other(self, head: preamble.Preamble, device: str, way: KnobSetting) -> Stock:
+    def _other(self, head: Preamble, device: str, way: KnobSetting) -> Stock:
         setup = self._setup(head, device, way)
         worker = Worker(setup)
         if setup.warm and setup.prepare and worker.report["spoilt"] and not worker.report["touched"]:
@@ -356,7 +298,7 @@ class Pool:
             raise UsageError(f"with {way.name} the script's imports start CUDA, and a child forked then cannot use it")
         return Stock(worker, SPARES)
 
-    def _setup(self, head: preamble.Preamble, device: str, way: KnobSetting) -> Setup:
+    def _setup(self, head: Preamble, device: str, way: KnobSetting) -> Setup:
         environment = self._environment(head.environment, device, way)
         return replace(
             self.setup,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TypeAlias
 
 from shrinkray_gpu.language.statement_starts import cached, parts
@@ -22,7 +21,6 @@ class Preamble:
     environment: tuple[tuple[str, str], ...] = ()
 
 
-@lru_cache(64)  # each tier through which a candidate goes asks for its preamble
 def read(source: str) -> Preamble:
     """Read the preamble of a script that parses; an empty one of a script that does not."""
     found = _all_of(source)

@@ -7,12 +7,36 @@ import threading
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 
-from shrinkray_gpu.runner.lanes import Lane, Worker
+from shrinkray_gpu.runner.lanes import START, Lane, Request, RunSettings, Worker
+from shrinkray_gpu.runner.run import Run
 
 FIRST = 2
 """Spare lanes that a worker begins with; there are more as lanes are taken. On a GPU each makes a context, one after
 another for the whole machine: cold processes beside a worker that makes 17 of them take half as long again."""
+
+
+@dataclass
+class LaneRecord:
+    """What lanes came to, and what the runs of all views of a pool told of the device."""
+
+    peak: int = 0
+    retired: Counter[str] = field(default_factory=Counter)
+    free_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class LaneTerms:
+    """On what terms a lane runs one candidate."""
+
+    mode: str
+    """Names the run, where no other program used its context before."""
+    seconds: float
+    fresh: bool
+    """Whether the context must be one that nothing ran in before."""
+    reuse: bool
+    """Whether the lane takes another candidate if it came out clean."""
 
 
 class Stocks:
@@ -47,6 +71,23 @@ class Stocks:
         finally:
             with self._lock:
                 self._users[key] -= 1
+
+    def run(
+        self,
+        key: Hashable,
+        make: Callable[[], Stock],
+        request: Request,
+        settings: RunSettings,
+        terms: LaneTerms,
+        record: LaneRecord,
+    ) -> Run:
+        """Run a candidate in a lane of the stock for `key`."""
+        with self.using(key, make) as stock:
+            try:
+                return stock.run(request, settings, terms, record)
+            except WorkerGone:
+                self.drop(stock)
+                return Run(terms.mode, exit=None, trouble="the process that forks the lanes was killed")
 
     def drop(self, stock: Stock) -> None:
         """Have another one made when it is asked for next."""
@@ -84,6 +125,29 @@ class Stock:
         self.clean: deque[Lane] = deque()
         self.spares: deque[Lane] = deque(worker.spawn() for _ in range(min(FIRST, spares)))
         self.closed = False
+
+    def run(self, request: Request, settings: RunSettings, terms: LaneTerms, record: LaneRecord) -> Run:
+        """Run a candidate in one of the lanes; in another one where that tells of trouble of its own. Raises
+        WorkerGone."""
+        trouble = ""
+        for _ in range(3):
+            lane = self.take(terms.fresh)
+            if not lane.wait_ready(START):
+                trouble = lane.trouble
+                lane.kill()
+                self.release()
+                continue
+            if lane.device:
+                record.free_bytes = record.free_bytes or lane.device["free"]
+            mode = "warm" if lane.used else terms.mode
+            run, over = lane.run(request, settings, mode=mode, seconds=terms.seconds)
+            record.peak = max(record.peak, run.peak)
+            record.retired[over] += 1
+            self.give_back(lane, again=not over and terms.reuse)
+            if not run.trouble:
+                return run
+            trouble = run.trouble
+        return Run(terms.mode, exit=None, trouble=trouble)
 
     def take(self, fresh: bool) -> Lane:
         """A lane for one more candidate. Raises WorkerGone where there is none, and none can come."""

@@ -258,30 +258,29 @@ class Controls:
 
     def attempt(self, control: Control, source: str) -> ControlResult:
         """Run the program under the control."""
+
+        def lame(why: str) -> ControlResult:
+            return ControlResult(control, ControlOutcome.NOT_APPLICABLE, why)
+
         part = ""
         if control.patch is not None:
             carried = control.patch.carry(source)
             if carried.text is None:
-                return ControlResult(control, ControlOutcome.NOT_APPLICABLE, carried.why)
+                return lame(carried.why)
             source, part = carried.text, "" if carried.whole else carried.why
         flag = control.way.environment.get(knob_settings.WITHOUT, "")
         if flag and not _asked_for(flag, source):
-            return ControlResult(control, ControlOutcome.NOT_APPLICABLE, f"nothing asks for {flag} any more")
+            return lame(f"nothing asks for {flag} any more")
         if not self.oracle.needs.run:
-            return ControlResult(control, ControlOutcome.NOT_APPLICABLE, f"{self.oracle.spec} runs the program itself")
+            return lame(f"{self.oracle.spec} runs the program itself")
         for _ in range(max(1, self.repeats)):
             run = self.run(source, control.way)
             verdict = self.oracle.judge(run)
             result, why = outcome(run, verdict, control, self.reference)
-            if result is ControlOutcome.FAULTS and part:
-                # What is missing may be what mends it.
-                return ControlResult(
-                    control, ControlOutcome.NOT_APPLICABLE, f"{part}, and with these the fault is still there"
-                )
+            if result is ControlOutcome.FAULTS and part:  # what is missing may be what mends it
+                return lame(f"{part}, and with these the fault is still there")
             if result is ControlOutcome.FAULTS and self.oracle.needs.text:
-                return ControlResult(
-                    control, ControlOutcome.NOT_APPLICABLE, "the oracle's script cannot be asked under a control"
-                )
+                return lame("the oracle's script cannot be asked under a control")
             if result is not ControlOutcome.PASSES:
                 known = result is ControlOutcome.FAULTS or not run.trouble and (verdict.is_known or run.timed_out)
                 return ControlResult(control, result, why, known)

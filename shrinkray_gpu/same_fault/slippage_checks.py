@@ -10,6 +10,7 @@ from __future__ import annotations
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
+from shrinkray_gpu.judging.instruction_check import InstructionCheck
 from shrinkray_gpu.judging.tiered_test import TieredTest
 from shrinkray_gpu.judging.tightening import Tightening
 from shrinkray_gpu.oracle.fault import Fault
@@ -19,7 +20,6 @@ from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.active_controls import ActiveControls
 from shrinkray_gpu.same_fault.fault_comparison import FaultComparison
 from shrinkray_gpu.same_fault.fingerprints import Fingerprints
-from shrinkray_gpu.same_fault.instruction_check import InstructionCheck
 
 CONTROLLED = "by the controls: "
 WITHOUT_CODE = ", and its kernels do not hold that instruction"
@@ -37,11 +37,11 @@ class SlippageChecks:
     ) -> None:
         self.test, self.controls, self.fingerprints = test, controls, fingerprints
         self.flaky = test.policy.repeats is not None
-        self.code = InstructionCheck(test.pool, lambda: fingerprints.wanted)
+        self.code = InstructionCheck(test.pool)
         self._tightened: list[str] = []
         self._answers = ThreadPoolExecutor(2, thread_name_prefix="answers")
         if by_code:
-            test.tighten(self.code.tightening(if_any=True))
+            test.tighten(self.code.tightening(fingerprints.wanted, if_any=True))
 
     @property
     def tightened(self) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ class SlippageChecks:
             how = "each candidate that faults is tried under all controls"
             self._tighten(how, Tightening((self._refute_by_controls,)))
         elif verdict.why.endswith(WITHOUT_CODE):
-            self._tighten("kernels must hold the instruction", self.code.tightening())
+            self._tighten("kernels must hold the instruction", self.code.tightening(self.fingerprints.wanted))
 
     @property
     def takes_fingerprints(self) -> bool:

@@ -13,7 +13,7 @@ from shrinkray_gpu import calibration
 from shrinkray_gpu.calibration.absent import is_clean
 from shrinkray_gpu.calibration.missed import FURTHER_SECONDS
 from shrinkray_gpu.device import gpus
-from shrinkray_gpu.judging.cold_tier import whole
+from shrinkray_gpu.judging.cold_tier import full_verdict
 from shrinkray_gpu.judging.tally import COLD, LANE
 from shrinkray_gpu.oracle import Oracle, adopt
 from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
@@ -81,7 +81,7 @@ class Runs:
         return asked.calibrate(run) if self.shows(asked, run) else None
 
     def shows(self, oracle: Oracle, run: Run) -> bool:
-        return whole(oracle, self.given.program.text, self.given.script.path.name, lambda _: run).faults
+        return full_verdict(oracle, self.given.program.text, self.given.script.path.name, lambda _: run).faults
 
     def lanes_for(self, text: str) -> calibration.LaneSet | None:
         """The workers that came up for this text, which live on; any others come to their end."""

@@ -17,7 +17,7 @@ from functools import partial
 
 from shrinkray_gpu import calibration
 from shrinkray_gpu.device import gpus
-from shrinkray_gpu.judging.cold_tier import whole
+from shrinkray_gpu.judging.cold_tier import full_verdict
 from shrinkray_gpu.judging.tally import COLD, LANE
 from shrinkray_gpu.lift.cuda import as_kernel
 from shrinkray_gpu.lift.cuda.as_cu import NotPlain
@@ -90,7 +90,7 @@ def _chosen(start: Start, given: UserProgram, say: Say) -> Start:
     if reference is None or oracle is None:
         tries[COLD] += 1
         asked = given.cold().cold(text)
-        if given.chosen is None or not whole(given.chosen, text, given.script.path.name, lambda _: asked).faults:
+        if given.chosen is None or not full_verdict(given.chosen, text, given.script.path.name, lambda _: asked).faults:
             return start  # said of the program itself, in calibration
         reference, oracle = plain(asked), given.chosen.calibrate(asked)
     say(f"trying its kernels alone, without the extension: {len(scripts)} scripts ...")
@@ -134,7 +134,7 @@ def _first(
     kind = COLD if pool.mode == "cold" else LANE
 
     def verdict(text: str, run: Run) -> Verdict:
-        return whole(oracle, text, name, lambda _: run)
+        return full_verdict(oracle, text, name, lambda _: run)
 
     best: tuple[int, str, tuple[Run, ...]] | None = None
     with ThreadPoolExecutor(given.limits.jobs, thread_name_prefix="kernel") as threads:

@@ -12,7 +12,7 @@ from shrinkray_gpu import calibration
 from shrinkray_gpu.calibration.original import COLD_RUNS
 from shrinkray_gpu.calibration.worker_lanes import builds
 from shrinkray_gpu.evidence.dump_runs import DumpRun
-from shrinkray_gpu.judging.cold_tier import whole
+from shrinkray_gpu.judging.cold_tier import full_verdict
 from shrinkray_gpu.judging.tally import COLD, LANE
 from shrinkray_gpu.lift.data_files import copy_files
 from shrinkray_gpu.oracle import Fault, Oracle, speech
@@ -88,7 +88,7 @@ class LiftedScripts:
                 seen.append(run)
                 return run
 
-            faults, run = whole(oracle, text, name, once).faults, seen[0] if seen else None
+            faults, run = full_verdict(oracle, text, name, once).faults, seen[0] if seen else None
             if dumping and run and (found := dumping.fault(text, self.given.alone.script, run)):
                 self.dumped[text] = found
             return faults, run
@@ -129,7 +129,7 @@ class LiftedScripts:
         pool = lanes.serving(lanes.script, seconds=seconds)
 
         def hopeless(text: str) -> bool:
-            verdict = whole(oracle, text, name, lambda source: pool.run(source, fresh=True))
+            verdict = full_verdict(oracle, text, name, lambda source: pool.run(source, fresh=True))
             return verdict.is_known and not verdict.faults
 
         self.tries[LANE] += len(waiting)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from shrinkray_gpu.command.entry import plain_script
-from shrinkray_gpu.judging.cold_tier import whole
+from shrinkray_gpu.judging.cold_tier import full_verdict
 from shrinkray_gpu.lift.bundle import bundle
 from shrinkray_gpu.oracle import Oracle
 from shrinkray_gpu.runner.run import Run
@@ -36,7 +36,7 @@ def in_one_file(start: Start, oracle: Oracle, runs: Runs, say: Say) -> Start:
         return start
 
     def shows(run: Run) -> bool:
-        return whole(oracle, one.text, path.name, lambda _: run).faults
+        return full_verdict(oracle, one.text, path.name, lambda _: run).faults
 
     seen = runs.until(shows, one.text, runs.enough)
     if not shows(seen[-1]):

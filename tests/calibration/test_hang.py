@@ -12,7 +12,6 @@ import pytest
 
 from shrinkray_gpu.calibration import IMPORTS, Limits, Plan, in_lanes, make, standing
 from shrinkray_gpu.device import gpus
-from shrinkray_gpu.judging.candidate import Candidate
 from shrinkray_gpu.judging.confirming import ConfirmingRuns
 from shrinkray_gpu.judging.policy import Policy
 from shrinkray_gpu.judging.tiered_test import TieredTest
@@ -55,13 +54,13 @@ def test_a_lane_that_most_likely_hangs_is_not_waited_for(tmp_path: Path, driver:
     pool = Pool(script, setup, mode="fork", jobs=2, seconds=6)
     try:
         test = TieredTest(oracle.calibrate(pool.run(spins)), pool, policy=Policy(brief=0.5))
-        again, lane = ConfirmingRuns(test), test.lane
-        verdicts = [test.settle(Candidate(spins)), test.settle(Candidate(slow))]
+        again = ConfirmingRuns(test)
+        verdicts = [test.settle(test.candidate(spins)), test.settle(test.candidate(slow))]
         assert [verdict.faults for verdict in verdicts] == [True, True]
         assert all("maybe for ever" in verdict.why for verdict in verdicts)
-        assert again.probe(Program.from_text(spins)).result().faults and lane.brief
-        assert not again.probe(Program.from_text(slow)).result().faults and not lane.brief
-        assert not test.settle(Candidate(slow)).faults
+        assert again.probe(Program.from_text(spins)).result().faults and test.policy.brief
+        assert not again.probe(Program.from_text(slow)).result().faults and not test.policy.brief
+        assert not test.settle(test.candidate(slow)).faults
         test.close()
     finally:
         pool.close()

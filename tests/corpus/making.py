@@ -39,4 +39,4 @@ def case(corpus: Path, name: str = "lookup", repro: str = LOOKUP, **changes: Any
 
 
 def outcome(case: Case, status: Status, *, triton: str = "3.7.1", **more: Any) -> CaseOutcome:
-    return CaseOutcome(case, f"triton {triton}", {"triton": triton}, status, **more)
+    return CaseOutcome(status, case=case, environment=f"triton {triton}", versions={"triton": triton}, **more)

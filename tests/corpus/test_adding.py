@@ -14,7 +14,7 @@ import tomlkit
 
 from shrinkray_gpu.command.driver import Command
 from shrinkray_gpu.corpus import addition
-from shrinkray_gpu.corpus.addition import add, document
+from shrinkray_gpu.corpus.addition import CaseWords, add, document
 from shrinkray_gpu.corpus.case import Case, load
 from shrinkray_gpu.corpus.expectation import CaseOutcome, Status
 from shrinkray_gpu.corpus.machine import ReplayEnvironment, lacking
@@ -114,7 +114,7 @@ def test_what_only_a_gpu_shows_is_kept_and_not_run_without_one(
     mechanism = "It is a long story. " * 20
     text = document(
         told(oracle=[oracle], spec=oracle, fingerprint={"original": fault}, **more),
-        mechanism=mechanism, upstream=("https://x/1", "https://x/2"),
+        CaseWords(mechanism=mechanism, upstream=("https://x/1", "https://x/2")),
     )  # fmt: skip
     case = written(tmp_path, text)
     assert max(map(len, text.splitlines())) <= 120 and case.mechanism.split() == mechanism.split()
@@ -149,7 +149,7 @@ def test_without_a_fault_the_oracle_is_title_and_all(tmp_path: Path) -> None:
 
 
 def test_the_user_knows_better(tmp_path: Path) -> None:
-    text = document(told(), title='A "quoted" title', klass="TMA", mechanism="Two\nlines.", upstream=("https://x/1",))
+    text = document(told(), CaseWords('A "quoted" title', "TMA", "Two\nlines.", ("https://x/1",)))
     case = written(tmp_path, text)
     assert (case.title, case.klass, case.mechanism) == ('A "quoted" title', "TMA", "Two\nlines.")
     assert case.upstream == ("https://x/1",)

@@ -6,6 +6,7 @@ run twice by one worker: on the virtual GPU where the fault shows there, else on
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,7 @@ def test_the_fix_of_the_original_ends_the_fault(each: Mechanism, replayer: Repla
 def test_the_fix_ends_the_fault_in_the_release_that_has_it(each: Mechanism, tmp_path: Path) -> None:
     from tests.versions import environments
 
-    with Replayer(python=environments.python(OTHER_RELEASE[each.name]), arch=90, jobs=1) as replayer:
+    with closing(Replayer(python=environments.python(OTHER_RELEASE[each.name]), arch=90, jobs=1)) as replayer:
         assert_the_fix_ends_the_fault(each, replayer, tmp_path)
 
 

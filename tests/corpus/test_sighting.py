@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.corpus.case import Case
-from shrinkray_gpu.corpus.expectation import Status
-from shrinkray_gpu.corpus.sighting import CaseConclusion, conclusion_of, sighting_of
+from shrinkray_gpu.corpus.expectation import CaseConclusion, Status
+from shrinkray_gpu.corpus.sighting import conclusion_of, sighting_of
 from shrinkray_gpu.runner.run import Compilation, Run
 from tests.corpus.making import case
 from tests.oracle.runs import failing, passing

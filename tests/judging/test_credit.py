@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.judging.ahead import Ahead
-from shrinkray_gpu.judging.candidate import Candidate
 from shrinkray_gpu.judging.confirming import ConfirmingRuns
 from shrinkray_gpu.judging.policy import Policy
 from shrinkray_gpu.judging.tally import COLD, CREDIT, DRY, LANE
@@ -28,7 +27,7 @@ from shrinkray_gpu.reduction.engine import reduce_program
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.outcome import Reduction
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.lanes import Request, Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
 from tests.reduction.course import parts
@@ -197,7 +196,9 @@ def test_where_lanes_are_scarce_only_dry_runs_are_made_ahead(judging: Made, monk
     programs = [Program.from_text(f"{FAILING}x{number} = 0\n", "failing.py") for number in range(3)]
     broken = Program.from_text(BROKEN, "failing.py")
     real, dried = test.dry.pool.run, []
-    monkeypatch.setattr(test.dry.pool, "run", lambda source, **how: dried.append(source) or real(source, **how))
+    monkeypatch.setattr(
+        test.dry.pool, "run", lambda request, **how: dried.append(request.source) or real(request, **how)
+    )
     ahead.foresee([*programs[1:], broken])
     ahead.judge([programs[0]])
     assert test.tries == {LANE: 1} and 0 < test.tally.ahead <= 3
@@ -240,10 +241,10 @@ def test_dry_runs_that_only_wait_are_given_up(
     waits = "import time\ntime.sleep(9)\nx = {}\n"
     real, asked = lanes.run, []
 
-    def run(source: str, **options: bool) -> Run:
+    def run(request: Request, **options: bool) -> Run:
         """A lane in which nothing waits."""
-        asked.append(source)
-        return real(source.replace("time.sleep(9)", "pass"), **options)
+        asked.append(request.source)
+        return real(request.source.replace("time.sleep(9)", "pass"), **options)
 
     monkeypatch.setattr(lanes, "run", run)
     assert judged(test, *map(waits.format, range(4))) == {LANE: 4} and len(asked) == 4
@@ -323,7 +324,7 @@ def test_a_candidate_that_needs_far_more_memory_than_the_original_is_none(tmp_pa
     try:
         pool.run(HOLDING.format(2))
         test = TieredTest(parse("too wide", folder=tmp_path), pool, policy=Policy(peak=pool.peak))
-        told = [test.settle(Candidate(HOLDING.format(size))) for size in (1, 4, 16)]
+        told = [test.settle(test.candidate(HOLDING.format(size))) for size in (1, 4, 16)]
         assert told[0].faults and told[1].faults
         assert told[2] == lacks("it holds 17.2 GB of device memory, far more than the original")
         test.close()

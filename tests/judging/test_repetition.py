@@ -13,7 +13,7 @@ import pytest
 
 from shrinkray_gpu.judging.confirming import ConfirmingRuns
 from shrinkray_gpu.judging.policy import Policy
-from shrinkray_gpu.judging.repetition import DOUBTS, FlakyTest, RunBatch, certain, measure
+from shrinkray_gpu.judging.repetition import DOUBTS, FlakyTest, RunBatch, impossibility, measure
 from shrinkray_gpu.judging.tiered_test import TieredTest
 from shrinkray_gpu.judging.tightening import Tightening
 from shrinkray_gpu.oracle import Answer, Verdict, parse
@@ -207,17 +207,19 @@ DIED_LATER = failing("RuntimeError", "CUDA error", driver_error=700, launches=(J
     ],
 )
 def test_what_chance_has_no_part_in(run: Run, why: str) -> None:
-    said = certain(run, MISALIGNED)
+    said = impossibility(run, MISALIGNED)
     assert why in said and bool(why) == bool(said)
 
 
 def test_a_flaky_error_of_that_very_kind_is_chance() -> None:
-    assert certain(failing("TypeError", "None is not iterable"), passing())
-    assert not certain(failing("TypeError", "None is not iterable"), failing("TypeError", "'NoneType' has no len()"))
+    assert impossibility(failing("TypeError", "None is not iterable"), passing())
+    assert not impossibility(
+        failing("TypeError", "None is not iterable"), failing("TypeError", "'NoneType' has no len()")
+    )
     compiles = (Compilation("k", "", failure=Failure("RuntimeError", "PassManager::run failed")),)
     crash = failing("RuntimeError", "PassManager::run failed", compiles=compiles)
-    assert not certain(crash, crash)
-    assert not certain(passing(), failing("ValueError", "wrong"))
+    assert not impossibility(crash, crash)
+    assert not impossibility(passing(), failing("ValueError", "wrong"))
     assert Launch("k", "h", (1,)) not in crash.launches
 
 

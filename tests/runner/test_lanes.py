@@ -304,14 +304,19 @@ def test_the_environment_set_before_the_imports_is_in_force_in_the_worker(pool: 
     assert pool.run("import os\nimport json\nprint('PYTHONWARNINGS' in os.environ)").stdout == "False\n"
 
 
+def stock_of(pool: Pool, source: str) -> Stock:
+    with pool._workers.using(*pool._worker(pool.script.request(source), "", PLAIN)) as stock:
+        return stock
+
+
 def test_lanes_die_with_the_tool(tmp_path: Path) -> None:
     """A tool killed with -9 leaves no process behind."""
     code = (
         "import os, sys\nfrom pathlib import Path\nsys.path.insert(0, os.getcwd())\n"
-        "from tests.runner.test_lanes import make\n"
+        "from tests.runner.test_lanes import make, stock_of\n"
         f"pool = make(Path({str(tmp_path)!r}))\n"
         "pid = pool.run('import os; print(os.getppid())').stdout.strip()\n"
-        "lane = pool._stock('', '').spares[0]\nlane.wait_ready(5)\n"
+        "lane = stock_of(pool, '').spares[0]\nlane.wait_ready(5)\n"
         "print(pid, lane.pid, flush=True)\nos.kill(os.getpid(), 9)"
     )
     import subprocess
@@ -323,7 +328,7 @@ def test_lanes_die_with_the_tool(tmp_path: Path) -> None:
 
 def test_spare_lanes_come_as_lanes_are_taken(pool: Pool) -> None:
     """On a GPU each makes a context, one after another for the whole machine."""
-    stock = Stock(pool._stock("", "").worker, 5)
+    stock = Stock(stock_of(pool, "").worker, 5)
     counts = [len(stock.spares)]
     for _ in range(4):
         stock.take(fresh=True).kill()
@@ -344,7 +349,6 @@ def test_a_lane_forked_while_its_worker_ends_ends_as_well(tmp_path: Path) -> Non
         folder.mkdir()
         made = make(folder)
         made.start("pass")
-        with made._stocked("pass", "", PLAIN) as stock:
-            lane = stock.worker.spawn()
+        lane = stock_of(made, "pass").worker.spawn()
         made.close()
         assert not lane.wait_ready(20) or gone(lane.pid)

@@ -18,6 +18,7 @@ from shrinkray_gpu.device.instruction import holds
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence import examine
 from shrinkray_gpu.judging.candidate import Candidate
+from shrinkray_gpu.judging.instruction_check import InstructionCheck
 from shrinkray_gpu.judging.policy import Policy
 from shrinkray_gpu.judging.repetition import FlakyTest
 from shrinkray_gpu.judging.tiered_test import TieredTest
@@ -36,7 +37,6 @@ from shrinkray_gpu.same_fault.active_controls import ActiveControls, ControlTria
 from shrinkray_gpu.same_fault.controls import Control, ControlOutcome, ControlResult, Controls
 from shrinkray_gpu.same_fault.fault_comparison import FaultComparison
 from shrinkray_gpu.same_fault.fingerprints import Examine, Fingerprints
-from shrinkray_gpu.same_fault.instruction_check import InstructionCheck
 from shrinkray_gpu.same_fault.slippage_checks import CONTROLLED, WITHOUT_CODE, SlippageChecks
 from tests.oracle.runs import JSD, MISALIGNED, passing
 
@@ -143,12 +143,12 @@ def look(plan: Plan) -> Look:
 
 
 def judged(test: TieredTest, text: str) -> Verdict:
-    return test.settle(Candidate(text))
+    return test.settle(test.candidate(text))
 
 
 def tightening(test: TieredTest) -> Tightening:
     """What the test was taught."""
-    return test._decider.tightening
+    return test.policy.tightening
 
 
 def program(text: str) -> Program:
@@ -240,7 +240,7 @@ def test_where_the_code_tells_them_apart_each_candidate_is_asked_for_its_code(
     checks.tighten_after(drift)
     assert checks.tightened == ("kernels must hold the instruction",)
     assert judged(test, HARMLESS) == Verdict(Answer.PASSES, "another fault: no UTMALDG in its kernels")
-    assert judged(test, REPRO).faults and test.cold.settle(Candidate(REPRO)).faults
+    assert judged(test, REPRO).faults and test.cold.settle(test.candidate(REPRO)).faults
     assert judged(test, ALIGNED).faults, "its kernel holds the instruction"
 
 
@@ -304,17 +304,17 @@ def test_the_code_is_listed_beside_the_lane_by_what_the_dry_run_compiled(
 ) -> None:
     test = TieredTest(plan.oracle, plan.pool, dry=plan.pool.serving(plan.pool.script, seconds=60.0))
     begun: list[Run] = []
-    begin, in_lane = InstructionCheck.begin, test.lane._once
+    begin, in_lane = InstructionCheck.begin, test.lane.run
     monkeypatch.setattr(InstructionCheck, "begin", lambda self, run: (begun.append(run), begin(self, run)))
     checks = on_a_gpu(plan, test)
 
-    def lane(text: str, fresh: bool) -> tuple[Verdict, Run]:
+    def lane(candidate: Candidate, fresh: bool) -> tuple[Verdict, Run]:
         assert [one.hash for run in begun for one in run.compiles] == [*checks.code._codes], (
             "begun before the lane runs"
         )
-        return in_lane(text, fresh)
+        return in_lane(candidate, fresh)
 
-    monkeypatch.setattr(test.lane, "_once", lane)
+    monkeypatch.setattr(test.lane, "run", lane)
     try:
         assert judged(test, REPRO).faults
         (compiled,) = {one.hash for one in plan.reference.compiles}

@@ -9,6 +9,7 @@ import pytest
 from shrinkray_gpu.questions.ir.patterns import parse
 from shrinkray_gpu.questions.ir.plan import tests as planned
 from shrinkray_gpu.questions.ir.study import Presence, study
+from shrinkray_gpu.questions.varying import RunPlace
 from tests.versions import environments
 from tests.versions.conftest import each
 
@@ -28,7 +29,7 @@ FALSE_ZEROS = {
 def test_tma_comes_of_descriptors_and_a_false_zero_is_caught(version: str) -> None:
     asked = planned(STUDY / "block_pointer.py", known=[str(STUDY / "descriptor.py")], bad=["INNER_STRIDE=2"])
     counts = parse(["tma", FALSE_ZEROS[version]])
-    found = study(asked, counts, python=environments.python(version), arch=90)
+    found = study(asked, counts, RunPlace(environments.python(version), 90))
     known, good, _ = found.answers
     assert found.triton == version
     assert (known.result, known.totals) == (Presence.MIXED, (2, 2, 2, 2, 2, 0))

@@ -7,16 +7,7 @@ from pathlib import Path
 
 from shrinkray_gpu.device import coredump, toolkit
 from shrinkray_gpu.device.dump import Dump
-from shrinkray_gpu.evidence.instruments.instrument import (
-    MISSING,
-    NO_GPU,
-    PRESENT,
-    Cost,
-    Instrument,
-    Observation,
-    Statement,
-    Subject,
-)
+from shrinkray_gpu.evidence.instruments.instrument import NO_GPU, Cost, Instrument, Observation, Subject
 from shrinkray_gpu.evidence.sights import Sight
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.runner import plain
@@ -28,7 +19,7 @@ DUMP = "core dump"
 def look(subject: Subject, run: Run | None) -> Observation:
     """A core dump of the GPU, read by cuda-gdb."""
     if not subject.gpu:
-        return Observation(Statement(DUMP, MISSING, NO_GPU))
+        return Observation.missing(DUMP, NO_GPU)
     started = time.monotonic()
     core = subject.folder / "core"
     ended = plain.run_text(
@@ -46,11 +37,11 @@ def look(subject: Subject, run: Run | None) -> Observation:
     found = coredump.read(tool, core) if tool is not None and core.exists() else None
     seconds = time.monotonic() - started
     if not core.exists():
-        return Observation(Statement(DUMP, PRESENT, f"none was written in this run: {speech.ending(ended)}", seconds))
+        return Observation.present(DUMP, f"none was written in this run: {speech.ending(ended)}", seconds)
     if tool is None:
-        return Observation(Statement(DUMP, MISSING, f"written, but not read: {toolkit.missing('cuda-gdb')}", seconds))
+        return Observation.missing(DUMP, f"written, but not read: {toolkit.missing('cuda-gdb')}", seconds)
     if found is None:
-        return Observation(Statement(DUMP, PRESENT, "cuda-gdb tells nothing of a kernel in it", seconds))
+        return Observation.present(DUMP, "cuda-gdb tells nothing of a kernel in it", seconds)
     at = f" at {found.kernel}+{found.offset:#x} {found.instruction}" if found.precise else f" in {found.kernel}"
     where = f", {Path(found.file).name}:{found.line}" if found.file else ""
     return observation(found, f"{found.exception}{at}{where}, thread {found.thread} of block {found.block}", seconds)
@@ -63,7 +54,7 @@ def observation(dump: Dump, text: str = "", seconds: float = 0.0) -> Observation
         dump.kernel, dump.offset if precise else -1, dump.instruction if precise else "", dump.file, dump.line
     )
     sights = (sight,) if dump.kernel and dump.exception else ()
-    return Observation(Statement(DUMP, PRESENT, text, seconds), sights=sights, text=dump.text)
+    return Observation.present(DUMP, text, seconds, sights=sights, text=dump.text)
 
 
 INSTRUMENT = Instrument(DUMP, Cost.CHECKPOINT, look)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from shrinkray_gpu.device import gpus
 from shrinkray_gpu.device.record import Record
@@ -81,6 +82,15 @@ class Observation:
     """All that it said, for the artifacts."""
     predicts: int = 0
     """The error that it predicts where it has not seen one: its sights count only for a fault with this code."""
+
+    @classmethod
+    def present(cls, instrument: str, said: str, seconds: float = 0.0, **others: Any) -> Observation:
+        """Of an instrument that was asked. `others` are further fields."""
+        return cls(Statement(instrument, PRESENT, said, seconds), **others)
+
+    @classmethod
+    def missing(cls, instrument: str, why: str, seconds: float = 0.0) -> Observation:
+        return cls(Statement(instrument, MISSING, why, seconds))
 
 
 def of_a_device(fault: Fault | None, intermittent: bool) -> bool:

@@ -6,16 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from shrinkray_gpu.device import sanitizer_records, toolkit
-from shrinkray_gpu.evidence.instruments.instrument import (
-    MISSING,
-    NO_GPU,
-    PRESENT,
-    Cost,
-    Instrument,
-    Observation,
-    Statement,
-    Subject,
-)
+from shrinkray_gpu.evidence.instruments.instrument import NO_GPU, Cost, Instrument, Observation, Subject
 from shrinkray_gpu.runner import sanitizer
 from shrinkray_gpu.runner.run import Run
 
@@ -28,9 +19,9 @@ _COSTS = {MEMCHECK: Cost.PERSON, SYNCCHECK: Cost.REQUEST}
 def look(tool: str, subject: Subject, run: Run | None) -> Observation:
     """The records of one of compute-sanitizer's tools."""
     if not subject.gpu:
-        return Observation(Statement(tool, MISSING, NO_GPU))
+        return Observation.missing(tool, NO_GPU)
     if sanitizer_records.find(subject.setup.python, subject.environment) is None:
-        return Observation(Statement(tool, MISSING, toolkit.missing(sanitizer_records.NAME)))
+        return Observation.missing(tool, toolkit.missing(sanitizer_records.NAME))
     ended = sanitizer.run(
         subject.text,
         subject.script.path,
@@ -43,15 +34,15 @@ def look(tool: str, subject: Subject, run: Run | None) -> Observation:
         seconds=SLOWER * subject.seconds + subject.extra,
     )
     if ended.trouble:
-        return Observation(Statement(tool, MISSING, ended.trouble, ended.seconds))
+        return Observation.missing(tool, ended.trouble, ended.seconds)
     *texts, summary = ended.records
     found = tuple(sanitizer_records.record(text, tool) for text in texts)
     first = next((one for one in found if one.kernel), None)
     if first is None:
-        return Observation(Statement(tool, PRESENT, f"nothing of a kernel ({summary})", ended.seconds), records=found)
+        return Observation.present(tool, f"nothing of a kernel ({summary})", ended.seconds, records=found)
     where = f" in {Path(first.file).name}:{first.line}" if first.file else ""
     told = f"{first.title} at {first.kernel}+{first.offset:#x}{where} ({summary})"
-    return Observation(Statement(tool, PRESENT, told, ended.seconds), records=found)
+    return Observation.present(tool, told, ended.seconds, records=found)
 
 
 INSTRUMENTS = tuple(

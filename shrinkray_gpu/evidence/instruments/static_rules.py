@@ -6,17 +6,7 @@ import re
 from dataclasses import replace
 
 from shrinkray_gpu.device import gpus
-from shrinkray_gpu.evidence.instruments.instrument import (
-    MISSING,
-    PRESENT,
-    WANTS,
-    Cost,
-    Instrument,
-    Observation,
-    Statement,
-    Subject,
-    watched,
-)
+from shrinkray_gpu.evidence.instruments.instrument import WANTS, Cost, Instrument, Observation, Subject, watched
 from shrinkray_gpu.evidence.sights import Sight
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.runner.inside.static import rules
@@ -30,7 +20,7 @@ def look(subject: Subject, run: Run | None) -> Observation:
     """`run` is the program's own, None if that goes on: it is read only where it was on the virtual GPU."""
     arch = subject.setup.arch or (gpus.capability() if subject.gpu else None)
     if arch is None:
-        return Observation(Statement(STATIC, MISSING, "needs to know the GPU: name one by --arch, such as sm_90"))
+        return Observation.missing(STATIC, "needs to know the GPU: name one by --arch, such as sm_90")
     seconds = 0.0
     if run is None or subject.setup.arch is None:
         script = replace(subject.script, asserts=False, wants=WANTS, sanitizer="", twins=())
@@ -38,9 +28,7 @@ def look(subject: Subject, run: Run | None) -> Observation:
     broken = next((launch for launch in run.launches if launch.fault), None)
     if broken is None:
         ended = f", and {speech.ending(run)} there" if subject.setup.arch is None and speech.has_failed(run) else ""
-        return Observation(
-            Statement(STATIC, PRESENT, f"none of {len(run.launches)} launches breaks it{ended}", seconds)
-        )
+        return Observation.present(STATIC, f"none of {len(run.launches)} launches breaks it{ended}", seconds)
     return observation(broken, seconds)
 
 
@@ -53,8 +41,10 @@ def observation(broken: Launch, seconds: float = 0.0) -> Observation:
     if at is not None:
         sight = replace(sight, file=at.group(1), line=int(at.group(2)), column=int(at.group(3)))
     told = _PLACE.sub("", reason).partition(": ")[2] or reason
-    return Observation(
-        Statement(STATIC, PRESENT, broken.fault, seconds),
+    return Observation.present(
+        STATIC,
+        broken.fault,
+        seconds,
         sights=(sight,),
         address=(f"the access ({STATIC} {rule.name}): {told}, where {rule.wanted}",),
         predicts=rule.code,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from shrinkray_gpu.questions import run_folder
 from shrinkray_gpu.questions.ir import ir_tables
 from shrinkray_gpu.questions.ir.study import FILES, Study, StudyResult
+from shrinkray_gpu.questions.varying import RunPlace
 
 _FILES = {"cubin": "cubin", "sass": "sass", "ptx": "ptx", "llir": "ll", "ttgir": "ttgir", "ttir": "ttir"}
 
@@ -19,23 +20,22 @@ def save(
     folder: Path,
     studies: Sequence[Study],
     pythons: Sequence[str],
+    place: RunPlace,
     *,
     command: str,
-    arch: int | None,
-    environment: Mapping[str, str],
 ) -> None:
     """Write everything into the (fresh) folder."""
-    variables = {**os.environ, **environment}
+    variables = {**os.environ, **place.environment}
     run_folder.write(folder, "command.txt", command + "\n")
     run_folder.write(folder, "summary.tsv", ir_tables.summary_tsv(studies))
     run_folder.write(folder, "summary.md", ir_tables.markdown(studies, command))
     run_folder.write(folder, "summary.json", {"command": command, "studies": ir_tables.to_json(studies)})
     for one, python in zip(studies, pythons, strict=True):
-        place = f"triton-{one.triton}"
-        about = run_folder.environment(python, one.versions, arch=arch, variables=variables)
-        run_folder.write(folder, f"{place}/env.json", about)
+        below = f"triton-{one.triton}"
+        about = run_folder.environment(python, one.versions, arch=place.arch, variables=variables)
+        run_folder.write(folder, f"{below}/env.json", about)
         for number, answer in enumerate(one.answers, 1):
-            _answer(folder, f"{place}/{number:02}-{answer.test.slug}", answer)
+            _answer(folder, f"{below}/{number:02}-{answer.test.slug}", answer)
     run_folder.seal(folder)
 
 

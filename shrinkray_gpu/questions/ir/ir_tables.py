@@ -6,16 +6,18 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from shrinkray_gpu.evidence.text_tables import aligned, clipped, markdown_table
 from shrinkray_gpu.oracle import Fault
 from shrinkray_gpu.questions.ir.study import Presence, Study, StudyResult, cell, deciding
 
+LONGEST = 150
 _MARKS = {Presence.INCONCLUSIVE: "?", Presence.UNCOUNTED: "-"}
 
 
 def table(studies: Sequence[Study]) -> str:
     """For one Triton a line for each test and kernel; for several a line for each test and a column for each Triton."""
     rows = _long(studies[0]) if len(studies) == 1 else _wide(studies)
-    return "\n".join([*_aligned(rows), *_remarks(studies), *_decided(studies), "", *conclusions(studies)])
+    return "\n".join([*aligned(rows), *_remarks(studies), *_decided(studies), "", *conclusions(studies)])
 
 
 def markdown(studies: Sequence[Study], command: str) -> str:
@@ -23,8 +25,8 @@ def markdown(studies: Sequence[Study], command: str) -> str:
     counts = "\n".join(f"- `{each}`" for each in studies[0].counts)
     parts = [f"    {command}", f"Counted:\n\n{counts}"]
     if len(studies) > 1:
-        parts.append(_bars(_wide(studies)))
-    parts += [f"Triton {one.triton}:\n\n{_bars(_long(one))}" for one in studies]
+        parts.append(markdown_table(_wide(studies)))
+    parts += [f"Triton {one.triton}:\n\n{markdown_table(_long(one))}" for one in studies]
     parts += ["\n".join(lines).strip() for lines in (_remarks(studies), _decided(studies)) if lines]
     parts.append("\n".join(f"- {line}" for line in conclusions(studies)))
     return "\n\n".join(parts) + "\n"
@@ -88,7 +90,7 @@ def _long(one: Study) -> list[list[str]]:
     names = [each.name if each.family or stages[each.stage] > 1 else each.stage for each in one.counts]
     rows = [["test", "kernel", *names, "result"]]
     for answer in one.answers:
-        result = answer.result.value + (f": {_short(answer.why)}" if answer.why else "")
+        result = answer.result.value + (f": {clipped(answer.why, LONGEST)}" if answer.why else "")
         kernels = answer.rows or [None]
         for row in kernels:
             numbers = ["-" if n is None else str(n) for n in row.counts] if row else ["-"] * len(one.counts)
@@ -124,7 +126,7 @@ def _remarks(studies: Sequence[Study]) -> list[str]:
     for one in studies:
         for answer in one.answers:
             if answer.run is not None and (not answer.rows or answer.result is Presence.UNCOUNTED):
-                why = _short(str(Fault.of(answer.run) or answer.why))
+                why = clipped(str(Fault.of(answer.run) or answer.why), LONGEST)
                 tests.setdefault((why, one.triton), []).append(answer.test.name)
     tritons: dict[tuple[str, str], list[str]] = {}
     for (why, triton), names in tests.items():
@@ -148,21 +150,3 @@ def _decided(studies: Sequence[Study]) -> list[str]:
             seen.setdefault(f"{each.axis} {each.verdict} ({values})", []).append(one.triton)
     lines = [line + (f" in triton {', '.join(names)}" if len(studies) > 1 else "") for line, names in seen.items()]
     return ["", *sorted(lines)] if lines else []
-
-
-def _short(text: str, most: int = 150) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[: most - 4]} ..."
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(word.ljust(width) for word, width in zip(row, widths)).rstrip() for row in rows]
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    return lines
-
-
-def _bars(rows: Sequence[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(word.replace("|", "\\|") for word in row) + " |" for row in rows]
-    lines.insert(1, "|" + " --- |" * len(rows[0]))
-    return "\n".join(lines)

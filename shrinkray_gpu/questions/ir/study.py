@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import Fault, obstacle
 from shrinkray_gpu.questions.ir.counts import count
 from shrinkray_gpu.questions.ir.patterns import STAGES, Count
 from shrinkray_gpu.questions.ir.plan import Role, StudyTest
-from shrinkray_gpu.questions.varying import FreshLanes
+from shrinkray_gpu.questions.varying import FreshLanes, RunPlace
+from shrinkray_gpu.runner.at_once import at_once
 from shrinkray_gpu.runner.run import Compilation, Run
 
 FILES = (*STAGES, "cubin")
@@ -83,35 +83,24 @@ class Study:
 def study(
     tests: Sequence[StudyTest],
     counts: tuple[Count, ...],
+    place: RunPlace,
     *,
-    python: str,
-    arch: int | None = None,
     kernels: Sequence[str] = (),
-    jobs: int | None = None,
-    environment: Mapping[str, str] | None = None,
-    cwd: Path | None = None,
-    seconds: float | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> Study:
-    """Run all tests with this interpreter. `kernels`: count in these only.
+    """Run all tests in this place. `kernels`: count in these only.
 
     Raises UsageError where the interpreter cannot run the tests at all.
     """
-    with FreshLanes(
-        python=python, arch=arch, jobs=jobs, environment=environment, cwd=cwd, seconds=seconds, wants=FILES
-    ) as lanes:
+    with closing(FreshLanes(place, wants=FILES)) as lanes:
         say(f"{len(tests)} tests with triton {lanes.versions.get('triton', 'missing')} ...")
         if news := lanes.start([test.program for test in tests]):
             say(news)
-        threads = ThreadPoolExecutor(lanes.jobs)
-        try:
-            runs = list(threads.map(lambda test: lanes.run(test.program), tests))
-        finally:  # on Ctrl-C the runs under way are not waited for: closing the lanes ends them
-            threads.shutdown(wait=False, cancel_futures=True)
+        runs = at_once(lanes.jobs, lambda test: lanes.run(test.program), tests)
         versions = lanes.versions
     # Only a script that says nothing at all is a broken set-up; one that this Triton cannot compile is an answer.
     if not any(run.compiles for run in runs) and (said := next(filter(None, map(obstacle, runs)), "")):
-        raise UsageError(f"no test runs in {python}. {said}")
+        raise UsageError(f"no test runs in {place.python}. {said}")
     found = [count_run(test, run, counts, kernels) for test, run in zip(tests, runs, strict=True)]
     return Study(versions, counts, tuple(judge_results(found, counts)))
 

@@ -9,23 +9,25 @@ from __future__ import annotations
 import enum
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from pathlib import Path
+from contextlib import closing
+from dataclasses import dataclass, replace
 
 from shrinkray_gpu.device import architectures
 from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.oracle import Answer, Fault, Oracle, Verdict, obstacle
+from shrinkray_gpu.oracle.needs import UNASKED
 from shrinkray_gpu.oracle.statistics import Rate
 from shrinkray_gpu.questions.varying import (
     Axis,
     ConfiguredProgram,
     FreshLanes,
+    RunPlace,
     Setting,
     UserScript,
     combinations,
     configure,
 )
+from shrinkray_gpu.runner.at_once import at_once
 from shrinkray_gpu.runner.run import Run
 
 DOUBTS = 3
@@ -103,15 +105,10 @@ class Matrix:
 def sweep(
     program: UserScript,
     axes: Sequence[Axis],
+    place: RunPlace,
     *,
     runs: int,
     oracle: Oracle | None = None,
-    python: str,
-    arch: int | None = None,
-    jobs: int | None = None,
-    environment: Mapping[str, str] | None = None,
-    cwd: Path | None = None,
-    seconds: float | None = None,
     cold: bool = False,
     say: Callable[[str], None] = lambda text: None,
     done: Callable[[int, int], None] = lambda so_far, all_of_them: None,
@@ -122,41 +119,34 @@ def sweep(
     interpreter that runs nothing.
     """
     _check(oracle)
-    limit = oracle.needs.seconds if oracle and oracle.needs.seconds else seconds
+    needs = oracle.needs if oracle else replace(UNASKED, asserts=False)
+    place = replace(place, jobs=1 if needs.timing else place.jobs, seconds=needs.seconds or place.seconds)
     all_settings = combinations(axes)
     programs = [configure(program, settings) for settings in all_settings]
     tallies = [_Tally(oracle) for _ in programs]
-    with FreshLanes(
-        python=python, arch=arch, jobs=1 if oracle and oracle.needs.timing else jobs, environment=environment, cwd=cwd,
-        wants=oracle.needs.wants if oracle else (), cold=cold, asserts=oracle.needs.asserts if oracle else False,
-        tell=oracle.needs.timing if oracle else False, seconds=limit,
-    ) as lanes:  # fmt: skip
-        compiled = f"{architectures.name(arch)}, nothing launched" if arch is not None else "no GPU"
-        place = lanes.versions.get("gpu", "the GPU") if lanes.gpu else compiled
-        say(f"{len(programs)} configurations, {runs} run{'s' * (runs > 1)} each, on {place} ...")
+    asked = FreshLanes(place, wants=needs.wants, cold=cold, asserts=needs.asserts, tell=needs.timing)
+    with closing(asked) as lanes:
+        compiled = f"{architectures.name(place.arch)}, nothing launched" if place.arch is not None else "no GPU"
+        where = lanes.versions.get("gpu", "the GPU") if lanes.gpu else compiled
+        say(f"{len(programs)} configurations, {runs} run{'s' * (runs > 1)} each, on {where} ...")
         if news := lanes.start(programs):
             say(news)
         turns = [number for _ in range(runs) for number in range(len(programs))]
-        threads = ThreadPoolExecutor(lanes.jobs)
 
         def one(number: int) -> None:
             if not tallies[number].hopeless:
                 tallies[number].add(lanes.run(programs[number]))
 
-        try:
-            for count, _ in enumerate(threads.map(one, turns), 1):
-                done(count, len(turns))
-        finally:  # on Ctrl-C the runs under way are not waited for: closing the lanes ends them
-            threads.shutdown(wait=False, cancel_futures=True)
+        at_once(lanes.jobs, one, turns, progress=lambda count: done(count, len(turns)))
         versions = lanes.versions
     cells = tuple(
         tally.cell(settings, each) for tally, settings, each in zip(tallies, all_settings, programs, strict=True)
     )
     if all(cell.kind is CellKind.UNKNOWN for cell in cells):
         if all(tally.obstacle for tally in tallies):
-            raise UsageError(f"{program.path.name} does not run in {python}. {tallies[0].obstacle}")
+            raise UsageError(f"{program.path.name} does not run in {place.python}. {tallies[0].obstacle}")
         raise NotReproduced(f"no run tells anything: {cells[0].doubt}")
-    return Matrix(tuple(axes), cells, runs, oracle.spec if oracle else "", versions, place)
+    return Matrix(tuple(axes), cells, runs, oracle.spec if oracle else "", versions, where)
 
 
 def _check(oracle: Oracle | None) -> None:

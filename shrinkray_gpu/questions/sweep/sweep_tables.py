@@ -7,6 +7,7 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
+from shrinkray_gpu.evidence.text_tables import aligned, clipped, markdown_table
 from shrinkray_gpu.oracle.statistics import upper
 from shrinkray_gpu.questions.sweep.sweep import Cell, CellKind, Matrix
 
@@ -15,19 +16,12 @@ _LONGEST = 90
 
 def table(matrix: Matrix) -> str:
     """A line for each configuration, and what follows."""
-    rows = [_head(matrix), *(_row(matrix, cell) for cell in matrix.cells)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(word.ljust(width) for word, width in zip(row, widths)).rstrip() for row in rows]
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    return "\n".join([*lines, "", *summary(matrix)])
+    return "\n".join([*aligned(_rows(matrix)), "", *summary(matrix)])
 
 
 def markdown(matrix: Matrix, command: str) -> str:
-    rows = [_head(matrix), *(_row(matrix, cell) for cell in matrix.cells)]
-    lines = ["| " + " | ".join(word.replace("|", "\\|") for word in row) + " |" for row in rows]
-    lines.insert(1, "|" + " --- |" * len(rows[0]))
     told = "\n".join(f"- {line}" for line in summary(matrix))
-    return f"    {command}\n\n" + "\n".join(lines) + f"\n\n{told}\n"
+    return f"    {command}\n\n{markdown_table(_rows(matrix))}\n\n{told}\n"
 
 
 def summary(matrix: Matrix) -> list[str]:
@@ -46,7 +40,7 @@ def summary(matrix: Matrix) -> list[str]:
         most = max(upper(0, cell.rate.runs, 0.05) for cell in passing)
         lines.append(f"passes: not one fault in {matrix.runs} runs, so in under {_percent(most)} of runs (95 % sure)")
     others = sorted({fault for cell in matrix.cells for fault, _ in cell.others})
-    lines += [f"not what was asked for, and counted as passed: {_short(fault)}" for fault in others]
+    lines += [f"not what was asked for, and counted as passed: {clipped(fault, _LONGEST)}" for fault in others]
     return lines
 
 
@@ -103,16 +97,17 @@ def between(cell: Cell) -> str:
     return f"{100 * low:.0f} to {_percent(high)}"
 
 
-def _head(matrix: Matrix) -> list[str]:
-    return [*(axis.name for axis in matrix.axes), "faults", "rate", "95 % interval", "", "fault"]
+def _rows(matrix: Matrix) -> list[list[str]]:
+    head = [*(axis.name for axis in matrix.axes), "faults", "rate", "95 % interval", "", "fault"]
+    return [head, *map(_row, matrix.cells)]
 
 
-def _row(matrix: Matrix, cell: Cell) -> list[str]:
+def _row(cell: Cell) -> list[str]:
     rate = f"{100 * cell.rate.estimate:.0f} %" if cell.rate.runs else "-"
     said = cell.faults[0][0] if cell.faults else cell.doubt
     more = f" (and {len(cell.faults) - 1} more kinds)" if len(cell.faults) > 1 else ""
     values = [setting.value for setting in cell.settings]
-    return [*values, rate_text(cell), rate, between(cell), cell.kind.value, _short(said) + more]
+    return [*values, rate_text(cell), rate, between(cell), cell.kind.value, clipped(said, _LONGEST) + more]
 
 
 def _percent(share: float) -> str:
@@ -121,8 +116,3 @@ def _percent(share: float) -> str:
 
 def _listed(faults: Sequence[tuple[str, int]]) -> str:
     return "; ".join(f"{count} x {fault}" for fault, count in faults)
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 4]} ..."

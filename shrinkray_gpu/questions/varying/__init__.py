@@ -6,7 +6,7 @@ configured.py           the program, its arguments, environment and knobs with s
 configuration_lanes.py  such programs run in fresh lanes of one interpreter
 """
 
-from shrinkray_gpu.questions.varying.configuration_lanes import FreshLanes
+from shrinkray_gpu.questions.varying.configuration_lanes import FreshLanes, RunPlace
 from shrinkray_gpu.questions.varying.configured import ConfiguredProgram, UserScript, configure, program_at
 from shrinkray_gpu.questions.varying.settings import Axis, Setting, axis, combinations
 
@@ -14,6 +14,7 @@ __all__ = [
     "Axis",
     "ConfiguredProgram",
     "FreshLanes",
+    "RunPlace",
     "UserScript",
     "Setting",
     "axis",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from shrinkray_gpu.device import gpus
@@ -13,8 +14,8 @@ from shrinkray_gpu.evidence.versions import versions
 from shrinkray_gpu.questions.varying.configured import ConfiguredProgram
 from shrinkray_gpu.runner import cores
 from shrinkray_gpu.runner.interpreter import check_python
-from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
+from shrinkray_gpu.runner.private_setup import private_setup
 from shrinkray_gpu.runner.run import Run
 
 SECONDS = 120.0
@@ -23,46 +24,49 @@ MOST = 8
 """Runs at a time if nobody says."""
 
 
+@dataclass(frozen=True)
+class RunPlace:
+    """Where and how the user has programs run."""
+
+    python: str
+    arch: int | None = None
+    """90 is sm_90 on the virtual GPU; None: the real one."""
+    jobs: int | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """What goes on top of this process's."""
+    cwd: Path | None = None
+    seconds: float | None = None
+
+
 class FreshLanes:
     """Thread-safe; `jobs` runs at a time. All files and kernels that they leave are gone at the end.
 
-    `arch`: 90 is sm_90 on the virtual GPU. `cold`: a process for each run, nothing imported and no kernel compiled.
-    Raises UsageError where there is neither a GPU nor an `arch`, and where the interpreter runs nothing.
+    `cold`: a process for each run, nothing imported and no kernel compiled. Raises UsageError where there is neither a
+    GPU nor an architecture, and where the interpreter runs nothing.
     """
 
     def __init__(
         self,
+        place: RunPlace,
         *,
-        python: str,
-        arch: int | None = None,
-        jobs: int | None = None,
-        environment: Mapping[str, str] | None = None,
-        cwd: Path | None = None,
-        seconds: float | None = None,
         wants: Sequence[str] = (),
         cold: bool = False,
         asserts: bool = False,
         tell: bool = False,
     ) -> None:
-        check_python(python)
-        self.gpu = arch is None and gpus.present()
-        if not self.gpu and arch is None and (environment or os.environ).get("TRITON_INTERPRET") != "1":
+        check_python(place.python)
+        self.gpu = place.arch is None and gpus.present()
+        if not self.gpu and place.arch is None and (place.environment or os.environ).get("TRITON_INTERPRET") != "1":
             raise UsageError("there is no GPU here: compile for one by --arch sm_90 (nothing is launched then)")
-        self.python, self.arch, self.seconds, self.cold = python, arch, seconds or SECONDS, cold
-        self.cwd = (cwd or Path.cwd()).absolute()
+        self.place, self.seconds, self.cold = place, place.seconds or SECONDS, cold
+        self.cwd = (place.cwd or Path.cwd()).absolute()
         self.wants, self.tell = tuple(wants), tell
-        self.asserts = arch is None or asserts
-        self.jobs = max(1, jobs or min(cores.usable(), MOST))
-        self.environment = {**os.environ, **(environment or {})}
-        self.versions = versions(python, self.environment, gpu=self.gpu)
+        self.asserts = place.arch is None or asserts
+        self.jobs = max(1, place.jobs or min(cores.usable(), MOST))
+        self.environment = {**os.environ, **place.environment}
+        self.versions = versions(place.python, self.environment, gpu=self.gpu)
         self._folder = tempfile.TemporaryDirectory(prefix="shrink-", ignore_cleanup_errors=True)
         self._pool: Pool | None = None
-
-    def __enter__(self) -> FreshLanes:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         if self._pool is not None:
@@ -97,23 +101,14 @@ class FreshLanes:
         )
 
     def _opened(self, programs: Sequence[ConfiguredProgram]) -> Pool:
-        scratch, caches = Path(self._folder.name, "scratch"), Path(self._folder.name, "cache")
-        for each in (scratch, caches):
-            each.mkdir()
-        setup = Setup(
-            python=self.python,
-            environment={
-                **self.environment,
-                "TRITON_CACHE_DIR": str(caches / "triton"),
-                "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
-                "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
-            },
+        setup = private_setup(
+            Path(self._folder.name),
+            self.environment,
+            python=self.place.python,
             imports=("torch", "triton"),
             own=tuple(dict.fromkeys([*(str(one.path.parent) for one in programs), str(self.cwd)])),
-            scratch=str(scratch),
-            writable=(str(caches),),
-            arch=self.arch,
+            arch=self.place.arch,
             warm=self.gpu,
         )
-        mode = "virtual" if self.arch else "fork"
+        mode = "virtual" if self.place.arch else "fork"
         return Pool(self._script(programs[0]), setup, mode=mode, jobs=self.jobs, seconds=self.seconds)

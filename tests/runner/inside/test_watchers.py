@@ -16,7 +16,7 @@ import pytest
 
 from shrinkray_gpu.runner.inside import candidate_run
 from shrinkray_gpu.runner.inside.watchers import WATCHERS, WatchedCandidate
-from shrinkray_gpu.runner.lanes import Request, Setup
+from shrinkray_gpu.runner.lanes import Request, RunSettings, Setup
 from shrinkray_gpu.runner.run import Report, Run, report_problem
 from tests.runner.inside.forked import forked
 
@@ -33,9 +33,10 @@ def candidate(folder: Path, *, source: str = "", **asked: Any) -> WatchedCandida
         scratch=str(folder),
         writable=(str(folder / "builds"),),
     )
-    request = Request(source, str(folder / "script.py"), cwd=str(folder), **asked)
+    request = Request(source, str(folder / "script.py"), cwd=str(folder))
     theirs, _ = socket.socketpair()
-    return WatchedCandidate({**request.message(), "temporary": str(folder)}, setup.message(), theirs)
+    message = {**request.message(), **RunSettings(**asked).message(), "temporary": str(folder)}
+    return WatchedCandidate(message, setup.message(), theirs)
 
 
 def run(watched: WatchedCandidate) -> dict[str, Any]:

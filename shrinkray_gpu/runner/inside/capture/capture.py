@@ -1,8 +1,8 @@
 """Capture: writes down what a launch is made of, so that a script with nothing but that launch can be made of it.
 
-Only while asked for (`Request.capture`). Each launch is described before it runs, by shapes, strides and scalars. The
-first of each kind is also written to a file before it runs, in full (`blackbox`), so that the last one is there when
-the process dies of it. Nothing reads device memory, waits for the device, or keeps a tensor alive.
+Only while asked for (`RunSettings.capture`). Each launch is described before it runs, by shapes, strides and scalars.
+The first of each kind is also written to a file before it runs, in full (`blackbox`), so that the last one is there
+when the process dies of it. Nothing reads device memory, waits for the device, or keeps a tensor alive.
 
 Three doors lead to a launch: `JITFunction.run` here, Inductor's launchers in `inductor_launches`, and `kernel[grid]` of
 a kernel that the script compiled itself in `precompiled`; all of them in child processes, too, by `child_processes`.

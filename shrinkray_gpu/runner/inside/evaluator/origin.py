@@ -147,9 +147,7 @@ class _Search:
         for step in self._unique(self.trace.leaves()):
             if step.kind == LOADED and step.role in (TERM, FACTOR) and self._alone_beyond(step):
                 value = step.value(self.lane)
-                return Origin(
-                    MEMORY, role=step.role, op=step.op, value=tuple(value[:1]) if value else (), name=step.name
-                )
+                return _given(MEMORY, step.role, step, *(value or ())[:1])
         return None
 
     def _strides(self) -> Optional[Origin]:
@@ -318,8 +316,10 @@ def _family(op: Op) -> str:
 
 
 def _given(kind: str, role: str, step: Step, *value: int) -> Origin:
-    """A value that the kernel was given, and the one that it should have been."""
-    return Origin(kind, role=role, inputs=frozenset([step.kind]), op=step.op, value=value, name=step.name)
+    """A value that the kernel was given, and the one that it should have been. Triton makes a constant of each argument
+    that is 1."""
+    of = ARGUMENT if step.kind == CONSTANT and value[:1] == (1,) else step.kind
+    return Origin(kind, role=role, inputs=frozenset([of]), op=step.op, value=value, name=step.name)
 
 
 def leaves_of(found: Found) -> Tuple[Step, ...]:

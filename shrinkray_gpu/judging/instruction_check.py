@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import base64
 import threading
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from shrinkray_gpu.device import disassembly
 from shrinkray_gpu.device.instruction import Opcodes, holds
-from shrinkray_gpu.judging.tightening import Check, Tightening
+from shrinkray_gpu.judging.tightening import Tightening
 from shrinkray_gpu.oracle.fault import MISALIGNED, Fault
 from shrinkray_gpu.oracle.verdict import Verdict, lacks
 from shrinkray_gpu.runner.pool import Pool
@@ -19,36 +18,36 @@ WANTS = ("cubin",)
 
 
 class InstructionCheck:
-    """Disassembles the kernels of runs, each once, in threads of its own. `wanted` tells the original's fault."""
+    """Disassembles the kernels of runs, each once, in threads of its own."""
 
-    def __init__(self, pool: Pool, wanted: Callable[[], Fault | None]) -> None:
-        self.pool, self.wanted = pool, wanted
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
         self._codes: dict[str, Future[Opcodes]] = {}
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(pool.jobs, thread_name_prefix="disassembler")
 
-    def tightening(self, *, if_any: bool = False) -> Tightening:
-        """The test with this check. `if_any`: a run without kernels passes."""
-        check: Check = self.refute_if_any if if_any else self.refute
-        return Tightening((check,), WANTS, self.begin)
+    def tightening(self, wanted: Fault | None, *, if_any: bool = False) -> Tightening:
+        """The test with this check for the instruction of `wanted`, the original's fault; with none where nobody knows
+        it. `if_any`: a run without kernels passes."""
+
+        def refute(text: str, run: Run) -> Verdict | None:
+            return self._refute(run, wanted) if wanted is not None and (run.compiles or not if_any) else None
+
+        return Tightening((refute,), WANTS, self.begin)
 
     def begin(self, run: Run) -> None:
         """List the code that a dry run made: nvdisasm takes as long as a try in a lane, so it is begun beside that."""
         for compile in run.compiles:
             self._code(compile)
 
-    def refute(self, text: str, run: Run) -> Verdict | None:
-        wanted = self.wanted()
-        if wanted is None or run.builds:
+    def _refute(self, run: Run, wanted: Fault) -> Verdict | None:
+        if run.builds:
             return None
         codes = [self._code(compile) for compile in run.compiles if compile.failure is None]
         if any(code is None or not code.result() or _holds(code.result(), wanted) for code in codes):
             return None
         wide = f" of {wanted.size} bytes" if _width(wanted) else ""
         return lacks(f"another fault: no {wanted.instruction}{wide} in its kernels")
-
-    def refute_if_any(self, text: str, run: Run) -> Verdict | None:
-        return self.refute(text, run) if run.compiles else None
 
     def tells_apart(self, text: str, wanted: Fault) -> bool:
         """Whether the disassembly alone, for a process of nvdisasm, tells this program from the original."""

@@ -1,0 +1,22 @@
+"""A setup whose scratch folder and caches are its own: the user's caches are never read, and never written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from shrinkray_gpu.runner.lanes import Setup
+
+
+def private_setup(folder: Path, environment: Mapping[str, str], **others: Any) -> Setup:
+    """The Setup in this environment, with all that is written in `folder`. `others` are further fields of it."""
+    scratch, caches = folder / "scratch", folder / "cache"
+    for place in (scratch, caches):
+        place.mkdir(parents=True, exist_ok=True)
+    own = {
+        "TRITON_CACHE_DIR": str(caches / "triton"),
+        "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
+        "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # is_available() in the worker must not start CUDA before the fork
+    }
+    return Setup(environment={**environment, **own}, scratch=str(scratch), writable=(str(caches),), **others)
