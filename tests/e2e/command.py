@@ -50,7 +50,7 @@ def shrink(*words: str | Path, cwd: Path, report: bool = False) -> Said:
 
 
 def only(*passes: str) -> list[str]:
-    """The words for a search with these passes alone, and once: a test that is not about the search spares its tries."""
+    """The words for a search with these passes alone, and once: who does not ask about the search spares its tries."""
     known = {each.name for each in PASSES}
     assert known >= set(passes), passes
     return ["--no-second", *(word for name in sorted(known - set(passes)) for word in ("--skip-pass", name))]

@@ -75,6 +75,9 @@ def test_the_faulty_launch_alone_is_what_is_reduced_and_takes_no_arguments(tmp_p
     assert "main" not in told["text"] and "print" not in told["text"]
     assert 0 < told["seconds"]["lift"] <= told["seconds"]["start"]
     assert "fast" not in shlex.split(told["command"])
+    assert told["same"] == "nobody looked whether this is the same fault: the guards are off"
+    assert not told["controls"] and not told["fingerprint"]
+    assert not {"control", "fingerprint"} & set(told["tries"])
 
 
 def test_where_it_takes_two_launches_the_list_of_all_is_reduced(tmp_path: Path) -> None:
