@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.cli.main import main
+from shrinkray_gpu.passes import PASSES
 
 SHRINK = [sys.executable, "-m", "shrinkray_gpu"]
 PATIENCE = 300
@@ -46,6 +47,13 @@ def shrink(*words: str | Path, cwd: Path, report: bool = False) -> Said:
     command = [*SHRINK, *_without(words, report), *map(str, words)]
     done = subprocess.run(command, cwd=cwd, env=environment(), capture_output=True, text=True, timeout=PATIENCE)
     return Said(done.returncode, done.stdout, done.stderr)
+
+
+def only(*passes: str) -> list[str]:
+    """The words for a search with these passes alone, and once: who does not ask about the search spares its tries."""
+    known = {each.name for each in PASSES}
+    assert known >= set(passes), passes
+    return ["--no-second", *(word for name in sorted(known - set(passes)) for word in ("--skip-pass", name))]
 
 
 def refused(*words: str | Path, cwd: Path) -> Said:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.reduction.size import lines
-from tests.e2e.command import Said, shrink
+from tests.e2e.command import Said, only, shrink
 
 HEAD = """
 import os
@@ -56,7 +56,8 @@ print(out)
 
 
 ON_THE_CPU = ("--env", "TRITON_INTERPRET=1")
-SHORT = ("--skip-pass", "expressions", "--skip-pass", "arguments")  # half of all tries
+SHORT = only("statements", "constants", "unreachable")
+"""All that the two programs need: a try is two or three runs in the interpreter."""
 
 
 def well(said: Said) -> Said:

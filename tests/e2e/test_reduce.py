@@ -15,7 +15,6 @@ from tests.e2e.command import Said, plain, shrink, shrinking, step
 from tests.e2e.programs import LOOKUP, NARROW_TILES
 
 INDEX = ("--oracle", "exception:IndexError")
-COMPILED = Path(__file__).parents[1] / "programs"
 
 
 def given(folder: Path, text: str = LOOKUP) -> Path:
@@ -237,17 +236,6 @@ def test_a_test_script_decides(tmp_path: Path) -> None:
     assert "right" in plain(reduced(tmp_path), cwd=tmp_path).stdout
     assert "left" not in reduced(tmp_path).read_text()
     assert "--check" in said.out
-
-
-def test_an_error_while_triton_compiles(tmp_path: Path) -> None:
-    """One program; tests/traps reduces others, of this error and of loop-carried variables, and asks more of them."""
-    before = (COMPILED / "arange_in_config.py").read_text()
-    given(tmp_path, before)
-    words = ("--arch", "sm_90", "--oracle", "compile:power of 2", "--max-time", "8", "--final-runs", "1")
-    said = well(shrink("failing.py", *words, cwd=tmp_path))
-    assert "1 of 1 clean runs" in said.out
-    text = reduced(tmp_path).read_text()
-    assert lines(text) < 0.7 * lines(before), text
 
 
 def test_the_script_itself_is_never_touched(tmp_path: Path) -> None:

@@ -6,8 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import torch
-
 from shrinkray_gpu.lift import data_files
 
 
@@ -17,6 +15,8 @@ def script(*paths: Path) -> str:
 
 
 def saved(path: Path, *values: int) -> Path:
+    import torch  # here: each process of pytest collects this file, and one runs it
+
     path.parent.mkdir(exist_ok=True)
     torch.save(torch.tensor(values), path)
     return path
@@ -30,6 +30,8 @@ def test_a_script_without_values_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_files_are_kept_where_they_stay(tmp_path: Path) -> None:
+    import torch
+
     text = script(saved(tmp_path / "run" / "1a.pt", 1, 2), saved(tmp_path / "run" / "2b.pt", 3))
     text = data_files.copy_files(text, tmp_path / "artifacts")
     assert data_files.files(text) == (tmp_path / "artifacts" / "1a.pt", tmp_path / "artifacts" / "2b.pt")

@@ -135,6 +135,7 @@ def test_what_they_saw_of_the_program_goes_along_with_the_lifted_script(tmp_path
     assert start.tries["fingerprint"] == 2
     again = begun(given(tmp_path, NARROW_TILES, "misaligned address"), [], resume=True)
     assert again.fault == STATIC
+    assert (again.program.text, again.alone, again.tries) == (start.program.text, True, {}), "chosen once, at first"
 
 
 HUSHED = """

@@ -167,16 +167,6 @@ def one_kernel(folder: Path, text: str, **changes: object) -> UserProgram:
     return replace(program, setup=replace(program.setup, arch=90), script=script, **changes)  # type: ignore[arg-type]
 
 
-def test_workers_for_a_lifted_script_come_up_while_the_program_runs(
-    tmp_path: Path, early: list[calibration.LaneSet | None]
-) -> None:
-    start = begun(one_kernel(tmp_path, TWICE, limits=Limits(lifted_scripts.JOBS_AHEAD)), [])
-    [lanes] = early
-    assert start.alone and lanes is not None and start.lanes is lanes, start.told
-    assert lanes.warm is not None and lanes.warm.run(start.program.text).launches
-    lanes.close()
-
-
 MISALIGNED = """\
 import torch
 import triton
@@ -240,29 +230,36 @@ def test_workers_that_import_too_little_make_room_for_others(
     tmp_path: Path, early: list[calibration.LaneSet | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(calibration.LaneSet, "import_for", lambda lanes, source: lanes is not early[0])
-    start = begun(one_kernel(tmp_path, TWICE, limits=Limits(lifted_scripts.JOBS_AHEAD)), [])
+    once = TWICE.replace("(30, 60)", "(60,)")
+    start = begun(one_kernel(tmp_path, once, limits=Limits(lifted_scripts.JOBS_AHEAD)), [])
     assert start.alone and start.lanes is not None and start.lanes is not early[0], start.told
     start.lanes.close()
 
 
 @pytest.mark.parametrize(
-    ("sizes", "launch", "up"),
-    [("(30, 29, 60, 16)", "5 of 8", True), ("(30, 29, 60, 16)", "5 of 8", False), ("(60, 30)", "1 of 4", True)],
+    ("sizes", "launch", "up"), [("(30, 29, 60, 16)", "5 of 8", True), ("(60, 30)", "1 of 4", False)]
 )
 def test_lanes_tell_which_launches_are_worth_a_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: str, launch: str, up: bool
 ) -> None:
+    """Those that came up while the program ran, and are the reduction's own from here on."""
+    made: list[calibration.LaneSet] = []
+
     def ahead(given: UserProgram) -> calibration.LaneSet | None:
         lanes = lifted_scripts.ahead(given)
         assert lanes is not None and lanes.started is not None
         lanes.started.result()
-        return lanes if up else replace(lanes, started=Future())
+        made.append(lanes if up else replace(lanes, started=Future()))
+        return made[-1]
 
     monkeypatch.setattr(choice, "ahead", ahead)
     start = begun(one_kernel(tmp_path, TWICE.replace("(30, 60)", sizes), limits=Limits(lifted_scripts.JOBS_AHEAD)), [])
     assert start.alone and f"launch {launch}" in start.told
     assert (start.tries[COLD] <= 4, start.tries[LANE] > 3) == (up, up), start.tries
     assert start.lanes is not None
+    if up:
+        [lanes] = made
+        assert start.lanes is lanes and lanes.warm is not None and lanes.warm.run(start.program.text).launches
     start.lanes.close()
 
 
