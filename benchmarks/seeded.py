@@ -120,7 +120,7 @@ def drawn(machine: runs.Machine, pool: Pool, half: str, seed: int, limit: int) -
             folder = OVERLAYS / fault.name.replace("/", "_")
             packages.overlay(folder, fault.program.package, {fault.file: fault.text})
             try:
-                seen = runs.fault(pool.run(runs.with_folder(fault.program.text, folder)))
+                seen = runs.fault(pool.run(runs.with_folder(fault.program.text, folder, fault.program.package)))
             finally:
                 shutil.rmtree(folder)
             return str(seen) if ORACLES[fault.operator.oracle].sees(seen) else ""

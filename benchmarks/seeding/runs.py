@@ -40,7 +40,9 @@ def lanes(machine: Machine, folders: Sequence[Path]) -> Iterator[Pool]:
         path = os.pathsep.join([*map(str, folders), os.environ.get("PYTHONPATH", "")])
         environment = {**os.environ, **packages.environment(), "PYTHONPATH": path.rstrip(os.pathsep)}
         environment["TRITON_CACHE_DIR"] = f"{scratch}/triton"
-        given = (machine.python, environment, ("torch", "triton"), (), scratch, (scratch,))
+        # Own: not imported in advance, since a text may put a copy of a package first.
+        own = tuple(map(str, folders))
+        given = (machine.python, environment, ("torch", "triton"), own, scratch, (scratch,))
         setup = Setup(*given, arch=machine.arch, warm=machine.arch is None, reuse=False)
         script = Script(Path(scratch, "program.py"), cwd=Path(scratch))
         mode = "virtual" if machine.arch is not None else "fork"
@@ -51,9 +53,11 @@ def lanes(machine: Machine, folders: Sequence[Path]) -> Iterator[Pool]:
             pool.close()
 
 
-def with_folder(text: str, folder: Path) -> str:
-    """The text, with packages of this folder first. For lanes: their process is there before the folder is."""
-    return f"import sys\nsys.path.insert(0, {str(folder)!r})\n{text}"
+def with_folder(text: str, folder: Path, package: str) -> str:
+    """The text, with the package of this folder. For lanes: their process, which is there before the folder is, may have
+    imported the other one to look for its modules."""
+    forget = f"[sys.modules.pop(name) for name in [*sys.modules] if name.partition('.')[0] == {package!r}]"
+    return f"import sys\nsys.path.insert(0, {str(folder)!r})\n{forget}\n{text}"
 
 
 def kernels(run: Run) -> frozenset[str]:
