@@ -54,8 +54,8 @@ def lanes(machine: Machine, folders: Sequence[Path]) -> Iterator[Pool]:
 
 
 def with_folder(text: str, folder: Path, package: str) -> str:
-    """The text, with the package of this folder. For lanes: their process, which is there before the folder is, may have
-    imported the other one to look for its modules."""
+    """The text, with the package of this folder. For lanes: their process, which is there before the folder is, may
+    have imported the other one to look for its modules."""
     forget = f"[sys.modules.pop(name) for name in [*sys.modules] if name.partition('.')[0] == {package!r}]"
     return f"import sys\nsys.path.insert(0, {str(folder)!r})\n{forget}\n{text}"
 
