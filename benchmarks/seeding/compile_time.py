@@ -220,16 +220,18 @@ MASK_OF_OTHER = (_without_mask, _with_mask)
 
 def _not_constant(place: Place) -> Iterator[str]:
     node = place.node
-    if isinstance(node, cst.Param) and node.annotation is not None:
-        if last_name(node.annotation.annotation) == "constexpr":
-            yield place.code(node.with_changes(annotation=None, comma=cst.MaybeSentinel.DEFAULT))
+    if isinstance(node, cst.Annotation) and isinstance(place.parent, cst.Param):
+        if last_name(node.annotation) == "constexpr":
+            yield "int"
 
 
 def _constant(place: Place, planted: Edit) -> Iterator[str]:
-    node = place.node
+    node, constexpr = place.node, f"{place.source.language}.constexpr"
     if isinstance(node, cst.Param) and node.annotation is None:
-        default = f" = {place.code(node.default)}" if node.default is not None else ""
-        yield f"{node.name.value}: {place.source.language}.constexpr{default}"
+        yield f"{node.name.value}: {constexpr}"
+    elif isinstance(node, cst.Annotation) and isinstance(place.parent, cst.Param):
+        if last_name(node.annotation) == "int":
+            yield constexpr
 
 
 CONSTEXPR = (_not_constant, _constant)

@@ -81,10 +81,12 @@ STRIDES = (_strides_swapped, _strides_back)
 
 def _larger_grid(place: Place) -> Iterator[str]:
     node = place.node
+    if not called(node, "cdiv"):
+        return
     at = place.parent
     while not isinstance(at, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
         at = place.source.parents[at]
-    if called(node, "cdiv") and "grid" in place.code(at):
+    if "grid" in place.code(at):
         yield f"{place.code()} + 1"
 
 
