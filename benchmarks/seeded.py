@@ -1,0 +1,140 @@
+"""Seeded faults: does a reduction keep the cause, or only the words?
+
+    python benchmarks/seeded.py list --half A --limit 20 --seed 0       what would be planted
+    python benchmarks/seeded.py run --half A --limit 20 --seed 0        plant, reduce and judge, one at a time
+    python benchmarks/seeded.py judge --half A --limit 20 --seed 0      judge the repros of that run anew
+    python benchmarks/seeded.py table                                   the scoreboard
+
+Released packages with Triton kernels are unpacked below build/seeded; nothing of theirs is in the repository. A short
+script of ours calls one of their kernels (seeding/calls/). An operator plants one fault in a copy of the package
+(seeding/operators.py); it counts if the script passes without it and fails with it. The tool reduces the script. The
+fault's inverse is the fix, so a repro is *true* if the fix, carried to what is left of the place, makes it pass, and
+*slipped* if nothing of that place is left or the fix does not help (seeding/truth.py).
+
+Without a GPU all runs are on the virtual one, and only faults that it sees are planted. A run that was stopped goes on
+where it was, as long as the tree has the same commit. Figures: benchmarks/results/seeded.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+
+from seeding import cases, packages, programs, reducing, runs, scoreboard  # noqa: E402
+from seeding.oracles import ORACLES  # noqa: E402
+
+from shrinkray_gpu.runner.pool import Pool  # noqa: E402
+
+RESULTS = ROOT / "benchmarks" / "results" / "seeded.json"
+OVERLAYS = packages.BUILD / "overlays"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name in ("list", "run", "judge"):
+        command = commands.add_parser(name)
+        command.add_argument("--half", choices="AB", default="A", help="A: to look at; B: for figures")
+        command.add_argument("--limit", type=int, default=20, help="faults")
+        command.add_argument("--seed", type=int, default=0)
+        command.add_argument("--arch", default="sm_90", help="of the virtual GPU; `gpu`: this machine's GPU")
+        command.add_argument("--timeout", type=float, default=300.0, help="seconds a reduction")
+        command.add_argument("--commit", help="names the row; default: the tree's")
+        command.add_argument("--option", action="append", default=[], help="given to `shrink` too")
+    commands.add_parser("table")
+    for one in commands.choices.values():
+        one.add_argument("--results", type=Path, default=RESULTS)
+    given = parser.parse_args()
+    if given.command == "table":
+        print(scoreboard.table(scoreboard.load(given.results)))
+        return
+    machine = runs.Machine(None if given.arch == "gpu" else int(given.arch.removeprefix("sm_")))
+    packages.install(packages.download())
+    with runs.lanes(machine, [packages.SITE]) as pool:
+        faults = drawn(machine, pool, given.half, given.seed, given.limit)
+        if given.command == "list":
+            for fault in faults:
+                print(fault.name, fault.diff, sep="\n", flush=True)
+        elif given.command == "run":
+            _run(faults, machine, pool, given)
+        else:
+            _judge(faults, pool, given)
+
+
+def _run(faults: Iterator[cases.Planted], machine: runs.Machine, pool: Pool, given: argparse.Namespace) -> None:
+    board = scoreboard.load(given.results)
+    key = {"commit": given.commit or _commit(), "half": given.half, "seed": given.seed, "arch": given.arch}
+    row = scoreboard.row_of(board, key | ({"options": given.option} if given.option else {}))
+    done = {one["name"] for one in row["faults"]}
+    for fault in faults:
+        if fault.name in done:
+            continue
+        told = reducing.reduce(fault, machine, pool, _folder(fault), timeout=given.timeout, options=given.option)
+        row["faults"].append(told.to_json())
+        row["figures"] = scoreboard.figures(row["faults"])
+        scoreboard.save(given.results, board)
+        print(f"{told.verdict:12}{told.lines:4} lines {told.seconds:6.0f} s  {fault.name}: {told.why}", flush=True)
+    print(scoreboard.table(board))
+
+
+def _judge(faults: Iterator[cases.Planted], pool: Pool, given: argparse.Namespace) -> None:
+    """Judge the repros of the last row of this half and seed once more, after the checker has changed."""
+    board = scoreboard.load(given.results)
+    row = scoreboard.row_of(board, {"half": given.half, "seed": given.seed, "arch": given.arch})
+    told = {one["name"]: one for one in row["faults"]}
+    for fault in faults:
+        repro = _folder(fault) / "repro.py"
+        if fault.name in told and repro.exists() and told[fault.name]["verdict"] in ("true", "slipped", "undecided"):
+            now = reducing.judge(fault, pool, repro)
+            if now.verdict != told[fault.name]["verdict"]:
+                print(f"{fault.name}: {told[fault.name]['verdict']}, now {now.verdict}: {now.why}", flush=True)
+            told[fault.name] |= {"verdict": now.verdict, "why": now.why, "fix": now.fixed}
+    row["figures"] = scoreboard.figures(row["faults"])
+    scoreboard.save(given.results, board)
+
+
+def _folder(fault: cases.Planted) -> Path:
+    return packages.BUILD / "repros" / fault.name.replace("/", "_")
+
+
+def drawn(machine: runs.Machine, pool: Pool, half: str, seed: int, limit: int) -> Iterator[cases.Planted]:
+    """The faults, each checked as it is drawn: the program passes without it, and its oracle sees it."""
+    memory = cases.Memory(packages.BUILD / f"runs-{machine.arch}.json")
+
+    def kernels(program: programs.Program) -> list[str]:
+        def look() -> list[str]:
+            run = pool.run(program.text)
+            return [] if run.trouble or runs.fault(run) else sorted(runs.kernels(run))
+
+        return memory.get(program.key, look)  # type: ignore[no-any-return]
+
+    def shows(fault: cases.Planted) -> bool:
+        def look() -> str:
+            folder = OVERLAYS / fault.name.replace("/", "_")
+            packages.overlay(folder, fault.program.package, {fault.file: fault.text})
+            try:
+                seen = runs.fault(pool.run(runs.with_folder(fault.program.text, folder, fault.program.package)))
+            finally:
+                shutil.rmtree(folder)
+            return str(seen) if ORACLES[fault.operator.oracle].sees(seen) else ""
+
+        return bool(memory.get(fault.name, look))
+
+    return cases.draw(programs.programs(), half=half, seed=seed, kernels=kernels, shows=shows, limit=limit)
+
+
+def _commit() -> str:
+    return subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+if __name__ == "__main__":
+    main()

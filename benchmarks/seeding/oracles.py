@@ -1,0 +1,38 @@
+"""Which oracle sees which operator's fault, and whether this tree has it. A new oracle is one line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.runner.inside.static import rules
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How a fault is asked for."""
+
+    phases: tuple[str, ...]
+    """Of the Fault, where the fault that the program shows is adopted."""
+    rule: str = ""
+    """`static:` and this; empty: without an oracle, as most users run the command."""
+
+    @property
+    def exists(self) -> bool:
+        return bool(self.phases) and (not self.rule or rules.by_name(self.rule) is not None)
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        return ("--oracle", f"static:{self.rule}") if self.rule else ()
+
+    def sees(self, fault: Fault | None) -> bool:
+        return fault is not None and fault.phase in self.phases
+
+
+ORACLES = {
+    "compiler": Asked(("compile",)),
+    "resources": Asked(("launch", "compile")),
+    "bounds": Asked(("device",), "bounds"),
+    "alignment": Asked(("device",), "alignment"),
+    "race": Asked(()),  # the sanitizer's racecheck, on a GPU
+}

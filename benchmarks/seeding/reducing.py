@@ -1,0 +1,144 @@
+"""One reduction of a program with a planted fault, by the command that users have, and its verdict."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from shrinkray_gpu.runner.pool import Pool
+from shrinkray_gpu.runner.run import Run
+
+from . import packages, runs, truth
+from .cases import Planted
+from .oracles import ORACLES
+
+REFUSALS = {2: "usage", 3: "it did not reproduce", 4: "the final check failed"}
+LONGEST = 300
+"""Characters of a reason that the results keep."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the results keep of one fault: figures, and the lines that the fault changed."""
+
+    name: str
+    operator: str
+    package: str
+    kernel: str
+    verdict: str
+    why: str
+    lines: int
+    before: int
+    """Lines of the program as it was reduced: those of the lifted launch."""
+    seconds: float
+    gpu_seconds: float
+    fault: str
+    same: str
+    """What the tool said of the fault."""
+    diff: str
+    fix: str = ""
+    """Of a slip: nothing. Else the mended line of the repro."""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def reduce(
+    planted: Planted, machine: runs.Machine, pool: Pool, folder: Path, *, timeout: float, options: list[str]
+) -> Row:
+    """Reduce in `folder`, which is emptied first; the repro stays there, and is judged in the pool."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    program, repro = folder / "program.py", folder / "repro.py"
+    program.write_text(planted.program.text)
+    packages.overlay(folder / "overlay", planted.program.package, {planted.file: planted.text})
+    command = [sys.executable, "-m", "shrinkray_gpu", *machine.options, "--no-report", "--json", "-o", str(repro)]
+    command += ["--max-time", str(timeout / 2), *ORACLES[planted.operator.oracle].options, *options, str(program)]
+    environment = {**os.environ, **packages.environment(), "PYTHONDONTWRITEBYTECODE": "1"}
+    folders = [folder / "overlay", packages.SITE, packages.ROOT]
+    environment["PYTHONPATH"] = os.pathsep.join(map(str, folders))
+    environment["TRITON_CACHE_DIR"] = str(folder / "triton")
+    started = time.monotonic()
+    code, said, error = _run(command, environment, folder, timeout)
+    seconds = time.monotonic() - started
+    try:
+        result = json.loads(said)
+    except ValueError:
+        result = {}
+    if code == 0:
+        judgement = judge(planted, pool, repro)
+    elif code is None:
+        judgement = truth.Judgement("not reduced", "no result within the time limit")
+    else:
+        words = (error or said).strip().splitlines()
+        judgement = truth.Judgement("refused", f"{REFUSALS.get(code, 'error')}: {words[-1] if words else code}")
+    for left in ("overlay", "triton", "program.shrink"):
+        shutil.rmtree(folder / left, ignore_errors=True)
+    return Row(
+        planted.name,
+        planted.operator.name,
+        planted.program.package,
+        planted.edit.function if planted.operator.kernel else "",
+        judgement.verdict,
+        judgement.why[:LONGEST],
+        result.get("after", [0])[0],
+        _last_number(result.get("lifted", "")),
+        round(seconds, 1),
+        round(result.get("seconds", {}).get("gpu", 0.0), 1),
+        result.get("fault", "")[:LONGEST],
+        result.get("same", "")[:LONGEST],
+        planted.diff,
+        judgement.fixed[:LONGEST],
+    )
+
+
+def _last_number(text: str) -> int:
+    found = re.findall(r"to (\d+)", text)
+    return int(found[-1]) if found else 0
+
+
+def _run(command: list[str], environment: dict[str, str], folder: Path, timeout: float) -> tuple[int | None, str, str]:
+    """Exit code (None: stopped for time), stdout, stderr. All that it started ends with it."""
+    with subprocess.Popen(
+        command,
+        env=environment,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            said, error = process.communicate(timeout=timeout)
+            return process.returncode, said, error
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return None, "", ""
+
+
+def judge(planted: Planted, pool: Pool, repro: Path) -> truth.Judgement:
+    """The verdict of a repro on disk."""
+    text = repro.read_text()
+    if re.search(rf"^\s*(?:from|import) {planted.program.package}\b", text, re.MULTILINE):
+        return truth.Judgement("not reduced", "the repro still imports the package")
+    return truth.judge(text, planted.edit, planted.operator, outcomes(pool.run))
+
+
+def outcomes(run: Callable[[str], Run]) -> Callable[[str], truth.Outcome]:
+    """From runs to what the truth checker asks of them."""
+
+    def outcome(text: str) -> truth.Outcome:
+        seen = run(text)
+        return truth.Outcome(runs.fault(seen), runs.kernels(seen), seen.trouble)
+
+    return outcome
