@@ -7,6 +7,8 @@ from dataclasses import replace
 from shrinkray_gpu.calibration.mode import DryMode
 from shrinkray_gpu.calibration.plan import Plan
 from shrinkray_gpu.calibration.worker_lanes import BUILDING, FLOOR, builds
+from shrinkray_gpu.oracle.driver_error import is_sure
+from shrinkray_gpu.oracle.same import SameFaultOracle
 from shrinkray_gpu.runner.pool import Pool
 
 SLOWER = 2.0
@@ -45,15 +47,22 @@ def with_dry(plan: Plan, dry: Pool, source: str) -> Plan:
             f"no dry run: on the virtual GPU the original does not reach the same launches ({what[:120]})"
         )
     note = "dry runs on the virtual GPU reach the same launches"
-    predicts = plan.oracle.judge(run).faults
+    excludes = plan.oracle.judge(run).faults
+    predicts = excludes and is_sure(run)
     if predicts:
         note += ", and the static rule tells the fault from the compiled kernel"
-    plan = _going_before(plan, dry, max(FLOOR, 4 * run.seconds), note, predicts=predicts)
+    elif excludes:
+        note += ", and the kernel's IR tells which candidates cannot show the fault"
+    if excludes and isinstance(plan.oracle, SameFaultOracle) and plan.oracle.causes is None:
+        plan = replace(plan, seen=replace(plan.seen, oracle=plan.oracle.with_causes(run)))
+    plan = _going_before(plan, dry, max(FLOOR, 4 * run.seconds), note, predicts=predicts, excludes=excludes)
     return without_machine_code(plan, dry, source) if predicts else plan
 
 
-def _going_before(plan: Plan, dry: Pool, seconds: float, note: str, *, predicts: bool = False) -> Plan:
-    mode = replace(plan.mode, dry=DryMode(replace(dry.terms, seconds=seconds), predicts))
+def _going_before(
+    plan: Plan, dry: Pool, seconds: float, note: str, *, predicts: bool = False, excludes: bool = False
+) -> Plan:
+    mode = replace(plan.mode, dry=DryMode(replace(dry.terms, seconds=seconds), predicts, excludes))
     return replace(plan, dry=dry).in_mode(mode).noted(note)
 
 

@@ -15,6 +15,8 @@ class DryMode:
 
     terms: Terms
     predicts: bool = False
+    """Whether the dry run of the original shows the fault, and a device does each time: it is answer enough."""
+    excludes: bool = False
     """Whether the dry run of the original shows the fault: then one that shows none is answer enough."""
 
 

@@ -57,8 +57,13 @@ class Plan:
 
     @property
     def predicts(self) -> bool:
-        """Whether the dry run of the original shows the fault."""
+        """Whether a dry run tells all: that of the original shows a fault in which a device ends each time."""
         return self.mode.dry is not None and self.mode.dry.predicts
+
+    @property
+    def excludes(self) -> bool:
+        """Whether a candidate is out whose dry run does not show the fault, since that of the original does."""
+        return self.mode.dry is not None and self.mode.dry.excludes
 
     def in_mode(self, mode: Mode) -> Plan:
         """The same plan in this mode. Nowhere else do pools get their terms, as views of the lanes that are up."""

@@ -118,6 +118,7 @@ def prepare(
         plan = _shared(plan, jobs_of(options))
     policy = Policy(
         predicts=plan.predicts,
+        excludes=plan.excludes,
         credit=options.credit and not start.history,
         repeats=repeats,
         brief=brief,

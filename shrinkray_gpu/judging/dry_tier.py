@@ -39,9 +39,9 @@ class DryTier:
         if self.given_up:
             return self.following.settle(candidate)
         repeats = candidate.policy.repeats
-        predicts = candidate.policy.predicts and repeats is None
+        excludes = candidate.policy.excludes and repeats is None
         run = candidate.begun.result() if candidate.begun is not None else self.run(candidate)
-        if run.timed_out or run.trouble or (run.signal is not None and not predicts):
+        if run.timed_out or run.trouble or (run.signal is not None and not excludes):
             self.tally.count_mute(run.trouble or ("time limit" if run.timed_out else f"signal {run.signal}"))
             return self._after_waiting(candidate) if run.timed_out else self.following.settle(candidate)
         verdict = self.oracle.judge(run)
@@ -50,7 +50,7 @@ class DryTier:
             self.tally.count(DRY)
             why = f"dry run: {run.failure.type}: {run.failure.text[:100]}"
             return Verdict(Answer.PASSES, why, other=verdict.other, certain=repeats is not None)
-        if predicts and verdict.answer is Answer.PASSES:
+        if excludes and verdict.answer is Answer.PASSES:
             self.tally.count(DRY)
             return Verdict(Answer.PASSES, f"dry run: {verdict.why}")
         return self.following.settle(replace(candidate, dry_run=DryRun(run, verdict)))

@@ -13,9 +13,11 @@ class Policy:
     """What a test may take for an answer. The test takes a stricter one while it is in use, and never a looser one."""
 
     predicts: bool = False
+    """Whether a candidate whose dry run shows the fault is believed on credit."""
+    excludes: bool = False
     """Whether the dry run of the original shows the fault itself: then a candidate whose dry run does not is out, be it
     that the fault is gone or that it comes with undefined behaviour of the candidate's own (a null pointer, a
-    descriptor past its tensor), and one whose dry run does is believed on credit too."""
+    descriptor past its tensor)."""
     credit: bool = True
     """Whether launches that were judged before need no second run: the engine has that confirmed by cold runs."""
     repeats: FlakyTest | None = None

@@ -15,7 +15,12 @@ KERNEL = {"kernel": "k", "hash": "0", "ttir_key": "1", "casts": [], "options": {
 REPORT: dict[str, Any] = {
     **{"exit": 1, "failure": FAILURE, "driver_error": 716, "virtual": False, "values": {"1": "2"}, "captured": None},
     "compiles": [{**KERNEL, "failure": None}, {**KERNEL, "failure": FAILURE}],
-    "launches": [{"kernel": "k", "hash": "0", "grid": (1, 2), "args": ("i32 7",), "synced": True, "fault": ""}],
+    "launches": [
+        {
+            **{"kernel": "k", "hash": "0", "grid": (1, 2), "args": ("i32 7",), "synced": True},
+            **{"fault": "", "undecided": "", "causes": [], "unfollowed": ""},
+        }
+    ],
     "builds": [{"name": "extension", "printed": "", "failed": False, "launched": None, "calls": [], "flags": []}],
     **{"turned": {"serial": 1}, "differences": [], "incomparable": "", "peak": 0, "fresh": True, "over": ""},
 }

@@ -13,7 +13,7 @@ from shrinkray_gpu.runner.inside.vgpu import launcher
 from shrinkray_gpu.runner.inside.vgpu.gpu import Gpu
 
 
-@pytest.mark.parametrize("rule", rules.RULES, ids=lambda rule: rule.name)
+@pytest.mark.parametrize("rule", [rule for rule in rules.RULES if rule.code], ids=lambda rule: rule.name)
 def test_a_rule_ends_in_a_sticky_error_that_it_calls_as_the_driver_does(rule: Rule) -> None:
     error = error_table.by_code(rule.code)
     assert error.sticky and error.text == rule.words
@@ -43,8 +43,8 @@ def judged(monkeypatch: pytest.MonkeyPatch, *asked: Rule) -> Gpu:
     launch = {"fault": "", "synced": False}
     watch = SimpleNamespace(last_kernel=kernel, launches=[launch], wants=(), sync=lambda: None)
     gpu = Gpu(90, watch)
-    monkeypatch.setattr(launcher, "RULES", asked)
-    launcher._judge(gpu, (1,), [5])
+    monkeypatch.setattr(rules, "RULES", asked)
+    launcher._judge(gpu, (1, 1, 1), [("i32", 5)])
     return gpu
 
 
@@ -78,4 +78,11 @@ def test_a_rule_sees_the_code_the_grid_and_the_arguments(monkeypatch: pytest.Mon
         return RuleFinding()
 
     judged(monkeypatch, Rule("looks", 716, "", "", "", look))
-    assert seen == [LaunchFacts("code", "code", (1,), [5])]
+    [facts] = seen
+    assert (facts.ttgir, facts.ttir, facts.grid, facts.args) == ("code", "code", (1, 1, 1), [5])
+
+
+def test_a_rule_that_nobody_asks_for_looks_at_no_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = Rule("asked", 700, "", "", "", lambda launch: RuleFinding(reason="too far"), asked=True)
+    assert judged(monkeypatch, broken).pending is None
+    assert rules.held_against(["static:asked", "ttir"]) == [broken]

@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
 import torch
 
-from .numbers import Algebra, Lanes, Number, Unknown, as_mask, exact, fits, pair, wrapped
+from .numbers import Algebra, Lanes, Number, Unfollowed, as_mask, exact, fits, pair, wrapped
 from .types import integer_bits, signature, source_bits
 
 _CONSTANT = re.compile(r"^(?:\{[^}]*\} )?(?:dense<)?(true|false|-?\d+)>?(?= :|$)")
@@ -57,11 +57,11 @@ NARROWING = ("addi", "subi", "muli", "shli", "trunci", "absi")
 
 
 def evaluate(algebra: Algebra, name: str, body: str, operands: Sequence[Any]) -> Any:
-    """The result of `arith.<name>`: a number, a Pair, or Unknown."""
+    """The result of `arith.<name>`: a number, a Pair, or Unfollowed."""
     if name == "constant":
         found = _CONSTANT.match(body)
         if found is None:
-            return Unknown("a constant that is no integer")
+            return Unfollowed("a constant that is no integer")
         text = found.group(1)
         return 1 if text == "true" else 0 if text == "false" else int(text)
     known = _despite_unknown(algebra, name, operands)
@@ -69,10 +69,10 @@ def evaluate(algebra: Algebra, name: str, body: str, operands: Sequence[Any]) ->
         return known
     bits = integer_bits(signature(body))
     if not bits:
-        return Unknown("arith.%s of floats" % name)
+        return Unfollowed("arith.%s of floats" % name)
     compute = _operation(algebra, name, body, bits)
     if compute is None:
-        return Unknown("arith.%s" % name)
+        return Unfollowed("arith.%s" % name)
     as_computed = compute([wrapped(value) for value in operands], True)
     if all(wrapped(value) is exact(value) for value in operands):
         if name not in NARROWING or fits(as_computed, bits):
@@ -87,23 +87,23 @@ def _despite_unknown(algebra: Algebra, name: str, operands: Sequence[Any]) -> An
     """What is known although an operand is not; None where all are known."""
     if name == "select" and len(operands) == 3:
         condition, yes, no = operands
-        if isinstance(condition, Unknown):
+        if isinstance(condition, Unfollowed):
             return yes if yes is no or isinstance(yes, int) and yes == no else condition
         condition = wrapped(condition)
         if isinstance(condition, int):
             return yes if condition else no
-    unknown = next((value for value in operands if isinstance(value, Unknown)), None)
+    unknown = next((value for value in operands if isinstance(value, Unfollowed)), None)
     if unknown is None:
         return None
-    others = [value for value in operands if not isinstance(value, Unknown)]
+    others = [value for value in operands if not isinstance(value, Unfollowed)]
     if name in ("muli", "andi") and any(isinstance(value, int) and value == 0 for value in others):
         return 0
     if name == "andi" and others:  # of a mask: it holds at most where the other one does
         bound = wrapped(others[0])
         if unknown.bound is not None:
             bound = algebra.both(unknown.bound, bound)
-        return Unknown(unknown.why, bound)
-    return Unknown(unknown.why, unknown.bound if name == "andi" else None)
+        return Unfollowed(unknown.why, bound)
+    return Unfollowed(unknown.why, unknown.bound if name == "andi" else None)
 
 
 def _operation(algebra: Algebra, name: str, body: str, bits: int) -> Optional[Callable[[Sequence[Any], bool], Number]]:

@@ -14,7 +14,7 @@ from .access import Lane, Reach, at, reach
 from .machine import Machine, Note
 from .memory import Address, Buffer, Described
 from .module import ACCESSES, DIVISIONS, Module
-from .numbers import Algebra, Lanes, TooLarge, Unknown, ends, exact, wrapped
+from .numbers import Algebra, Lanes, TooLarge, Unfollowed, ends, exact, wrapped
 from .operations import HANDLERS
 from .shapes import Description
 from .types import pointee, signature
@@ -166,7 +166,7 @@ def _found(algebra: Algebra, note: Note) -> Found:
         if isinstance(subject, (Description, Described)):
             return _described(algebra, note, subject)
         if not isinstance(subject, Address):
-            why = subject.why if isinstance(subject, Unknown) else "an access by something else than a pointer"
+            why = subject.why if isinstance(subject, Unfollowed) else "an access by something else than a pointer"
             return Found(note, INSIDE if _never(note.mask) else UNKNOWN, why)
         return _addressed(algebra, note, subject)
     except TooLarge:
@@ -191,9 +191,9 @@ def _state(algebra: Algebra, offset: Any, mask: Any, buffer: Buffer, width: int)
     if _never(mask):
         return INSIDE, "", {}, 0
     bound, doubt = mask, ""
-    if isinstance(mask, Unknown):
+    if isinstance(mask, Unfollowed):
         bound, doubt = 1 if mask.bound is None else mask.bound, mask.why
-    if isinstance(offset, Unknown):
+    if isinstance(offset, Unfollowed):
         return UNKNOWN, offset.why, {}, 0
     if not buffer.null and ends(offset)[0] >= 0 and ends(offset)[1] + width <= buffer.size:
         return INSIDE, "", {}, 0
@@ -236,15 +236,15 @@ def _truth(algebra: Algebra, note: Note) -> Found:
     value = wrapped(note.subject)
     if _never(note.mask):
         return Found(note, INSIDE)
-    if isinstance(value, (Unknown, Address)):
+    if isinstance(value, (Unfollowed, Address)):
         return Found(note, UNKNOWN, getattr(value, "why", "a pointer"))
     try:
         failing = algebra.opposite(value) if not isinstance(value, int) else int(not value)
         if isinstance(failing, int) and not failing:
             return Found(note, INSIDE)
         mask = note.mask
-        doubt = mask.why if isinstance(mask, Unknown) else ""
-        bound = (1 if mask.bound is None else mask.bound) if isinstance(mask, Unknown) else mask
+        doubt = mask.why if isinstance(mask, Unfollowed) else ""
+        bound = (1 if mask.bound is None else mask.bound) if isinstance(mask, Unfollowed) else mask
         found = reach(algebra, 0, algebra.both(bound, failing))
     except TooLarge:
         return Found(note, UNKNOWN, "too many lanes")
@@ -258,7 +258,7 @@ def value_at(found: Found, name: str) -> Optional[Tuple[int, int]]:
     value = found.note.env.get(name)
     if isinstance(value, Address):
         value = value.offset
-    if value is None or isinstance(value, Unknown):
+    if value is None or isinstance(value, Unfollowed):
         return None
     try:
         one, other = at(wrapped(value), found.lane), at(exact(value), found.lane)
@@ -300,5 +300,5 @@ def arguments_as_values(arguments: Sequence[Any]) -> List[Any]:
         elif isinstance(value, Described):
             out.append(value)
         else:
-            out.append(Unknown("an argument that is no integer"))
+            out.append(Unfollowed("an argument that is no integer"))
     return out

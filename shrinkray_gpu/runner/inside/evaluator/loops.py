@@ -12,10 +12,10 @@ from . import shapes
 from .machine import PROGRAM_AXES, SEQUENTIAL, Machine
 from .memory import Address, BlockPointer
 from .module import Loop
-from .numbers import Lanes, Number, Pair, Sum, TooLarge, Unknown, exact, pair, wrapped
+from .numbers import Lanes, Number, Pair, Sum, TooLarge, Unfollowed, exact, pair, wrapped
 from .types import result_ranks
 
-NOT_NEEDED = Unknown("nothing hangs on it")
+NOT_NEEDED = Unfollowed("nothing hangs on it")
 TRIPS = 4096
 """Trips that are run side by side; of more, those at both ends."""
 
@@ -29,8 +29,10 @@ def run_for(machine: Machine, op: Op) -> None:
     low, high, step = (wrapped(machine.get(name)) for name in (loop.low, loop.high, loop.step))
     carried = {name: machine.get(start) for name, start in zip(loop.names, loop.initial)}
     needed = [name for name in loop.names if machine.wants(name)]
-    if any(isinstance(value, Unknown) for value in (low, high, step)) or not isinstance(step, int) or step <= 0:
-        why = next((value.why for value in (low, high, step) if isinstance(value, Unknown)), "a loop of unknown step")
+    if any(isinstance(value, Unfollowed) for value in (low, high, step)) or not isinstance(step, int) or step <= 0:
+        why = next(
+            (value.why for value in (low, high, step) if isinstance(value, Unfollowed)), "a loop of unknown step"
+        )
         _uncertain(machine, op, loop, carried, needed, why)
         return
     trips = _trips(machine, low, high, step)
@@ -159,7 +161,7 @@ def _difference(machine: Machine, after: Any, before: Any) -> Any:
     if isinstance(after, BlockPointer) and isinstance(before, BlockPointer):
         steps = [_difference(machine, a, b) for a, b in zip(after.offsets, before.offsets)]
         return None if any(step is None for step in steps) else steps
-    if isinstance(before, Unknown):
+    if isinstance(before, Unfollowed):
         return 0
     kinds = (int, Lanes, Sum, Pair)
     if not isinstance(after, kinds) or not isinstance(before, kinds):
@@ -180,7 +182,7 @@ def _simplified(value: Number) -> Number:
 
 def _advanced(machine: Machine, value: Any, growth: Any, times: Any, rank: int) -> Any:
     """A carried value, a block of so many dimensions, after so many trips."""
-    if isinstance(value, Unknown) or isinstance(growth, int) and growth == 0:
+    if isinstance(value, Unfollowed) or isinstance(growth, int) and growth == 0:
         return value
     if isinstance(value, Address):
         return Address(value.buffer, _advanced(machine, value.offset, growth, times, rank))
@@ -195,7 +197,7 @@ def _advanced(machine: Machine, value: Any, growth: Any, times: Any, rank: int) 
 def _equal(machine: Machine, one: Any, other: Any) -> bool:
     if one is other:
         return True
-    if isinstance(one, Unknown) and isinstance(other, Unknown):
+    if isinstance(one, Unfollowed) and isinstance(other, Unfollowed):
         return True
     difference = _difference(machine, one, other)
     if isinstance(difference, list):
@@ -217,7 +219,7 @@ def _one_by_one(machine: Machine, op: Op, loop: Loop, carried: Dict[str, Any], b
                 carried[name] = machine.choose(active, handed.get(name, NOT_NEEDED), carried[name], ranks[name])
     if most > SEQUENTIAL:
         machine.doubt = machine.doubt or "a loop of %d trips" % most
-        carried = {name: Unknown("a loop of many trips") for name in carried}
+        carried = {name: Unfollowed("a loop of many trips") for name in carried}
     machine.set(op, *carried.values())
 
 
@@ -225,15 +227,15 @@ def _uncertain(machine: Machine, op: Op, loop: Loop, carried: Dict[str, Any], ne
     """A loop of an unknown number of trips: what it carries unchanged is known in all of them, the rest in none."""
     trial = _Trial(machine)
     outer = machine.active
-    bound = outer.bound if isinstance(outer, Unknown) else outer
-    _enter(machine, op, loop, carried, Unknown(why), Unknown(why, bound))
+    bound = outer.bound if isinstance(outer, Unfollowed) else outer
+    _enter(machine, op, loop, carried, Unfollowed(why), Unfollowed(why, bound))
     yielded: Dict[str, Any] = dict(zip(loop.names, machine.region(op.regions[0])))
     trial.undo()
     kept = {
-        name: value if name in needed and _equal(machine, yielded.get(name), value) else Unknown(why)
+        name: value if name in needed and _equal(machine, yielded.get(name), value) else Unfollowed(why)
         for name, value in carried.items()
     }
-    _enter(machine, op, loop, kept, Unknown(why), Unknown(why, bound))
+    _enter(machine, op, loop, kept, Unfollowed(why), Unfollowed(why, bound))
     machine.region(op.regions[0])
     machine.active = outer
     machine.set(op, *kept.values())
@@ -251,15 +253,17 @@ def run_while(machine: Machine, op: Op) -> None:
         for name, value in values.items():
             machine.define(name, value)
         machine.active = machine._conjoined(outer, going)
-        condition, *handed = machine.region(op.regions[0]) or [Unknown("a loop without a condition")]
+        condition, *handed = machine.region(op.regions[0]) or [Unfollowed("a loop without a condition")]
         final = handed if final is None else machine._merged(going, handed, final, of)
-        if isinstance(condition, Unknown):
-            machine.active = Unknown(condition.why, machine.active if not isinstance(machine.active, Unknown) else None)
-            _body(machine, op, [Unknown(condition.why) for _ in handed])
-            final = [Unknown(condition.why) for _ in handed]
+        if isinstance(condition, Unfollowed):
+            machine.active = Unfollowed(
+                condition.why, machine.active if not isinstance(machine.active, Unfollowed) else None
+            )
+            _body(machine, op, [Unfollowed(condition.why) for _ in handed])
+            final = [Unfollowed(condition.why) for _ in handed]
             break
         going = machine._conjoined(going, condition)
-        if not isinstance(going, (int, Unknown)):
+        if not isinstance(going, (int, Unfollowed)):
             lanes = machine.algebra.lanes(going)
             going = going if not isinstance(lanes, Lanes) or bool(lanes.data.any()) else 0
         if isinstance(going, int) and not going:
@@ -268,7 +272,7 @@ def run_while(machine: Machine, op: Op) -> None:
         values = dict(zip(values, _body(machine, op, handed)))
     else:
         machine.doubt = machine.doubt or "a loop that goes on"
-        final = [Unknown("a loop that goes on") for _ in final or []]
+        final = [Unfollowed("a loop that goes on") for _ in final or []]
     machine.active = outer
     machine.set(op, *(final or []))
 

@@ -13,8 +13,8 @@ from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence, Tup
 from ..static.ttgir import VALUE, IrBlock, IrRegion, Op
 from . import integers, shapes
 from .memory import Address, BlockPointer, Described
-from .module import DIVISIONS, Function, Module, called
-from .numbers import Algebra, Pair, TooLarge, Unknown, exact, pair, wrapped
+from .module import DIVISIONS, IrFunction, Module, called
+from .numbers import Algebra, Pair, TooLarge, Unfollowed, exact, pair, wrapped
 from .types import extents, ranks, result_ranks, signature
 
 PROGRAM_AXES = 3
@@ -31,7 +31,7 @@ Handler = Callable[[Any, Op], None]
 class Frame:
     """One call: the function, and what its values are."""
 
-    def __init__(self, function: Function, caller: Optional["Frame"] = None, call: Optional[Op] = None) -> None:
+    def __init__(self, function: IrFunction, caller: Optional["Frame"] = None, call: Optional[Op] = None) -> None:
         self.function = function
         self.env: Env = {}
         self.caller = caller
@@ -48,7 +48,7 @@ class Note:
     """Something that the machine met on the way: an access, an assertion, a division.
 
     `subject`: the address, the condition or the divisor. `mask`: under which condition, program instance and lane,
-    that is (a number or Unknown). `masked`: whether the operation names a mask of its own.
+    that is (a number or Unfollowed). `masked`: whether the operation names a mask of its own.
     """
 
     def __init__(self, op: Op, frame: Frame, subject: Any, mask: Any, exact_mask: Any, masked: bool) -> None:
@@ -75,7 +75,7 @@ class Machine:
         handlers: Dict[str, Handler],
         algebra: Algebra,
         programs: Tuple[Any, Any, Any],
-        overrides: Optional[Dict[Tuple[Function, str], Any]] = None,
+        overrides: Optional[Dict[Tuple[IrFunction, str], Any]] = None,
         written: Optional[FrozenSet[int]] = None,
     ) -> None:
         self.module, self.arguments, self.grid = module, arguments, grid
@@ -95,7 +95,7 @@ class Machine:
         values = list(self.arguments) if len(names) == len(self.arguments) else []
         if not values and names:
             self.doubt = "arguments do not match the kernel's parameters"
-            values = [Unknown(self.doubt)] * len(names)
+            values = [Unfollowed(self.doubt)] * len(names)
         for name, value in zip(names, values):
             self.define(name, value)
         self.regions(frame.function.op.regions)
@@ -104,14 +104,14 @@ class Machine:
 
     def get(self, name: str) -> Any:
         value = self.frame.env.get(name)
-        return Unknown("%s is not followed" % name) if value is None else value
+        return Unfollowed("%s is not followed" % name) if value is None else value
 
     def define(self, name: str, value: Any) -> None:
         self.frame.env[name] = self.overrides.get((self.frame.function, name), value)
 
     def set(self, op: Op, *values: Any) -> None:
         for at, name in enumerate(op.results):
-            self.define(name, values[at] if at < len(values) else Unknown(op.name))
+            self.define(name, values[at] if at < len(values) else Unfollowed(op.name))
 
     def is_needed(self, op: Op) -> bool:
         return any(name in self.frame.function.needed for name in op.results)
@@ -127,13 +127,13 @@ class Machine:
 
     def _conjoined(self, a: Any, b: Any) -> Any:
         a, b = wrapped(a), wrapped(b)
-        if isinstance(a, Unknown) or isinstance(b, Unknown):
-            bounds = [value.bound if isinstance(value, Unknown) else value for value in (a, b)]
+        if isinstance(a, Unfollowed) or isinstance(b, Unfollowed):
+            bounds = [value.bound if isinstance(value, Unfollowed) else value for value in (a, b)]
             known = [value for value in bounds if value is not None]
-            why = a.why if isinstance(a, Unknown) else b.why
+            why = a.why if isinstance(a, Unfollowed) else b.why
             if any(isinstance(value, int) and not value for value in known):
                 return 0
-            return Unknown(why, self.algebra.both(known[0], known[-1]) if known else None)
+            return Unfollowed(why, self.algebra.both(known[0], known[-1]) if known else None)
         return self.algebra.both(a, b)
 
     # Control
@@ -207,16 +207,16 @@ class Machine:
     def _under(self, active: Any, condition: Any, holds: bool) -> Any:
         """The part of the active program instances in which a condition holds, or does not."""
         condition = wrapped(condition)
-        if isinstance(condition, Unknown):
-            bound = active.bound if isinstance(active, Unknown) else active
-            return Unknown(condition.why, bound)
+        if isinstance(condition, Unfollowed):
+            bound = active.bound if isinstance(active, Unfollowed) else active
+            return Unfollowed(condition.why, bound)
         if not holds:
             condition = self.algebra.opposite(condition)
         return self._conjoined(active, condition)
 
     def _or(self, a: Any, b: Any) -> Any:
-        if isinstance(a, Unknown) or isinstance(b, Unknown):
-            return Unknown((a if isinstance(a, Unknown) else b).why, None)
+        if isinstance(a, Unfollowed) or isinstance(b, Unfollowed):
+            return Unfollowed((a if isinstance(a, Unfollowed) else b).why, None)
         return self.algebra.either(a, b)
 
     def _merged(self, condition: Any, yes: Sequence[Any], no: Sequence[Any], of: Sequence[int]) -> List[Any]:
@@ -227,18 +227,18 @@ class Machine:
         condition = wrapped(condition)
         if yes is no:
             return yes
-        if isinstance(condition, Unknown):
+        if isinstance(condition, Unfollowed):
             same = isinstance(yes, int) and isinstance(no, int) and yes == no
-            return yes if same else Unknown(condition.why)
+            return yes if same else Unfollowed(condition.why)
         if isinstance(condition, int):
             return yes if condition else no
         if isinstance(yes, Address) and isinstance(no, Address) and yes.buffer == no.buffer:
             return Address(yes.buffer, self.choose(condition, yes.offset, no.offset, rank))
         for value in (yes, no):
-            if isinstance(value, Unknown):
-                return Unknown(value.why)
+            if isinstance(value, Unfollowed):
+                return Unfollowed(value.why)
             if isinstance(value, (Address, BlockPointer, Described)):
-                return Unknown("pointers to different tensors")
+                return Unfollowed("pointers to different tensors")
         where = shapes.raised(condition, rank)
         return self.choose_lanes(where, yes, no)
 
@@ -255,7 +255,7 @@ class Machine:
             try:
                 self.set(op, *shapes.transformed(self.algebra, op, operands))
             except TooLarge:
-                self.set(op, *[Unknown("too many lanes")] * len(op.results))
+                self.set(op, *[Unfollowed("too many lanes")] * len(op.results))
         else:
             self.set(op)
 
@@ -272,7 +272,7 @@ class Machine:
             )
             return
         if any(isinstance(value, (Address, BlockPointer, Described)) for value in operands):
-            self.set(op, Unknown("arithmetic on pointers"))
+            self.set(op, Unfollowed("arithmetic on pointers"))
             return
         if op.name in DIVISIONS:
             self.note(op, operands[1])
@@ -281,7 +281,7 @@ class Machine:
         try:
             self.set(op, integers.evaluate(self.algebra, name, op.body, operands))
         except TooLarge:
-            self.set(op, Unknown("too many lanes"))
+            self.set(op, Unfollowed("too many lanes"))
 
     def branch(self, op: Op) -> None:
         condition = wrapped(self.get(op.operands()[0]))
@@ -323,7 +323,7 @@ class Machine:
                 return as_computed
             return pair(as_computed, self.algebra.choose(mask, exact(yes), exact(no)))
         except TooLarge:
-            return Unknown("too many lanes")
+            return Unfollowed("too many lanes")
 
     def _chosen_pointers(self, condition: Any, yes: Any, no: Any) -> Any:
         """A block of pointers, each one of two."""
@@ -332,8 +332,8 @@ class Machine:
             return yes if condition else no
         known = isinstance(yes, Address) and isinstance(no, Address) and yes.buffer == no.buffer
         offsets = (yes.offset, no.offset) if known else ()
-        if not known or any(isinstance(value, Unknown) for value in (condition, *offsets)):
-            return Unknown("pointers to different tensors")
+        if not known or any(isinstance(value, Unfollowed) for value in (condition, *offsets)):
+            return Unfollowed("pointers to different tensors")
         return Address(yes.buffer, self.choose_lanes(condition, *offsets))
 
 

@@ -7,7 +7,7 @@ from typing import Any, Optional, Tuple
 
 import torch
 
-from .numbers import Number, Unknown
+from .numbers import Number, Unfollowed
 
 INTEGERS = {
     "i1": torch.bool,
@@ -41,12 +41,12 @@ class Buffer:
         return self.size == 0  # torch gives an empty storage no address
 
     def integers(self, kind: str) -> Any:
-        """The whole storage as integers of this type, or Unknown."""
+        """The whole storage as integers of this type, or Unfollowed."""
         dtype = INTEGERS.get(kind)
         if dtype is None:
-            return Unknown("a load of %s decides" % kind)
+            return Unfollowed("a load of %s decides" % kind)
         if self.tensor is None:
-            return Unknown(self.unread)
+            return Unfollowed(self.unread)
         storage = self.tensor.untyped_storage()
         width = torch.empty(0, dtype=dtype).element_size()
         flat = torch.empty(0, dtype=dtype)
@@ -64,7 +64,7 @@ class Described:
 
 
 class Address:
-    """Pointers into one buffer: bytes from the start of its storage, a number, a Pair or Unknown."""
+    """Pointers into one buffer: bytes from the start of its storage, a number, a Pair or Unfollowed."""
 
     __slots__ = ("buffer", "offset")
 
@@ -87,6 +87,6 @@ class BlockPointer:
 
 
 Value = Any
-"""A number, a Pair, Unknown, an Address, a BlockPointer or a Described."""
+"""A number, a Pair, Unfollowed, an Address, a BlockPointer or a Described."""
 
 Mask = Number

@@ -38,7 +38,7 @@ class Loop:
         self.initial = [value for _, value in pairs]
 
 
-class Function:
+class IrFunction:
     """One function. `needed`: names of the values that its accesses and its control flow hang on. `definitions`: by
     name, the operation that makes it (a loop for what it carries)."""
 
@@ -131,13 +131,13 @@ class Module:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.functions = {name: Function(op) for name, op in parse(text, places=True).items()}
+        self.functions = {name: IrFunction(op) for name, op in parse(text, places=True).items()}
         self._combinations: Dict[int, str] = {}
         for at, function in enumerate(self.functions.values()):
             function.slice(returns=at > 0)
 
     @property
-    def kernel(self) -> Function:
+    def kernel(self) -> IrFunction:
         return next(iter(self.functions.values()))
 
     def combination(self, region: IrRegion) -> str:

@@ -6,7 +6,7 @@ the inside out. A value that does not change along an axis has extent 1 there, s
 numbers as there are rows and columns, not their product. A sum stays a tuple of such terms for as long as it can.
 
 `Pair` holds a value as the kernel computes it beside the one that exact arithmetic would give; where they are equal
-there is no Pair. `Unknown` absorbs whatever it meets, and says why.
+there is no Pair. `Unfollowed` absorbs whatever it meets, and says why.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class TooLarge(Exception):
     """A value that would take more numbers than may be spent on one."""
 
 
-class Unknown:
+class Unfollowed:
     """A value that cannot be followed, with the reason. `bound`: of a mask, where alone it may hold; else None."""
 
     __slots__ = ("why", "bound")

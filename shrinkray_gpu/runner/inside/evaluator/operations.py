@@ -12,7 +12,7 @@ from . import integers, loops, shapes
 from .machine import Machine
 from .memory import Address, BlockPointer, Described
 from .module import ACCESSES, DESCRIBED
-from .numbers import Lanes, Number, Pair, TooLarge, Unknown, exact, pair, wrapped
+from .numbers import Lanes, Number, Pair, TooLarge, Unfollowed, exact, pair, wrapped
 from .types import extents, pointee, signature
 
 
@@ -28,37 +28,37 @@ def access(machine: Machine, op: Op) -> None:
     try:
         machine.note(op, address, mask, masked)
     except TooLarge:
-        machine.note(op, Unknown("too many lanes"))
+        machine.note(op, Unfollowed("too many lanes"))
     if not machine.is_needed(op):
         return
     if op.name != "tt.load":
-        machine.set(op, Unknown("an atomic operation gives it"))
+        machine.set(op, Unfollowed("an atomic operation gives it"))
         return
     other = machine.get(names[2]) if len(names) > 2 else 0
     try:
         machine.set(op, _loaded(machine, op, address, wrapped(mask), other))
     except TooLarge:
-        machine.set(op, Unknown("too many lanes"))
+        machine.set(op, Unfollowed("too many lanes"))
 
 
 def _loaded(machine: Machine, op: Op, address: Any, mask: Any, other: Any) -> Any:
     if not isinstance(address, Address):
-        return Unknown(address.why if isinstance(address, Unknown) else "a load through another pointer")
+        return Unfollowed(address.why if isinstance(address, Unfollowed) else "a load through another pointer")
     target = pointee(signature(op.body))
     offset = wrapped(address.offset)
-    if target is None or isinstance(offset, Unknown):
-        return Unknown(offset.why if isinstance(offset, Unknown) else "a load of an unknown type")
+    if target is None or isinstance(offset, Unfollowed):
+        return Unfollowed(offset.why if isinstance(offset, Unfollowed) else "a load of an unknown type")
     if machine.written is None or address.buffer.parameter in machine.written:
-        return Unknown("the kernel writes what it loads")
+        return Unfollowed("the kernel writes what it loads")
     kind, width = target
     held = address.buffer.integers(kind)
-    if isinstance(held, Unknown):
+    if isinstance(held, Unfollowed):
         return held
     lanes = machine.algebra.lanes(offset)
     data = torch.tensor(lanes) if isinstance(lanes, int) else lanes.data
     machine.algebra.check([data.shape])
     if not len(held):
-        return Unknown("it is loaded from an empty tensor")
+        return Unfollowed("it is loaded from an empty tensor")
     index = torch.div(data, width, rounding_mode="floor").to(torch.int64)
     value = held[index.clamp(0, len(held) - 1)].to(torch.int64)
     found: Any = Lanes(value, 0, 0).tighten()
@@ -66,8 +66,8 @@ def _loaded(machine: Machine, op: Op, address: Any, mask: Any, other: Any) -> An
         found = int(value)
     if kind == "i1" and not isinstance(found, int):
         found = Lanes(value != 0, 0, 1)
-    where = mask.bound if isinstance(mask, Unknown) else mask
-    if where is None or isinstance(other, (Unknown, Address)):
+    where = mask.bound if isinstance(mask, Unfollowed) else mask
+    if where is None or isinstance(other, (Unfollowed, Address)):
         return found
     return machine.choose_lanes(where, found, other)
 
@@ -77,7 +77,7 @@ def described_access(machine: Machine, op: Op) -> None:
     if isinstance(value, Described):
         machine.note(op, value)
     if op.results:
-        machine.set(op, Unknown("a copy by a descriptor decides"))
+        machine.set(op, Unfollowed("a copy by a descriptor decides"))
 
 
 def describe(machine: Machine, op: Op) -> None:
@@ -86,7 +86,7 @@ def describe(machine: Machine, op: Op) -> None:
     lists = [VALUE.findall(part) for part in re.findall(r"\[([^\]]*)\]", head)]
     base = machine.get(op.operands()[0])
     if len(lists) < 2 or not isinstance(base, Address):
-        machine.set(op, Unknown("a descriptor of an unknown pointer"))
+        machine.set(op, Unfollowed("a descriptor of an unknown pointer"))
         return
     shape, strides = ([machine.get(name) for name in part] for part in lists[:2])
     target = pointee(signature(op.body))
@@ -101,7 +101,7 @@ def block_pointer(machine: Machine, op: Op) -> None:
     lists = [VALUE.findall(part) for part in re.findall(r"\[([^\]]*)\]", head)]
     base = machine.get(op.operands()[0])
     if len(lists) < 3:
-        machine.set(op, Unknown("a block pointer"))
+        machine.set(op, Unfollowed("a block pointer"))
         return
     shape, strides, offsets = ([machine.get(name) for name in part] for part in lists[:3])
     machine.set(op, BlockPointer(base, shape, strides, offsets, extents(signature(op.body))))
@@ -112,7 +112,7 @@ def advance(machine: Machine, op: Op) -> None:
     names = op.operands()
     pointer = machine.get(names[0])
     if not isinstance(pointer, BlockPointer):
-        machine.set(op, pointer if isinstance(pointer, Unknown) else Unknown("a block pointer"))
+        machine.set(op, pointer if isinstance(pointer, Unfollowed) else Unfollowed("a block pointer"))
         return
     steps = [machine.get(name) for name in names[1:]]
     offsets = [
@@ -130,15 +130,15 @@ def offset_pointer(machine: Machine, op: Op) -> None:
     pointer, steps = machine.get(names[0]), machine.get(names[1])
     target = pointee(signature(op.body))
     if not isinstance(pointer, Address) or target is None:
-        machine.set(op, pointer if isinstance(pointer, Unknown) else Unknown("a pointer of an unknown type"))
-    elif isinstance(steps, Unknown) or isinstance(pointer.offset, Unknown):
-        why = steps if isinstance(steps, Unknown) else pointer.offset
-        machine.set(op, Address(pointer.buffer, Unknown(why.why)))
+        machine.set(op, pointer if isinstance(pointer, Unfollowed) else Unfollowed("a pointer of an unknown type"))
+    elif isinstance(steps, Unfollowed) or isinstance(pointer.offset, Unfollowed):
+        why = steps if isinstance(steps, Unfollowed) else pointer.offset
+        machine.set(op, Address(pointer.buffer, Unfollowed(why.why)))
     else:
         try:
             machine.set(op, Address(pointer.buffer, _moved(machine, pointer.offset, steps, target[1])))
         except TooLarge:
-            machine.set(op, Address(pointer.buffer, Unknown("too many lanes")))
+            machine.set(op, Address(pointer.buffer, Unfollowed("too many lanes")))
 
 
 def _moved(machine: Machine, offset: Any, steps: Any, width: int) -> Any:
@@ -164,15 +164,15 @@ def fold(machine: Machine, op: Op) -> None:
     if not machine.is_needed(op):
         return
     operands = [machine.get(name) for name in op.operands()]
-    value: Any = operands[0] if len(operands) == 1 and op.regions else Unknown(op.name)
-    if not isinstance(value, (Unknown, Address)):
+    value: Any = operands[0] if len(operands) == 1 and op.regions else Unfollowed(op.name)
+    if not isinstance(value, (Unfollowed, Address)):
         block = extents(op.tail.rpartition(" : ")[2].partition(" -> ")[0])
         combination = machine.module.combination(op.regions[0])
         try:
             value = shapes.folded(machine.algebra, op, value, combination, block, op.name == "tt.scan")
         except TooLarge:
-            value = Unknown("too many lanes")
-    machine.set(op, value if not isinstance(value, Address) else Unknown(op.name))
+            value = Unfollowed("too many lanes")
+    machine.set(op, value if not isinstance(value, Address) else Unfollowed(op.name))
 
 
 def assertion(machine: Machine, op: Op) -> None:

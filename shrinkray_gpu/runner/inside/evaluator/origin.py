@@ -33,7 +33,7 @@ from .access import at
 from .launch import INSIDE, OUTSIDE, Found, LaunchedKernel, Look, look
 from .memory import Address, Buffer
 from .module import ACCESSES, DIVISIONS
-from .numbers import Unknown, ends, wrapped
+from .numbers import Unfollowed, ends, wrapped
 from .trace import BOUND, FACTOR, TERM, Step, Trace
 from .types import integer_bits, signature
 
@@ -275,7 +275,7 @@ class _Search:
         for step in self.trace.steps:
             if step.kind == RANGE and step.op is not None:
                 value = step.env.get(step.name)
-                if value is not None and not isinstance(value, Unknown):
+                if value is not None and not isinstance(value, Unfollowed):
                     low, high = ends(wrapped(value))
                     out.add(high - low + 1)
         return out
@@ -284,7 +284,7 @@ class _Search:
 def _offset_at(found: Found, original: Found) -> Optional[int]:
     """The offset of the same lane in another look."""
     subject = found.note.subject
-    if not isinstance(subject, Address) or isinstance(subject.offset, Unknown):
+    if not isinstance(subject, Address) or isinstance(subject.offset, Unfollowed):
         return None
     return at(wrapped(subject.offset), original.lane)
 
@@ -302,7 +302,7 @@ def _own_extents(buffer: Buffer) -> Set[int]:
 
 def _can_be_false(note: Any) -> bool:
     mask = note.mask
-    if isinstance(mask, Unknown):
+    if isinstance(mask, Unfollowed):
         return True
     if isinstance(mask, int):
         return not mask

@@ -10,7 +10,7 @@ import torch
 
 from ..static.ttgir import Op
 from .memory import Address, BlockPointer
-from .numbers import Algebra, Both, Lanes, Number, Pair, Sum, Unknown, bounded, exact, pair, wrapped
+from .numbers import Algebra, Both, Lanes, Number, Pair, Sum, Unfollowed, bounded, exact, pair, wrapped
 from .types import extents, integer_bits, signature
 
 
@@ -26,9 +26,9 @@ class Description:
 
 def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
     """The value with each of its tensors changed, lane for lane."""
-    if isinstance(value, (int, Unknown)) or value is None:
-        if isinstance(value, Unknown) and value.bound is not None:
-            return Unknown(value.why, mapped(value.bound, change))
+    if isinstance(value, (int, Unfollowed)) or value is None:
+        if isinstance(value, Unfollowed) and value.bound is not None:
+            return Unfollowed(value.why, mapped(value.bound, change))
         return value
     if isinstance(value, Pair):
         return Pair(mapped(value.wrapped, change), mapped(value.exact, change))
@@ -40,7 +40,7 @@ def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
         return Both(tuple(mapped(factor, change) for factor in value.factors))
     if isinstance(value, Lanes):
         return Lanes(change(value.data), value.low, value.high)
-    return Unknown("a value that cannot be moved")
+    return Unfollowed("a value that cannot be moved")
 
 
 def raised(value: Any, rank: int) -> Any:
@@ -49,13 +49,13 @@ def raised(value: Any, rank: int) -> Any:
 
 
 def transformed(algebra: Algebra, op: Op, operands: Sequence[Any]) -> List[Any]:
-    """The results of an operation that is neither arithmetic, control nor memory; Unknown where it is not followed."""
+    """The results of an operation that is neither arithmetic, control nor memory; Unfollowed where it is not followed."""
     handler = _HANDLERS.get(op.name)
     if handler is None:
-        return [Unknown(op.name)] * len(op.results)
-    unknown = next((value for value in operands if isinstance(value, Unknown)), None)
+        return [Unfollowed(op.name)] * len(op.results)
+    unknown = next((value for value in operands if isinstance(value, Unfollowed)), None)
     if unknown is not None and op.name not in ("tt.splat", "tt.expand_dims", "tt.broadcast", "ttg.convert_layout"):
-        return [Unknown(unknown.why)] * len(op.results)
+        return [Unfollowed(unknown.why)] * len(op.results)
     return handler(algebra, op, operands)
 
 
@@ -77,7 +77,7 @@ def _expand(algebra: Algebra, op: Op, operands: Sequence[Any]) -> List[Any]:
 def _range(algebra: Algebra, op: Op, operands: Sequence[Any]) -> List[Any]:
     start, end = (re.search(word + r" = (-?\d+)", op.body) for word in ("start", "end"))
     if start is None or end is None:
-        return [Unknown(op.name)]
+        return [Unfollowed(op.name)]
     low, high = int(start.group(1)), int(end.group(1))
     return [low if high - low == 1 else Lanes(torch.arange(low, high), low, high - 1, tight=True)]
 
@@ -126,7 +126,7 @@ def _reshape(algebra: Algebra, op: Op, operands: Sequence[Any]) -> List[Any]:
 def _transpose(algebra: Algebra, op: Op, operands: Sequence[Any]) -> List[Any]:
     found = re.search(r"order = array<i32: ([\d, ]+)>", op.body)
     if found is None:
-        return [Unknown(op.name)]
+        return [Unfollowed(op.name)]
     order = [int(n) for n in found.group(1).split(",")]
 
     def change(data: Any) -> Any:
@@ -143,7 +143,7 @@ def _join(algebra: Algebra, op: Op, operands: Sequence[Any]) -> List[Any]:
         return bounded(torch.stack((one, other), dim=-1))
 
     if any(isinstance(value, Address) for value in operands):
-        return [Unknown("joined pointers")]
+        return [Unfollowed("joined pointers")]
     return [pair(joined(wrapped), joined(exact))]
 
 
@@ -174,7 +174,7 @@ def folded(algebra: Algebra, op: Op, value: Any, combination: str, block: Tuple[
     table = _SCANS if scan else _REDUCTIONS
     found = re.search(r"axis = (\d+)", op.body)
     if found is None or combination not in table or "reverse = true" in op.body:
-        return Unknown(op.name)
+        return Unfollowed(op.name)
     axis, bits = int(found.group(1)), integer_bits(_types(op)[1] or signature(op.body)) or 32
 
     def change(number: Number) -> Number:
@@ -192,7 +192,7 @@ def folded(algebra: Algebra, op: Op, value: Any, combination: str, block: Tuple[
 def block_access(algebra: Algebra, pointer: BlockPointer, body: str) -> Tuple[Any, Any]:
     """The address and the mask of an access through a block pointer."""
     if not isinstance(pointer.base, Address):
-        return Unknown("a block pointer of an unknown pointer"), 1
+        return Unfollowed("a block pointer of an unknown pointer"), 1
     checked = re.search(r"boundaryCheck = array<i32: ([\d, ]+)>", body)
     dimensions = {int(n) for n in checked.group(1).split(",")} if checked else set()
     width, rank = pointer.base.buffer.width, len(pointer.block)
@@ -200,8 +200,8 @@ def block_access(algebra: Algebra, pointer: BlockPointer, body: str) -> Tuple[An
     mask: Number = 1
     for at, extent in enumerate(pointer.block):
         parts = [pointer.offsets[at], pointer.strides[at], pointer.shape[at]]
-        if any(isinstance(part, Unknown) for part in (*parts, offset)):
-            return Unknown("a block pointer whose extents are not known"), 1
+        if any(isinstance(part, Unfollowed) for part in (*parts, offset)):
+            return Unfollowed("a block pointer whose extents are not known"), 1
         start, stride, bound = (raised(wrapped(part), rank) for part in parts)
         lanes: Number = 0
         if extent > 1:

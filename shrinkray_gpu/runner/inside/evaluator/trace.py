@@ -11,8 +11,8 @@ from ..static.ttgir import Op
 from .access import Lane, at
 from .machine import Frame
 from .memory import Address
-from .module import ACCESSES, Function, called
-from .numbers import Unknown, exact, wrapped
+from .module import ACCESSES, IrFunction, called
+from .numbers import Unfollowed, exact, wrapped
 from .types import extents, signature
 
 TERM, FACTOR, BOUND, DIVISOR, CONDITION = "term", "factor", "bound", "divisor", "condition"
@@ -37,7 +37,7 @@ class Step:
     """Of a leaf, what it is."""
 
     @property
-    def function(self) -> Function:
+    def function(self) -> IrFunction:
         return self.frame.function
 
     def value(self, lane: Lane) -> Optional[Tuple[int, int]]:
@@ -45,7 +45,7 @@ class Step:
         found = self.env.get(self.name)
         if isinstance(found, Address):
             found = found.offset
-        if found is None or isinstance(found, Unknown) or self.axes is None and not isinstance(found, int):
+        if found is None or isinstance(found, Unfollowed) or self.axes is None and not isinstance(found, int):
             return None
         own = self.axes or ()
         # Beyond the block lie the axes of the program and of the loops, the same for all.
