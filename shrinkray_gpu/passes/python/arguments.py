@@ -28,7 +28,7 @@ _FILLED_BY_SHAPE = frozenset({"zeros", "ones", "rand", "randn", "empty"})
 
 
 @dataclass(frozen=True, eq=False)
-class _Parameter:
+class _GivenParameter:
     """A parameter of a function of the program, and the arguments that its calls give for it."""
 
     program: Program
@@ -49,7 +49,7 @@ class _Parameter:
         """Whether each call gives it, and nothing else binds it."""
         return bool(self.given) and len(self.given) == len(self.function.calls) and len(self.variable.names) == 1
 
-    def read_as(self, other: _Parameter, verb: str) -> Edit:
+    def read_as(self, other: _GivenParameter, verb: str) -> Edit:
         """The other parameter in its place, everywhere."""
         gone = (Remove(self.node), *map(Remove, self.given), *_gradients(self))
         put = (Replace(read, (other.node.name.value,)) for read in self.variable.reads)
@@ -66,7 +66,7 @@ def find(program: Program) -> Iterator[Edit]:
         parameters = []
         for param in all_parameters(function.node)[1 if function.bound else 0 :]:
             given = tuple(taken[param] for taken in arguments if param in taken)
-            parameters.append(_Parameter(program, function, param, given))
+            parameters.append(_GivenParameter(program, function, param, given))
             unseen = [call for call, taken in zip(function.calls, arguments) if param not in taken]
             if not any(map(takes_any_option, unseen)):
                 yield from _edits(parameters[-1], losses)
@@ -75,7 +75,7 @@ def find(program: Program) -> Iterator[Edit]:
             yield from _roomier_tensors(parameters)
 
 
-def _edits(parameter: _Parameter, losses: Losses) -> Iterator[Edit]:
+def _edits(parameter: _GivenParameter, losses: Losses) -> Iterator[Edit]:
     program, param, given, variable = parameter.program, parameter.node, parameter.given, parameter.variable
     entries = _entries(parameter)
     gone: tuple[Change, ...] = (*map(Remove, (param, *given, *entries)), *_gradients(parameter))
@@ -101,10 +101,10 @@ def _edits(parameter: _Parameter, losses: Losses) -> Iterator[Edit]:
         yield Edit(f"remove parameter {name} and its uses", everything, 1, gain + weight(program, *rest))
 
 
-def _one_for_two(parameters: Iterable[_Parameter]) -> Iterator[Edit]:
+def _one_for_two(parameters: Iterable[_GivenParameter]) -> Iterator[Edit]:
     """One parameter instead of two, where each call gives both the same, or two tensors made alike: of one shape, so
     that no access leaves its tensor for it."""
-    before: dict[tuple[str, ...], _Parameter] = {}
+    before: dict[tuple[str, ...], _GivenParameter] = {}
     for each in parameters:
         if each.always_given and not each.variable.declared:
             kind = source(each.program, each.node.annotation) if each.node.annotation is not None else ""
@@ -114,10 +114,10 @@ def _one_for_two(parameters: Iterable[_Parameter]) -> Iterator[Edit]:
                 yield each.read_as(other, "for")
 
 
-def _roomier_tensors(parameters: Iterable[_Parameter]) -> Iterator[Edit]:
+def _roomier_tensors(parameters: Iterable[_GivenParameter]) -> Iterator[Edit]:
     """One pointer instead of two of a kernel, where the tensor behind it has as many elements at each launch: it may be
     of another type, but no access leaves it for that."""
-    rooms: dict[_Parameter, list[int]] = {}
+    rooms: dict[_GivenParameter, list[int]] = {}
     for each in parameters:
         room = [_elements(each.program, arg.value) for arg in each.given]
         if each.always_given and None not in room:
@@ -141,7 +141,7 @@ def _elements(program: Program, value: cst.BaseExpression) -> int | None:
     return prod(extent.evaluated_value for extent in shape if isinstance(extent, cst.Integer))
 
 
-def _gradients(parameter: _Parameter) -> list[Change]:
+def _gradients(parameter: _GivenParameter) -> list[Change]:
     """What `backward` returns for this parameter of an autograd function's `forward`."""
     program, function = parameter.program, parameter.function
     suite = program.parents[function.node]
@@ -157,7 +157,7 @@ def _gradients(parameter: _Parameter) -> list[Change]:
     return found
 
 
-def _entries(parameter: _Parameter) -> list[cst.DictElement]:
+def _entries(parameter: _GivenParameter) -> list[cst.DictElement]:
     """What is said of a kernel's parameter where it is compiled without a launch: `ASTSource(kernel, signature={"x":
     "*fp32"}, constexprs={"BLOCK": 64})`. A table that names anything else is not one of this kernel."""
     function, name = parameter.function, parameter.node.name.value
@@ -176,7 +176,7 @@ def _entries(parameter: _Parameter) -> list[cst.DictElement]:
     return found
 
 
-def _one_value(parameter: _Parameter) -> cst.BaseExpression | None:
+def _one_value(parameter: _GivenParameter) -> cst.BaseExpression | None:
     """What the parameter always is, if that is a value that means the same inside the function."""
     program, function, given = parameter.program, parameter.function, parameter.given
     values = [arg.value for arg in given]
@@ -201,7 +201,7 @@ def _one_value(parameter: _Parameter) -> cst.BaseExpression | None:
     return None
 
 
-def _value_in_reads(parameter: _Parameter, value: cst.BaseExpression) -> Sequence[Change] | None:
+def _value_in_reads(parameter: _GivenParameter, value: cst.BaseExpression) -> Sequence[Change] | None:
     """The value in the place of each read; a variable that is assigned to as well starts out with it instead. None
     where that would make a mask that always holds."""
     variable, suite = parameter.variable, parameter.function.node.body
