@@ -66,8 +66,16 @@ class Names:
         """All Name nodes of each variable, stores and loads, in the order of the text."""
         found: dict[tuple[Scope, str], list[cst.Name]] = defaultdict(list)
         for name in self.variables_of_module:
-            found[self.owner(self.scope(name), name.value), name.value].append(name)
+            found[self.variable(name)].append(name)
         return found
+
+    def variable(self, name: cst.Name) -> tuple[Scope, str]:
+        """The variable that a Name stands for: the scope that has it, and what it is called there."""
+        return self.owner(self.scope(name), name.value), name.value
+
+    def mentions(self, name: cst.Name) -> list[cst.Name]:
+        """All mentions of the variable that a Name stands for."""
+        return self.occurrences.get(self.variable(name), [])
 
     def bindings(self, scope: Scope, name: str) -> list[cst.CSTNode]:
         """What binds the variable: definitions, assignment targets (as Name nodes), parameters, imports."""
@@ -183,6 +191,15 @@ class Names:
         while not isinstance(node, cst.Module):
             node = self.parents[node]
             yield node
+
+    def in_text(self, node: cst.CSTNode) -> bool:
+        """Whether the node stands in an f-string."""
+        return any(isinstance(above, cst.FormattedString) for above in self.around(node))
+
+    def own_line(self, node: cst.CSTNode) -> cst.SimpleStatementLine | None:
+        """The line of a small statement that is alone on it."""
+        line = self.parents[node]
+        return line if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
 
     def in_loop(self, node: cst.CSTNode) -> bool:
         """Whether the node may run again in the same scope."""
