@@ -181,16 +181,12 @@ class Names:
 
     def function_around(self, node: cst.CSTNode) -> cst.FunctionDef | cst.Lambda | cst.Module:
         """The function whose body (or header) the node stands in, or the module."""
-        while not isinstance(node, cst.Module):
-            node = self.parents[node]
-            if isinstance(node, cst.FunctionDef | cst.Lambda):
-                return node
-        return node
+        functions = (above for above in self.around(node) if isinstance(above, cst.FunctionDef | cst.Lambda))
+        return next(functions, self.module)
 
     def around(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        while not isinstance(node, cst.Module):
-            node = self.parents[node]
-            yield node
+        """The nodes around a node, innermost first."""
+        return self.program.layout.above(node)
 
     def in_text(self, node: cst.CSTNode) -> bool:
         """Whether the node stands in an f-string."""

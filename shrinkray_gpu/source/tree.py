@@ -73,10 +73,7 @@ def within(program: Program, outer: cst.CSTNode, *kinds: type[N]) -> list[N]:
 
 def ancestors(program: Program, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """The nodes around a node, innermost first."""
-    parents = program.parents
-    while (parent := parents.get(node)) is not None:
-        yield parent
-        node = parent
+    return program.layout.above(node)
 
 
 def holds(program: Program, outer: cst.CSTNode, node: cst.CSTNode) -> bool:
