@@ -13,6 +13,7 @@ import libcst as cst
 from libcst.metadata import ClassScope, FunctionScope, Scope
 
 from shrinkray_gpu.passes.inlining.moved import lines_of
+from shrinkray_gpu.source.calls import decorator_name
 from shrinkray_gpu.source.kernels import makes_kernel
 from shrinkray_gpu.source.names_read import REFLECTION, Names, own, walk
 from shrinkray_gpu.source.tree import dotted_text
@@ -123,11 +124,6 @@ def split_tail(statements: list[cst.BaseStatement]) -> tuple[list[cst.BaseStatem
                 rest.append(last.with_changes(body=same_line))
             return rest, value
     return statements, None
-
-
-def decorator_name(decorator: cst.Decorator) -> str:
-    node = decorator.decorator
-    return dotted_text(node.func if isinstance(node, cst.Call) else node) or "?"
 
 
 def callee_of_call(call: cst.Call, names: Names) -> Callee | None:

@@ -27,12 +27,12 @@ from shrinkray_gpu.passes.inlining.callee import (
     assigned_value,
     callee_of,
     class_of,
-    decorator_name,
     definition_of,
     find_method,
     subclasses,
 )
 from shrinkray_gpu.passes.inlining.moved import Rewrite, root_of
+from shrinkray_gpu.source.calls import decorator_name
 from shrinkray_gpu.source.names_read import Names, is_target
 from shrinkray_gpu.source.tree import dotted_text
 
