@@ -16,6 +16,7 @@ import libcst as cst
 from shrinkray_gpu.reduction.edit import Change, Edit, Replace
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.rendering.render import render
+from shrinkray_gpu.source.tree import dotted_text
 
 MODULE = "torch.utils.cpp_extension"
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"[^\n]*$', re.MULTILINE)
@@ -42,7 +43,7 @@ def embed(program: Program, path: Path, cwd: Path) -> EmbeddedProgram:
                 text, used = found
                 changes.append(Replace(node, (text,)))
                 files += used
-        elif isinstance(node, cst.ImportFrom) and _dotted(node.module) == MODULE:
+        elif isinstance(node, cst.ImportFrom) and dotted_text(node.module) == MODULE:
             for alias in node.names if not isinstance(node.names, cst.ImportStar) else ():
                 if alias.evaluated_name == "load" and alias.asname is None:
                     changes.append(Replace(alias.name, ("load_inline",)))
@@ -52,13 +53,7 @@ def embed(program: Program, path: Path, cwd: Path) -> EmbeddedProgram:
 
 
 def _is_load(func: cst.BaseExpression) -> bool:
-    return _dotted(func) in ("load", "cpp_extension.load", f"{MODULE}.load")
-
-
-def _dotted(node: cst.BaseExpression | None) -> str:
-    if isinstance(node, cst.Attribute):
-        return f"{_dotted(node.value)}.{node.attr.value}"
-    return node.value if isinstance(node, cst.Name) else ""
+    return dotted_text(func) in ("load", "cpp_extension.load", f"{MODULE}.load")
 
 
 def _written(program: Program, call: cst.Call, folder: Path, cwd: Path) -> tuple[str, list[Path]] | None:
@@ -83,7 +78,7 @@ def _written(program: Program, call: cst.Call, folder: Path, cwd: Path) -> tuple
     if not cuda or None in (*cuda, *cpp):
         return None
     listed = [f"cpp_sources=[{', '.join(map(str, cpp))}]", f"cuda_sources=[{', '.join(map(str, cuda))}]"]
-    name = _dotted(call.func)
+    name = dotted_text(call.func)
     return f"{name}_inline({', '.join([*parts[:1], *listed, *parts[1:]])})", used
 
 

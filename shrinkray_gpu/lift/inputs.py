@@ -92,7 +92,7 @@ class Inputs:
             content = self.choice(tensor)
             alone = len(users) < 2 or self.apart
             expression, whole = self._alone(tensor, content, viewed) if alone else self._within(tensor, users, content)
-            name = self._made[key] = self._free(wish)
+            name = self._made[key] = self.free(wish)
             self.lines.append(f"{name} = {_bare(expression)}{comment(content) if whole else ''}\n")
             if not whole:
                 filled = self._new(tensor["shape"], tensor["dtype"], tensor["device"], content)
@@ -162,7 +162,7 @@ class Inputs:
         contents = [self.choice(user) for user in users]
         alike = contents[0]["kind"] in UNIFORM and all(content == contents[0] for content in contents)
         filled = contents[0] if alike and not raw else ZEROS
-        name = self._free("buffer")
+        name = self.free("buffer")
         count, kind = (size, "uint8") if raw else (size // largest, users[0]["dtype"])
         self.lines.append(f"{name} = {_bare(self._new([count], kind, users[0]['device'], filled))}\n")
         return name, begin, filled
@@ -171,7 +171,7 @@ class Inputs:
         self._random = self._random or content["kind"] in RANDOM
         return new(shape, dtype, device, content)
 
-    def _free(self, wish: str) -> str:
+    def free(self, wish: str) -> str:
         """A short name that nothing else has: a kernel's `x_ptr` is the host's `x`."""
         stem = wish.removesuffix("_ptr") if wish.removesuffix("_ptr") not in self.taken else wish
         found, number = stem, 1

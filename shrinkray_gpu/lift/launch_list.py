@@ -99,10 +99,6 @@ class Buffers(Inputs):
         self._told = len(self.lines)
         return new
 
-    def free(self, wish: str) -> str:
-        """A name that nothing has, and that is taken now."""
-        return self._free(wish)
-
     def names(self, storage: int) -> list[str]:
         names = [name for key, name in self._made.items() if key[0] == storage]
         return [*names, *([self._buffers[storage][0]] if storage in self._buffers else [])]

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from types import ModuleType
-from typing import NamedTuple
 
 from shrinkray_gpu.passes import inlining
 from shrinkray_gpu.passes.cuda import (
@@ -39,7 +38,6 @@ from shrinkray_gpu.passes.kernel import (
     fillings,
     guards,
     masks,
-    operands,
     outlets,
     sinking,
     standins,
@@ -70,15 +68,19 @@ SAME, POLISH = 0, -1
 
 @dataclass(frozen=True)
 class Pass:
-    """One way to make a Program smaller."""
+    """One way to make a Program smaller: a line of the schedule."""
 
     module: ModuleType
+    stage: int
+    """It joins in when those of the stages before find little more."""
+    lifted: int
+    """Its rank in a lifted script, where it joins in from the start; or `SAME`, or `POLISH`."""
+    reason: str
+    """Why it stands at this place, or is there at all."""
     grows: bool = False
     """Its edits may grow the program for a moment: they are kept only if it is smaller in the end."""
     needs_values: bool = False
     """It wants what a watched run saw: values of the host's expressions, types of those in kernels."""
-    stage: int = COARSE
-    """It joins in when those of the stages before find little more."""
 
     @property
     def name(self) -> str:
@@ -97,81 +99,61 @@ class Pass:
         return lines[0] if lines else ""
 
 
-class Row(NamedTuple):
-    """One line of the schedule."""
-
-    module: ModuleType
-    stage: int
-    lifted: int
-    """Its rank in a lifted script, where it joins in from the start; or `SAME`, or `POLISH`."""
-    why: str
-    """Why it stands at this place, or is there at all."""
-    grows: bool = False
-    needs_values: bool = False
-
-    @property
-    def entry(self) -> Pass:
-        return Pass(self.module, grows=self.grows, needs_values=self.needs_values, stage=self.stage)
-
-
-SCHEDULE = (
-    Row(unreachable, COARSE, SAME, "most of a long script, in one try: all others are dear on a long one"),
-    Row(configs, COARSE, SAME, "a table of twelve configurations compiles twelve kernels a try"),
-    Row(cuda_cases, COARSE, SAME, "the same of CUDA C++ in string literals: each case may be a kernel"),
-    Row(cuda_conditionals, COARSE, SAME, "`#if` resolved, so that what follows can read it"),
-    Row(cuda_slices, COARSE, SAME, "what one statement of a kernel needs, in one step"),
-    Row(cuda_checks, COARSE, SAME, "what only checks, all at once"),
-    Row(cuda_unreachable, COARSE, SAME, "functions that no launch leads to, all at once"),
-    Row(cuda_inlining, COARSE, SAME, "functions called once"),
-    Row(cuda_launches, COARSE, SAME, "of one block"),
-    Row(cuda_members, COARSE, SAME, "numbers for the constants of traits structs"),
-    Row(cuda_unread, COARSE, SAME, "members, variables and parameters, all at once"),
-    Row(repeats, COARSE, SAME, "warm-ups and timing loops run the fault ten times over"),
-    Row(launches, COARSE, 1, "a grid of one program runs at once"),
-    Row(tiles, COARSE, 2, "a 32x32x32 tile compiles 25 times as fast as a 256x128x64 one"),
-    Row(definitions, COARSE, 13, "reference checks go with all that they define"),
-    Row(statements, COARSE, 11, "the workhorse, from the outermost block in"),
-    Row(cuda_branches, COARSE, SAME, "as in Python; loops run once"),
-    Row(cuda_constants, COARSE, SAME, "macros, aliases, constants, variables"),
-    Row(cuda_unreachable, COARSE, SAME, "again: much of it is read no more"),
-    Row(cuda_unread, COARSE, SAME, "again: its readers are gone"),
-    Row(cuda_statements, COARSE, SAME, "the workhorse of CUDA C++"),
-    Row(branches, COARSE, 4, "one arm leads to the fault"),
-    Row(contexts, COARSE, SAME, "`with` and `try` around it"),
-    Row(observed, COARSE, SAME, "argparse and config objects become the values they had", needs_values=True),
-    Row(constants, COARSE, 3, "names of numbers become numbers"),
-    Row(loops, COARSE, 14, "once is enough, or twice"),
-    Row(arguments, COARSE, 10, "what a function no longer needs, its callers need not compute"),
-    Row(cuda_parameters, COARSE, SAME, "of functions, kernels, templates, with the host's calls"),
-    Row(cuda_results, COARSE, SAME, "what a binding returns"),
-    Row(assignments, COARSE, SAME, "values that nobody reads under their names"),
-    Row(inlining, COARSE, 5, "helpers, wrappers and classes used once; each a trial", grows=True),
-    Row(decorations, FINE, POLISH, "what only people read"),
-    Row(expressions, FINE, 15, "part of an expression for the whole"),
-    Row(cuda_definitions, FINE, SAME, "one by one, with what says their names"),
-    Row(cuda_expressions, FINE, SAME, "part of an expression for the whole"),
-    Row(accesses, FINE, 7, "pointer, value and mask of an access go together"),
-    Row(sinking, FINE, 6, "what is only carried out of a loop"),
-    Row(cuda_numbers, FINE, SAME, "tiles in the source and in the script, together"),
-    Row(assembly, FINE, 12, "an input of inline assembly, its constraint and its number in the text"),
-    Row(cuda_layout, LAST, SAME, "free: the code is the same"),
-    Row(standins, LAST, 16, "one tile for two: what no part of an expression can replace"),
-    Row(operands, LAST, 8, "an operand twice, where both are of one type", needs_values=True),
-    Row(fillings, LAST, 9, "a constant of its type for a value, and all behind it gone", needs_values=True),
-    Row(outlets, LAST, POLISH, "a print keeps a value alive without any memory"),
-    Row(numbers, LAST, POLISH, "what stands in a small program may be small"),
-    Row(masks, LAST, POLISH, "what lets less through is shorter"),
-    Row(guards, LAST, POLISH, "a repro without its masks proves less, and the size order says so"),
-    Row(names, LAST, POLISH, "for the reader: characters only"),
+PASSES: tuple[Pass, ...] = (
+    Pass(unreachable, COARSE, SAME, "most of a long script, in one try: all others are dear on a long one"),
+    Pass(configs, COARSE, SAME, "a table of twelve configurations compiles twelve kernels a try"),
+    Pass(cuda_cases, COARSE, SAME, "the same of CUDA C++ in string literals: each case may be a kernel"),
+    Pass(cuda_conditionals, COARSE, SAME, "`#if` resolved, so that what follows can read it"),
+    Pass(cuda_slices, COARSE, SAME, "what one statement of a kernel needs, in one step"),
+    Pass(cuda_checks, COARSE, SAME, "what only checks, all at once"),
+    Pass(cuda_unreachable, COARSE, SAME, "functions that no launch leads to, all at once"),
+    Pass(cuda_inlining, COARSE, SAME, "functions called once"),
+    Pass(cuda_launches, COARSE, SAME, "of one block"),
+    Pass(cuda_members, COARSE, SAME, "numbers for the constants of traits structs"),
+    Pass(cuda_unread, COARSE, SAME, "members, variables and parameters, all at once"),
+    Pass(repeats, COARSE, SAME, "warm-ups and timing loops run the fault ten times over"),
+    Pass(launches, COARSE, 1, "a grid of one program runs at once"),
+    Pass(tiles, COARSE, 2, "a 32x32x32 tile compiles 25 times as fast as a 256x128x64 one"),
+    Pass(definitions, COARSE, 12, "reference checks go with all that they define"),
+    Pass(statements, COARSE, 10, "the workhorse, from the outermost block in"),
+    Pass(cuda_branches, COARSE, SAME, "as in Python; loops run once"),
+    Pass(cuda_constants, COARSE, SAME, "macros, aliases, constants, variables"),
+    Pass(cuda_unreachable, COARSE, SAME, "again: much of it is read no more"),
+    Pass(cuda_unread, COARSE, SAME, "again: its readers are gone"),
+    Pass(cuda_statements, COARSE, SAME, "the workhorse of CUDA C++"),
+    Pass(branches, COARSE, 4, "one arm leads to the fault"),
+    Pass(contexts, COARSE, SAME, "`with` and `try` around it"),
+    Pass(observed, COARSE, SAME, "argparse and config objects become the values they had", needs_values=True),
+    Pass(constants, COARSE, 3, "names of numbers become numbers"),
+    Pass(loops, COARSE, 13, "once is enough, or twice"),
+    Pass(arguments, COARSE, 9, "what a function no longer needs, its callers need not compute"),
+    Pass(cuda_parameters, COARSE, SAME, "of functions, kernels, templates, with the host's calls"),
+    Pass(cuda_results, COARSE, SAME, "what a binding returns"),
+    Pass(assignments, COARSE, SAME, "values that nobody reads under their names"),
+    Pass(inlining, COARSE, 5, "helpers, wrappers and classes used once; each a trial", grows=True),
+    Pass(decorations, FINE, POLISH, "what only people read"),
+    Pass(expressions, FINE, 14, "part of an expression for the whole"),
+    Pass(cuda_definitions, FINE, SAME, "one by one, with what says their names"),
+    Pass(cuda_expressions, FINE, SAME, "part of an expression for the whole"),
+    Pass(accesses, FINE, 7, "pointer, value and mask of an access go together"),
+    Pass(sinking, FINE, 6, "what is only carried out of a loop"),
+    Pass(cuda_numbers, FINE, SAME, "tiles in the source and in the script, together"),
+    Pass(assembly, FINE, 11, "an input of inline assembly, its constraint and its number in the text"),
+    Pass(cuda_layout, LAST, SAME, "free: the code is the same"),
+    Pass(standins, LAST, 15, "one tile for two: what no part of an expression can replace"),
+    Pass(fillings, LAST, 8, "a constant of its type for a value, and all behind it gone", needs_values=True),
+    Pass(outlets, LAST, POLISH, "a print keeps a value alive without any memory"),
+    Pass(numbers, LAST, POLISH, "what stands in a small program may be small"),
+    Pass(masks, LAST, POLISH, "what lets less through is shorter"),
+    Pass(guards, LAST, POLISH, "a repro without its masks proves less, and the size order says so"),
+    Pass(names, LAST, POLISH, "for the reader: characters only"),
 )
-
-PASSES: tuple[Pass, ...] = tuple(row.entry for row in SCHEDULE)
 
 ONE_LAUNCH: tuple[Pass, ...] = (
-    *(replace(row.entry, stage=COARSE) for row in sorted(SCHEDULE, key=lambda row: row.lifted) if row.lifted > 0),
-    *(row.entry for row in SCHEDULE if row.lifted == SAME),
-    *(replace(row.entry, stage=LAST) for row in SCHEDULE if row.lifted == POLISH),
+    *(replace(each, stage=COARSE) for each in sorted(PASSES, key=lambda each: each.lifted) if each.lifted > 0),
+    *(each for each in PASSES if each.lifted == SAME),
+    *(replace(each, stage=LAST) for each in PASSES if each.lifted == POLISH),
 )
 """The same for a lifted script. It has no dead weight left, so what takes most for a try goes first, from the start.
-`operands` stands before `fillings`, `sinking` before `outlets` and `loops` before `expressions`: what the later one
-leaves is no way back for the earlier one."""
+`sinking` stands before `outlets` and `loops` before `expressions`: what the later one leaves is no way back for the
+earlier one."""

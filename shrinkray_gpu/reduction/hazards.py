@@ -178,8 +178,7 @@ class _Bindings:
     """Who binds which name, where, and what that in turn hangs on."""
 
     def __init__(self, program: Program, modules: Mapping[str, str]) -> None:
-        self._parents = program.parents
-        self._children = program.layout.children
+        self._layout = program.layout
         self._modules = modules
         self._by_name: dict[str, list[tuple[Node | None, Node]]] = {}  # function (None: module) and binding node
         self._by_attribute: dict[str, list[Node]] = {}
@@ -223,21 +222,14 @@ class _Bindings:
                     yield call, _arguments_for(param, function, call)
 
     def _binders(self, name: str, place: Node) -> Iterator[Node]:
-        functions = {None, *self._enclosing(place)}
+        around = {None, place, *self._layout.above(place)}
         for function, binding in self._by_name.get(name, ()):
-            if function in functions:
+            if function in around:
                 yield binding
-
-    def _enclosing(self, node: Node) -> Iterator[Node]:
-        up: Node | None = node
-        while up is not None:
-            if isinstance(up, cst.FunctionDef | cst.Lambda):
-                yield up
-            up = self._parents.get(up)
 
     def _conditions(self, node: Node) -> Iterator[Node]:
         """What decides whether a node is reached: tests around it, also those of arms before its own."""
-        while (up := self._parents.get(node)) is not None:
+        for up in self._layout.above(node):
             if isinstance(up, cst.If | cst.While | cst.IfExp) and node is not up.test:
                 yield up.test
             elif isinstance(up, cst.BooleanOperation) and node is up.right:
@@ -301,21 +293,16 @@ class _Bindings:
 
     def _function(self, node: Node) -> Node | None:
         """The function in whose scope a binding is; None for the module."""
-        up = self._parents.get(node)
-        while up is not None and not isinstance(up, cst.FunctionDef | cst.Lambda):
-            up = self._parents.get(up)
-        return up
+        return next((up for up in self._layout.above(node) if isinstance(up, cst.FunctionDef | cst.Lambda)), None)
 
     def _below(self, node: Node) -> Iterator[Node]:
         yield node
-        for child in self._children[node]:
+        for child in self._layout.children[node]:
             yield from self._below(child)
 
     def _in_class_body(self, node: Node) -> bool:
-        up = self._parents.get(node)
-        while up is not None and not isinstance(up, cst.FunctionDef | cst.ClassDef):
-            up = self._parents.get(up)
-        return isinstance(up, cst.ClassDef)
+        around = (up for up in self._layout.above(node) if isinstance(up, cst.FunctionDef | cst.ClassDef))
+        return isinstance(next(around, None), cst.ClassDef)
 
 
 def _arguments_for(param: cst.Param, function: cst.FunctionDef, call: cst.Call) -> list[Node]:

@@ -97,13 +97,11 @@ class _Zone:
 
     def __init__(self, nodes: Iterable[cst.CSTNode], program: Program) -> None:
         self._nodes = set(nodes)
-        self._parents = program.parents
+        self._layout, self._parents = program.layout, program.parents
         self._above: dict[cst.CSTNode, set[cst.CSTNode]] = {}  # ancestor -> the nodes below it
         for node in self._nodes:
-            up = program.parents.get(node)
-            while up is not None:
+            for up in program.layout.above(node):
                 self._above.setdefault(up, set()).add(node)
-                up = program.parents.get(up)
 
     def is_touched_by(self, change: Change) -> bool:
         """Whether the change alters one of the nodes, or takes one away."""
@@ -143,12 +141,7 @@ class _Zone:
         return self._above.get(node, set()) | ({node} & self._nodes)
 
     def _inside(self, node: cst.CSTNode, *, strictly: bool = False) -> bool:
-        up = self._parents.get(node) if strictly else node
-        while up is not None:
-            if up in self._nodes:
-                return True
-            up = self._parents.get(up)
-        return False
+        return (not strictly and node in self._nodes) or any(up in self._nodes for up in self._layout.above(node))
 
 
 def _kept_by(change: Change) -> Iterator[cst.CSTNode]:

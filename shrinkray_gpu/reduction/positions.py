@@ -58,6 +58,12 @@ class Layout:
             kinds.setdefault(type(entry[1]), []).append(entry)
         return kinds
 
+    def above(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """The nodes around a node, innermost first."""
+        while (parent := self.parents.get(node)) is not None:
+            yield parent
+            node = parent
+
     def core_end(self, node: cst.CSTNode) -> int:
         """The end of a list member or small statement without its comma, semicolon and whitespace."""
         end = self.outer[node][1]

@@ -6,15 +6,16 @@ and `kernel.warmup(...)` takes the grid among its arguments.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
 
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.kernels import is_kernel
-from shrinkray_gpu.source.scoping import Binding
-from shrinkray_gpu.source.tree import dotted_text, every, within
+from shrinkray_gpu.source.scoping import Binding, bindings
+from shrinkray_gpu.source.tree import dotted_text, every, is_member, once, within
 
 _CALLED_BY_AUTOGRAD = frozenset({"backward", "setup_context", "jvp", "vmap"})
 """`loss.backward()` is not a call of such a method."""
@@ -40,21 +41,18 @@ def decorator_name(decorator: cst.Decorator) -> str:
     return dotted_text(expression.func if isinstance(expression, cst.Call) else expression)
 
 
-def functions(program: Program, bindings: Sequence[Binding]) -> list[Function]:
+@once
+def functions(program: Program) -> list[Function]:
     """Every function that is defined once under its name (or method name), with its calls."""
-    classes = _classes(bindings)
     found: list[Function] = []
-    for binding in bindings:
+    for binding in bindings(program):
         if len(binding.places) != 1 or not isinstance(place := binding.places[0], cst.FunctionDef):
             continue
-        if isinstance(program.parents.get(program.parents[place]), cst.ClassDef):
+        if is_member(program, place):
             continue
-        mentions = [_call_of(program, read) for read in binding.reads]
-        calls = tuple(call for call in mentions if call is not None)
-        only_called = len(calls) == len(mentions)
+        calls, only_called = _calls_of(program, binding.reads)
         found.append(Function(place, calls, only_called, bound=False, is_kernel=is_kernel(program, place)))
-    found.extend(_methods(program, bindings, classes))
-    return found
+    return [*found, *_methods(program)]
 
 
 def matches(call: cst.Call, function: Function) -> Mapping[cst.Param, cst.Arg] | None:
@@ -81,6 +79,14 @@ def matches(call: cst.Call, function: Function) -> Mapping[cst.Param, cst.Arg] |
     return taken
 
 
+def argument(call: cst.Call, name: str, place: int) -> cst.BaseExpression | None:
+    """What a call of a library gives for the parameter of this name at this place."""
+    for index, arg in enumerate(call.args):
+        if arg.keyword.value == name if arg.keyword is not None else index == place and not arg.star:
+            return arg.value
+    return None
+
+
 def takes_any_option(call: cst.Call) -> bool:
     """Whether `**options` may give any parameter that nothing else gives."""
     return any(arg.star == "**" for arg in call.args)
@@ -90,6 +96,12 @@ def all_parameters(function: cst.FunctionDef) -> list[cst.Param]:
     """The named parameters, not `*args` and `**kwargs`."""
     parameters = function.params
     return [*parameters.posonly_params, *parameters.params, *parameters.kwonly_params]
+
+
+def _calls_of(program: Program, mentions: Sequence[cst.CSTNode]) -> tuple[tuple[cst.Call, ...], bool]:
+    """The calls whose function is mentioned there, and whether each mention is one."""
+    calls = tuple(call for mention in mentions if (call := _call_of(program, mention)) is not None)
+    return calls, len(calls) == len(mentions)
 
 
 def _call_of(program: Program, mention: cst.CSTNode) -> cst.Call | None:
@@ -104,74 +116,50 @@ def _call_of(program: Program, mention: cst.CSTNode) -> cst.Call | None:
     return above if isinstance(above, cst.Call) and above.func is callee else None
 
 
-def _classes(bindings: Sequence[Binding]) -> dict[cst.ClassDef, Binding]:
-    return {
-        binding.places[0]: binding
-        for binding in bindings
-        if len(binding.places) == 1 and isinstance(binding.places[0], cst.ClassDef)
-    }
-
-
-def _methods(program: Program, bindings: Sequence[Binding], classes: Mapping[cst.ClassDef, Binding]) -> list[Function]:
+def _methods(program: Program) -> Iterator[Function]:
     """Methods, found by their names: `x.method(...)`; `Class(...)` calls `__init__`, `Class.apply(...)` `forward`,
     and `module(...)` `forward` or `__call__` where `module` was made by `Class(...)`."""
     attributes: dict[str, list[cst.Attribute]] = {}
     for attribute in every(program, cst.Attribute):
         attributes.setdefault(attribute.attr.value, []).append(attribute)
-    defined: dict[str, int] = {}
-    methods: list[tuple[Binding, cst.FunctionDef]] = []
-    for definition, binding in classes.items():
-        for method in definition.body.body:
-            if isinstance(method, cst.FunctionDef):
-                defined[method.name.value] = defined.get(method.name.value, 0) + 1
-                methods.append((binding, method))
-    found = []
+    methods = [
+        (binding, method)
+        for binding in bindings(program)
+        if len(binding.places) == 1 and isinstance(definition := binding.places[0], cst.ClassDef)
+        for method in definition.body.body
+        if isinstance(method, cst.FunctionDef)
+    ]
+    defined = Counter(method.name.value for _, method in methods)
     for binding, method in methods:
-        name = method.name.value
+        name, kernel = method.name.value, is_kernel(program, method)
         static = any(decorator_name(decorator) == "staticmethod" for decorator in method.decorators)
-        calls: list[cst.Call] = []
-        seen_all = True
         if name == "__init__":
-            for read in binding.reads:
-                call = _call_of(program, read)
-                calls.extend([call] if call is not None else [])
-            found.append(Function(method, tuple(calls), only_called=True, bound=True))
-            continue
-        if name in ("forward", "__call__"):
-            calls.extend(_instance_calls(program, bindings, binding))
-        if name == "forward" and static:
-            mentions = [a for a in attributes.get("apply", []) if _is_read_of(a.value, binding)]
-            found_calls = [_call_of(program, mention) for mention in mentions]
-            calls = [call for call in found_calls if call is not None]
-            found.append(
-                Function(method, tuple(calls), len(calls) == len(found_calls), True, is_kernel(program, method))
-            )
-            continue
-        if defined[name] != 1 or name in _CALLED_BY_AUTOGRAD or (name.startswith("__") and name != "__call__"):
-            continue
-        for attribute in attributes.get(name, []):
-            call = _call_of(program, attribute)
-            seen_all = seen_all and call is not None
-            calls.extend([call] if call is not None else [])
-        only_called = seen_all and not name.startswith("__")
-        found.append(Function(method, tuple(calls), only_called, not static, is_kernel(program, method)))
-    return found
+            calls, _ = _calls_of(program, binding.reads)
+            yield Function(method, calls, only_called=True, bound=True)
+        elif name == "forward" and static:
+            applied = [a for a in attributes.get("apply", []) if _is_read_of(a.value, binding)]
+            calls, only_called = _calls_of(program, applied)
+            yield Function(method, calls, only_called, bound=True, is_kernel=kernel)
+        elif defined[name] == 1 and name not in _CALLED_BY_AUTOGRAD and (name == "__call__" or name[:2] != "__"):
+            calls, only_called = _calls_of(program, attributes.get(name, []))
+            if name in ("forward", "__call__"):
+                calls = (*_instance_calls(program, binding), *calls)
+            yield Function(method, calls, only_called and name != "__call__", bound=not static, is_kernel=kernel)
 
 
 def _is_read_of(node: cst.CSTNode, binding: Binding) -> bool:
     return any(node is read for read in binding.reads)
 
 
-def _instance_calls(program: Program, bindings: Sequence[Binding], of: Binding) -> list[cst.Call]:
+def _instance_calls(program: Program, of: Binding) -> list[cst.Call]:
     """Calls of variables that were made by `Class(...)`, also by `Class(...).cuda()`."""
     calls: list[cst.Call] = []
-    for binding in bindings:
+    for binding in bindings(program):
         makers = [program.parents.get(program.parents.get(name)) for name in binding.names]  # type: ignore[arg-type]
         assigns = [maker for maker in makers if isinstance(maker, cst.Assign)]
         if len(assigns) != len(binding.places) or not assigns:
             continue
         if not all(any(_is_read_of(n, of) for n in within(program, a.value, cst.Name)) for a in assigns):
             continue
-        found = (_call_of(program, read) for read in binding.reads)
-        calls.extend(call for call in found if call is not None)
+        calls += _calls_of(program, binding.reads)[0]
     return calls

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
@@ -16,7 +16,7 @@ from shrinkray_gpu.reduction.native.native_writer import BLOCKS
 from shrinkray_gpu.reduction.program import Program
 
 NAMES = frozenset({"identifier", "type_identifier", "field_identifier", "namespace_identifier", "statement_identifier"})
-FUNCTIONS = frozenset({"function_definition", "template_declaration"})
+_RECORDS = ("struct_specifier", "class_specifier", "enum_specifier", "union_specifier")
 
 
 class Source:
@@ -33,9 +33,18 @@ class Source:
             if node.kind in NAMES:
                 found[self.of(node)].append(node)
             elif node.kind == "preproc_arg":
-                for word in words(self.of(node)):
+                for word in dict.fromkeys(words(self.of(node))):
                     found[word].append(node)
         return found
+
+    def uses(self, name: Node | None, inside: Node | None = None) -> list[Node]:
+        """Where else a name stands, within a node if one is given."""
+        places = self.names.get(self.of(name), []) if name is not None else []
+        return [use for use in places if use is not name and (inside is None or is_inside(use, inside))]
+
+    def declares(self, node: Node) -> set[str]:
+        """The names that a definition, declaration or macro gives something."""
+        return {self.of(name) for name in declared_names(node)}
 
     def of(self, node: Node) -> str:
         return self.text[node.first : node.last]
@@ -68,15 +77,9 @@ def sources(program: Program) -> list[Source]:
     return list(found)
 
 
-def words(text: str) -> set[str]:
-    word, out = "", set()
-    for letter in text + " ":
-        if letter.isalnum() or letter == "_":
-            word += letter
-        else:
-            out.add(word)
-            word = ""
-    return {each for each in out if each and not each[0].isdigit()}
+def words(text: str) -> list[str]:
+    """The names and keywords in it, in order."""
+    return re.findall(r"\b[^\W\d]\w*", text)
 
 
 def depth(node: Node) -> int:
@@ -84,31 +87,58 @@ def depth(node: Node) -> int:
     return sum(1 for up in node.above() if up.kind in BLOCKS)
 
 
-def sound(node: Node) -> bool:
-    """Whether the grammar understood all of it."""
-    return not any(each.kind == "ERROR" or (each.first == each.last and not each.children) for each in node.walk())
+def enclosing(node: Node, *kinds: str) -> Node | None:
+    """The nearest node of these kinds around a node."""
+    return next((up for up in node.above() if up.kind in kinds), None)
+
+
+def outermost(node: Node, *kinds: str) -> Node:
+    """The last of the nodes of these kinds that directly surround each other and this node, which may be none."""
+    while node.parent is not None and node.parent.kind in kinds:
+        node = node.parent
+    return node
 
 
 def statement_of(node: Node) -> Node | None:
     """The innermost statement, definition or directive that a node is part of."""
-    here: Node | None = node
-    while here is not None and here.parent is not None:
-        if here.parent.kind in BLOCKS and here.named:
-            return here
-        here = here.parent
-    return None
+    around = (each for each in (node, *node.above()) if each.parent is not None and each.parent.kind in BLOCKS)
+    return next((each for each in around if each.named), None)
 
 
 def statements(block: Node) -> list[Node]:
     """The members of a block that may go."""
-    skipped = ("comment", "access_specifier", "preproc_directive")
-    if block.kind in ("preproc_if", "preproc_ifdef", "preproc_elif", "case_statement"):
-        return [
-            each
-            for each in block.members
-            if each.field not in ("condition", "name", "value", "alternative") and each.kind not in skipped
-        ]
-    return [each for each in block.members if each.kind not in skipped]
+    conditional = block.kind in ("preproc_if", "preproc_ifdef", "preproc_elif", "case_statement")
+    skipped = ("condition", "name", "value", "alternative") if conditional else ()
+    members = (each for each in block.members if each.field not in skipped)
+    return [each for each in members if each.kind not in ("access_specifier", "preproc_directive")]
+
+
+def items_of(block: Node) -> Iterator[Node]:
+    """Definitions and directives at the top, and in namespaces and `extern "C"`."""
+    for node in statements(block):
+        body = next((each for each in node.children if each.kind == "declaration_list"), None)
+        if node.kind in ("namespace_definition", "linkage_specification") and body is not None:
+            yield from items_of(body)
+        else:
+            yield node
+
+
+def reached(source: Source, items: list[Node], roots: Iterable[Node]) -> set[Node]:
+    """These roots, and the items that they lead to by the names that they mention."""
+    names = {item: source.declares(item) for item in items}
+    mentions: dict[Node, set[str]] = {item: set() for item in items}
+    for word, places in source.names.items():
+        for item in items:
+            if any(is_inside(place, item) for place in places):
+                mentions[item].add(word)
+    found: set[Node] = set()
+    todo = list(roots)
+    while todo:
+        item = todo.pop()
+        if item not in found:
+            found.add(item)
+            todo += [each for each in items if each not in found and names[each] & mentions[item]]
+    return found
 
 
 def unwrap_definition(node: Node) -> Node:
@@ -120,36 +150,23 @@ def unwrap_definition(node: Node) -> Node:
     return node
 
 
-def declared_names(source: Source, node: Node) -> list[Node]:
+def declared_names(node: Node) -> list[Node]:
     """The names that a definition, declaration or macro gives something."""
     node = unwrap_definition(node)
-    if node.kind in ("preproc_def", "preproc_function_def", "alias_declaration", "concept_definition"):
-        name = node.child("name")
-        return [name] if name is not None else []
-    out: list[Node] = []
-    kind = node.child("type")
-    if kind is not None and kind.kind in ("struct_specifier", "class_specifier", "enum_specifier", "union_specifier"):
-        if kind.child("body") is not None and (name := kind.child("name")) is not None:
-            out.append(name)
-    if node.kind in ("struct_specifier", "class_specifier", "enum_specifier", "union_specifier"):
+    if node.kind in ("preproc_def", "preproc_function_def", "alias_declaration", "concept_definition", *_RECORDS):
         return [name] if (name := node.child("name")) is not None else []
-    for each in node.children:
-        if each.field == "declarator" and (name := declarator_name(each)) is not None:
-            out.append(name)
-    return out
+    kind = node.child("type")
+    record = kind if kind is not None and kind.kind in _RECORDS and kind.child("body") is not None else None
+    names = [record.child("name") if record is not None else None]
+    names += [declarator_name(each) for each in node.children if each.field == "declarator"]
+    return [name for name in names if name is not None]
 
 
-def declarator_name(node: Node) -> Node | None:
+def declarator_name(node: Node | None) -> Node | None:
     """`x` of `*x[3] = {1}`."""
-    while node.kind not in NAMES:
-        inner = node.child("declarator")
-        if inner is None:
-            inner = next(
-                (each for each in node.members if each.kind.endswith("declarator") or each.kind in NAMES), None
-            )
-        if inner is None:
-            return None
-        node = inner
+    while node is not None and node.kind not in NAMES:
+        parts = (each for each in node.members if each.kind.endswith("declarator") or each.kind in NAMES)
+        node = node.child("declarator") or next(parts, None)
     return node
 
 
@@ -166,15 +183,24 @@ def function_of(node: Node) -> Node | None:
     return next((each for each in unwrap_definition(node).walk() if each.kind == "function_declarator"), None)
 
 
+def arguments_of(use: Node) -> Node | None:
+    """The list of arguments or parameters that belongs to this mention of a function."""
+    node = outermost(use, "template_function", "qualified_identifier")
+    up = node.parent
+    if up is None:
+        return None
+    if up.kind == "call_expression" and up.child("function") is node:
+        return up.child("arguments")
+    return up.child("parameters") if up.kind == "function_declarator" else None
+
+
 def is_inside(node: Node, outer: Node) -> bool:
     return outer.first <= node.first and node.last <= outer.last
 
 
-def outside_text(program: Program) -> Iterator[str]:
-    """The Python text between the literals."""
-    at = 0
-    for literal in program.literals:
-        first, last = program.layout.inner[literal.node]
-        yield program.text[at:first]
-        at = last
-    yield program.text[at:]
+def outside_words(program: Program) -> Counter[str]:
+    """How often each word stands in the Python text between the literals."""
+    ends = [program.layout.inner[literal.node] for literal in program.literals]
+    starts = [0, *(last for _, last in ends)]
+    pieces = [program.text[at:first] for at, (first, _) in zip(starts, [*ends, (len(program.text), 0)])]
+    return Counter(words(" ".join(pieces)))

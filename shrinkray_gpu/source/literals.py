@@ -50,3 +50,21 @@ def last_name(node: cst.CSTNode) -> str:
     if isinstance(node, cst.Name):
         return node.value
     return node.attr.value if isinstance(node, cst.Attribute) else ""
+
+
+def entries_of(table: cst.BaseExpression) -> dict[object, cst.BaseExpression] | None:
+    """Key and value nodes of `{"a": 1}`, `dict(a=1)` and `SimpleNamespace(a=1)`."""
+    entries: dict[object, cst.BaseExpression] = {}
+    if isinstance(table, cst.Dict):
+        for element in table.elements:
+            if not isinstance(element, cst.DictElement) or not is_scalar(element.key):
+                return None
+            entries[value_of(element.key)] = element.value
+        return entries
+    if isinstance(table, cst.Call) and last_name(table.func) in ("dict", "SimpleNamespace", "Namespace"):
+        for arg in table.args:
+            if arg.keyword is None:
+                return None
+            entries[arg.keyword.value] = arg.value
+        return entries
+    return None

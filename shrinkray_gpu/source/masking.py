@@ -13,7 +13,7 @@ offsets.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import libcst as cst
@@ -21,10 +21,10 @@ import libcst as cst
 from shrinkray_gpu.language import languages
 from shrinkray_gpu.reduction.edit import Template
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.calls import Function, functions, matches
+from shrinkray_gpu.source.calls import functions, matches
 from shrinkray_gpu.source.kernels import in_kernel
 from shrinkray_gpu.source.literals import code, last_name
-from shrinkray_gpu.source.scoping import bindings, readers
+from shrinkray_gpu.source.scoping import variables_by_read
 from shrinkray_gpu.source.spelling import meaning
 from shrinkray_gpu.source.tree import every, once, within
 
@@ -94,8 +94,7 @@ def _masked(program: Program) -> _MaskVariables:
     """From the masks of accesses back through the variables that they are made of, in kernels."""
     parts: set[cst.BaseExpression] = set()
     reads: set[cst.Name] = set()
-    variables = readers(program, bindings(program))
-    helpers: dict[cst.CSTNode, Function] = {each.node: each for each in functions(program, bindings(program))}
+    variables = variables_by_read(program)
     seen: set[cst.CSTNode] = set()
     left = [arg.value for arg in mask_arguments(program)]
     while left:
@@ -109,7 +108,7 @@ def _masked(program: Program) -> _MaskVariables:
             for place in variables[read].places:
                 if place not in seen:
                     seen.add(place)
-                    left.extend(_values(program, place, helpers))
+                    left.extend(_bound_values(program, place))
     return _MaskVariables(frozenset(parts), frozenset(reads))
 
 
@@ -139,45 +138,41 @@ def _made_of(mask: cst.BaseExpression) -> Iterator[cst.Name]:
             left += [node.func.value] if isinstance(node.func, cst.Attribute) else []
 
 
-def _values(
-    program: Program, place: cst.CSTNode, helpers: Mapping[cst.CSTNode, Function]
-) -> Iterator[cst.BaseExpression]:
+def _bound_values(program: Program, place: cst.CSTNode) -> Iterator[cst.BaseExpression]:
     """What a variable is given where this binds it: an assigned value, or the arguments of a helper's calls. Of a
     helper itself, what it returns."""
     up = program.parents[place]
     if isinstance(place, cst.Param):
-        yield from _handed(program, place, helpers)
+        yield from _argument_values(program, place)
     elif isinstance(place, cst.FunctionDef):
         yield from (each.value for each in within(program, place, cst.Return) if each.value is not None)
     elif isinstance(up, cst.AssignTarget):
-        yield from _assigned(program, up)
+        yield from _assigned_values(program, up)
     elif isinstance(up, (cst.AnnAssign, cst.AugAssign, cst.NamedExpr)) and up.target is place:
         yield from [up.value] if up.value is not None else []
     elif isinstance(up, cst.Element):
         unpacked = program.parents[up]
         target = program.parents[unpacked]
         if isinstance(unpacked, (cst.Tuple, cst.List)) and isinstance(target, cst.AssignTarget):
-            for value in _assigned(program, target):
+            for value in _assigned_values(program, target):
                 if isinstance(value, (cst.Tuple, cst.List)) and len(value.elements) == len(unpacked.elements):
                     yield value.elements[unpacked.elements.index(up)].value
                 else:
                     yield value
 
 
-def _assigned(program: Program, target: cst.AssignTarget) -> list[cst.BaseExpression]:
+def _assigned_values(program: Program, target: cst.AssignTarget) -> list[cst.BaseExpression]:
     made = program.parents[target]
     return [made.value] if isinstance(made, cst.Assign) else []
 
 
-def _handed(
-    program: Program, param: cst.Param, helpers: Mapping[cst.CSTNode, Function]
-) -> Iterator[cst.BaseExpression]:
+def _argument_values(program: Program, param: cst.Param) -> Iterator[cst.BaseExpression]:
+    """The default of a helper's parameter, and what the calls in kernels give for it."""
     if param.default is not None:
         yield param.default
-    helper = helpers.get(program.parents[program.parents[param]])
-    if helper is None:
-        return
-    for call in helper.calls:
-        given = matches(call, helper) if in_kernel(program, call) else None
-        if given is not None and param in given:
-            yield given[param].value
+    for helper in functions(program):
+        if helper.node.params is program.parents[param]:
+            for call in helper.calls:
+                given = matches(call, helper) if in_kernel(program, call) else None
+                if given is not None and param in given:
+                    yield given[param].value

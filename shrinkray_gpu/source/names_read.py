@@ -66,8 +66,16 @@ class Names:
         """All Name nodes of each variable, stores and loads, in the order of the text."""
         found: dict[tuple[Scope, str], list[cst.Name]] = defaultdict(list)
         for name in self.variables_of_module:
-            found[self.owner(self.scope(name), name.value), name.value].append(name)
+            found[self.variable(name)].append(name)
         return found
+
+    def variable(self, name: cst.Name) -> tuple[Scope, str]:
+        """The variable that a Name stands for: the scope that has it, and what it is called there."""
+        return self.owner(self.scope(name), name.value), name.value
+
+    def mentions(self, name: cst.Name) -> list[cst.Name]:
+        """All mentions of the variable that a Name stands for."""
+        return self.occurrences.get(self.variable(name), [])
 
     def bindings(self, scope: Scope, name: str) -> list[cst.CSTNode]:
         """What binds the variable: definitions, assignment targets (as Name nodes), parameters, imports."""
@@ -173,16 +181,21 @@ class Names:
 
     def function_around(self, node: cst.CSTNode) -> cst.FunctionDef | cst.Lambda | cst.Module:
         """The function whose body (or header) the node stands in, or the module."""
-        while not isinstance(node, cst.Module):
-            node = self.parents[node]
-            if isinstance(node, cst.FunctionDef | cst.Lambda):
-                return node
-        return node
+        functions = (above for above in self.around(node) if isinstance(above, cst.FunctionDef | cst.Lambda))
+        return next(functions, self.module)
 
     def around(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        while not isinstance(node, cst.Module):
-            node = self.parents[node]
-            yield node
+        """The nodes around a node, innermost first."""
+        return self.program.layout.above(node)
+
+    def in_text(self, node: cst.CSTNode) -> bool:
+        """Whether the node stands in an f-string."""
+        return any(isinstance(above, cst.FormattedString) for above in self.around(node))
+
+    def own_line(self, node: cst.CSTNode) -> cst.SimpleStatementLine | None:
+        """The line of a small statement that is alone on it."""
+        line = self.parents[node]
+        return line if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
 
     def in_loop(self, node: cst.CSTNode) -> bool:
         """Whether the node may run again in the same scope."""

@@ -13,7 +13,7 @@ import libcst as cst
 
 from shrinkray_gpu.reduction.edit import Change, Remove
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.calls import Function, all_parameters, functions, matches, takes_any_option
+from shrinkray_gpu.source.calls import all_parameters, functions, matches, takes_any_option
 from shrinkray_gpu.source.scoping import Binding, bindings
 from shrinkray_gpu.source.tree import function, once, statement, weight, within
 
@@ -95,7 +95,7 @@ def _variable(program: Program, binding: Binding) -> _Variable | None:
 def _parameter(program: Program, kernel: cst.FunctionDef, binding: Binding) -> list[cst.CSTNode]:
     """The parameter with its arguments; nothing where a call may give it in a way that is not seen."""
     param = binding.places[0]
-    for each in _functions(program):
+    for each in functions(program):
         if each.node is not kernel or not each.only_called or param not in all_parameters(kernel):
             continue
         given = [matches(call, each) for call in each.calls]
@@ -103,8 +103,3 @@ def _parameter(program: Program, kernel: cst.FunctionDef, binding: Binding) -> l
             assert isinstance(param, cst.Param)
             return [param, *(found[param] for found in given if found is not None and param in found)]
     return []
-
-
-@once
-def _functions(program: Program) -> list[Function]:
-    return functions(program, bindings(program))

@@ -14,8 +14,8 @@ from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.calls import Function, matches
 from shrinkray_gpu.source.literals import code
 from shrinkray_gpu.source.masking import always_holds
-from shrinkray_gpu.source.scoping import Binding
-from shrinkray_gpu.source.tree import ancestors, dotted_text, every, once, statement
+from shrinkray_gpu.source.scoping import Binding, variables_by_place, variables_by_read
+from shrinkray_gpu.source.tree import ancestors, dotted_text, every, holds, once, statement
 
 
 def assigned_value(program: Program, binding: Binding) -> tuple[cst.BaseSmallStatement, cst.BaseExpression] | None:
@@ -31,13 +31,12 @@ def assigned_value(program: Program, binding: Binding) -> tuple[cst.BaseSmallSta
     return None
 
 
-def maker(program: Program, value: cst.BaseExpression, stands_for: Mapping[cst.Name, Binding]) -> cst.BaseExpression:
+def maker(program: Program, value: cst.BaseExpression) -> cst.BaseExpression:
     """The call of torch that makes the tensor which an argument is, or the argument itself."""
-    if isinstance(value, cst.Name) and (variable := stands_for.get(value)) is not None and len(variable.names) == 1:
-        maker = program.parents.get(program.parents.get(variable.names[0], variable.names[0]))
-        if isinstance(maker, cst.Assign) and len(maker.targets) == 1 and isinstance(maker.value, cst.Call):
-            if dotted_text(maker.value.func).partition(".")[0] == "torch":
-                return maker.value
+    variable = variables_by_read(program).get(value) if isinstance(value, cst.Name) else None
+    made = assigned_value(program, variable) if variable is not None else None
+    if made is not None and isinstance(made[1], cst.Call) and dotted_text(made[1].func).startswith("torch."):
+        return made[1]
     return value
 
 
@@ -45,9 +44,8 @@ def replace_reads(program: Program, reads: Sequence[cst.CSTNode], by: Template) 
     """The reads replaced; None where one of them is no value (`del x`, or a name that `x += 1` writes again), where the
     value has quotes that Python before 3.12 does not take in an f-string, or where it makes a mask that always holds.
     """
-    quoted = any(
-        mark in text for part in by for text in [part if isinstance(part, str) else code(part)] for mark in "'\"\\"
-    )
+    text = "".join(part if isinstance(part, str) else code(part) for part in by)
+    quoted = any(mark in text for mark in "'\"\\")
     for read in reads:
         if quoted and any(isinstance(up, cst.FormattedStringExpression) for up in ancestors(program, read)):
             return None
@@ -59,14 +57,12 @@ def replace_reads(program: Program, reads: Sequence[cst.CSTNode], by: Template) 
     return [Replace(read, by) for read in reads]
 
 
-def pin_parameter(
-    program: Program, function: Function, param: cst.Param, binding: Binding, by: Template
-) -> list[Change] | None:
+def pin_parameter(program: Program, function: Function, param: cst.Param, by: Template) -> list[Change] | None:
     """The parameter, the arguments of all calls and the reads in the body, as one change. None if a use is not seen.
 
     A grid function reads launch arguments as `META["BLOCK"]`, a decorator names them in `key=["BLOCK"]`.
     """
-    name = param.name.value
+    name, binding = param.name.value, variables_by_place(program)[param]
     changes = replace_reads(program, binding.reads, by)
     if changes is None or not function.only_called or len(binding.places) != 1 or binding.declared:
         return None
@@ -75,11 +71,10 @@ def pin_parameter(
         if given is None:
             return None
         changes += [Remove(given[param])] if param in given else []
-    quoted = _quoted(program).get(name, [])
-    decorations = [text for text in quoted if _in_decorator_of(program, function, text)]
-    if decorations:
+    texts = strings(program).get(name, [])
+    if any(holds(program, decorator, text) for decorator in function.node.decorators for text in texts):
         return None
-    for text in quoted:
+    for text in texts:
         lookup = _lookup(program, text)
         if lookup is not None and any(isinstance(call.func, cst.Subscript) for call in function.calls):
             changes.append(Replace(lookup, by))
@@ -87,20 +82,12 @@ def pin_parameter(
 
 
 @once
-def _quoted(program: Program) -> dict[str | bytes, list[cst.SimpleString]]:
-    """The strings of the program by what they hold."""
+def strings(program: Program) -> Mapping[str | bytes, list[cst.SimpleString]]:
+    """The string literals of the program by what they hold."""
     found: dict[str | bytes, list[cst.SimpleString]] = {}
     for text in every(program, cst.SimpleString):
         found.setdefault(text.evaluated_value, []).append(text)
     return found
-
-
-def _in_decorator_of(program: Program, function: Function, node: cst.CSTNode) -> bool:
-    while node in program.parents:
-        if isinstance(node, cst.Decorator):
-            return any(node is decorator for decorator in function.node.decorators)
-        node = program.parents[node]
-    return False
 
 
 def _lookup(program: Program, text: cst.CSTNode) -> cst.Subscript | None:

@@ -6,7 +6,7 @@ takes the captures of `match` for reads; its scopes and contexts are right, so o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import libcst as cst
@@ -34,6 +34,11 @@ class Binding:
     @property
     def is_import(self) -> bool:
         return any(isinstance(place, cst.ImportAlias) for place in self.places)
+
+    @property
+    def is_data(self) -> bool:
+        """Whether it is no function and no class of the program."""
+        return not any(isinstance(place, (cst.FunctionDef, cst.ClassDef)) for place in self.places)
 
 
 @once
@@ -82,9 +87,16 @@ def modules(program: Program) -> set[cst.Name]:
     return {read for binding in bindings(program) if binding.is_import for read in binding.reads}
 
 
-def readers(program: Program, all_bindings: Iterable[Binding]) -> dict[cst.Name, Binding]:
+@once
+def variables_by_read(program: Program) -> Mapping[cst.Name, Binding]:
     """Which variable a Name that is read stands for."""
-    return {read: binding for binding in all_bindings for read in binding.reads}
+    return {read: binding for binding in bindings(program) for read in binding.reads}
+
+
+@once
+def variables_by_place(program: Program) -> Mapping[cst.CSTNode, Binding]:
+    """Which variable a function, class, parameter, import or assigned Name binds."""
+    return {place: binding for binding in bindings(program) for place in binding.places}
 
 
 _NOTHING = cst.Name("_")  # says: this Name is no variable at all

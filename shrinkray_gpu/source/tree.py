@@ -73,10 +73,7 @@ def within(program: Program, outer: cst.CSTNode, *kinds: type[N]) -> list[N]:
 
 def ancestors(program: Program, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """The nodes around a node, innermost first."""
-    parents = program.parents
-    while (parent := parents.get(node)) is not None:
-        yield parent
-        node = parent
+    return program.layout.above(node)
 
 
 def holds(program: Program, outer: cst.CSTNode, node: cst.CSTNode) -> bool:
@@ -120,6 +117,22 @@ def depth(program: Program, node: cst.CSTNode) -> int:
     return sum(isinstance(above, cst.BaseSuite) for above in ancestors(program, node))
 
 
+def expression_depth(program: Program, node: cst.CSTNode) -> int:
+    """How many expressions are around a node."""
+    return sum(isinstance(above, cst.BaseExpression) for above in ancestors(program, node))
+
+
+def is_member(program: Program, node: cst.CSTNode) -> bool:
+    """Whether a statement stands in the body of a class itself: a method, a field."""
+    return isinstance(program.parents.get(program.parents[line(program, node)]), cst.ClassDef)
+
+
+def in_class_body(program: Program, node: cst.CSTNode) -> bool:
+    """Whether a statement belongs to a class, and to no function in it."""
+    around = (above for above in ancestors(program, node) if isinstance(above, (cst.FunctionDef, cst.ClassDef)))
+    return isinstance(next(around, None), cst.ClassDef)
+
+
 def source(program: Program, node: cst.CSTNode) -> str:
     """The text of a node, without its decorators, own parentheses and trailing comma."""
     start, end = program.spans[node]
@@ -141,6 +154,13 @@ def dotted_text(node: cst.CSTNode | None) -> str:
     return ""
 
 
+def root(node: cst.BaseExpression) -> cst.BaseExpression:
+    """`torch` of `torch.cuda.Event`, `f()` of `f().x`."""
+    while isinstance(node, cst.Attribute):
+        node = node.value
+    return node
+
+
 def statements(suite: cst.BaseSuite | cst.Module) -> list[cst.CSTNode]:
     """The small and compound statements directly in a block."""
     found: list[cst.CSTNode] = []
@@ -155,3 +175,11 @@ def docstring(body: cst.BaseSuite | cst.Module) -> cst.Expr | None:
     if isinstance(first, cst.Expr) and isinstance(first.value, (cst.SimpleString, cst.ConcatenatedString)):
         return first
     return None
+
+
+def docstrings(program: Program) -> list[cst.Expr]:
+    """The docstring statements of the module, its functions and its classes."""
+    functions = (function.body for function in every(program, cst.FunctionDef))
+    classes = (defined.body for defined in every(program, cst.ClassDef))
+    bodies: list[cst.Module | cst.BaseSuite] = [program.module, *functions, *classes]
+    return [found for body in bodies if (found := docstring(body)) is not None]

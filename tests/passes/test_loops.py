@@ -90,9 +90,20 @@ def test_while_once() -> None:
     }
 
 
-def test_a_comprehension_of_one_element() -> None:
-    found = offers(loops, "ys = [f(x, x=x.x) for x in (a + b, c)]\n")
-    assert found["one element of the comprehension at line 1"] == "ys = [f(a + b, x=(a + b).x)]\n"
+@pytest.mark.parametrize(
+    ("comprehension", "one"),
+    [
+        ("[f(x, x=x.x) for x in (a + b, c)]", "[f(a + b, x=(a + b).x)]"),
+        ("[g(i) for i in range(9)]", "[g(0)]"),
+        ("[g(i, k=i) for i in (u, v)]", "[g(u, k=u)]"),
+        ("[i for i in [u, v]]", "[u]"),
+        ("[one for _ in names]", "[one]"),
+        ("{g(i) for i in range(9)}", "{g(0)}"),
+    ],
+)
+def test_a_comprehension_of_one_element(comprehension: str, one: str) -> None:
+    found = offers(loops, f"ys = {comprehension}\n")
+    assert found["one element of the comprehension at line 1"] == f"ys = {one}\n"
 
 
 def test_trips_are_counted_as_a_person_would() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from shrinkray_gpu.passes.host import observed
-from shrinkray_gpu.passes.kernel import fillings, operands
+from shrinkray_gpu.passes.kernel import fillings
 from shrinkray_gpu.passes.kernel.typed import KernelType, kinds, watchable
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.tree import source
@@ -87,15 +87,3 @@ def test_a_pointer_has_no_constant() -> None:
     text = HEAD + "def k(x, y):\n    p = x + tl.arange(0, 16) * 4 + tl.arange(0, 16)\n    tl.store(p, 0)\n"
     types = {"x + tl.arange(0, 16) * 4 + tl.arange(0, 16)": "<pointer<fp32> [16]>"}
     assert not list(knowing(fillings.find, types)(program(text)))
-
-
-def test_one_operand_twice() -> None:
-    text = HEAD + (
-        "def k(x, y):\n    d = tl.make_tensor_descriptor(y, [16, 16], [16, 1], [16, 16])\n"
-        "    a = tl.load(x)\n    tl.store(x, tl.dot(a, d.load([0, 0])))\nk[(1,)](t, t)\n"
-    )
-    want = HEAD + "def k(x):\n    a = tl.load(x)\n    tl.store(x, tl.dot(a, a))\nk[(1,)](t)\n"
-    types = {"a": "<fp16 [16, 16]>", "d.load([0, 0])": "<fp16 [16, 16]>"}
-    assert offered(knowing(operands.find, types), text, want)
-    other = {**types, "a": "<fp16 [16, 32]>"}
-    assert not list(knowing(operands.find, other)(program(text)))

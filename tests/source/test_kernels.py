@@ -11,7 +11,6 @@ from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.rendering.render import render
 from shrinkray_gpu.source.calls import functions
 from shrinkray_gpu.source.kernels import is_kernel
-from shrinkray_gpu.source.scoping import bindings
 from shrinkray_gpu.source.spelling import name_for
 from shrinkray_gpu.source.tree import every
 from tests.passes.offers import program
@@ -37,7 +36,7 @@ def test_a_kernel_is_one_for_everybody(how: str) -> None:
     line, decorator = DECORATORS[how]
     start = program(f"{line}\n{decorator}\ndef k(x):\n    pass\ndef f(x):\n    pass\nk[(1,)](y)\nf(y)\n")
     assert kernels(start) == ["k"]
-    assert [each.node.name.value for each in functions(start, bindings(start)) if each.is_kernel] == ["k"]
+    assert [each.node.name.value for each in functions(start) if each.is_kernel] == ["k"]
 
 
 @pytest.mark.parametrize("decorator", ["@torch.compile", "@tune.autotune", "@jitter"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import libcst as cst
 
 from shrinkray_gpu.lift.bundling.units import Unit
-from shrinkray_gpu.source.scoping import Binding, readers
+from shrinkray_gpu.source.scoping import Binding, variables_by_read
 from shrinkray_gpu.source.tree import dotted_text, every
 
 _SAME = frozenset({"Path", "PurePath", "str", "fspath", "abspath", "realpath", "normpath", "expanduser"})
@@ -57,7 +57,7 @@ class _Paths:
 
     def __init__(self, unit: Unit) -> None:
         self.unit = unit
-        self.known = readers(unit.program, unit.bindings)
+        self.known = variables_by_read(unit.program)
         self.values: dict[cst.CSTNode, Path | None] = {}
         self.under_way: set[Binding] = set()
 

@@ -19,7 +19,7 @@ from shrinkray_gpu.lift.bundling.trouble import Unmergeable
 from shrinkray_gpu.lift.bundling.units import Unit
 from shrinkray_gpu.lift.bundling.variable import LocalModule, NameMeaning, Variable
 from shrinkray_gpu.source.names_read import is_target
-from shrinkray_gpu.source.scoping import Binding
+from shrinkray_gpu.source.scoping import Binding, variables_by_place
 from shrinkray_gpu.source.tree import ancestors, dotted_text, every
 
 _UNKNOWABLE = frozenset({"__path__", "__spec__", "__loader__", "__cached__"})
@@ -199,13 +199,12 @@ class Meanings:
 
     @cached_property
     def stored_anywhere(self) -> frozenset[str]:
-        found = (
-            (unit, node)
+        return frozenset(
+            node.attr.value
             for unit in self.units
             for node in every(unit.program, cst.Attribute)
             if is_target(node, unit.program.parents) and dotted_text(node.value) not in ("self", "cls")
         )
-        return frozenset(node.attr.value for _, node in found)
 
     @cached_property
     def _written_by_name(self) -> bool:
@@ -352,11 +351,7 @@ class Meanings:
             self._mention(source, unit, each.statement, write=False)
 
     def binding(self, unit: Unit, each: Import) -> Binding | None:
-        return self._by_place.get(each.alias)
-
-    @cached_property
-    def _by_place(self) -> Mapping[cst.CSTNode, Binding]:
-        return {place: binding for unit in self.units for binding in unit.bindings for place in binding.places}
+        return variables_by_place(unit.program).get(each.alias)
 
     def _about_itself(self, unit: Unit) -> None:
         if unit.main:

@@ -16,8 +16,7 @@ from typing import Any
 from shrinkray_gpu.errors import ShrinkError
 from shrinkray_gpu.passes.cuda.cuda_layout import tidy
 from shrinkray_gpu.reduction.native.literal import Literal
-from shrinkray_gpu.reduction.native.native_tree import Node
-from shrinkray_gpu.source.cuda import Source, declared_names, is_inside, statements, words
+from shrinkray_gpu.source.cuda import Source, items_of, reached, words
 
 _TORCH = re.compile(
     r"\b(?:torch|at|c10|pybind11|py)::|\b(?:TORCH_\w+|PYBIND11_MODULE|C10_\w+|AT_\w+)\b"
@@ -61,37 +60,16 @@ def cu_source(
 def plain_source(source: Source, wanted: set[str]) -> str:
     """The source without what needs torch, and without what these names (kernels, arguments of templates) do not lead
     to."""
-    items = [item for item in _items(source.tree.root) if not _TORCH.search(source.of(item))]
-    names = {item: {source.of(name) for name in declared_names(source, item)} for item in items}
-    mentions: dict[Node, set[str]] = {item: set() for item in items}
-    for word, places in source.names.items():
-        for item in items:
-            if any(is_inside(place, item) for place in places):
-                mentions[item].add(word)
-    todo = [item for item in items if names[item] & wanted]
-    todo += [item for item in items if not names[item] and todo]  # includes, using
-    live: set[Node] = set()
-    while todo:
-        item = todo.pop()
-        if item not in live:
-            live.add(item)
-            todo += [each for each in items if each not in live and names[each] & mentions[item]]
-    gone = sorted((item for item in _items(source.tree.root) if item not in live), key=lambda item: item.first)
+    items = [item for item in items_of(source.tree.root) if not _TORCH.search(source.of(item))]
+    roots = [item for item in items if source.declares(item) & wanted]
+    roots += [item for item in items if roots and not source.declares(item)]  # includes, using
+    live = reached(source, items, roots)
+    gone = sorted((item for item in items_of(source.tree.root) if item not in live), key=lambda item: item.first)
     out, at = "", 0
     for item in gone:
         out += source.text[at : item.first]
         at = max(at, item.last)
     return out + source.text[at:] if live else ""
-
-
-def _items(block: Node) -> Iterator[Node]:
-    """Definitions and directives at the top and in namespaces."""
-    for node in statements(block):
-        body = next((each for each in node.children if each.kind == "declaration_list"), None)
-        if node.kind in ("namespace_definition", "linkage_specification") and body is not None:
-            yield from _items(body)
-        else:
-            yield node
 
 
 def plain_name(signature: str) -> str:

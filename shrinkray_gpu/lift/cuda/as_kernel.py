@@ -86,7 +86,7 @@ def distinct(calls: Sequence[Call]) -> list[Call]:
 
 def _script(sources: Sequence[Source], call: Call, flags: Sequence[str], times: int = 1) -> str:
     name = plain_name(call["kernel"])
-    text = "\n".join(filter(None, (plain_source(each, words(callee(call["kernel"]))) for each in sources)))
+    text = "\n".join(filter(None, (plain_source(each, set(words(callee(call["kernel"])))) for each in sources)))
     inputs = _inputs(call)
     given: list[str] = []
     text = _flat(_alone(text, name, call, inputs, given))
@@ -170,8 +170,7 @@ def _alone(text: str, name: str, call: Call, inputs: Inputs, given: list[str]) -
 
 
 def _is_kernel(text: str, node: Node, name: str) -> bool:
-    declarator = function_of(node)
-    own = declarator_name(declarator) if declarator is not None else None
+    own = declarator_name(function_of(node))
     if own is None or text[own.first : own.last] != name or node.child("body") is None:
         return False
     return "__global__" in text[node.first : own.first]
@@ -217,8 +216,7 @@ def _declaration(text: str, parameter: Node) -> str:
 
 
 def _word(text: str, parameter: Node) -> str:
-    declared = parameter.child("declarator")
-    own = declarator_name(declared) if declared is not None else None
+    own = declarator_name(parameter.child("declarator"))
     return text[own.first : own.last] if own is not None else "x"
 
 

@@ -13,7 +13,7 @@ from shrinkray_gpu.reduction.edit import Edit
 from shrinkray_gpu.reduction.native.native_change import Put
 from shrinkray_gpu.reduction.native.native_tree import Node
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.cuda import Source, declared_names, depth, sources, statements
+from shrinkray_gpu.source.cuda import Source, depth, sources, statements
 
 _JUMPS = frozenset({"break_statement", "continue_statement"})
 _LOOPS = frozenset({"for_statement", "while_statement", "do_statement", "for_range_loop"})
@@ -65,11 +65,8 @@ def _flattened(source: Source, node: Node, level: int) -> Iterator[Edit]:
     if parent is None or parent.kind != "compound_statement":
         return
     inside = tuple(each for each in node.children if each.kind not in ("{", "}"))
-    names = {source.of(name) for each in inside for name in declared_names(source, each)}
-    taken = {
-        source.of(name) for each in statements(parent) if each is not node for name in declared_names(source, each)
-    }
-    if not names & taken:
+    names = set[str]().union(*map(source.declares, inside))
+    if not any(names & source.declares(each) for each in statements(parent) if each is not node):
         yield source.put(f"open block at line {source.line(node)}", node, inside, level=level)
 
 
@@ -83,10 +80,8 @@ def _opened(source: Source, node: Node, level: int) -> Iterator[Edit]:
     if name is not None:
         if not re.fullmatch(r"\w+", source.of(name)):
             return
-        for place in source.names.get(source.of(name), ()):
+        for place in source.uses(name):
             up = place.parent
             if up is not None and up.kind == "qualified_identifier" and place.field == "scope":
-                inner = up.child("name")
-                if inner is not None:
-                    changes.append(Put(up, (inner,)))
+                changes += [Put(up, (inner,)) for inner in [up.child("name")] if inner is not None]
     yield source.edit(f"open namespace at line {source.line(node)}", *changes, level=level, weight=6)

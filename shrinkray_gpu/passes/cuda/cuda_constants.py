@@ -12,10 +12,9 @@ from shrinkray_gpu.reduction.edit import Edit
 from shrinkray_gpu.reduction.native.native_change import Drop, Part, Put
 from shrinkray_gpu.reduction.native.native_tree import Node
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.cuda import Source, declarator_name, depth, is_inside, sources
+from shrinkray_gpu.source.cuda import Source, declarator_name, depth, enclosing, is_inside, outermost, sources
 
-_STRUCTS = frozenset({"struct_specifier", "class_specifier"})
-_SCOPES = frozenset({"compound_statement", "translation_unit", "declaration_list", "for_statement"})
+_SCOPES = ("compound_statement", "translation_unit", "declaration_list", "for_statement")
 
 
 def find(program: Program) -> Iterator[Edit]:
@@ -38,7 +37,7 @@ def _macro(source: Source, node: Node) -> Iterator[Edit]:
     if name is None or value is None:
         return
     text = re.sub(r"//.*|/\*.*?\*/", "", source.of(value)).strip()
-    uses = [use for use in source.names[source.of(name)] if use is not name]
+    uses = source.uses(name)
     if text and uses and all(use.kind != "preproc_arg" for use in uses):
         changes = [Put(use, (text,)) for use in uses]
         yield source.edit(f"inline macro {source.of(name)}", Drop(node), *changes, weight=4)
@@ -53,16 +52,13 @@ def _call_like_macro(source: Source, node: Node) -> Iterator[Edit]:
     if "#" in text or "..." in source.of(parameters):
         return
     changes: list[Drop | Put] = [Drop(node)]
-    for use in source.names[source.of(name)]:
+    for use in source.uses(name):
         call = use.parent
-        if use is name:
-            continue
         given = call.child("arguments") if call is not None and call.kind == "call_expression" else None
         if call is None or given is None or call.child("function") is not use or len(given.members) != len(names):
             return
-        by: list[Part] = []
-        for part in re.split(r"\b(\w+)\b", text):
-            by.append(given.members[names.index(part)] if part in names else part)
+        parts = re.split(r"\b(\w+)\b", text)
+        by: list[Part] = [given.members[names.index(part)] if part in names else part for part in parts]
         changes.append(Put(call, ("(", *by, ")")))
     if len(changes) > 1:
         yield source.edit(f"inline macro {source.of(name)}", *changes, weight=8)
@@ -72,7 +68,7 @@ def _alias(source: Source, node: Node) -> Iterator[Edit]:
     name, kind = node.child("name"), node.child("type")
     if name is None or kind is None or (node.parent is not None and node.parent.kind == "template_declaration"):
         return
-    uses = [use for use in source.names[source.of(name)] if use is not name]
+    uses = source.uses(name)
     if uses:
         changes = [Put(use, (kind,)) for use in uses]
         yield source.edit(f"inline alias {source.of(name)}", Drop(node), *changes, weight=5)
@@ -80,17 +76,14 @@ def _alias(source: Source, node: Node) -> Iterator[Edit]:
 
 def _variable(source: Source, declaration: Node, node: Node) -> Iterator[Edit]:
     declarator, value = node.child("declarator"), node.child("value")
-    name = declarator_name(declarator) if declarator is not None else None
+    name = declarator_name(declarator)
     if declarator is None or name is None or value is None or value.kind in ("initializer_list", "argument_list"):
         return
     if any(each.kind in ("array_declarator", "function_declarator") for each in declarator.walk()):
         return
-    scope = next((up for up in declaration.above() if up.kind in _SCOPES), None)
-    places = [use for use in source.names[source.of(name)] if use is not name]
-    uses = [use for use in places if scope is not None and is_inside(use, scope) and use.kind == "identifier"]
-    if not uses or any(_written(source, use) for use in uses):
-        return
-    if declaration.field == "initializer":
+    scope = enclosing(declaration, *_SCOPES)
+    uses = [use for use in source.uses(name, scope) if scope is not None and use.kind == "identifier"]
+    if not uses or any(_written(source, use) for use in uses) or declaration.field == "initializer":
         return
     changes = [Put(use, (value,)) for use in uses]
     yield source.edit(f"inline variable {source.of(name)}", Drop(node), *changes, level=depth(declaration), weight=4)
@@ -110,18 +103,14 @@ def _member(source: Source, node: Node) -> Iterator[Edit]:
     name, value = node.child("declarator"), node.child("default_value")
     if name is None or value is None or name.kind != "field_identifier" or "static" not in source.of(node):
         return
-    owner = next((up for up in node.above() if up.kind in _STRUCTS), None)
+    owner = enclosing(node, "struct_specifier", "class_specifier")
     if owner is None:
         return
     changes = []
-    for use in source.names[source.of(name)]:
-        if use is name:
-            continue
+    for use in source.uses(name):
         up = use.parent
         if up is not None and up.kind == "qualified_identifier" and up.child("name") is use:
-            while up.parent is not None and up.parent.kind == "qualified_identifier":
-                up = up.parent
-            changes.append(Put(up, (value,)))
+            changes.append(Put(outermost(up, "qualified_identifier"), (value,)))
         elif is_inside(use, owner) or use.kind == "identifier":
             changes.append(Put(use, (value,)))
     yield source.edit(f"inline member {source.of(name)}", Drop(node), *changes, weight=6)

@@ -9,12 +9,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from shrinkray_gpu.passes.cuda.cuda_unreachable import items_of
 from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Within
 from shrinkray_gpu.reduction.native.native_change import Drop
 from shrinkray_gpu.reduction.native.native_tree import Node
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.cuda import Source, declared_names, depth, is_inside, sources, statement_of, unwrap_definition
+from shrinkray_gpu.source.cuda import Source, depth, is_inside, items_of, sources, statement_of, unwrap_definition
 from shrinkray_gpu.source.tree import every
 
 
@@ -22,7 +21,7 @@ def find(program: Program) -> Iterator[Edit]:
     everything = sources(program)
     for source in everything:
         for item in items_of(source.tree.root):
-            names = {source.of(name) for name in declared_names(source, item)}
+            names = source.declares(item)
             if names:
                 yield from _with_uses(program, everything, source, item, names)
 
@@ -39,9 +38,7 @@ def _with_uses(
     for other in everything:
         for name in names:
             for place in other.names.get(name, ()):
-                if other is source and is_inside(place, item):
-                    continue
-                if place.kind == "field_identifier":
+                if other is source and is_inside(place, item) or place.kind == "field_identifier":
                     continue
                 user = statement_of(place)
                 if user is None:

@@ -11,7 +11,17 @@ from shrinkray_gpu.reduction.edit import Edit
 from shrinkray_gpu.reduction.native.native_change import Drop, Part, Put
 from shrinkray_gpu.reduction.native.native_tree import Node
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.cuda import Source, declarator_name, function_of, is_inside, sources, statement_of, statements
+from shrinkray_gpu.source.cuda import (
+    Source,
+    arguments_of,
+    declarator_name,
+    function_of,
+    is_inside,
+    outermost,
+    sources,
+    statement_of,
+    statements,
+)
 
 _SIMPLE = frozenset({"identifier", "number_literal", "true", "false", "qualified_identifier", "this"})
 
@@ -24,29 +34,19 @@ def find(program: Program) -> Iterator[Edit]:
 
 def _of(source: Source, node: Node) -> Iterator[Edit]:
     declarator, body = function_of(node), node.child("body")
-    name = declarator_name(declarator) if declarator is not None else None
+    name = declarator_name(declarator)
     if declarator is None or body is None or name is None or "__global__" in source.text[node.first : body.first]:
         return
-    item = node
-    while item.parent is not None and item.parent.kind == "template_declaration":
-        item = item.parent
-    uses = [use for use in source.names[source.of(name)] if use is not name]
-    if len(uses) != 1 or is_inside(uses[0], item):
+    item = outermost(node, "template_declaration")
+    uses = source.uses(name)
+    given = arguments_of(uses[0]) if len(uses) == 1 and not is_inside(uses[0], item) else None
+    call, listed = given.parent if given is not None else None, declarator.child("parameters")
+    if given is None or call is None or call.kind != "call_expression":
         return
-    place = uses[0]
-    while place.parent is not None and place.parent.kind in ("template_function", "qualified_identifier"):
-        place = place.parent
-    call = place.parent
-    if call is None or call.kind != "call_expression" or call.child("function") is not place:
-        return
-    given, listed = call.child("arguments"), declarator.child("parameters")
     user = statement_of(call)
-    if given is None or listed is None or user is None or len(given.members) != len(listed.members):
+    if listed is None or user is None or len(given.members) != len(listed.members):
         return
-    made = _bound(source, node, listed, given)
-    if made is None:
-        return
-    declarations, puts = made
+    declarations, puts = _bound(source, node, listed, given)
     what = f"inline function {source.of(name)}"
     weight = 10 + 2 * len(given.members)
     inside = statements(body)
@@ -64,25 +64,18 @@ def _of(source: Source, node: Node) -> Iterator[Edit]:
         yield source.edit(what, *changes, weight=weight)
 
 
-def _bound(source: Source, node: Node, listed: Node, given: Node) -> tuple[list[Part], list[Put]] | None:
+def _bound(source: Source, node: Node, listed: Node, given: Node) -> tuple[list[Part], list[Put]]:
     """Declarations of the parameters that become variables, and the others put where they are read."""
     declarations: list[Part] = []
     puts: list[Put] = []
     for parameter, argument in zip(listed.members, given.members, strict=True):
         declared = parameter.child("declarator")
-        own = declarator_name(declared) if declared is not None else None
-        if declared is None or own is None:
+        own = declarator_name(declared)
+        if declared is None or own is None or source.of(own) == source.of(argument):
             continue
-        if source.of(own) == source.of(argument):
-            continue
-        uses = [
-            use
-            for use in source.names[source.of(own)]
-            if use is not own and is_inside(use, node) and use.kind == "identifier"
-        ]
-        if argument.kind in _SIMPLE or len(uses) <= 1:
-            puts += [Put(use, (argument,)) for use in uses]
-        elif declared.kind in ("identifier", "pointer_declarator", "reference_declarator"):
+        uses = [use for use in source.uses(own, node) if use.kind == "identifier"]
+        variable = declared.kind in ("identifier", "pointer_declarator", "reference_declarator")
+        if variable and argument.kind not in _SIMPLE and len(uses) > 1:
             declarations += [source.text[parameter.first : declared.last], " = ", argument, ";\n"]
         else:
             puts += [Put(use, (argument,)) for use in uses]

@@ -11,7 +11,7 @@ from shrinkray_gpu.reduction.edit import Edit
 from shrinkray_gpu.reduction.native.native_change import Drop, Put
 from shrinkray_gpu.reduction.native.native_tree import Node
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.cuda import Source, declared_names, is_inside, is_warp_wide, sources, statement_of
+from shrinkray_gpu.source.cuda import Source, declared_names, enclosing, is_warp_wide, sources, statement_of
 
 _THREADS = ("1", "32", "64", "128", "256")
 
@@ -32,13 +32,12 @@ def find(program: Program) -> Iterator[Edit]:
 def _fewer(source: Source, given: Node, what: str, offers: tuple[str, ...], where: str) -> Iterator[Edit]:
     """Without the variable that held it, if nothing else reads that: `dim3 grid(n)`."""
     text = source.of(given)
-    function = next((up for up in given.above() if up.kind == "function_definition"), source.tree.root)
-    uses = [use for use in source.names.get(text, ()) if use is not given and is_inside(use, function)]
-    holders = {use: statement_of(use) for use in uses}
+    function = enclosing(given, "function_definition") or source.tree.root
+    holders = {use: statement_of(use) for use in source.uses(given, function)}
     drops = [
         Drop(holder)
         for use, holder in holders.items()
-        if len(holders) == 1 and holder is not None and declared_names(source, holder) == [use]
+        if len(holders) == 1 and holder is not None and declared_names(holder) == [use]
     ]
     for number in offers:
         if text == number:

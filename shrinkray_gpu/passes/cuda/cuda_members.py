@@ -15,7 +15,7 @@ from shrinkray_gpu.reduction.native.code import number
 from shrinkray_gpu.reduction.native.native_change import Put
 from shrinkray_gpu.reduction.native.native_tree import Node, parse
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.cuda import Source, declarator_name, is_inside, sources
+from shrinkray_gpu.source.cuda import Source, declarator_name, is_inside, outermost, sources
 
 _MOST = 6
 """Instances of one struct."""
@@ -77,11 +77,8 @@ def _qualified(source: Source, members: Mapping[str, Node]) -> Iterator[Node]:
     for member in members:
         for use in source.names[member]:
             up = use.parent
-            if up is None or up.kind != "qualified_identifier" or up.child("name") is not use:
-                continue
-            while up.parent is not None and up.parent.kind == "qualified_identifier":
-                up = up.parent
-            yield up
+            if up is not None and up.kind == "qualified_identifier" and up.child("name") is use:
+                yield outermost(up, "qualified_identifier")
 
 
 def _instances(source: Source, struct: Node, name: str) -> Iterator[dict[str, Node]]:

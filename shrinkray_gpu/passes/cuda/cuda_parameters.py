@@ -17,6 +17,7 @@ from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.cuda import (
     NAMES,
     Source,
+    arguments_of,
     declarator_name,
     function_of,
     is_inside,
@@ -41,7 +42,7 @@ def find(program: Program) -> Iterator[Edit]:
 
 def _of_function(program: Program, everything: list[Source], source: Source, node: Node) -> Iterator[Edit]:
     declarator = function_of(node)
-    name = declarator_name(declarator) if declarator is not None else None
+    name = declarator_name(declarator)
     listed = declarator.child("parameters") if declarator is not None else None
     if name is None or listed is None or source.of(name) == "PYBIND11_MODULE":
         return
@@ -49,13 +50,8 @@ def _of_function(program: Program, everything: list[Source], source: Source, nod
     for index, parameter in enumerate(listed.members):
         if parameter.kind not in PARAMETER_KINDS:
             continue
-        declared = parameter.child("declarator")
-        own = declarator_name(declared) if declared is not None else None
-        uses = [
-            use
-            for use in (source.names[source.of(own)] if own is not None else ())
-            if use is not own and is_inside(use, node) and use.kind == "identifier"
-        ]
+        own = declarator_name(parameter.child("declarator"))
+        uses = [use for use in source.uses(own, node) if use.kind == "identifier"]
         changes: list[Change] = [Within(source.literal, Drop(parameter))]
         given: list[tuple[Source, Node]] = []
         fits = True
@@ -86,19 +82,6 @@ def _of_function(program: Program, everything: list[Source], source: Source, nod
         users = {user for use in uses if (user := statement_of(use)) is not None}
         dropped = [Within(source.literal, Drop(user)) for user in users]
         yield Edit(f"{what} with its uses", (*changes, *dropped), level=1, weight=weight + source.weight(users))
-
-
-def arguments_of(use: Node) -> Node | None:
-    """The list of arguments or parameters that belongs to this mention of a function."""
-    node = use
-    while node.parent is not None and node.parent.kind in ("template_function", "qualified_identifier"):
-        node = node.parent
-    up = node.parent
-    if up is None:
-        return None
-    if up.kind == "call_expression" and up.child("function") is node:
-        return up.child("arguments")
-    return up.child("parameters") if up.kind == "function_declarator" else None
 
 
 def python_arguments(program: Program, called: str, index: int) -> Iterator[Change]:
@@ -151,8 +134,7 @@ def template_lists(source: Source, node: Node) -> tuple[str, Node, list[Node]] |
     inner = unwrap_definition(node)
     name = inner.child("name")
     if inner.kind == "function_definition":
-        declarator = function_of(inner)
-        name = declarator_name(declarator) if declarator is not None else None
+        name = declarator_name(function_of(inner))
         kind = inner.child("type")
         if kind is not None and kind.kind in ("struct_specifier", "class_specifier"):
             name = kind.child("name")
@@ -184,7 +166,7 @@ def _of_template(source: Source, node: Node) -> Iterator[Edit]:
         own = template_parameter(parameter)
         if own is None:
             continue
-        uses = [use for use in source.names[source.of(own)] if use is not own and is_inside(use, node)]
+        uses = source.uses(own, node)
         gone = [given.members[index] for given in lists if index < len(given.members)]
         drops = [Drop(parameter), *map(Drop, gone)]
         if not uses:

@@ -13,7 +13,7 @@ from shrinkray_gpu.reduction.edit import Change, Edit, Within
 from shrinkray_gpu.reduction.native.native_change import Drop, Put
 from shrinkray_gpu.reduction.native.native_tree import Node
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.cuda import Source, declarator_name, function_of, is_inside, sources
+from shrinkray_gpu.source.cuda import Source, declarator_name, enclosing, function_of, is_inside, sources
 
 
 def find(program: Program) -> Iterator[Edit]:
@@ -21,7 +21,7 @@ def find(program: Program) -> Iterator[Edit]:
     for source in everything:
         for node in source.tree.nodes("function_definition"):
             kind, declarator, body = node.child("type"), function_of(node), node.child("body")
-            name = declarator_name(declarator) if declarator is not None else None
+            name = declarator_name(declarator)
             if kind is None or declarator is None or name is None or body is None:
                 continue
             if re.search(r"\bvoid\b", source.text[node.first : declarator.first]):
@@ -49,7 +49,7 @@ def _elsewhere(everything: list[Source], own: Source, name: str, node: Node) -> 
         for use in source.names.get(name, ()):
             if source is own and is_inside(use, node):
                 continue
-            call = next((up for up in use.above() if up.kind == "call_expression"), None)
+            call = enclosing(use, "call_expression")
             if call is not None and call.parent is not None and call.parent.kind != "expression_statement":
                 return None
             for up in use.above():

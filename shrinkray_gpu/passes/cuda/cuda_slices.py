@@ -20,7 +20,6 @@ from shrinkray_gpu.source.cuda import (
     NAMES,
     Source,
     declarator_name,
-    declared_names,
     function_of,
     is_inside,
     sources,
@@ -76,8 +75,7 @@ def _gone(source: Source, functions: dict[Node, Node], function: Node, target: N
         here = todo.pop()
         yield from _dropped(functions[here], _needed(source, functions[here], here, targets[here], writes=writes))
         declarator = function_of(here)
-        name = declarator_name(declarator) if declarator is not None else None
-        for use in source.names.get(source.of(name), ()) if name is not None else ():
+        for use in source.uses(declarator_name(declarator)):
             caller = next((each for each, body in functions.items() if is_inside(use, body)), None)
             call = statement_of(use)
             if caller is None or call is None or caller is here:
@@ -112,7 +110,7 @@ def _needed(source: Source, body: Node, function: Node, targets: set[Node], *, w
         for each in every:
             if each in needed:
                 continue
-            made = {source.of(name) for name in declared_names(source, each)}
+            made = source.declares(each)
             if made & names:
                 take(each)
                 if "=" not in source.of(each):

@@ -48,13 +48,10 @@ def _of_block(source: Source, block: Node) -> Iterator[Edit]:
         if node.kind == ";":
             continue
         users: list[Node] = []
-        for name in declared_names(source, node):
-            for place in source.names.get(source.of(name), ()):
-                if is_inside(place, node) or not is_inside(place, scope):
-                    continue
-                user = statement_of(place)
-                if user is not None and user is not node and user not in users and not is_inside(node, user):
-                    users.append(user)
+        for place in (use for name in declared_names(node) for use in source.uses(name, scope)):
+            user = statement_of(place)
+            if user is not None and user not in users and not is_inside(place, node) and not is_inside(node, user):
+                users.append(user)
         yield source.drop(_what(source, node), [node, *users], level=level + 1)
 
 

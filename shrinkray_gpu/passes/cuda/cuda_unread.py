@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 from shrinkray_gpu.passes.cuda.cuda_parameters import (
     PARAMETER_KINDS,
-    arguments_of,
     python_arguments,
     template_lists,
     template_parameter,
@@ -21,13 +20,13 @@ from shrinkray_gpu.reduction.native.native_tree import Node
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.cuda import (
     Source,
+    arguments_of,
     declarator_name,
-    declared_names,
+    enclosing,
     function_of,
-    outside_text,
+    outside_words,
     sources,
     statement_of,
-    words,
 )
 
 MEMBERS, VARIABLES, PARAMETERS = "members", "variables", "parameters"
@@ -55,7 +54,7 @@ class _UnreadNodes:
 
     def __init__(self, program: Program, everything: list[Source]) -> None:
         self.program, self.everything = program, everything
-        self.outside = words(" ".join(outside_text(program)))
+        self.outside = set(outside_words(program))
         self.gone: dict[Node, Source] = {}
         self.python: list[Change] = []
 
@@ -77,8 +76,8 @@ class _UnreadNodes:
         return len(self.gone) > before
 
     def _declaration(self, source: Source, node: Node) -> None:
-        names = {source.of(name) for name in declared_names(source, node)}
-        seen = () if node.kind == "declaration" and _function(node) else names & self.outside
+        names = source.declares(node)
+        seen = () if node.kind == "declaration" and enclosing(node, "function_definition") else names & self.outside
         if names and not seen and not self._is_gone(node):
             places = [
                 (other, use)
@@ -94,7 +93,7 @@ class _UnreadNodes:
 
     def _parameters(self, source: Source, node: Node) -> None:
         declarator = function_of(node)
-        name = declarator_name(declarator) if declarator is not None else None
+        name = declarator_name(declarator)
         listed = declarator.child("parameters") if declarator is not None else None
         if name is None or listed is None or source.of(name) == "PYBIND11_MODULE" or self._is_gone(node):
             return
@@ -106,12 +105,10 @@ class _UnreadNodes:
             if (place := arguments_of(use)) is not None and place is not listed
         ]
         for index, parameter in enumerate(listed.members):
-            own = parameter.child("declarator")
-            own = declarator_name(own) if own is not None else None
             if parameter.kind not in PARAMETER_KINDS or parameter in self.gone:
                 continue
-            uses = source.names[source.of(own)] if own is not None else ()
-            if any(use is not own and node in use.above() and not self._is_gone(use) for use in uses):
+            uses = source.uses(declarator_name(parameter.child("declarator")), node)
+            if not all(map(self._is_gone, uses)):
                 continue
             if any(index >= len(place.members) for _, place in lists) and parameter.kind == "parameter_declaration":
                 continue
@@ -128,8 +125,7 @@ class _UnreadNodes:
             own = template_parameter(parameter)
             if own is None or parameter in self.gone:
                 continue
-            uses = [use for use in source.names[source.of(own)] if use is not own and node in use.above()]
-            if all(self._is_gone(use) for use in uses):
+            if all(map(self._is_gone, source.uses(own, node))):
                 self.gone[parameter] = source
                 self.gone.update((given.members[index], source) for given in lists if index < len(given.members))
 
@@ -137,16 +133,11 @@ class _UnreadNodes:
         return node in self.gone or any(up in self.gone for up in node.above())
 
 
-def _function(node: Node) -> Node | None:
-    """The one that it is in."""
-    return next((up for up in node.above() if up.kind == "function_definition"), None)
-
-
 def _may_read(source: Source, declaration: Node, use: Node) -> bool:
     """Whether this may be what is declared there, and not another thing of that name. A variable of a function is read
     in it, or in a macro; a member is said behind a point, or within its struct; static ones are not."""
     if declaration.kind != "field_declaration":
-        own = _function(declaration)
+        own = enclosing(declaration, "function_definition")
         if use.kind == "field_identifier":
             return False
         return own is None or use.kind == "preproc_arg" or any(up is own for up in use.above())

@@ -9,26 +9,27 @@ the entry itself.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import libcst as cst
 
 from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.calls import Function, functions
+from shrinkray_gpu.source.calls import Function, argument, functions
 from shrinkray_gpu.source.kernels import in_kernel
-from shrinkray_gpu.source.literals import code, is_literal, last_name
+from shrinkray_gpu.source.literals import code, entries_of, is_literal, last_name
 from shrinkray_gpu.source.pinning import assigned_value
-from shrinkray_gpu.source.scoping import Binding, bindings, readers
-from shrinkray_gpu.source.tree import every, weight, within
+from shrinkray_gpu.source.scoping import Binding, bindings, variables_by_read
+from shrinkray_gpu.source.tree import every, source, weight, within
 
 Display: TypeAlias = "cst.Dict | cst.List | cst.Tuple | cst.Set"
 MOST = 24
 """Entries offered of one table; longer ones are first cut to a quarter."""
 _PLACES = ("kwargs", "num_warps", "num_stages", "num_ctas")
 """Of `triton.Config`. The next one is `maxnreg` in Triton 3.7, and `num_buffers_warp_spec` in some that are older."""
+_ITERATE = frozenset("enumerate sorted list tuple zip product iter reversed parametrize map".split())
+"""Functions that go through what they are given."""
 
 
 def find(program: Program) -> Iterable[Edit]:
@@ -38,58 +39,38 @@ def find(program: Program) -> Iterable[Edit]:
 # --- @triton.autotune
 
 
-def _kernels(program: Program) -> list[Function]:
-    return [each for each in functions(program, bindings(program)) if each.is_kernel]
-
-
-@dataclass(frozen=True)
-class Config:
-    """One `triton.Config(...)`: keywords for the launch, as source."""
-
-    options: tuple[tuple[str, str], ...]
-    text: str
+def _decorated(program: Program, name: str) -> Iterator[tuple[Function, cst.Decorator, cst.Call]]:
+    """The kernels under a decorator of this name that is called, with that decorator and its call."""
+    for kernel in functions(program):
+        for decorator in kernel.node.decorators if kernel.is_kernel else ():
+            call = decorator.decorator
+            if isinstance(call, cst.Call) and last_name(call.func) == name:
+                yield kernel, decorator, call
 
 
 def _autotuned(program: Program) -> Iterator[Edit]:
-    for kernel in _kernels(program):
-        for decorator in kernel.node.decorators:
-            call = decorator.decorator
-            if isinstance(call, cst.Call) and last_name(call.func) == "autotune":
-                listed = _argument(call, "configs", 0)
-                entries = _entries(program, listed) if listed is not None else []
-                yield from _pinned(program, kernel, decorator, entries)
-                if listed is not None and len(entries) > 1:
-                    for chunk in _chunks(entries):
-                        text = "[" + ", ".join(code(entry) for entry in chunk) + "]"
-                        yield Edit(f"autotune only {text[:60]}", (Replace(listed, (text,)),), level=1)
+    for kernel, decorator, call in _decorated(program, "autotune"):
+        listed = argument(call, "configs", 0)
+        entries = _entries(program, listed) if listed is not None else []
+        for entry in entries[:MOST]:
+            options = _options(entry)
+            if options is not None and kernel.only_called and kernel.calls:
+                changes = _changes_to_launches(kernel, decorator, options)
+                yield Edit(f"pin {code(entry)[:60]}", changes, weight=weight(program, decorator))
+        if listed is not None and len(entries) > 1:
+            for chunk in _chunks(entries):
+                text = f"[{_list_text(chunk)}]"
+                yield Edit(f"autotune only {text[:60]}", (Replace(listed, (text,)),), level=1)
 
 
-def _pinned(
-    program: Program, kernel: Function, decorator: cst.Decorator, entries: Sequence[cst.BaseExpression]
-) -> Iterator[Edit]:
-    if not kernel.only_called or not kernel.calls:
-        return
-    for entry in entries[:MOST]:
-        config = _config(entry)
-        if config is not None:
-            launches = [_with_options(call, config.options) for call in kernel.calls]
-            changes: tuple[Change, ...] = (Remove(decorator), *itertools.chain.from_iterable(launches))
-            yield Edit(f"pin {config.text[:60]}", changes, weight=weight(program, decorator))
-
-
-def _config(entry: cst.BaseExpression) -> Config | None:
-    """None where the entry is no plain Config: a hook cannot go to the launch, nor what has no certain name."""
+def _options(entry: cst.BaseExpression) -> dict[str, str] | None:
+    """The keywords for the launch that a `triton.Config(...)` stands for, as source. None where the entry is no plain
+    Config: a hook cannot go to the launch, nor what has no certain name."""
     if not isinstance(entry, cst.Call) or last_name(entry.func) != "Config":
         return None
-    table, options = _argument(entry, "kwargs", 0), []
-    if isinstance(table, cst.Dict):
-        for element in table.elements:
-            if not isinstance(element, cst.DictElement) or not isinstance(element.key, cst.SimpleString):
-                return None
-            options.append((str(element.key.evaluated_value), code(element.value)))
-    elif isinstance(table, cst.Call) and last_name(table.func) == "dict":
-        options.extend((arg.keyword.value, code(arg.value)) for arg in table.args if arg.keyword is not None)
-    else:
+    table = argument(entry, "kwargs", 0)
+    options = entries_of(table) if table is not None else None
+    if options is None or not all(isinstance(name, str) for name in options):
         return None
     for place, arg in enumerate(entry.args):
         if arg.star or arg.keyword is None and place >= len(_PLACES):
@@ -98,18 +79,23 @@ def _config(entry: cst.BaseExpression) -> Config | None:
         if name in ("pre_hook", "ir_override"):
             return None
         if name != "kwargs":
-            options.append((name, code(arg.value)))
-    return Config(tuple(options), code(entry))
+            options[name] = arg.value
+    return {str(name): code(value) for name, value in options.items()}
 
 
-def _with_options(call: cst.Call, options: Sequence[tuple[str, str]]) -> list[Change]:
+def _changes_to_launches(kernel: Function, decorator: cst.Decorator, options: Mapping[str, str]) -> tuple[Change, ...]:
+    """The decorator gone, and its options given at each launch."""
+    return (Remove(decorator), *(change for call in kernel.calls for change in _with_options(call, options)))
+
+
+def _with_options(call: cst.Call, options: Mapping[str, str]) -> list[Change]:
     """The launch with these keywords; one that it has already gets the new value."""
-    wanted, changes = dict(options), []
+    wanted, changes = dict(options), list[Change]()
     for arg in call.args:
         if arg.keyword is not None and arg.keyword.value in wanted:
             changes.append(Replace(arg.value, (wanted.pop(arg.keyword.value),)))
     if not wanted:
-        return list(changes)
+        return changes
     added = ", ".join(f"{name}={text}" for name, text in wanted.items())
     if not call.args:
         return [*changes, Replace(call, (call.func, f"({added})"))]
@@ -120,34 +106,22 @@ def _with_options(call: cst.Call, options: Sequence[tuple[str, str]]) -> list[Ch
 
 def _heuristics(program: Program) -> Iterator[Edit]:
     """`@triton.heuristics({"EVEN": lambda args: ...})`: what it computes is given at the launches, True or False."""
-    for kernel in _kernels(program):
-        for decorator in kernel.node.decorators:
-            call = decorator.decorator
-            if not isinstance(call, cst.Call) or last_name(call.func) != "heuristics" or not kernel.only_called:
-                continue
-            table = _argument(call, "values", 0)
-            if isinstance(table, cst.Dict) and kernel.calls:
-                names = [
-                    str(element.key.evaluated_value)
-                    for element in table.elements
-                    if isinstance(element, cst.DictElement) and isinstance(element.key, cst.SimpleString)
-                ]
-                for value in ("True", "False", "1"):
-                    options = [(name, value) for name in names]
-                    launches = [_with_options(launch, options) for launch in kernel.calls]
-                    yield Edit(
-                        f"heuristics of {kernel.node.name.value} all {value}",
-                        (Remove(decorator), *itertools.chain.from_iterable(launches)),
-                    )
+    for kernel, decorator, call in _decorated(program, "heuristics"):
+        table = argument(call, "values", 0)
+        if isinstance(table, cst.Dict) and kernel.calls and kernel.only_called:
+            keys = [element.key for element in table.elements if isinstance(element, cst.DictElement)]
+            names = [str(key.evaluated_value) for key in keys if isinstance(key, cst.SimpleString)]
+            for value in ("True", "False", "1"):
+                changes = _changes_to_launches(kernel, decorator, dict.fromkeys(names, value))
+                yield Edit(f"heuristics of {kernel.node.name.value} all {value}", changes)
 
 
 # --- lists that are gone through, tables that are looked into
 
 
 def _tables(program: Program) -> Iterator[Edit]:
-    known = bindings(program)
     uses: dict[cst.CSTNode, tuple[Binding, cst.CSTNode]] = {}
-    for binding in known:
+    for binding in bindings(program):
         made = assigned_value(program, binding)
         if made is not None:
             uses[made[1]] = (binding, made[0])
@@ -158,19 +132,16 @@ def _tables(program: Program) -> Iterator[Edit]:
         bound = uses.get(display)
         lookups = _lookups(program, bound[0]) if bound is not None else []
         if bound is not None and not all(is_literal(_index(lookup)) for lookup in lookups):  # else constants.py knows
-            yield from _looked_into(program, display, bound, lookups)
-        if _gone_through(program, display) or (
-            bound is not None and any(_gone_through(program, read) for read in bound[0].reads)
-        ):
+            yield from _one_entry(program, display, bound, lookups)
+        places = (display, *(bound[0].reads if bound is not None else ()))
+        if any(_is_iterated(program, place) for place in places):
             for chunk in _chunks(display.elements):
-                yield Edit(f"only {_joined(chunk)[:60]}", (Replace(display, (_display(display, chunk),)),), level=1)
+                what = f"only {_list_text(chunk)[:60]}"
+                yield Edit(what, (Replace(display, (_display_text(display, chunk),)),), level=1)
 
 
-def _looked_into(
-    program: Program,
-    display: Display,
-    bound: tuple[Binding, cst.CSTNode],
-    lookups: Sequence[cst.Subscript],
+def _one_entry(
+    program: Program, display: Display, bound: tuple[Binding, cst.CSTNode], lookups: Sequence[cst.Subscript]
 ) -> Iterator[Edit]:
     """All of `CONFIGS[name]` become one entry; the table goes, if nothing else reads it."""
     binding, assignment = bound
@@ -179,7 +150,7 @@ def _looked_into(
         if isinstance(element, (cst.StarredElement, cst.StarredDictElement)):
             continue
         text = code(element.value).strip()
-        rest: Change = Remove(assignment) if only_lookups else Replace(display, (_display(display, [element]),))
+        rest: Change = Remove(assignment) if only_lookups else Replace(display, (_display_text(display, [element]),))
         changes = tuple(Replace(lookup, (f"({text})" if "\n" in text else text,)) for lookup in lookups)
         yield Edit(f"{binding.name}[...] is {text[:60]}", (*changes, rest), weight=weight(program, display))
 
@@ -202,28 +173,15 @@ def _index(lookup: cst.Subscript) -> cst.CSTNode:
     return index.value if isinstance(index, cst.Index) else index
 
 
-def _gone_through(program: Program, node: cst.CSTNode) -> bool:
+def _is_iterated(program: Program, node: cst.CSTNode) -> bool:
     """`for x in node`, `for x in node.items()`, `for i, x in enumerate(node)`, `zip(node, ...)`, parametrised tests."""
     up = program.parents[node]
     if isinstance(up, (cst.For, cst.CompFor)):
         return up.iter is node
     if isinstance(up, cst.Attribute) and up.attr.value in ("items", "values", "keys"):
-        return _gone_through(program, program.parents[up])
-    if isinstance(up, cst.Arg) and up.star == "":
-        call = program.parents[up]
-        return isinstance(call, cst.Call) and last_name(call.func) in (
-            "enumerate",
-            "sorted",
-            "list",
-            "tuple",
-            "zip",
-            "product",
-            "iter",
-            "reversed",
-            "parametrize",
-            "map",
-        )
-    return False
+        return _is_iterated(program, program.parents[up])
+    call = program.parents[up] if isinstance(up, cst.Arg) and up.star == "" else None
+    return isinstance(call, cst.Call) and last_name(call.func) in _ITERATE
 
 
 # --- entries
@@ -234,26 +192,23 @@ def _entries(program: Program, listed: cst.BaseExpression) -> list[cst.BaseExpre
     if isinstance(listed, (cst.List, cst.Tuple)):
         return [element.value for element in listed.elements if not isinstance(element, cst.StarredElement)]
     if isinstance(listed, cst.ListComp):
-        return _unrolled(program, listed)
+        return _comprehension_entries(program, listed)
     if isinstance(listed, cst.BinaryOperation):
         return [*_entries(program, listed.left), *_entries(program, listed.right)]
     if isinstance(listed, cst.Call) and last_name(listed.func) in ("list", "tuple") and listed.args:
         return _entries(program, listed.args[0].value)
     name = listed.func if isinstance(listed, cst.Call) else listed
-    binding = readers(program, bindings(program)).get(name) if isinstance(name, cst.Name) else None
+    binding = variables_by_read(program).get(name) if isinstance(name, cst.Name) else None
     if binding is None or len(binding.places) != 1:
         return []
     if name is listed:
         made = assigned_value(program, binding)
         return _entries(program, made[1]) if made is not None else []
-    found: list[cst.BaseExpression] = []
-    for returned in within(program, binding.places[0], cst.Return):
-        if returned.value is not None:
-            found.extend(_entries(program, returned.value))
-    return found
+    returned = (each.value for each in within(program, binding.places[0], cst.Return) if each.value is not None)
+    return [entry for value in returned for entry in _entries(program, value)]
 
 
-def _unrolled(program: Program, comp: cst.ListComp) -> list[cst.BaseExpression]:
+def _comprehension_entries(program: Program, comp: cst.ListComp) -> list[cst.BaseExpression]:
     """`[Config({"B": b}) for b in (16, 32)]` written out, where the loops go through literals."""
     loops: list[tuple[str, list[str]]] = []
     clause: cst.CompFor | None = comp.for_in
@@ -267,41 +222,13 @@ def _unrolled(program: Program, comp: cst.ListComp) -> list[cst.BaseExpression]:
         clause = clause.inner_for_in
     made = []
     for choice in itertools.islice(itertools.product(*(values for _, values in loops)), MOST):
-        made.append(substitute(comp.elt, {name: value for (name, _), value in zip(loops, choice)}))
+        text, value_of = source(program, comp.elt), {name: value for (name, _), value in zip(loops, choice)}
+        for read in reversed(within(program, comp.elt, cst.Name)):
+            if read.value in value_of and read in variables_by_read(program):
+                first, last = (place - program.spans[comp.elt][0] for place in program.spans[read])
+                text = text[:first] + value_of[read.value] + text[last:]
+        made.append(cst.parse_expression(f"({text})").with_changes(lpar=(), rpar=()))
     return made
-
-
-def substitute(expression: cst.BaseExpression, values: dict[str, str]) -> cst.BaseExpression:
-    """The expression with these variables replaced by source text."""
-
-    class _Put(cst.CSTTransformer):
-        def visit_Attribute_attr(self, node: cst.Attribute) -> None:
-            self.attributes.add(node.attr)
-
-        def visit_Arg_keyword(self, node: cst.Arg) -> None:
-            if node.keyword is not None:
-                self.attributes.add(node.keyword)
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.attributes: set[cst.CSTNode] = set()
-
-        def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
-            text = values.get(original_node.value)
-            if text is None or original_node in self.attributes:
-                return updated_node
-            return cst.parse_expression(text)
-
-    new = expression.visit(_Put())
-    assert isinstance(new, cst.BaseExpression)
-    return new
-
-
-def _argument(call: cst.Call, name: str, place: int) -> cst.BaseExpression | None:
-    for index, arg in enumerate(call.args):
-        if arg.keyword.value == name if arg.keyword is not None else index == place and not arg.star:
-            return arg.value
-    return None
 
 
 def _chunks(elements: Sequence[cst.CSTNode]) -> list[Sequence[cst.CSTNode]]:
@@ -312,12 +239,12 @@ def _chunks(elements: Sequence[cst.CSTNode]) -> list[Sequence[cst.CSTNode]]:
     return [elements[start : start + step] for start in range(0, len(elements), step)]
 
 
-def _joined(elements: Iterable[cst.CSTNode]) -> str:
+def _list_text(elements: Iterable[cst.CSTNode]) -> str:
     return ", ".join(code(element).strip().rstrip(",") for element in elements)
 
 
-def _display(display: Display, elements: Sequence[cst.CSTNode]) -> str:
-    inner = _joined(elements)
+def _display_text(display: Display, elements: Sequence[cst.CSTNode]) -> str:
+    inner = _list_text(elements)
     if isinstance(display, cst.List):
         return f"[{inner}]"
     if isinstance(display, cst.Tuple):

@@ -8,52 +8,39 @@ CUDA C++ that Python launches (`torch.cuda._compile_kernel`) have a grid and a b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from math import prod
 
 import libcst as cst
+import libcst.matchers as m
 
 from shrinkray_gpu.language.languages import LAUNCH_OPTIONS
-from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Replace
+from shrinkray_gpu.reduction.edit import Change, Edit, Replace
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.calls import argument
+from shrinkray_gpu.source.edits import removal, replacement
 from shrinkray_gpu.source.kernels import is_kernel
-from shrinkray_gpu.source.scoping import Binding, bindings, readers
-from shrinkray_gpu.source.tree import dotted_text, every, line_number, source, statement, weight, within
+from shrinkray_gpu.source.pinning import assigned_value
+from shrinkray_gpu.source.scoping import variables_by_read
+from shrinkray_gpu.source.tree import dotted_text, every, line_number, source, statement, within
 
 WARP = 32
 """Threads of a warp: instructions for whole warps want no fewer."""
 
 
 def find(program: Program) -> Iterator[Edit]:
-    stands_for = readers(program, bindings(program))
-    launches = [
-        call for call in every(program, cst.Call) if _grid(call) is not None and _launches(program, call, stands_for)
-    ]
-    yield from _only_one(program, launches)
-    for call in launches:
-        yield from _smaller_grid(program, call)
-        yield from _plain_grid(program, call, stands_for)
-    yield from _fewer_options(program, launches, stands_for)
-    for call in _of_compiled(program):
+    launches = {
+        call: grid
+        for call in every(program, cst.Call)
+        if (grid := _grid(call)) is not None and _is_launch(program, call)
+    }
+    yield from _one_alone(program, list(launches))
+    for call, grid in launches.items():
+        yield from _smaller_grid(program, call, grid)
+        yield from _plain_grid(program, call, grid)
+    yield from _fewer_options(program, launches)
+    for call in _launches_of_compiled(program):
         yield from _smaller_extents(program, call)
-
-
-def programs_along(program: Program, kernel: cst.FunctionDef, axis: int) -> int | None:
-    """How many programs each launch of this kernel has along an axis; None where that is not written there, or where
-    somebody else may launch it."""
-    known = bindings(program)
-    reads = {name for binding in known if kernel in binding.places for name in binding.reads}
-    stands_for = readers(program, known)
-    found: set[int | None] = set()
-    for call in every(program, cst.Call):
-        if isinstance(call.func, cst.Subscript) and call.func.value in reads and _kernel(call, stands_for) is kernel:
-            reads.discard(call.func.value)
-            grid = _grid(call)
-            elements = grid.elements if isinstance(grid, cst.Tuple) else ()
-            plain = bool(elements) and not any(isinstance(element, cst.StarredElement) for element in elements)
-            here = None if not plain else elements[axis].value if axis < len(elements) else cst.Integer("1")
-            found.add(here.evaluated_value if isinstance(here, cst.Integer) else None)
-    return next(iter(found)) if len(found) == 1 and not reads else None
 
 
 def _grid(call: cst.Call) -> cst.BaseExpression | None:
@@ -64,27 +51,29 @@ def _grid(call: cst.Call) -> cst.BaseExpression | None:
     return None
 
 
-def _launches(program: Program, call: cst.Call, stands_for: Mapping[cst.Name, Binding]) -> bool:
+def _is_launch(program: Program, call: cst.Call) -> bool:
     """Whether it is a kernel that is called: a kernel of the program, or one we cannot see."""
-    kernel = _kernel(call, stands_for)
+    kernel = _kernel(program, call)
     if kernel is not None:
         return is_kernel(program, kernel)
     assert isinstance(call.func, cst.Subscript)
     return "kernel" in dotted_text(call.func.value).lower() or bool(_options(call))
 
 
-def _kernel(call: cst.Call, stands_for: Mapping[cst.Name, Binding]) -> cst.FunctionDef | None:
+def _kernel(program: Program, call: cst.Call) -> cst.FunctionDef | None:
     callee = call.func.value if isinstance(call.func, cst.Subscript) else None
-    binding = stands_for.get(callee) if isinstance(callee, cst.Name) else None
+    binding = variables_by_read(program).get(callee) if isinstance(callee, cst.Name) else None
     place = binding.places[-1] if binding is not None else None
     return place if isinstance(place, cst.FunctionDef) else None
 
 
-def _options(call: cst.Call) -> list[cst.Arg]:
-    return [arg for arg in call.args if arg.keyword is not None and arg.keyword.value in LAUNCH_OPTIONS]
+def _options(call: cst.Call) -> dict[cst.Arg, str]:
+    """The arguments of a launch that are options of it, and their names."""
+    named = {arg: arg.keyword.value for arg in call.args if arg.keyword is not None}
+    return {arg: name for arg, name in named.items() if name in LAUNCH_OPTIONS}
 
 
-def _only_one(program: Program, launches: list[cst.Call]) -> Iterator[Edit]:
+def _one_alone(program: Program, launches: list[cst.Call]) -> Iterator[Edit]:
     """All launches but one; each launch alone is one of `statements`."""
     lines = {call: statement(program, call) for call in launches}
     alone = {call: line for call, line in lines.items() if isinstance(line, cst.Expr) and line.value is call}
@@ -92,105 +81,80 @@ def _only_one(program: Program, launches: list[cst.Call]) -> Iterator[Edit]:
         return
     for kept in reversed(launches):  # warm-ups come first, the failing one last
         others = [line for call, line in alone.items() if call is not kept]
-        yield Edit(
-            f"only the launch at line {line_number(program, kept)}",
-            tuple(map(Remove, others)),
-            0,
-            weight(program, *others),
-        )
+        yield removal(program, f"only the launch at line {line_number(program, kept)}", *others)
 
 
-def _smaller_grid(program: Program, call: cst.Call) -> Iterator[Edit]:
-    grid = _grid(call)
-    assert grid is not None
+def _smaller_grid(program: Program, call: cst.Call, grid: cst.BaseExpression) -> Iterator[Edit]:
     where = f"of the launch at line {line_number(program, call)}"
     if "".join(source(program, grid).split()) not in ("(1,)", "1,"):
-        yield Edit(f"grid {where} is (1,)", (Replace(grid, ("(1,)",)),), 1, weight(program, grid))
-    if not isinstance(grid, cst.Tuple) or len(grid.elements) == 1:
-        parts = [element.value for element in grid.elements] if isinstance(grid, cst.Tuple) else []
-    else:
-        parts = [element.value for element in grid.elements]
-        last = grid.elements[-1]
-        yield Edit(f"one axis less {where}", (Remove(last),), 2, weight(program, last))
-    for axis, part in enumerate(parts):
-        if source(program, part) != "1":
-            yield Edit(f"axis {axis} {where} is 1", (Replace(part, ("1",)),), 2, weight(program, part))
+        yield replacement(program, f"grid {where} is (1,)", grid, ("(1,)",), 1)
+    axes = grid.elements if isinstance(grid, cst.Tuple) else ()
+    if len(axes) > 1:
+        yield removal(program, f"one axis less {where}", axes[-1], level=2)
+    for axis, element in enumerate(axes):
+        if source(program, element.value) != "1":
+            yield replacement(program, f"axis {axis} {where} is 1", element.value, ("1",), 2)
 
 
-def _plain_grid(program: Program, call: cst.Call, stands_for: Mapping[cst.Name, Binding]) -> Iterator[Edit]:
+def _plain_grid(program: Program, call: cst.Call, grid: cst.BaseExpression) -> Iterator[Edit]:
     """`lambda meta: (cdiv(n, meta["BLOCK"]),)` is `(cdiv(n, 64),)` where the launch says BLOCK=64."""
-    grid = _grid(call)
-    if isinstance(grid, cst.Name) and grid in stands_for and len(stands_for[grid].places) == 1:
-        assign = statement(program, stands_for[grid].places[0])
-        function = assign.value if isinstance(assign, cst.Assign) and len(stands_for[grid].reads) == 1 else None
-    else:
-        function = grid
+    function, variable = grid, variables_by_read(program).get(grid) if isinstance(grid, cst.Name) else None
+    if variable is not None and len(variable.reads) == 1 and (made := assigned_value(program, variable)) is not None:
+        function = made[1]
     if not isinstance(function, cst.Lambda) or len(function.params.params) != 1:
         return
     given = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
     changes: list[Change] = [Replace(function, (function.body,))]
-    meta = function.params.params[0].name.value
-    asked = 0
+    meta = m.Name(function.params.params[0].name.value)
+    lookup = m.Subscript(meta, [m.SubscriptElement(m.Index(m.SaveMatchedNode(m.SimpleString(), "key")))])
     for item in within(program, function.body, cst.Subscript):
-        if isinstance(item.value, cst.Name) and item.value.value == meta:
-            index = item.slice[0].slice
-            key = index.value.evaluated_value if isinstance(index, cst.Index) and isinstance(
-                index.value, cst.SimpleString) else None  # fmt: skip
+        if (found := m.extract(item, lookup)) is not None:
+            key = cst.ensure_type(found["key"], cst.SimpleString).evaluated_value
             if not isinstance(key, str) or key not in given:
                 return
             changes.append(Replace(item, (given[key],)))
-            asked += 1
-    if asked == sum(name.value == meta for name in within(program, function.body, cst.Name)):
+    if len(changes) == 1 + sum(m.matches(name, meta) for name in within(program, function.body, cst.Name)):
         yield Edit(f"plain grid of the launch at line {line_number(program, call)}", tuple(changes), 2, 4)
 
 
-def _fewer_options(
-    program: Program, launches: list[cst.Call], stands_for: Mapping[cst.Name, Binding]
-) -> Iterator[Edit]:
-    every_option: list[cst.Arg] = []
+def _fewer_options(program: Program, launches: Iterable[cst.Call]) -> Iterator[Edit]:
+    every_option: dict[cst.Arg, str] = {}
     for call in launches:
-        kernel = _kernel(call, stands_for)
+        kernel = _kernel(program, call)
         own = {param.name.value for param in within(program, kernel.params, cst.Param)} if kernel is not None else set()
-        every_option += [arg for arg in _options(call) if arg.keyword is not None and arg.keyword.value not in own]
+        every_option |= {arg: name for arg, name in _options(call).items() if name not in own}
     for call in every(program, cst.Call):
         if dotted_text(call.func).rpartition(".")[2] == "Config":
-            every_option += _options(call)
+            every_option |= _options(call)
     if len(every_option) > 1:
-        yield Edit("drop all launch options", tuple(map(Remove, every_option)), 1, weight(program, *every_option))
-    by_name: dict[str, list[cst.Arg]] = {}
-    for arg in every_option:
-        by_name.setdefault(arg.keyword.value if arg.keyword is not None else "", []).append(arg)
-    for name, args in by_name.items():
+        yield removal(program, "drop all launch options", *every_option, level=1)
+    for name in dict.fromkeys(every_option.values()):
+        args = [arg for arg, own in every_option.items() if own == name]
         if len(args) > 1:
-            yield Edit(f"drop every {name}", tuple(map(Remove, args)), 2, weight(program, *args))
+            yield removal(program, f"drop every {name}", *args, level=2)
     for arg in every_option:
-        yield Edit(f"drop {source(program, arg)} at line {line_number(program, arg)}", (Remove(arg),), 3, 3)
+        yield removal(program, f"drop {source(program, arg)} at line {line_number(program, arg)}", arg, level=3)
 
 
-def _of_compiled(program: Program) -> Iterator[cst.Call]:
+def _launches_of_compiled(program: Program) -> Iterator[cst.Call]:
     """The launches of what `_compile_kernel` made, by its name or at once."""
 
     def compiles(value: cst.BaseExpression | None) -> bool:
         return isinstance(value, cst.Call) and dotted_text(value.func).rpartition(".")[2] == "_compile_kernel"
 
-    names = {
-        target.target.value
-        for assign in every(program, cst.Assign)
-        if compiles(assign.value)
-        for target in assign.targets
-        if isinstance(target.target, cst.Name)
-    }
+    made = (
+        target.target for assign in every(program, cst.Assign) if compiles(assign.value) for target in assign.targets
+    )
+    names = {dotted_text(target) for target in made} - {""}
     for call in every(program, cst.Call):
-        if compiles(call.func) or (isinstance(call.func, cst.Name) and call.func.value in names):
+        if compiles(call.func) or dotted_text(call.func) in names:
             yield call
 
 
 def _smaller_extents(program: Program, call: cst.Call) -> Iterator[Edit]:
     where = f"of the launch at line {line_number(program, call)}"
     for place, name in enumerate(("grid", "block")):
-        named = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value == name]
-        plain = [arg for arg in call.args[: place + 1] if arg.keyword is None and not arg.star]
-        extent = named[0].value if named else plain[place].value if len(plain) > place else None
+        extent = argument(call, name, place)
         if not isinstance(extent, cst.Tuple):
             continue
         parts = [element.value for element in extent.elements]

@@ -17,11 +17,22 @@ from shrinkray_gpu.reduction.edit import Edit, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.rendering.render import render
 from shrinkray_gpu.source.calls import all_parameters, functions
+from shrinkray_gpu.source.edits import replacement
 from shrinkray_gpu.source.kernels import in_kernel
 from shrinkray_gpu.source.literals import is_literal
 from shrinkray_gpu.source.pinning import pin_parameter, replace_reads
-from shrinkray_gpu.source.scoping import Binding, bindings
-from shrinkray_gpu.source.tree import NO_VALUES, ancestors, dotted_text, every, source, statement, weight, within
+from shrinkray_gpu.source.scoping import Binding, bindings, variables_by_place
+from shrinkray_gpu.source.tree import (
+    NO_VALUES,
+    ancestors,
+    dotted_text,
+    every,
+    source,
+    statement,
+    statements,
+    weight,
+    within,
+)
 
 SAW = "__shrink_saw__"
 LONGEST = 80
@@ -35,7 +46,7 @@ _CLOSED = (*NO_VALUES, cst.Parameters)
 def watchable(program: Program) -> list[cst.BaseExpression]:
     """Host expressions whose value is worth knowing, in the order of the text, outer ones before inner ones."""
     known = bindings(program)
-    never = {name for binding in known if binding.is_import or not _is_data(binding) for name in binding.reads}
+    never = {name for binding in known if binding.is_import or not binding.is_data for name in binding.reads}
     return [
         node
         for node in every(program, cst.BaseExpression)  # type: ignore[type-abstract]
@@ -64,25 +75,19 @@ def find(program: Program, values: Mapping[cst.CSTNode, str] | Mapping[int, str]
         for key, text in values.items()
         if (not isinstance(key, int) or key < len(nodes)) and _is_simple(program, text)
     }
-    known = bindings(program)
-    yield from _variables(program, usable, known)
-    yield from _parameters(program, usable, known)
+    yield from _variables(program, usable)
+    yield from _parameters(program, usable)
     for node in sorted(usable, key=lambda node: (program.spans[node][0], -program.spans[node][1])):
         text = usable[node]
         if source(program, node) != text:
             level = 1 + sum(up in usable for up in ancestors(program, node))
-            yield Edit(
-                f"{source(program, node)[:40]} was {text}",
-                (Replace(node, (text,)),),
-                level=level,
-                weight=weight(program, node),
-            )
+            yield replacement(program, f"{source(program, node)[:40]} was {text}", node, (text,), level)
 
 
-def _variables(program: Program, values: Mapping[cst.CSTNode, str], known: Sequence[Binding]) -> Iterator[Edit]:
+def _variables(program: Program, values: Mapping[cst.CSTNode, str]) -> Iterator[Edit]:
     """All variables of an assignment (`rows, vocab = x.shape`) in all their reads, and the assignment removed."""
     by_line: dict[cst.CSTNode, list[Binding]] = {}
-    for binding in known:
+    for binding in bindings(program):
         line = statement(program, binding.places[0])
         if isinstance(line, (cst.Assign, cst.AnnAssign)) and len(binding.places) == 1 and not binding.declared:
             by_line.setdefault(line, []).append(binding)
@@ -92,12 +97,11 @@ def _variables(program: Program, values: Mapping[cst.CSTNode, str], known: Seque
         texts = [_one_value(values, binding) for binding in group]
         if len(names) != len(group) or None in texts or not any(binding.reads for binding in group):
             continue
-        changes = [
-            replace_reads(program, binding.reads, (text or "",)) for binding, text in zip(group, texts, strict=True)
-        ]
-        flat = [change for some in changes if some is not None for change in some]
+        pairs = list(zip(group, texts, strict=True))
+        changes = [replace_reads(program, binding.reads, (text or "",)) for binding, text in pairs]
         if None not in changes:
-            what = ", ".join(f"{binding.name} = {text}" for binding, text in zip(group, texts) if text)
+            flat = [change for some in changes if some is not None for change in some]
+            what = ", ".join(f"{binding.name} = {text}" for binding, text in pairs if text)
             yield Edit(f"always {what}", (*flat, Remove(line)), weight=weight(program, line))
 
 
@@ -109,31 +113,19 @@ def _one_value(values: Mapping[cst.CSTNode, str], binding: Binding) -> str | Non
     return next(iter(seen)) if len(seen) == 1 else None
 
 
-def _parameters(program: Program, values: Mapping[cst.CSTNode, str], known: Sequence[Binding]) -> Iterator[Edit]:
-    bound_at = {place: binding for binding in known for place in binding.places}
-    for each in functions(program, known):
+def _parameters(program: Program, values: Mapping[cst.CSTNode, str]) -> Iterator[Edit]:
+    for each in functions(program):
         for param in all_parameters(each.node):
-            binding = bound_at.get(param)
-            text = _one_value(values, binding) if binding is not None else None
-            if binding is None or not text:
-                continue
-            changes = pin_parameter(program, each, param, binding, (text,))
+            text = _one_value(values, variables_by_place(program)[param])
+            changes = pin_parameter(program, each, param, (text,)) if text else None
             if changes is not None:
-                yield Edit(
-                    f"parameter {param.name.value} of {each.node.name.value} was {text}",
-                    tuple(changes),
-                    weight=1 + 2 * len(each.calls),
-                )
-
-
-def _is_data(binding: Binding) -> bool:
-    return not any(isinstance(place, (cst.FunctionDef, cst.ClassDef)) for place in binding.places)
+                what = f"parameter {param.name.value} of {each.node.name.value} was {text}"
+                yield Edit(what, tuple(changes), weight=1 + 2 * len(each.calls))
 
 
 def _is_read(program: Program, node: cst.BaseExpression) -> bool:
     """Whether Python evaluates the node for its value, at a place where a call may stand instead."""
-    parent = program.parents[node]
-    if isinstance(parent, cst.Expr) or isinstance(parent, cst.Await):
+    if isinstance(program.parents[node], (cst.Expr, cst.Await)):
         return False
     below: cst.CSTNode = node
     for up in ancestors(program, node):
@@ -168,10 +160,6 @@ def _is_simple(program: Program, text: str) -> bool:
 
 
 def _imports_torch(program: Program) -> bool:
-    for line in program.module.body:
-        for small in line.body if isinstance(line, cst.SimpleStatementLine) else ():
-            if isinstance(small, cst.Import) and any(
-                dotted_text(alias.name).split(".")[0] == "torch" and alias.asname is None for alias in small.names
-            ):
-                return True
-    return False
+    imported = [small for small in statements(program.module) if isinstance(small, cst.Import)]
+    aliases = (alias for small in imported for alias in small.names if alias.asname is None)
+    return any(dotted_text(alias.name).partition(".")[0] == "torch" for alias in aliases)

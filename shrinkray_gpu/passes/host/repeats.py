@@ -16,7 +16,6 @@ from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.calls import Function, functions
 from shrinkray_gpu.source.kernels import in_kernel
 from shrinkray_gpu.source.literals import is_literal, last_name
-from shrinkray_gpu.source.scoping import bindings
 from shrinkray_gpu.source.tree import ancestors, every, line, source, statement, weight, within
 
 _COUNT = re.compile(r"repeat|(^|_)reps?($|_)|iter|warm_?up|trials|epochs|rounds|(^|_)runs($|_)|steps$", re.IGNORECASE)
@@ -30,11 +29,7 @@ def find(program: Program) -> Iterable[Edit]:
 
 def _timers(program: Program) -> Iterator[Edit]:
     """`do_bench(lambda: f(x))` to `f(x)`, `time_ms(step, 20)` to `step()`."""
-    helpers = {
-        call: parameter
-        for callee in functions(program, bindings(program))
-        for call, parameter in _timing_helper(program, callee)
-    }
+    helpers = {call: parameter for callee in functions(program) for call, parameter in _timing_helper(program, callee)}
     for call in every(program, cst.Call):
         if in_kernel(program, call):
             continue

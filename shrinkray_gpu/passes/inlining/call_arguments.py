@@ -16,6 +16,7 @@ from shrinkray_gpu.passes.inlining.callee import Callee
 from shrinkray_gpu.source.kernels import is_kernel
 from shrinkray_gpu.source.names_read import Names, is_target, walk
 from shrinkray_gpu.source.tree import dotted_text
+from shrinkray_gpu.source.tree import root as attribute_root
 
 MOVING_ATTRIBUTES = frozenset({"grad", "data", "device_caches"})
 """Attributes of foreign objects that change behind the program's back."""
@@ -90,13 +91,10 @@ def default_still_means_it(default: cst.BaseExpression, callee: Callee, names: N
     """A default is evaluated where the function is defined, once; a literal or a global bound once does not mind."""
     if constant(default):
         return True
-    root = default
-    while isinstance(root, cst.Attribute):
-        root = root.value
+    root = attribute_root(default)
     if not isinstance(root, cst.Name) or not stable(default, names):
         return False
-    owner = names.owner(names.scope(root), root.value)
-    return owner is names.everywhere and len(names.bindings(owner, root.value)) <= 1
+    return names.variable(root)[0] is names.everywhere and len(names.bindings(*names.variable(root))) <= 1
 
 
 def constant(node: cst.BaseExpression) -> bool:
@@ -133,7 +131,7 @@ def stable(node: cst.BaseExpression, names: Names) -> bool:
 def is_launched(kernel: cst.Name, names: Names) -> bool:
     if kernel not in names.scopes:
         return False
-    bound = names.bindings(names.owner(names.scope(kernel), kernel.value), kernel.value)
+    bound = names.bindings(*names.variable(kernel))
     return bool(bound) and all(isinstance(each, cst.FunctionDef) and is_kernel(names.program, each) for each in bound)
 
 
@@ -147,8 +145,9 @@ def may_repeat(value: cst.BaseExpression, mentions: Sequence[cst.Name], callee: 
     made = cst.Lambda | cst.GeneratorExp | cst.List | cst.Dict | cst.Set | cst.ListComp | cst.SetComp | cst.DictComp
     if callee.value is None or not effect_free(callee.value) or not effect_free(value):
         return False
-    in_text = any(isinstance(above, cst.FormattedString) for each in mentions for above in names.around(each))
-    return not in_text and not any(isinstance(each, made) for part in (callee.value, value) for each in walk(part))
+    return not any(map(names.in_text, mentions)) and not any(
+        isinstance(each, made) for part in (callee.value, value) for each in walk(part)
+    )
 
 
 def uses(param: str, callee: Callee, names: Names) -> list[cst.Name]:
@@ -193,8 +192,7 @@ def runs_where_made(closure: cst.CSTNode, names: Names) -> bool:
         name = target if isinstance(target, cst.Name) else None
     if name is None:
         return False
-    mentions = names.occurrences.get((names.owner(names.scope(name), name.value), name.value), [])
-    return all(each is name or only_launches_or_calls(each, names) for each in mentions)
+    return all(each is name or only_launches_or_calls(each, names) for each in names.mentions(name))
 
 
 def only_launches_or_calls(name: cst.Name, names: Names) -> bool:
@@ -209,16 +207,20 @@ def may_stand_for(value: cst.BaseExpression, param: str, callee: Callee, call: c
         return False
     if len(names.bindings(callee.scope, param)) != 1 or not stable(value, names):
         return False
+    if quotes_meet(value, mentions, names):
+        return False
     free = {each.value for each in walk(value) if isinstance(each, cst.Name)}
-    quoted = any(isinstance(each, cst.SimpleString) for each in walk(value))
     for mention in mentions:
         if any(inside.assignments[word] for inside in enclosing_scopes(mention, callee, names) for word in free):
-            return False
-        if quoted and any(isinstance(above, cst.FormattedString) for above in names.around(mention)):
             return False
         if not constant(value) and closures_over(mention, callee, names) and not is_bound_once(value, call, names):
             return False
     return True
+
+
+def quotes_meet(value: cst.BaseExpression, places: Sequence[cst.BaseExpression], names: Names) -> bool:
+    """Whether one of the places is in an f-string, and the value has quotes of its own."""
+    return any(isinstance(each, cst.SimpleString) for each in walk(value)) and any(map(names.in_text, places))
 
 
 def is_bound_once(value: cst.BaseExpression, call: cst.Call, names: Names) -> bool:
@@ -226,7 +228,7 @@ def is_bound_once(value: cst.BaseExpression, call: cst.Call, names: Names) -> bo
     if names.in_loop(call):
         return False
     found = [each for each in walk(value) if isinstance(each, cst.Name) and each in names.scopes]
-    return all(len(names.bindings(names.owner(names.scope(each), each.value), each.value)) <= 1 for each in found)
+    return all(len(names.bindings(*names.variable(each))) <= 1 for each in found)
 
 
 def fits_everywhere(
@@ -234,11 +236,9 @@ def fits_everywhere(
 ) -> bool:
     """Whether a value that was given to a call may be written in the place of these expressions, wherever they are."""
     if constant(value):
-        quoted = any(isinstance(each, cst.SimpleString) for each in walk(value))
-        texts = (above for each in mentions for above in names.around(each))
-        return not (quoted and any(isinstance(above, cst.FormattedString) for above in texts))
+        return not quotes_meet(value, mentions, names)
     if not stable(value, names) or not is_bound_once(value, call, names):
         return False
     words = [each for each in walk(value) if isinstance(each, cst.Name) and each in names.scopes]
-    here = {word.value: names.owner(names.scope(word), word.value) for word in words}
+    here = {word.value: names.variable(word)[0] for word in words}
     return all(names.owner(names.scope(each), word) is owner for each in mentions for word, owner in here.items())

@@ -73,16 +73,14 @@ def definition_without(sites: Sequence[Site], definition: cst.CSTNode, names: Na
         if not isinstance(above, cst.Assign | cst.AnnAssign):
             return []
         target = above.target if isinstance(above, cst.AnnAssign) else above.targets[0].target
-        line = names.parents[above]
+        line = names.own_line(above)
         assert isinstance(target, cst.Name)
-        mentions = names.occurrences[names.owner(names.scope(target), target.value), target.value]
-        lonely = isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1
-        return [line] if lonely and all(each is target or id(each) in functions for each in mentions) else None
+        only_called = all(each is target or id(each) in functions for each in names.mentions(target))
+        return [line] if line is not None and only_called else None
     assert isinstance(definition, cst.FunctionDef)
     owner = method_class(definition, names)
     if owner is None:
-        mentions = names.occurrences[names.owner(names.scope(definition.name), definition.name.value),
-                                     definition.name.value]  # fmt: skip
+        mentions = names.mentions(definition.name)
         return [definition] if all(each is definition.name or id(each) in functions for each in mentions) else None
     word = definition.name.value
     if word in ("__call__", "forward"):
@@ -94,8 +92,7 @@ def definition_without(sites: Sequence[Site], definition: cst.CSTNode, names: Na
 
 def class_used_once(owner: cst.ClassDef, sites: Sequence[Site], names: Names) -> list[cst.CSTNode] | None:
     """`forward` goes with the class if the class is only there for this `F.apply(...)`."""
-    mentions = names.occurrences[names.owner(names.scope(owner.name), owner.name.value), owner.name.value]
-    used = [each for each in mentions if each is not owner.name]
+    used = [each for each in names.mentions(owner.name) if each is not owner.name]
     receivers = {id(call.func.value) for call, _ in sites if isinstance(call.func, cst.Attribute)}
     return [owner] if used and all(id(each) in receivers for each in used) else None
 
@@ -110,8 +107,7 @@ def inline(rewrite: Rewrite, call: cst.Call, callee: Callee) -> bool:
         return False
     if not (inline_expression(rewrite, call, callee, bound) or inline_statements(rewrite, call, callee, bound)):
         return False
-    in_text = any(isinstance(above, cst.FormattedString) for above in names.around(call))
-    return not in_text or call not in rewrite.swaps or fits_in_text(rewrite.swaps[call])
+    return not names.in_text(call) or call not in rewrite.swaps or fits_in_text(rewrite.swaps[call])
 
 
 def fits_in_text(node: cst.CSTNode) -> bool:
@@ -124,7 +120,7 @@ def means_the_same_there(callee: Callee, target: Scope, names: Names) -> bool:
     """Whether the globals (and the outer function's variables) that the body uses are the same ones at the call."""
     for name in callee.nodes:
         if isinstance(name, cst.Name) and name in names.scopes:
-            owner = names.owner(names.scope(name), name.value)
+            owner, _ = names.variable(name)
             if not inside(owner, callee.scope) and names.owner(target, name.value) is not owner:
                 return False
     return True
@@ -170,7 +166,7 @@ def in_turn(mention: cst.Name, waiting: Sequence[cst.Name], callee: Callee, name
     """Whether the body evaluates this argument after the `waiting` ones and before it does anything else."""
     assert callee.value is not None
     before = earlier_values(mention, callee.value, names)
-    if before is None or any(isinstance(above, cst.FormattedString) for above in names.around(mention)):
+    if before is None or names.in_text(mention):
         return False
     earlier = {node for each in before for node in walk(each)}
     return all(effect_free(each) for each in before) and all(each in earlier for each in waiting)
@@ -343,12 +339,8 @@ def result_names(
         if any(names.function_around(each) is not here for each in names.occurrences[owner, target]
                if names.in_loop(root) or not comes_after(each, root, names)):  # fmt: skip
             return {}
-        if any(not isinstance(each, cst.Name) for each in names.bindings(callee.scope, value)) and value not in locals_:
-            return {}
-        if any(
-            isinstance(each, cst.FunctionDef | cst.Import | cst.ImportFrom)
-            for each in names.bindings(callee.scope, value)
-        ):
+        binders = names.bindings(callee.scope, value)
+        if any(isinstance(each, cst.FunctionDef | cst.Import | cst.ImportFrom) for each in binders):
             return {}
     return found
 

@@ -13,6 +13,7 @@ import libcst as cst
 from libcst.metadata import ClassScope, FunctionScope, Scope
 
 from shrinkray_gpu.passes.inlining.moved import lines_of
+from shrinkray_gpu.source.calls import decorator_name
 from shrinkray_gpu.source.kernels import makes_kernel
 from shrinkray_gpu.source.names_read import REFLECTION, Names, own, walk
 from shrinkray_gpu.source.tree import dotted_text
@@ -70,8 +71,10 @@ def callee_of(
     if any(isinstance(each, cst.Yield | cst.Await) for each in own(node.body)):
         return None
     early = any(isinstance(each, cst.Return) for statement in statements for each in own_of(statement))
-    scope = inner_scope(node, names)
-    if scope is None or any(isinstance(each, cst.Name) and names.means(each, node) for each in inside):
+    scope = names.scopes.get(node.body)
+    if not isinstance(scope, FunctionScope) or any(
+        isinstance(each, cst.Name) and names.means(each, node) for each in inside
+    ):
         return None
     return Callee(node, scope, tuple(statements), value, early, bool(makers), frozenset(inside))
 
@@ -123,43 +126,28 @@ def split_tail(statements: list[cst.BaseStatement]) -> tuple[list[cst.BaseStatem
     return statements, None
 
 
-def decorator_name(decorator: cst.Decorator) -> str:
-    node = decorator.decorator
-    return dotted_text(node.func if isinstance(node, cst.Call) else node) or "?"
-
-
-def inner_scope(node: cst.FunctionDef, names: Names) -> Scope | None:
-    scope = names.scopes.get(node.body)
-    return scope if isinstance(scope, FunctionScope) else None
-
-
 def callee_of_call(call: cst.Call, names: Names) -> Callee | None:
     """The one function that the call can mean, if it can be inlined."""
     func = call.func
     if isinstance(func, cst.Lambda):
         return callee_of(func, names)
-    if isinstance(func, cst.Name):
-        definition = definition_of(func, names)
-        if isinstance(definition, cst.FunctionDef | cst.Lambda):
-            found = callee_of(definition, names)
-            binders = isinstance(definition, cst.FunctionDef) and any(
-                decorator_name(each) in BINDERS for each in definition.decorators
-            )
-            return None if binders else found
-        return method(func, ("__call__", "forward"), names)
-    if isinstance(func, cst.Call):
+    definition = definition_of(func, names)
+    if isinstance(definition, cst.FunctionDef | cst.Lambda):
+        decorators = definition.decorators if isinstance(definition, cst.FunctionDef) else ()
+        return None if any(decorator_name(each) in BINDERS for each in decorators) else callee_of(definition, names)
+    if isinstance(func, cst.Name | cst.Call):
         return method(func, ("__call__", "forward"), names)
     if isinstance(func, cst.Attribute):
         return method(func.value, (func.attr.value,), names)
     return None
 
 
-def definition_of(name: cst.Name, names: Names) -> cst.CSTNode | None:
-    """The function, lambda or class that the name is bound to, if nothing else binds it."""
-    if name not in names.scopes or name.value in names.rebindable:
+def definition_of(name: cst.BaseExpression, names: Names) -> cst.CSTNode | None:
+    """The function, lambda or class that a name is bound to, if nothing else binds it; None for what is no name."""
+    if not isinstance(name, cst.Name) or name not in names.scopes or name.value in names.rebindable:
         return None
-    owner = names.owner(names.scope(name), name.value)
-    bound = names.bindings(owner, name.value)
+    owner, word = names.variable(name)
+    bound = names.bindings(owner, word)
     if len(bound) != 1 or isinstance(owner, ClassScope):
         return None
     if isinstance(bound[0], cst.FunctionDef | cst.ClassDef):
@@ -185,7 +173,7 @@ def assigned_value(target: cst.CSTNode, names: Names) -> cst.BaseExpression | No
 def class_of(node: cst.BaseExpression, names: Names) -> cst.ClassDef | None:
     """The class of an object: of `C(...)`, of a name bound once to that, of the first parameter of a method."""
     if isinstance(node, cst.Call):
-        made = definition_of(node.func, names) if isinstance(node.func, cst.Name) else None
+        made = definition_of(node.func, names)
         if isinstance(made, cst.ClassDef):
             return made
         if isinstance(node.func, cst.Attribute) and node.func.attr.value in ("cuda", "to", "eval", "train", "half"):
@@ -194,8 +182,8 @@ def class_of(node: cst.BaseExpression, names: Names) -> cst.ClassDef | None:
         return None
     if not isinstance(node, cst.Name) or node not in names.scopes:
         return None
-    owner = names.owner(names.scope(node), node.value)
-    bound = names.bindings(owner, node.value)
+    owner, word = names.variable(node)
+    bound = names.bindings(owner, word)
     if len(bound) != 1:
         return None
     if isinstance(bound[0], cst.Param):
@@ -228,7 +216,7 @@ def method_class(function: cst.CSTNode, names: Names) -> cst.ClassDef | None:
 
 def method(receiver: cst.BaseExpression, called_as: tuple[str, ...], names: Names) -> Callee | None:
     """The method that `receiver.name(...)` calls."""
-    on_class = definition_of(receiver, names) if isinstance(receiver, cst.Name) else None
+    on_class = definition_of(receiver, names)
     owner = on_class if isinstance(on_class, cst.ClassDef) else class_of(receiver, names)
     if owner is None or owner.keywords or (on_class is not None and called_as[0] == "__call__"):
         return None
@@ -255,7 +243,7 @@ def find_method(owner: cst.ClassDef, name: str, names: Names, *, inherited: bool
     if found or not inherited:
         return found[0] if len(found) == 1 else None
     for base in owner.bases:
-        above = definition_of(base.value, names) if isinstance(base.value, cst.Name) else None
+        above = definition_of(base.value, names)
         if isinstance(above, cst.ClassDef) and (inherited_one := find_method(above, name, names)):
             return inherited_one
     return None

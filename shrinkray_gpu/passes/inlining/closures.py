@@ -99,17 +99,15 @@ def move(rewrite: Rewrite, target: cst.Name, value: cst.Lambda) -> bool:
 
 def other_mentions(target: cst.Name, names: Names) -> list[cst.Name] | None:
     """Where a name that is bound only here is read."""
-    scope = names.owner(names.scope(target), target.value)
-    once = len(names.bindings(scope, target.value)) == 1 and target.value not in names.rebindable
+    scope, word = names.variable(target)
+    once = len(names.bindings(scope, word)) == 1 and word not in names.rebindable
     if not once or isinstance(scope, ClassScope):
         return None
-    return [each for each in names.occurrences[scope, target.value] if each is not target] or None
+    return [each for each in names.mentions(target) if each is not target] or None
 
 
 def drop_assignment(rewrite: Rewrite, target: cst.Name) -> bool:
-    names = rewrite.names
-    line = names.parents[names.parents[names.parents[target]]]
-    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
-        return False
-    rewrite.dropped.append(line)
-    return True
+    parents = rewrite.names.parents
+    line = rewrite.names.own_line(parents[parents[target]])
+    rewrite.dropped += [line] if line is not None else []
+    return line is not None

@@ -7,6 +7,7 @@ touch the same root exclude each other.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -165,8 +166,7 @@ class Rewrite:
 
     def line_of(self, root: cst.CSTNode) -> cst.CSTNode:
         """The whole line, if the simple statement is alone on it."""
-        line = self.names.parents[root]
-        return line if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else root
+        return self.names.own_line(root) or root
 
 
 def any_nested(nodes: Iterable[cst.CSTNode], names: Names) -> bool:
@@ -177,13 +177,4 @@ def any_nested(nodes: Iterable[cst.CSTNode], names: Names) -> bool:
 
 def tokens(text: str) -> int:
     """About how many tokens; only to weigh Edits against each other."""
-    count, word = 0, False
-    for character in text:
-        letter = character.isalnum() or character in "_."
-        count += (letter and not word) or not (letter or character.isspace())
-        word = letter
-    return count
-
-
-def expression(text: str) -> cst.BaseExpression:
-    return cst.parse_expression(text)
+    return len(re.findall(r"[\w.]+|[^\w\s.]", text))

@@ -14,19 +14,26 @@ from dataclasses import replace
 import libcst as cst
 from libcst.metadata import ClassScope
 
-from shrinkray_gpu.passes.inlining.call_arguments import Bound, bound_arguments, constant, effect_free, fits_everywhere
+from shrinkray_gpu.passes.inlining.call_arguments import (
+    Bound,
+    bound_arguments,
+    constant,
+    effect_free,
+    fits_everywhere,
+    quotes_meet,
+)
 from shrinkray_gpu.passes.inlining.call_bodies import inline_statements, means_the_same_there
 from shrinkray_gpu.passes.inlining.callee import (
     assigned_value,
     callee_of,
     class_of,
-    decorator_name,
     definition_of,
     find_method,
     subclasses,
 )
 from shrinkray_gpu.passes.inlining.moved import Rewrite, root_of
-from shrinkray_gpu.source.names_read import Names, is_target, walk
+from shrinkray_gpu.source.calls import decorator_name
+from shrinkray_gpu.source.names_read import Names, is_target
 from shrinkray_gpu.source.tree import dotted_text
 
 PLAIN_BASES = frozenset({"object", "nn.Module", "torch.nn.Module", "Module"})
@@ -45,12 +52,11 @@ def object_rewrites(names: Names) -> Iterable[Rewrite]:
 
 def dissolve(rewrite: Rewrite, target: cst.Name, call: cst.Call) -> bool:
     names = rewrite.names
-    scope = names.scope(target)
-    bound = names.bindings(names.owner(scope, target.value), target.value)
-    if len(bound) != 1 or target.value in names.rebindable or isinstance(scope, ClassScope):
+    bound = names.bindings(*names.variable(target))
+    if len(bound) != 1 or target.value in names.rebindable or isinstance(names.scope(target), ClassScope):
         return False
     mentions: dict[str, list[cst.Attribute]] = defaultdict(list)
-    for each in names.occurrences[names.owner(scope, target.value), target.value]:
+    for each in names.mentions(target):
         above = names.parents[each]
         if each is target:
             continue
@@ -63,10 +69,9 @@ def dissolve(rewrite: Rewrite, target: cst.Name, call: cst.Call) -> bool:
         done = dissolve_record(rewrite, target, call, fields, mentions)
     else:
         done = dissolve_instance(rewrite, target, call, mentions)
-    made = definition_of(call.func, names) if isinstance(call.func, cst.Name) else None
+    made = definition_of(call.func, names)
     if done and isinstance(made, cst.ClassDef):
-        users = names.occurrences[names.owner(names.scope(made.name), made.name.value), made.name.value]
-        if all(each in (made.name, call.func) for each in users):
+        if all(each in (made.name, call.func) for each in names.mentions(made.name)):
             rewrite.dropped.append(made)
     return done
 
@@ -77,7 +82,7 @@ def record_fields(call: cst.Call, names: Names) -> list[tuple[str, cst.BaseExpre
         return None
     if dotted_text(call.func).split(".")[-1] == "SimpleNamespace":
         return [(arg.keyword.value, arg.value) for arg in call.args if arg.keyword]
-    made = definition_of(call.func, names) if isinstance(call.func, cst.Name) else None
+    made = definition_of(call.func, names)
     if not isinstance(made, cst.ClassDef) or not is_record(made) or subclasses(made, names):
         return None
     declared: dict[str, cst.BaseExpression | None] = {}
@@ -111,7 +116,8 @@ def dissolve_record(
 ) -> bool:
     names = rewrite.names
     values = dict(fields)
-    if not set(mentions) <= set(values) or (root := lonely_statement(call, names)) is None:
+    root = root_of(call, names)
+    if not set(mentions) <= set(values) or names.own_line(root) is None:
         return False
     texts = []
     for field, value in fields:
@@ -144,19 +150,18 @@ def variable(attribute: str, owner: str, rewrite: Rewrite) -> str:
     return name
 
 
-def lonely_statement(call: cst.Call, names: Names) -> cst.CSTNode | None:
-    root = root_of(call, names)
-    line = names.parents[root]
-    return root if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
-
-
 def dissolve_instance(
     rewrite: Rewrite, target: cst.Name, call: cst.Call, mentions: dict[str, list[cst.Attribute]]
 ) -> bool:
     """`m = C(...)` -> the body of C.__init__ with variables for what it stores in `self`."""
     names = rewrite.names
-    made = definition_of(call.func, names) if isinstance(call.func, cst.Name) else None
-    if not isinstance(made, cst.ClassDef) or made.keywords or made.decorators or lonely_statement(call, names) is None:
+    made = definition_of(call.func, names)
+    if (
+        not isinstance(made, cst.ClassDef)
+        or made.keywords
+        or made.decorators
+        or names.own_line(root_of(call, names)) is None
+    ):
         return False
     if not all(dotted_text(base.value) in PLAIN_BASES for base in made.bases):
         return False
@@ -271,13 +276,10 @@ def spread(rewrite: Rewrite, made: cst.ClassDef, statement: cst.CSTNode, word: s
         return False
     if any(dotted_text(base.value).split(".")[-1] in ("Enum", "IntEnum") for base in made.bases):
         return False
-    quoted = any(isinstance(each, cst.SimpleString) for each in walk(value))
+    if quotes_meet(value, names.attributes[word], names):
+        return False
     for each in names.attributes[word]:
-        owner = class_of(each.value, names)
-        direct = definition_of(each.value, names) if isinstance(each.value, cst.Name) else None
-        if made not in (owner, direct):
-            return False
-        if quoted and any(isinstance(above, cst.FormattedString) for above in names.around(each)):
+        if made not in (class_of(each.value, names), definition_of(each.value, names)):
             return False
         rewrite.swaps[each] = value
     rewrite.dropped.append(statement)

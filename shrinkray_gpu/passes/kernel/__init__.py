@@ -1,1 +1,1 @@
-"""Passes for what a compiler of kernels reads: accesses, masks, tiles, operands, inline assembly."""
+"""Passes for what a compiler of kernels reads: accesses, masks, tiles, inline assembly."""

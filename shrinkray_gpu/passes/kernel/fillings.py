@@ -21,7 +21,7 @@ from shrinkray_gpu.reduction.size import tokens
 from shrinkray_gpu.source.kernels import kernel_around
 from shrinkray_gpu.source.orphans import orphans, weights
 from shrinkray_gpu.source.spelling import name_for
-from shrinkray_gpu.source.tree import ancestors, source, weight
+from shrinkray_gpu.source.tree import expression_depth, source, weight
 
 
 def find(program: Program, values: Mapping[int, str]) -> Iterator[Edit]:
@@ -33,7 +33,9 @@ def find(program: Program, values: Mapping[int, str]) -> Iterator[Edit]:
         for text in _constants(program, kernel_around(program, node), kind):
             gain = before - tokens(text)
             if gain > 0 and "".join(source(program, node).split()) != "".join(text.split()):
-                yield Edit(f"{text} for a value", (Replace(node, (text,)), *lost), _depth(program, node), gain)
+                yield Edit(
+                    f"{text} for a value", (Replace(node, (text,)), *lost), expression_depth(program, node), gain
+                )
 
 
 def _constants(program: Program, kernel: cst.FunctionDef | None, kind: KernelType) -> list[str]:
@@ -47,7 +49,3 @@ def _constants(program: Program, kernel: cst.FunctionDef | None, kind: KernelTyp
         return ["0"]
     full = name_for(program, kernel, "full")
     return [f"{full}([], 0, {element})"] if full and element else []
-
-
-def _depth(program: Program, node: cst.CSTNode) -> int:
-    return sum(isinstance(up, cst.BaseExpression) for up in ancestors(program, node))

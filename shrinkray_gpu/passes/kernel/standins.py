@@ -20,7 +20,7 @@ from shrinkray_gpu.source.kernels import is_kernel
 from shrinkray_gpu.source.masking import is_mask_read
 from shrinkray_gpu.source.pinning import assigned_value, replace_reads
 from shrinkray_gpu.source.scoping import Binding, bindings
-from shrinkray_gpu.source.tree import ancestors, every, function, source, statement, weight, within
+from shrinkray_gpu.source.tree import every, expression_depth, function, source, statement, weight, within
 
 NEAREST = 3
 """Variables offered for one: those bound last before it."""
@@ -42,14 +42,7 @@ def find(program: Program) -> Iterator[Edit]:
 
 def _inside(program: Program, binding: Binding, kernel: cst.FunctionDef) -> bool:
     """A variable that is assigned in this kernel; parameters are the business of `arguments`."""
-    return all(
-        isinstance(place, cst.Name) and function(program, place) is kernel and _in_body(program, place, kernel)
-        for place in binding.places
-    )
-
-
-def _in_body(program: Program, place: cst.Name, kernel: cst.FunctionDef) -> bool:
-    return any(up is kernel.body for up in ancestors(program, place))
+    return all(isinstance(place, cst.Name) and function(program, place) is kernel for place in binding.places)
 
 
 def _variables(program: Program, own: list[Binding]) -> Iterator[Edit]:
@@ -78,11 +71,7 @@ def _expressions(program: Program, kernel: cst.FunctionDef, own: list[Binding]) 
         before = [binding for binding in own if program.spans[binding.places[0]][0] < begin]
         for other in reversed(before[-NEAREST:]):
             what = f"{other.name} for {type(node).__name__}"
-            yield Edit(what, (Replace(node, (other.name,)),), PART + _depth(program, node), heavy - 1)
-
-
-def _depth(program: Program, node: cst.CSTNode) -> int:
-    return sum(isinstance(up, cst.BaseExpression) for up in ancestors(program, node))
+            yield Edit(what, (Replace(node, (other.name,)),), PART + expression_depth(program, node), heavy - 1)
 
 
 def _plain(program: Program, value: cst.CSTNode) -> str:

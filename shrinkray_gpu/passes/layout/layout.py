@@ -19,6 +19,7 @@ import libcst as cst
 
 from shrinkray_gpu.passes.layout.spacing import is_obeyed, normalise_blanks, obeyed_comments
 from shrinkray_gpu.passes.layout.wrapping import wrap_lines
+from shrinkray_gpu.source.tree import dotted_text
 
 _DEFINITION = (cst.FunctionDef, cst.ClassDef)
 
@@ -146,16 +147,10 @@ def _group(entry: cst.BaseStatement) -> int:
         return 3
     assert isinstance(entry, cst.SimpleStatementLine)
     small = entry.body[0]
-    name: cst.BaseExpression | None = None
-    if isinstance(small, cst.Import):
-        name = small.names[0].name
-    elif isinstance(small, cst.ImportFrom):
-        if small.relative:
-            return 2
-        name = small.module
-    while isinstance(name, cst.Attribute):
-        name = name.value
-    first = name.value if isinstance(name, cst.Name) else ""
+    if isinstance(small, cst.ImportFrom):
+        first = "" if small.relative else dotted_text(small.module).partition(".")[0]
+    else:
+        first = dotted_text(cst.ensure_type(small, cst.Import).names[0].name).partition(".")[0]
     return 0 if first == "__future__" else 1 if first in sys.stdlib_module_names else 2
 
 

@@ -13,10 +13,7 @@ def wrap_lines(text: str) -> str:
     """The text with its long lines broken; those that hold a comment, or are broken already, stay."""
     lines = text.split("\n")
     alone = _alone(text)
-    return "\n".join(
-        "\n".join(_wrapped(line)) if len(line) > WIDTH and number in alone else line
-        for number, line in enumerate(lines, 1)
-    )
+    return "\n".join("\n".join(_wrapped(line)) if at in alone else line for at, line in enumerate(lines, 1))
 
 
 def _alone(text: str) -> set[int]:
@@ -38,7 +35,7 @@ def _alone(text: str) -> set[int]:
 
 
 def _wrapped(line: str) -> Iterator[str]:
-    split = _last_bracket(line)
+    split = _last_bracket(line) if len(line) > WIDTH else None
     if split is None:
         yield line
         return
@@ -49,11 +46,11 @@ def _wrapped(line: str) -> Iterator[str]:
     parts = [line[a + 1 : b].strip() for a, b in zip([opening, *commas], [*commas, closing])]
     parts = [part for part in parts if part]
     if len(f"{indent}    {inner}") <= WIDTH or not commas:
-        yield from _if_long(f"{indent}    {inner}")
+        yield from _wrapped(f"{indent}    {inner}")
     else:
         members = [*(f"{part}," for part in parts[:-1]), parts[-1] if len(parts) > 1 else f"{parts[-1]},"]
         for row in _filled(members, WIDTH - len(indent) - 4):
-            yield from _if_long(f"{indent}    {row}")
+            yield from _wrapped(f"{indent}    {row}")
     yield f"{indent}{line[closing:]}"
 
 
@@ -67,13 +64,6 @@ def _filled(members: Sequence[str], width: int) -> Iterator[str]:
         row += f" {member}" if row else member
     if row:
         yield row
-
-
-def _if_long(line: str) -> Iterator[str]:
-    if len(line) <= WIDTH:
-        yield line
-    else:
-        yield from _wrapped(line)
 
 
 def _last_bracket(line: str) -> tuple[int, int, list[int]] | None:
@@ -96,10 +86,8 @@ def _last_bracket(line: str) -> tuple[int, int, list[int]] | None:
                 commas.setdefault(stack[-1], []).append(at)
             elif stack and token.string in ("for", "lambda") and token.type == tokenize.NAME:
                 comprehensions.add(stack[-1])
-    except tokenize.TokenError:
+    except (tokenize.TokenError, IndentationError):
         pass  # the head of a block, `def f(...):`, ends too soon for the tokenizer
-    except IndentationError:
-        pass
     if found is None:
         return None
     return (*found, [] if found[0] in comprehensions else commas.get(found[0], []))

@@ -8,7 +8,8 @@ methods count as calls; `*args` stays. So do the tables of types and constants o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from math import prod
 
 import libcst as cst
@@ -17,132 +18,119 @@ from shrinkray_gpu.passes.python.definitions import Losses
 from shrinkray_gpu.reduction.edit import Change, Edit, Insert, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.calls import Function, all_parameters, functions, matches, takes_any_option
+from shrinkray_gpu.source.edits import removal
 from shrinkray_gpu.source.masking import always_holds
-from shrinkray_gpu.source.pinning import maker
-from shrinkray_gpu.source.scoping import Binding, bindings, readers
-from shrinkray_gpu.source.tree import ancestors, dotted_text, every, source, statements, weight, within
+from shrinkray_gpu.source.pinning import maker, replace_reads
+from shrinkray_gpu.source.scoping import Binding, bindings, modules, variables_by_place
+from shrinkray_gpu.source.tree import dotted_text, every, source, statements, weight, within
 
 _FILLED_BY_SHAPE = frozenset({"zeros", "ones", "rand", "randn", "empty"})
 
 
+@dataclass(frozen=True, eq=False)
+class _GivenParameter:
+    """A parameter of a function of the program, and the arguments that its calls give for it."""
+
+    program: Program
+    function: Function
+    node: cst.Param
+    given: tuple[cst.Arg, ...]
+
+    @property
+    def variable(self) -> Binding:
+        return variables_by_place(self.program)[self.node]
+
+    @property
+    def name(self) -> str:
+        return f"{self.node.name.value} of {self.function.node.name.value}"
+
+    @property
+    def always_given(self) -> bool:
+        """Whether each call gives it, and nothing else binds it."""
+        return bool(self.given) and len(self.given) == len(self.function.calls) and len(self.variable.names) == 1
+
+    def read_as(self, other: _GivenParameter, verb: str) -> Edit:
+        """The other parameter in its place, everywhere."""
+        gone = (Remove(self.node), *map(Remove, self.given), *_gradients(self))
+        put = (Replace(read, (other.node.name.value,)) for read in self.variable.reads)
+        what = f"{other.node.name.value} {verb} parameter {self.name}"
+        return Edit(what, (*gone, *put), 1, weight(self.program, self.node, *self.given))
+
+
 def find(program: Program) -> Iterator[Edit]:
-    variables = bindings(program)
-    stands_for = readers(program, variables)
-    losses = Losses(program, variables)
-    variable_of = {place: binding for binding in variables for place in binding.places if isinstance(place, cst.Param)}
-    for function in functions(program, variables):
-        arguments = _arguments(function)
-        if arguments is None:
-            continue
+    losses = Losses(program, bindings(program))
+    for function in functions(program):
+        arguments = [taken for call in function.calls if (taken := matches(call, function)) is not None]
+        if len(arguments) < len(function.calls):
+            continue  # one of them is hidden behind a star
+        parameters = []
         for param in all_parameters(function.node)[1 if function.bound else 0 :]:
-            given = [call[param] for call in arguments if param in call]
+            given = tuple(taken[param] for taken in arguments if param in taken)
+            parameters.append(_GivenParameter(program, function, param, given))
             unseen = [call for call, taken in zip(function.calls, arguments) if param not in taken]
             if not any(map(takes_any_option, unseen)):
-                yield from _edits(program, function, param, variable_of[param], given, losses, stands_for)
-        yield from _same(program, function, arguments, variable_of, stands_for)
+                yield from _edits(parameters[-1], losses)
+        yield from _one_for_two(parameters)
         if function.is_kernel:
-            yield from _roomier(program, function, arguments, variable_of, stands_for)
+            yield from _roomier_tensors(parameters)
 
 
-def _arguments(function: Function) -> list[Mapping[cst.Param, cst.Arg]] | None:
-    """The arguments of each call; None if one of them is hidden behind a star."""
-    found = [matches(call, function) for call in function.calls]
-    known = [each for each in found if each is not None]
-    return known if len(known) == len(found) else None
-
-
-def _edits(
-    program: Program,
-    function: Function,
-    param: cst.Param,
-    variable: Binding,
-    given: Sequence[cst.Arg],
-    losses: Losses,
-    stands_for: Mapping[cst.Name, Binding],
-) -> Iterator[Edit]:
-    name = f"{param.name.value} of {function.node.name.value}"
-    entries = _entries(program, function, param)
-    gone: tuple[Change, ...] = (
-        *(Remove(param), *map(Remove, given), *map(Remove, entries)),
-        *_gradients(program, function, param),
-    )
+def _edits(parameter: _GivenParameter, losses: Losses) -> Iterator[Edit]:
+    program, param, given, variable = parameter.program, parameter.node, parameter.given, parameter.variable
+    entries = _entries(parameter)
+    gone: tuple[Change, ...] = (*map(Remove, (param, *given, *entries)), *_gradients(parameter))
     gain = weight(program, param, *given, *entries)
+    name, calls = parameter.name, parameter.function.calls
     if not variable.reads and len(variable.names) == 1:
         yield Edit(f"remove parameter {name}", gone, 0, gain)
         return
-    value = _one_value(program, function, param, given, stands_for)
-    if value is not None:
-        put = _put(program, function, variable, value)
-        if put is not None:
-            yield Edit(f"put {source(program, value)} for parameter {name}", (*gone, *put), 0, gain)
+    value = _one_value(parameter)
+    put = _value_in_reads(parameter, value) if value is not None else None
+    if value is not None and put is not None:
+        yield Edit(f"put {source(program, value)} for parameter {name}", (*gone, *put), 0, gain)
     if param.default is not None and given:
-        yield Edit(f"leave {name} to its default", tuple(map(Remove, given)), 1, weight(program, *given))
+        yield removal(program, f"leave {name} to its default", *given, level=1)
         for arg in given if len(given) > 1 else ():
-            yield Edit(f"leave {name} to its default, once", (Remove(arg),), 2, weight(program, arg))
-    elif param.default is not None and len(given) == len(function.calls):
-        yield Edit(f"no default for {name}", (Remove(param.default),), 2, weight(program, param.default))
+            yield removal(program, f"leave {name} to its default, once", arg, level=2)
+    elif param.default is not None and len(given) == len(calls):
+        yield removal(program, f"no default for {name}", param.default, level=2)
     lost = losses.removal(variable, param=param)
-    if lost is not None and function.node not in lost:
+    if lost is not None and parameter.function.node not in lost:
         rest = [node for node in lost if node is not param]
         everything = (*gone, *map(Remove, rest))
         yield Edit(f"remove parameter {name} and its uses", everything, 1, gain + weight(program, *rest))
 
 
-def _same(
-    program: Program,
-    function: Function,
-    arguments: Sequence[Mapping[cst.Param, cst.Arg]],
-    variable_of: Mapping[cst.Param, Binding],
-    stands_for: Mapping[cst.Name, Binding],
-) -> Iterator[Edit]:
+def _one_for_two(parameters: Iterable[_GivenParameter]) -> Iterator[Edit]:
     """One parameter instead of two, where each call gives both the same, or two tensors made alike: of one shape, so
     that no access leaves its tensor for it."""
-    before: dict[tuple[str, ...], cst.Param] = {}
-    for param in all_parameters(function.node)[1 if function.bound else 0 :]:
-        variable = variable_of[param]
-        given = [call[param] for call in arguments if param in call]
-        if not given or len(given) < len(function.calls) or len(variable.names) != 1 or variable.declared:
-            continue
-        kind = source(program, param.annotation) if param.annotation is not None else ""
-        key = (kind, *(_made(program, arg.value, stands_for) for arg in given))
-        other = before.setdefault(key, param)
-        if other is not param:
-            gone = (Remove(param), *map(Remove, given), *_gradients(program, function, param))
-            put = tuple(Replace(read, (other.name.value,)) for read in variable.reads)
-            what = f"{other.name.value} for parameter {param.name.value} of {function.node.name.value}"
-            yield Edit(what, (*gone, *put), 1, weight(program, param, *given))
+    before: dict[tuple[str, ...], _GivenParameter] = {}
+    for each in parameters:
+        if each.always_given and not each.variable.declared:
+            kind = source(each.program, each.node.annotation) if each.node.annotation is not None else ""
+            made = (source(each.program, maker(each.program, arg.value)) for arg in each.given)
+            other = before.setdefault((kind, *("".join(text.split()) for text in made)), each)
+            if other is not each:
+                yield each.read_as(other, "for")
 
 
-def _roomier(
-    program: Program,
-    function: Function,
-    arguments: Sequence[Mapping[cst.Param, cst.Arg]],
-    variable_of: Mapping[cst.Param, Binding],
-    stands_for: Mapping[cst.Name, Binding],
-) -> Iterator[Edit]:
+def _roomier_tensors(parameters: Iterable[_GivenParameter]) -> Iterator[Edit]:
     """One pointer instead of two of a kernel, where the tensor behind it has as many elements at each launch: it may be
     of another type, but no access leaves it for that."""
-    rooms = {}
-    for param in all_parameters(function.node):
-        given = [call[param] for call in arguments if param in call]
-        if given and len(given) == len(function.calls) and len(variable_of[param].names) == 1:
-            room = [_elements(program, arg.value, stands_for) for arg in given]
-            if None not in room:
-                rooms[param] = [each or 0 for each in room], given
-    for param, (needed, given) in rooms.items():
-        fits = [
-            other for other, (room, _) in rooms.items() if other is not param and all(map(int.__ge__, room, needed))
-        ]
-        if fits:
-            gone = (Remove(param), *map(Remove, given))
-            put = tuple(Replace(read, (fits[0].name.value,)) for read in variable_of[param].reads)
-            what = f"{fits[0].name.value} serves for parameter {param.name.value} of {function.node.name.value}"
-            yield Edit(what, (*gone, *put), 1, weight(program, param, *given))
+    rooms: dict[_GivenParameter, list[int]] = {}
+    for each in parameters:
+        room = [_elements(each.program, arg.value) for arg in each.given]
+        if each.always_given and None not in room:
+            rooms[each] = [count or 0 for count in room]
+    for each, needed in rooms.items():
+        fits = (other for other, room in rooms.items() if other is not each and all(map(int.__ge__, room, needed)))
+        if (other := next(fits, None)) is not None:
+            yield each.read_as(other, "serves for")
 
 
-def _elements(program: Program, value: cst.BaseExpression, stands_for: Mapping[cst.Name, Binding]) -> int | None:
+def _elements(program: Program, value: cst.BaseExpression) -> int | None:
     """The elements of a tensor that torch makes here, of a shape written out."""
-    call = maker(program, value, stands_for)
+    call = maker(program, value)
     if not isinstance(call, cst.Call) or dotted_text(call.func).rpartition(".")[2] not in _FILLED_BY_SHAPE:
         return None
     shape: list[cst.BaseExpression] = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
@@ -153,17 +141,13 @@ def _elements(program: Program, value: cst.BaseExpression, stands_for: Mapping[c
     return prod(extent.evaluated_value for extent in shape if isinstance(extent, cst.Integer))
 
 
-def _made(program: Program, value: cst.BaseExpression, stands_for: Mapping[cst.Name, Binding]) -> str:
-    """An argument's text; for a variable that holds a new tensor, the text that makes it."""
-    return "".join(source(program, maker(program, value, stands_for)).split())
-
-
-def _gradients(program: Program, function: Function, param: cst.Param) -> list[Change]:
+def _gradients(parameter: _GivenParameter) -> list[Change]:
     """What `backward` returns for this parameter of an autograd function's `forward`."""
+    program, function = parameter.program, parameter.function
     suite = program.parents[function.node]
     if function.node.name.value != "forward" or not function.bound or not isinstance(suite, cst.BaseSuite):
         return []
-    position = all_parameters(function.node).index(param) - 1
+    position = all_parameters(function.node).index(parameter.node) - 1
     found: list[Change] = []
     for method in statements(suite):
         if isinstance(method, cst.FunctionDef) and method.name.value == "backward":
@@ -173,37 +157,33 @@ def _gradients(program: Program, function: Function, param: cst.Param) -> list[C
     return found
 
 
-def _entries(program: Program, function: Function, param: cst.Param) -> list[cst.DictElement]:
+def _entries(parameter: _GivenParameter) -> list[cst.DictElement]:
     """What is said of a kernel's parameter where it is compiled without a launch: `ASTSource(kernel, signature={"x":
     "*fp32"}, constexprs={"BLOCK": 64})`. A table that names anything else is not one of this kernel."""
+    function, name = parameter.function, parameter.node.name.value
     if not function.is_kernel or function.calls:
         return []
     names = {each.name.value for each in all_parameters(function.node)}
     found = []
-    for table in every(program, cst.Dict):
+    for table in every(parameter.program, cst.Dict):
         keyed = {
             str(each.key.evaluated_value): each
             for each in table.elements
             if isinstance(each, cst.DictElement) and isinstance(each.key, cst.SimpleString)
         }
-        if param.name.value in keyed and len(keyed) == len(table.elements) and keyed.keys() <= names:
-            found.append(keyed[param.name.value])
+        if name in keyed and len(keyed) == len(table.elements) and keyed.keys() <= names:
+            found.append(keyed[name])
     return found
 
 
-def _one_value(
-    program: Program,
-    function: Function,
-    param: cst.Param,
-    given: Sequence[cst.Arg],
-    stands_for: Mapping[cst.Name, Binding],
-) -> cst.BaseExpression | None:
+def _one_value(parameter: _GivenParameter) -> cst.BaseExpression | None:
     """What the parameter always is, if that is a value that means the same inside the function."""
+    program, function, given = parameter.program, parameter.function, parameter.given
     values = [arg.value for arg in given]
     if len(given) < len(function.calls) or not function.calls:
-        if param.default is None:
+        if parameter.node.default is None:
             return None
-        values.append(param.default)
+        values.append(parameter.node.default)
     texts = {"".join(source(program, value).split()) for value in values}
     if len(texts) != 1 or not (function.only_called or not given):
         return None
@@ -217,30 +197,20 @@ def _one_value(
     root = dotted_text(value).partition(".")[0]
     if root and isinstance(value, cst.Attribute) and not (function.is_kernel and root == "torch"):
         first = next(name for name in within(program, value, cst.Name) if name.value == root)
-        binding = stands_for.get(first)
-        return value if binding is not None and binding.is_import else None
+        return value if first in modules(program) else None
     return None
 
 
-def _put(
-    program: Program, function: Function, variable: Binding, value: cst.BaseExpression
-) -> tuple[Change, ...] | None:
+def _value_in_reads(parameter: _GivenParameter, value: cst.BaseExpression) -> Sequence[Change] | None:
     """The value in the place of each read; a variable that is assigned to as well starts out with it instead. None
     where that would make a mask that always holds."""
-    if any(always_holds(program, read, (value,)) for read in variable.reads):
+    variable, suite = parameter.variable, parameter.function.node.body
+    if any(always_holds(parameter.program, read, (value,)) for read in variable.reads):
         return None
     if len(variable.names) == 1 and not variable.declared:
-        if all(_takes(program, read, value) for read in variable.reads):
-            return tuple(Replace(read, (value,)) for read in variable.reads)
-    body = statements(function.node.body)
-    if not body or isinstance(function.node.body, cst.SimpleStatementSuite):
+        if (changes := replace_reads(parameter.program, variable.reads, (value,))) is not None:
+            return changes
+    body = statements(suite)
+    if not body or isinstance(suite, cst.SimpleStatementSuite):
         return None
     return (Insert(body[0], ((variable.name, " = ", value),)),)
-
-
-def _takes(program: Program, read: cst.Name, value: cst.BaseExpression) -> bool:
-    """`del x` wants a name, and an f-string takes no string with its own quotes before Python 3.12."""
-    around = list(ancestors(program, read))
-    if isinstance(value, cst.SimpleString) and any(isinstance(above, cst.FormattedString) for above in around):
-        return False
-    return not any(isinstance(above, cst.Del) for above in around)

@@ -10,39 +10,39 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from shrinkray_gpu.reduction.edit import Edit, Insert, Remove, Replace, Template
+from shrinkray_gpu.reduction.edit import Edit, Insert, Replace, Template
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.edits import removal, replacement
 from shrinkray_gpu.source.scoping import bindings
-from shrinkray_gpu.source.tree import depth, every, line_number, source, statement, weight, within
+from shrinkray_gpu.source.tree import depth, every, line_number, source, statement, within
 
 _INERT = (cst.Name, cst.Integer, cst.Float, cst.SimpleString, cst.Lambda)
 """Values that do nothing as a statement of their own."""
 
 
 def find(program: Program) -> Iterator[Edit]:
-    named = _named(program)
+    needed = _needed_assignments(program)
     for node in every(program, cst.Assign):
-        yield from _assign(program, node, node in named)
+        yield from _fewer_targets(program, node, node in needed)
     for typed in every(program, cst.AnnAssign):
-        if typed.value is not None and typed not in named:
-            yield _edit(program, typed, "value alone of", (typed.value,))
+        if typed.value is not None and typed not in needed:
+            yield _smaller_statement(program, typed, "value alone of", (typed.value,))
     for update in every(program, cst.AugAssign):
-        what = f"drop the update at line {line_number(program, update)}"
-        yield Edit(what, (Remove(update),), 1, weight(program, update))
-        yield _edit(program, update, "no update but", (update.target, " = ", update.value))
+        yield removal(program, f"drop the update at line {line_number(program, update)}", update, level=1)
+        yield _smaller_statement(program, update, "no update but", (update.target, " = ", update.value))
     for end in every(program, cst.Return):
         if end.value is not None:
             if not isinstance(end.value, _INERT):
-                yield _edit(program, end, "value alone of", (end.value,))
-            yield _edit(program, end, "empty", ("return",))
+                yield _smaller_statement(program, end, "value alone of", (end.value,))
+            yield _smaller_statement(program, end, "empty", ("return",))
     for walrus in every(program, cst.NamedExpr):
-        yield _edit(program, walrus, "value alone of", (walrus.value,))
+        yield _smaller_statement(program, walrus, "value alone of", (walrus.value,))
     for check in every(program, cst.Assert):
         if check.msg is not None:
-            yield _edit(program, check, "no message in", ("assert ", check.test))
+            yield _smaller_statement(program, check, "no message in", ("assert ", check.test))
 
 
-def _named(program: Program) -> set[cst.CSTNode]:
+def _needed_assignments(program: Program) -> set[cst.CSTNode]:
     """Assignments of which every name is read somewhere, and bound nowhere else: without it comes a NameError."""
     idle: dict[cst.CSTNode, bool] = {}
     for binding in bindings(program):
@@ -53,13 +53,13 @@ def _named(program: Program) -> set[cst.CSTNode]:
     return {owner for owner, needed in idle.items() if needed}
 
 
-def _assign(program: Program, node: cst.Assign, named: bool) -> Iterator[Edit]:
-    if not named and not isinstance(node.value, _INERT):
-        yield _edit(program, node, "value alone of", (node.value,))
+def _fewer_targets(program: Program, node: cst.Assign, needed: bool) -> Iterator[Edit]:
+    if not needed and not isinstance(node.value, _INERT):
+        yield _smaller_statement(program, node, "value alone of", (node.value,))
     if len(node.targets) > 1:
         for target in node.targets:
             what = f"drop target {source(program, target.target)} at line {line_number(program, node)}"
-            yield Edit(what, (Remove(target),), 2, weight(program, target))
+            yield removal(program, what, target, level=2)
         return
     targets = _elements(node.targets[0].target)
     values = _elements(node.value)
@@ -69,7 +69,7 @@ def _assign(program: Program, node: cst.Assign, named: bool) -> Iterator[Edit]:
         yield from _parts(program, node, targets, values)
     else:
         for position, name in enumerate(targets):
-            yield _edit(program, node, f"target {position} alone of", (name, " = ", node.value), 3)
+            yield _smaller_statement(program, node, f"target {position} alone of", (name, " = ", node.value), 3)
 
 
 def _parts(
@@ -79,27 +79,20 @@ def _parts(
     pairs = list(zip(targets, values, strict=True))
     for position in range(len(pairs)):
         rest = [pair for at, pair in enumerate(pairs) if at != position]
-        left, right = _joined([t for t, _ in rest]), _joined([v for _, v in rest])
-        yield _edit(program, node, f"part {position} dropped of", (*left, " = ", *right), 2)
+        left, right = _comma_list([t for t, _ in rest]), _comma_list([v for _, v in rest])
+        yield _smaller_statement(program, node, f"part {position} dropped of", (*left, " = ", *right), 2)
     if len(pairs) > 2:
         for position, (target, value) in enumerate(pairs):
-            yield _edit(program, node, f"part {position} alone of", (target, " = ", value), 2)
+            yield _smaller_statement(program, node, f"part {position} alone of", (target, " = ", value), 2)
     written = {name.value for target in targets for name in within(program, target, cst.Name)}
     if not any(name.value in written for value in values[1:] for name in within(program, value, cst.Name)):
         *front, last = [(target, " = ", value) for target, value in pairs]
-        yield Edit(
-            f"split the assignment at line {line_number(program, node)}",
-            (Insert(node, tuple(front)), Replace(node, last)),
-            3,
-            1,
-        )
+        what = f"split the assignment at line {line_number(program, node)}"
+        yield Edit(what, (Insert(node, tuple(front)), Replace(node, last)), 3)
 
 
-def _joined(nodes: Sequence[cst.BaseExpression]) -> Template:
-    parts: list[str | cst.CSTNode] = []
-    for node in nodes:
-        parts.extend((", ", node) if parts else (node,))
-    return tuple(parts)
+def _comma_list(nodes: Sequence[cst.BaseExpression]) -> Template:
+    return tuple(part for node in nodes for part in (", ", node))[1:]
 
 
 def _elements(node: cst.BaseExpression) -> Sequence[cst.BaseExpression]:
@@ -108,11 +101,6 @@ def _elements(node: cst.BaseExpression) -> Sequence[cst.BaseExpression]:
     return []
 
 
-def _edit(program: Program, node: cst.CSTNode, what: str, by: Template, level: int = 1) -> Edit:
-    kept = weight(program, *(part for part in by if not isinstance(part, str)))
-    return Edit(
-        f"{what} {' '.join(source(program, node).split())[:30]} at line {line_number(program, node)}",
-        (Replace(node, by),),
-        level + depth(program, node) // 8,
-        max(1, weight(program, node) - kept),
-    )
+def _smaller_statement(program: Program, node: cst.CSTNode, what: str, by: Template, level: int = 1) -> Edit:
+    what = f"{what} {' '.join(source(program, node).split())[:30]} at line {line_number(program, node)}"
+    return replacement(program, what, node, by, level + depth(program, node) // 8)

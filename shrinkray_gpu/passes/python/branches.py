@@ -10,8 +10,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from shrinkray_gpu.reduction.edit import Edit, Remove, Replace, Template, Unwrap
+from shrinkray_gpu.reduction.edit import Edit, Template, Unwrap
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.edits import removal, replacement
 from shrinkray_gpu.source.masking import always_holds
 from shrinkray_gpu.source.tree import depth, every, line_number, weight, within
 
@@ -25,25 +26,16 @@ def find(program: Program) -> Iterator[Edit]:
             yield _drop(program, clause, "else")
     for choice in every(program, cst.IfExp):
         for which, arm in (("first", choice.body), ("second", choice.orelse)):
-            if always_holds(program, choice, (arm,)):
-                continue
-            yield Edit(
-                f"{which} value of the conditional at line {line_number(program, choice)}",
-                (Replace(choice, (arm,)),),
-                9,
-                weight(program, choice) - weight(program, arm),
-            )
+            if not always_holds(program, choice, (arm,)):
+                what = f"{which} value of the conditional at line {line_number(program, choice)}"
+                yield replacement(program, what, choice, (arm,), 9)
     for match in every(program, cst.Match):
         for case in match.cases:
             label = f"case {' '.join(program.text[slice(*program.spans[case.pattern])].split())}"
-            if not _binds(program, case.pattern):
+            if not _binds_names(program, case.pattern):
                 tests = [test for test in (match.subject, case.guard) if test is not None]
-                yield Edit(
-                    f"only {label} at line {line_number(program, match)}",
-                    (Unwrap(match, keep=(case.body,), before=_bound(program, tests)),),
-                    depth(program, match),
-                    weight(program, match) - weight(program, case.body),
-                )
+                what = f"only {label} at line {line_number(program, match)}"
+                yield _arm_alone(program, what, match, case.body, tests)
             if len(match.cases) > 1:
                 yield _drop(program, case, label)
 
@@ -51,31 +43,30 @@ def find(program: Program) -> Iterator[Edit]:
 def _arms(program: Program, chain: cst.If) -> Iterator[Edit]:
     tests: list[cst.BaseExpression] = []
     arm: cst.If | cst.Else | None = chain
-    position = 0
     while arm is not None:
+        position = len(tests)
         if isinstance(arm, cst.If):
             tests.append(arm.test)
-        yield Edit(
-            f"arm {position} of the if at line {line_number(program, chain)}",
-            (Unwrap(chain, keep=(arm.body,), before=_bound(program, tests)),),
-            depth(program, chain),
-            weight(program, chain) - weight(program, arm.body),
-        )
+        what = f"arm {position} of the if at line {line_number(program, chain)}"
+        yield _arm_alone(program, what, chain, arm.body, tests)
         if position:
             yield _drop(program, arm, "else" if isinstance(arm, cst.Else) else "elif")
         elif chain.orelse is not None:
             yield _drop(program, chain.body, "the first arm")
         arm = arm.orelse if isinstance(arm, cst.If) else None
-        position += 1
 
 
-def _bound(program: Program, tests: list[cst.BaseExpression]) -> tuple[Template, ...]:
-    """A test that binds a name (`if (n := f()) > 1`) is still computed."""
-    return tuple((test,) for test in tests if within(program, test, cst.NamedExpr))
+def _arm_alone(
+    program: Program, what: str, choice: cst.If | cst.Match, arm: cst.BaseSuite, tests: list[cst.BaseExpression]
+) -> Edit:
+    """One arm for the whole. A test that binds a name (`if (n := f()) > 1`) is still computed."""
+    computed: tuple[Template, ...] = tuple((test,) for test in tests if within(program, test, cst.NamedExpr))
+    gain = weight(program, choice) - weight(program, arm)
+    return Edit(what, (Unwrap(choice, keep=(arm,), before=computed),), depth(program, choice), gain)
 
 
-def _binds(program: Program, pattern: cst.MatchPattern) -> bool:
-    """Whether names would be lost with it: `_` and `*_` bind none."""
+def _binds_names(program: Program, pattern: cst.MatchPattern) -> bool:
+    """Whether names would be lost with the pattern: `_` and `*_` bind none."""
     names: list[cst.Name | None] = [each.name for each in within(program, pattern, cst.MatchAs)]
     names += [each.name for each in within(program, pattern, cst.MatchStar)]
     names += [each.rest for each in within(program, pattern, cst.MatchMapping)]
@@ -83,9 +74,5 @@ def _binds(program: Program, pattern: cst.MatchPattern) -> bool:
 
 
 def _drop(program: Program, clause: cst.CSTNode, what: str) -> Edit:
-    return Edit(
-        f"drop {what} at line {line_number(program, clause)}",
-        (Remove(clause),),
-        depth(program, clause) + 1,
-        weight(program, clause),
-    )
+    what = f"drop {what} at line {line_number(program, clause)}"
+    return removal(program, what, clause, level=depth(program, clause) + 1)

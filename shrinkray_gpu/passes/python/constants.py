@@ -12,42 +12,51 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Replace, Template
+from shrinkray_gpu.reduction.edit import Edit, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.calls import Function, all_parameters, functions, matches
-from shrinkray_gpu.source.literals import code, is_literal, is_scalar, last_name, value_of
+from shrinkray_gpu.source.calls import Function, all_parameters, decorator_name, functions, matches
+from shrinkray_gpu.source.literals import code, entries_of, is_literal, is_scalar, last_name, value_of
+from shrinkray_gpu.source.names_read import is_target
 from shrinkray_gpu.source.pinning import assigned_value, pin_parameter, replace_reads
-from shrinkray_gpu.source.scoping import Binding, bindings, modules, readers
-from shrinkray_gpu.source.tree import ancestors, dotted_text, every, function, once, source, weight, within
+from shrinkray_gpu.source.scoping import Binding, bindings, modules, variables_by_read
+from shrinkray_gpu.source.tree import (
+    ancestors,
+    dotted_text,
+    every,
+    function,
+    holds,
+    is_member,
+    once,
+    source,
+    statements,
+    weight,
+    within,
+)
 
 _TENSOR = {"shape", "dtype", "device", "grad", "size", "stride", "data", "T", "ndim", "real", "is_cuda", "value"}
 _PURE = (cst.Name, cst.Attribute, cst.BinaryOperation, cst.UnaryOperation, cst.Comparison, cst.Tuple)
 
 
 def find(program: Program) -> Iterator[Edit]:
-    known = bindings(program)
-    yield from _variables(program, known)
-    yield from _tables(program, known)
-    yield from _attributes(program, known)
-    yield from _fields(program, known)
-    yield from _parameters(program, known)
+    yield from _variables(program)
+    yield from _tables(program)
+    yield from _attributes(program)
+    yield from _fields(program)
+    yield from _parameters(program)
 
 
 # --- names
 
 
-def _variables(program: Program, known: list[Binding]) -> Iterator[Edit]:
-    stands_for = readers(program, known)
-    for binding in known:
+def _variables(program: Program) -> Iterator[Edit]:
+    for binding in bindings(program):
         made = assigned_value(program, binding)
-        if made is None or not binding.reads or _in_class(program, made[0]):
+        if made is None or not binding.reads or is_member(program, made[0]):
             continue
         line, value = made[0], _without_constexpr(made[1])
-        if not _may_move(program, binding, line, value, stands_for):
-            continue
         changes = replace_reads(program, binding.reads, (value,))
-        if changes is not None:
-            yield Edit(f"inline {binding.name} = {_short(value)}", (*changes, Remove(line)), weight=3)
+        if changes is not None and _may_move(program, binding, line, value):
+            yield Edit(f"inline {binding.name} = {_short_text(value)}", (*changes, Remove(line)), weight=3)
 
 
 def _without_constexpr(value: cst.BaseExpression) -> cst.BaseExpression:
@@ -57,42 +66,33 @@ def _without_constexpr(value: cst.BaseExpression) -> cst.BaseExpression:
     return value
 
 
-def _may_move(
-    program: Program,
-    binding: Binding,
-    line: cst.CSTNode,
-    value: cst.BaseExpression,
-    stands_for: dict[cst.Name, Binding],
-) -> bool:
+def _may_move(program: Program, binding: Binding, line: cst.CSTNode, value: cst.BaseExpression) -> bool:
     """Whether the value means the same in all its uses, or nearly (the oracle decides), and makes nothing larger."""
     uses = len(binding.reads)
     if (weight(program, value) - 1) * uses >= weight(program, value) + 2:
         return False
-    if not _same_names(program, binding, value, stands_for):
+    if not _means_the_same(program, binding, value):
         return False
     if is_literal(value) and (uses == 1 or is_scalar(value) or isinstance(value, cst.Tuple)):
         return True
     if uses > 1:
         parts = within(program, value, cst.BaseExpression)  # type: ignore[type-abstract]
         return all(isinstance(part, _PURE) or is_literal(part) for part in parts)
-    return function(program, line) is function(program, binding.reads[0]) and not _deeper(
-        program, line, binding.reads[0]
-    )
+    use = binding.reads[0]
+    return function(program, line) is function(program, use) and not _is_repeated(program, line, use)
 
 
-def _same_names(
-    program: Program, binding: Binding, value: cst.BaseExpression, stands_for: dict[cst.Name, Binding]
-) -> bool:
-    """Each name of the value is visible at all uses: a module's name, or one of the very same scope."""
+def _means_the_same(program: Program, binding: Binding, value: cst.BaseExpression) -> bool:
+    """Whether each name of the value is visible at all uses: a module's name, or one of the very same scope."""
     for name in within(program, value, cst.Name):
-        other = stands_for.get(name)
+        other = variables_by_read(program).get(name)
         if other is None:
             continue
         if other is binding or (len(binding.reads) > 1 and len(other.places) > 1):
             return False
         shadowed = _read_variables(program)[other.name] > 1
         here = all(function(program, read) is function(program, name) for read in binding.reads)
-        if not here and (shadowed or not _top_level(program, other)):
+        if not here and (shadowed or any(function(program, place) is not None for place in other.places)):
             return False
     return True
 
@@ -103,34 +103,22 @@ def _read_variables(program: Program) -> Counter[str]:
     return Counter(binding.name for binding in bindings(program) if binding.reads)
 
 
-def _top_level(program: Program, binding: Binding) -> bool:
-    return all(function(program, place) is None for place in binding.places)
-
-
-def _deeper(program: Program, line: cst.CSTNode, use: cst.CSTNode) -> bool:
+def _is_repeated(program: Program, line: cst.CSTNode, use: cst.CSTNode) -> bool:
     """Whether the use is repeated (a loop, a lambda, a comprehension) where the binding was made once."""
     repeats = (cst.For, cst.While, cst.Lambda, cst.BaseComp, cst.FunctionDef, cst.ClassDef)
-    return any(
-        isinstance(up, repeats) and not any(up is other for other in ancestors(program, line))
-        for up in ancestors(program, use)
-    )
-
-
-def _in_class(program: Program, line: cst.CSTNode) -> bool:
-    suite = program.parents[program.parents[line]]
-    return isinstance(suite, cst.BaseSuite) and isinstance(program.parents[suite], cst.ClassDef)
+    return any(isinstance(up, repeats) and not holds(program, up, line) for up in ancestors(program, use))
 
 
 # --- tables
 
 
-def _tables(program: Program, known: list[Binding]) -> Iterator[Edit]:
+def _tables(program: Program) -> Iterator[Edit]:
     """`CFG["jsd"]["BLOCK"]` and `**CFG["jsd"]`, where CFG is a dict written out, bound once and only read so."""
-    for binding in known:
+    for binding in bindings(program):
         made = assigned_value(program, binding)
         if made is None or not isinstance(made[1], (cst.Dict, cst.Call)):
             continue
-        found = [_looked_up(program, read, made[1]) for read in binding.reads]
+        found = [_lookup_value(program, read, made[1]) for read in binding.reads]
         changes = [change for change in found if change is not None]
         if len(changes) == len(found) and changes:
             yield Edit(f"inline table {binding.name}", (*changes, Remove(made[0])), weight=weight(program, made[0]))
@@ -139,12 +127,12 @@ def _tables(program: Program, known: list[Binding]) -> Iterator[Edit]:
                 yield Edit(f"look up {source(program, change.node)}", (change,), level=1)
 
 
-def _looked_up(program: Program, read: cst.CSTNode, table: cst.BaseExpression) -> Replace | None:
+def _lookup_value(program: Program, read: cst.CSTNode, table: cst.BaseExpression) -> Replace | None:
     """The whole lookup that begins at this read, replaced by what it finds."""
     node, found = read, table
     while True:
         up = program.parents[node]
-        entries = _entries(found)
+        entries = entries_of(found)
         if isinstance(up, cst.Subscript) and up.value is node and len(up.slice) == 1 and entries is not None:
             index = up.slice[0].slice
             if not isinstance(index, cst.Index) or not is_literal(index.value):
@@ -161,7 +149,7 @@ def _looked_up(program: Program, read: cst.CSTNode, table: cst.BaseExpression) -
         return None
     arg = program.parents[node]
     if isinstance(arg, cst.Arg) and arg.star == "**" and isinstance(found, cst.Dict):
-        entries = _entries(found)
+        entries = entries_of(found)
         if entries is None or not entries or not all(isinstance(key, str) and key.isidentifier() for key in entries):
             return None
         return Replace(arg, (", ".join(f"{key}={code(value)}" for key, value in entries.items()),))
@@ -170,41 +158,23 @@ def _looked_up(program: Program, read: cst.CSTNode, table: cst.BaseExpression) -
     return Replace(node, (found,))
 
 
-def _entries(table: cst.BaseExpression) -> dict[object, cst.BaseExpression] | None:
-    """Key and value nodes of `{"a": 1}`, `dict(a=1)` and `SimpleNamespace(a=1)`."""
-    entries: dict[object, cst.BaseExpression] = {}
-    if isinstance(table, cst.Dict):
-        for element in table.elements:
-            if not isinstance(element, cst.DictElement) or not is_scalar(element.key):
-                return None
-            entries[value_of(element.key)] = element.value
-        return entries
-    if isinstance(table, cst.Call) and last_name(table.func) in ("dict", "SimpleNamespace", "Namespace"):
-        for arg in table.args:
-            if arg.keyword is None:
-                return None
-            entries[arg.keyword.value] = arg.value
-        return entries
-    return None
-
-
 # --- attributes
 
 
-def _attributes(program: Program, known: list[Binding]) -> Iterator[Edit]:
+def _attributes(program: Program) -> Iterator[Edit]:
     """`Cfg.BLOCK` and `self.beta`: an attribute name that the whole program gives one literal, once."""
     loads, stores = _attribute_uses(program)
     in_classes: dict[str, list[Binding]] = {}
-    for binding in known:
+    for binding in bindings(program):
         line = assigned_value(program, binding)
-        if line is not None and _in_class(program, line[0]):
+        if line is not None and is_member(program, line[0]):
             in_classes.setdefault(binding.name, []).append(binding)
-    for name, class_bindings in in_classes.items():
-        made = assigned_value(program, class_bindings[0])
-        owner = _class_of(program, class_bindings[0])
-        if len(class_bindings) == 1 and made is not None and owner is not None and not stores.get(name):
-            if not _is_record(owner) and is_scalar(_without_constexpr(made[1])):
-                reads = [*class_bindings[0].reads, *loads.get(name, [])]
+    for name, (binding, *others) in in_classes.items():
+        made = assigned_value(program, binding)
+        owner = next(up for up in ancestors(program, binding.places[0]) if isinstance(up, cst.ClassDef))
+        if made is not None and not others and not stores.get(name) and not _is_record(owner):
+            if is_scalar(_without_constexpr(made[1])):
+                reads = [*binding.reads, *loads.get(name, [])]
                 yield from _pinned_attribute(program, name, reads, made[0], made[1])
     for name, places in stores.items():
         if len(places) != 1 or name in in_classes:
@@ -223,7 +193,8 @@ def _pinned_attribute(
     called = any(isinstance(up := program.parents[read], cst.Call) and up.func is read for read in reads)
     changes = replace_reads(program, reads, (value,))
     if reads and not called and changes is not None and name not in _TENSOR:
-        yield Edit(f"inline attribute {name} = {_short(value)}", (*changes, Remove(line)), weight=3 + 2 * len(reads))
+        what = f"inline attribute {name} = {_short_text(value)}"
+        yield Edit(what, (*changes, Remove(line)), weight=3 + 2 * len(reads))
 
 
 def _attribute_uses(program: Program) -> tuple[dict[str, list[cst.CSTNode]], dict[str, list[cst.CSTNode]]]:
@@ -235,50 +206,27 @@ def _attribute_uses(program: Program) -> tuple[dict[str, list[cst.CSTNode]], dic
             isinstance(up, (cst.ImportFrom, cst.ImportAlias)) for up in ancestors(program, node)
         ):
             continue
-        (stores if _is_stored(program, node) else loads).setdefault(node.attr.value, []).append(node)
+        (stores if is_target(node, program.parents) else loads).setdefault(node.attr.value, []).append(node)
     return loads, stores
 
 
-def _is_stored(program: Program, node: cst.CSTNode) -> bool:
-    up = program.parents[node]
-    while isinstance(up, (cst.Element, cst.Tuple, cst.List)):
-        node, up = up, program.parents[up]
-    if isinstance(up, (cst.AssignTarget, cst.Del, cst.AsName)):
-        return True
-    return isinstance(up, (cst.AugAssign, cst.AnnAssign, cst.For, cst.CompFor)) and up.target is node
-
-
-def _class_of(program: Program, binding: Binding) -> cst.ClassDef | None:
-    return next((up for up in ancestors(program, binding.places[0]) if isinstance(up, cst.ClassDef)), None)
-
-
 def _is_record(owner: cst.ClassDef) -> bool:
-    """A dataclass or NamedTuple: its class attributes are defaults of the constructor."""
-    made_by = [
-        each.decorator.func if isinstance(each.decorator, cst.Call) else each.decorator for each in owner.decorators
-    ]
-    return any(last_name(each) == "dataclass" for each in made_by) or any(
-        last_name(base.value) == "NamedTuple" for base in owner.bases
-    )
+    """Whether it is a dataclass or NamedTuple: its class attributes are defaults of the constructor."""
+    makers = {decorator_name(each).rpartition(".")[2] for each in owner.decorators}
+    return "dataclass" in makers or any(last_name(base.value) == "NamedTuple" for base in owner.bases)
 
 
 # --- fields of dataclasses
 
 
-def _fields(program: Program, known: list[Binding]) -> Iterator[Edit]:
+def _fields(program: Program) -> Iterator[Edit]:
     """A field that has the same literal in every instance: reads, arguments and the field in one edit."""
     loads, stores = _attribute_uses(program)
-    for binding in known:
+    for binding in bindings(program):
         owner = binding.places[0]
         if not isinstance(owner, cst.ClassDef) or not _is_record(owner) or len(binding.places) != 1:
             continue
-        fields = [
-            line
-            for entry in owner.body.body
-            if isinstance(entry, cst.SimpleStatementLine)
-            for line in entry.body
-            if isinstance(line, cst.AnnAssign)
-        ]
+        fields = [line for line in statements(owner.body) if isinstance(line, cst.AnnAssign)]
         names = [field.target.value for field in fields if isinstance(field.target, cst.Name)]
         instances = [
             program.parents[read]
@@ -288,24 +236,21 @@ def _fields(program: Program, known: list[Binding]) -> Iterator[Edit]:
         made = [call for call in instances if isinstance(call, cst.Call) and dotted_text(call.func) == binding.name]
         if not made or len(made) != len(instances) or len(names) != len(fields):
             continue
-        given = [_given(call, names) for call in made]
+        given = [arguments for call in made if (arguments := _arguments_by_field(call, names)) is not None]
         for field, name in zip(fields, names, strict=True):
-            values = {
-                code(arg[name].value) if name in arg else code(field.value) if field.value else ""
-                for arg in given
-                if arg is not None
-            }
-            if len(values) != 1 or None in given or stores.get(name) or "" in values:
+            values = [arguments[name].value if name in arguments else field.value for arguments in given]
+            value, reads = values[0] if values else None, loads.get(name, [])
+            if len(given) < len(made) or stores.get(name) or value is None or not is_scalar(value):
                 continue
-            (text,) = values
-            reads = loads.get(name, [])
-            if reads and is_scalar(cst.parse_expression(text)) and name not in _TENSOR:
-                gone = [Remove(arg[name]) for arg in given if arg is not None and name in arg]
-                puts = [Replace(read, (text,)) for read in reads]
-                yield Edit(f"inline field {name} = {text}", (*puts, *gone, Remove(field)), weight=5 + 2 * len(reads))
+            if reads and name not in _TENSOR and all(each is not None and code(each) == code(value) for each in values):
+                gone = [Remove(arguments[name]) for arguments in given if name in arguments]
+                puts = [Replace(read, (value,)) for read in reads]
+                what = f"inline field {name} = {_short_text(value)}"
+                yield Edit(what, (*puts, *gone, Remove(field)), weight=5 + 2 * len(reads))
 
 
-def _given(call: cst.Call, names: list[str]) -> dict[str, cst.Arg] | None:
+def _arguments_by_field(call: cst.Call, names: list[str]) -> dict[str, cst.Arg] | None:
+    """The arguments of a record's call; None where a star or too many hide which field is given what."""
     given: dict[str, cst.Arg] = {}
     for place, arg in enumerate(call.args):
         if arg.star or (arg.keyword is None and place >= len(names)):
@@ -317,27 +262,18 @@ def _given(call: cst.Call, names: list[str]) -> dict[str, cst.Arg] | None:
 # --- parameters
 
 
-def _parameters(program: Program, known: list[Binding]) -> Iterator[Edit]:
+def _parameters(program: Program) -> Iterator[Edit]:
     """A parameter that gets the same literal at every call, above all a `tl.constexpr` at every launch."""
-    bound_at = {place: binding for binding in known for place in binding.places}
-    for each in functions(program, known):
+    for each in functions(program):
         for param in all_parameters(each.node):
-            value = _always(each, param)
-            binding = bound_at.get(param)
-            if value is None or binding is None:
-                continue
-            by: Template = (code(value),)
-            changes: list[Change] | None = pin_parameter(program, each, param, binding, by)
-            if changes is not None:
-                yield Edit(
-                    f"parameter {param.name.value} of {each.node.name.value} is {_short(value)}",
-                    tuple(changes),
-                    level=1,
-                    weight=2 + 2 * len(each.calls),
-                )
+            value = _one_literal(each, param)
+            changes = pin_parameter(program, each, param, (code(value),)) if value is not None else None
+            if value is not None and changes is not None:
+                what = f"parameter {param.name.value} of {each.node.name.value} is {_short_text(value)}"
+                yield Edit(what, tuple(changes), level=1, weight=2 + 2 * len(each.calls))
 
 
-def _always(each: Function, param: cst.Param) -> cst.BaseExpression | None:
+def _one_literal(each: Function, param: cst.Param) -> cst.BaseExpression | None:
     """The literal that the parameter gets from all calls, its default included."""
     values = []
     for call in each.calls:
@@ -351,5 +287,5 @@ def _always(each: Function, param: cst.Param) -> cst.BaseExpression | None:
     return first if all(value is not None and code(value) == code(first) for value in values) else None
 
 
-def _short(value: cst.CSTNode) -> str:
+def _short_text(value: cst.CSTNode) -> str:
     return " ".join(code(value).split())[:40]

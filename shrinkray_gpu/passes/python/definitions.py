@@ -11,12 +11,11 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from shrinkray_gpu.reduction.edit import Edit, Remove
+from shrinkray_gpu.reduction.edit import Edit
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.edits import removal
 from shrinkray_gpu.source.scoping import Binding, bindings
-from shrinkray_gpu.source.tree import ancestors, depth, every, statement, weight
-
-_SIMPLE = (cst.Assign, cst.AnnAssign, cst.AugAssign)
+from shrinkray_gpu.source.tree import ancestors, depth, every, statement
 
 
 def find(program: Program) -> Iterator[Edit]:
@@ -28,13 +27,12 @@ def find(program: Program) -> Iterator[Edit]:
         if gone is None or frozenset(gone) in offered:
             continue
         offered.add(frozenset(gone))
-        yield Edit(
-            what=f"remove {_kind(binding)} {binding.name} and its uses",
-            changes=tuple(Remove(node) for node in gone),
-            level=min(depth(program, node) for node in gone),
-            weight=weight(program, *gone),
-        )
+        yield _outermost_removal(program, f"remove {_kind(binding)} {binding.name} and its uses", gone)
     yield from _attributes(program)
+
+
+def _outermost_removal(program: Program, what: str, nodes: Sequence[cst.CSTNode]) -> Edit:
+    return removal(program, what, *nodes, level=min(depth(program, node) for node in nodes))
 
 
 class Losses:
@@ -88,14 +86,16 @@ def _maker(program: Program, place: cst.CSTNode) -> cst.CSTNode | None:
     if isinstance(place, cst.Param):
         return None
     owner = statement(program, place)
-    return owner if isinstance(owner, (*_SIMPLE, cst.For, cst.With)) else None
+    return owner if isinstance(owner, (cst.Assign, cst.AnnAssign, cst.AugAssign, cst.For, cst.With)) else None
 
 
 def user(program: Program, read: cst.CSTNode) -> cst.CSTNode | None:
     """The least that goes with a use: a decorator, a default, an annotation, a handler, else the whole statement."""
     below = read
     for above in ancestors(program, read):
-        if isinstance(above, (cst.Decorator, cst.Annotation, cst.ExceptHandler)) and not _in_suite(below):
+        if isinstance(above, (cst.Decorator, cst.Annotation)):
+            return above
+        if isinstance(above, cst.ExceptHandler) and not isinstance(below, cst.BaseSuite):
             return above
         if isinstance(above, cst.Param):
             return above.annotation if above.annotation is below else None
@@ -115,21 +115,13 @@ def _whole_chain(program: Program, arm: cst.CSTNode) -> cst.CSTNode:
     return arm
 
 
-def _in_suite(node: cst.CSTNode) -> bool:
-    return isinstance(node, cst.BaseSuite)
-
-
 def _outermost(program: Program, gone: dict[cst.CSTNode, None]) -> list[cst.CSTNode]:
     return [node for node in gone if not any(above in gone for above in ancestors(program, node))]
 
 
 def _kind(binding: Binding) -> str:
-    place = binding.places[0]
-    if isinstance(place, cst.FunctionDef):
-        return "function"
-    if isinstance(place, cst.ClassDef):
-        return "class"
-    return "import" if isinstance(place, cst.ImportAlias) else "variable"
+    kinds = {cst.FunctionDef: "function", cst.ClassDef: "class", cst.ImportAlias: "import"}
+    return kinds.get(type(binding.places[0]), "variable")
 
 
 def _attributes(program: Program) -> Iterator[Edit]:
@@ -148,13 +140,7 @@ def _attributes(program: Program) -> Iterator[Edit]:
         for call in every(program, cst.Call):
             if isinstance(call.func, cst.Name) and call.func.value in classes:
                 gone.update(dict.fromkeys(a for a in call.args if a.keyword is not None and a.keyword.value == name))
-        nodes = _outermost(program, gone)
-        yield Edit(
-            what=f"remove attribute {name} and its uses",
-            changes=tuple(Remove(node) for node in nodes),
-            level=min(depth(program, node) for node in nodes),
-            weight=weight(program, *nodes),
-        )
+        yield _outermost_removal(program, f"remove attribute {name} and its uses", _outermost(program, gone))
 
 
 def _made_in_classes(program: Program, mentions: dict[str, list[cst.Attribute]]) -> dict[str, list[cst.CSTNode]]:

@@ -13,14 +13,25 @@ import libcst as cst
 
 from shrinkray_gpu.language.languages import GUARDS
 from shrinkray_gpu.passes.python.loops import is_step
-from shrinkray_gpu.reduction.edit import Edit, Remove, Replace, Template
+from shrinkray_gpu.reduction.edit import Edit, Template
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.edits import removal, replacement
 from shrinkray_gpu.source.kernels import in_kernel
 from shrinkray_gpu.source.literals import code, is_scalar, last_name
 from shrinkray_gpu.source.masking import in_mask
 from shrinkray_gpu.source.scoping import bindings, modules
 from shrinkray_gpu.source.spelling import counts, is_of_language
-from shrinkray_gpu.source.tree import NO_VALUES, ancestors, docstring, every, function, source, weight, within
+from shrinkray_gpu.source.tree import (
+    NO_VALUES,
+    ancestors,
+    docstrings,
+    every,
+    expression_depth,
+    function,
+    root,
+    source,
+    within,
+)
 
 _CLOSED = (*NO_VALUES, cst.FormattedStringExpression)
 MOST = 6
@@ -33,26 +44,19 @@ _WHOLE = (cst.Arg, cst.Assign, cst.AnnAssign, cst.Return, cst.Element, cst.Index
 
 
 def find(program: Program) -> Iterator[Edit]:
-    own = {
-        binding.name for binding in bindings(program) if isinstance(binding.places[0], (cst.FunctionDef, cst.ClassDef))
-    }
-    docstrings = _docstrings(program)
+    definitions = (binding for binding in bindings(program) if not binding.is_data)
+    own = {binding.name for binding in definitions}
+    texts = {text.value for text in docstrings(program)}
     for node in every(program, cst.BaseExpression):  # type: ignore[type-abstract]
-        if node in docstrings:
+        if node in texts:
             continue
-        level = LAST if isinstance(node, (cst.Name, cst.SimpleString)) else _depth(program, node)
+        level = LAST if isinstance(node, (cst.Name, cst.SimpleString)) else expression_depth(program, node)
         value = is_value(program, node)
         if value:
-            heavy = weight(program, node)
-            for by in list(_simpler(program, node))[:MOST]:
-                kept = weight(program, *(part for part in by if not isinstance(part, str)))
+            for by in list(_simpler_values(program, node))[:MOST]:
                 to = "to" if all(isinstance(part, str) for part in by) else "down to"
-                yield Edit(
-                    f"{type(node).__name__} {to} {_words(by)}",
-                    (Replace(node, by),),
-                    level=level,
-                    weight=max(1, heavy - kept),
-                )
+                text = "".join(part if isinstance(part, str) else code(part) for part in by)
+                yield replacement(program, f"{type(node).__name__} {to} {text[:40]}", node, by, level)
         if value and isinstance(node, cst.List) and not in_kernel(program, node):
             yield from _fewer_elements(program, node, level)
         if isinstance(node, cst.Call) and not (isinstance(node.func, cst.Name) and node.func.value in own):
@@ -60,7 +64,7 @@ def find(program: Program) -> Iterator[Edit]:
                 yield from _fewer_arguments(program, node, level)
 
 
-def _simpler(program: Program, node: cst.BaseExpression) -> Iterator[Template]:
+def _simpler_values(program: Program, node: cst.BaseExpression) -> Iterator[Template]:
     """What may stand in the place of the node, the simplest of its kind first."""
     constants = _constants(program, node)
     yield from constants[:1]
@@ -81,7 +85,7 @@ def _constants(program: Program, node: cst.BaseExpression) -> list[Template]:
         and not isinstance(node, cst.SimpleString)
     ):
         return []
-    if isinstance(parent, cst.Arg) and (parent.star or _says_where(program, parent)):
+    if isinstance(parent, cst.Arg) and (parent.star or _names_device(program, parent)):
         return []
     if isinstance(node, (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)):
         return [] if code(node) in ('""', "''") else [('""',)]
@@ -124,16 +128,12 @@ def _parts(program: Program, node: cst.BaseExpression) -> Iterator[Template]:
     elif isinstance(node, cst.Subscript):
         yield (node.value,)
     elif isinstance(node, cst.Attribute):
-        if _first(node) not in modules(program):
+        if root(node) not in modules(program):
             yield (node.value,)
     elif isinstance(node, cst.NamedExpr):
         yield (node.value,)
     elif isinstance(node, cst.Call):
         yield from _parts_of_call(program, node)
-    elif isinstance(node, (cst.ListComp, cst.SetComp, cst.GeneratorExp)):
-        one = _one_element(program, node)
-        if one is not None:
-            yield {cst.ListComp: ("[", *one, "]"), cst.SetComp: ("{", *one, "}")}.get(type(node), ("[", *one, "]"))
     elif isinstance(node, cst.DictComp):
         yield ("{}",)
     elif isinstance(node, cst.FormattedString):
@@ -145,27 +145,26 @@ def _parts(program: Program, node: cst.BaseExpression) -> Iterator[Template]:
 
 def _parts_of_call(program: Program, node: cst.Call) -> Iterator[Template]:
     """`x.float().sum(1)` to `x.float()`; `foo(a, b)` to `a`, `b`; `f(a)(b)` to `f(a)`."""
-    if isinstance(node.func, cst.Attribute) and _first(node.func) not in modules(program):
-        if node.func.attr.value != "cuda" and not any(_says_where(program, arg) for arg in node.args):
+    if isinstance(node.func, cst.Attribute) and root(node.func) not in modules(program):
+        if node.func.attr.value != "cuda" and not any(_names_device(program, arg) for arg in node.args):
             yield (node.func.value,)
     elif isinstance(node.func, cst.Call):
         yield (node.func,)
     for arg in node.args[:3]:
         named = arg.star == "**" or arg.keyword is not None and is_scalar(arg.value)
-        if not named and not _no_operand(program, arg):
+        if not named and _is_operand(program, arg):
             yield (arg.value,)
     if isinstance(node.func, cst.Lambda):
         yield (node.func.body,)
 
 
-def _no_operand(program: Program, arg: cst.Arg) -> bool:
+def _is_operand(program: Program, arg: cst.Arg) -> bool:
     """A shape or a type says how to compute, and stands for no result: `tl.zeros([1, 4], tl.float32)`."""
     value = arg.value
-    if isinstance(value, cst.Lambda) or _says_where(program, arg):
-        return True
-    if not in_kernel(program, arg):
+    if isinstance(value, cst.Lambda) or _names_device(program, arg):
         return False
-    return isinstance(value, (cst.List, cst.Tuple)) or is_of_language(program, value)
+    is_how = isinstance(value, (cst.List, cst.Tuple)) or is_of_language(program, value)
+    return not (is_how and in_kernel(program, arg))
 
 
 def _fewer_arguments(program: Program, call: cst.Call, level: int) -> Iterator[Edit]:
@@ -173,74 +172,24 @@ def _fewer_arguments(program: Program, call: cst.Call, level: int) -> Iterator[E
     if isinstance(call.func, cst.Subscript):  # a launch: arguments go together with the parameters of its kernel
         for arg in call.args:
             if arg.star:
-                yield Edit("launch without some arguments", (Remove(arg),), level=level, weight=weight(program, arg))
+                yield removal(program, "launch without some arguments", arg, level=level)
         return
-    optional = [arg for arg in call.args if not (_is_guard(program, arg) or _says_where(program, arg))]
+    optional = [arg for arg in call.args if not (_is_guard(program, arg) or _names_device(program, arg))]
     if in_kernel(program, call) and not counts(program, call.func):  # its first argument is its operand
         optional = [arg for arg in optional[1:] if arg.keyword is not None or arg is call.args[-1]]
     if len(optional) > 1:
-        every_one = tuple(map(Remove, optional))
-        yield Edit("call without arguments", every_one, level=level, weight=weight(program, *optional))
+        yield removal(program, "call without arguments", *optional, level=level)
     for arg in reversed(optional):
-        yield Edit("call without an argument", (Remove(arg),), level=level + 1, weight=weight(program, arg))
+        yield removal(program, "call without an argument", arg, level=level + 1)
 
 
 def _fewer_elements(program: Program, listed: cst.List, level: int) -> Iterator[Edit]:
     """A list of the host, as in `torch.tensor([...])`: its first element alone, then without each, the last first."""
     if len(listed.elements) < 2:
         return
-    rest = listed.elements[1:]
-    yield Edit("the first of a list", tuple(map(Remove, rest)), level=level, weight=weight(program, *rest))
+    yield removal(program, "the first of a list", *listed.elements[1:], level=level)
     for element in reversed(listed.elements):
-        yield Edit("without an element", (Remove(element),), level=level + 1, weight=weight(program, element))
-
-
-def _one_element(program: Program, comp: cst.BaseSimpleComp) -> Template | None:
-    """What the comprehension yields first, where its loop goes through something that shows its first element."""
-    clause = comp.for_in
-    if clause.inner_for_in is not None:
-        return None
-    uses = [
-        name
-        for name in within(program, comp.elt, cst.Name)
-        if isinstance(clause.target, cst.Name) and name.value == clause.target.value
-    ]
-    if not isinstance(clause.target, cst.Name):
-        return None
-    if not uses:
-        return (comp.elt,)
-    first = _first_of(clause.iter)
-    if comp.elt is uses[0]:
-        return (first,) if first is not None else None
-    if first is None or len(uses) != len(_variables(program, comp.elt, clause.target.value)):
-        return None
-    start, text = program.spans[comp.elt][0], program.text
-    pieces: list[str | cst.CSTNode] = []
-    for use in sorted(uses, key=lambda name: program.spans[name]):
-        begin, end = program.spans[use]
-        pieces += [text[start:begin], first]
-        start = end
-    return (*pieces, text[start : program.spans[comp.elt][1]])
-
-
-def _variables(program: Program, node: cst.CSTNode, name: str) -> list[cst.Name]:
-    """The mentions of a name that are the variable: no attribute and no keyword is called like it."""
-    return [
-        each
-        for each in within(program, node, cst.Name)
-        if each.value == name
-        and getattr(program.parents[each], "attr", None) is not each
-        and getattr(program.parents[each], "keyword", None) is not each
-    ]
-
-
-def _first_of(iterated: cst.BaseExpression) -> str | cst.BaseExpression | None:
-    if isinstance(iterated, cst.Call) and isinstance(iterated.func, cst.Name) and iterated.func.value == "range":
-        return "0" if len(iterated.args) == 1 else iterated.args[0].value
-    if isinstance(iterated, (cst.List, cst.Tuple)) and iterated.elements:
-        first = iterated.elements[0]
-        return None if isinstance(first, cst.StarredElement) else first.value
-    return None
+        yield removal(program, "without an element", element, level=level + 1)
 
 
 def is_value(program: Program, node: cst.BaseExpression) -> bool:
@@ -253,7 +202,7 @@ def is_value(program: Program, node: cst.BaseExpression) -> bool:
         return False  # see `launches`: with `kernel[0](x)` a compiler that is mended ends in a TypeError
     if node in modules(program) or isinstance(parent, (cst.ConcatenatedString, cst.FunctionDef, cst.ClassDef)):
         return False
-    if isinstance(parent, cst.Attribute) and _first(parent) in modules(program):
+    if isinstance(parent, cst.Attribute) and root(parent) in modules(program):
         return False
     if any(getattr(parent, role, None) is node for role in ("attr", "keyword", "name", "func")):
         return False
@@ -285,7 +234,7 @@ def is_extent(program: Program, node: cst.CSTNode) -> bool:
     return named != "offsets" and not called.startswith(_AT_OFFSETS)
 
 
-def _says_where(program: Program, arg: cst.Arg) -> bool:
+def _names_device(program: Program, arg: cst.Arg) -> bool:
     """Whether an argument of the host names the device: a tensor stays where the original had it. For a compiler's
     fault it would not matter, but a reader who runs the repro would stumble over a tensor in the wrong memory."""
     if in_kernel(program, arg):
@@ -324,32 +273,3 @@ def _whole_grid(program: Program, index: cst.Index) -> bool:
     element = program.parents[index]
     subscript = program.parents[element]
     return isinstance(subscript, cst.Subscript) and len(subscript.slice) == 1 and is_grid(program, element)
-
-
-def _first(node: cst.BaseExpression) -> cst.BaseExpression:
-    """`torch` of `torch.cuda.Event`."""
-    while isinstance(node, cst.Attribute):
-        node = node.value
-    return node
-
-
-def _docstrings(program: Program) -> set[cst.CSTNode]:
-    blocks: list[cst.Module | cst.BaseSuite] = [program.module]
-    blocks += [node.body for node in every(program, cst.FunctionDef)]
-    blocks += [node.body for node in every(program, cst.ClassDef)]
-    found = [docstring(block) for block in blocks]
-    return {text.value for text in found if text is not None}
-
-
-def _depth(program: Program, node: cst.CSTNode) -> int:
-    """How many expressions are around this one, in its statement."""
-    depth = 0
-    for up in ancestors(program, node):
-        if isinstance(up, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
-            break
-        depth += isinstance(up, cst.BaseExpression)
-    return depth
-
-
-def _words(by: Template) -> str:
-    return "".join(part if isinstance(part, str) else code(part) for part in by)[:40]

@@ -8,22 +8,22 @@ and `tl.range(..., num_stages=3, flatten=False)` seldom all of its options: whic
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
 from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Replace, Template, Unwrap
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.kernels import is_kernel
+from shrinkray_gpu.source.edits import removal, replacement
+from shrinkray_gpu.source.kernels import in_kernel
 from shrinkray_gpu.source.pinning import assigned_value
-from shrinkray_gpu.source.scoping import Binding, bindings, readers
+from shrinkray_gpu.source.scoping import variables_by_place, variables_by_read
 from shrinkray_gpu.source.spelling import is_range
 from shrinkray_gpu.source.tree import (
-    ancestors,
     depth,
     dotted_text,
     every,
-    function,
+    holds,
     line_number,
     once,
     source,
@@ -36,56 +36,55 @@ _MANY = 8
 
 
 def find(program: Program) -> Iterator[Edit]:
-    stands_for = readers(program, bindings(program))
     for loop in every(program, cst.For):
-        if _unread(program, loop.target):
-            yield from _alone(program, loop)
-        else:
-            yield from list(_of_a_table(program, loop, stands_for)) or _once(program, loop)
-        yield from _fewer(program, loop.iter)
+        if loop.asynchronous is None:
+            if _is_unread(program, loop.target):
+                yield _body_once(program, loop, (), "", weight(program, loop.iter) + 3)
+            else:
+                yield from list(_elements_of_table(program, loop)) or _first_elements(program, loop)
+        yield from _fewer_trips(program, loop.iter)
         yield from _plain_range(program, loop.iter)
     for repeat in every(program, cst.While):
-        yield Edit(
-            f"while at line {line_number(program, repeat)}: body once",
-            (Unwrap(repeat, keep=(repeat.body,)), *_jumps(repeat)),
-            depth(program, repeat),
-            weight(program, repeat.test) + 1,
-        )
+        yield _body_once(program, repeat, (), "", weight(program, repeat.test) + 1)
     for clause in every(program, cst.CompFor):
-        yield from _fewer(program, clause.iter)
-        yield from (
-            Edit("drop the condition of a comprehension", (Remove(condition),), 9, weight(program, condition))
-            for condition in clause.ifs
-        )
-    for comprehension in every(program, cst.ListComp):
-        yield from _unrolled(program, comprehension)
-    for generator in every(program, cst.GeneratorExp):
-        yield from _unrolled(program, generator)
+        yield from _fewer_trips(program, clause.iter)
+        for condition in clause.ifs:
+            yield removal(program, "drop the condition of a comprehension", condition, level=9)
+    for comprehension in every(program, cst.BaseSimpleComp):  # type: ignore[type-abstract]
+        yield from _one_element(program, comprehension)
 
 
-def _once(program: Program, loop: cst.For) -> Iterator[Edit]:
+def _body_once(
+    program: Program,
+    loop: cst.For | cst.While,
+    before: tuple[Template, ...],
+    element: str,
+    gain: int,
+    *gone: cst.CSTNode,
+) -> Edit:
+    what = f"{type(loop).__name__.lower()} at line {line_number(program, loop)}: body once{element}"
+    body = Unwrap(loop, keep=(loop.body,), before=tuple(before))
+    return Edit(what, (body, *map(Remove, (*_jumps(loop.body), *gone))), depth(program, loop), gain)
+
+
+def _first_elements(program: Program, loop: cst.For) -> Iterator[Edit]:
     """The body with the loop variable set to the first element; with a short literal, to any of its elements."""
-    if loop.asynchronous is not None:
-        return
     for position, values in enumerate(_firsts(program, loop)):
-        yield Edit(
-            f"for at line {line_number(program, loop)}: body once" + (f" (element {position})" if position else ""),
-            (Unwrap(loop, keep=(loop.body,), before=((loop.target, " = ", *values),)), *_jumps(loop)),
-            depth(program, loop),
-            weight(program, loop.iter) + 1,
-        )
+        element = f" (element {position})" if position else ""
+        gain = weight(program, loop.iter) + 1
+        yield _body_once(program, loop, ((loop.target, " = ", *values),), element, gain)
 
 
-def _of_a_table(program: Program, loop: cst.For, stands_for: Mapping[cst.Name, Binding]) -> Iterator[Edit]:
+def _elements_of_table(program: Program, loop: cst.For) -> Iterator[Edit]:
     """The same of a loop over a table that has a name: the element as it is written there. `next(iter(TABLE))` would be
     longer than the loop."""
     table = loop.iter
     items = isinstance(table, cst.Call) and dotted_text(table.func).endswith(".items") and not table.args
     if isinstance(table, cst.Call) and isinstance(table.func, cst.Attribute) and items:
         table = table.func.value
-    known = stands_for.get(table) if isinstance(table, cst.Name) else None
+    known = variables_by_read(program).get(table) if isinstance(table, cst.Name) else None
     made = assigned_value(program, known) if known is not None else None
-    if known is None or made is None or loop.asynchronous is not None:
+    if known is None or made is None:
         return
     statement, display = made
     values: list[Template]
@@ -94,33 +93,21 @@ def _of_a_table(program: Program, loop: cst.For, stands_for: Mapping[cst.Name, B
         values = [("(", each.key, ", ", each.value, ")") for each in written if isinstance(each, cst.DictElement)]
     else:
         values = [(element,) for element in _literal(display)]
-    alone = len(known.reads) == 1
+    gone = [statement] if len(known.reads) == 1 else []
     for position, value in enumerate(values[:_MANY]):
-        body = Unwrap(loop, keep=(loop.body,), before=((loop.target, " = ", *value),))
-        yield Edit(
-            f"for at line {line_number(program, loop)}: body once, element {position} of {known.name}",
-            (body, *_jumps(loop), *([Remove(statement)] if alone else [])),
-            depth(program, loop),
-            weight(program, loop.iter) + (weight(program, statement) if alone else 0),
-        )
+        element, gain = f", element {position} of {known.name}", weight(program, loop.iter, *gone)
+        yield _body_once(program, loop, ((loop.target, " = ", *value),), element, gain, *gone)
 
 
-def _alone(program: Program, loop: cst.For) -> Iterator[Edit]:
-    if loop.asynchronous is None:
-        changes = (Unwrap(loop, keep=(loop.body,)), *_jumps(loop))
-        what = f"for at line {line_number(program, loop)}: body once"
-        yield Edit(what, changes, depth(program, loop), weight(program, loop.iter) + 3)
-
-
-def _unread(program: Program, target: cst.CSTNode) -> bool:
+def _is_unread(program: Program, target: cst.CSTNode) -> bool:
     """Whether nothing in the program is called as the loop variable is."""
     own = within(program, target, cst.Name)
-    mentions = _mentions(program)
+    mentions = _name_counts(program)
     return sum(mentions[name] for name in {name.value for name in own}) == len(own)
 
 
 @once
-def _mentions(program: Program) -> Counter[str]:
+def _name_counts(program: Program) -> Counter[str]:
     """How often each name stands in the program."""
     return Counter(name.value for name in every(program, cst.Name))
 
@@ -130,15 +117,14 @@ def _firsts(program: Program, loop: cst.For) -> Iterator[Template]:
     if elements:
         yield from ((element,) for element in elements[:_MANY])
         return
-    first = _first(program, loop.iter)
-    inside = function(program, loop)
+    first = _first_element(program, loop.iter)
     if first is not None:
         yield first
-    elif inside is None or not is_kernel(program, inside):  # Triton has no iterators
+    elif not in_kernel(program, loop):  # Triton has no iterators
         yield ("next(iter(", loop.iter, "))")
 
 
-def _first(program: Program, iterable: cst.BaseExpression) -> Template | None:
+def _first_element(program: Program, iterable: cst.BaseExpression) -> Template | None:
     """The first element of ranges, literals and what is built from them; None if it has to be asked for."""
     elements = _literal(iterable)
     if elements:
@@ -150,14 +136,15 @@ def _first(program: Program, iterable: cst.BaseExpression) -> Template | None:
     if is_range(program, iterable.func) and given:
         return (given[0],) if len(given) > 1 else ("0",)
     if name == "enumerate" and len(given) == 1 and len(iterable.args) == 1:
-        return ("(0, ", *(_first(program, given[0]) or ("next(iter(", given[0], "))")), ")")
+        return ("(0, ", *(_first_element(program, given[0]) or ("next(iter(", given[0], "))")), ")")
     if name == "zip" and given:
         parts: list[str | cst.CSTNode] = []
-        for expression in given:
-            parts.extend((", " if parts else "(", *(_first(program, expression) or ("next(iter(", expression, "))"))))
+        for each in given:
+            first = _first_element(program, each) or ("next(iter(", each, "))")
+            parts.extend((", " if parts else "(", *first))
         return (*parts, ",)" if len(given) == 1 else ")")
     if name in ("tqdm", "tqdm.tqdm", "list", "tuple", "iter") and given:
-        return _first(program, given[0])
+        return _first_element(program, given[0])
     return None
 
 
@@ -172,32 +159,24 @@ def _literal(iterable: cst.BaseExpression) -> Sequence[cst.BaseExpression]:
     return []
 
 
-def _jumps(loop: cst.For | cst.While) -> list[Change]:
-    """`break` and `continue` that belong to this very loop go with it."""
-    found: list[Change] = []
-    stack: list[cst.CSTNode] = [loop.body]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, (cst.Break, cst.Continue)):
-            found.append(Remove(node))
-        elif isinstance(node, (cst.For, cst.While)):
-            stack.extend([node.orelse] if node.orelse is not None else [])
-        elif not isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.BaseExpression)):
-            stack.extend(node.children)
-    return found
+def _jumps(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The `break` and `continue` below a node that belong to the loop around it."""
+    for child in node.children:
+        if isinstance(child, (cst.Break, cst.Continue)):
+            yield child
+        elif isinstance(child, (cst.For, cst.While)):
+            yield from _jumps(child.orelse) if child.orelse is not None else ()
+        elif not isinstance(child, (cst.FunctionDef, cst.ClassDef, cst.BaseExpression)):
+            yield from _jumps(child)
 
 
-def _fewer(program: Program, iterable: cst.BaseExpression) -> Iterator[Edit]:
+def _fewer_trips(program: Program, iterable: cst.BaseExpression) -> Iterator[Edit]:
     """One, two or four trips of a range; one element of a literal."""
     elements = _literal(iterable)
     if 1 < len(elements) <= _MANY and not isinstance(iterable, cst.Dict):
         for position, element in enumerate(elements):
-            yield Edit(
-                f"only element {position} of the loop at line {line_number(program, iterable)}",
-                (Replace(iterable, ("(", element, ",)")),),
-                8,
-                weight(program, iterable) - weight(program, element),
-            )
+            what = f"only element {position} of the loop at line {line_number(program, iterable)}"
+            yield replacement(program, what, iterable, ("(", element, ",)"), 8)
     if not isinstance(iterable, cst.Call) or not is_range(program, iterable.func):
         return
     positional = [arg for arg in iterable.args if arg.keyword is None and not arg.star]
@@ -239,54 +218,32 @@ def is_step(program: Program, node: cst.CSTNode) -> bool:
 
 def _plain_range(program: Program, iterable: cst.BaseExpression) -> Iterator[Edit]:
     """`tl.range(...)` without its options one by one, and as Python's `range`."""
-    if (
-        not isinstance(iterable, cst.Call)
-        or not is_range(program, iterable.func)
-        or dotted_text(iterable.func) == "range"
-    ):
+    if not isinstance(iterable, cst.Call) or not is_range(program, iterable.func):
+        return
+    if dotted_text(iterable.func) == "range":
         return
     options = [arg for arg in iterable.args if arg.keyword is not None]
     where = f"of the range at line {line_number(program, iterable)}"
     plain = Replace(iterable.func, ("range",))
     yield Edit(f"drop all options {where}", (plain, *map(Remove, options)), 8, weight(program, iterable.func, *options))
     if len(options) > 1:
-        yield Edit(f"drop the options {where}", tuple(map(Remove, options)), 8, weight(program, *options))
+        yield removal(program, f"drop the options {where}", *options, level=8)
     for option in options:
         name = option.keyword.value if option.keyword is not None else ""
-        yield Edit(f"drop {name} {where}", (Remove(option),), 9, weight(program, option))
+        yield removal(program, f"drop {name} {where}", option, level=9)
     yield Edit(f"plain range {where}", (plain,), 9, 2)
 
 
-def _unrolled(program: Program, comprehension: cst.ListComp | cst.GeneratorExp) -> Iterator[Edit]:
+def _one_element(program: Program, comprehension: cst.BaseSimpleComp) -> Iterator[Edit]:
     """`[f(x) for x in (a, b)]` is `[f(a)]`."""
     clause = comprehension.for_in
-    first = _first(program, clause.iter)
-    if clause.inner_for_in is not None or first is None or not isinstance(clause.target, cst.Name):
+    variable = variables_by_place(program).get(clause.target)
+    first = _first_element(program, clause.iter)
+    if clause.inner_for_in is not None or variable is None:
         return
-    name = clause.target.value
-    uses = [
-        read
-        for read in within(program, comprehension.elt, cst.Name)
-        if read.value == name and _reads(program, read, comprehension)
-    ]
-    yield Edit(
-        f"one element of the comprehension at line {line_number(program, comprehension)}",
-        (Replace(comprehension, ("[", comprehension.elt, "]")), *(Replace(use, first) for use in uses)),
-        8,
-        weight(program, clause),
-    )
-
-
-def _reads(program: Program, name: cst.Name, comprehension: cst.CSTNode) -> bool:
-    """Whether a Name stands for a value (not an attribute or a keyword), in no function of its own."""
-    parent = program.parents.get(name)
-    if isinstance(parent, cst.Attribute) and parent.attr is name:
-        return False
-    if isinstance(parent, cst.Arg) and parent.keyword is name:
-        return False
-    for above in ancestors(program, name):
-        if above is comprehension:
-            return True
-        if isinstance(above, (cst.Lambda, cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp)):
-            return False
-    return False
+    uses = [read for read in variable.reads if holds(program, comprehension.elt, read)]
+    if first is not None or not uses:
+        opening, closing = "{}" if isinstance(comprehension, cst.SetComp) else "[]"
+        alone = Replace(comprehension, (opening, comprehension.elt, closing))
+        what = f"one element of the comprehension at line {line_number(program, comprehension)}"
+        yield Edit(what, (alone, *(Replace(use, first or ()) for use in uses)), 8, weight(program, clause))

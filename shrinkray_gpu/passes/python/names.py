@@ -14,14 +14,16 @@ import re
 from collections.abc import Iterator, Sequence
 
 import libcst as cst
+from libcst.metadata import Scope
 
 from shrinkray_gpu.language.languages import USUAL
 from shrinkray_gpu.reduction.edit import Change, Edit, Replace
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.calls import Function, functions, matches, takes_any_option
-from shrinkray_gpu.source.kernels import is_kernel
-from shrinkray_gpu.source.scoping import Binding, bindings
-from shrinkray_gpu.source.tree import every, function, statement, within
+from shrinkray_gpu.source.kernels import in_kernel, is_kernel
+from shrinkray_gpu.source.pinning import strings
+from shrinkray_gpu.source.scoping import Binding, bindings, variables_by_read
+from shrinkray_gpu.source.tree import every, in_class_body, statement, within
 
 SHORT = 5
 """Names of this length or less say what they mean, and are short."""
@@ -55,26 +57,18 @@ _BY_ROLE: Sequence[tuple[str, str, tuple[str, ...]]] = (
 
 
 def find(program: Program) -> Iterator[Edit]:
-    variables = bindings(program)
-    known = functions(program, variables)
-    taken = _TakenNames(program, variables)
-    strings: dict[object, list[cst.SimpleString]] = {}
-    for string in every(program, cst.SimpleString):
-        strings.setdefault(string.evaluated_value, []).append(string)
+    taken = _TakenNames(program)
     edits: list[Edit] = []
-    for binding in sorted(variables, key=_urgency, reverse=True):
-        if len(binding.name) <= SHORT or not _ours(program, binding):
+    for binding in sorted(bindings(program), key=_urgency, reverse=True):
+        if len(binding.name) <= SHORT or not _is_renameable(program, binding):
             continue
-        mentions = _mentions(program, binding, known, strings.get(binding.name, ()))
-        if mentions is None:
-            continue
-        short = _short(program, binding, taken)
-        if short is None:
-            continue
-        taken.add(binding, short)
-        changes: tuple[Change, ...] = tuple(Replace(node, (_written(node, short),)) for node in mentions)
-        gain = (len(binding.name) - len(short)) * len(mentions)
-        edits.append(Edit(f"rename {binding.name} to {short}", changes, 1, gain))
+        mentions = _mentions(program, binding)
+        short = _short_name(program, binding, taken) if mentions is not None else None
+        if mentions is not None and short is not None:
+            taken.note(binding, short)
+            changes: tuple[Change, ...] = tuple(Replace(node, (_name_text(node, short),)) for node in mentions)
+            gain = (len(binding.name) - len(short)) * len(mentions)
+            edits.append(Edit(f"rename {binding.name} to {short}", changes, 1, gain))
     if len(edits) > 1:
         together = tuple(change for edit in edits for change in edit.changes)
         yield Edit("rename everything", together, 0, sum(edit.weight for edit in edits))
@@ -88,45 +82,35 @@ def _urgency(binding: Binding) -> int:
 class _TakenNames:
     """Which names a variable may not get: all that its scope, those around it and those within it know already."""
 
-    def __init__(self, program: Program, variables: Sequence[Binding]) -> None:
-        self._seen: dict[object, set[str]] = {}
-        self._users: dict[Binding, list[object]] = {}
-        for binding in variables:
-            scopes = {program.scopes.get(node) for node in (*binding.names, *binding.reads)} | {binding.scope}
-            self._users[binding] = list(scopes)
-            self._note(binding, binding.name)
-        owned = {id(read) for binding in variables for read in binding.reads}
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._seen: dict[Scope | None, set[str]] = {}
+        for binding in bindings(program):
+            self.note(binding, binding.name)
         for name in every(program, cst.Name):  # builtins, and whatever comes from `import *`
-            if id(name) not in owned:
+            if name not in variables_by_read(program):
                 self._seen.setdefault(program.scopes.get(name), set()).add(name.value)
 
-    def add(self, binding: Binding, short: str) -> None:
-        self._note(binding, short)
+    def note(self, binding: Binding, name: str) -> None:
+        for scope in self._scopes(binding):
+            self._seen.setdefault(scope, set()).add(name)
 
-    def _note(self, binding: Binding, name: str) -> None:
-        """A name is known where it lives, where it is used, and in all scopes between."""
-        for scope in self._users[binding]:
-            while scope is not None:
-                self._seen.setdefault(scope, set()).add(name)
-                if scope is binding.scope or scope.parent is scope:  # type: ignore[attr-defined]
-                    break
-                scope = scope.parent  # type: ignore[attr-defined]
+    def has(self, binding: Binding, name: str) -> bool:
+        return name in _RESERVED or any(name in self._seen.get(scope, ()) for scope in self._scopes(binding))
 
-    def __call__(self, binding: Binding, short: str) -> bool:
-        if short in _RESERVED:
-            return True
-        for scope in self._users[binding]:
-            while scope is not None:
-                if short in self._seen.get(scope, ()):
-                    return True
-                if scope is binding.scope or scope.parent is scope:  # type: ignore[attr-defined]
-                    break
-                scope = scope.parent  # type: ignore[attr-defined]
-        return False
+    def _scopes(self, binding: Binding) -> set[Scope]:
+        """Where a variable lives, where it is used, and all scopes between."""
+        found: set[Scope] = set()
+        for node in (*binding.names, *binding.reads):
+            scope = self._program.scopes.get(node) or binding.scope
+            while scope is not None and scope not in found:
+                found.add(scope)
+                scope = scope.parent if scope is not binding.scope else None
+        return found
 
 
-def _ours(program: Program, binding: Binding) -> bool:
-    """A name that only this program's text decides about."""
+def _is_renameable(program: Program, binding: Binding) -> bool:
+    """Whether only this program's text decides about the name."""
     if binding.is_import or binding.declared or binding.name.startswith("__"):
         return False
     for place, name in zip(binding.places, binding.names, strict=True):
@@ -136,43 +120,25 @@ def _ours(program: Program, binding: Binding) -> bool:
             return False
         if isinstance(parent, cst.AsName) and not isinstance(program.parents.get(parent), cst.WithItem):
             return False
-        if _in_class(program, place):
-            return False
-        if isinstance(parent, cst.Param) and _receiver(program, parent):
-            return False
+        if isinstance(parent, cst.Param):
+            if parent.name.value in ("self", "cls", "ctx") or parent.star:
+                return False
+        elif in_class_body(program, statement(program, place)):
+            return False  # fields and methods are reached by attribute, from anywhere
     return True
 
 
-def _in_class(program: Program, place: cst.CSTNode) -> bool:
-    """Fields and methods are reached by attribute, from anywhere."""
-    if isinstance(place, cst.Param):
-        return False
-    node = place if isinstance(place, (cst.FunctionDef, cst.ClassDef)) else statement(program, place)
-    while (above := program.parents.get(node)) is not None:
-        if isinstance(above, (cst.FunctionDef, cst.Module)):
-            return False
-        if isinstance(above, cst.ClassDef):
-            return True
-        node = above
-    return False
-
-
-def _receiver(program: Program, param: cst.Param) -> bool:
-    return param.name.value in ("self", "cls", "ctx") or bool(param.star) and param.star != ""
-
-
-def _mentions(
-    program: Program, binding: Binding, known: Sequence[Function], quoted: Sequence[cst.SimpleString]
-) -> list[cst.CSTNode] | None:
+def _mentions(program: Program, binding: Binding) -> list[cst.CSTNode] | None:
     """All nodes that say the name; None if something else might say it."""
     nodes: list[cst.CSTNode] = [*binding.names, *binding.reads]
-    strings = [string for string in quoted if not _printed(program, string)]
+    quoted = [string for string in strings(program).get(binding.name, ()) if not _is_printed(program, string)]
     param = binding.places[0]
     if not isinstance(param, cst.Param):
-        return None if strings else nodes
-    own = next((each for each in known if program.parents.get(param) is each.node.params), None)
-    if own is None:
-        return nodes if _of_lambda(program, param) and not strings else None
+        return None if quoted else nodes
+    parameters = program.parents[param]
+    own = next((each for each in functions(program) if parameters is each.node.params), None)
+    if own is None:  # nobody calls a lambda with keywords, save Triton for a grid, which has one positional parameter
+        return nodes if isinstance(program.parents.get(parameters), cst.Lambda) and not quoted else None
     if not own.only_called:
         return None
     for call in own.calls:
@@ -183,22 +149,14 @@ def _mentions(
         if given is not None and given.keyword is not None:
             nodes.append(given.keyword)
     allowed = _strings_for_triton(program, own) if own.is_kernel else []
-    if any(not any(string is each for each in allowed) for string in strings):
-        return None
-    return [*nodes, *strings]
+    return None if set(quoted) - set(allowed) else [*nodes, *quoted]
 
 
-def _printed(program: Program, string: cst.SimpleString) -> bool:
+def _is_printed(program: Program, string: cst.SimpleString) -> bool:
     """What is only printed is no name; what `getattr` or `globals()[...]` are given is."""
     parent = program.parents.get(string)
     call = program.parents.get(parent) if isinstance(parent, cst.Arg) else None
     return isinstance(call, cst.Call) and isinstance(call.func, cst.Name) and call.func.value == "print"
-
-
-def _of_lambda(program: Program, param: cst.Param) -> bool:
-    """Nobody calls a lambda with keywords, save Triton for a grid, which has one positional parameter."""
-    parameters = program.parents.get(param)
-    return isinstance(program.parents.get(parameters) if parameters is not None else None, cst.Lambda)
 
 
 def _strings_for_triton(program: Program, kernel: Function) -> list[cst.SimpleString]:
@@ -217,32 +175,25 @@ def _role(program: Program, binding: Binding) -> str:
         bases = {name.value for base in place.bases for name in within(program, base, cst.Name)}
         return "module" if "Module" in bases else "class"
     if isinstance(place, cst.FunctionDef):
-        return "kernel" if is_kernel(program, place) and not _called_by_kernel(program, binding) else "function"
+        inner = any(in_kernel(program, read) for read in binding.reads)
+        return "kernel" if is_kernel(program, place) and not inner else "function"
     if isinstance(place, cst.Param) and place.annotation is not None:
         if any(name.value == "constexpr" for name in within(program, place.annotation, cst.Name)):
             return "constexpr"
     return "variable"
 
 
-def _called_by_kernel(program: Program, binding: Binding) -> bool:
-    around = [function(program, read) for read in binding.reads]
-    return any(each is not None and is_kernel(program, each) for each in around)
-
-
-def _short(program: Program, binding: Binding, taken: _TakenNames) -> str | None:
+def _short_name(program: Program, binding: Binding, taken: _TakenNames) -> str | None:
     """The first free conventional name of its role, if it is shorter."""
     role = _role(program, binding)
-    constant = binding.name.isupper() and role == "variable"
-    for its_role, pattern, candidates in _BY_ROLE:
-        if its_role == ("constexpr" if constant else role) and re.fullmatch(pattern, binding.name):
-            for candidate in candidates:
-                if len(candidate) < len(binding.name) and not taken(binding, candidate):
-                    return candidate
-            return None
-    return None
+    if binding.name.isupper() and role == "variable":
+        role = "constexpr"
+    fitting = (names for of, pattern, names in _BY_ROLE if of == role and re.fullmatch(pattern, binding.name))
+    shorter = (name for name in next(fitting, ()) if len(name) < len(binding.name))
+    return next((name for name in shorter if not taken.has(binding, name)), None)
 
 
-def _written(node: cst.CSTNode, short: str) -> str:
+def _name_text(node: cst.CSTNode, short: str) -> str:
     if isinstance(node, cst.SimpleString):
         return f"{node.prefix}{node.quote}{short}{node.quote}"
     return short

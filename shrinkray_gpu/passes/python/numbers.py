@@ -11,7 +11,7 @@ difference or product of two numbers becomes the number that it is: to smaller o
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 
 import libcst as cst
@@ -42,16 +42,16 @@ _ARITHMETIC: Mapping[type[cst.BaseBinaryOp], Callable[[int, int], int]] = {
 }
 
 
-_OF_HARDWARE = {"BlockedLayout": frozenset({1})}
-"""Arguments that say what the hardware is: the lanes of a warp. Another one is refused, and where it is not, only
-because the fault comes before: no reader would take that for the program's own."""
+LANES, WARPS = 1, 2
+"""Arguments of a layout. The lanes of a warp are what the hardware has: another number is refused, and where it is not,
+only because the fault comes before. Its warps go with `num_warps`."""
 
 
 def find(program: Program) -> Iterator[Edit]:
     floor = _smallest_legal_tile(program)
     yield from together(program)
     for node in every(program, cst.Integer, cst.Float):
-        if _of_hardware(program, node) or _of_hardware(program, node, {"BlockedLayout": {2}}):  # warps: see num_warps
+        if _layout_argument(program, node) in (LANES, WARPS):
             continue
         if isinstance(node, cst.Float):
             for text in ("1.0", "0.0") if node.evaluated_value not in (0.0, 1.0) else ():
@@ -65,15 +65,14 @@ def find(program: Program) -> Iterator[Edit]:
         compute, one, other = _ARITHMETIC.get(type(operation.operator)), operation.left, operation.right
         if compute is not None and isinstance(one, cst.Integer) and isinstance(other, cst.Integer):
             result = str(compute(value_of(one), value_of(other)))
-            yield Edit(
-                f"one number, {result}, for {source(program, operation)}", (Replace(operation, (result,)),), ALONE, 2
-            )
+            what = f"one number, {result}, for {source(program, operation)}"
+            yield Edit(what, (Replace(operation, (result,)),), ALONE, 2)
 
 
 def together(program: Program, above: int = 0) -> Iterator[Edit]:
     """Moves of several numbers at once, those of at least `above` only."""
     large = (node for node in every(program, cst.Integer) if value_of(node) >= above)
-    free = (node for node in large if not _of_hardware(program, node))
+    free = (node for node in large if _layout_argument(program, node) != LANES)
     integers = [node for node in free if _movable(program, node)]
     floor = _smallest_legal_tile(program)
     yield from _clamped(integers)
@@ -136,15 +135,16 @@ def _counts(program: Program, number: cst.Integer) -> bool:
     return any(isinstance(above, cst.SubscriptElement) and is_grid(program, above) for above in around)
 
 
-def _of_hardware(program: Program, number: cst.CSTNode, places: Mapping[str, Collection[int]] = _OF_HARDWARE) -> bool:
+def _layout_argument(program: Program, number: cst.CSTNode) -> int | None:
+    """Which argument of a `BlockedLayout` a number is in, if any."""
+    below = number
     for up in ancestors(program, number):
-        if isinstance(up, cst.Arg):
-            call = program.parents[up]
-            if isinstance(call, cst.Call) and last_name(call.func) in places:
-                return call.args.index(up) in places[last_name(call.func)]
         if isinstance(up, (cst.BaseSuite, cst.BaseCompoundStatement)):
-            break
-    return False
+            return None
+        if isinstance(up, cst.Call) and isinstance(below, cst.Arg) and last_name(up.func) == "BlockedLayout":
+            return up.args.index(below)
+        below = up
+    return None
 
 
 def _movable(program: Program, number: cst.Integer) -> bool:
@@ -165,9 +165,8 @@ def _clamped(integers: list[cst.Integer]) -> Iterator[Edit]:
     for limit in CLAMPS:
         larger = [node for node in integers if value_of(node) > limit]
         if len(larger) > 1:
-            yield Edit(
-                f"numbers above {limit} to it", tuple(Replace(node, (str(limit),)) for node in larger), level=JOINT
-            )
+            changes = tuple(Replace(node, (str(limit),)) for node in larger)
+            yield Edit(f"numbers above {limit} to it", changes, level=JOINT)
 
 
 def _equal(program: Program, integers: list[cst.Integer], floor: int) -> Iterator[Edit]:

@@ -14,37 +14,31 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from shrinkray_gpu.reduction.edit import Edit, Remove
+from shrinkray_gpu.reduction.edit import Edit
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.edits import removal
 from shrinkray_gpu.source.scoping import bindings
-from shrinkray_gpu.source.tree import ancestors, depth, every, holds, line_number, statement, statements, weight
+from shrinkray_gpu.source.tree import ancestors, depth, every, holds, line_number, statement, statements
 
 
 def find(program: Program) -> Iterator[Edit]:
     for suite in every(program, cst.BaseSuite):  # type: ignore[type-abstract]
         inside = [node for node in statements(suite) if not isinstance(node, cst.Pass)]
         if len(inside) > 1:
-            yield Edit(
-                what=f"empty the block of {len(inside)} statements at line {line_number(program, inside[0])}",
-                changes=tuple(Remove(node) for node in inside),
-                level=depth(program, suite),
-                weight=weight(program, suite),
-            )
-    wanted = _wanted(program)
+            what = f"empty the block of {len(inside)} statements at line {line_number(program, inside[0])}"
+            yield removal(program, what, *inside, level=depth(program, suite))
+    wanted = _only_bindings(program)
     for node in every(program, cst.BaseSmallStatement, cst.BaseCompoundStatement):  # type: ignore[type-abstract]
         if isinstance(program.parents.get(node), cst.If) or node in wanted:
             continue  # an elif is a clause of its chain
-        if isinstance(node, cst.Pass) and _alone(program, node):
+        if isinstance(node, cst.Pass) and _is_alone(program, node):
             continue
-        yield Edit(
-            what=f"remove {_what(node)} at line {line_number(program, node)}",
-            changes=(Remove(node),),
-            level=depth(program, node),
-            weight=weight(program, node),
-        )
+        name = getattr(getattr(node, "name", None), "value", "")
+        what = f"remove {type(node).__name__.lower()} {name}".rstrip()
+        yield removal(program, f"{what} at line {line_number(program, node)}", node, level=depth(program, node))
 
 
-def _wanted(program: Program) -> set[cst.CSTNode]:
+def _only_bindings(program: Program) -> set[cst.CSTNode]:
     """The statements that alone bind what others read: imports and assignments."""
     wanted: set[cst.CSTNode] = set()
     for binding in bindings(program):
@@ -55,12 +49,7 @@ def _wanted(program: Program) -> set[cst.CSTNode]:
     return wanted
 
 
-def _alone(program: Program, node: cst.CSTNode) -> bool:
-    """The only statement of its block."""
+def _is_alone(program: Program, node: cst.CSTNode) -> bool:
+    """Whether it is the only statement of its block."""
     suite = next((above for above in ancestors(program, node) if isinstance(above, cst.BaseSuite)), None)
     return suite is not None and len(statements(suite)) == 1
-
-
-def _what(node: cst.CSTNode) -> str:
-    name = getattr(getattr(node, "name", None), "value", "")
-    return f"{type(node).__name__.lower()} {name}".rstrip()

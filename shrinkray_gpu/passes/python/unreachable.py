@@ -13,12 +13,13 @@ from dataclasses import dataclass
 import libcst as cst
 
 from shrinkray_gpu.language.languages import DECORATORS, comes_of_a_language
-from shrinkray_gpu.reduction.edit import Edit, Remove
+from shrinkray_gpu.reduction.edit import Edit
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.calls import decorator_name
+from shrinkray_gpu.source.edits import removal
 from shrinkray_gpu.source.scoping import Binding, bindings
 from shrinkray_gpu.source.spelling import decorator_meaning
-from shrinkray_gpu.source.tree import ancestors, dotted_text, every, statement, weight, within
+from shrinkray_gpu.source.tree import ancestors, dotted_text, every, is_member, statement, within
 
 _QUIET = ("torch", "functools", "contextlib", "dataclass", "dataclasses", "staticmethod", "classmethod", "property",
           "helion", "abc", "abstractmethod", "contextmanager", "lru_cache", "cache", "wraps", "pytest")  # fmt: skip
@@ -37,13 +38,10 @@ class _Candidate:
 def find(program: Program) -> Iterator[Edit]:
     dead = list(_dead(program))
     if len(dead) > 1:
-        yield Edit(
-            what=f"remove {len(dead)} unreachable definitions and imports",
-            changes=tuple(Remove(candidate.node) for candidate in dead),
-            weight=weight(program, *(candidate.node for candidate in dead)),
-        )
+        what = f"remove {len(dead)} unreachable definitions and imports"
+        yield removal(program, what, *(candidate.node for candidate in dead))
     for candidate in dead:
-        yield Edit(f"remove {candidate.what}", (Remove(candidate.node),), 1, weight(program, candidate.node))
+        yield removal(program, f"remove {candidate.what}", candidate.node, level=1)
 
 
 def _dead(program: Program) -> Iterator[_Candidate]:
@@ -58,13 +56,13 @@ def _dead(program: Program) -> Iterator[_Candidate]:
     uses: dict[_Candidate | None, list[_Candidate]] = {}
     for binding, made_by in makers.items():
         for read in (*binding.reads, *binding.declared):
-            user = _owner(program, read, owner)
+            user = next(_around(program, read, owner), None)
             uses.setdefault(user, []).extend(candidate for candidate in made_by if candidate is not user)
     live: set[_Candidate] = set()
     todo: list[_Candidate | None] = [None]
     while todo:
         for candidate in uses.get(todo.pop(), []):
-            for reached in (candidate, *_around(program, candidate, owner)):
+            for reached in (candidate, *_around(program, candidate.node, owner)):
                 if reached not in live:
                     live.add(reached)
                     todo.append(reached)
@@ -75,7 +73,7 @@ def _dead(program: Program) -> Iterator[_Candidate]:
 def _definitions(program: Program, variables: Iterable[Binding]) -> Iterator[_Candidate]:
     for binding in variables:
         for place in binding.places:
-            if not isinstance(place, (cst.FunctionDef, cst.ClassDef)) or _is_method(program, place):
+            if not isinstance(place, (cst.FunctionDef, cst.ClassDef)) or is_member(program, place):
                 continue
             if all(_is_quiet(program, decorator) for decorator in place.decorators):
                 kind = "class" if isinstance(place, cst.ClassDef) else "function"
@@ -125,19 +123,11 @@ def _unused_methods(program: Program) -> Iterator[_Candidate]:
             yield _Candidate(f"method {definition.name.value}.{name}", method, frozenset())
 
 
-def _is_method(program: Program, node: cst.CSTNode) -> bool:
-    return isinstance(program.parents.get(program.parents[node]), cst.ClassDef)
-
-
 def _from_future(program: Program, alias: cst.ImportAlias) -> bool:
     above = program.parents.get(alias)
     return isinstance(above, cst.ImportFrom) and dotted_text(above.module) == "__future__"
 
 
-def _owner(program: Program, node: cst.CSTNode, owner: dict[cst.CSTNode, _Candidate]) -> _Candidate | None:
-    return next((owner[above] for above in ancestors(program, node) if above in owner), None)
-
-
-def _around(program: Program, candidate: _Candidate, owner: dict[cst.CSTNode, _Candidate]) -> list[_Candidate]:
-    """A function inside a function cannot be reached without the outer one."""
-    return [owner[above] for above in ancestors(program, candidate.node) if above in owner]
+def _around(program: Program, node: cst.CSTNode, owner: dict[cst.CSTNode, _Candidate]) -> Iterator[_Candidate]:
+    """The candidates that the node stands in, innermost first: it cannot be reached without them."""
+    return (owner[above] for above in ancestors(program, node) if above in owner)
