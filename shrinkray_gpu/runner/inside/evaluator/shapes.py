@@ -49,7 +49,7 @@ def raised(value: Any, rank: int) -> Any:
 
 
 def transformed(algebra: Algebra, op: Op, operands: Sequence[Any]) -> List[Any]:
-    """The results of an operation that is neither arithmetic, control nor memory; Unfollowed where it is not followed."""
+    """The results of an operation that is neither arithmetic, control nor memory; Unfollowed where nobody knows."""
     handler = _HANDLERS.get(op.name)
     if handler is None:
         return [Unfollowed(op.name)] * len(op.results)

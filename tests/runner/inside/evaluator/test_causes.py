@@ -1,4 +1,4 @@
-"""What following a launch tells: for each kind of cause a kernel that has it, and one edit away a twin that has none."""
+"""What following a launch tells: for each kind of cause a kernel that has it, and one edit away a sound twin."""
 
 from __future__ import annotations
 
@@ -153,4 +153,4 @@ def test_a_cause_is_told_by_its_kind(played: list[dict[str, Any]], at: int) -> N
 def test_nothing_is_told_of_the_twins(played: list[dict[str, Any]]) -> None:
     sound = [launch for at, launch in enumerate(played) if at not in FAULTY]
     assert len(sound) == len(played) - len(FAULTY) > 5
-    assert [(launch["causes"], launch["unfollowed"], launch["fault"]) for launch in sound] == [([], "", "")] * len(sound)
+    assert [launch for launch in sound if launch["causes"] or launch["unfollowed"] or launch["fault"]] == []
