@@ -125,7 +125,7 @@ def drawn(machine: runs.Machine, pool: Pool, half: str, seed: int, limit: int) -
                 shutil.rmtree(folder)
             return str(seen) if ORACLES[fault.operator.oracle].sees(seen) else ""
 
-        return bool(memory.get(fault.name, look))
+        return bool(memory.get(f"{fault.name}: {fault.diff}", look))
 
     return cases.draw(programs.programs(), half=half, seed=seed, kernels=kernels, shows=shows, limit=limit)
 
