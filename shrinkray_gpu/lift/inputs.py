@@ -8,6 +8,7 @@ Arguments in one storage stay in one, unless asked for apart.
 from __future__ import annotations
 
 import ast
+import keyword
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -173,7 +174,9 @@ class Inputs:
 
     def free(self, wish: str) -> str:
         """A short name that nothing else has: a kernel's `x_ptr` is the host's `x`."""
-        stem = wish.removesuffix("_ptr") if wish.removesuffix("_ptr") not in self.taken else wish
+        stem = wish.removesuffix("_ptr")
+        if stem in self.taken or keyword.iskeyword(stem):  # `in_ptr`
+            stem = wish
         found, number = stem, 1
         while found in self.taken:
             number += 1

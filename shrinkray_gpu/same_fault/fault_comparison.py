@@ -22,6 +22,8 @@ class FaultComparison:
     """How the controls fared on the original."""
     repro_controls: tuple[ControlResult, ...]
     """How those that made the original pass fare on the repro."""
+    cause: str = ""
+    """Where what goes wrong begins, by the kernel's IR, in both; empty where nobody knows."""
 
     def summary(self, *, slips: int = 0, drifts: int = 0) -> str:
         """Why this is the same fault, and what is not known of it. `slips` and `drifts` were met and undone."""
@@ -42,6 +44,8 @@ class FaultComparison:
             known = [f"by the instruments ({self.repro.instruction}, {self.repro.space} memory)"]
         elif self.original.instruction:
             unknown = ["the instruments told the instruction of the original's fault, and not that of the repro's"]
+        if self.cause:
+            known.append(f"by where it begins ({self.cause})")
         if passes:
             known.append(f"under controls: {passes}")
         lame = [one.control.name for one in self.repro_controls if one.outcome is ControlOutcome.NOT_APPLICABLE]

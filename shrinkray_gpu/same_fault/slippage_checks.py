@@ -14,6 +14,7 @@ from shrinkray_gpu.judging.instruction_check import InstructionCheck
 from shrinkray_gpu.judging.tiered_test import TieredTest
 from shrinkray_gpu.judging.tightening import Tightening
 from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.oracle.same import SameFaultOracle
 from shrinkray_gpu.oracle.verdict import Answer, Verdict, shows, unclear
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner.run import Run
@@ -92,13 +93,25 @@ class SlippageChecks:
             # Seen on an H100 beside other reductions: core dumps that told nothing of a kernel.
             fault = fingerprints.again(repro) or fault
         difference = fingerprints.difference(fault, repro) if fault is not None else ""
-        return FaultComparison(original, fault, difference, self.controls.tried, held)
+        cause, drift = self._cause(repro)
+        return FaultComparison(original, fault, difference or drift, self.controls.tried, held, cause)
 
     def close(self) -> None:
         """Only after the test was closed, whose checks ask us."""
         self._answers.shutdown(wait=True, cancel_futures=True)
         for each in (self.controls, self.fingerprints, self.code):
             each.close()
+
+    def _cause(self, repro: str) -> tuple[str, str]:
+        """Where what goes wrong in the original begins, and in what the repro is another case; both are empty where
+        nobody knows."""
+        test, oracle = self.test, self.test.oracle
+        pool = test.dry.pool if test.dry is not None else test.pool
+        causes = oracle.causes if isinstance(oracle, SameFaultOracle) else None
+        if causes is None or pool.setup.arch is None:
+            return "", ""
+        drift = causes.difference(pool.run(test.candidate(repro).request, machine_code=False))
+        return str(causes), drift and f"another cause: {drift}"
 
     def _tighten(self, how: str, tightening: Tightening) -> None:
         """One check more, beside those that earlier drifts brought: what these see, the new one need not."""

@@ -145,3 +145,7 @@ def test_shared_memory_with_contents() -> None:
     ]
     both = [a, {**b, "content": {"kind": "ones"}}]
     assert lines(*both) == ["buffer = torch.ones(8)", "a = buffer[:4]", "b = buffer[4:8]"]
+
+
+def test_a_parameter_whose_name_without_its_ending_is_a_keyword_keeps_it() -> None:
+    assert lines(tensor("in_ptr", [4])) == ["in_ptr = torch.zeros(4)"]

@@ -17,6 +17,7 @@ ASKED = {
     "text": True,
     "stages": frozenset({"ptx"}),
     "builds": frozenset({"warning"}),
+    "rules": frozenset({"bounds"}),
     "twins": repetitions(2),
     "sanitizer": "memcheck",
     "timing": True,

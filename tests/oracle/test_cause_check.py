@@ -1,0 +1,83 @@
+"""Which candidates keep the original's cause: simpler ones do, others with the same error do not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from shrinkray_gpu.oracle.cause_check import LaunchCauses
+from shrinkray_gpu.runner.inside.static import cause
+from shrinkray_gpu.runner.inside.static.cause import Cause
+from shrinkray_gpu.runner.run import Launch, Run
+
+PRODUCT = Cause(
+    breaks="bounds", kind=cause.WRAPPED, operation="product i32", role="term", inputs=("argument", "program"),
+    access="load", masked=True, exact=False, far=True, place="k.py:3:4", at="k.py:4:8", sentence="it wraps",
+)  # fmt: skip
+GATHER = replace(PRODUCT, kind=cause.MEMORY, operation="", inputs=("loaded",), exact=True)
+STRIDE = replace(PRODUCT, kind=cause.STRIDE, operation="", inputs=("argument",), exact=True)
+OPEN = replace(PRODUCT, kind=cause.NO_MASK, operation="", inputs=("program", "range"), masked=False, exact=True)
+
+
+def ran(*causes: Cause, unfollowed: str = "") -> Run:
+    launch = Launch("kernel", "0", (1,), synced=True, causes=causes, unfollowed=unfollowed)
+    return Run("virtual", 1, virtual=True, launches=(launch,))
+
+
+def difference(original: Run, candidate: Run) -> str:
+    causes = LaunchCauses.of(original)
+    assert causes is not None
+    return causes.difference(candidate)
+
+
+@pytest.mark.parametrize(
+    ("original", "candidate"),
+    [
+        (PRODUCT, replace(PRODUCT, place="k.py:9:1", at="", sentence="")),
+        (PRODUCT, replace(PRODUCT, inputs=("argument", "range"))),  # another numbering of the elements
+        (PRODUCT, replace(PRODUCT, inputs=("constant", "program"))),  # a literal, where something else varies
+        (replace(PRODUCT, masked=False), PRODUCT),
+        (replace(OPEN, far=False), OPEN),
+    ],
+)
+def test_a_simpler_candidate_keeps_it(original: Cause, candidate: Cause) -> None:
+    assert difference(ran(original), ran(candidate)) == ""
+
+
+@pytest.mark.parametrize(
+    ("original", "candidate", "why"),
+    [
+        (PRODUCT, replace(PRODUCT, kind=cause.OFFSET), "offset beyond the tensor instead of integer wrapped"),
+        (PRODUCT, replace(PRODUCT, operation="sum i32"), "sum i32 instead of product i32"),
+        (PRODUCT, replace(PRODUCT, inputs=("argument", "constant")), "made of argument and constant instead"),
+        (PRODUCT, replace(PRODUCT, masked=False), "the load has lost its mask"),
+        (PRODUCT, replace(PRODUCT, exact=True), "in exact arithmetic it goes wrong as well"),
+        (PRODUCT, replace(PRODUCT, access="store"), "at a store instead of a load"),
+        (OPEN, replace(OPEN, kind=cause.EMPTY), "empty tensor instead of missing mask"),
+        (OPEN, replace(OPEN, inputs=("constant",)), "made of constant instead of program and range"),
+        (OPEN, replace(OPEN, inputs=("loaded", "range")), "now comes from memory"),
+        (OPEN, replace(OPEN, far=False), "may belong to the same allocation"),
+        (GATHER, replace(GATHER, inputs=("range",)), "what came from memory does so no more"),
+        (STRIDE, replace(STRIDE, inputs=("constant",)), "made of constant instead of argument"),
+    ],
+)
+def test_another_cause_is_told(original: Cause, candidate: Cause, why: str) -> None:
+    assert why in difference(ran(original), ran(candidate))
+
+
+def test_a_second_defect_is_one_too_many_and_one_less_is_none() -> None:
+    assert difference(ran(PRODUCT, OPEN), ran(PRODUCT)) == ""
+    assert difference(ran(PRODUCT), ran(PRODUCT, OPEN)) == "something else goes wrong, too: it wraps"
+    assert "missing mask instead of" in difference(ran(PRODUCT, OPEN), ran(OPEN))
+
+
+def test_what_cannot_be_followed_keeps_no_cause() -> None:
+    assert difference(ran(PRODUCT), ran(unfollowed="a float decides")) == "it cannot be followed: a float decides"
+    assert "not all of it" in difference(ran(PRODUCT), ran(PRODUCT, unfollowed="a float decides"))
+    assert difference(ran(PRODUCT, unfollowed="a loop"), ran(PRODUCT, unfollowed="a loop")) == ""
+    assert difference(ran(PRODUCT), ran()) != ""
+
+
+def test_a_run_in_which_nothing_goes_wrong_has_no_causes() -> None:
+    assert LaunchCauses.of(ran()) is None
