@@ -82,6 +82,10 @@ def _drift(mine: Cause, theirs: Cause) -> str:
         return f"the {mine.access} has lost its mask"
     if mine.exact != theirs.exact:
         return "in exact arithmetic it goes wrong as well" if theirs.exact else "in exact arithmetic it would be right"
+    if mine.detail != theirs.detail:
+        return f"{theirs.kind} {theirs.detail or 'of another sort'} instead of {mine.detail or 'another sort'}"
+    if theirs.first and not mine.first:
+        return "the first program instance already goes wrong"
     if mine.far and not theirs.far:
         return "what it reaches may belong to the same allocation"
     return _other_inputs(mine, frozenset(mine.inputs), frozenset(theirs.inputs))

@@ -13,7 +13,8 @@ from shrinkray_gpu.runner.run import Launch, Run
 
 PRODUCT = Cause(
     breaks="bounds", kind=cause.WRAPPED, operation="product i32", role="term", inputs=("argument", "program"),
-    access="load", masked=True, exact=False, far=True, place="k.py:3:4", at="k.py:4:8", sentence="it wraps",
+    access="load", masked=True, exact=False, far=True, first=False, detail="",
+    place="k.py:3:4", at="k.py:4:8", sentence="it wraps",
 )  # fmt: skip
 GATHER = replace(PRODUCT, kind=cause.MEMORY, operation="", inputs=("loaded",), exact=True)
 STRIDE = replace(PRODUCT, kind=cause.STRIDE, operation="", inputs=("argument",), exact=True)
@@ -58,6 +59,8 @@ def test_a_simpler_candidate_keeps_it(original: Cause, candidate: Cause) -> None
         (OPEN, replace(OPEN, inputs=("constant",)), "made of constant instead of program and range"),
         (OPEN, replace(OPEN, inputs=("loaded", "range")), "now comes from memory"),
         (OPEN, replace(OPEN, far=False), "may belong to the same allocation"),
+        (OPEN, replace(OPEN, first=True), "the first program instance already goes wrong"),
+        (STRIDE, replace(STRIDE, detail="in bytes"), "in bytes instead of another sort"),
         (GATHER, replace(GATHER, inputs=("range",)), "what came from memory does so no more"),
         (STRIDE, replace(STRIDE, inputs=("constant",)), "made of constant instead of argument"),
     ],

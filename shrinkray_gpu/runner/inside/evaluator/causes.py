@@ -27,7 +27,7 @@ from ..static.cause import (
     Evaluation,
 )  # fmt: skip
 from ..static.ttgir import Op
-from .launch import INSIDE, OUTSIDE, UNKNOWN, Found, LaunchedKernel, Look, look
+from .launch import INSIDE, OUTSIDE, UNKNOWN, Found, LaunchedKernel, Look, goes_wrong_at_once, look
 from .origin import Origin, leaves_of, origin
 from .trace import Step
 
@@ -72,6 +72,8 @@ def _of_access(launch: LaunchedKernel, found: Found, begins: Origin) -> Cause:
         begins.masked,
         found.exact_state != INSIDE,
         _is_far(found),
+        goes_wrong_at_once(found),
+        begins.detail,
         place=_place(launch, op),
         at=_place(launch, found.op),
         sentence="",
@@ -111,6 +113,8 @@ def _of_condition(launch: LaunchedKernel, found: Found, rule: str, kind: str) ->
         False,
         True,
         True,
+        goes_wrong_at_once(found),
+        "",
         place=place,
         at=place,
         sentence="%s%s%s" % (what, _of(place), "; there %s" % values if values else ""),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from typing import Any, Dict, FrozenSet, List, Optional, Sequence, Tuple
 
@@ -10,14 +11,15 @@ import torch
 from ..static import locations
 from ..static.ttgir import Op
 from . import module as modules
+from . import shapes
 from .access import Lane, Reach, at, reach
-from .machine import Machine, Note
+from .machine import PROGRAM_AXES, Machine, Note
 from .memory import Address, Buffer, Described
 from .module import ACCESSES, DIVISIONS, Module
 from .numbers import Algebra, Lanes, TooLarge, Unfollowed, ends, exact, wrapped
 from .operations import HANDLERS
 from .shapes import Description
-from .types import pointee, signature
+from .types import extents, pointee, signature
 
 INSIDE, OUTSIDE, UNKNOWN = "inside", "outside", "unknown"
 
@@ -229,6 +231,32 @@ def _described(algebra: Algebra, note: Note, subject: Any) -> Found:
     if start < 0 or last > buffer.size:
         return Found(note, OUTSIDE, offset=last, exact_state=OUTSIDE, buffer=buffer)
     return Found(note, INSIDE, buffer=buffer)
+
+
+def goes_wrong_at_once(found: Found) -> bool:
+    """Whether what is outside, or does not hold, is so in the first program instance of the launch."""
+    note = found.note
+    first = functools.partial(_first_program, len(extents(signature(note.op.body))))
+    mask = shapes.mapped(note.mask, first)
+    algebra = Algebra(ALL)
+    if isinstance(note.subject, Address):
+        target = pointee(signature(note.op.body))
+        offset = shapes.mapped(wrapped(note.subject.offset), first)
+        assert found.buffer is not None
+        return _state(algebra, offset, mask, found.buffer, target[1] if target else 1)[0] != INSIDE
+    if isinstance(note.subject, (Description, Described)):
+        return True
+    value = shapes.mapped(wrapped(note.subject), first)
+    failing = int(not value) if isinstance(value, int) else algebra.opposite(value)
+    return reach(algebra, 0, algebra.both(mask, failing)) is not None
+
+
+def _first_program(rank: int, data: Any) -> Any:
+    """The lanes of the first program instance: the grid's axes lie before a block of `rank` dimensions."""
+    for axis in range(rank + 1, rank + 1 + PROGRAM_AXES):
+        if data.dim() >= axis:
+            data = data.narrow(data.dim() - axis, 0, 1)
+    return data
 
 
 def _truth(algebra: Algebra, note: Note) -> Found:

@@ -52,7 +52,7 @@ class Origin:
 
     `kind`, `operation`, `role`, `inputs`, `access`, `masked`: as in `static.cause.Cause`. `op`: the operation where it
     begins. `value`: what that gives in the lane that was looked at, and what it should, for a reader. `name`: of the
-    value in the IR.
+    value in the IR. `detail`: as in `Cause`.
     """
 
     kind: str
@@ -64,6 +64,7 @@ class Origin:
     op: Optional[Op] = None
     value: Tuple[int, ...] = ()
     name: str = ""
+    detail: str = ""
 
 
 def origin(launch: LaunchedKernel, seen: Look, found: Found, *, limit: int) -> Origin:
@@ -166,14 +167,16 @@ class _Search:
                 continue
             for other in own:
                 if self._inside_with({step: other}):
-                    return _given(STRIDE, FACTOR, step, value, other)
+                    detail = "in bytes" if value == other * buffer.width else ""
+                    return replace(_given(STRIDE, FACTOR, step, value, other), detail=detail)
         for place, one in enumerate(given):
             for other_step in given[place + 1 :]:
                 a, b = self._scalar(one), self._scalar(other_step)
                 if a is None or b is None or a == b or a not in own or b not in own:
                     continue
                 if self._inside_with({one: b, other_step: a}):
-                    return _given(SWAPPED, FACTOR, one, a, b)
+                    dimensions = (buffer.strides.index(a), buffer.strides.index(b))
+                    return replace(_given(SWAPPED, FACTOR, one, a, b), detail="of dimensions %d and %d" % dimensions)
         return None
 
     def _extents(self) -> Optional[Origin]:

@@ -53,6 +53,10 @@ class Cause:
     """Whether it goes wrong in exact arithmetic, too."""
     far: bool
     """Whether the access leaves all that torch's allocator may hold around the tensor, so that a device notices."""
+    first: bool
+    """Whether the first program instance already goes wrong."""
+    detail: str
+    """What tells two cases of a kind apart: of strides, which of the tensor's are passed, or that they count bytes."""
     place: str
     """`kernel.py:57:12` of the operation where it begins."""
     at: str
