@@ -1,7 +1,7 @@
 """Which edits are allowed: none touches what the user wants kept, or what a dangerous call hangs on.
 
 Kept is a definition named by `--keep`, a statement marked `# shrink: keep`, and the statements between `# shrink:
-keep-begin` and `# shrink: keep-end`: they stay as they are, whole.
+keep-begin` and `# shrink: keep-end`: they stay as they are, whole, and what they assign is still read somewhere.
 """
 
 from __future__ import annotations
@@ -78,11 +78,15 @@ def _defined(statement: cst.CSTNode) -> Iterator[str]:
 
 class _Protection:
     def __init__(self, program: Program, kept: Iterable[cst.CSTNode], dangers: Sequence[Hazard]) -> None:
+        kept = set(kept)
         self._kept = _Zone(kept, program)
+        self._read = [[_Zone([node], program) for node in readers] for readers in _readers(program, kept)]
         self._dangers = [(_Zone(danger.bound, program), _Zone([danger.call], program)) for danger in dangers]
 
     def allows(self, edit: Edit) -> bool:
         if any(self._kept.is_touched_by(change) for change in edit.changes):
+            return False
+        if any(all(self._drops(edit, zone) for zone in zones) for zones in self._read):
             return False
         for bound, call in self._dangers:
             if any(call.is_dropped_by(change) for change in edit.changes):
@@ -90,6 +94,21 @@ class _Protection:
             if any(bound.is_touched_by(change) or call.is_unreached_by(change) for change in edit.changes):
                 return False
         return True
+
+
+    @staticmethod
+    def _drops(edit: Edit, zone: _Zone) -> bool:
+        return any(zone.is_dropped_by(change) for change in edit.changes)
+
+
+def _readers(program: Program, kept: set[cst.CSTNode]) -> Iterator[list[cst.CSTNode]]:
+    """Of each variable that a kept statement assigns, its mentions elsewhere: a value that nobody reads is not kept."""
+    names = {name for node in kept if isinstance(node, cst.SimpleStatementLine) for name in _defined(node)}
+    mentions: dict[str, list[cst.CSTNode]] = {name: [] for name in sorted(names)}
+    for node in program.layout.nodes(cst.Name) if names else ():
+        if node.value in names and kept.isdisjoint(program.layout.above(node)):
+            mentions[node.value].append(node)
+    return (found for found in mentions.values() if found)
 
 
 class _Zone:

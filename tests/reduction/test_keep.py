@@ -106,6 +106,15 @@ class TestMarks:
         assert smaller.text == "# shrink: keep-begin\na = 1\n# shrink: keep-end\nc = 3\n"
         assert removable_lines(smaller.text) == ["c = 3"]
 
+    def test_what_a_kept_statement_assigns_is_still_read_somewhere(self) -> None:
+        program = program_of("strides = swap(x)  # shrink: keep\nf(*strides)\ng(strides)\n")
+        first, second = (node(program, call, cst.Expr) for call in ("f(*strides)", "g(strides)"))
+        assert passes(program, Remove(first)) and passes(program, Remove(second))
+        assert not passes(program, Remove(first), Remove(second))
+        alone = program_of("strides = swap(x)  # shrink: keep\nf(*strides)\n")
+        read = [each for each in alone.layout.nodes(cst.Name) if each.value == "strides"][-1]
+        assert not passes(alone, Replace(read, ("(1, 2)",)))
+
     def test_an_edit_is_kept_or_dropped_whole(self) -> None:
         program = program_of("a = 1  # shrink: keep\nb = 2\n")
         first, second = program.module.body
