@@ -78,7 +78,7 @@ def _standard(original: Program, plan: calibration.Plan, reference: Reference | 
     only_cuda = bool(seen.builds) and not (seen.compiles or seen.launches)
     standard = controls.standard(plan.gpu, triton=not only_cuda) if own else ()
     if reference is not None and not only_cuda:
-        standard = (*controls.of_access(reference.fault), *standard)
+        standard = (*controls.of_access(reference.fault), *controls.of_front_end(reference.fault), *standard)
     return (*controls.of_cuda(original, plan.gpu), *standard)
 
 

@@ -52,7 +52,7 @@ LAST_WORDS = re.compile(
 HEAP = "the heap is corrupt"
 """One overrun trips over another of glibc's checks once the program has changed; which one says nothing."""
 
-_FRONT_END = re.compile(r"^(?:CompilationError|CompileTimeAssertionFailure|UnsupportedLanguageConstruct)$")
+FRONT_END = re.compile(r"^(?:CompilationError|CompileTimeAssertionFailure|UnsupportedLanguageConstruct)$")
 _PROGRESS = re.compile(r"\bit/s\b|\bs/it\b|^\[?[IW]\d{3,4} ")
 """A progress bar, a log line with the time of day: not the reason of anything."""
 _OBSERVED = frozenset({"instruction", "space", "access"})
@@ -205,7 +205,7 @@ def lookalike(wanted: Fault, seen: Fault) -> bool:
         bare_abort = seen.klass == wanted.klass == "SIGABRT" and not seen.text  # the script's own os.abort()
         return not (bare_abort or seen.klass.startswith("exit status"))
     if seen.phase == "compile":
-        return not (_FRONT_END.search(seen.klass) or hasattr(builtins, seen.klass))
+        return not (FRONT_END.search(seen.klass) or hasattr(builtins, seen.klass))
     return seen.phase == wanted.phase == "python" and seen.klass == wanted.klass == "AssertionError"
 
 

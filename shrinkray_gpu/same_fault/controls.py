@@ -22,13 +22,14 @@ from shrinkray_gpu.device import error_table
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.driver_error import OUTSIDE, sticky_code
-from shrinkray_gpu.oracle.fault import Fault, normalise
+from shrinkray_gpu.oracle.fault import FRONT_END, Fault, normalise
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import knob_settings
 from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
 from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.same_fault.cures import CURES, Cure
 from shrinkray_gpu.same_fault.patch import patches as patching
 from shrinkray_gpu.same_fault.patch.patches import Patch
 
@@ -50,11 +51,12 @@ class ControlOutcome(enum.Enum):
 
 @dataclass(frozen=True)
 class Control:
-    """One change: a way to run the program, or a patch of its text."""
+    """One change: a way to run the program, a patch of its text, or an edit at whichever place it fits."""
 
     name: str
     way: KnobSetting = PLAIN
     patch: Patch | None = None
+    cure: Cure | None = None
     inside: bool = False
     """Whether the original kept inside its tensors under it: then a program whose accesses leave them has another
     fault, even where the memory beyond is mapped."""
@@ -108,6 +110,13 @@ def of_access(fault: Fault) -> tuple[Control, ...]:
                         original then keeps inside its tensors, so must each step
     """
     return (_by_setting(knob_settings.parse_setting("int64")),) if fault.code in OUTSIDE else ()
+
+
+def of_front_end(fault: Fault) -> tuple[Control, ...]:
+    """Those for what Triton's front end refuses: the kinds of edit that may mend it, see `cures`."""
+    if fault.phase != "compile" or not FRONT_END.search(fault.klass):
+        return ()
+    return tuple(Control(cure.name, cure=cure) for cure in CURES)
 
 
 def of_cuda(original: Program, gpu: bool) -> tuple[Control, ...]:
@@ -262,6 +271,8 @@ class Controls:
         def lame(why: str) -> ControlResult:
             return ControlResult(control, ControlOutcome.NOT_APPLICABLE, why)
 
+        if control.cure is not None:
+            return self._cured(control, control.cure, source)
         part = ""
         if control.patch is not None:
             carried = control.patch.carry(source)
@@ -287,6 +298,18 @@ class Controls:
         kept = replace(control, inside=True) if run.turned.get(OUTSIDE_TENSORS) == 0 else control
         return ControlResult(kept, ControlOutcome.PASSES, f"{why} ({part})" if part else why)
 
+    def _cured(self, control: Control, cure: Cure, source: str) -> ControlResult:
+        """Try the edit at one place after another, until the program runs to a healthy end."""
+        why, known = f"nothing in it can be {control.name}", True
+        for cured in cure.apply(source):
+            run = self.run(cured.text, control.way)
+            verdict = self.oracle.judge(run)
+            result, said = outcome(run, verdict, control, self.reference)
+            if result is ControlOutcome.PASSES:
+                return ControlResult(control, result, f"{cured.edit}: {said}")
+            why, known = f"it does not end well with any part of it {control.name}", known and not run.trouble
+        return ControlResult(control, ControlOutcome.NOT_APPLICABLE, why, known)
+
     def guard(self, source: str, controls: Sequence[Control]) -> Verdict:
         """FAULTS if the controls hold for this program, PASSES if it still faults under one: that is slippage.
 
@@ -298,6 +321,8 @@ class Controls:
             one = self.attempt(control, source)
             if one.outcome is ControlOutcome.FAULTS:
                 return lacks(f"control {control.name} still faults: another cause ({one.why})")
+            if control.cure is not None and one.known and one.outcome is not ControlOutcome.PASSES:
+                return lacks(f"another cause: {one.why}, which mends the original")
             if one.why == NOTHING_TO_TURN and control.way.name in TELLING:
                 return lacks(f"control {control.name} finds nothing to turn: another cause")
             tried.append(one)
