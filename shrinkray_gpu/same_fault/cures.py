@@ -32,81 +32,85 @@ class Cured:
     edit: str
 
 
+Code = Callable[[cst.CSTNode], str]
+Offers = Iterator[tuple[cst.CSTNode, str]]
+"""Parts of a node, and what may stand in their place."""
+
+
 @dataclass(frozen=True)
 class Cure:
-    """One kind of edit. `offers`: for a node of a program what may stand there instead, as text."""
+    """One kind of edit. `offers`: what it may change of a node, given the text of any part of it."""
 
     name: str
-    offers: Callable[[cst.CSTNode, Callable[[cst.CSTNode], str]], Iterator[str]]
+    offers: Callable[[cst.CSTNode, Code], Offers]
 
     def apply(self, text: str) -> Iterator[Cured]:
         """The program after each edit of this kind, the last place of the program first: where an error shows, what
         made it is not far before."""
-        program = Program.from_text(text)
-        return itertools.islice(self._edits(program), MOST)
+        return itertools.islice(self._edits(Program.from_text(text)), MOST)
 
     def _edits(self, program: Program) -> Iterator[Cured]:
+        text = program.text
+
         def code(node: cst.CSTNode) -> str:
             first, last = program.spans[node]
-            return program.text[first:last]
+            return text[first:last]
 
-        nodes = sorted(program.layout.nodes(cst.Call, cst.Subscript), key=lambda node: -program.spans[node][1])
-        for node in nodes:
-            first, last = program.spans[node]
-            for other in self.offers(node, code):
-                yield Cured(program.text[:first] + other + program.text[last:], f"{other} for {code(node)}")
+        for node in sorted(program.layout.nodes(cst.Call, cst.Subscript), key=lambda each: -program.spans[each][1]):
+            begin, end = program.spans[node]
+            for part, other in self.offers(node, code):
+                first, last = program.spans[part]
+                edit = f"{text[begin:first]}{other}{text[last:end]} for {text[begin:end]}"
+                yield Cured(text[:first] + other + text[last:], edit)
 
 
-def _without_cast(node: cst.CSTNode, code: Callable[[cst.CSTNode], str]) -> Iterator[str]:
+def _without_cast(node: cst.CSTNode, code: Code) -> Offers:
     if isinstance(node, cst.Call) and node.args:
         if isinstance(node.func, cst.Attribute) and node.func.attr.value == "to":
-            yield code(node.func.value)
+            yield node, _alone(node.func.value, code)
         elif dotted_text(node.func).endswith(".cast"):
-            yield code(node.args[0].value)
+            yield node, _alone(node.args[0].value, code)
 
 
-def _other_expansion(node: cst.CSTNode, code: Callable[[cst.CSTNode], str]) -> Iterator[str]:
+def _other_expansion(node: cst.CSTNode, code: Code) -> Offers:
     if isinstance(node, cst.Subscript) and len(node.slice) == 2:
         one, other = (code(each.slice) for each in node.slice)
         if sorted((one, other)) == [":", "None"]:
-            yield f"{code(node.value)}[{other}, {one}]"
+            yield node, f"{_alone(node.value, code)}[{other}, {one}]"
 
 
-def _other_axis(node: cst.CSTNode, code: Callable[[cst.CSTNode], str]) -> Iterator[str]:
-    if not (isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute)):
-        return
-    if node.func.attr.value in REDUCTIONS:
+def _other_axis(node: cst.CSTNode, code: Code) -> Offers:
+    if isinstance(node, cst.Call) and _method(node) in REDUCTIONS:
         for arg in node.args:
             if code(arg.value) in ("0", "1") and (arg.keyword is None or arg.keyword.value in ("axis", "dim")):
-                yield _with(node, arg.value, str(1 - int(code(arg.value))), code)
+                yield arg.value, str(1 - int(code(arg.value)))
 
 
-def _other_type(node: cst.CSTNode, code: Callable[[cst.CSTNode], str]) -> Iterator[str]:
-    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in MADE:
-        for arg in node.args:
-            dtype = arg.value
+def _other_type(node: cst.CSTNode, code: Code) -> Offers:
+    if isinstance(node, cst.Call) and _method(node) in MADE:
+        for dtype in (arg.value for arg in node.args):
             if isinstance(dtype, cst.Attribute) and _DTYPE.fullmatch(dtype.attr.value):
                 for other in ("float32", "int32", "int64", "float16"):
                     if other != dtype.attr.value:
-                        yield _with(node, dtype, f"{code(dtype.value)}.{other}", code)
+                        yield dtype.attr, other
 
 
-def _other_extent(node: cst.CSTNode, code: Callable[[cst.CSTNode], str]) -> Iterator[str]:
+def _other_extent(node: cst.CSTNode, code: Code) -> Offers:
     if isinstance(node, cst.Call) and dotted_text(node.func).endswith("arange") and len(node.args) == 2:
         end = node.args[1].value
         if isinstance(end, cst.BinaryOperation):
-            yield _with(node, end, code(end.left), code)
+            yield end, _alone(end.left, code)
         elif isinstance(end, cst.Integer):
-            yield _with(node, end, str(int(end.value) - 1), code)
+            yield end, str(int(end.value) - 1)
 
 
-def _with(node: cst.Call, part: cst.CSTNode, other: str, code: Callable[[cst.CSTNode], str]) -> str:
-    """The call with another text for one of its arguments."""
-    words = [
-        (f"{arg.keyword.value}=" if arg.keyword else arg.star) + (other if arg.value is part else code(arg.value))
-        for arg in node.args
-    ]
-    return f"{code(node.func)}({', '.join(words)})"
+def _method(node: cst.Call) -> str:
+    return node.func.attr.value if isinstance(node.func, cst.Attribute) else ""
+
+
+def _alone(node: cst.BaseExpression, code: Code) -> str:
+    """The text of an expression for any place: what is taken out of parentheses gets them again."""
+    return f"({code(node)})" if node.lpar else code(node)
 
 
 CURES = (

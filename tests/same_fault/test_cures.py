@@ -1,0 +1,85 @@
+"""Cures: which edits each kind offers, and what a guard makes of a step that none of them mends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu.oracle import spec
+from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.oracle.verdict import Answer
+from shrinkray_gpu.runner.knob_settings import KnobSetting
+from shrinkray_gpu.runner.run import Compilation, Failure, Launch, Run
+from shrinkray_gpu.same_fault import controls
+from shrinkray_gpu.same_fault.controls import ControlOutcome, Controls
+from shrinkray_gpu.same_fault.cures import CURES, MOST
+
+BY_NAME = {cure.name: cure for cure in CURES}
+KERNEL = """x = tl.load(p + tl.arange(0, 8)[:, None] * (n + 1).to(tl.float32))
+y = tl.sum(x, axis=1) + tl.zeros((8,), tl.int32)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "edits"),
+    [
+        ("without a cast", ["(n + 1) for (n + 1).to(tl.float32)"]),
+        ("expanded the other way", ["tl.arange(0, 8)[None, :] for tl.arange(0, 8)[:, None]"]),
+        ("along the other axis", ["tl.sum(x, axis=0) for tl.sum(x, axis=1)"]),
+        ("of another extent", ["tl.arange(0, 7) for tl.arange(0, 8)"]),
+        (
+            "of another type",
+            [f"tl.zeros((8,), tl.{other}) for tl.zeros((8,), tl.int32)" for other in ("float32", "int64", "float16")],
+        ),
+    ],
+)
+def test_a_kind_of_edit_is_offered_at_each_place_that_it_fits(name: str, edits: list[str]) -> None:
+    cured = list(BY_NAME[name].apply(KERNEL))
+    assert [each.edit for each in cured] == edits
+    for each in cured:
+        compile(each.text, name, "exec")
+        assert each.text != KERNEL
+
+
+def test_the_last_places_come_first_and_there_are_not_too_many() -> None:
+    text = "".join(f"y = x{at}.to(tl.float32)\n" for at in range(2 * MOST))
+    found = [each.edit.split()[0] for each in BY_NAME["without a cast"].apply(text)]
+    assert found == [f"x{2 * MOST - 1 - at}" for at in range(MOST)]
+
+
+REFUSED = Run(
+    "virtual", 1, failure=Failure("triton.CompilationError", "invalid operands"),
+    compiles=(Compilation("k", "", failure=Failure("triton.CompilationError", "invalid operands")),), virtual=True,
+)  # fmt: skip
+HEALTHY = Run("virtual", 0, compiles=(Compilation("k", "1"),), launches=(Launch("k", "1", (1,)),), virtual=True)
+
+
+def guard(text: str, healthy: str) -> controls.Verdict:
+    """What the cure by a cast left out says of a step, where a program is healthy that has these words."""
+
+    def run(source: str, way: KnobSetting) -> Run:
+        return HEALTHY if healthy in source else REFUSED
+
+    oracle = spec.parse("compile:invalid operands", folder=Path()).calibrate(REFUSED)
+    [cast, *_] = controls.of_front_end(Fault("compile", "CompilationError"))
+    return Controls(run, oracle, reference=REFUSED).guard(text, [cast])
+
+
+def test_a_step_that_the_edit_mends_stands_and_any_other_is_another_cause() -> None:
+    assert guard("p + x.to(tl.float32)\n", "p + x\n").faults
+    assert guard("p + 0.0\n", "p + x\n").answer is Answer.PASSES
+    assert "nothing in it can be without a cast" in guard("p + 0.0\n", "p + x\n").why
+    assert guard("p + 0.0 + x.to(tl.float32)\n", "p + x\n").answer is Answer.PASSES  # a second defect
+
+
+def test_only_errors_of_the_front_end_have_cures() -> None:
+    assert controls.of_front_end(Fault("compile", "SIGABRT")) == ()
+    assert controls.of_front_end(Fault("device", "an illegal memory access was encountered", code=700)) == ()
+
+
+def test_a_program_that_nothing_mends_has_no_such_control() -> None:
+    [cast, *_] = controls.of_front_end(Fault("compile", "CompilationError"))
+    oracle = spec.parse("compile:invalid operands", folder=Path()).calibrate(REFUSED)
+    tried = Controls(lambda text, way: REFUSED, oracle, reference=REFUSED).attempt(cast, "p + x.to(tl.float32)\n")
+    assert tried.outcome is ControlOutcome.NOT_APPLICABLE and tried.known
