@@ -8,7 +8,7 @@ change explains is the index itself: a mask is missing, or the mask that there i
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Dict, FrozenSet, Iterable, List, Optional, Set, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Optional, Set, Tuple
 
 from ..static.cause import (
     ARGUMENT,
@@ -24,6 +24,7 @@ from ..static.cause import (
     RANGE,
     STRIDE,
     SWAPPED,
+    TRIP,
     WRAPPED,
     WRONG_MASK,
     ZERO,
@@ -89,7 +90,7 @@ class _Search:
             return Origin(EMPTY, op=self.note.op)
         if self.note.op.name not in ACCESSES:
             return Origin(DESCRIPTOR, op=self.note.op)
-        for ask in (self._wrap, self._division, self._strides, self._memory, self._extents, self._offsets):
+        for ask in (self._wrap, self._division, self._trips, self._strides, self._memory, self._extents, self._offsets):
             found = ask()
             if found is not None:
                 return found
@@ -180,12 +181,25 @@ class _Search:
         return None
 
     def _extents(self) -> Optional[Origin]:
-        """A bound that is no extent of the tensor, though with one of them the access stays inside."""
+        """A bound of the mask that is no extent of the tensor, though with one of them the access stays inside."""
+        return self._extent(step for step in self.trace.leaves() if step.role == BOUND)
+
+    def _trips(self) -> Optional[Origin]:
+        """The same of a bound of the loop that the address goes through."""
+        return self._extent(leaf for step in self.trace.leaves() if step.kind == TRIP for leaf in self._bounds_of(step))
+
+    def _bounds_of(self, step: Step) -> Iterator[Step]:
+        """What the number of trips is made of."""
+        if step.op is not None and step.op.name == "scf.for":
+            high = step.function.loops[id(step.op)].high
+            yield from Trace(step.frame, step.env, step.op, [high]).leaves()
+
+    def _extent(self, steps: Iterable[Step]) -> Optional[Origin]:
         buffer = self.found.buffer
         assert buffer is not None
         own = _own_extents(buffer)
-        for step in self._unique(self.trace.leaves()):
-            if step.kind != ARGUMENT or step.role != BOUND:
+        for step in self._unique(steps):
+            if step.kind != ARGUMENT:
                 continue
             value = self._scalar(step)
             if value is None or value in own:

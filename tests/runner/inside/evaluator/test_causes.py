@@ -52,6 +52,13 @@ def looped(x, y, trips, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def chunked(x, y, chunks, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    for chunk in range(chunks):
+        tl.store(y + at, tl.load(x + (chunks - 1 - chunk) * BLOCK + at))
+
+
+@triton.jit
 def checked(x, y, limit):
     at = tl.arange(0, 16)
     value = tl.load(x + at)
@@ -97,6 +104,8 @@ divided[(1,)](y, 0, 32)
 divided[(1,)](y, 8, 32)
 shifted[(1,)](zeros(16), y, 16, 1 << 22)
 shifted[(1,)](zeros(16), y, 16, 0)
+chunked[(1,)](zeros(4, 16), y, 128, 16)
+chunked[(1,)](zeros(4, 16), y, 4, 16)
 scaled[(4,)](zeros(0), y, 56, True, 16)
 """
 
@@ -120,9 +129,10 @@ FAULTY = {
     12: Shape("checked", cause.ASSERTION, "tt.assert", ("argument", "loaded")),
     14: Shape("divided", cause.ZERO),
     16: Shape("shifted", cause.OFFSET, inputs=("argument",)),
-    18: Shape("scaled", cause.EMPTY),
+    18: Shape("chunked", cause.EXTENT, inputs=("argument",)),
+    20: Shape("scaled", cause.EMPTY),
 }
-"""By the number of the launch. Each other launch is the twin of the one before."""
+"""By the number of the launch. Each other launch is the sound twin of a neighbour."""
 
 
 LATER = {0, 2, 5, 6}
