@@ -10,7 +10,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.runner.inside.static.rules import ASKED
+from shrinkray_gpu.runner.inside.static.rules import ASKED, RULES
 from shrinkray_gpu.runner.knob_settings import KnobSetting
 from shrinkray_gpu.runner.pool import Script
 
@@ -90,5 +90,5 @@ class Needs:
         )
 
 
-UNASKED = Needs(asserts=True)
+UNASKED = Needs(asserts=True, rules=frozenset(rule.name for rule in RULES if rule.asked))
 """Of a run without an oracle: whatever fault it shows may be the one."""

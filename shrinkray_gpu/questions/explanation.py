@@ -66,7 +66,7 @@ def explain(
         name=command.command_line if command else "",
     )
     # The sanitizer is an instrument here, beside a run without it; and whatever hangs is asked in what.
-    needs = replace(wanted.needs if wanted is not None else UNASKED, sanitizer="", timing=True)
+    needs = replace(wanted.needs if wanted is not None else UNASKED, rules=UNASKED.rules, sanitizer="", timing=True)
     script = needs.on(script, virtual=arch is not None)
     called = script.called
     asked = instruments.USUAL | ({SYNCCHECK} if synccheck else set())

@@ -23,7 +23,8 @@ def look(subject: Subject, run: Run | None) -> Observation:
         return Observation.missing(STATIC, "needs to know the GPU: name one by --arch, such as sm_90")
     seconds = 0.0
     if run is None or subject.setup.arch is None:
-        script = replace(subject.script, asserts=False, wants=WANTS, sanitizer="", twins=())
+        wants = (*WANTS, *(each for each in subject.script.wants if each.startswith(rules.ASKED)))
+        script = replace(subject.script, asserts=False, wants=wants, sanitizer="", twins=())
         run, seconds = watched(subject, script, replace(subject.setup, arch=arch, warm=False, reuse=False))
     broken = next((launch for launch in run.launches if launch.fault), None)
     if broken is None:
