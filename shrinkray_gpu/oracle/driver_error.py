@@ -48,7 +48,7 @@ def undecided_by(run: Run, names: Collection[str]) -> str:
         if launch.undecided:
             rule, why = rules.of_fault(launch.undecided)
             if rule.name in names:
-                return f"static:{rule.name} cannot tell of the launch of {launch.kernel}: {why}"
+                return f"static:{rule.name} cannot tell of launch {launch.kernel} ({why}): ask a GPU, without --arch"
     return ""
 
 
