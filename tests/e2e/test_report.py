@@ -35,10 +35,10 @@ once = pytest.mark.xdist_group("flagship")
 """All in one process of pytest, so that the reduction is made once."""
 
 
-def attached(case: str, folder: Path, *words: str, report: bool = True) -> Path:
+def attached(case: str, folder: Path, *words: str, seconds: int = 1, report: bool = True) -> Path:
     """The folder of a reduction of a case's repro, which has hardly anything left to take away, nor to lift."""
     shutil.copy(CORPUS / case / f"repro_{case}.py", folder / "failing.py")
-    soon = ("--max-time", "1", "--skip-pass", "lift")
+    soon = ("--max-time", str(seconds), "--skip-pass", "lift")
     said = shrink("failing.py", *ARCH, *soon, *words, cwd=folder, report=report)
     assert said.code == 0, said.err
     assert ("to attach: failing.shrink/" in said.out) is report
@@ -50,7 +50,7 @@ def flagship(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("flagship")
     (folder / "fix.diff").write_text(FIX)
     words = ("--oracle", "misaligned address", "--control-patch", "fix.diff", "--zip", "--gpu-price", "3")
-    return attached("tma_misaligned", folder, *words)
+    return attached("tma_misaligned", folder, *words, seconds=10)  # time for a step, which the size plot needs
 
 
 @once
