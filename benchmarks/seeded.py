@@ -116,15 +116,23 @@ def drawn(machine: runs.Machine, pool: Pool, half: str, seed: int, limit: int) -
         return memory.get(program.key, look)  # type: ignore[no-any-return]
 
     def shows(fault: cases.Planted) -> bool:
+        asked = ORACLES[fault.operator.oracle]
+
+        def alone() -> str:
+            return str(runs.fault(pool.run(fault.program.text, wants=asked.wants)) or "")
+
         def look() -> str:
             folder = OVERLAYS / fault.name.replace("/", "_")
             packages.overlay(folder, fault.program.package, {fault.file: fault.text})
             try:
-                seen = runs.fault(pool.run(runs.with_folder(fault.program.text, folder, fault.program.package)))
+                text = runs.with_folder(fault.program.text, folder, fault.program.package)
+                seen = runs.fault(pool.run(text, wants=asked.wants))
             finally:
                 shutil.rmtree(folder)
-            return str(seen) if ORACLES[fault.operator.oracle].sees(seen) else ""
+            return str(seen) if asked.sees(seen) else ""
 
+        if asked.rule and memory.get(f"{fault.program.key}: {asked.rule}", alone):
+            return False
         return bool(memory.get(f"{fault.name}: {fault.diff}", look))
 
     return cases.draw(programs.programs(), half=half, seed=seed, kernels=kernels, shows=shows, limit=limit)

@@ -22,6 +22,11 @@ class Asked:
         return bool(self.phases) and (not self.rule or rules.by_name(self.rule) is not None)
 
     @property
+    def wants(self) -> tuple[str, ...]:
+        """What a run must be asked for, so that it can tell."""
+        return (rules.ASKED + self.rule,) if self.rule else ()
+
+    @property
     def options(self) -> tuple[str, ...]:
         return ("--oracle", f"static:{self.rule}") if self.rule else ()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -131,7 +132,8 @@ def judge(planted: Planted, pool: Pool, repro: Path) -> truth.Judgement:
     text = repro.read_text()
     if re.search(rf"^\s*(?:from|import) {planted.program.package}\b", text, re.MULTILINE):
         return truth.Judgement("not reduced", "the repro still imports the package")
-    return truth.judge(text, planted.edit, planted.operator, outcomes(pool.run))
+    wants = ORACLES[planted.operator.oracle].wants
+    return truth.judge(text, planted.edit, planted.operator, outcomes(functools.partial(pool.run, wants=wants)))
 
 
 def outcomes(run: Callable[[str], Run]) -> Callable[[str], truth.Outcome]:

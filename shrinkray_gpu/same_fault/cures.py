@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.kernels import in_kernel
 from shrinkray_gpu.source.tree import dotted_text
 
 MOST = 12
@@ -56,7 +57,9 @@ class Cure:
             first, last = program.spans[node]
             return text[first:last]
 
-        for node in sorted(program.layout.nodes(cst.Call, cst.Subscript), key=lambda each: -program.spans[each][1]):
+        nodes = program.layout.nodes(cst.Call, cst.Subscript)
+        parameters = [each for each in program.layout.nodes(cst.Param) if in_kernel(program, each)]
+        for node in sorted([*nodes, *parameters], key=lambda each: -program.spans[each][1]):
             begin, end = program.spans[node]
             for part, other in self.offers(node, code):
                 first, last = program.spans[part]
@@ -104,6 +107,15 @@ def _other_extent(node: cst.CSTNode, code: Code) -> Offers:
             yield end, str(int(end.value) - 1)
 
 
+def _constexpr(node: cst.CSTNode, code: Code) -> Offers:
+    """In quotes, since `triton.language` may have any name."""
+    if isinstance(node, cst.Param) and not node.star:
+        if node.annotation is None:
+            yield node.name, f"{code(node.name)}: 'constexpr'"
+        elif "constexpr" not in code(node.annotation.annotation):
+            yield node.annotation.annotation, "'constexpr'"
+
+
 def _method(node: cst.Call) -> str:
     return node.func.attr.value if isinstance(node.func, cst.Attribute) else ""
 
@@ -119,4 +131,5 @@ CURES = (
     Cure("along the other axis", _other_axis),
     Cure("of another type", _other_type),
     Cure("of another extent", _other_extent),
+    Cure("a constexpr", _constexpr),
 )

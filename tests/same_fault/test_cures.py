@@ -16,6 +16,13 @@ from shrinkray_gpu.same_fault.controls import ControlOutcome, Controls
 from shrinkray_gpu.same_fault.cures import CURES, MOST
 
 BY_NAME = {cure.name: cure for cure in CURES}
+PARAMETERS = """@triton.jit
+def kernel(p, N: int, M: tl.constexpr, *more):
+    pass
+
+def host(q):
+    pass
+"""
 KERNEL = """x = tl.load(p + tl.arange(0, 8)[:, None] * (n + 1).to(tl.float32))
 y = tl.sum(x, axis=1) + tl.zeros((8,), tl.int32)
 """
@@ -40,6 +47,11 @@ def test_a_kind_of_edit_is_offered_at_each_place_that_it_fits(name: str, edits: 
     for each in cured:
         compile(each.text, name, "exec")
         assert each.text != KERNEL
+
+
+def test_a_parameter_of_a_kernel_becomes_a_constexpr() -> None:
+    edits = [each.edit for each in BY_NAME["a constexpr"].apply("import triton\n" + PARAMETERS)]
+    assert edits == ["N: 'constexpr' for N", "p: 'constexpr' for p"]
 
 
 def test_the_last_places_come_first_and_there_are_not_too_many() -> None:
