@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 from seeding import cases, packages, programs, reducing, runs, scoreboard  # noqa: E402
+from seeding.operators import OPERATORS  # noqa: E402
 from seeding.oracles import ORACLES  # noqa: E402
 
 from shrinkray_gpu.runner.pool import Pool  # noqa: E402
@@ -47,6 +48,7 @@ def main() -> None:
         command.add_argument("--arch", default="sm_90", help="of the virtual GPU; `gpu`: this machine's GPU")
         command.add_argument("--timeout", type=float, default=300.0, help="seconds a reduction")
         command.add_argument("--commit", help="names the row; default: the tree's")
+        command.add_argument("--oracle", action="append", choices=list(ORACLES), help="only faults that this one sees")
         command.add_argument("--option", action="append", default=[], help="given to `shrink` too")
     commands.add_parser("table")
     for one in commands.choices.values():
@@ -58,7 +60,7 @@ def main() -> None:
     machine = runs.Machine(None if given.arch == "gpu" else int(given.arch.removeprefix("sm_")))
     packages.install(packages.download())
     with runs.lanes(machine, [packages.SITE]) as pool:
-        faults = drawn(machine, pool, given.half, given.seed, given.limit)
+        faults = drawn(machine, pool, given)
         if given.command == "list":
             for fault in faults:
                 print(fault.name, fault.diff, sep="\n", flush=True)
@@ -71,7 +73,8 @@ def main() -> None:
 def _run(faults: Iterator[cases.Planted], machine: runs.Machine, pool: Pool, given: argparse.Namespace) -> None:
     board = scoreboard.load(given.results)
     key = {"commit": given.commit or _commit(), "half": given.half, "seed": given.seed, "arch": given.arch}
-    row = scoreboard.row_of(board, key | ({"options": given.option} if given.option else {}))
+    key |= {"options": given.option} if given.option else {}
+    row = scoreboard.row_of(board, key | ({"oracles": given.oracle} if given.oracle else {}))
     done = {one["name"] for one in row["faults"]}
     for fault in faults:
         if fault.name in done:
@@ -104,7 +107,7 @@ def _folder(fault: cases.Planted) -> Path:
     return packages.BUILD / "repros" / fault.name.replace("/", "_")
 
 
-def drawn(machine: runs.Machine, pool: Pool, half: str, seed: int, limit: int) -> Iterator[cases.Planted]:
+def drawn(machine: runs.Machine, pool: Pool, given: argparse.Namespace) -> Iterator[cases.Planted]:
     """The faults, each checked as it is drawn: the program passes without it, and its oracle sees it."""
     memory = cases.Memory(packages.BUILD / f"runs-{machine.arch}.json")
 
@@ -119,7 +122,8 @@ def drawn(machine: runs.Machine, pool: Pool, half: str, seed: int, limit: int) -
         asked = ORACLES[fault.operator.oracle]
 
         def alone() -> str:
-            return str(runs.fault(pool.run(fault.program.text, wants=asked.wants)) or "")
+            seen = runs.fault(pool.run(fault.program.text, wants=asked.wants))
+            return str(seen) if seen else ""
 
         def look() -> str:
             folder = OVERLAYS / fault.name.replace("/", "_")
@@ -135,7 +139,11 @@ def drawn(machine: runs.Machine, pool: Pool, half: str, seed: int, limit: int) -
             return False
         return bool(memory.get(f"{fault.name}: {fault.diff}", look))
 
-    return cases.draw(programs.programs(), half=half, seed=seed, kernels=kernels, shows=shows, limit=limit)
+    operators = [one for one in OPERATORS if one.oracle in (given.oracle or ORACLES)]
+    half, seed, limit = given.half, given.seed, given.limit
+    return cases.draw(
+        programs.programs(), half=half, seed=seed, kernels=kernels, shows=shows, limit=limit, operators=operators
+    )
 
 
 def _commit() -> str:

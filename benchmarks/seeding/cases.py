@@ -132,27 +132,28 @@ def draw(
     kernels: Callable[[Program], Sequence[str]],
     shows: Callable[[Planted], bool],
     limit: int,
+    operators: Sequence[Operator] = OPERATORS,
 ) -> Iterator[Planted]:
     """Faults of a half that this machine's oracles see, in an order that the seed fixes.
 
     `kernels` tells what a program runs (nothing where it does not end well), `shows` whether the oracle sees a fault.
     No operator and no package has more than its share of `limit`. An operator that has had fewer faults comes first.
     """
-    operators, sources = Counter[str](), Counter[str]()
+    planted, sources = Counter[str](), Counter[str]()
     had: dict[str, set[str]] = {}
     drawn = 0
-    asked = [one for one in OPERATORS if ORACLES[one.oracle].exists]
+    asked = [one for one in operators if ORACLES[one.oracle].exists]
     for _ in range(A_PROGRAM):
         for program in _turns(programs, seed):
             if drawn >= limit:
                 return
             if sources[program.package] >= max(1, PACKAGE_SHARE * limit):
                 continue
-            free = [one for one in asked if operators[one.name] < max(1, OPERATOR_SHARE * limit)]
+            free = [one for one in asked if planted[one.name] < max(1, OPERATOR_SHARE * limit)]
             free = [one for one in free if one.name not in had.setdefault(program.key, set())]
-            free.sort(key=lambda one: (operators[one.name], _order(seed, program.key + one.name)))
+            free.sort(key=lambda one: (planted[one.name], _order(seed, program.key + one.name)))
             if (found := _first(program, free, half, seed, kernels, shows)) is not None:
-                operators[found.operator.name] += 1
+                planted[found.operator.name] += 1
                 sources[program.package] += 1
                 had[program.key].add(found.operator.name)
                 drawn += 1

@@ -94,7 +94,7 @@ def install(wheels: Iterable[Path], site: Path = SITE) -> None:
 
 def _is_left_out(name: str) -> bool:
     parts = name.split("/")
-    return name.endswith(".so") or parts[0] in ("test", "tests") or "_ascend" in name
+    return name.endswith(".so") or parts[0] in ("test", "tests")
 
 
 def pack(folder: Path) -> int:
