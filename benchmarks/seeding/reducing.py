@@ -141,6 +141,7 @@ def outcomes(run: Callable[[str], Run]) -> Callable[[str], truth.Outcome]:
 
     def outcome(text: str) -> truth.Outcome:
         seen = run(text)
-        return truth.Outcome(runs.fault(seen), runs.kernels(seen), seen.trouble)
+        undecided = next((each.undecided for each in seen.launches if each.undecided), "")
+        return truth.Outcome(runs.fault(seen), runs.kernels(seen), seen.trouble or undecided)
 
     return outcome

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator
 
 import libcst as cst
 
-from .places import Edit, Place, called, keyword, last_name
+from .places import Edit, Place, Source, called, keyword, last_name
 
 
 def _unmasked(place: Place) -> Iterator[str]:
@@ -18,11 +20,62 @@ def _unmasked(place: Place) -> Iterator[str]:
 
 
 def _masked(place: Place, planted: Edit) -> Iterator[str]:
+    """With the mask that was there; where its names are gone, with one that keeps the index below an extent."""
     node, was = place.node, cst.parse_expression(planted.old)
     if called(node, last_name(was)) and not keyword(node, "mask"):  # type: ignore[arg-type]
         args = [place.code(arg).rstrip(", ") for arg in node.args]  # type: ignore[attr-defined]
-        mask = place.code(keyword(was, "mask").value)  # type: ignore[union-attr, arg-type]
-        yield f"{place.code(node.func)}({', '.join(args)}, mask={mask})"  # type: ignore[attr-defined]
+        masks = [place.code(keyword(was, "mask").value)]  # type: ignore[union-attr, arg-type]
+        if not set(re.findall(r"[A-Za-z_]\w*", masks[0])) <= set(re.findall(r"\w+", place.source.text)):
+            index = _index(place, node.args[0].value)  # type: ignore[attr-defined]
+            masks = [f"{index} < {extent}" for extent in _extents(place.source) if index]
+        for mask in masks:
+            yield f"{place.code(node.func)}({', '.join(args)}, mask={mask})"  # type: ignore[attr-defined]
+
+
+def _index(place: Place, pointer: cst.BaseExpression) -> str:
+    """What is added to the parameter that a pointer begins with; empty where that cannot be told."""
+    terms, node = [], pointer
+    while not isinstance(node, cst.Name) or node.value not in _parameters(place):
+        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
+            terms.append(place.code(node.right))
+            node = node.left
+        elif isinstance(node, cst.Name) and (value := _assigned(place, node.value)) is not None:
+            node = value
+        else:
+            return ""
+    return f"({' + '.join(f'({term})' for term in terms)})" if terms else ""
+
+
+def _parameters(place: Place) -> set[str]:
+    return {param.name.value for param in place.function.params.params} if place.function else set()
+
+
+def _assigned(place: Place, name: str) -> cst.BaseExpression | None:
+    """The value of a variable of the kernel that is assigned once."""
+    found: list[cst.BaseExpression | None] = []
+    for each in place.source.places:
+        if each.function is place.function and isinstance(each.node, cst.Assign):
+            names = [target.target.value for target in each.node.targets if isinstance(target.target, cst.Name)]
+            found += [each.node.value] if name in names else []
+        elif each.function is place.function and isinstance(each.node, cst.AugAssign):
+            found += [None] if each.code(each.node.target) == name else []
+    return found[0] if len(found) == 1 else None
+
+
+def _extents(source: Source) -> list[int]:
+    """The numbers of elements that calls of the host name, the largest first."""
+    found = set()
+    for place in source.places:
+        if isinstance(place.node, cst.Call) and not place.in_kernel:
+            shape = [arg.value for arg in place.node.args if arg.keyword is None]
+            if len(shape) == 1 and isinstance(shape[0], (cst.Tuple, cst.List)):
+                shape = [each.value for each in shape[0].elements]
+            if shape and all(isinstance(each, cst.Integer) for each in shape):
+                found.add(math.prod(int(each.value) for each in shape))  # type: ignore[attr-defined]
+    return sorted(found, reverse=True)[:MOST]
+
+
+MOST = 4
 
 
 MASK = (_unmasked, _masked)

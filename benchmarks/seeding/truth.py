@@ -24,7 +24,7 @@ ALIKE = 0.05
 """Two likenesses that are this near are taken for copies of one statement."""
 NEAR = 0.25
 """A place whose statement is less alike than the best one by more than this is another place."""
-TRIES = 6
+TRIES = 10
 TOKEN = re.compile(r"\w+|[^\w\s]")
 
 

@@ -33,13 +33,14 @@ class LaunchedKernel:
     """What is looked at. `raw`: the module as the frontend made it; `ttir`: what Triton's first passes made of it, by
     which it is told what they removed (empty: nothing). `arguments`: of each of the kernel's parameters an integer, a
     `Buffer`, a `Described`, or None for what is not known. `written`: indices of the parameters it may write through;
-    None: nobody knows which."""
+    None: nobody knows which. `passed`: integers among what the host passes, which Triton may have made constants of."""
 
     raw: str
     ttir: str
     grid: Tuple[int, int, int]
     arguments: Tuple[Any, ...]
     written: Optional[FrozenSet[int]] = None
+    passed: FrozenSet[int] = frozenset()
 
 
 @dataclass

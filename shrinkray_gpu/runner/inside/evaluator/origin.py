@@ -149,7 +149,7 @@ class _Search:
         for step in self._unique(self.trace.leaves()):
             if step.kind == LOADED and step.role in (TERM, FACTOR) and self._alone_beyond(step):
                 value = step.value(self.lane)
-                return _given(MEMORY, step.role, step, *(value or ())[:1])
+                return self._given(MEMORY, step.role, step, *(value or ())[:1])
         return None
 
     def _strides(self) -> Optional[Origin]:
@@ -169,7 +169,7 @@ class _Search:
             for other in own:
                 if self._inside_with({step: other}):
                     detail = "in bytes" if value == other * buffer.width else ""
-                    return replace(_given(STRIDE, FACTOR, step, value, other), detail=detail)
+                    return replace(self._given(STRIDE, FACTOR, step, value, other), detail=detail)
         for place, one in enumerate(given):
             for other_step in given[place + 1 :]:
                 a, b = self._scalar(one), self._scalar(other_step)
@@ -177,7 +177,9 @@ class _Search:
                     continue
                 if self._inside_with({one: b, other_step: a}):
                     dimensions = (buffer.strides.index(a), buffer.strides.index(b))
-                    return replace(_given(SWAPPED, FACTOR, one, a, b), detail="of dimensions %d and %d" % dimensions)
+                    inputs = frozenset(map(self._giver, (one, other_step)))
+                    detail = "of dimensions %d and %d" % dimensions
+                    return replace(self._given(SWAPPED, FACTOR, one, a, b), inputs=inputs, detail=detail)
         return None
 
     def _extents(self) -> Optional[Origin]:
@@ -206,7 +208,7 @@ class _Search:
                 continue
             for other in sorted(own, reverse=True):
                 if other < value and self._inside_with({step: other}):
-                    return _given(EXTENT, BOUND, step, value, other)
+                    return self._given(EXTENT, BOUND, step, value, other)
         return None
 
     def _offsets(self) -> Optional[Origin]:
@@ -214,7 +216,7 @@ class _Search:
         for step in self._unique(self.trace.leaves()):
             if step.kind in (ARGUMENT, CONSTANT) and step.role == TERM and self._alone_beyond(step):
                 value = self._scalar(step)
-                return _given(OFFSET, TERM, step, *([] if value is None else [value]))
+                return self._given(OFFSET, TERM, step, *([] if value is None else [value]))
         return None
 
     # Counterfactuals
@@ -264,6 +266,14 @@ class _Search:
         return None
 
     # What is there
+
+    def _given(self, kind: str, role: str, step: Step, *value: int) -> Origin:
+        """A value that the kernel was given, and the one that it should have been."""
+        return Origin(kind, role=role, inputs=frozenset([self._giver(step)]), op=step.op, value=value, name=step.name)
+
+    def _giver(self, step: Step) -> str:
+        """What a value comes from. Triton makes constants of constexprs, and of each argument that is 1."""
+        return ARGUMENT if step.kind == CONSTANT and self._scalar(step) in self.launch.passed else step.kind
 
     def _unique(self, steps: Iterable[Step]) -> List[Step]:
         out: Dict[Tuple[int, str, str], Step] = {}
@@ -330,13 +340,6 @@ def _can_be_false(note: Any) -> bool:
 def _family(op: Op) -> str:
     name = op.name.rpartition(".")[2]
     return "atomic" if name.startswith("atomic") else "store" if "store" in name else "load" if "load" in name else name
-
-
-def _given(kind: str, role: str, step: Step, *value: int) -> Origin:
-    """A value that the kernel was given, and the one that it should have been. Triton makes a constant of each argument
-    that is 1."""
-    of = ARGUMENT if step.kind == CONSTANT and value[:1] == (1,) else step.kind
-    return Origin(kind, role=role, inputs=frozenset([of]), op=step.op, value=value, name=step.name)
 
 
 def leaves_of(found: Found) -> Tuple[Step, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
-from typing import Any, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Optional, Tuple
 
 import torch
 
@@ -34,20 +35,29 @@ class Evaluations:
             values = tuple(parameters(self.gpu.claims, arguments))
             key = (kernel.hash, grid, tuple(record["args"]), tuple(map(_extent, values)))
             if key not in self._known:
-                self._known[key] = _followed(kernel, grid, values)
+                self._known[key] = _followed(kernel, grid, values, frozenset(_integers(record["args"])))
         found = self._known[key]
         record["causes"] = [asdict(cause) for cause in found.causes]
         record["unfollowed"] = found.unknown
         return found
 
 
-def _followed(kernel: Any, grid: Tuple[int, int, int], values: Tuple[Any, ...]) -> Evaluation:
+def _followed(kernel: Any, grid: Any, values: Tuple[Any, ...], passed: FrozenSet[int]) -> Evaluation:
     ttir = str(kernel.asm["ttir"])
-    launch = LaunchedKernel(str(kernel.asm.get("source", ttir)), ttir, grid, values, stores.stored_parameters(ttir))
+    written = stores.stored_parameters(ttir)
+    launch = LaunchedKernel(str(kernel.asm.get("source", ttir)), ttir, grid, values, written, passed)
     try:
         return evaluate(launch)
     except Exception as error:  # ours: it ends no candidate, and proves nothing
         return Evaluation(unknown="the evaluator failed: %s: %s" % (type(error).__name__, error))
+
+
+def _integers(described: Iterable[str]) -> Iterator[int]:
+    """Of the arguments of a launch, as its record describes them: `i32 64`."""
+    for each in described:
+        found = re.match(r"[iu]\d+ (-?\d+)$", each)
+        if found is not None:
+            yield int(found.group(1))
 
 
 def _extent(value: Any) -> Any:

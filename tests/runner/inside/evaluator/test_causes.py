@@ -77,6 +77,15 @@ def shifted(x, y, n, to):
     tl.store(y + at, tl.load(x + to + at, mask=at < n))
 
 
+@triton.jit
+def literal(x, y, ROW: tl.constexpr, COLUMN: tl.constexpr, PASSED: tl.constexpr):
+    row, column = tl.program_id(0), tl.arange(0, 16)
+    if PASSED:
+        tl.store(y + column, tl.load(x + row * ROW + column * COLUMN))
+    else:
+        tl.store(y + column, tl.load(x + row * 1 + column * 16))
+
+
 def zeros(*shape, dtype=torch.float32):
     return torch.zeros(*shape, device="cuda", dtype=dtype)
 
@@ -106,6 +115,9 @@ shifted[(1,)](zeros(16), y, 16, 1 << 22)
 shifted[(1,)](zeros(16), y, 16, 0)
 chunked[(1,)](zeros(4, 16), y, 128, 16)
 chunked[(1,)](zeros(4, 16), y, 4, 16)
+literal[(4,)](flat, y, 1, 16, True)
+literal[(4,)](flat, y, 16, 1, True)
+literal[(4,)](flat, y, 0, 0, False)
 scaled[(4,)](zeros(0), y, 56, True, 16)
 """
 
@@ -130,7 +142,9 @@ FAULTY = {
     14: Shape("divided", cause.ZERO),
     16: Shape("shifted", cause.OFFSET, inputs=("argument",)),
     18: Shape("chunked", cause.EXTENT, inputs=("argument",)),
-    20: Shape("scaled", cause.EMPTY),
+    20: Shape("literal", cause.SWAPPED, inputs=("argument",)),
+    22: Shape("literal", cause.SWAPPED, inputs=()),
+    23: Shape("scaled", cause.EMPTY),
 }
 """By the number of the launch. Each other launch is the sound twin of a neighbour."""
 
