@@ -53,4 +53,6 @@ class FaultComparison:
         if not self.repro_controls:
             unknown.append("no control makes the original pass")
         known += [f"{slips} steps refused by controls"] * bool(slips) + [f"{drifts} drifts undone"] * bool(drifts)
-        return "; ".join([f"same fault: {'; '.join(known)}", *(f"not known: {each}" for each in unknown)])
+        # Symptoms alone do not tell one bug from another with the same words.
+        head = "same fault" if self.cause or passes else "the same symptoms, and no cause or control behind them"
+        return "; ".join([f"{head}: {'; '.join(known)}", *(f"not known: {each}" for each in unknown)])

@@ -368,13 +368,19 @@ def held(outcome: ControlOutcome, name: str = "num_stages=1") -> ControlResult:
         ),
         (
             FaultComparison(SEEN, None, "", (), (held(ControlOutcome.NOT_APPLICABLE),)),
-            "same fault: by class and message, in each accepted step; not known: the instruments told the instruction "
-            "of the original's fault, and not that of the repro's; not known: num_stages=1 is not applicable to the "
-            "repro",
+            "the same symptoms, and no cause or control behind them: by class and message, in each accepted step; not "
+            "known: the instruments told the instruction of the original's fault, and not that of the repro's; not "
+            "known: num_stages=1 is not applicable to the repro",
         ),
         (
             FaultComparison(STICKY, None, "", (held(ControlOutcome.FAULTS),), ()),
-            "same fault: by class and message, in each accepted step; not known: no control makes the original pass",
+            "the same symptoms, and no cause or control behind them: by class and message, in each accepted step; not "
+            "known: no control makes the original pass",
+        ),
+        (
+            FaultComparison(STICKY, None, "", (), (), "missing mask"),
+            "same fault: by class and message, in each accepted step; by where it begins (missing mask); not known: no "
+            "control makes the original pass",
         ),
         (FaultComparison(SEEN, STICKY, "the class is another", (), ()), "NOT the same fault: the class is another"),
     ],
