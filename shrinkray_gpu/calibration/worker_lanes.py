@@ -64,10 +64,9 @@ class LaneSet:
         return own.issubset(self.forking.imports)
 
     def fitting(self, oracle: Oracle) -> LaneSet:
-        """The same lanes, where the oracle asks how long a run takes one at a time: none may be beside it."""
-        if not oracle.needs.timing:
-            return self
-        cold, warm, dry = (_one_by_one(pool) for pool in (self.cold, self.warm, self.dry))
+        """The same lanes, as the oracle asks: with its static rules and no others, since the program may break one that
+        is beside the point; one at a time where the question is how long a run takes."""
+        cold, warm, dry = (_fitting(pool, oracle) for pool in (self.cold, self.warm, self.dry))
         assert cold is not None
         return replace(self, cold=cold, warm=warm, dry=dry)
 
@@ -135,8 +134,12 @@ def open_lanes(
     return lanes
 
 
-def _one_by_one(pool: Pool | None) -> Pool | None:
-    return pool.on(replace(pool.terms, jobs=1)) if pool is not None and pool.jobs > 1 else pool
+def _fitting(pool: Pool | None, oracle: Oracle) -> Pool | None:
+    if pool is not None and pool.script.wants != oracle.needs.wants:
+        pool = pool.serving(replace(pool.script, wants=oracle.needs.wants), seconds=pool.seconds)
+    if pool is not None and oracle.needs.timing and pool.jobs > 1:
+        return pool.on(replace(pool.terms, jobs=1))
+    return pool
 
 
 def builds(source: str) -> bool:

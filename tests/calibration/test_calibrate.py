@@ -13,6 +13,7 @@ from shrinkray_gpu.calibration.dry_runs import with_dry
 from shrinkray_gpu.calibration.worker_lanes import _refuse_mps
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import parse
+from shrinkray_gpu.oracle.needs import UNASKED
 from shrinkray_gpu.runner.interpreter import check_python
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
@@ -56,6 +57,18 @@ def test_a_fault_that_always_shows_has_no_rate_to_measure(tmp_path: Path) -> Non
     plan = planned(tmp_path, "[][7]\n", "exception:IndexError")
     try:
         assert (plan.rate, plan.seen.faulted, plan.seen.runs, plan.pool.jobs) == (None, 1, 1, 3)
+    finally:
+        plan.close()
+
+
+def test_candidates_are_held_against_the_rules_of_the_adopted_fault_and_no_others(tmp_path: Path) -> None:
+    """A kernel whose cast mends it may still read beyond its tensor: that is another defect, and no reason."""
+    setup = Setup(sys.executable, dict(os.environ), (), (str(tmp_path),), str(tmp_path), confine=False)
+    script = UNASKED.on(Script(tmp_path / "failing.py", cwd=tmp_path), virtual=True)
+    oracle = parse("exception:IndexError", folder=tmp_path)
+    plan = make("[][7]\n", script, setup, oracle=lambda run: oracle, limits=Limits(1))
+    try:
+        assert "static:bounds" in script.wants and plan.pool.script.wants == ()
     finally:
         plan.close()
 

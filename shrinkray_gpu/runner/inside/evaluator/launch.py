@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field
-from typing import Any, Dict, FrozenSet, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence, Tuple
 
 import torch
 
@@ -33,14 +33,15 @@ class LaunchedKernel:
     """What is looked at. `raw`: the module as the frontend made it; `ttir`: what Triton's first passes made of it, by
     which it is told what they removed (empty: nothing). `arguments`: of each of the kernel's parameters an integer, a
     `Buffer`, a `Described`, or None for what is not known. `written`: indices of the parameters it may write through;
-    None: nobody knows which. `passed`: integers among what the host passes, which Triton may have made constants of."""
+    None: nobody knows which. `passed` gives line, column and value of each operation that names an integer which the
+    host passes: Triton makes constants of constexprs, and of each argument that is 1."""
 
     raw: str
     ttir: str
     grid: Tuple[int, int, int]
     arguments: Tuple[Any, ...]
     written: Optional[FrozenSet[int]] = None
-    passed: FrozenSet[int] = frozenset()
+    passed: Callable[[], FrozenSet[Tuple[int, int, int]]] = frozenset
 
 
 @dataclass

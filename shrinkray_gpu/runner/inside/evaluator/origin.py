@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Optional, Set, Tuple
 
+from ..static import locations
 from ..static.cause import (
     ARGUMENT,
     CONSTANT,
@@ -272,8 +273,10 @@ class _Search:
         return Origin(kind, role=role, inputs=frozenset([self._giver(step)]), op=step.op, value=value, name=step.name)
 
     def _giver(self, step: Step) -> str:
-        """What a value comes from. Triton makes constants of constexprs, and of each argument that is 1."""
-        return ARGUMENT if step.kind == CONSTANT and self._scalar(step) in self.launch.passed else step.kind
+        """What a value comes from; see `LaunchedKernel.passed`."""
+        place = locations.of_place(self.launch.raw, step.op.place) if step.kind == CONSTANT and step.op else None
+        is_passed = place is not None and (*place[1:], self._scalar(step)) in self.launch.passed()
+        return ARGUMENT if is_passed else step.kind
 
     def _unique(self, steps: Iterable[Step]) -> List[Step]:
         out: Dict[Tuple[int, str, str], Step] = {}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import asdict
-from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Optional, Tuple
+from functools import partial
+from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Optional, Tuple
 
 import torch
+from triton.runtime.jit import get_jit_fn_file_line
 
 from ..evaluator.causes import evaluate
 from ..evaluator.launch import LaunchedKernel
@@ -17,6 +20,7 @@ from .claims import Claims
 from .gpu import Gpu
 
 UNREAD = "a kernel that did not run would have written what is loaded"
+Passed = FrozenSet[Tuple[int, int, int]]
 _quiet_function: Any = torch._C.DisableTorchFunction
 _quiet_dispatch: Any = torch._C._DisableTorchDispatch
 
@@ -35,14 +39,14 @@ class Evaluations:
             values = tuple(parameters(self.gpu.claims, arguments))
             key = (kernel.hash, grid, tuple(record["args"]), tuple(map(_extent, values)))
             if key not in self._known:
-                self._known[key] = _followed(kernel, grid, values, frozenset(_integers(record["args"])))
+                self._known[key] = _followed(kernel, grid, values, partial(_passed, kernel, record["args"]))
         found = self._known[key]
         record["causes"] = [asdict(cause) for cause in found.causes]
         record["unfollowed"] = found.unknown
         return found
 
 
-def _followed(kernel: Any, grid: Any, values: Tuple[Any, ...], passed: FrozenSet[int]) -> Evaluation:
+def _followed(kernel: Any, grid: Any, values: Tuple[Any, ...], passed: Callable[[], Passed]) -> Evaluation:
     ttir = str(kernel.asm["ttir"])
     written = stores.stored_parameters(ttir)
     launch = LaunchedKernel(str(kernel.asm.get("source", ttir)), ttir, grid, values, written, passed)
@@ -52,12 +56,28 @@ def _followed(kernel: Any, grid: Any, values: Tuple[Any, ...], passed: FrozenSet
         return Evaluation(unknown="the evaluator failed: %s: %s" % (type(error).__name__, error))
 
 
-def _integers(described: Iterable[str]) -> Iterator[int]:
-    """Of the arguments of a launch, as its record describes them: `i32 64`."""
-    for each in described:
-        found = re.match(r"[iu]\d+ (-?\d+)$", each)
-        if found is not None:
-            yield int(found.group(1))
+def _passed(kernel: Any, described: Iterable[str]) -> Passed:
+    """See `LaunchedKernel`. `described`: the arguments of the launch, as its record has them: `i32 64`."""
+    function = kernel.src.fn
+    integers = [re.match(r"[iu]\d+ (-?\d+)$", each) for each in described]
+    values = {name: int(found.group(1)) for name, found in zip(function.arg_names, integers) if found}
+    before = get_jit_fn_file_line(function)[1] - 1
+    return frozenset(
+        (before + place.lineno, place.col_offset, values[side.id])
+        for node in ast.walk(ast.parse(function.src))
+        if isinstance(node, ast.BinOp)
+        for side in (node.left, node.right)
+        if isinstance(side, ast.Name) and side.id in values
+        for place in (node, *_operand(node.right))
+    )
+
+
+def _operand(node: Any) -> Iterator[Any]:
+    """The parts of the right operand, one of which Triton takes for the place of a constant on either side."""
+    if isinstance(node, ast.expr) and not isinstance(node, ast.BinOp):
+        yield node
+        for part in ast.iter_child_nodes(node):
+            yield from _operand(part)
 
 
 def _extent(value: Any) -> Any:
