@@ -90,6 +90,12 @@ def test_a_mask_whose_names_are_gone_keeps_the_index_below_an_extent_of_the_host
     assert list(by_name("mask").mends(moving, planted)) == []
 
 
+def test_strides_that_a_lifted_launch_has_as_numbers_change_places() -> None:
+    planted = next(by_name("strides").plants(Source(KERNEL)))
+    [mended] = by_name("strides").mends(Source("k[(2,)](x, 1, 16, 16, BLOCK=16)\n"), planted)
+    assert mended.new == "k[(2,)](x, 16, 1, 16, BLOCK=16)"
+
+
 def test_a_folded_extent_is_one_less() -> None:
     planted = next(by_name("extent").plants(Source(KERNEL)))
     repro = Source("import triton.language as tl\n@triton.jit\ndef kernel():\n    tl.arange(0, 5)\n")
