@@ -105,16 +105,6 @@ def test_unless_its_step_is_unsigned_or_larger():
     assert "depending on data" in steps(None).unknown
 
 
-def test_a_copy_before_a_loop_that_never_ends_in_the_source_is_none_either():
-    source = "tt.func public @k(%d: i32, %N: i32) {\n%c = arith.constant 0 : i32\nscf.for %i = %c to %N step %c : i32 {"
-    source += "\nscf.yield\n}\ntt.return\n}"
-    assert "16 mod 128" in tma.examine(kernel(), (1,), [DESCRIPTOR, 5]).reason
-    assert tma.examine(kernel(), (1,), [DESCRIPTOR, 5], source) == tma.RuleFinding(
-        unknown="a loop of step 0 never ends"
-    )
-    assert "16 mod 128" in tma.examine(kernel(), (1,), [DESCRIPTOR, 5], source.replace("step %c", "step %N")).reason
-
-
 def test_a_grid_without_programs_runs_nothing():
     assert tma.examine(kernel(), (4, 0), [DESCRIPTOR, 5]) == tma.RuleFinding()
 

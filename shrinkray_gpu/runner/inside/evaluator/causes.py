@@ -50,7 +50,7 @@ def evaluate(launch: LaunchedKernel) -> Evaluation:
     for found in seen.divisions:
         if found.state == OUTSIDE:
             causes.append(_of_condition(launch, found, DIVISION, ZERO))
-    return Evaluation(tuple(causes), _unknown(seen))
+    return Evaluation(tuple(causes), _unknown(seen), seen.hazard)
 
 
 def _unknown(seen: Look) -> str:

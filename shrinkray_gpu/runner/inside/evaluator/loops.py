@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 
 from ..static.ttgir import Op
 from . import shapes
+from .access import reach
 from .machine import PROGRAM_AXES, SEQUENTIAL, Machine
 from .memory import Address, BlockPointer
 from .module import Loop
@@ -29,11 +30,12 @@ def run_for(machine: Machine, op: Op) -> None:
     low, high, step = (wrapped(machine.get(name)) for name in (loop.low, loop.high, loop.step))
     carried = {name: machine.get(start) for name, start in zip(loop.names, loop.initial)}
     needed = [name for name in loop.names if machine.wants(name)]
-    if any(isinstance(value, Unfollowed) for value in (low, high, step)) or not isinstance(step, int) or step <= 0:
-        why = next(
-            (value.why for value in (low, high, step) if isinstance(value, Unfollowed)), "a loop of unknown step"
-        )
-        _uncertain(machine, op, loop, carried, needed, why)
+    unknown = next((value.why for value in (low, high, step) if isinstance(value, Unfollowed)), "")
+    if unknown or not isinstance(step, int) or step < 0 and op.body.startswith("unsigned"):
+        _uncertain(machine, op, loop, carried, needed, unknown or "a loop of unknown step")
+        return
+    if step <= 0:
+        _without_end(machine, op, loop, carried, needed, (low, high, step))
         return
     trips = _trips(machine, low, high, step)
     most = trips if isinstance(trips, int) else trips.tighten().high
@@ -49,6 +51,25 @@ def run_for(machine: Machine, op: Op) -> None:
         trial.undo()
     if not done:
         _one_by_one(machine, op, loop, carried, (low, step, trips, most))
+
+
+def _without_end(
+    machine: Machine, op: Op, loop: Loop, carried: Dict[str, Any], needed: List[str], bounds: Tuple[Any, Any, int]
+) -> None:
+    """A loop whose step leads nowhere: who enters it stays there."""
+    low, high, step = bounds
+    span = machine.algebra.add(high, machine.algebra.negative(low))
+    enters = int(span > 0) if isinstance(span, int) else machine.algebra.elementwise(torch.gt, span, 0, (0, 1))
+    entered = machine._conjoined(machine.active, enters)
+    where = entered.bound if isinstance(entered, Unfollowed) else entered
+    if where is not None and reach(machine.algebra, 0, where) is None:
+        machine.set(op, *carried.values())
+        return
+    why = "a loop of step %d never ends" % step
+    if not isinstance(entered, Unfollowed):
+        machine.hazard = machine.hazard or why
+    machine.doubt = machine.doubt or why
+    _uncertain(machine, op, loop, carried, needed, why)
 
 
 def _trips(machine: Machine, low: Number, high: Number, step: int) -> Any:
@@ -120,12 +141,14 @@ class _Trial:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self.state = (dict(machine.frame.env), len(machine.notes), machine.doubt, machine.active, machine.sampled)
+        said = (machine.doubt, machine.hazard, machine.active, machine.sampled)
+        self.state = (dict(machine.frame.env), len(machine.notes), said)
 
     def undo(self) -> None:
         """As if the region had not been run."""
         machine = self.machine
-        env, noted, machine.doubt, machine.active, machine.sampled = self.state
+        env, noted, said = self.state
+        machine.doubt, machine.hazard, machine.active, machine.sampled = said
         machine.frame.env = dict(env)
         del machine.notes[noted:]
 

@@ -86,6 +86,7 @@ class Machine:
         self.loops = 0
         self.notes: List[Note] = []
         self.doubt = ""
+        self.hazard = ""
         self.sampled = False
         self.frame = Frame(module.kernel)
 

@@ -95,8 +95,10 @@ class IrFunction:
                     needed.update(block.ops[-1].operands() if block.ops else ())
         elif op.name in ("cf.br", "cf.cond_br"):
             needed.update(VALUE.findall(op.body))
-        elif op.name in ("tt.assert", "llvm.intr.assume") or op.name in DESCRIBED:
-            needed.update(operands if op.name in ("tt.assert", "llvm.intr.assume") else operands[:1])
+        elif op.name in ("tt.assert", "llvm.intr.assume"):
+            needed.update(operands)
+        elif op.name in DESCRIBED:
+            needed.update(VALUE.findall(op.body.partition("]")[0]))  # not what it stores
         elif op.name == "tt.return":
             needed.update(operands if returns else ())
         elif op.name in DIVISIONS:

@@ -51,7 +51,7 @@ def pointee(types: str) -> Optional[Tuple[str, int]]:
     """Name and bytes of what the first pointer among these types points to."""
     for found in re.finditer(r"!tt\.ptr<([a-z]\w*)>", types):
         return found.group(1), max(1, bits(found.group(1)) // 8)
-    found_block = re.search(r"<tensor<(?:\d+x)*([a-z]\w*)", types) or _POINTER.search(types)
+    found_block = re.search(r"<(?:tensor<(?:\d+x)*|(?:\d+x)+)([a-z]\w*)", types) or _POINTER.search(types)
     if found_block:
         return found_block.group(1), max(1, bits(found_block.group(1)) // 8)
     return None

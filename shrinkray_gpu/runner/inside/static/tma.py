@@ -14,7 +14,6 @@ import re
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from . import memory
 from .kernel_program import Descriptor, Endless, KernelProgram, OutOfFuel
 from .rule import LaunchFacts, Rule, RuleFinding
 from .ttgir import VALUE, Op, bits, parse
@@ -51,10 +50,8 @@ def faulting_copy(ttgir: str, grid: Sequence[int], args: Sequence[Any]) -> str:
     return examine(ttgir, grid, args).reason
 
 
-def examine(ttgir: str, grid: Sequence[int], args: Sequence[Any], ttir: str = "") -> RuleFinding:
-    """As `faulting_copy`, and says what stayed undecided. With the TTIR of the same kernel, a launch that is undefined
-    behaviour of its own or never ends (`memory`) stays undecided too: nobody knows which fault a device would see
-    first."""
+def examine(ttgir: str, grid: Sequence[int], args: Sequence[Any]) -> RuleFinding:
+    """As `faulting_copy`, and says what stayed undecided."""
     if not _suspect(ttgir):
         return RuleFinding()
     sizes = (tuple(grid) + (1, 1, 1))[:3]
@@ -70,8 +67,7 @@ def examine(ttgir: str, grid: Sequence[int], args: Sequence[Any], ttir: str = ""
         try:
             run.start(args)
         except _FaultingCopy as found:
-            wrong = memory.harm(ttir, sizes, args) if ttir else ""
-            return RuleFinding(unknown=wrong) if wrong else RuleFinding(reason=found.args[0], operation=found.args[1])
+            return RuleFinding(reason=found.args[0], operation=found.args[1])
         except Endless as found:
             return RuleFinding(unknown=str(found))
         except OutOfFuel:
@@ -207,7 +203,10 @@ def _runs(descriptor: Any) -> bool:
 
 
 def _of_launch(launch: LaunchFacts) -> RuleFinding:
-    return examine(launch.ttgir, launch.grid, launch.args, launch.ttir)
+    """Where something else is wrong in the launch, nobody knows which fault a device would see first."""
+    found = examine(launch.ttgir, launch.grid, launch.args)
+    own = launch.evaluation().own_fault if found.reason else ""
+    return RuleFinding(unknown=own) if own else found
 
 
 RULE = Rule(

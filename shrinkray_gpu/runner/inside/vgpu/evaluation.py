@@ -10,7 +10,7 @@ import torch
 from ..evaluator.causes import evaluate
 from ..evaluator.launch import LaunchedKernel
 from ..evaluator.memory import Buffer, Described
-from ..static import stores
+from ..static import rules, stores
 from ..static.cause import Evaluation
 from .claims import Claims
 from .gpu import Gpu
@@ -36,8 +36,9 @@ class Evaluations:
             if key not in self._known:
                 self._known[key] = _followed(kernel, grid, values)
         found = self._known[key]
-        record["causes"] = [asdict(cause) for cause in found.causes]
-        record["unfollowed"] = found.unknown
+        if any(rule.asked for rule in rules.held_against(self.gpu.watch.wants)):  # else it is about another fault
+            record["causes"] = [asdict(cause) for cause in found.causes]
+            record["unfollowed"] = found.unknown
         return found
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Callable, Iterator, List, Tuple
 
-from ..static import locations, memory, rules, stores
+from ..static import locations, rules, stores
+from ..static.cause import EMPTY
 from ..static.kernel_program import Descriptor, Pointer
 from ..static.rule import LaunchFacts, Rule, RuleFinding
 from .evaluation import Evaluations, tensor_of
@@ -60,7 +61,8 @@ def _judge(gpu: Gpu, grid: Tuple[int, int, int], given: List[Tuple[Any, Any]]) -
             break
     # An overrun may go unnoticed, a null pointer never does: then the fault of a later launch is not what is seen.
     if not gpu.harmed and any(isinstance(value, Pointer) and value.null for value in values):
-        gpu.harmed = memory.harm(ttir, grid, values)
+        found = facts.evaluation()
+        gpu.harmed = next((cause.sentence for cause in found.causes if cause.kind == EMPTY), found.hazard)
 
 
 def _condemned(gpu: Gpu, rule: Rule, finding: RuleFinding, facts: LaunchFacts) -> bool:

@@ -77,6 +77,12 @@ def shifted(x, y, n, to):
     tl.store(y + at, tl.load(x + to + at, mask=at < n))
 
 
+@triton.jit
+def described(x, y, rows):
+    d = tl.make_tensor_descriptor(x, [rows, 16], [16, 1], [1, 16])
+    tl.store(y + tl.arange(0, 16)[None, :], d.load([tl.program_id(0), 0]))
+
+
 def zeros(*shape, dtype=torch.float32):
     return torch.zeros(*shape, device="cuda", dtype=dtype)
 
@@ -106,6 +112,9 @@ shifted[(1,)](zeros(16), y, 16, 1 << 22)
 shifted[(1,)](zeros(16), y, 16, 0)
 chunked[(1,)](zeros(4, 16), y, 128, 16)
 chunked[(1,)](zeros(4, 16), y, 4, 16)
+triton.set_allocator(lambda size, align, stream: zeros(size, dtype=torch.int8))
+described[(5,)](zeros(4, 16), y, 5)
+described[(5,)](zeros(4, 16), y, 4)
 scaled[(4,)](zeros(0), y, 56, True, 16)
 """
 
@@ -130,12 +139,13 @@ FAULTY = {
     14: Shape("divided", cause.ZERO),
     16: Shape("shifted", cause.OFFSET, inputs=("argument",)),
     18: Shape("chunked", cause.EXTENT, inputs=("argument",)),
-    20: Shape("scaled", cause.EMPTY),
+    20: Shape("described", cause.DESCRIPTOR),
+    22: Shape("scaled", cause.EMPTY),
 }
 """By the number of the launch. Each other launch is the sound twin of a neighbour."""
 
 
-LATER = {0, 2, 5, 6}
+LATER = {0, 2, 5, 6, 20}
 """Those whose first program instance is sound."""
 
 
