@@ -95,7 +95,6 @@ class _Protection:
                 return False
         return True
 
-
     @staticmethod
     def _drops(edit: Edit, zone: _Zone) -> bool:
         return any(zone.is_dropped_by(change) for change in edit.changes)
