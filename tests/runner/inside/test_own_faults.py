@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from shrinkray_gpu.runner.inside.static import memory
-from shrinkray_gpu.runner.inside.static.kernel_program import Descriptor, Pointer
+from shrinkray_gpu.runner.inside.evaluator.causes import evaluate
+from shrinkray_gpu.runner.inside.evaluator.launch import LaunchedKernel
+from shrinkray_gpu.runner.inside.evaluator.memory import Buffer, Described
+from shrinkray_gpu.runner.inside.evaluator.numbers import Unfollowed
+from shrinkray_gpu.runner.inside.static.cause import DESCRIPTOR, Evaluation
 from tests.runner.inside.test_flagship import script
 
 SMALL = """
@@ -124,7 +127,7 @@ def test_a_null_pointer_in_an_earlier_launch_is_the_fault_that_a_device_sees(pla
     assert play(head + at + tail).sticky == 716
     seen = play(head + before + at + tail)
     assert (seen.sticky, seen.faults, len(seen.launches)) == (0, [], 2)
-    assert "null pointer" in seen.undecided[-1]
+    assert "holds no element" in seen.undecided[-1]
 
 
 def test_a_descriptor_of_the_host_must_lie_in_its_storage(play):
@@ -141,7 +144,7 @@ torch.cuda.synchronize()
 """
     assert play(source % 16).sticky == 716
     seen = play(source % 8)
-    assert seen.sticky == 0 and "a storage of 32 bytes" in seen.undecided[0]
+    assert seen.sticky == 0 and "reaches byte 60 of a tensor of 32" in seen.undecided[0]
 
 
 NO_MEMORY = {
@@ -245,21 +248,72 @@ module {
 )
 def test_a_mask_lets_through_what_it_compares(predicate, n, count):
     text = TTIR.replace("PREDICATE", predicate)
-    said = [memory.harm(text, (1,), [Pointer(0, 4 * size), n]) for size in (max(count, 1), count - 1) if size > 0]
-    assert [bool(s) for s in said] == [False, True][: len(said)] if count else not any(said)
+    sizes = [size for size in (max(count, 1), count - 1) if size > 0]
+    seen = [evaluated(text, Buffer(0, 0, 4 * size), n) for size in sizes]
+    assert not any(each.unknown for each in seen)
+    assert [bool(each.own_fault) for each in seen] == ([False, True][: len(sizes)] if count else [False])
+
+
+def evaluated(text, *arguments):
+    return evaluate(LaunchedKernel(text, text, (1, 1, 1), arguments))
 
 
 def test_what_is_not_known_is_not_held_against_a_launch():
     text = TTIR.replace("PREDICATE", "slt, %i, %s")
-    assert memory.harm(text, (1,), [Pointer(None, 4), 10]) == ""
-    assert memory.harm(text, (1,), [Pointer(0, 4), None]) == ""
-    assert memory.harm(text, (1,), [None, 10]) == ""
-    assert "null pointer" in memory.harm(text, (1,), [Pointer(None, 0), None])
+    for arguments in ((Buffer(0, 0, 4), None), (None, 10)):
+        seen = evaluated(text, *arguments)
+        assert seen.unknown and not seen.own_fault
+    seen = evaluated(text, Buffer(0, 0, 0), None)
+    assert not seen.causes and seen.own_fault.startswith("tt.load of a null pointer: ")
+
+
+DESCRIBED = """
+module {
+  tt.func public @k(%d: !tt.tensordesc<tensor<1x4xf32>>) attributes {noinline = false} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %x = tt.descriptor_load %d[%c0, %c0] : !tt.tensordesc<tensor<1x4xf32>> -> tensor<1x4xf32>
+    tt.return
+  }
+}
+"""
 
 
 def test_a_descriptor_of_unknown_extents_is_let_be():
-    text = TTIR.replace("PREDICATE", "slt, %i, %s")
-    unknown = Descriptor((None, 4), (4, 1), Pointer(0, 16), 4)
-    assert memory.harm(text, (1,), [unknown, Pointer(0, 256), 10]) == ""
-    known = Descriptor((2, 4), (4, 1), Pointer(0, 16), 4)
-    assert "a descriptor of [2, 4]" in memory.harm(text, (1,), [known, Pointer(0, 256), 10])
+    base = Buffer(0, 0, 16)
+    seen = evaluated(DESCRIBED, Described(base, (Unfollowed("nobody knows"), 4), (4, 1), 4))
+    assert seen.unknown and not seen.own_fault
+    assert evaluated(DESCRIBED, Described(base, (1, 4), (4, 1), 4)) == Evaluation()
+    beyond = Described(base, (2, 4), (4, 1), 4)
+    seen = evaluated(DESCRIBED, beyond)  # of which the copy stays inside
+    assert not seen.causes and not seen.unknown and "more than its tensor holds" in seen.own_fault
+    [found] = evaluated(DESCRIBED.replace("[%c0,", "[%c1,"), beyond).causes
+    assert found.kind == DESCRIPTOR and found.access == "load"
+
+
+LOOP = """
+module {
+  tt.func public @k(%n: i32, %low: i32) attributes {noinline = false} {
+    %c0 = arith.constant 0 : i32
+    %c9 = arith.constant 9 : i32
+    scf.if %go {
+    scf.for %i = %low to %c9 step %n : i32 {
+      scf.yield
+    }
+    }
+    tt.return
+  }
+}
+"""
+
+
+def test_a_loop_that_never_ends_is_told_from_one_that_may_not():
+    inner = LOOP.replace("    scf.if %go {\n", "").replace("    }\n    }\n", "    }\n")
+    assert evaluated(inner, 1, 0) == Evaluation()
+    for step in (0, -2):
+        seen = evaluated(inner, step, 0)
+        assert seen.own_fault == seen.unknown == f"a loop of step {step} never ends"
+        assert evaluated(inner, step, 9) == Evaluation()
+        assert evaluated(inner.replace("scf.for", "scf.for unsigned"), -2, 0).own_fault == ""
+        for perhaps in (evaluated(inner, step, None), evaluated(LOOP, step, 0)):
+            assert not perhaps.own_fault and not perhaps.causes

@@ -6,26 +6,9 @@ import os
 from dataclasses import replace
 from typing import Dict, List, Optional, Tuple
 
+from ..static import cause as kinds
 from ..static import locations
-from ..static.cause import (
-    ASSERT,
-    ASSERTION,
-    BOUNDS,
-    DESCRIPTOR,
-    DIVISION,
-    EMPTY,
-    EXTENT,
-    LOADED,
-    MEMORY,
-    NO_MASK,
-    OFFSET,
-    STRIDE,
-    SWAPPED,
-    WRAPPED,
-    ZERO,
-    Cause,
-    Evaluation,
-)  # fmt: skip
+from ..static.cause import Cause, Evaluation
 from ..static.ttgir import Op
 from .launch import INSIDE, OUTSIDE, UNKNOWN, Found, LaunchedKernel, Look, goes_wrong_at_once, look
 from .origin import Origin, leaves_of, origin
@@ -46,11 +29,11 @@ def evaluate(launch: LaunchedKernel) -> Evaluation:
         causes.append(_of_access(launch, found, begins))
     for found in seen.assertions:
         if found.state == OUTSIDE:
-            causes.append(_of_condition(launch, found, ASSERT, ASSERTION))
+            causes.append(_of_condition(launch, found, kinds.ASSERT, kinds.ASSERTION))
     for found in seen.divisions:
         if found.state == OUTSIDE:
-            causes.append(_of_condition(launch, found, DIVISION, ZERO))
-    return Evaluation(tuple(causes), _unknown(seen))
+            causes.append(_of_condition(launch, found, kinds.DIVISION, kinds.ZERO))
+    return Evaluation(tuple(causes), _unknown(seen), seen.hazard)
 
 
 def _unknown(seen: Look) -> str:
@@ -63,7 +46,7 @@ def _unknown(seen: Look) -> str:
 def _of_access(launch: LaunchedKernel, found: Found, begins: Origin) -> Cause:
     op = begins.op if begins.op is not None else found.op
     cause = Cause(
-        BOUNDS,
+        kinds.BOUNDS,
         begins.kind,
         begins.operation,
         begins.role,
@@ -101,13 +84,13 @@ def _segment(size: int) -> int:
 def _of_condition(launch: LaunchedKernel, found: Found, rule: str, kind: str) -> Cause:
     steps = leaves_of(found)
     place = _place(launch, found.op)
-    what = "an assertion does not hold" if rule == ASSERT else "a divisor is 0"
+    what = "an assertion does not hold" if rule == kinds.ASSERT else "a divisor is 0"
     values = _values(steps, found)
     return Cause(
         rule,
         kind,
         found.op.name,
-        "condition" if rule == ASSERT else "divisor",
+        "condition" if rule == kinds.ASSERT else "divisor",
         tuple(sorted({step.kind for step in steps if step.kind})),
         "",
         False,
@@ -126,7 +109,7 @@ def _values(steps: Tuple[Step, ...], found: Found) -> str:
     told: Dict[str, None] = {}
     for step in steps:
         value = step.value(found.lane)
-        if step.kind == LOADED and value is not None:
+        if step.kind == kinds.LOADED and value is not None:
             told["a loaded value is %d" % value[0]] = None
     return ", ".join(told)
 
@@ -145,31 +128,31 @@ def _sentence(cause: Cause, begins: Origin, found: Found) -> str:
     value = begins.value
     buffer = found.buffer
     where = ""
-    if buffer is not None and cause.kind != EMPTY:
+    if buffer is not None and cause.kind != kinds.EMPTY:
         inside = found.offset - buffer.at
         where = "; the %s at %s reaches byte %d of a tensor of %d" % (
             cause.access or "access", cause.at or "an unknown place", inside, buffer.size - buffer.at,
         )  # fmt: skip
     begin = _of(cause.place)
-    if cause.kind == WRAPPED and len(value) == 2:
+    if cause.kind == kinds.WRAPPED and len(value) == 2:
         what = "the %s%s is %d, and is kept as %d" % (cause.operation, begin, value[1], value[0])
-    elif cause.kind == MEMORY and value:
+    elif cause.kind == kinds.MEMORY and value:
         what = "an index that was loaded%s is %d" % (begin, value[0])
-    elif cause.kind == EMPTY:
+    elif cause.kind == kinds.EMPTY:
         what = "the tensor behind the %s%s holds no element" % (cause.access, _of(cause.at))
-    elif cause.kind == ZERO:
+    elif cause.kind == kinds.ZERO:
         what = "an index is divided by 0%s" % begin
-    elif cause.kind == STRIDE and len(value) == 2:
+    elif cause.kind == kinds.STRIDE and len(value) == 2:
         what = "the stride %s is %d, where the tensor's is %d" % (_name(begins), value[0], value[1])
-    elif cause.kind == SWAPPED and len(value) == 2:
+    elif cause.kind == kinds.SWAPPED and len(value) == 2:
         what = "the strides %d and %d of the tensor are passed in the wrong order" % (value[0], value[1])
-    elif cause.kind == EXTENT and len(value) == 2:
+    elif cause.kind == kinds.EXTENT and len(value) == 2:
         what = "the extent %s is %d, where the tensor's is %d" % (_name(begins), value[0], value[1])
-    elif cause.kind == OFFSET and value:
+    elif cause.kind == kinds.OFFSET and value:
         what = "the offset %s is %d" % (_name(begins), value[0])
-    elif cause.kind == DESCRIPTOR:
+    elif cause.kind == kinds.DESCRIPTOR:
         what = "a descriptor%s describes more than the tensor holds" % begin
-    elif cause.kind == NO_MASK:
+    elif cause.kind == kinds.NO_MASK:
         what = "the %s%s has no mask" % (cause.access, _of(cause.at))
     elif cause.kind:
         what = "the mask of the %s%s lets it through" % (cause.access, _of(cause.at))

@@ -15,10 +15,9 @@ from . import shapes
 from .access import Lane, Reach, at, reach
 from .machine import PROGRAM_AXES, Machine, Note
 from .memory import Address, Buffer, Described
-from .module import ACCESSES, DIVISIONS, Module
+from .module import ACCESSES, DESCRIBED, DIVISIONS, Module
 from .numbers import Algebra, Lanes, TooLarge, Unfollowed, ends, exact, wrapped
 from .operations import HANDLERS
-from .shapes import Description
 from .types import extents, pointee, signature
 
 INSIDE, OUTSIDE, UNKNOWN = "inside", "outside", "unknown"
@@ -87,6 +86,13 @@ class Look:
             if found.state == UNKNOWN:
                 return "%s: %s" % (found.op.name, found.why)
         return "" if self.whole else "a part of its program instances was looked at"
+
+    @property
+    def hazard(self) -> str:
+        """As in `Evaluation`."""
+        unsure = (found for found in self.accesses if found.state == UNKNOWN and found.buffer and found.buffer.null)
+        null = next(("%s of a null pointer: %s" % (found.op.name, found.why) for found in unsure), "")
+        return self.machine.hazard or null
 
 
 def look(launch: LaunchedKernel, *, limit: int, overrides: Optional[Dict[Any, Any]] = None) -> Look:
@@ -157,7 +163,8 @@ def surviving(raw: str, ttir: str) -> Optional[Any]:
 
 def _places(text: str) -> Any:
     module = modules.read(text)
-    return {_site(text, op) for function in module.functions.values() for op in function.all if op.name in ACCESSES}
+    reach = {*ACCESSES, *DESCRIBED}
+    return {_site(text, op) for function in module.functions.values() for op in function.all if op.name in reach}
 
 
 def _site(text: str, op: Op) -> Any:
@@ -167,8 +174,6 @@ def _site(text: str, op: Op) -> Any:
 def _found(algebra: Algebra, note: Note) -> Found:
     subject = note.subject
     try:
-        if isinstance(subject, (Description, Described)):
-            return _described(algebra, note, subject)
         if not isinstance(subject, Address):
             why = subject.why if isinstance(subject, Unfollowed) else "an access by something else than a pointer"
             return Found(note, INSIDE if _never(note.mask) else UNKNOWN, why)
@@ -197,6 +202,8 @@ def _state(algebra: Algebra, offset: Any, mask: Any, buffer: Buffer, width: int)
     bound, doubt = mask, ""
     if isinstance(mask, Unfollowed):
         bound, doubt = 1 if mask.bound is None else mask.bound, mask.why
+    if buffer.null:
+        offset = 0
     if isinstance(offset, Unfollowed):
         return UNKNOWN, offset.why, {}, 0
     if not buffer.null and ends(offset)[0] >= 0 and ends(offset)[1] + width <= buffer.size:
@@ -212,29 +219,6 @@ def _state(algebra: Algebra, offset: Any, mask: Any, buffer: Buffer, width: int)
     return OUTSIDE, "", found.highest if beyond else found.lowest, found.high if beyond else found.low
 
 
-def _described(algebra: Algebra, note: Note, subject: Any) -> Found:
-    """A descriptor may describe only what is there."""
-    buffer = subject.base.buffer if isinstance(subject, Description) and isinstance(subject.base, Address) else None
-    buffer = buffer or getattr(subject, "buffer", None)
-    if buffer is None:
-        return Found(note, UNKNOWN, "a descriptor of an unknown pointer")
-    if _never(note.mask):
-        return Found(note, INSIDE, buffer=buffer)
-    if buffer.null:
-        return Found(note, OUTSIDE, buffer=buffer, exact_state=OUTSIDE)
-    start = wrapped(subject.base.offset) if isinstance(subject, Description) else buffer.at
-    sizes = [wrapped(value) for value in (*subject.shape, *subject.strides)]
-    if subject.width is None or any(not isinstance(value, int) for value in (start, *sizes)):
-        return Found(note, UNKNOWN, "a descriptor whose extents differ or are not known", buffer=buffer)
-    shape, strides = sizes[: len(subject.shape)], sizes[len(subject.shape) :]
-    if any(n <= 0 for n in shape):
-        return Found(note, INSIDE, buffer=buffer)
-    last = start + (sum((n - 1) * s for n, s in zip(shape, strides)) + 1) * subject.width
-    if start < 0 or last > buffer.size:
-        return Found(note, OUTSIDE, offset=last, exact_state=OUTSIDE, buffer=buffer)
-    return Found(note, INSIDE, buffer=buffer)
-
-
 def goes_wrong_at_once(found: Found) -> bool:
     """Whether what is outside, or does not hold, is so in the first program instance of the launch."""
     note = found.note
@@ -246,8 +230,6 @@ def goes_wrong_at_once(found: Found) -> bool:
         offset = shapes.mapped(wrapped(note.subject.offset), first)
         assert found.buffer is not None
         return _state(algebra, offset, mask, found.buffer, target[1] if target else 1)[0] != INSIDE
-    if isinstance(note.subject, (Description, Described)):
-        return True
     value = shapes.mapped(wrapped(note.subject), first)
     failing = int(not value) if isinstance(value, int) else algebra.opposite(value)
     return reach(algebra, 0, algebra.both(mask, failing)) is not None

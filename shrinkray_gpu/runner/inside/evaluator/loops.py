@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 
 from ..static.ttgir import Op
 from . import shapes
+from .access import reach
 from .machine import PROGRAM_AXES, SEQUENTIAL, Machine
 from .memory import Address, BlockPointer
 from .module import Loop
@@ -16,6 +17,8 @@ from .numbers import Lanes, Number, Pair, Sum, TooLarge, Unfollowed, exact, pair
 from .types import result_ranks
 
 NOT_NEEDED = Unfollowed("nothing hangs on it")
+RING = 16
+"""Trips after which a carried value must come back to one that it had, to be found to go round."""
 TRIPS = 4096
 """Trips that are run side by side; of more, those at both ends."""
 
@@ -29,11 +32,12 @@ def run_for(machine: Machine, op: Op) -> None:
     low, high, step = (wrapped(machine.get(name)) for name in (loop.low, loop.high, loop.step))
     carried = {name: machine.get(start) for name, start in zip(loop.names, loop.initial)}
     needed = [name for name in loop.names if machine.wants(name)]
-    if any(isinstance(value, Unfollowed) for value in (low, high, step)) or not isinstance(step, int) or step <= 0:
-        why = next(
-            (value.why for value in (low, high, step) if isinstance(value, Unfollowed)), "a loop of unknown step"
-        )
-        _uncertain(machine, op, loop, carried, needed, why)
+    unknown = next((value.why for value in (low, high, step) if isinstance(value, Unfollowed)), "")
+    if unknown or not isinstance(step, int) or step < 0 and op.body.startswith("unsigned"):
+        _uncertain(machine, op, loop, carried, needed, unknown or "a loop of unknown step")
+        return
+    if step <= 0:
+        _without_end(machine, op, loop, carried, needed, (low, high, step))
         return
     trips = _trips(machine, low, high, step)
     most = trips if isinstance(trips, int) else trips.tighten().high
@@ -41,14 +45,34 @@ def run_for(machine: Machine, op: Op) -> None:
         machine.set(op, *carried.values())
         return
     trial = _Trial(machine)
+    machine.trials += 1
     try:
         done = _side_by_side(machine, op, loop, carried, needed, (low, step, trips, most))
     except TooLarge:
         done = False
+    machine.trials -= 1
     if not done:
         trial.undo()
-    if not done:
         _one_by_one(machine, op, loop, carried, (low, step, trips, most))
+
+
+def _without_end(
+    machine: Machine, op: Op, loop: Loop, carried: Dict[str, Any], needed: List[str], bounds: Tuple[Any, Any, int]
+) -> None:
+    """A loop whose step leads nowhere: who enters it stays there."""
+    low, high, step = bounds
+    span = machine.algebra.add(high, machine.algebra.negative(low))
+    enters = int(span > 0) if isinstance(span, int) else machine.algebra.elementwise(torch.gt, span, 0, (0, 1))
+    entered = machine._conjoined(machine.active, enters)
+    where = entered.bound if isinstance(entered, Unfollowed) else entered
+    if where is not None and reach(machine.algebra, 0, where) is None:
+        machine.set(op, *carried.values())
+        return
+    why = "a loop of step %d never ends" % step
+    if not isinstance(entered, Unfollowed):
+        machine.hazard = machine.hazard or why
+    machine.doubt = machine.doubt or why
+    _uncertain(machine, op, loop, carried, needed, why)
 
 
 def _trips(machine: Machine, low: Number, high: Number, step: int) -> Any:
@@ -79,32 +103,77 @@ def _side_by_side(
                 return False
             growth[name] = grown
     index, whole = _trip_axis(machine, most)
-    noted = len(machine.notes)
-    outer = machine.active
-    machine.loops += 1
-    try:
-        variable = machine.algebra.add(low, machine.algebra.multiply(index, step))
-        inside = {
-            name: _advanced(machine, carried[name], growth[name], index, ranks[name]) if name in growth else NOT_NEEDED
-            for name in loop.names
-        }
-        _enter(machine, op, loop, inside, variable, _active_in_trip(machine, index, trips))
-        yielded = dict(zip(loop.names, machine.region(op.regions[0])))
-    finally:
-        machine.loops -= 1
-        machine.active = outer
-    for name in needed:
-        expected = _advanced(machine, inside[name], growth[name], 1, ranks[name])
-        if not _equal(machine, yielded.get(name), expected):
+    rings: Dict[str, _Ring] = {}
+
+    def after(name: str, trips: Any) -> Any:
+        if name in rings:
+            return shapes.raised(rings[name].after(trips), ranks[name])
+        return _advanced(machine, carried[name], growth[name], trips, ranks[name]) if name in growth else NOT_NEEDED
+
+    noted, outer = len(machine.notes), machine.active
+    while True:
+        machine.loops += 1
+        try:
+            variable = machine.algebra.add(low, machine.algebra.multiply(index, step))
+            inside = {name: after(name, index) for name in loop.names}
+            _enter(machine, op, loop, inside, variable, _active_in_trip(machine, index, trips))
+            yielded = dict(zip(loop.names, machine.region(op.regions[0])))
+        finally:
+            machine.loops -= 1
+            machine.active = outer
+        following = machine.algebra.add(index, 1)
+        uneven = [name for name in needed if not _equal(machine, yielded.get(name), after(name, following))]
+        if not uneven:
+            break
+        trial.undo()
+        rings = {} if rings else _rings(machine, op, loop, carried, uneven, bounds)
+        if not rings:
             return False
     if not whole and len(machine.notes) > noted:
         machine.sampled = True
-    results = [
-        _advanced(machine, carried[name], growth[name], trips, ranks[name]) if name in growth else NOT_NEEDED
-        for name in loop.names
-    ]
-    machine.set(op, *results)
+    machine.set(op, *[after(name, trips) for name in loop.names])
     return True
+
+
+class _Ring:
+    """Integers that a carried value takes in turn: after the last one comes that at `again`."""
+
+    def __init__(self, values: List[int], again: int) -> None:
+        self.values, self.again = values, again
+
+    def after(self, trips: Any) -> Any:
+        count, again = len(self.values), self.again
+        data = torch.tensor(trips) if isinstance(trips, int) else trips.data
+        at = torch.where(data < count, data, again + (data - again) % (count - again))
+        found = torch.tensor(self.values)[at]
+        return Lanes(found, min(self.values), max(self.values)) if found.dim() else int(found)
+
+
+def _rings(
+    machine: Machine, op: Op, loop: Loop, carried: Dict[str, Any], names: List[str], bounds: Any
+) -> Dict[str, _Ring]:
+    """Of these carried values, the integers that they seem to take in turn; empty where one does not seem to."""
+    low, step, _, most = bounds
+    trial, outer = _Trial(machine), machine.active
+    taken: Dict[str, List[int]] = {name: [] for name in names}
+    state, found = dict(carried), {}
+    for trip in range(min(most, RING) + 1):
+        for name in [name for name in names if name not in found]:
+            value = state.get(name)
+            if isinstance(value, int) and value in taken[name]:
+                found[name] = _Ring(taken[name], taken[name].index(value))
+            elif isinstance(value, int):
+                taken[name].append(value)
+            else:
+                trial.undo()
+                return {}
+        if len(found) == len(names):
+            break
+        _enter(machine, op, loop, state, machine.algebra.add(low, trip * step), machine.active)
+        state = dict(zip(loop.names, machine.region(op.regions[0])))
+        machine.active = outer
+    trial.undo()
+    return found if len(found) == len(names) else {}
 
 
 def _enter(machine: Machine, op: Op, loop: Loop, carried: Dict[str, Any], variable: Any, active: Any) -> None:
@@ -120,12 +189,14 @@ class _Trial:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self.state = (dict(machine.frame.env), len(machine.notes), machine.doubt, machine.active, machine.sampled)
+        said = (machine.doubt, machine.hazard, machine.active, machine.sampled)
+        self.state = (dict(machine.frame.env), len(machine.notes), said)
 
     def undo(self) -> None:
         """As if the region had not been run."""
         machine = self.machine
-        env, noted, machine.doubt, machine.active, machine.sampled = self.state
+        env, noted, said = self.state
+        machine.doubt, machine.hazard, machine.active, machine.sampled = said
         machine.frame.env = dict(env)
         del machine.notes[noted:]
 

@@ -14,7 +14,7 @@ from ..static.ttgir import VALUE, IrBlock, IrRegion, Op
 from . import integers, shapes
 from .memory import Address, BlockPointer, Described
 from .module import DIVISIONS, IrFunction, Module, called
-from .numbers import Algebra, Pair, TooLarge, Unfollowed, exact, pair, wrapped
+from .numbers import Algebra, Both, Lanes, Pair, Sum, TooLarge, Unfollowed, exact, pair, wrapped
 from .types import extents, ranks, result_ranks, signature
 
 PROGRAM_AXES = 3
@@ -86,6 +86,9 @@ class Machine:
         self.loops = 0
         self.notes: List[Note] = []
         self.doubt = ""
+        self.hazard = ""
+        self.trials = 0
+        """How many loops are run on a guess, which may be taken back."""
         self.sampled = False
         self.frame = Frame(module.kernel)
 
@@ -237,7 +240,7 @@ class Machine:
         for value in (yes, no):
             if isinstance(value, Unfollowed):
                 return Unfollowed(value.why)
-            if isinstance(value, (Address, BlockPointer, Described)):
+            if not isinstance(value, (int, Lanes, Sum, Both, Pair)):
                 return Unfollowed("pointers to different tensors")
         where = shapes.raised(condition, rank)
         return self.choose_lanes(where, yes, no)
@@ -337,4 +340,7 @@ class Machine:
         return Address(yes.buffer, self.choose_lanes(condition, *offsets))
 
 
-_TERMINATORS = ("scf.yield", "scf.condition", "tt.return", "tt.reduce.return", "tt.scan.return", "ttg.mask.return")
+_TERMINATORS = frozenset(
+    "scf.yield scf.condition tt.return tt.reduce.return tt.scan.return ttg.mask.return ttg.warp_yield "
+    "ttg.warp_return".split()
+)

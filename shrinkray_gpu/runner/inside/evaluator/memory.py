@@ -7,7 +7,7 @@ from typing import Any, Optional, Tuple
 
 import torch
 
-from .numbers import Number, Unfollowed
+from .numbers import Number, Unfollowed, wrapped
 
 INTEGERS = {
     "i1": torch.bool,
@@ -55,12 +55,26 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Described:
-    """A tensor descriptor: what it describes, in elements. `block`: extents of the block that one copy moves."""
+    """A tensor descriptor: what it describes, in elements of `width` bytes. `start`: where that begins, in bytes from
+    the start of the storage; None: where the buffer points."""
 
     buffer: Optional[Buffer]
     shape: Tuple[Any, ...]
     strides: Tuple[Any, ...]
     width: Optional[int]
+    start: Any = None
+
+    @property
+    def is_inside(self) -> Optional[bool]:
+        """Whether all that it describes is in the storage; None where that is not known."""
+        if self.buffer is None or self.buffer.null:
+            return None if self.buffer is None else False
+        start = self.buffer.at if self.start is None else wrapped(self.start)
+        shape, strides = ([wrapped(value) for value in part] for part in (self.shape, self.strides))
+        if self.width is None or any(not isinstance(value, int) for value in (start, *shape, *strides)):
+            return None
+        last = start + (sum((n - 1) * s for n, s in zip(shape, strides)) + 1) * self.width
+        return any(n <= 0 for n in shape) or start >= 0 and last <= self.buffer.size
 
 
 class Address:

@@ -20,6 +20,8 @@ DESCRIBED = (
     "tt.experimental_descriptor_store",
 )
 DIVISIONS = frozenset("arith." + name for name in "divsi divui remsi remui ceildivsi ceildivui floordivsi".split())
+_CAPTURES = ("ttg.warp_specialize", "ttg.warp_specialize.partitions")
+_SYMBOL = re.compile(r'@("[^"]*"|[\w.$-]+)')
 _LOOP_HEAD = re.compile(
     r"(?:unsigned )?(%[\w.$-]+) = (%[\w.$#-]+) to (%[\w.$#-]+) step (%[\w.$#-]+)(?: iter_args\((.*?)\) ->)?"
 )
@@ -39,11 +41,11 @@ class Loop:
 
 
 class IrFunction:
-    """One function. `needed`: names of the values that its accesses and its control flow hang on. `definitions`: by
-    name, the operation that makes it (a loop for what it carries)."""
+    """One function. `returns`, `accesses`: whether what it returns is needed, and by what it reaches memory.
+    `definitions`: by name, the operation that makes it (a loop for what it carries)."""
 
-    def __init__(self, op: Op) -> None:
-        self.op = op
+    def __init__(self, op: Op, *, returns: bool, accesses: bool) -> None:
+        self.op, self.returns, self.accesses = op, returns, accesses
         self.parameters = parameters(op)
         self.definitions: Dict[str, Op] = {}
         self.loops: Dict[int, Loop] = {}
@@ -55,7 +57,6 @@ class IrFunction:
                 loop = self.loops[id(each)] = Loop(each)
                 for name in (loop.variable, *loop.names):
                     self.definitions[name] = each
-        self.needed: FrozenSet[str] = frozenset()
 
     def _walk(self, op: Op) -> Iterator[Op]:
         for region in op.regions:
@@ -64,21 +65,21 @@ class IrFunction:
                     yield inner
                     yield from self._walk(inner)
 
-    def slice(self, returns: bool) -> None:
-        """Find what is needed. `returns`: whether what it returns is."""
+    @functools.cached_property
+    def needed(self) -> FrozenSet[str]:
+        """Names of the values that its accesses and its control flow hang on."""
         needed: Set[str] = set()
         while True:
             before = len(needed)
             for op in reversed(self.all):
-                self._require(op, needed, returns)
+                self._require(op, needed)
             if len(needed) == before:
-                break
-        self.needed = frozenset(needed)
+                return frozenset(needed)
 
-    def _require(self, op: Op, needed: Set[str], returns: bool) -> None:
+    def _require(self, op: Op, needed: Set[str]) -> None:
         operands = op.operands()
         wanted = any(name in needed for name in op.results)
-        if op.name in ACCESSES:
+        if op.name in ACCESSES and (self.accesses or wanted):
             at = ACCESSES[op.name]
             needed.update(operands[:1])
             needed.update(operands if wanted else operands[at : at + 1])
@@ -95,13 +96,15 @@ class IrFunction:
                     needed.update(block.ops[-1].operands() if block.ops else ())
         elif op.name in ("cf.br", "cf.cond_br"):
             needed.update(VALUE.findall(op.body))
-        elif op.name in ("tt.assert", "llvm.intr.assume") or op.name in DESCRIBED:
-            needed.update(operands if op.name in ("tt.assert", "llvm.intr.assume") else operands[:1])
+        elif op.name in ("tt.assert", "llvm.intr.assume"):
+            needed.update(operands)
+        elif op.name in DESCRIBED:
+            needed.update(VALUE.findall(op.body.partition("]")[0]))  # not what it stores
         elif op.name == "tt.return":
-            needed.update(operands if returns else ())
+            needed.update(operands if self.returns else ())
         elif op.name in DIVISIONS:
             needed.update(operands if wanted else operands[1:2])
-        elif op.name == "tt.call" or wanted:
+        elif op.name == "tt.call" or "tma_" in op.name or "tensormap" in op.name or op.name in _CAPTURES or wanted:
             needed.update(operands)  # of a call: its callee may reach memory by them
             for region in op.regions:
                 for block in region.blocks:
@@ -129,12 +132,11 @@ class IrFunction:
 class Module:
     """The functions of one kernel, the kernel first."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, accesses: bool) -> None:
         self.text = text
-        self.functions = {name: IrFunction(op) for name, op in parse(text, places=True).items()}
+        found = enumerate(parse(text, places=True).items())
+        self.functions = {name: IrFunction(op, returns=at > 0, accesses=accesses) for at, (name, op) in found}
         self._combinations: Dict[int, str] = {}
-        for at, function in enumerate(self.functions.values()):
-            function.slice(returns=at > 0)
 
     @property
     def kernel(self) -> IrFunction:
@@ -162,11 +164,11 @@ class Module:
 
 def called(op: Op) -> str:
     """The name of the function that a `tt.call` calls."""
-    found = re.match(r'@("[^"]*"|[\w.$-]+)', op.body)
+    found = _SYMBOL.match(op.body)
     return found.group(1).strip('"') if found else ""
 
 
 @functools.lru_cache(maxsize=64)
-def read(text: str) -> Module:
-    """The module, read once for each text."""
-    return Module(text)
+def read(text: str, accesses: bool = True) -> Module:
+    """The module, read once for each text. `accesses`: whether addresses and masks of loads and stores are needed."""
+    return Module(text, accesses)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Container, Dict, Tuple
 
 import torch
 
@@ -15,6 +15,9 @@ from .module import ACCESSES, DESCRIBED
 from .numbers import Lanes, Number, Pair, TooLarge, Unfollowed, exact, pair, wrapped
 from .types import extents, pointee, signature
 
+_LIST = re.compile(r"\[([^\]]*)\]")
+_CHECKED = re.compile(r"boundaryCheck = array<i32: ([\d, ]+)>")
+
 
 def access(machine: Machine, op: Op) -> None:
     names = op.operands()
@@ -23,8 +26,10 @@ def access(machine: Machine, op: Op) -> None:
     mask = machine.get(names[at]) if masked else 1
     address = machine.get(names[0])
     if isinstance(address, BlockPointer):
-        address, mask = shapes.block_access(machine.algebra, address, op.body)
-        masked = "boundaryCheck" in op.body
+        checked = _CHECKED.search(op.body)
+        masked = checked is not None
+        dimensions = [int(n) for n in checked.group(1).split(",")] if checked else []
+        address, mask = _clipped(machine, op, address, dimensions)
     try:
         machine.note(op, address, mask, masked)
     except TooLarge:
@@ -72,33 +77,62 @@ def _loaded(machine: Machine, op: Op, address: Any, mask: Any, other: Any) -> An
     return machine.choose_lanes(where, found, other)
 
 
+def _clipped(machine: Machine, op: Op, pointer: BlockPointer, checked: Container[int]) -> Tuple[Any, Any]:
+    target = pointee(signature(op.body))
+    if target is None:
+        return Unfollowed("a block of an unknown type"), 1
+    try:
+        return shapes.block_access(machine.algebra, pointer, target[1], checked)
+    except TooLarge:
+        return Unfollowed("too many lanes"), 1
+
+
 def described_access(machine: Machine, op: Op) -> None:
-    value = machine.get(op.operands()[0])
-    if isinstance(value, Described):
-        machine.note(op, value)
-    if op.results:
-        machine.set(op, Unfollowed("a copy by a descriptor decides"))
+    """`tt.descriptor_load %descriptor[%offsets]`: clipped to what is described, and noted where that is not all inside
+    of the storage."""
+    machine.set(op, Unfollowed("a copy by a descriptor decides"))
+    described = machine.get(op.operands()[0])
+    if not isinstance(described, Described) or described.buffer is None:
+        machine.note(op, Unfollowed("a copy through an unknown descriptor"))
+    elif described.buffer.null:
+        machine.note(op, Address(described.buffer, 0))
+    elif not described.is_inside:
+        if described.is_inside is False:
+            machine.hazard = machine.hazard or "a descriptor describes more than its tensor holds"
+        machine.note(op, *_described_block(machine, op, described))
+
+
+def _described_block(machine: Machine, op: Op, described: Described) -> Tuple[Any, Any]:
+    """The address and the mask of one copy."""
+    offsets = _LIST.search(op.body)
+    places = [machine.get(name) for name in VALUE.findall(offsets.group(1))] if offsets else []
+    block = extents(signature(op.body))
+    if not len(places) == len(block) == len(described.shape) or op.name.endswith(("gather", "scatter")):
+        return Unfollowed("a copy of another shape"), 1
+    assert described.buffer is not None
+    start = described.buffer.at if described.start is None else described.start
+    pointer = BlockPointer(Address(described.buffer, start), described.shape, described.strides, places, block)
+    return _clipped(machine, op, pointer, range(len(block)))
 
 
 def describe(machine: Machine, op: Op) -> None:
     """`tt.make_tensor_descriptor %base, [extents], [strides]`."""
     head = op.body.partition(" : ")[0]
-    lists = [VALUE.findall(part) for part in re.findall(r"\[([^\]]*)\]", head)]
+    lists = [VALUE.findall(part) for part in _LIST.findall(head)]
     base = machine.get(op.operands()[0])
     if len(lists) < 2 or not isinstance(base, Address):
         machine.set(op, Unfollowed("a descriptor of an unknown pointer"))
         return
     shape, strides = ([machine.get(name) for name in part] for part in lists[:2])
     target = pointee(signature(op.body))
-    made = shapes.Description(base, tuple(shape), tuple(strides), target[1] if target else None)
-    machine.note(op, made)
-    machine.set(op, Described(base.buffer, tuple(shape), tuple(strides), made.width))
+    width = target[1] if target else None
+    machine.set(op, Described(base.buffer, tuple(shape), tuple(strides), width, base.offset))
 
 
 def block_pointer(machine: Machine, op: Op) -> None:
     """`tt.make_tensor_ptr %base, [extents], [strides], [offsets]`."""
     head = op.body.partition(" : ")[0]
-    lists = [VALUE.findall(part) for part in re.findall(r"\[([^\]]*)\]", head)]
+    lists = [VALUE.findall(part) for part in _LIST.findall(head)]
     base = machine.get(op.operands()[0])
     if len(lists) < 3:
         machine.set(op, Unfollowed("a block pointer"))

@@ -10,26 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Optional, Set, Tuple
 
+from ..static import cause as kinds
 from ..static import locations
-from ..static.cause import (
-    ARGUMENT,
-    CONSTANT,
-    DESCRIPTOR,
-    EMPTY,
-    EXTENT,
-    LOADED,
-    MEMORY,
-    NO_MASK,
-    OFFSET,
-    OTHER,
-    RANGE,
-    STRIDE,
-    SWAPPED,
-    TRIP,
-    WRAPPED,
-    WRONG_MASK,
-    ZERO,
-)
 from ..static.ttgir import Op
 from .access import at
 from .launch import INSIDE, OUTSIDE, Found, LaunchedKernel, Look, look
@@ -88,14 +70,14 @@ class _Search:
 
     def _first(self) -> Origin:
         if self.found.buffer is not None and self.found.buffer.null:
-            return Origin(EMPTY, op=self.note.op)
+            return Origin(kinds.EMPTY, op=self.note.op)
         if self.note.op.name not in ACCESSES:
-            return Origin(DESCRIPTOR, op=self.note.op)
+            return Origin(kinds.DESCRIPTOR, op=self.note.op)
         for ask in (self._wrap, self._division, self._trips, self._strides, self._memory, self._extents, self._offsets):
             found = ask()
             if found is not None:
                 return found
-        kind = WRONG_MASK if self.note.masked else NO_MASK
+        kind = kinds.WRONG_MASK if self.note.masked else kinds.NO_MASK
         return Origin(kind, role=TERM, inputs=frozenset(self._inputs(self._address_leaves())), op=self.note.op)
 
     # The kinds, in the order in which they are asked
@@ -122,7 +104,7 @@ class _Search:
         bits = integer_bits(signature(step.op.body))
         values = step.value(self.lane) or ()
         return Origin(
-            WRAPPED,
+            kinds.WRAPPED,
             operation="%s i%d" % (FAMILIES.get(step.op.name, step.op.name), bits),
             role=step.role,
             inputs=frozenset(self._inputs(self.trace.below(step))),
@@ -142,15 +124,15 @@ class _Search:
                 divisor = next((each for each in self.trace.inputs(step) if each.name == op.operands()[1]), None)
                 values = divisor.value(self.lane) if divisor is not None else None
                 if divisor is not None and values is not None and values[0] == 0 and step.role != BOUND:
-                    return Origin(ZERO, role=step.role, op=op, inputs=frozenset(self._inputs([divisor])))
+                    return Origin(kinds.ZERO, role=step.role, op=op, inputs=frozenset(self._inputs([divisor])))
         return None
 
     def _memory(self) -> Optional[Origin]:
         """A loaded value that by itself leads beyond the tensor."""
         for step in self._unique(self.trace.leaves()):
-            if step.kind == LOADED and step.role in (TERM, FACTOR) and self._alone_beyond(step):
+            if step.kind == kinds.LOADED and step.role in (TERM, FACTOR) and self._alone_beyond(step):
                 value = step.value(self.lane)
-                return self._given(MEMORY, step.role, step, *(value or ())[:1])
+                return self._given(kinds.MEMORY, step.role, step, *(value or ())[:1])
         return None
 
     def _strides(self) -> Optional[Origin]:
@@ -162,15 +144,15 @@ class _Search:
             return None
         factors = [step for step in self._unique(self.trace.leaves()) if step.role == FACTOR]
         tiles = self._tiles()
-        given = [step for step in factors if step.kind == ARGUMENT or step.kind == CONSTANT]
+        given = [step for step in factors if step.kind == kinds.ARGUMENT or step.kind == kinds.CONSTANT]
         for step in given:
             value = self._scalar(step)
-            if value is None or value in own or step.kind == CONSTANT and value in tiles | {-1, 0, 1}:
+            if value is None or value in own or step.kind == kinds.CONSTANT and value in tiles | {-1, 0, 1}:
                 continue
             for other in own:
                 if self._inside_with({step: other}):
                     detail = "in bytes" if value == other * buffer.width else ""
-                    return replace(self._given(STRIDE, FACTOR, step, value, other), detail=detail)
+                    return replace(self._given(kinds.STRIDE, FACTOR, step, value, other), detail=detail)
         for place, one in enumerate(given):
             for other_step in given[place + 1 :]:
                 a, b = self._scalar(one), self._scalar(other_step)
@@ -180,7 +162,7 @@ class _Search:
                     dimensions = (buffer.strides.index(a), buffer.strides.index(b))
                     inputs = frozenset(map(self._giver, (one, other_step)))
                     detail = "of dimensions %d and %d" % dimensions
-                    return replace(self._given(SWAPPED, FACTOR, one, a, b), inputs=inputs, detail=detail)
+                    return replace(self._given(kinds.SWAPPED, FACTOR, one, a, b), inputs=inputs, detail=detail)
         return None
 
     def _extents(self) -> Optional[Origin]:
@@ -189,7 +171,9 @@ class _Search:
 
     def _trips(self) -> Optional[Origin]:
         """The same of a bound of the loop that the address goes through."""
-        return self._extent(leaf for step in self.trace.leaves() if step.kind == TRIP for leaf in self._bounds_of(step))
+        return self._extent(
+            leaf for step in self.trace.leaves() if step.kind == kinds.TRIP for leaf in self._bounds_of(step)
+        )
 
     def _bounds_of(self, step: Step) -> Iterator[Step]:
         """What the number of trips is made of."""
@@ -202,22 +186,22 @@ class _Search:
         assert buffer is not None
         own = _own_extents(buffer)
         for step in self._unique(steps):
-            if step.kind != ARGUMENT:
+            if step.kind != kinds.ARGUMENT:
                 continue
             value = self._scalar(step)
             if value is None or value in own:
                 continue
             for other in sorted(own, reverse=True):
                 if other < value and self._inside_with({step: other}):
-                    return self._given(EXTENT, BOUND, step, value, other)
+                    return self._given(kinds.EXTENT, BOUND, step, value, other)
         return None
 
     def _offsets(self) -> Optional[Origin]:
         """An argument or a literal that by itself leads beyond the tensor."""
         for step in self._unique(self.trace.leaves()):
-            if step.kind in (ARGUMENT, CONSTANT) and step.role == TERM and self._alone_beyond(step):
+            if step.kind in (kinds.ARGUMENT, kinds.CONSTANT) and step.role == TERM and self._alone_beyond(step):
                 value = self._scalar(step)
-                return self._given(OFFSET, TERM, step, *([] if value is None else [value]))
+                return self._given(kinds.OFFSET, TERM, step, *([] if value is None else [value]))
         return None
 
     # Counterfactuals
@@ -274,9 +258,9 @@ class _Search:
 
     def _giver(self, step: Step) -> str:
         """What a value comes from; see `LaunchedKernel.passed`."""
-        place = locations.of_place(self.launch.raw, step.op.place) if step.kind == CONSTANT and step.op else None
+        place = locations.of_place(self.launch.raw, step.op.place) if step.kind == kinds.CONSTANT and step.op else None
         is_passed = place is not None and (*place[1:], self._scalar(step)) in self.launch.passed()
-        return ARGUMENT if is_passed else step.kind
+        return kinds.ARGUMENT if is_passed else step.kind
 
     def _unique(self, steps: Iterable[Step]) -> List[Step]:
         out: Dict[Tuple[int, str, str], Step] = {}
@@ -288,11 +272,11 @@ class _Search:
         return [step for step in self.trace.leaves() if step.role in (TERM, FACTOR)]
 
     def _inputs(self, steps: Iterable[Step]) -> Set[str]:
-        return {step.kind for step in steps if step.kind not in ("", OTHER) and not self._is_base(step)}
+        return {step.kind for step in steps if step.kind not in ("", kinds.OTHER) and not self._is_base(step)}
 
     def _is_base(self, step: Step) -> bool:
         """Whether a leaf is the pointer itself."""
-        return step.kind == ARGUMENT and isinstance(step.env.get(step.name), Address)
+        return step.kind == kinds.ARGUMENT and isinstance(step.env.get(step.name), Address)
 
     def _scalar(self, step: Step) -> Optional[int]:
         value = step.env.get(step.name)
@@ -303,7 +287,7 @@ class _Search:
         """Extents of the ranges behind the address: a program's number is multiplied by one of them."""
         out: Set[int] = set()
         for step in self.trace.steps:
-            if step.kind == RANGE and step.op is not None:
+            if step.kind == kinds.RANGE and step.op is not None:
                 value = step.env.get(step.name)
                 if value is not None and not isinstance(value, Unfollowed):
                     low, high = ends(wrapped(value))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Container, List, Sequence, Tuple
 
 import torch
 
@@ -12,16 +12,6 @@ from ..static.ttgir import Op
 from .memory import Address, BlockPointer
 from .numbers import Algebra, Both, Lanes, Number, Pair, Sum, Unfollowed, bounded, exact, pair, wrapped
 from .types import extents, integer_bits, signature
-
-
-class Description:
-    """What a descriptor says is there, when it is made: `base` an Address, the rest in elements."""
-
-    def __init__(self, base: Any, shape: Tuple[Any, ...], strides: Tuple[Any, ...], width: Optional[int]) -> None:
-        self.base = base
-        self.shape = shape
-        self.strides = strides
-        self.width = width
 
 
 def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
@@ -189,13 +179,12 @@ def folded(algebra: Algebra, op: Op, value: Any, combination: str, block: Tuple[
     return pair(algebra.wrap(as_computed, bits), in_exact)
 
 
-def block_access(algebra: Algebra, pointer: BlockPointer, body: str) -> Tuple[Any, Any]:
-    """The address and the mask of an access through a block pointer."""
+def block_access(algebra: Algebra, pointer: BlockPointer, width: int, checked: Container[int]) -> Tuple[Any, Any]:
+    """The address and the mask of an access through a block pointer to elements of `width` bytes. `checked`: dimensions
+    whose bounds clip it."""
     if not isinstance(pointer.base, Address):
         return Unfollowed("a block pointer of an unknown pointer"), 1
-    checked = re.search(r"boundaryCheck = array<i32: ([\d, ]+)>", body)
-    dimensions = {int(n) for n in checked.group(1).split(",")} if checked else set()
-    width, rank = pointer.base.buffer.width, len(pointer.block)
+    rank = len(pointer.block)
     offset: Any = raised(pointer.base.offset, rank)
     mask: Number = 1
     for at, extent in enumerate(pointer.block):
@@ -208,7 +197,7 @@ def block_access(algebra: Algebra, pointer: BlockPointer, body: str) -> Tuple[An
             lanes = Lanes(torch.arange(extent).reshape((extent,) + (1,) * (rank - 1 - at)), 0, extent - 1, tight=True)
         index = algebra.add(start, lanes)
         offset = algebra.add(wrapped(offset), algebra.multiply(algebra.multiply(index, stride), width))
-        if at in dimensions:
+        if at in checked:
             for test, other in ((torch.ge, 0), (torch.lt, bound)):
                 if isinstance(index, int) and isinstance(other, int):
                     inside: Number = int(index >= other if test is torch.ge else index < other)
@@ -229,4 +218,4 @@ _HANDLERS: Any = {
     "tt.split": _split,
 }
 
-__all__ = ["Description", "block_access", "folded", "mapped", "raised", "transformed"]
+__all__ = ["block_access", "folded", "mapped", "raised", "transformed"]

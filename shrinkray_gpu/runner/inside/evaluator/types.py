@@ -10,6 +10,9 @@ from ..static.ttgir import bits
 
 _TENSOR = re.compile(r"tensor<((?:\d+x)*)(!tt\.ptr<)?([a-zA-Z]\w*)")
 _POINTER = re.compile(r"(?:!tt\.ptr)?<([a-z]\w*)")
+_ELEMENT = re.compile(r"!tt\.ptr<([a-z]\w*)>")
+_BLOCK = re.compile(r"<(?:tensor<(?:\d+x)*|(?:\d+x)+)([a-z]\w*)")
+_RESULTS = re.compile(r"-> (\(.*\)|[^ ]+)")
 _SCALAR = re.compile(r"\b(index|i\d+)\b")
 
 
@@ -49,9 +52,9 @@ def source_bits(types: str) -> int:
 @functools.lru_cache(maxsize=None)
 def pointee(types: str) -> Optional[Tuple[str, int]]:
     """Name and bytes of what the first pointer among these types points to."""
-    for found in re.finditer(r"!tt\.ptr<([a-z]\w*)>", types):
+    for found in _ELEMENT.finditer(types):
         return found.group(1), max(1, bits(found.group(1)) // 8)
-    found_block = re.search(r"<tensor<(?:\d+x)*([a-z]\w*)", types) or _POINTER.search(types)
+    found_block = _BLOCK.search(types) or _POINTER.search(types)
     if found_block:
         return found_block.group(1), max(1, bits(found_block.group(1)) // 8)
     return None
@@ -73,7 +76,7 @@ def ranks(types: str) -> Tuple[int, ...]:
 @functools.lru_cache(maxsize=None)
 def result_ranks(body: str) -> Tuple[int, ...]:
     """The same of what an operation with regions hands on: `... -> (i32, tensor<4xi32>)  : i32 {`."""
-    found = re.search(r"-> (\(.*\)|[^ ]+)", body)
+    found = _RESULTS.search(body)
     if found is None:
         return ()
     text = found.group(1)

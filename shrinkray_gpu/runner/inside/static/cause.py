@@ -72,6 +72,14 @@ class Evaluation:
     causes: Tuple[Cause, ...] = ()
     unknown: str = ""
     """Why not all of the launch could be followed."""
+    hazard: str = ""
+    """What is wrong with the launch though it breaks no rule for sure: a loop that never ends, a null pointer under an
+    unknown mask, a descriptor of more than its tensor holds."""
+
+    @property
+    def own_fault(self) -> str:
+        """Why nobody knows what a device would make of another fault in this launch; empty if nothing speaks for it."""
+        return next((cause.sentence for cause in self.causes if cause.breaks != DIVISION), self.hazard)
 
     def breaking(self, rule: str) -> Tuple[Cause, ...]:
         """The causes that break one static rule."""

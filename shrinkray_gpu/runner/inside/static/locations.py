@@ -23,7 +23,8 @@ def of_operation(text: str, body: str) -> str:
     """`failing.py:79:51` for the operation whose text without locations ends in `body`; empty if that is not told."""
     for raw in text.splitlines():
         if "loc(" in raw and without_locations(raw).strip().endswith(body):
-            found = _followed(text, raw)
+            at = _REFERENCE.search(raw)
+            found = _resolved(_table(text), at.group(1) if at else raw[raw.rfind("loc(") :], 0)
             return "%s:%d:%d" % (os.path.basename(found[0]), found[1], found[2]) if found else ""
     return ""
 
@@ -41,6 +42,7 @@ def of_place(text: str, reference: str) -> Optional[SourceLocation]:
 
 
 def _resolved(table: Dict[str, str], what: str, depth: int) -> Optional[SourceLocation]:
+    """The innermost place: of `callsite(callee at caller)` the callee, unless nobody knows that one."""
     if depth > _DEPTH:
         return None
     if what in table:
@@ -50,28 +52,6 @@ def _resolved(table: Dict[str, str], what: str, depth: int) -> Optional[SourceLo
         return found.group(1), int(found.group(2)), int(found.group(3))
     for name in _NEXT.findall(what):
         place = _resolved(table, name, depth + 1) if name in table else None
-        if place is not None:
-            return place
-    return None
-
-
-def _followed(text: str, raw: str) -> Optional[SourceLocation]:
-    """The innermost place: of `callsite(callee at caller)` the callee, unless nobody knows that one."""
-    at = _REFERENCE.search(raw)
-    return _place(text, at.group(1) if at else raw[raw.rfind("loc(") :], 0)
-
-
-def _place(text: str, what: str, depth: int) -> Optional[SourceLocation]:
-    if depth > _DEPTH:
-        return None
-    if re.fullmatch(r"#loc\d*", what):
-        line = re.search(r"^%s = loc\((.*)\)\s*$" % re.escape(what), text, re.MULTILINE)
-        return _place(text, line.group(1), depth + 1) if line else None
-    found = _FILE.search(what)
-    if found:
-        return found.group(1), int(found.group(2)), int(found.group(3))
-    for name in _NEXT.findall(what):
-        place = _place(text, name, depth + 1)
         if place is not None:
             return place
     return None

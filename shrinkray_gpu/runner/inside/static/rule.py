@@ -13,19 +13,6 @@ from .cause import Evaluation
 
 
 @dataclass(frozen=True)
-class LaunchFacts:
-    """All that a rule may look at. `args` are the values of the kernel's parameters in order (what is specialised away
-    is not among them): integers, a Descriptor, a Pointer, None for what is not known. `evaluation`: what following the
-    kernel's IR tells of this launch; each call costs some milliseconds."""
-
-    ttgir: str
-    ttir: str
-    grid: Sequence[int]
-    args: Sequence[Any]
-    evaluation: Callable[[], Evaluation] = lambda: Evaluation(unknown="nobody followed it")
-
-
-@dataclass(frozen=True)
 class RuleFinding:
     """`reason`: why the launch faults, else empty. `unknown`: why that could not be decided, else empty. `operation`:
     the one that faults, as the TTGIR has it without its locations."""
@@ -33,6 +20,20 @@ class RuleFinding:
     reason: str = ""
     unknown: str = ""
     operation: str = ""
+
+
+@dataclass(frozen=True)
+class LaunchFacts:
+    """All that a rule may look at. `args` are the values of the kernel's parameters in order (what is specialised away
+    is not among them): integers, a Buffer, a Described, None for what is not known. `evaluation`, `copies`: what
+    following the kernel's IR tells of this launch, and of its TMA copies; each call costs some milliseconds."""
+
+    ttgir: str
+    ttir: str
+    grid: Tuple[int, int, int]
+    args: Sequence[Any]
+    evaluation: Callable[[], Evaluation] = lambda: Evaluation(unknown="nobody followed it")
+    copies: Callable[[], RuleFinding] = lambda: RuleFinding(unknown="nobody followed it")
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ a name used in two regions counts for both; so it may name too many, never too f
 
 from __future__ import annotations
 
+import functools
 from typing import Dict, FrozenSet, Iterator, List, Optional, Set, Tuple
 
 from .ttgir import VALUE, IrRegion, Op, parameters, parse
@@ -27,6 +28,7 @@ _MOVES = (
 ).split()
 
 
+@functools.lru_cache(maxsize=64)
 def stored_parameters(ttir: str) -> Optional[FrozenSet[int]]:
     """Indices of the kernel's parameters that it may write through; None if that cannot be told."""
     functions = parse(ttir)

@@ -12,10 +12,12 @@ import torch
 from triton.runtime.jit import get_jit_fn_file_line
 
 from ..evaluator.causes import evaluate
+from ..evaluator.copies import examine
 from ..evaluator.launch import LaunchedKernel
 from ..evaluator.memory import Buffer, Described
-from ..static import stores
+from ..static import rules, stores
 from ..static.cause import Evaluation
+from ..static.rule import LaunchFacts, RuleFinding
 from .claims import Claims
 from .gpu import Gpu
 
@@ -32,17 +34,28 @@ class Evaluations:
         self.gpu = gpu
         self._known: Dict[Any, Evaluation] = {}
 
-    def of(self, kernel: Any, grid: Tuple[int, int, int], arguments: Iterable[Tuple[Any, Any]]) -> Evaluation:
-        """What goes wrong in this launch. `arguments`: type and value of each that the compiled kernel takes."""
-        record = self.gpu.watch.launches[-1]
+    def facts(self, kernel: Any, grid: Tuple[int, int, int], arguments: Iterable[Tuple[Any, Any]]) -> LaunchFacts:
+        """The last launch, as rules look at it. `arguments`: type and value of each that the compiled kernel takes."""
         with _quiet_function(), _quiet_dispatch():
-            values = tuple(parameters(self.gpu.claims, arguments))
-            key = (kernel.hash, grid, tuple(record["args"]), tuple(map(_extent, values)))
-            if key not in self._known:
+            values = parameters(self.gpu.claims, arguments)
+
+        def copies() -> RuleFinding:
+            with _quiet_function(), _quiet_dispatch():
+                return examine(ttgir, grid, values)
+
+        ttgir, ttir = kernel.asm["ttgir"], kernel.asm["ttir"]
+        return LaunchFacts(ttgir, ttir, grid, values, lambda: self._of(kernel, grid, tuple(values)), copies)
+
+    def _of(self, kernel: Any, grid: Tuple[int, int, int], values: Tuple[Any, ...]) -> Evaluation:
+        record = self.gpu.watch.launches[-1]
+        key = (kernel.hash, grid, tuple(record["args"]), tuple(map(_extent, values)))
+        if key not in self._known:
+            with _quiet_function(), _quiet_dispatch():
                 self._known[key] = _followed(kernel, grid, values, partial(_passed, kernel, record["args"]))
         found = self._known[key]
-        record["causes"] = [asdict(cause) for cause in found.causes]
-        record["unfollowed"] = found.unknown
+        if any(rule.asked for rule in rules.held_against(self.gpu.watch.wants)):  # else it is about another fault
+            record["causes"] = [asdict(cause) for cause in found.causes]
+            record["unfollowed"] = found.unknown
         return found
 
 

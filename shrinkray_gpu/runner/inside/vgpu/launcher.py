@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Any, Callable, Iterator, List, Tuple
 
-from ..static import locations, memory, rules, stores
-from ..static.kernel_program import Descriptor, Pointer
+from ..evaluator.memory import Buffer
+from ..static import locations, rules, stores
+from ..static.cause import EMPTY
 from ..static.rule import LaunchFacts, Rule, RuleFinding
-from .evaluation import Evaluations, tensor_of
+from .evaluation import Evaluations, parameters, tensor_of
 from .gpu import Gpu
 
 _LIMITS = (2**31 - 1, 65535, 65535)  # CUDA's largest grid
@@ -53,14 +54,14 @@ def _judge(gpu: Gpu, grid: Tuple[int, int, int], given: List[Tuple[Any, Any]]) -
         return
     if gpu.evaluations is None:
         gpu.evaluations = Evaluations(gpu)
-    values = [value for kind, v in given for value in _parameters(gpu, kind, v)]
-    facts = LaunchFacts(ttgir, ttir, grid, values, lambda: gpu.evaluations.of(kernel, grid, given))
+    facts = gpu.evaluations.facts(kernel, grid, given)
     for rule in rules.held_against(gpu.watch.wants):
         if _condemned(gpu, rule, rule.examine(facts), facts):
             break
     # An overrun may go unnoticed, a null pointer never does: then the fault of a later launch is not what is seen.
-    if not gpu.harmed and any(isinstance(value, Pointer) and value.null for value in values):
-        gpu.harmed = memory.harm(ttir, grid, values)
+    if not gpu.harmed and any(isinstance(value, Buffer) and value.null for value in facts.args):
+        found = facts.evaluation()
+        gpu.harmed = next((cause.sentence for cause in found.causes if cause.kind == EMPTY), found.hazard)
 
 
 def _condemned(gpu: Gpu, rule: Rule, finding: RuleFinding, facts: LaunchFacts) -> bool:
@@ -92,7 +93,7 @@ def _doubt(gpu: Gpu, given: List[Tuple[Any, Any]]) -> None:
             tensor = tensor_of(value)
             if tensor is not None:
                 gpu.claims.doubt(tensor)
-        index += len(list(_parameters(gpu, kind, value)))
+        index += len(parameters(None, [(kind, value)]))
 
 
 def _scratch(gpu: Gpu, metadata: Any, blocks: int, stream: Any) -> None:
@@ -115,10 +116,10 @@ def _scratch(gpu: Gpu, metadata: Any, blocks: int, stream: Any) -> None:
     tensor = tensor_of(given)
     if tensor is None or not blocks:
         return
-    pointer = _pointer(tensor)
-    if (pointer.size or 0) - (pointer.at or 0) < wanted:
+    [buffer] = parameters(None, [("*i8", tensor)])
+    if buffer.size - buffer.at < wanted:
         raise _illegal("the allocator returned too little")
-    if (pointer.at or 0) % getattr(metadata, "global_scratch_align", 128):
+    if buffer.at % getattr(metadata, "global_scratch_align", 128):
         raise _illegal("the allocator returned a view that starts off its alignment")
 
 
@@ -149,24 +150,3 @@ def _accessible(gpu: Gpu, kind: Any, value: Any) -> None:
     if tensor is None or gpu.claims is None or gpu.claims.device(tensor) == "cuda" or not tensor.data_ptr():
         return
     raise ValueError("Pointer argument cannot be accessed from Triton (cpu tensor?)")
-
-
-def _parameters(gpu: Gpu, kind: Any, value: Any) -> Iterator[Any]:
-    """The values of the kernel's parameters that one argument becomes, as the static rules take them."""
-    if isinstance(kind, str) and kind.startswith("tensordesc"):
-        shape, strides = tuple(value.shape), tuple(value.strides)
-        tensor = tensor_of(value)
-        base = _pointer(tensor) if tensor is not None else None
-        yield Descriptor(shape, strides, base, tensor.element_size() if tensor is not None else None)
-        yield from shape
-        yield from strides
-    elif isinstance(kind, str) and kind.startswith("*"):
-        tensor = tensor_of(value)
-        yield _pointer(tensor) if tensor is not None else Pointer(0, 0) if value is None else None
-    else:
-        yield value if isinstance(value, (int, bool)) else None
-
-
-def _pointer(tensor: Any) -> Pointer:
-    """Where the GPU has it: its storages start at 512-byte boundaries, those of the CPU do not."""
-    return Pointer(tensor.storage_offset() * tensor.element_size(), tensor.untyped_storage().nbytes())

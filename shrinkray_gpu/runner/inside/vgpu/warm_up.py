@@ -36,7 +36,7 @@ def up(virtual: Callable[..., ContextManager[Any]], arch: int, *, operations: bo
 
         torch.set_num_threads(1)  # a child forked after a parallel operation hangs at its first
         random = torch.get_rng_state()
-    watch = LaunchLog(frozenset())
+    watch = LaunchLog(frozenset({"static:bounds"}))  # so that the launch is followed, too
     watch.install()
     with virtual(arch, watch):
         if has_torch and operations:

@@ -86,6 +86,12 @@ def literal(x, y, ROW: tl.constexpr, COLUMN: tl.constexpr, PASSED: tl.constexpr)
         tl.store(y + column, tl.load(x + row * 1 + column * 16))
 
 
+@triton.jit
+def described(x, y, rows):
+    d = tl.make_tensor_descriptor(x, [rows, 16], [16, 1], [1, 16])
+    tl.store(y + tl.arange(0, 16)[None, :], d.load([tl.program_id(0), 0]))
+
+
 def zeros(*shape, dtype=torch.float32):
     return torch.zeros(*shape, device="cuda", dtype=dtype)
 
@@ -118,6 +124,9 @@ chunked[(1,)](zeros(4, 16), y, 4, 16)
 literal[(4,)](flat, y, 1, 16, True)
 literal[(4,)](flat, y, 16, 1, True)
 literal[(4,)](flat, y, 0, 0, False)
+triton.set_allocator(lambda size, align, stream: zeros(size, dtype=torch.int8))
+described[(5,)](zeros(4, 16), y, 5)
+described[(5,)](zeros(4, 16), y, 4)
 scaled[(4,)](zeros(0), y, 56, True, 16)
 """
 
@@ -144,12 +153,13 @@ FAULTY = {
     18: Shape("chunked", cause.EXTENT, inputs=("argument",)),
     20: Shape("literal", cause.SWAPPED, inputs=("argument",)),
     22: Shape("literal", cause.SWAPPED, inputs=()),
-    23: Shape("scaled", cause.EMPTY),
+    23: Shape("described", cause.DESCRIPTOR),
+    25: Shape("scaled", cause.EMPTY),
 }
 """By the number of the launch. Each other launch is the sound twin of a neighbour."""
 
 
-LATER = {0, 2, 5, 6}
+LATER = {0, 2, 5, 6, 23}
 """Those whose first program instance is sound."""
 
 
