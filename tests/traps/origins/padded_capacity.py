@@ -1,0 +1,34 @@
+# shrink --arch sm_90 --oracle static:bounds --skip-pass lift
+# lure: a descriptor of an empty tensor, or of a shape that nobody computed
+# cured by: capacity \* EXPERTS|shape=\[[^,]*, => shape=[tokens,
+"""Column maxima of the tokens by tiles, before they go to experts; tiles are read by descriptor, and all experts
+together have room for more tokens than there are."""
+
+import torch
+import triton
+import triton.language as tl
+
+EXPERTS = 32
+
+
+@triton.jit
+def peak_kernel(x_ptr, out_ptr, tokens, capacity, width, EXPERTS: tl.constexpr, ROWS: tl.constexpr, TILE: tl.constexpr):
+    x = tl.make_tensor_descriptor(x_ptr, shape=[capacity * EXPERTS, width], strides=[width, 1], block_shape=[ROWS, TILE])
+    column = tl.program_id(0) * TILE
+    peak = tl.full([TILE], float("-inf"), tl.float32)
+    for row in range(0, tokens, ROWS):
+        peak = tl.maximum(peak, tl.max(x.load([row, column]), axis=0))
+    tl.store(out_ptr + column + tl.arange(0, TILE), peak)
+
+
+def peaks(x, capacity):
+    tokens, width = x.shape
+    out = torch.empty(width, device="cuda")
+    peak_kernel[(width // 64,)](x, out, tokens, capacity, width, EXPERTS=EXPERTS, ROWS=16, TILE=64)
+    return out
+
+
+triton.set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
+x = torch.randn(120, 256, device="cuda")
+print("full", peaks(torch.randn(4 * EXPERTS, 256, device="cuda"), 4).max().item())
+print("loose", peaks(x, 80).max().item())
