@@ -2,7 +2,7 @@
 # lure: a row or a column made up, which no mask of the rows would keep inside
 # cured by: (tl\.load\(logits_ptr \+ [^\n]*\[:, None\][^\n]*?)\)$ => \1, mask=row[:, None] < rows)
 # cured by: (tl\.load\(at[^\n]*?)\)$ => \1, mask=row[:, None] < rows)
-"""The likeliest token of each sequence, a tile of the vocabulary at a time, for ROWS sequences in one program."""
+"""The likeliest token of ROWS sequences, a tile of the vocabulary at a time; a sequence keeps the logits of all steps."""
 
 import torch
 import triton
@@ -10,13 +10,13 @@ import triton.language as tl
 
 
 @triton.jit
-def argmax_kernel(logits_ptr, best_ptr, token_ptr, rows, vocabulary, ROWS: tl.constexpr, TILE: tl.constexpr):
+def argmax_kernel(logits_ptr, best_ptr, token_ptr, rows, words, stride, ROWS: tl.constexpr, TILE: tl.constexpr):
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     best = tl.full([ROWS], float("-inf"), tl.float32)
     token = tl.zeros([ROWS], tl.int32)
-    for start in range(0, vocabulary, TILE):
+    for start in range(0, words, TILE):
         column = start + tl.arange(0, TILE)
-        at = logits_ptr + row[:, None] * vocabulary + column[None, :]
+        at = logits_ptr + row[:, None] * stride + column[None, :]
         tile = tl.load(at)
         peak = tl.max(tile, axis=1)
         where = tl.argmax(tile, axis=1) + start
@@ -27,14 +27,16 @@ def argmax_kernel(logits_ptr, best_ptr, token_ptr, rows, vocabulary, ROWS: tl.co
 
 
 def greedy(logits):
-    rows, vocabulary = logits.shape
+    rows, words = logits.shape
     best = torch.empty(rows, device="cuda")
     token = torch.empty(rows, dtype=torch.int32, device="cuda")
-    argmax_kernel[(triton.cdiv(rows, 32),)](logits, best, token, rows, vocabulary, ROWS=32, TILE=512)
+    grid = (triton.cdiv(rows, 16),)
+    argmax_kernel[grid](logits, best, token, rows, words, logits.stride(0), ROWS=16, TILE=256)
     return token
 
 
-bias = torch.linspace(-1.0, 1.0, 1 << 14, device="cuda")
-for batch in (64, 32, 3):
-    logits = torch.randn(batch, 1 << 14, device="cuda") + bias
-    print(batch, greedy(logits).tolist())
+bias = torch.linspace(-1.0, 1.0, 1024, device="cuda")
+for batch in (32, 16, 2):
+    steps = torch.zeros(batch, 128, 1024, device="cuda")
+    steps[:, 5] += bias
+    print(batch, greedy(steps[:, 5]).tolist())

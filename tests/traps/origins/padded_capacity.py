@@ -1,8 +1,7 @@
 # shrink --arch sm_90 --oracle static:bounds --skip-pass lift
 # lure: a descriptor of an empty tensor, or of a shape that nobody computed
-# cured by: capacity \* EXPERTS|shape=\[[^,]*, => shape=[tokens,
-"""Column maxima of the tokens by tiles, before they go to experts; tiles are read by descriptor, and all experts
-together have room for more tokens than there are."""
+# cured by: shape=\[[^,\n]*, => shape=[120,
+"""Column maxima of the room that all experts have for tokens, read by descriptor: beyond the tokens there are zeros."""
 
 import torch
 import triton
@@ -16,7 +15,7 @@ def peak_kernel(x_ptr, out_ptr, tokens, capacity, width, EXPERTS: tl.constexpr, 
     x = tl.make_tensor_descriptor(x_ptr, shape=[capacity * EXPERTS, width], strides=[width, 1], block_shape=[ROWS, TILE])
     column = tl.program_id(0) * TILE
     peak = tl.full([TILE], float("-inf"), tl.float32)
-    for row in range(0, tokens, ROWS):
+    for row in range(0, capacity * EXPERTS, ROWS):
         peak = tl.maximum(peak, tl.max(x.load([row, column]), axis=0))
     tl.store(out_ptr + column + tl.arange(0, TILE), peak)
 

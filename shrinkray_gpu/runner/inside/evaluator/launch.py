@@ -15,7 +15,7 @@ from . import shapes
 from .access import Lane, Reach, at, reach
 from .machine import PROGRAM_AXES, Machine, Note
 from .memory import Address, Buffer, Described
-from .module import ACCESSES, DIVISIONS, Module
+from .module import DIVISIONS, REACHING, Module
 from .numbers import Algebra, Lanes, TooLarge, Unfollowed, ends, exact, wrapped
 from .operations import HANDLERS
 from .shapes import Description
@@ -155,7 +155,7 @@ def surviving(raw: str, ttir: str) -> Optional[Any]:
 
 def _places(text: str) -> Any:
     module = modules.read(text)
-    return {_site(text, op) for function in module.functions.values() for op in function.all if op.name in ACCESSES}
+    return {_site(text, op) for function in module.functions.values() for op in function.all if op.name in REACHING}
 
 
 def _site(text: str, op: Op) -> Any:
@@ -173,6 +173,12 @@ def _found(algebra: Algebra, note: Note) -> Found:
         return _addressed(algebra, note, subject)
     except TooLarge:
         return Found(note, UNKNOWN, "too many lanes")
+
+
+def happens(found: Found) -> bool:
+    """Whether the access's mask lets anything through."""
+    mask = found.note.mask
+    return isinstance(mask, Unfollowed) or reach(Algebra(ALL), 0, mask) is not None
 
 
 def _never(mask: Any) -> bool:

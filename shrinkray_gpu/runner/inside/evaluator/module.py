@@ -19,6 +19,8 @@ DESCRIBED = (
     "tt.experimental_descriptor_load",
     "tt.experimental_descriptor_store",
 )
+REACHING = frozenset((*ACCESSES, *DESCRIBED, "tt.make_tensor_descriptor"))
+"""All operations that may go beyond a tensor."""
 DIVISIONS = frozenset("arith." + name for name in "divsi divui remsi remui ceildivsi ceildivui floordivsi".split())
 _LOOP_HEAD = re.compile(
     r"(?:unsigned )?(%[\w.$-]+) = (%[\w.$#-]+) to (%[\w.$#-]+) step (%[\w.$#-]+)(?: iter_args\((.*?)\) ->)?"

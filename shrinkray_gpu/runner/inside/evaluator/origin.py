@@ -31,7 +31,7 @@ from ..static.cause import (
 )
 from ..static.ttgir import Op
 from .access import at
-from .launch import INSIDE, OUTSIDE, Found, LaunchedKernel, Look, look
+from .launch import INSIDE, OUTSIDE, Found, LaunchedKernel, Look, happens, look
 from .memory import Address, Buffer
 from .module import ACCESSES, DIVISIONS
 from .numbers import Unfollowed, ends, wrapped
@@ -166,7 +166,7 @@ class _Search:
             value = self._scalar(step)
             if value is None or value in own or step.kind == CONSTANT and value in tiles | {-1, 0, 1}:
                 continue
-            for other in own:
+            for other in reversed(own):
                 if self._inside_with({step: other}):
                     detail = "in bytes" if value == other * buffer.width else ""
                     return replace(_given(STRIDE, FACTOR, step, value, other), detail=detail)
@@ -237,14 +237,15 @@ class _Search:
         return (added + buffer.at >= buffer.size or added + buffer.at < 0) and 0 <= offset < buffer.size
 
     def _inside_with(self, values: Dict[Step, int]) -> bool:
-        """Whether with these values the access is inside, in the whole launch, and no other one leaves its tensor."""
+        """Whether with these values the access still happens and is inside, in the whole launch, and no other one
+        leaves its tensor."""
         again = self._again_look(values)
         if again is None:
             return False
         outside = {(id(each.op), id(each.note.frame.function)) for each in self.seen.outside}
         mine = id(self.found.op)
         for each in again.accesses:
-            if id(each.op) == mine and each.state != INSIDE:
+            if id(each.op) == mine and (each.state != INSIDE or not happens(each)):
                 return False
             if each.state == OUTSIDE and (id(each.op), id(each.note.frame.function)) not in outside:
                 return False
