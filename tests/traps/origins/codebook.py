@@ -1,6 +1,7 @@
-# shrink --arch sm_90 --oracle static:bounds --skip-pass lift
+# shrink --arch sm_90 --oracle static:bounds --skip-pass lift --skip-pass names
 # lure: a book of one entry, which any code leaves without an overflow
-# cured by: (tl\.load\(codes?_ptr[^\n]*\))$ => \1.to(tl.int32)
+# cured by: (tl\.load\(code_ptr.*?other=0\)) => \1.to(tl.int32)
+# cured by: (tl\.load\(code_ptr[^()]*\)) => \1.to(tl.int32)
 """Decodes residual vector codes: the sum of one entry from each book. Codes are kept as int16 to save memory."""
 
 import torch

@@ -1,7 +1,6 @@
-# shrink --arch sm_90 --oracle static:bounds --skip-pass lift
+# shrink --arch sm_90 --oracle static:bounds --skip-pass lift --skip-pass names
 # lure: an edge list of which nothing is read, or features of no node
-# cured by: mask=(.*\[:, None\])(?=, other=0\.0|\)) => mask=\1 & (source[:, None] < 300)
-# cured by: (features_ptr [^\n]*source[^\n]*?)\)$ => \1, mask=source[:, None] < 300)
+# cured by: (tl\.load\(features_ptr.*?)mask=(.*?)(, other=0\.0\)) => \1mask=(\2) & (source[:, None] < 4096)\3
 """Sums of neighbours' features in a graph by rows of edges. A deleted edge stays in its row and points to GONE."""
 
 import torch

@@ -1,8 +1,8 @@
-# shrink --arch sm_90 --oracle static:bounds --skip-pass lift
+# shrink --arch sm_90 --oracle static:bounds --skip-pass lift --skip-pass names
 # lure: a row or a column made up, which no mask of the rows would keep inside
-# cured by: (tl\.load\(logits_ptr \+ [^\n]*\[:, None\][^\n]*?)\)$ => \1, mask=row[:, None] < rows)
-# cured by: (tl\.load\(at[^\n]*?)\)$ => \1, mask=row[:, None] < rows)
-"""The likeliest token of ROWS sequences, a tile of the vocabulary at a time; a sequence keeps the logits of all steps."""
+# cured by: tl\.load\(at\) => tl.load(at, mask=row[:, None] < 1, other=0.0)
+# cured by: (tl\.load\(logits_ptr.*\[None, :\])\) => \1, mask=row[:, None] < 1, other=0.0)
+"""The likeliest token of ROWS sequences, a tile of the vocabulary at a time; each keeps the logits of all steps."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-# shrink --arch sm_90 --oracle static:bounds --skip-pass lift
+# shrink --arch sm_90 --oracle static:bounds --skip-pass lift --skip-pass names
 # lure: a cache of a few rows, which the exact product leaves as well
 # cured by: tl\.program_id\(0\) => tl.program_id(0).to(tl.int64)
 """Rotary embedding of a cache in place, from a given token on; a cache of half a million tokens has 2**31 elements."""

@@ -1,6 +1,6 @@
-# shrink --arch sm_90 --oracle static:bounds --skip-pass lift
+# shrink --arch sm_90 --oracle static:bounds --skip-pass lift --skip-pass names
 # lure: no mask at all, or a table of nothing
-# cured by: config\["positions"\]|1 << 16|65536 => 2048
+# cured by: < positions => < 1
 """Adds learnt positions to a long prompt: beyond the table there is nothing to add. The table was cut when it was
 saved, and the configuration still names the longest prompt."""
 

@@ -1,7 +1,8 @@
-# shrink --arch sm_90 --oracle static:div0 --skip-pass lift
+# shrink --arch sm_90 --oracle static:div0 --skip-pass lift --skip-pass names
 # lure: a divisor that is 0 by itself: a literal, an argument, or no column at all
 # cured by: columns // GROUPS => tl.cdiv(columns, GROUPS)
-# cured by: (\w+) // (\d+)(?=\)) => tl.cdiv(\1, \2)
+# cured by: columns // (\d+) => tl.cdiv(columns, \1)
+# cured by: // \((\d+) // GROUPS\) => // tl.cdiv(\1, GROUPS)
 """Scales columns by groups, each with a factor of its own; the last layer has fewer columns than groups."""
 
 import torch

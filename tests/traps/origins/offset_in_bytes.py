@@ -1,8 +1,7 @@
-# shrink --arch sm_90 --oracle static:bounds --skip-pass lift
+# shrink --arch sm_90 --oracle static:bounds --skip-pass lift --skip-pass names
 # lure: an offset that nothing was computed from, or a cache that holds nothing
-# cured by:  \* (?:\w+)\.element_size\(\) => 
-# cured by: 786432 => 196608
-"""Appends a token's values to the cache of one layer; all layers lie in one tensor, at an offset that the host tells."""
+# cured by: \boffset \+ => 0 +
+"""Appends a token to the cache of one layer; all layers lie in one tensor, at offsets that the host tells."""
 
 import torch
 import triton

@@ -1,6 +1,6 @@
-# shrink --arch sm_90 --oracle static:bounds --skip-pass lift
+# shrink --arch sm_90 --oracle static:bounds --skip-pass lift --skip-pass names
 # lure: a store beyond anything: through a row that is no row, or into an empty tensor
-# cured by: 3 \* 1024|3072|x\.stride\(0\)(?=, x\.shape|, 1e-5) => 1024
+# cured by: (tl\.store\(.*?) \* out_stride => \1 * 1
 """Layer norm of the queries, a third of the columns of a fused projection, into a tensor of their own."""
 
 import torch

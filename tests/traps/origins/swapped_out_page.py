@@ -1,7 +1,6 @@
-# shrink --arch sm_90 --oracle static:bounds --skip-pass lift
+# shrink --arch sm_90 --oracle static:bounds --skip-pass lift --skip-pass names
 # lure: a page number that nobody loads, or a cache without pages
-# cured by: mask=(\w+\[:, None\] < \w+) => mask=(\1) & (page < 24)
-# cured by: (keys_ptr[^\n]*page[^\n]*?)\)$ => \1, mask=page < 24)
+# cured by: (tl\.load\(.*?keys.*?)mask=(.*?)(, other=0\.0\)|\)$) => \1mask=(\2) & (page < 4096)\3
 """Attention scores over a paged cache. Pages that are swapped out to the host are numbered from SWAPPED on."""
 
 import torch

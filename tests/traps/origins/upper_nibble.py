@@ -1,7 +1,7 @@
-# shrink --arch sm_90 --oracle static:assert --skip-pass lift
+# shrink --arch sm_90 --oracle static:assert --skip-pass lift --skip-pass names
 # lure: any condition that does not hold: fewer levels than codes, a literal, another table
-# cured by: (packed_ptr.*\)\s*>> .*)$ => (\1) & 15
-# cured by: (packed >> [^,\n]*?)(?=,|$) => (\1) & 15
+# cured by: code = (.*)$ => code = (\1) & 15
+# cured by: (packed >> .*?)(?= <|$) => (\1) & 15
 """Unpacks two codes of four bits from each byte, and looks their levels up in a table; codes are checked first."""
 
 import torch

@@ -55,6 +55,8 @@ class Found:
     exact_state: str = INSIDE
     """The same in exact arithmetic."""
     buffer: Optional[Buffer] = None
+    always: bool = False
+    """Of a condition: whether it fails wherever it is asked."""
 
     @property
     def op(self) -> Op:
@@ -284,7 +286,10 @@ def _truth(algebra: Algebra, note: Note) -> Found:
         return Found(note, UNKNOWN, "too many lanes")
     if found is None:
         return Found(note, INSIDE)
-    return Found(note, UNKNOWN, doubt) if doubt else Found(note, OUTSIDE, lane=found.highest)
+    if doubt:
+        return Found(note, UNKNOWN, doubt)
+    holds = algebra.both(bound, algebra.opposite(failing))
+    return Found(note, OUTSIDE, lane=found.highest, always=reach(algebra, 0, holds) is None)
 
 
 def value_at(found: Found, name: str) -> Optional[Tuple[int, int]]:

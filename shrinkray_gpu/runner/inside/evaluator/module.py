@@ -19,13 +19,19 @@ DESCRIBED = (
     "tt.experimental_descriptor_load",
     "tt.experimental_descriptor_store",
 )
-REACHING = frozenset((*ACCESSES, *DESCRIBED, "tt.make_tensor_descriptor"))
+MAKES_DESCRIPTOR = "tt.make_tensor_descriptor"
+REACHING = frozenset((*ACCESSES, *DESCRIBED, MAKES_DESCRIPTOR))
 """All operations that may go beyond a tensor."""
 DIVISIONS = frozenset("arith." + name for name in "divsi divui remsi remui ceildivsi ceildivui floordivsi".split())
 _LOOP_HEAD = re.compile(
     r"(?:unsigned )?(%[\w.$-]+) = (%[\w.$#-]+) to (%[\w.$#-]+) step (%[\w.$#-]+)(?: iter_args\((.*?)\) ->)?"
 )
 _INITIAL = re.compile(r"(%[\w.$-]+) = (%[\w.$#-]+)")
+
+
+def listed(op: Op) -> List[List[str]]:
+    """The values in brackets: of `tt.make_tensor_descriptor %base, [extents], [strides]` two lists."""
+    return [VALUE.findall(part) for part in re.findall(r"\[([^\]]*)\]", op.body.partition(" : ")[0])]
 
 
 class Loop:

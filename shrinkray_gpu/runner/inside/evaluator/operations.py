@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Callable, Dict
 
 import torch
 
-from ..static.ttgir import VALUE, Op
+from ..static.ttgir import Op
 from . import integers, loops, shapes
 from .machine import Machine
 from .memory import Address, BlockPointer, Described
-from .module import ACCESSES, DESCRIBED
+from .module import ACCESSES, DESCRIBED, MAKES_DESCRIPTOR, listed
 from .numbers import Lanes, Number, Pair, TooLarge, Unfollowed, exact, pair, wrapped
 from .types import extents, pointee, signature
 
@@ -82,8 +81,7 @@ def described_access(machine: Machine, op: Op) -> None:
 
 def describe(machine: Machine, op: Op) -> None:
     """`tt.make_tensor_descriptor %base, [extents], [strides]`."""
-    head = op.body.partition(" : ")[0]
-    lists = [VALUE.findall(part) for part in re.findall(r"\[([^\]]*)\]", head)]
+    lists = listed(op)
     base = machine.get(op.operands()[0])
     if len(lists) < 2 or not isinstance(base, Address):
         machine.set(op, Unfollowed("a descriptor of an unknown pointer"))
@@ -97,8 +95,7 @@ def describe(machine: Machine, op: Op) -> None:
 
 def block_pointer(machine: Machine, op: Op) -> None:
     """`tt.make_tensor_ptr %base, [extents], [strides], [offsets]`."""
-    head = op.body.partition(" : ")[0]
-    lists = [VALUE.findall(part) for part in re.findall(r"\[([^\]]*)\]", head)]
+    lists = listed(op)
     base = machine.get(op.operands()[0])
     if len(lists) < 3:
         machine.set(op, Unfollowed("a block pointer"))
@@ -187,7 +184,7 @@ HANDLERS: Dict[str, Callable[[Machine, Op], None]] = {
     "scf.if": Machine.branch,
     "tt.call": Machine.call,
     "tt.addptr": offset_pointer,
-    "tt.make_tensor_descriptor": describe,
+    MAKES_DESCRIPTOR: describe,
     "tt.make_tensor_ptr": block_pointer,
     "tt.advance": advance,
     "tt.get_program_id": program_id,

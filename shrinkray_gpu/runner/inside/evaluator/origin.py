@@ -33,7 +33,7 @@ from ..static.ttgir import Op
 from .access import at
 from .launch import INSIDE, OUTSIDE, Found, LaunchedKernel, Look, happens, look
 from .memory import Address, Buffer
-from .module import ACCESSES, DIVISIONS
+from .module import ACCESSES, DIVISIONS, MAKES_DESCRIPTOR, listed
 from .numbers import Unfollowed, ends, wrapped
 from .trace import BOUND, FACTOR, TERM, Step, Trace
 from .types import integer_bits, signature
@@ -89,7 +89,7 @@ class _Search:
         if self.found.buffer is not None and self.found.buffer.null:
             return Origin(EMPTY, op=self.note.op)
         if self.note.op.name not in ACCESSES:
-            return Origin(DESCRIPTOR, op=self.note.op)
+            return Origin(DESCRIPTOR, inputs=frozenset(self._inputs(self._description())), op=self.note.op)
         for ask in (self._wrap, self._division, self._trips, self._strides, self._memory, self._extents, self._offsets):
             found = ask()
             if found is not None:
@@ -98,6 +98,18 @@ class _Search:
         return Origin(kind, role=TERM, inputs=frozenset(self._inputs(self._address_leaves())), op=self.note.op)
 
     # The kinds, in the order in which they are asked
+
+    def _description(self) -> Iterator[Step]:
+        """What the extents and strides of a descriptor are made of, those that are the tensor's left out."""
+        note, buffer = self.note, self.found.buffer
+        name = note.op.operands()[0]
+        op = note.op if note.op.name == MAKES_DESCRIPTOR else note.frame.function.definitions.get(name)
+        if op is not None and op.name == MAKES_DESCRIPTOR and buffer is not None:
+            given = [name for names in listed(op)[:2] for name in names]
+            own = (*buffer.shape, *buffer.strides)
+            others = [name for name, n in zip(given, own) if _number(note.env.get(name)) != n]
+            for name in others if len(given) == len(own) else given:
+                yield from Trace(note.frame, note.env, op, [name]).leaves()
 
     def _wrap(self) -> Optional[Origin]:
         if self.found.exact_state != INSIDE:
@@ -283,9 +295,7 @@ class _Search:
         return step.kind == ARGUMENT and isinstance(step.env.get(step.name), Address)
 
     def _scalar(self, step: Step) -> Optional[int]:
-        value = step.env.get(step.name)
-        value = wrapped(value) if value is not None else None
-        return value if isinstance(value, int) else None
+        return _number(step.env.get(step.name))
 
     def _tiles(self) -> Set[int]:
         """Extents of the ranges behind the address: a program's number is multiplied by one of them."""
@@ -297,6 +307,11 @@ class _Search:
                     low, high = ends(wrapped(value))
                     out.add(high - low + 1)
         return out
+
+
+def _number(value: Any) -> Optional[int]:
+    value = wrapped(value) if value is not None else None
+    return value if isinstance(value, int) else None
 
 
 def _offset_at(found: Found, original: Found) -> Optional[int]:
