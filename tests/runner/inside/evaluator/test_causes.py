@@ -77,6 +77,18 @@ def shifted(x, y, n, to):
     tl.store(y + at, tl.load(x + to + at, mask=at < n))
 
 
+@triton.jit
+def appended(x, y, offset, slot, slots, WIDTH: tl.constexpr):
+    at = tl.arange(0, WIDTH)
+    tl.store(x + offset + (tl.program_id(0) * slots + slot) * WIDTH + at, tl.load(y + at), mask=slot < slots)
+
+
+@triton.jit
+def described(x, y, rows, ROOM: tl.constexpr):
+    tile = tl.make_tensor_descriptor(x, shape=[rows * ROOM, 64], strides=[64, 1], block_shape=[16, 64])
+    tl.store(y + tl.arange(0, 64), tl.max(tile.load([0, 0]), axis=0))
+
+
 def zeros(*shape, dtype=torch.float32):
     return torch.zeros(*shape, device="cuda", dtype=dtype)
 
@@ -106,6 +118,11 @@ shifted[(1,)](zeros(16), y, 16, 1 << 22)
 shifted[(1,)](zeros(16), y, 16, 0)
 chunked[(1,)](zeros(4, 16), y, 128, 16)
 chunked[(1,)](zeros(4, 16), y, 4, 16)
+appended[(4,)](zeros(2, 4, 8, 16), y, 1 << 22, 0, 8, 16)
+appended[(4,)](zeros(2, 4, 8, 16), y, 512, 0, 8, 16)
+triton.set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
+described[(1,)](zeros(20, 64), y, 20, 512)
+described[(1,)](zeros(20, 64), y, 20, 1)
 scaled[(4,)](zeros(0), y, 56, True, 16)
 """
 
@@ -130,7 +147,9 @@ FAULTY = {
     14: Shape("divided", cause.ZERO),
     16: Shape("shifted", cause.OFFSET, inputs=("argument",)),
     18: Shape("chunked", cause.EXTENT, inputs=("argument",)),
-    20: Shape("scaled", cause.EMPTY),
+    20: Shape("appended", cause.OFFSET, inputs=("argument",)),  # with another slot nothing happens: that is no cause
+    22: Shape("described", cause.DESCRIPTOR, inputs=("argument",)),
+    24: Shape("scaled", cause.EMPTY),
 }
 """By the number of the launch. Each other launch is the sound twin of a neighbour."""
 
