@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from shrinkray_gpu.runner.inside.static.cause import (
     ARGUMENT,
     CONSTANT,
+    DESCRIPTOR,
     EXTENT,
     INDICES,
     LOADED,
@@ -23,7 +24,7 @@ from shrinkray_gpu.runner.inside.static.cause import (
 )
 from shrinkray_gpu.runner.run import Launch, Run
 
-GIVEN = frozenset({STRIDE, SWAPPED, EXTENT, OFFSET})
+GIVEN = frozenset({STRIDE, SWAPPED, EXTENT, OFFSET, DESCRIPTOR})
 """Kinds that lie in a value which the host passes: from an argument it may not become a literal of the kernel."""
 
 
@@ -86,6 +87,8 @@ def _drift(mine: Cause, theirs: Cause) -> str:
         return f"{theirs.kind} {theirs.detail or 'of another sort'} instead of {mine.detail or 'another sort'}"
     if theirs.first and not mine.first:
         return "the first program instance already goes wrong"
+    if theirs.always and not mine.always:
+        return f"the {theirs.kind} goes wrong wherever it is asked"
     if mine.far and not theirs.far:
         return "what it reaches may belong to the same allocation"
     return _other_inputs(mine, frozenset(mine.inputs), frozenset(theirs.inputs))

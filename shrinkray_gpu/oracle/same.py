@@ -38,8 +38,11 @@ class SameFaultOracle(Oracle):
     def judge(self, run: Run) -> Verdict:
         verdict = self.inner.judge(run)
         # A plain process tells too little: no kernel, no compilation. Its text was judged with more before.
-        if self.reference is None or run.mode == "plain" or not verdict.is_known:
+        if run.mode == "plain" or not verdict.is_known:
             return verdict
+        if self.reference is None:
+            drift = self._drift(run) if verdict.faults and self.strict else ""
+            return lacks(f"another cause: {drift}") if drift else verdict
         seen = Fault.of(run)
         if not verdict.faults:
             wanted = self.reference.fault
@@ -49,12 +52,15 @@ class SameFaultOracle(Oracle):
             return verdict
         if slip := self.reference.slip(seen, kernels(run)):
             return dataclasses.replace(lacks(f"another fault: {slip}"), other=seen)
-        if self.causes is not None and run.virtual and (drift := self.causes.difference(run)):
+        if drift := self._drift(run):
             return dataclasses.replace(lacks(f"another cause: {drift}"), other=seen)
         before, now = self.reference.casts, casts(run)
         if self.reference.fault.phase != "device" or before is None or now is None or now <= before:
             return verdict
         return lacks(f"{' and '.join(_CASTS[cast] for cast in sorted(now - before))}, as nowhere in the original")
+
+    def _drift(self, run: Run) -> str:
+        return self.causes.difference(run) if self.causes is not None and run.virtual else ""
 
     def judge_text(self, text: str, name: str) -> Verdict:
         return self.inner.judge_text(text, name)
@@ -63,7 +69,9 @@ class SameFaultOracle(Oracle):
         inner = self.inner.calibrate(reference)
         shown = Reference.of(reference)
         bound = shown if shown is not None and inner.binds(shown.fault) else None
-        causes = LaunchCauses.of(reference) if bound is not None else None
+        # A rule whose error no driver raises shows no Fault.
+        ruled = shown is None and any(launch.fault for launch in reference.launches)
+        causes = LaunchCauses.of(reference) if bound is not None or ruled else None
         shared = {"short_of_memory": inner.short_of_memory, "warning": inner.warning}
         return self._with(inner=inner, reference=bound, causes=causes, **shared)
 

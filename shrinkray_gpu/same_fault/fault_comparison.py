@@ -35,6 +35,9 @@ class FaultComparison:
         passes = ", ".join(
             f"{one.control.name} passes" for one in self.repro_controls if one.outcome is ControlOutcome.PASSES
         )
+        if self.original is None and self.cause:
+            controls = f"; under controls: {passes}" if passes else ""
+            return f"same fault: by where it begins ({self.cause}){controls}"
         if self.original is None:
             why = f"the oracle decides, under controls: {passes}" if passes else "the oracle alone decides"
             return f"the original shows no fault of its own to compare: {why}"

@@ -13,12 +13,14 @@ from shrinkray_gpu.runner.run import Launch, Run
 
 PRODUCT = Cause(
     breaks="bounds", kind=cause.WRAPPED, operation="product i32", role="term", inputs=("argument", "program"),
-    access="load", masked=True, exact=False, far=True, first=False, detail="",
+    access="load", masked=True, exact=False, far=True, first=False, always=False, detail="",
     place="k.py:3:4", at="k.py:4:8", sentence="it wraps",
 )  # fmt: skip
 GATHER = replace(PRODUCT, kind=cause.MEMORY, operation="", inputs=("loaded",), exact=True)
 STRIDE = replace(PRODUCT, kind=cause.STRIDE, operation="", inputs=("argument",), exact=True)
 OPEN = replace(PRODUCT, kind=cause.NO_MASK, operation="", inputs=("program", "range"), masked=False, exact=True)
+CHECK = replace(PRODUCT, breaks="assert", kind=cause.ASSERTION, operation="tt.assert", inputs=("loaded",), access="")
+TILE = replace(STRIDE, kind=cause.DESCRIPTOR)
 
 
 def ran(*causes: Cause, unfollowed: str = "") -> Run:
@@ -40,6 +42,7 @@ def difference(original: Run, candidate: Run) -> str:
         (PRODUCT, replace(PRODUCT, inputs=("constant", "program"))),  # a literal, where something else varies
         (replace(PRODUCT, masked=False), PRODUCT),
         (replace(OPEN, far=False), OPEN),
+        (replace(CHECK, always=True), CHECK),
     ],
 )
 def test_a_simpler_candidate_keeps_it(original: Cause, candidate: Cause) -> None:
@@ -61,6 +64,8 @@ def test_a_simpler_candidate_keeps_it(original: Cause, candidate: Cause) -> None
         (OPEN, replace(OPEN, far=False), "may belong to the same allocation"),
         (OPEN, replace(OPEN, first=True), "the first program instance already goes wrong"),
         (STRIDE, replace(STRIDE, detail="in bytes"), "in bytes instead of another sort"),
+        (CHECK, replace(CHECK, always=True), "wherever it is asked"),
+        (TILE, replace(TILE, inputs=("constant",)), "made of constant instead of argument"),
         (GATHER, replace(GATHER, inputs=("range",)), "what came from memory does so no more"),
         (STRIDE, replace(STRIDE, inputs=("constant",)), "made of constant instead of argument"),
     ],

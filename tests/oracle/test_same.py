@@ -10,8 +10,10 @@ import pytest
 from shrinkray_gpu.oracle import Fault, parse
 from shrinkray_gpu.oracle.fault import Reference, lookalike, normalise
 from shrinkray_gpu.oracle.same import SameFaultOracle, same_fault
+from shrinkray_gpu.runner.inside.static import cause
 from shrinkray_gpu.runner.run import Compilation, Launch, Run
 from tests.oracle.runs import JSD, MISALIGNED, failing, passing, plain, traceback
+from tests.oracle.test_cause_check import PRODUCT
 
 
 def bound(spec: str, original: Run, *, strict: bool = True) -> SameFaultOracle:
@@ -35,6 +37,18 @@ def test_the_counts_in_a_failed_comparison_may_change() -> None:
     )
     smaller = failing("AssertionError", "Tensor-likes are not close!\n\nMismatched elements: 1 / 1 (100.0%)\nat (0,)")
     assert bound("exception:AssertionError", original).judge(smaller).faults
+
+
+def test_a_rule_whose_error_no_driver_raises_holds_candidates_against_its_cause() -> None:
+    zero = replace(PRODUCT, breaks="div0", kind=cause.ZERO, inputs=("argument",), access="", masked=False)
+    launch = Launch("kernel", "0", (1,), synced=True, fault="div0: a divisor is 0", causes=(zero,), unfollowed="")
+    original = Run("virtual", 0, virtual=True, launches=(launch,))
+    literal = replace(launch, causes=(replace(zero, inputs=("constant",)),))
+    oracle = bound("static:div0", original)
+    assert oracle.reference is None and oracle.judge(original).faults
+    refused = oracle.judge(replace(original, launches=(literal,)))
+    assert not refused.faults and refused.why.startswith("another cause: made of constant")
+    assert bound("static:div0", original, strict=False).judge(replace(original, launches=(literal,))).faults
 
 
 def test_an_exit_status_used_for_two_reasons() -> None:

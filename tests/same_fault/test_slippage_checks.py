@@ -382,6 +382,10 @@ def held(outcome: ControlOutcome, name: str = "num_stages=1") -> ControlResult:
             "same fault: by class and message, in each accepted step; by where it begins (missing mask); not known: no "
             "control makes the original pass",
         ),
+        (
+            FaultComparison(None, None, "", (), (), "division by zero"),
+            "same fault: by where it begins (division by zero)",
+        ),
         (FaultComparison(SEEN, STICKY, "the class is another", (), ()), "NOT the same fault: the class is another"),
     ],
 )

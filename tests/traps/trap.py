@@ -7,7 +7,7 @@
 # ends: STATUS REGEX      `python REPRO` ends with this status, or signal, and its stderr matches
 # then: CODE              ... with this line at the repro's end (a wait for the device)
 # check: SPEC             `shrink REPRO --check --oracle SPEC`, sharper than the trap's own oracle, says yes
-# cured by: REGEX => NEW  with this one replacement in the repro's text that ending is gone
+# cured by: REGEX => NEW  with this replacement in the repro's text that ending is gone (repeatable: one of them does)
 # fault: REGEX            the tool names the fault so, as its evidence (nothing for oracles that bind none)
 # naive: KIND WORDS       the guardless test under which the trap snaps; see naive.py
 """
@@ -33,7 +33,8 @@ class Trap:
     ends: str
     then: str
     check: str
-    cure: str
+    cures: tuple[tuple[str, str], ...]
+    """What to replace, and by what."""
     fault: str
     naive: str
 
@@ -56,8 +57,8 @@ def read(path: Path) -> Trap:
     for line in path.read_text().splitlines():
         if found := _HEADER.match(line):
             said.setdefault(found[1].rstrip(":"), []).append(found[2])
-    lacking = [word for word in ("shrink", "lure", "must", "naive") if not any(said.get(word, ()))]
-    if lacking or not (said.keys() & {"ends", "check"}):
+    lacking = [word for word in ("shrink", "lure") if not any(said.get(word, ()))]
+    if lacking or not (said.keys() & {"ends", "check", "cured by"}):
         raise ValueError(f"{path.name} does not say {lacking or 'how the true fault is told'}")
 
     def one(key: str) -> str:
@@ -67,12 +68,12 @@ def read(path: Path) -> Trap:
         path,
         words=tuple(shlex.split(one("shrink"))),
         lure=one("lure"),
-        must=tuple(said["must"]),
+        must=tuple(said.get("must", ())),
         must_not=tuple(said.get("must not", ())),
         ends=one("ends"),
         then=one("then"),
         check=one("check"),
-        cure=one("cured by"),
+        cures=tuple((regex, new) for regex, _, new in (cure.partition(" => ") for cure in said.get("cured by", ()))),
         fault=one("fault"),
         naive=one("naive"),
     )

@@ -112,6 +112,11 @@ def test_whatever_waits_for_the_device_brings_the_fault_to_light(play, wait):
     )
 
 
+def test_what_is_refused_before_it_waits_does_not_see_the_fault(play):
+    seen = play(script(end="torch.cat((out.ravel(), out.ravel())).item()\n"))
+    assert seen.error.startswith("RuntimeError: a Tensor with") and not seen.launches[0]["synced"]
+
+
 def test_the_error_sticks_to_every_later_call(play):
     end = """
 def fails(call):

@@ -20,7 +20,7 @@ from .access import at, reach
 from .launch import arguments_as_values, program_axes
 from .machine import Handler, Machine, Note
 from .memory import Address, Described
-from .module import ACCESSES, Module
+from .module import ACCESSES, Module, listed
 from .numbers import Algebra, Lanes, Unfollowed, wrapped
 from .operations import HANDLERS, access
 
@@ -29,7 +29,6 @@ PROGRAMS = 3
 """Program instances along each axis of the grid: those at both ends, and one in between."""
 _COPY = re.compile(r"(?:\w+, )?(%[\w.$#-]+)\s*\[[^\]]*\](?: offsets = \[[^\]]*\])?\s*(.*)")
 _CUT = re.compile(r"\[([\d, ]*)\]")
-_LIST = re.compile(r"\[([^\]]*)\]")
 
 
 @dataclass(frozen=True)
@@ -177,9 +176,7 @@ def _copy(machine: Machine, op: Op) -> None:
 
 def _make_map(machine: Machine, op: Op) -> None:
     """`tensormap_create %where, %base, [box], [extents], [strides in bytes], [element strides]`."""
-    head = op.body.partition(" : ")[0]
-    names = VALUE.findall(head)
-    lists = [VALUE.findall(part) for part in _LIST.findall(head)]
+    names, lists = op.operands(), listed(op)
     if len(names) < 2 or len(lists) < 3:
         return
     extents, steps = ([machine.get(name) for name in part] for part in (lists[1], [names[1], *lists[2]]))

@@ -15,7 +15,7 @@ from . import shapes
 from .access import Lane, Reach, at, reach
 from .machine import PROGRAM_AXES, Machine, Note
 from .memory import Address, Buffer, Described
-from .module import ACCESSES, DESCRIBED, DIVISIONS, Module
+from .module import DIVISIONS, REACHING, Module
 from .numbers import Algebra, Lanes, TooLarge, Unfollowed, ends, exact, wrapped
 from .operations import HANDLERS
 from .types import extents, pointee, signature
@@ -56,6 +56,8 @@ class Found:
     exact_state: str = INSIDE
     """The same in exact arithmetic."""
     buffer: Optional[Buffer] = None
+    always: bool = False
+    """Of a condition: whether it fails wherever it is asked."""
 
     @property
     def op(self) -> Op:
@@ -163,8 +165,7 @@ def surviving(raw: str, ttir: str) -> Optional[Any]:
 
 def _places(text: str) -> Any:
     module = modules.read(text)
-    reach = {*ACCESSES, *DESCRIBED}
-    return {_site(text, op) for function in module.functions.values() for op in function.all if op.name in reach}
+    return {_site(text, op) for function in module.functions.values() for op in function.all if op.name in REACHING}
 
 
 def _site(text: str, op: Op) -> Any:
@@ -180,6 +181,12 @@ def _found(algebra: Algebra, note: Note) -> Found:
         return _addressed(algebra, note, subject)
     except TooLarge:
         return Found(note, UNKNOWN, "too many lanes")
+
+
+def happens(found: Found) -> bool:
+    """Whether the access's mask lets anything through."""
+    mask = found.note.mask
+    return isinstance(mask, Unfollowed) or reach(Algebra(ALL), 0, mask) is not None
 
 
 def _never(mask: Any) -> bool:
@@ -262,7 +269,10 @@ def _truth(algebra: Algebra, note: Note) -> Found:
         return Found(note, UNKNOWN, "too many lanes")
     if found is None:
         return Found(note, INSIDE)
-    return Found(note, UNKNOWN, doubt) if doubt else Found(note, OUTSIDE, lane=found.highest)
+    if doubt:
+        return Found(note, UNKNOWN, doubt)
+    holds = algebra.both(bound, algebra.opposite(failing))
+    return Found(note, OUTSIDE, lane=found.highest, always=reach(algebra, 0, holds) is None)
 
 
 def value_at(found: Found, name: str) -> Optional[Tuple[int, int]]:

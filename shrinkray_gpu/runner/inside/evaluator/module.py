@@ -19,6 +19,9 @@ DESCRIBED = (
     "tt.experimental_descriptor_load",
     "tt.experimental_descriptor_store",
 )
+MAKES_DESCRIPTOR = "tt.make_tensor_descriptor"
+REACHING = frozenset((*ACCESSES, *DESCRIBED, MAKES_DESCRIPTOR))
+"""All operations that may go beyond a tensor."""
 DIVISIONS = frozenset("arith." + name for name in "divsi divui remsi remui ceildivsi ceildivui floordivsi".split())
 _CAPTURES = ("ttg.warp_specialize", "ttg.warp_specialize.partitions")
 _SYMBOL = re.compile(r'@("[^"]*"|[\w.$-]+)')
@@ -26,6 +29,11 @@ _LOOP_HEAD = re.compile(
     r"(?:unsigned )?(%[\w.$-]+) = (%[\w.$#-]+) to (%[\w.$#-]+) step (%[\w.$#-]+)(?: iter_args\((.*?)\) ->)?"
 )
 _INITIAL = re.compile(r"(%[\w.$-]+) = (%[\w.$#-]+)")
+
+
+def listed(op: Op) -> List[List[str]]:
+    """The values in brackets: of `tt.make_tensor_descriptor %base, [extents], [strides]` two lists."""
+    return [VALUE.findall(part) for part in re.findall(r"\[([^\]]*)\]", op.body.partition(" : ")[0])]
 
 
 class Loop:

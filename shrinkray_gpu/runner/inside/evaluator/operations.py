@@ -7,15 +7,14 @@ from typing import Any, Callable, Container, Dict, Tuple
 
 import torch
 
-from ..static.ttgir import VALUE, Op
+from ..static.ttgir import Op
 from . import integers, loops, shapes
 from .machine import Machine
 from .memory import Address, BlockPointer, Described
-from .module import ACCESSES, DESCRIBED
+from .module import ACCESSES, DESCRIBED, MAKES_DESCRIPTOR, listed
 from .numbers import Lanes, Number, Pair, TooLarge, Unfollowed, exact, pair, wrapped
 from .types import extents, pointee, signature
 
-_LIST = re.compile(r"\[([^\]]*)\]")
 _CHECKED = re.compile(r"boundaryCheck = array<i32: ([\d, ]+)>")
 
 
@@ -104,8 +103,7 @@ def described_access(machine: Machine, op: Op) -> None:
 
 def _described_block(machine: Machine, op: Op, described: Described) -> Tuple[Any, Any]:
     """The address and the mask of one copy."""
-    offsets = _LIST.search(op.body)
-    places = [machine.get(name) for name in VALUE.findall(offsets.group(1))] if offsets else []
+    places = [machine.get(name) for names in listed(op)[:1] for name in names]
     block = extents(signature(op.body))
     if not len(places) == len(block) == len(described.shape) or op.name.endswith(("gather", "scatter")):
         return Unfollowed("a copy of another shape"), 1
@@ -117,8 +115,7 @@ def _described_block(machine: Machine, op: Op, described: Described) -> Tuple[An
 
 def describe(machine: Machine, op: Op) -> None:
     """`tt.make_tensor_descriptor %base, [extents], [strides]`."""
-    head = op.body.partition(" : ")[0]
-    lists = [VALUE.findall(part) for part in _LIST.findall(head)]
+    lists = listed(op)
     base = machine.get(op.operands()[0])
     if len(lists) < 2 or not isinstance(base, Address):
         machine.set(op, Unfollowed("a descriptor of an unknown pointer"))
@@ -131,8 +128,7 @@ def describe(machine: Machine, op: Op) -> None:
 
 def block_pointer(machine: Machine, op: Op) -> None:
     """`tt.make_tensor_ptr %base, [extents], [strides], [offsets]`."""
-    head = op.body.partition(" : ")[0]
-    lists = [VALUE.findall(part) for part in _LIST.findall(head)]
+    lists = listed(op)
     base = machine.get(op.operands()[0])
     if len(lists) < 3:
         machine.set(op, Unfollowed("a block pointer"))
@@ -221,7 +217,7 @@ HANDLERS: Dict[str, Callable[[Machine, Op], None]] = {
     "scf.if": Machine.branch,
     "tt.call": Machine.call,
     "tt.addptr": offset_pointer,
-    "tt.make_tensor_descriptor": describe,
+    MAKES_DESCRIPTOR: describe,
     "tt.make_tensor_ptr": block_pointer,
     "tt.advance": advance,
     "tt.get_program_id": program_id,

@@ -14,9 +14,9 @@ from ..static import cause as kinds
 from ..static import locations
 from ..static.ttgir import Op
 from .access import at
-from .launch import INSIDE, OUTSIDE, Found, LaunchedKernel, Look, look
+from .launch import INSIDE, OUTSIDE, Found, LaunchedKernel, Look, happens, look
 from .memory import Address, Buffer
-from .module import ACCESSES, DIVISIONS
+from .module import ACCESSES, DIVISIONS, MAKES_DESCRIPTOR, listed
 from .numbers import Unfollowed, ends, wrapped
 from .trace import BOUND, FACTOR, TERM, Step, Trace
 from .types import integer_bits, signature
@@ -72,7 +72,7 @@ class _Search:
         if self.found.buffer is not None and self.found.buffer.null:
             return Origin(kinds.EMPTY, op=self.note.op)
         if self.note.op.name not in ACCESSES:
-            return Origin(kinds.DESCRIPTOR, op=self.note.op)
+            return Origin(kinds.DESCRIPTOR, inputs=frozenset(self._inputs(self._description())), op=self.note.op)
         for ask in (self._wrap, self._division, self._trips, self._strides, self._memory, self._extents, self._offsets):
             found = ask()
             if found is not None:
@@ -81,6 +81,18 @@ class _Search:
         return Origin(kind, role=TERM, inputs=frozenset(self._inputs(self._address_leaves())), op=self.note.op)
 
     # The kinds, in the order in which they are asked
+
+    def _description(self) -> Iterator[Step]:
+        """What the extents and strides of a descriptor are made of, those that are the tensor's left out."""
+        note, buffer = self.note, self.found.buffer
+        name = note.op.operands()[0]
+        op = note.op if note.op.name == MAKES_DESCRIPTOR else note.frame.function.definitions.get(name)
+        if op is not None and op.name == MAKES_DESCRIPTOR and buffer is not None:
+            given = [name for names in listed(op)[:2] for name in names]
+            own = (*buffer.shape, *buffer.strides)
+            others = [name for name, n in zip(given, own) if _number(note.env.get(name)) != n]
+            for name in others if len(given) == len(own) else given:
+                yield from Trace(note.frame, note.env, op, [name]).leaves()
 
     def _wrap(self) -> Optional[Origin]:
         if self.found.exact_state != INSIDE:
@@ -149,7 +161,7 @@ class _Search:
             value = self._scalar(step)
             if value is None or value in own or step.kind == kinds.CONSTANT and value in tiles | {-1, 0, 1}:
                 continue
-            for other in own:
+            for other in reversed(own):
                 if self._inside_with({step: other}):
                     detail = "in bytes" if value == other * buffer.width else ""
                     return replace(self._given(kinds.STRIDE, FACTOR, step, value, other), detail=detail)
@@ -224,14 +236,15 @@ class _Search:
         return (added + buffer.at >= buffer.size or added + buffer.at < 0) and 0 <= offset < buffer.size
 
     def _inside_with(self, values: Dict[Step, int]) -> bool:
-        """Whether with these values the access is inside, in the whole launch, and no other one leaves its tensor."""
+        """Whether with these values the access still happens and is inside, in the whole launch, and no other one
+        leaves its tensor."""
         again = self._again_look(values)
         if again is None:
             return False
         outside = {(id(each.op), id(each.note.frame.function)) for each in self.seen.outside}
         mine = id(self.found.op)
         for each in again.accesses:
-            if id(each.op) == mine and each.state != INSIDE:
+            if id(each.op) == mine and (each.state != INSIDE or not happens(each)):
                 return False
             if each.state == OUTSIDE and (id(each.op), id(each.note.frame.function)) not in outside:
                 return False
@@ -279,9 +292,7 @@ class _Search:
         return step.kind == kinds.ARGUMENT and isinstance(step.env.get(step.name), Address)
 
     def _scalar(self, step: Step) -> Optional[int]:
-        value = step.env.get(step.name)
-        value = wrapped(value) if value is not None else None
-        return value if isinstance(value, int) else None
+        return _number(step.env.get(step.name))
 
     def _tiles(self) -> Set[int]:
         """Extents of the ranges behind the address: a program's number is multiplied by one of them."""
@@ -293,6 +304,11 @@ class _Search:
                     low, high = ends(wrapped(value))
                     out.add(high - low + 1)
         return out
+
+
+def _number(value: Any) -> Optional[int]:
+    value = wrapped(value) if value is not None else None
+    return value if isinstance(value, int) else None
 
 
 def _offset_at(found: Found, original: Found) -> Optional[int]:

@@ -55,6 +55,8 @@ class Cause:
     """Whether the access leaves all that torch's allocator may hold around the tensor, so that a device notices."""
     first: bool
     """Whether the first program instance already goes wrong."""
+    always: bool
+    """Of an assertion or a divisor: whether it goes wrong wherever it is asked."""
     detail: str
     """What tells two cases of a kind apart: of strides, which of the tensor's are passed, or that they count bytes."""
     place: str

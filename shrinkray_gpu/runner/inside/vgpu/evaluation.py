@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Optional, Tuple
 
 import torch
-from triton.runtime.jit import get_jit_fn_file_line
 
 from ..evaluator.causes import evaluate
 from ..evaluator.copies import examine
@@ -71,6 +70,8 @@ def _followed(kernel: Any, grid: Any, values: Tuple[Any, ...], passed: Callable[
 
 def _passed(kernel: Any, described: Iterable[str]) -> Passed:
     """See `LaunchedKernel`. `described`: the arguments of the launch, as its record has them: `i32 64`."""
+    from triton.runtime.jit import get_jit_fn_file_line
+
     function = kernel.src.fn
     integers = [re.match(r"[iu]\d+ (-?\d+)$", each) for each in described]
     values = {name: int(found.group(1)) for name, found in zip(function.arg_names, integers) if found}

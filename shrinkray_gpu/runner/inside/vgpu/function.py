@@ -157,6 +157,11 @@ def _waits(mode: DeviceFunctions, func: Any, args: Sequence[Any], kwargs: Dict[s
     return func(*args, **kwargs)
 
 
+def _item(mode: DeviceFunctions, func: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:
+    """More elements than one are refused before anything is waited for."""
+    return _waits(mode, func, args, kwargs) if args[0].numel() == 1 else func(*args, **kwargs)
+
+
 def _repr(mode: DeviceFunctions, func: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:
     text = _waits(mode, func, args, kwargs)
     if mode.gpu.claims.device(args[0]) == "cuda" and text.endswith(")"):
@@ -205,7 +210,7 @@ def _handlers() -> Dict[Any, Handler]:
         base.numpy: _numpy,
         base.__array__: _numpy,
         base.tolist: _waits,
-        base.item: _waits,
+        base.item: _item,
         base.__repr__: _repr,
         base.pin_memory: lambda m, f, a, k: a[0],
         base.is_pinned: lambda m, f, a, k: True,

@@ -92,6 +92,18 @@ def described(x, y, rows):
     tl.store(y + tl.arange(0, 16)[None, :], d.load([tl.program_id(0), 0]))
 
 
+@triton.jit
+def appended(x, y, offset, slot, slots, WIDTH: tl.constexpr):
+    at = tl.arange(0, WIDTH)
+    tl.store(x + offset + (tl.program_id(0) * slots + slot) * WIDTH + at, tl.load(y + at), mask=slot < slots)
+
+
+@triton.jit
+def roomy(x, y, rows, ROOM: tl.constexpr):
+    tile = tl.make_tensor_descriptor(x, shape=[rows * ROOM, 64], strides=[64, 1], block_shape=[16, 64])
+    tl.store(y + tl.arange(0, 64), tl.max(tile.load([0, 0]), axis=0))
+
+
 def zeros(*shape, dtype=torch.float32):
     return torch.zeros(*shape, device="cuda", dtype=dtype)
 
@@ -127,6 +139,9 @@ literal[(4,)](flat, y, 0, 0, False)
 triton.set_allocator(lambda size, align, stream: zeros(size, dtype=torch.int8))
 described[(5,)](zeros(4, 16), y, 5)
 described[(5,)](zeros(4, 16), y, 4)
+appended[(4,)](zeros(2, 4, 8, 16), y, 1 << 22, 0, 8, 16)
+appended[(4,)](zeros(2, 4, 8, 16), y, 512, 0, 8, 16)
+roomy[(1,)](zeros(20, 64), y, 20, 512)  # describes too much, and copies what is there
 scaled[(4,)](zeros(0), y, 56, True, 16)
 """
 
@@ -153,8 +168,9 @@ FAULTY = {
     18: Shape("chunked", cause.EXTENT, inputs=("argument",)),
     20: Shape("literal", cause.SWAPPED, inputs=("argument",)),
     22: Shape("literal", cause.SWAPPED, inputs=()),
-    23: Shape("described", cause.DESCRIPTOR),
-    25: Shape("scaled", cause.EMPTY),
+    23: Shape("described", cause.DESCRIPTOR, inputs=("argument",)),
+    25: Shape("appended", cause.OFFSET, inputs=("argument",)),  # with another slot nothing happens: that is no cause
+    28: Shape("scaled", cause.EMPTY),
 }
 """By the number of the launch. Each other launch is the sound twin of a neighbour."""
 
