@@ -85,6 +85,8 @@ class Launch:
     """On the virtual GPU: what goes wrong in this launch by Triton's IR, and where each begins."""
     unfollowed: str = NOT_FOLLOWED
     """Why that may not be all; empty where nothing else goes wrong."""
+    accesses: int = 0
+    """How many loads, stores and atomics may touch memory in it, where it was followed."""
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
 
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.kernels import in_kernel
 from shrinkray_gpu.source.tree import dotted_text
 
 MOST = 12
@@ -30,6 +31,28 @@ class Cured:
 
     text: str
     edit: str
+    line: int
+    """Of the program before it."""
+    in_kernel: bool
+    """Whether it changes a kernel; else what launches one."""
+
+
+def cured(program: Program, shown: cst.CSTNode, changes: Sequence[tuple[int, int, str]], told: str = "") -> Cured:
+    """The program with these stretches replaced, all of which lie in the node that is shown, unless it is told."""
+    text = new = program.text
+    grouped = isinstance(shown, cst.BaseExpression) and shown.lpar
+    begin, end = program.layout.outer[shown] if grouped else program.spans[shown]
+    for first, last, other in sorted(changes, reverse=True):
+        new = new[:first] + other + new[last:]
+    line = text.count("\n", 0, min(first for first, _, _ in changes)) + 1
+    edit = told or f"{new[begin : end + len(new) - len(text)]} for {text[begin:end]}"
+    return Cured(new, " ".join(edit.split()), line, in_kernel(program, shown))
+
+
+def of_patch(name: str, before: str, after: str) -> Cured:
+    """What a patch of the user's makes of a program, as an edit."""
+    same = next((at for at, (one, other) in enumerate(zip(before, after)) if one != other), 0)
+    return Cured(after, f"the patch {name}", before.count("\n", 0, same) + 1, in_kernel=False)
 
 
 Code = Callable[[cst.CSTNode], str]
@@ -57,11 +80,8 @@ class Cure:
             return text[first:last]
 
         for node in sorted(program.layout.nodes(cst.Call, cst.Subscript), key=lambda each: -program.spans[each][1]):
-            begin, end = program.spans[node]
             for part, other in self.offers(node, code):
-                first, last = program.spans[part]
-                edit = f"{text[begin:first]}{other}{text[last:end]} for {text[begin:end]}"
-                yield Cured(text[:first] + other + text[last:], edit)
+                yield cured(program, node, [(*program.spans[part], other)])
 
 
 def _without_cast(node: cst.CSTNode, code: Code) -> Offers:

@@ -8,6 +8,7 @@ from typing import Dict, List, Optional, Tuple
 
 from ..static import locations
 from ..static.cause import (
+    ARGUMENT,
     ASSERT,
     ASSERTION,
     BOUNDS,
@@ -27,7 +28,18 @@ from ..static.cause import (
     Evaluation,
 )  # fmt: skip
 from ..static.ttgir import Op
-from .launch import INSIDE, OUTSIDE, UNKNOWN, Found, LaunchedKernel, Look, goes_wrong_at_once, look
+from .launch import (
+    INSIDE,
+    OUTSIDE,
+    UNKNOWN,
+    Found,
+    LaunchedKernel,
+    Look,
+    goes_wrong_at_once,
+    is_wholly_outside,
+    look,
+    touches_memory,
+)  # fmt: skip
 from .origin import Origin, leaves_of, origin
 from .trace import Step
 
@@ -50,7 +62,7 @@ def evaluate(launch: LaunchedKernel) -> Evaluation:
     for found in seen.divisions:
         if found.state == OUTSIDE:
             causes.append(_of_condition(launch, found, DIVISION, ZERO))
-    return Evaluation(tuple(causes), _unknown(seen))
+    return Evaluation(tuple(causes), _unknown(seen), sum(touches_memory(found, LIMIT) for found in seen.accesses))
 
 
 def _unknown(seen: Look) -> str:
@@ -77,7 +89,15 @@ def _of_access(launch: LaunchedKernel, found: Found, begins: Origin) -> Cause:
         place=_place(launch, op),
         at=_place(launch, found.op),
         sentence="",
+        name=begins.name.lstrip("%"),
+        values=tuple(begins.value),
+        whole=is_wholly_outside(found),
     )
+    buffer = found.buffer
+    if buffer is not None:
+        names = found.note.outermost.function.parameters
+        tensor = names[buffer.parameter].lstrip("%") if buffer.parameter < len(names) else ""
+        cause = replace(cause, tensor=tensor, shape=buffer.shape, strides=buffer.strides)
     return replace(cause, sentence=_sentence(cause, begins, found))
 
 
@@ -103,6 +123,7 @@ def _of_condition(launch: LaunchedKernel, found: Found, rule: str, kind: str) ->
     place = _place(launch, found.op)
     what = "an assertion does not hold" if rule == ASSERT else "a divisor is 0"
     values = _values(steps, found)
+    given = next((step for step in steps if step.kind == ARGUMENT and rule == DIVISION), None)
     return Cause(
         rule,
         kind,
@@ -118,6 +139,7 @@ def _of_condition(launch: LaunchedKernel, found: Found, rule: str, kind: str) ->
         place=place,
         at=place,
         sentence="%s%s%s" % (what, _of(place), "; there %s" % values if values else ""),
+        name=given.name.lstrip("%") if given is not None else "",
     )
 
 

@@ -141,7 +141,8 @@ class _Search:
                 divisor = next((each for each in self.trace.inputs(step) if each.name == op.operands()[1]), None)
                 values = divisor.value(self.lane) if divisor is not None else None
                 if divisor is not None and values is not None and values[0] == 0 and step.role != BOUND:
-                    return Origin(ZERO, role=step.role, op=op, inputs=frozenset(self._inputs([divisor])))
+                    inputs = frozenset(self._inputs([divisor]))
+                    return Origin(ZERO, role=step.role, op=op, inputs=inputs, name=divisor.name)
         return None
 
     def _memory(self) -> Optional[Origin]:
@@ -166,7 +167,7 @@ class _Search:
             value = self._scalar(step)
             if value is None or value in own or step.kind == CONSTANT and value in tiles | {-1, 0, 1}:
                 continue
-            for other in own:
+            for other in reversed(own):
                 if self._inside_with({step: other}):
                     detail = "in bytes" if value == other * buffer.width else ""
                     return replace(_given(STRIDE, FACTOR, step, value, other), detail=detail)
@@ -177,7 +178,9 @@ class _Search:
                     continue
                 if self._inside_with({one: b, other_step: a}):
                     dimensions = (buffer.strides.index(a), buffer.strides.index(b))
-                    return replace(_given(SWAPPED, FACTOR, one, a, b), detail="of dimensions %d and %d" % dimensions)
+                    names = "%s and %s" % (one.name, other_step.name.lstrip("%"))
+                    detail = "of dimensions %d and %d" % dimensions
+                    return replace(_given(SWAPPED, FACTOR, one, a, b), name=names, detail=detail)
         return None
 
     def _extents(self) -> Optional[Origin]:

@@ -97,6 +97,7 @@ class LaunchLog:
                 "undecided": "",
                 "causes": [],
                 "unfollowed": NOT_FOLLOWED,
+                "accesses": 0,
             }
         )
         for listener in self.listeners:

@@ -63,6 +63,17 @@ class Cause:
     """The same of the access, the assertion or the division."""
     sentence: str
     """What happens, for a reader."""
+    name: str = ""
+    """Of what is passed and wrong, as the IR has it: of recent releases the parameter's."""
+    values: Tuple[int, ...] = ()
+    """What that is, and what it should be where that is known."""
+    tensor: str = ""
+    """The parameter through which the tensor is passed, as `name`."""
+    shape: Tuple[int, ...] = ()
+    strides: Tuple[int, ...] = ()
+    """Of the tensor, in elements."""
+    whole: bool = False
+    """Whether a program instance that goes wrong is outside with each of its lanes: it has nothing to do there."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +83,8 @@ class Evaluation:
     causes: Tuple[Cause, ...] = ()
     unknown: str = ""
     """Why not all of the launch could be followed."""
+    accesses: int = 0
+    """How many loads, stores and atomics of the kernel may touch memory in it."""
 
     def breaking(self, rule: str) -> Tuple[Cause, ...]:
         """The causes that break one static rule."""

@@ -38,6 +38,7 @@ class Evaluations:
         found = self._known[key]
         record["causes"] = [asdict(cause) for cause in found.causes]
         record["unfollowed"] = found.unknown
+        record["accesses"] = found.accesses
         return found
 
 
