@@ -1,4 +1,4 @@
-"""The healthy twin at the end of a reduction: in the summary, in result.json, in the attachment; and a second defect."""
+"""The healthy twin after a reduction: in the summary, in result.json, in the attachment; and a second defect."""
 
 from __future__ import annotations
 
