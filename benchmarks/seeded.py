@@ -4,6 +4,7 @@
     python benchmarks/seeded.py run --half A --limit 20 --seed 0        plant, reduce and judge, one at a time
     python benchmarks/seeded.py judge --half A --limit 20 --seed 0      judge the repros of that run anew
     python benchmarks/seeded.py table                                   the scoreboard
+    python benchmarks/seeded.py verdicts --half A --limit 12            what `shrink explain` says of each
 
 Released packages with Triton kernels are unpacked below build/seeded; nothing of theirs is in the repository. A short
 script of ours calls one of their kernels (seeding/calls/). An operator plants one fault in a copy of the package
@@ -13,6 +14,9 @@ fault's inverse is the fix, so a repro is *true* if the fix, carried to what is 
 
 Without a GPU all runs are on the virtual one, and only faults that it sees are planted. A run that was stopped goes on
 where it was, as long as the tree has the same commit. Figures: benchmarks/results/seeded.json.
+
+`verdicts` reduces nothing: it asks `shrink explain` whose fault each is, and sets that against what the operator says:
+a fault of the kernel, or of what launches it. Figures: benchmarks/results/seeded_verdicts.json.
 """
 
 from __future__ import annotations
@@ -21,25 +25,27 @@ import argparse
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
-from seeding import cases, packages, programs, reducing, runs, scoreboard  # noqa: E402
+from seeding import cases, packages, programs, reducing, runs, scoreboard, verdicts  # noqa: E402
+from seeding.operators import OPERATORS, Operator  # noqa: E402
 from seeding.oracles import ORACLES  # noqa: E402
 
 from shrinkray_gpu.runner.pool import Pool  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results" / "seeded.json"
+VERDICTS = RESULTS.with_name("seeded_verdicts.json")
 OVERLAYS = packages.BUILD / "overlays"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("list", "run", "judge"):
+    for name in ("list", "run", "judge", "verdicts"):
         command = commands.add_parser(name)
         command.add_argument("--half", choices="AB", default="A", help="A: to look at; B: for figures")
         command.add_argument("--limit", type=int, default=20, help="faults")
@@ -48,9 +54,10 @@ def main() -> None:
         command.add_argument("--timeout", type=float, default=300.0, help="seconds a reduction")
         command.add_argument("--commit", help="names the row; default: the tree's")
         command.add_argument("--option", action="append", default=[], help="given to `shrink` too")
+        command.add_argument("--oracle", choices=ORACLES, help="only operators whose faults this one sees")
     commands.add_parser("table")
-    for one in commands.choices.values():
-        one.add_argument("--results", type=Path, default=RESULTS)
+    for name, one in commands.choices.items():
+        one.add_argument("--results", type=Path, default=VERDICTS if name == "verdicts" else RESULTS)
     given = parser.parse_args()
     if given.command == "table":
         print(scoreboard.table(scoreboard.load(given.results)))
@@ -58,12 +65,15 @@ def main() -> None:
     machine = runs.Machine(None if given.arch == "gpu" else int(given.arch.removeprefix("sm_")))
     packages.install(packages.download())
     with runs.lanes(machine, [packages.SITE]) as pool:
-        faults = drawn(machine, pool, given.half, given.seed, given.limit)
+        choice = [one for one in OPERATORS if given.oracle in (None, one.oracle)]
+        faults = drawn(machine, pool, given.half, given.seed, given.limit, choice)
         if given.command == "list":
             for fault in faults:
                 print(fault.name, fault.diff, sep="\n", flush=True)
         elif given.command == "run":
             _run(faults, machine, pool, given)
+        elif given.command == "verdicts":
+            _verdicts(faults, machine, given)
         else:
             _judge(faults, pool, given)
 
@@ -82,6 +92,22 @@ def _run(faults: Iterator[cases.Planted], machine: runs.Machine, pool: Pool, giv
         scoreboard.save(given.results, board)
         print(f"{told.verdict:12}{told.lines:4} lines {told.seconds:6.0f} s  {fault.name}: {told.why}", flush=True)
     print(scoreboard.table(board))
+
+
+def _verdicts(faults: Iterator[cases.Planted], machine: runs.Machine, given: argparse.Namespace) -> None:
+    board = scoreboard.load(given.results) | {"about": verdicts.ABOUT}
+    key = {"commit": given.commit or _commit(), "half": given.half, "seed": given.seed, "arch": given.arch}
+    row = scoreboard.row_of(board, key | ({"oracle": given.oracle} if given.oracle else {}))
+    done = {one["name"] for one in row["faults"]}
+    for fault in faults:
+        if fault.name in done:
+            continue
+        told = verdicts.ask(fault, machine, _folder(fault).with_suffix(".explained"), timeout=given.timeout)
+        row["faults"].append(told.to_json())
+        row["figures"] = verdicts.figures(row["faults"])
+        scoreboard.save(given.results, board)
+        print(f"{told.true:14} {told.told:18} {told.seconds:5.0f} s  {fault.name}: {told.place} {told.why}", flush=True)
+    print(verdicts.table(row["faults"]))
 
 
 def _judge(faults: Iterator[cases.Planted], pool: Pool, given: argparse.Namespace) -> None:
@@ -104,7 +130,9 @@ def _folder(fault: cases.Planted) -> Path:
     return packages.BUILD / "repros" / fault.name.replace("/", "_")
 
 
-def drawn(machine: runs.Machine, pool: Pool, half: str, seed: int, limit: int) -> Iterator[cases.Planted]:
+def drawn(
+    machine: runs.Machine, pool: Pool, half: str, seed: int, limit: int, choice: Sequence[Operator] = OPERATORS
+) -> Iterator[cases.Planted]:
     """The faults, each checked as it is drawn: the program passes without it, and its oracle sees it."""
     memory = cases.Memory(packages.BUILD / f"runs-{machine.arch}.json")
 
@@ -127,7 +155,9 @@ def drawn(machine: runs.Machine, pool: Pool, half: str, seed: int, limit: int) -
 
         return bool(memory.get(f"{fault.name}: {fault.diff}", look))
 
-    return cases.draw(programs.programs(), half=half, seed=seed, kernels=kernels, shows=shows, limit=limit)
+    return cases.draw(
+        programs.programs(), half=half, seed=seed, kernels=kernels, shows=shows, limit=limit, choice=choice
+    )
 
 
 def _commit() -> str:

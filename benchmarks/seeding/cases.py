@@ -132,6 +132,7 @@ def draw(
     kernels: Callable[[Program], Sequence[str]],
     shows: Callable[[Planted], bool],
     limit: int,
+    choice: Sequence[Operator] = OPERATORS,
 ) -> Iterator[Planted]:
     """Faults of a half that this machine's oracles see, in an order that the seed fixes.
 
@@ -141,7 +142,7 @@ def draw(
     operators, sources = Counter[str](), Counter[str]()
     had: dict[str, set[str]] = {}
     drawn = 0
-    asked = [one for one in OPERATORS if ORACLES[one.oracle].exists]
+    asked = [one for one in choice if ORACLES[one.oracle].exists]
     for _ in range(A_PROGRAM):
         for program in _turns(programs, seed):
             if drawn >= limit:

@@ -87,6 +87,8 @@ class Launch:
     """Why that may not be all; empty where nothing else goes wrong."""
     accesses: int = 0
     """How many loads, stores and atomics may touch memory in it, where it was followed."""
+    host: str = ""
+    """`file.py:12` of the line that launches, where `lines` are wanted."""
 
 
 @dataclass(frozen=True)

@@ -161,9 +161,8 @@ def _masked(place: FaultPlace) -> Repairs:
             yield place.with_argument(call, f"mask={mask}")
 
 
-def _masked_more(place: FaultPlace) -> Repairs:
-    """A mask that lets too much through: strict where it is not, without what is added to its bound, or with one
-    condition more."""
+def _strict(place: FaultPlace) -> Repairs:
+    """A mask that lets too much through: strict where it is not, or without what is added to its bound."""
     program = place.program
     for compared in every(program, cst.Comparison):
         if not kernels.in_kernel(program, compared):
@@ -176,6 +175,10 @@ def _masked_more(place: FaultPlace) -> Repairs:
     for node in every(program, cst.BinaryOperation):
         if isinstance(node.operator, cst.BitOr) and kernels.in_kernel(program, node):
             yield place.edit(node, (node.operator, "&"))
+
+
+def _masked_more(place: FaultPlace) -> Repairs:
+    """A mask that lets too much through, with one condition more."""
     for call in place.at(place.cause.at, cst.Call):
         assert isinstance(call, cst.Call)
         mask = _mask_of(place, call)
@@ -331,10 +334,10 @@ _UNMASKED: tuple[Offer, ...] = (_masked, _fewer_trips, _smaller_grid)
 _BY_KIND: Mapping[str, tuple[Offer, ...]] = {
     WRAPPED: (_widened, _not_narrowed),
     NO_MASK: _UNMASKED,
-    WRONG_MASK: (_masked_more, _fewer_trips, _smaller_grid),
+    WRONG_MASK: (_strict, _masked_more, _fewer_trips, _smaller_grid),
     STRIDE: (_own_value,),
     SWAPPED: (_swapped_back,),
-    EXTENT: (_own_value, _masked_more, _fewer_trips, _smaller_grid),
+    EXTENT: (_own_value, _strict, _fewer_trips, _smaller_grid),
     OFFSET: (_own_value, _smaller_grid),
     ZERO: (_own_value,),
     DESCRIPTOR: (_own_shape,),

@@ -18,7 +18,7 @@ REPORT: dict[str, Any] = {
     "launches": [
         {
             **{"kernel": "k", "hash": "0", "grid": (1, 2), "args": ("i32 7",), "synced": True},
-            **{"fault": "", "undecided": "", "causes": [], "unfollowed": "", "accesses": 0},
+            **{"fault": "", "undecided": "", "causes": [], "unfollowed": "", "accesses": 0, "host": ""},
         }
     ],
     "builds": [{"name": "extension", "printed": "", "failed": False, "launched": None, "calls": [], "flags": []}],

@@ -92,6 +92,8 @@ def _of_access(launch: LaunchedKernel, found: Found, begins: Origin) -> Cause:
         name=begins.name.lstrip("%"),
         values=tuple(begins.value),
         whole=is_wholly_outside(found),
+        fewer=begins.fewer,
+        by_one=begins.by_one,
     )
     buffer = found.buffer
     if buffer is not None:

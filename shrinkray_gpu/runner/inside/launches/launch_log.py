@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import sys
 from time import monotonic  # kept from a candidate that replaces it in the module
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional
@@ -98,6 +99,7 @@ class LaunchLog:
                 "causes": [],
                 "unfollowed": NOT_FOLLOWED,
                 "accesses": 0,
+                "host": _host_line() if "lines" in self.wants else "",
             }
         )
         for listener in self.listeners:
@@ -106,6 +108,18 @@ class LaunchLog:
 
 _active: Optional[LaunchLog] = None
 _wrapped = False
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def _host_line() -> str:
+    """`file.py:12` of the line that launches: the innermost one that is neither Triton's nor ours."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if "/triton/" not in file and not file.startswith((_OURS, "<")):
+            return "%s:%d" % (os.path.basename(file), frame.f_lineno)
+        frame = frame.f_back
+    return ""
 
 
 def _wrap() -> None:

@@ -74,6 +74,11 @@ class Cause:
     """Of the tensor, in elements."""
     whole: bool = False
     """Whether a program instance that goes wrong is outside with each of its lanes: it has nothing to do there."""
+    fewer: bool = False
+    """Whether the access stays inside if the grid is one less along one axis, where an instance is outside as a whole.
+    Asked only of a missing mask, and of one that lets it through."""
+    by_one: bool = False
+    """Whether a mask that lets it through compares with an extent of the tensor's, and would do with one less."""
 
 
 @dataclass(frozen=True)

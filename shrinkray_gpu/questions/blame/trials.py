@@ -1,0 +1,96 @@
+"""Runs of the program on the virtual GPU that a verdict rests on, each made when it is asked for, and once."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from shrinkray_gpu.device import gpus
+from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.runner.knob_settings import KnobSetting, parse_setting
+from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.pool import Pool, Script
+from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.same_fault.healthy_twin import WANTS, Health, health
+
+_DUMPED = re.compile(r"IR Dump Before (\w+)")
+DUMPING = KnobSetting("passes told", environment={"MLIR_ENABLE_DUMP": "1"})
+
+
+@dataclass(frozen=True)
+class BlameTrials:
+    """The program, and how it is run. Without a GPU and without `--arch` nobody knows for what to compile: then there
+    is no trial."""
+
+    text: str
+    script: Script
+    setup: Setup
+    seconds: float
+    extra: float
+    seen: Run
+    """The run whose fault is asked about."""
+
+    @property
+    def arch(self) -> int | None:
+        return self.setup.arch or (gpus.capability() if gpus.present() else None)
+
+    @cached_property
+    def _pool(self) -> Pool:
+        script = replace(self.script, sanitizer="", twins=(), tell=False)
+        setup = replace(self.setup, arch=self.arch, warm=False, reuse=False)
+        return Pool(script, setup, mode="virtual", jobs=1, seconds=self.seconds, extra=self.extra)
+
+    def run(self, text: str) -> Run:
+        return self._pool.run(text, wants=WANTS, machine_code=False)
+
+    @cached_property
+    def followed(self) -> Run | None:
+        """A run in which Triton's IR was followed: the one that was seen, if it was on the virtual GPU."""
+        if self.seen.virtual:
+            return self.seen
+        return self.run(self.text) if self.arch is not None else None
+
+    @cached_property
+    def in_kernel(self) -> Health:
+        """The smallest change of a kernel that is enough."""
+        return self._health(kernel=True)
+
+    @cached_property
+    def on_host(self) -> Health:
+        """The smallest change beside the kernels that is enough."""
+        return self._health(kernel=False)
+
+    def _health(self, *, kernel: bool) -> Health:
+        if self.arch is None:
+            return Health()
+        name = self.script.path.name
+        return health(self.text, self.run, file=name, allowed=lambda edit: edit.in_kernel == kernel)
+
+    def passes_with(self, knob: str) -> bool:
+        """Whether it ends without a fault with one knob turned."""
+        if self.arch is None:
+            return False
+        run = self._pool.run(self.text, way=parse_setting(knob))
+        return bool(any(run.turned.values()) and not run.trouble and Fault.of(run) is None)
+
+    @cached_property
+    def compiles_to_llvm(self) -> bool:
+        """Whether all that comes before LLVM's code generator goes well."""
+        if self.arch is None:
+            return False
+        run = self.run(self.text)
+        return not run.trouble and not run.timed_out and run.signal is None and not speech.has_failed(run)
+
+    @cached_property
+    def last_pass(self) -> str:
+        """The pass that was begun last before the compiler died; empty where none tells."""
+        if self.arch is None:
+            return ""
+        found = _DUMPED.findall(self._pool.cold(self.text, way=DUMPING).stderr)
+        return found[-1] if found else ""
+
+    def close(self) -> None:
+        if "_pool" in self.__dict__:
+            self._pool.close()
