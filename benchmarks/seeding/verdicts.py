@@ -20,8 +20,8 @@ from .oracles import ORACLES
 from .scoreboard import interval
 
 ABOUT = (
-    "Faults planted in released kernels, and whose `shrink explain` says they are. The operator that plants a fault says "
-    "what is true. Rows in the order of runs; none is ever taken out. Written by benchmarks/seeded.py verdicts."
+    "Faults planted in released kernels, and whose `shrink explain` says they are. The operator that plants a fault "
+    "says what is true. Rows in the order of runs; none is ever taken out. Written by benchmarks/seeded.py verdicts."
 )
 UNKNOWN = "not known"
 

@@ -32,10 +32,12 @@ def of_compilation(seen: Evidence, subject: Subject, run: Run, fault: Fault) -> 
     if found := _DIAGNOSED.search(raw):
         sight = Sight(compile.kernel, file=found.group(1), line=int(found.group(2)), column=int(found.group(3)))
         place = place_of(subject, sight, subject.script.path.name)
-    elif found := _FRONT_END.search(raw):
+    for found in _FRONT_END.finditer(raw) if place is None else ():  # innermost first, maybe in Triton's own library
         file, start = _defined(subject, run, found.group(3) or compile.kernel)
-        line = start + int(found.group(1)) - 1 if start else 0
-        place = place_of(subject, Sight(compile.kernel, file=file, line=line), subject.script.path.name)
+        if start:
+            sight = Sight(compile.kernel, file=file, line=start + int(found.group(1)) - 1)
+            place = place_of(subject, sight, subject.script.path.name)
+            break
     construct = source_text.construct(text_at(subject, place), place.line) if place is not None else ""
     return replace(
         seen,
