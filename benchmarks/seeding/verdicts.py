@@ -36,7 +36,9 @@ class VerdictRow:
     told: str
     """A word of the closed list, or why there is none."""
     named: bool
-    """Whether the verdict names the line that the fault changed."""
+    """Whether place or sentence name the line that the fault changed."""
+    mended: bool
+    """Whether the change that is enough is on that line."""
     place: str
     line: str
     """The line that the fault changed."""
@@ -69,11 +71,21 @@ def ask(planted: Planted, machine: runs.Machine, folder: Path, *, timeout: float
     except (ValueError, KeyError):
         words = (error or said).strip().splitlines()
         why = "no answer within the time limit" if code is None else words[-1] if words else f"exit {code}"
-        return VerdictRow(planted.name, planted.operator.name, whose, "no verdict", False, "", line, why, "", seconds)
-    named = names_line(planted, f"{told['place']} {told['why']}")
-    why, enough = (told[key][: reducing.LONGEST] for key in ("why", "enough"))
+        return VerdictRow(
+            planted.name, planted.operator.name, whose, "no verdict", False, False, "", line, why, "", seconds
+        )
     return VerdictRow(
-        planted.name, planted.operator.name, whose, told["whose"], named, told["place"], line, why, enough, seconds
+        planted.name,
+        planted.operator.name,
+        whose,
+        told["whose"],
+        names_line(planted, f"{told['place']} {told['why']}"),
+        names_line(planted, told["enough"]),
+        told["place"],
+        line,
+        told["why"][: reducing.LONGEST],
+        told["enough"][: reducing.LONGEST],
+        seconds,
     )
 
 
@@ -96,6 +108,7 @@ def figures(faults: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "wrong class": len(wrong),
         "not known or no verdict": len(faults) - len(told) - len(wrong),
         "names the line, of all": interval(sum(one["named"] for one in faults), len(faults)),
+        "names or mends it, of all": interval(sum(one["named"] or one["mended"] for one in faults), len(faults)),
         "seconds": round(sum(one["seconds"] for one in faults), 1),
     }
 
@@ -108,7 +121,7 @@ def table(faults: Sequence[Mapping[str, Any]]) -> str:
     rows += [[true, *(str(counts[true, each]) for each in told)] for true in sorted({one["true"] for one in faults})]
     parts = ["\n".join(f"| {' | '.join(row)} |" for row in rows)]
     parts.append("\n".join(f"{name}: {value}" for name, value in figures(faults).items()))
-    others = [one for one in faults if one["told"] != one["true"] or not one["named"]]
+    others = [one for one in faults if one["told"] != one["true"] or not (one["named"] or one["mended"])]
     parts.append(
         "\n".join(f"{one['told']}: {one['name']} ({one['line']}): {one['place']} {one['why']}" for one in others)
     )

@@ -50,12 +50,13 @@ def of_compilation(seen: Evidence, subject: Subject, run: Run, fault: Fault) -> 
 
 
 def _defined(subject: Subject, run: Run, function: str) -> tuple[str, int]:
-    """The file in which a function of a kernel is defined, and its line: the script, else one through which the
-    launch went; 0 where it is in none of these."""
+    """The file in which a function of a kernel is defined, and its line: the script, the kernel's own, else one through
+    which the launch went; 0 where it is in none of these."""
     if start := source_text.first_line(subject.text, function):
         return subject.script.path.name, start
     traceback = run.failure.traceback if run.failure is not None else ""
-    for file in dict.fromkeys(reversed(_FRAME.findall(traceback))):
+    kernels = [compile.file for compile in reversed(run.compiles) if compile.file]
+    for file in dict.fromkeys([*kernels, *reversed(_FRAME.findall(traceback))]):
         text = text_at(subject, SourceLine(file, 0)) if "/triton/" not in file else ""
         if start := source_text.first_line(text, function):
             return file, start

@@ -112,7 +112,8 @@ def explain(
         run = seen.run
         assert run is not None
         _check_shown(seen, run, wanted, called, python)
-        trials = BlameTrials(text, script, setup, own or timeout or PATIENCE, COLD, run)
+        at = f"{seen.place.file}:{seen.place.line}" if seen.place is not None else ""
+        trials = BlameTrials(text, script, setup, own or timeout or PATIENCE, COLD, run, at)
         try:
             return Explained(seen, blame(seen, trials))
         finally:

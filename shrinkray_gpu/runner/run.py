@@ -45,6 +45,8 @@ class Compilation:
     """What the compiler wrote to file descriptors 1 and 2 while this failed (MLIR diagnostics, ptxas)."""
     ir: Mapping[str, str] = field(default_factory=dict)
     """The stages asked for in `wants`: `ttir`, `ttgir`, `llir`, `ptx`, `sass`."""
+    file: str = ""
+    """In which the kernel is, where it failed."""
 
 
 @dataclass(frozen=True)

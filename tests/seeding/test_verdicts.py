@@ -12,7 +12,7 @@ from seeding.programs import Program
 from seeding.verdicts import VerdictRow
 
 KERNEL, HOST, UNKNOWN = "kernel source", "host program", "not known"
-ROW = VerdictRow("p.k/mask/k/0", "mask", KERNEL, KERNEL, True, "m.py:5", "m.py:5", "no mask", "", 2.0)
+ROW = VerdictRow("p.k/mask/k/0", "mask", KERNEL, KERNEL, True, False, "m.py:5", "m.py:5", "no mask", "", 2.0)
 SOURCE = """import triton, triton.language as tl
 @triton.jit
 def k(x, n):

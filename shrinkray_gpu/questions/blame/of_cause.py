@@ -32,7 +32,6 @@ from shrinkray_gpu.runner.inside.static.cause import (
     Cause,
 )
 from shrinkray_gpu.runner.run import Launch
-from shrinkray_gpu.same_fault.healthy_twin import Health
 
 BY_IR = "Triton's IR, followed for the whole launch"
 _TENSOR = re.compile(r"^\w+\[([\d, ]*)\] s\(([\d, ]*)\)")
@@ -44,16 +43,15 @@ def of_cause(cause: Cause, launch: Launch, trials: BlameTrials) -> Blame:
     return decide(cause, launch, trials) if decide is not None else unknown(cause.sentence)
 
 
-def _told(whose: str, cause: Cause, found: Health, *, why: str = "") -> Blame:
-    twin = found.twin
-    enough = f"{twin}: {twin.proof}" if twin is not None else ""
+def _told(whose: str, cause: Cause, trials: BlameTrials, why: str = "") -> Blame:
+    enough = trials.enough(trials.on_host if whose == HOST else trials.in_kernel)
     return Blame(whose, f"{cause.sentence}{why and f'. {why}'}", BY_IR, _line(cause.place or cause.at), enough=enough)
 
 
 def _of_host(cause: Cause, launch: Launch, trials: BlameTrials, why: str) -> Blame:
     """Of the host, at the line that the twin changes, else at the launch."""
-    told, twin = _told(HOST, cause, trials.on_host, why=why), trials.on_host.twin
-    at = f"{trials.script.path.name}:{twin.edits[0].line}" if twin is not None else launch.host
+    told, twin = _told(HOST, cause, trials, why), trials.on_host.twin
+    at = f"{trials.file.name}:{twin.edits[0].line}" if twin is not None else launch.host
     return replace(told, place=at) if at else told
 
 
@@ -63,13 +61,12 @@ def _line(place: str) -> str:
 
 def _either(cause: Cause, trials: BlameTrials, why: str) -> Blame:
     """Not known, with both changes that would be enough."""
-    twins = [each.twin for each in (trials.in_kernel, trials.on_host) if each.twin is not None]
-    enough = "; or ".join(f"{twin}" for twin in twins)
+    enough = "; or ".join(filter(None, map(trials.edits, (trials.in_kernel, trials.on_host))))
     return Blame("not known", f"{cause.sentence}. {why}", BY_IR, _line(cause.place or cause.at), enough=enough)
 
 
 def _kernel(cause: Cause, launch: Launch, trials: BlameTrials) -> Blame:
-    return _told(KERNEL, cause, trials.in_kernel)
+    return _told(KERNEL, cause, trials)
 
 
 def _data(cause: Cause, launch: Launch, trials: BlameTrials) -> Blame:
@@ -91,7 +88,7 @@ def _given(cause: Cause, launch: Launch, trials: BlameTrials) -> Blame:
     if CONSTANT in cause.inputs and cause.values:
         text = line_of(trials.text, int(cause.place.split(":")[1])) if _own(cause.place, trials) else ""
         if re.search(rf"\b{cause.values[0]}\b", text):
-            return _told(KERNEL, cause, trials.in_kernel, why="It stands in the kernel")
+            return _told(KERNEL, cause, trials, "It stands in the kernel")
         return _either(cause, trials, "It is a constant of the kernel: who gave it is not told")
     if ARGUMENT not in cause.inputs:
         return unknown(cause.sentence)
@@ -133,13 +130,13 @@ def _count(shape: tuple[int, ...]) -> int:
 def _unmasked(cause: Cause, launch: Launch, trials: BlameTrials) -> Blame:
     """A program instance that lies wholly outside is one too many; one that begins inside needs a mask."""
     if not cause.whole:
-        return _told(KERNEL, cause, trials.in_kernel, why="The program instance begins inside of the tensor")
+        return _told(KERNEL, cause, trials, "The program instance begins inside of the tensor")
     return _surplus(cause, launch, trials)
 
 
 def _passing_mask(cause: Cause, launch: Launch, trials: BlameTrials) -> Blame:
     if cause.by_one:
-        return _told(KERNEL, cause, trials.in_kernel, why="With a bound that is one less it would not")
+        return _told(KERNEL, cause, trials, "With a bound that is one less it would not")
     return _surplus(cause, launch, trials)
 
 
@@ -147,7 +144,7 @@ def _surplus(cause: Cause, launch: Launch, trials: BlameTrials) -> Blame:
     """Whether there is a program instance too many."""
     if not cause.fewer:
         if trials.in_kernel.twin is not None and trials.on_host.twin is None:
-            return _told(KERNEL, cause, trials.in_kernel)
+            return _told(KERNEL, cause, trials)
         return _either(cause, trials, "What else is wrong, the address or the mask, is not told")
     if trials.in_kernel.twin is not None and _has_such_a_mask(trials):
         why = "The grid has a program instance too many, but the kernel has a mask that would keep it out"
@@ -179,7 +176,7 @@ def _by_inputs(cause: Cause, launch: Launch, trials: BlameTrials) -> Blame:
 def _described(cause: Cause, launch: Launch, trials: BlameTrials) -> Blame:
     for whose, found in ((HOST, trials.on_host), (KERNEL, trials.in_kernel)):
         if found.twin is not None:
-            return _told(whose, cause, found)
+            return _told(whose, cause, trials)
     return unknown(f"{cause.sentence}. Whether the shape comes from the host is not told")
 
 

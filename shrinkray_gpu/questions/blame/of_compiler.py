@@ -51,10 +51,10 @@ def _pass(name: str, why: str, place: str) -> Blame:
 
 def _front_end(seen: Evidence, fault: Fault, trials: BlameTrials) -> Blame:
     """It refuses what the kernel's text asks of it, unless sizes decide that come from the host, or it broke itself."""
-    place, twin = _place(seen), trials.in_kernel.twin
+    place, enough = _place(seen), trials.enough(trials.in_kernel)
     why = f"{_message(fault, trials)}{f' ({fault.construct})' if fault.construct else ''}"
-    if twin is not None:
-        return Blame(KERNEL, why, _BY_FRONT_END, place, enough=f"{twin}: {twin.proof}")
+    if enough:
+        return Blame(KERNEL, why, _BY_FRONT_END, place, enough=enough)
     if "CompileTimeAssertionFailure" in seen.diagnostics or "static_assert" in fault.construct:
         return unknown(f"the kernel's own static assertion refuses what it is given{f', at {place}' if place else ''}")
     if own := _own_error(trials):

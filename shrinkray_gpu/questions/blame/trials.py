@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 from shrinkray_gpu.device import gpus
 from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.cause_check import faulting_launch
 from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.questions.blame import edited_module
 from shrinkray_gpu.runner.knob_settings import KnobSetting, parse_setting
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
@@ -31,6 +34,8 @@ class BlameTrials:
     extra: float
     seen: Run
     """The run whose fault is asked about."""
+    place: str = ""
+    """`/path/file.py:12` where a compiler says that it is."""
 
     @property
     def arch(self) -> int | None:
@@ -63,10 +68,34 @@ class BlameTrials:
         return self._health(kernel=False)
 
     def _health(self, *, kernel: bool) -> Health:
+        """In the script, or in the module where the kernel is."""
         if self.arch is None:
             return Health()
-        name = self.script.path.name
-        return health(self.text, self.run, file=name, allowed=lambda edit: edit.in_kernel == kernel)
+        own = self.file == self.script.path
+        text = self.text if own else self.file.read_text(encoding="utf-8")
+        trial = self.run if own else lambda edited: self.run(edited_module.script(self.text, self.file, edited))
+        return health(text, trial, file=self.file.name, allowed=lambda edit: edit.in_kernel == kernel)
+
+    def edits(self, found: Health) -> str:
+        """The twin's edits, each with its place; empty where there is none."""
+        edits = found.twin.edits if found.twin is not None else ()
+        return "; ".join(f"{edit.edit} ({self.file.name}:{edit.line})" for edit in edits)
+
+    def enough(self, found: Health) -> str:
+        """The same, with what shows that they are enough."""
+        return f"{self.edits(found)}: {found.twin.proof}" if found.twin is not None else ""
+
+    @cached_property
+    def file(self) -> Path:
+        """The file whose text is edited: where the fault begins, by the IR or by the front end."""
+        own, launch = self.script.path, faulting_launch(self.followed) if self.followed is not None else None
+        place = launch.causes[0].place or launch.causes[0].at if launch is not None else self.place
+        name = place.partition(":")[0].rpartition("/")[2]
+        if not name or name == own.name:
+            return own
+        told = "".join(compile.ir.get("ttgir", "") for compile in self.seen.compiles) + f'"{place.partition(":")[0]}"'
+        found = re.search(rf'"(/[^"]*/{re.escape(name)})"', told)
+        return Path(found.group(1)) if found and Path(found.group(1)).is_file() else own
 
     def passes_with(self, knob: str) -> bool:
         """Whether it ends without a fault with one knob turned."""

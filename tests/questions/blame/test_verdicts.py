@@ -64,23 +64,23 @@ def explained(text: str, folder: Path) -> Explained:
         (
             copy(mask=""), "kernel source", "program.py:5",
             "has no mask; the load at program.py:5:29 reaches byte 252 of a tensor of 240. The program instance begins",
-            "mask=at < n in tl.load(...) (line 5): by Triton's IR no access leaves its tensor then",
+            "mask=at < n in tl.load(...) (program.py:5): by Triton's IR no access leaves its tensor then",
         ),
         (copy(mask=", mask=at <= n"), "kernel source", "program.py:5", "bound that is one less", "at < n for at <= n"),
         (
             copy(mask="", store="", size=64, grid=5), "host program", "program.py:7",
-            "a grid that is one less keeps the access inside", "(4,) for (5,) (line 7)",
+            "a grid that is one less keeps the access inside", "(4,) for (5,) (program.py:7)",
         ),
         (
             HEAD + ROWS.format(stride=40_000 + 1), "host program", "program.py:7",
-            "the stride stride is 40001, where the tensor's is 16;", "x.stride(0) for 40001 (line 7)",
+            "the stride stride is 40001, where the tensor's is 16;", "x.stride(0) for 40001 (program.py:7)",
         ),
         (HEAD + ROWS.format(stride="y.stride(0)"), "not known", "program.py:5", "the stride of another tensor", "x."),
         (HEAD + GATHERED.format(size=64, index=1 << 22), "data", "program.py:5", "an index that was loaded", ""),
         (HEAD + GATHERED.format(size=64, index=-1 << 22), "not known", "program.py:5", "stand for no index", ""),
         (
             refused(index="at.to(tl.float32)"), "kernel source", "program.py:5",
-            "invalid operands of type pointer<fp32> and triton.language.float32", "at for at.to(tl.float32) (line 5)",
+            "invalid operands of type pointer<fp32> and", "at for at.to(tl.float32) (program.py:5)",
         ),
         (refused(end="B + 1"), "kernel source", "program.py:4", "a power of 2", "tl.arange(0, B) for"),
         (refused(B=12), "host program", "program.py:4", "B is what the launch passes", ""),
@@ -124,6 +124,38 @@ def test_whose_fault_a_case_is(path: str, whose: str, words: str) -> None:
     assert (told.named == "NVGPUWarpSpecialization") is (whose == "compiler pass")
     if whose in ("compiler pass", "compiler or below"):
         assert any("--triton" in each for each in told.next)
+
+
+MODULE = """import torch, triton, triton.language as tl
+@triton.jit
+def copy(x, y, n, B: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y + at, tl.load(x + at), mask=at < n)
+@triton.jit
+def refused(x, n, B: tl.constexpr):
+    at = tl.arange(0, B).to(tl.float32)
+    tl.store(x + at, 0.0, mask=at < n)
+"""
+CALLS = {
+    "copy": (
+        "copy[(4,)](torch.zeros(60, device='cuda'), torch.zeros(60, device='cuda'), 60, B=16)",
+        5,
+        "(kernels.py:5)",
+    ),
+    "refused": ("refused[(1,)](torch.zeros(16, device='cuda'), 16, B=16)", 9, "(kernels.py:8)"),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_kernel_in_a_module_is_mended_there_and_nothing_is_written(tmp_path: Path, name: str) -> None:
+    call, line, edit = CALLS[name]
+    (tmp_path / "own").mkdir()
+    for file, text in (("__init__", ""), ("kernels", MODULE)):
+        (tmp_path / "own" / f"{file}.py").write_text(text)
+    head = f"from __future__ import annotations\nimport torch\nfrom own.kernels import {name}\n"
+    told = explained(f"{head}{call}\ntorch.cuda.synchronize()\n", tmp_path).blame
+    assert (told.whose, told.place) == ("kernel source", f"kernels.py:{line}") and edit in told.enough, told
+    assert (tmp_path / "own" / "kernels.py").read_text() == MODULE
 
 
 def test_the_card_and_the_json_end_in_the_verdict(tmp_path: Path) -> None:

@@ -75,13 +75,21 @@ class LaunchLog:
         for listener in self.listeners:
             listener.compiled(kernel)
 
-    def failed(self, name: str, error: BaseException, options: Record, text: str) -> None:
-        self._compilation(name, options, failure=compilation.failure(error), printed=text)
+    def failed(self, name: str, error: BaseException, options: Record, text: str, file: str) -> None:
+        self._compilation(name, options, failure=compilation.failure(error), printed=text, file=file)
         for listener in self.listeners:
             listener.failed()
 
     def _compilation(self, name: str, options: Record, **told: Any) -> None:
-        nothing: Record = {"hash": "", "ttir_key": "", "casts": [], "failure": None, "printed": "", "ir": {}}
+        nothing: Record = {
+            "hash": "",
+            "ttir_key": "",
+            "casts": [],
+            "failure": None,
+            "printed": "",
+            "ir": {},
+            "file": "",
+        }
         self.compiles.append({"kernel": name, "options": options, **nothing, **told})
 
     def launching(self, kernel: Any, grid: Any, args: Any) -> None:
@@ -160,7 +168,8 @@ def _watched_compile(original: Callable[..., Any]) -> Callable[..., Any]:
             with said, _listening_from_ir_on(src):
                 kernel = original(src, *args, **kwargs)
         except BaseException as error:
-            watch.failed(name, error, options, said.text)
+            code = getattr(getattr(getattr(src, "fn", None), "fn", None), "__code__", None)
+            watch.failed(name, error, options, said.text, getattr(code, "co_filename", ""))
             raise
         watch.compiled(kernel.metadata.name if hasattr(kernel.metadata, "name") else name, kernel, options)
         return kernel
