@@ -27,7 +27,9 @@ _INSTANCE = "\nstatic __attribute__((used)) const void* shrink_instance = (const
 """NVRTC makes the instance of a template that it is asked for, nvcc the one that is used."""
 
 
-def watch(compiled: KernelCompiler, gpu: Callable[[], Any], arch: int, of_torch: "TorchCompiler") -> None:
+def watch(
+    compiled: KernelCompiler, gpu: Callable[[], Any], arch: int, of_torch: "TorchCompiler"
+) -> None:
     """Stand in for the three libraries as soon as the script has imported one. `gpu`: the virtual one, once there."""
 
     def kernel(name: str, source: str, build: Dict[str, Any]) -> Any:
