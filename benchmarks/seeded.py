@@ -4,6 +4,7 @@
     python benchmarks/seeded.py run --half A --limit 20 --seed 0        plant, reduce and judge, one at a time
     python benchmarks/seeded.py judge --half A --limit 20 --seed 0      judge the repros of that run anew
     python benchmarks/seeded.py table                                   the scoreboard
+    python benchmarks/seeded.py verdicts --half A --limit 12            what `shrink explain` says of each
 
 Released packages with Triton kernels are unpacked below build/seeded; nothing of theirs is in the repository. A short
 script of ours calls one of their kernels (seeding/calls/). An operator plants one fault in a copy of the package
@@ -13,6 +14,9 @@ fault's inverse is the fix, so a repro is *true* if the fix, carried to what is 
 
 Without a GPU all runs are on the virtual one, and only faults that it sees are planted. A run that was stopped goes on
 where it was, as long as the tree has the same commit. Figures: benchmarks/results/seeded.json.
+
+`verdicts` reduces nothing: it asks `shrink explain` whose fault each is, and sets that against what the operator says:
+a fault of the kernel, or of what launches it. Figures: benchmarks/results/seeded_verdicts.json.
 """
 
 from __future__ import annotations
@@ -27,20 +31,21 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
-from seeding import cases, packages, programs, reducing, runs, scoreboard  # noqa: E402
+from seeding import cases, packages, programs, reducing, runs, scoreboard, verdicts  # noqa: E402
 from seeding.operators import OPERATORS  # noqa: E402
 from seeding.oracles import ORACLES  # noqa: E402
 
 from shrinkray_gpu.runner.pool import Pool  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results" / "seeded.json"
+VERDICTS = RESULTS.with_name("seeded_verdicts.json")
 OVERLAYS = packages.BUILD / "overlays"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("list", "run", "judge"):
+    for name in ("list", "run", "judge", "verdicts"):
         command = commands.add_parser(name)
         command.add_argument("--half", choices="AB", default="A", help="A: to look at; B: for figures")
         command.add_argument("--limit", type=int, default=20, help="faults")
@@ -51,8 +56,8 @@ def main() -> None:
         command.add_argument("--oracle", action="append", choices=list(ORACLES), help="only faults that this one sees")
         command.add_argument("--option", action="append", default=[], help="given to `shrink` too")
     commands.add_parser("table")
-    for one in commands.choices.values():
-        one.add_argument("--results", type=Path, default=RESULTS)
+    for name, one in commands.choices.items():
+        one.add_argument("--results", type=Path, default=VERDICTS if name == "verdicts" else RESULTS)
     given = parser.parse_args()
     if given.command == "table":
         print(scoreboard.table(scoreboard.load(given.results)))
@@ -66,6 +71,8 @@ def main() -> None:
                 print(fault.name, fault.diff, sep="\n", flush=True)
         elif given.command == "run":
             _run(faults, machine, pool, given)
+        elif given.command == "verdicts":
+            _verdicts(faults, machine, given)
         else:
             _judge(faults, pool, given)
 
@@ -85,6 +92,22 @@ def _run(faults: Iterator[cases.Planted], machine: runs.Machine, pool: Pool, giv
         scoreboard.save(given.results, board)
         print(f"{told.verdict:12}{told.lines:4} lines {told.seconds:6.0f} s  {fault.name}: {told.why}", flush=True)
     print(scoreboard.table(board))
+
+
+def _verdicts(faults: Iterator[cases.Planted], machine: runs.Machine, given: argparse.Namespace) -> None:
+    board = scoreboard.load(given.results) | {"about": verdicts.ABOUT}
+    key = {"commit": given.commit or _commit(), "half": given.half, "seed": given.seed, "arch": given.arch}
+    row = scoreboard.row_of(board, key | ({"oracles": given.oracle} if given.oracle else {}))
+    done = {one["name"] for one in row["faults"]}
+    for fault in faults:
+        if fault.name in done:
+            continue
+        told = verdicts.ask(fault, machine, _folder(fault).with_suffix(".explained"), timeout=given.timeout)
+        row["faults"].append(told.to_json())
+        row["figures"] = verdicts.figures(row["faults"])
+        scoreboard.save(given.results, board)
+        print(f"{told.true:14} {told.told:18} {told.seconds:5.0f} s  {fault.name}: {told.place} {told.why}", flush=True)
+    print(verdicts.table(row["faults"]))
 
 
 def _judge(faults: Iterator[cases.Planted], pool: Pool, given: argparse.Namespace) -> None:

@@ -65,12 +65,9 @@ def reduce(
     packages.overlay(folder / "overlay", planted.program.package, {planted.file: planted.text})
     command = [sys.executable, "-m", "shrinkray_gpu", *machine.options, "--no-report", "--json", "-o", str(repro)]
     command += ["--max-time", str(timeout / 2), *ORACLES[planted.operator.oracle].options, *options, str(program)]
-    environment = {**os.environ, **packages.environment(), "PYTHONDONTWRITEBYTECODE": "1"}
-    folders = [folder / "overlay", packages.SITE, packages.ROOT]
-    environment["PYTHONPATH"] = os.pathsep.join(map(str, folders))
-    environment["TRITON_CACHE_DIR"] = str(folder / "triton")
+    environment = environment_of(folder)
     started = time.monotonic()
-    code, said, error = _run(command, environment, folder, timeout)
+    code, said, error = run_command(command, environment, folder, timeout)
     seconds = time.monotonic() - started
     try:
         result = json.loads(said)
@@ -108,7 +105,18 @@ def _last_number(text: str) -> int:
     return int(found[-1]) if found else 0
 
 
-def _run(command: list[str], environment: dict[str, str], folder: Path, timeout: float) -> tuple[int | None, str, str]:
+def environment_of(folder: Path) -> dict[str, str]:
+    """Of the command: the package with the fault, which lies in `folder`, comes first."""
+    environment = {**os.environ, **packages.environment(), "PYTHONDONTWRITEBYTECODE": "1"}
+    folders = [folder / "overlay", packages.SITE, packages.ROOT]
+    environment["PYTHONPATH"] = os.pathsep.join(map(str, folders))
+    environment["TRITON_CACHE_DIR"] = str(folder / "triton")
+    return environment
+
+
+def run_command(
+    command: list[str], environment: dict[str, str], folder: Path, timeout: float
+) -> tuple[int | None, str, str]:
     """Exit code (None: stopped for time), stdout, stderr. All that it started ends with it."""
     with subprocess.Popen(
         command,

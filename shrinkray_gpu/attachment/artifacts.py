@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from shrinkray_gpu.attachment import surroundings
 from shrinkray_gpu.attachment.compiled_code import Code
-from shrinkray_gpu.attachment.dossier import Dossier
+from shrinkray_gpu.attachment.dossier import TWIN, Dossier
 from shrinkray_gpu.device import sanitizer_records
 from shrinkray_gpu.evidence.instruments.instrument import SKIPPED
 from shrinkray_gpu.evidence.scrubbing import Scrubber
@@ -34,6 +34,7 @@ def files(dossier: Dossier, scrub: Scrubber) -> dict[str, bytes]:
         _add(dossier.passing.code, passing, texts, cubins)
         for stage, difference in dossier.passing.differences.items():
             texts[f"{passing}.{stage}.diff"] = difference
+    texts[TWIN] = dossier.twin
     texts["build.log"] = dossier.build
     texts["sanitizer.log"] = sanitizer_log(dossier)
     texts["card.txt"] = dossier.card + "\n"

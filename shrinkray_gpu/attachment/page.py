@@ -65,6 +65,7 @@ def text(dossier: Dossier, scrub: Scrubber, *, files: Mapping[str, bytes]) -> st
         plot=size_plot(dossier.course, start),
         taken=by_pass(dossier.course, start),
         passing=highlighting.lines(dossier.passing.diff, "diff") if dossier.passing else [],
+        twin=highlighting.lines(dossier.twin_diff, "diff"),
         patches={name: highlighting.lines(diff, "diff") for name, diff in (dossier.told.get("patches") or {}).items()},
     )
     return scrub.text(made).replace(_DOWNLOADS, _downloads(files))

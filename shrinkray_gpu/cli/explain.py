@@ -41,7 +41,7 @@ def explain(file: Path | None, args: tuple[str, ...], module: str | None, **give
         command = find_command(module, args, python=python, cwd=given["cwd"], environment=environment)
     file = command.path if command else file
     assert file is not None
-    seen = explain_file(
+    told = explain_file(
         file,
         oracle=given["oracle"],
         python=python,
@@ -54,4 +54,7 @@ def explain(file: Path | None, args: tuple[str, ...], module: str | None, **give
         intermittent=given["intermittent"],
         synccheck=given["synccheck"],
     )
-    click.echo(json.dumps(seen.to_json(), indent=1) if given["as_json"] else card(seen))
+    if given["as_json"]:
+        click.echo(json.dumps(told.to_json(), indent=1))
+    else:
+        click.echo(card(told.evidence, told.blame.rows()))

@@ -290,6 +290,8 @@ def _tell(result: Result, file: Path, command: Command | None) -> None:
         ("fault: ", result.fault),
         ("", result.same),
         *((f"rate of {name}: ", rate) for name, rate in result.rates.items()),
+        ("healthy with: ", result.twin and f"{result.twin['edit']}; {result.twin['proof']}"),
+        ("not healthy but for its fault: ", result.unhealthy),
         ("", result.guarded),
         *((f"ptxas, {name}: ", used or "nothing told") for name, used in result.ptxas.items()),
         ("passed over, since it shows the fault in lanes but not in each clean run: ", result.passed_over),

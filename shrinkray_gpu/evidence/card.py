@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from shrinkray_gpu.device import disassembly, error_table
@@ -16,16 +16,16 @@ FINDINGS = 4
 DIAGNOSTICS = 6
 
 
-def card(evidence: Evidence) -> str:
-    """Labels on the left, facts on the right; what is not known has no line."""
+CardRow = tuple[str, str]
+
+
+def card(evidence: Evidence, more: Iterable[CardRow] = ()) -> str:
+    """Labels on the left, facts on the right; what is not known has no line. `more` comes last."""
     lines, last = [], ""
-    for label, text in (row for section in _sections(evidence) for row in section):
+    for label, text in (row for section in (*_sections(evidence), more) for row in section):
         lines.append(_row("" if label == last else label, text))
         last = label or last
     return "\n".join(lines)
-
-
-CardRow = tuple[str, str]
 
 
 def _sections(seen: Evidence) -> Iterator[list[CardRow]]:

@@ -16,6 +16,7 @@ from shrinkray_gpu.oracle.fault import Fault, broken_compile
 from shrinkray_gpu.runner.run import Run
 
 LAST_LINES = 5
+_FRAME = re.compile(r'^  File "([^"]+)", line \d+, in ', re.MULTILINE)
 _DIAGNOSED = re.compile(r"^(\S+?\.py):(\d+):(\d+): (?:error|remark|note)", re.MULTILINE)
 _FRONT_END = re.compile(r"\bat (\d+):(\d+):[ \t]*\n(?:def (\w+))?")
 """Counted from the `def` of the function that is being compiled, a helper or the kernel."""
@@ -31,12 +32,12 @@ def of_compilation(seen: Evidence, subject: Subject, run: Run, fault: Fault) -> 
     if found := _DIAGNOSED.search(raw):
         sight = Sight(compile.kernel, file=found.group(1), line=int(found.group(2)), column=int(found.group(3)))
         place = place_of(subject, sight, subject.script.path.name)
-    elif found := _FRONT_END.search(raw):
-        start = source_text.first_line(subject.text, found.group(3) or compile.kernel)
-        line = start + int(found.group(1)) - 1 if start else 0
-        place = place_of(
-            subject, Sight(compile.kernel, file=subject.script.path.name, line=line), subject.script.path.name
-        )
+    for found in _FRONT_END.finditer(raw) if place is None else ():  # innermost first, maybe in Triton's own library
+        file, start = _defined(subject, run, found.group(3) or compile.kernel)
+        if start:
+            sight = Sight(compile.kernel, file=file, line=start + int(found.group(1)) - 1)
+            place = place_of(subject, sight, subject.script.path.name)
+            break
     construct = source_text.construct(text_at(subject, place), place.line) if place is not None else ""
     return replace(
         seen,
@@ -46,6 +47,20 @@ def of_compilation(seen: Evidence, subject: Subject, run: Run, fault: Fault) -> 
         place=place or host_line(subject, run),
         diagnostics=_complaints(run),
     )
+
+
+def _defined(subject: Subject, run: Run, function: str) -> tuple[str, int]:
+    """The file in which a function of a kernel is defined, and its line: the script, the kernel's own, else one through
+    which the launch went; 0 where it is in none of these."""
+    if start := source_text.first_line(subject.text, function):
+        return subject.script.path.name, start
+    traceback = run.failure.traceback if run.failure is not None else ""
+    kernels = [compile.file for compile in reversed(run.compiles) if compile.file]
+    for file in dict.fromkeys([*kernels, *reversed(_FRAME.findall(traceback))]):
+        text = text_at(subject, SourceLine(file, 0)) if "/triton/" not in file else ""
+        if start := source_text.first_line(text, function):
+            return file, start
+    return "", 0
 
 
 def of_host(seen: Evidence, subject: Subject, run: Run) -> Evidence:

@@ -19,9 +19,18 @@ from shrinkray_gpu.options import Options
 from shrinkray_gpu.reduction.outcome import Reduction
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.size import lines, tokens
-from shrinkray_gpu.result.summary import Result, command_of, economy_of, evidence_of, other_fault_line, rates_of
+from shrinkray_gpu.result.summary import (
+    Result,
+    command_of,
+    economy_of,
+    evidence_of,
+    health_of,
+    other_fault_line,
+    rates_of,
+)
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.fault_comparison import FaultComparison
+from shrinkray_gpu.same_fault.healthy_twin import Health
 from shrinkray_gpu.start.choice import from_elsewhere, modules_of_its_own
 from shrinkray_gpu.start.given import Start
 from shrinkray_gpu.start.kernel_alone import calls
@@ -35,6 +44,7 @@ class ReproFindings:
     shown: str
     """The text as it stands at its place."""
     comparison: FaultComparison | None
+    health: Health
     ptxas: Mapping[str, str]
     cu: str
 
@@ -59,13 +69,14 @@ def conclude(ready: Ready, reduction: Reduction, original: Program, output: Path
     comparison = looked.result() if looked else None
     if checks and (comparison is None or final.text != best):
         comparison = checks.compared(final.text)
+    healthy = checks.health(final.text, comparison) if checks and comparison and final.stands else Health()
     reference = ready.start.reference or plan.reference  # the first is of the user's own program, if that was lifted
     used = {}
     if reference.builds:
         used["original"] = _figures(reference, original.text, plan, options)
         used["repro"] = _figures(plan.pool.cold(final.text), final.text, plan, options)
     plain = cu_output.make(final.text, output, plan, options) if options.cu else ""
-    return ReproFindings(final, final_files(final.text, output)[0], comparison, used, plain)
+    return ReproFindings(final, final_files(final.text, output)[0], comparison, healthy, used, plain)
 
 
 def _figures(run: Run, text: str, plan: Plan, options: Options) -> str:
@@ -114,6 +125,7 @@ def result_of(
         cu=end.cu,
         economy=economy_of(tally, reduction),
         rates=rates_of(plan.rate, final.verified, final.runs),
+        **health_of(end.health, lambda text: final_files(text, output)[0]),
         **evidence_of(end.comparison, reduction, end.shown, guards=options.guards),
     )
 

@@ -40,7 +40,7 @@ class LaunchCauses:
     @classmethod
     def of(cls, run: Run) -> LaunchCauses | None:
         """Those of the first launch in which anything goes wrong; None where nothing does, or nobody knows."""
-        launch = _faulting(run)
+        launch = faulting_launch(run)
         return cls(launch.kernel, launch.causes, launch.unfollowed) if launch is not None and launch.causes else None
 
     def __str__(self) -> str:
@@ -49,7 +49,7 @@ class LaunchCauses:
 
     def difference(self, run: Run) -> str:
         """In what the causes of a run are others than these; empty if in nothing."""
-        launch = _faulting(run)
+        launch = faulting_launch(run)
         if launch is None or not launch.causes:
             undecided = next((each.unfollowed for each in run.launches if each.unfollowed), "")
             return f"it cannot be followed: {undecided}" if undecided else "nothing goes wrong in its launches"
@@ -66,7 +66,8 @@ class LaunchCauses:
         return ""
 
 
-def _faulting(run: Run) -> Launch | None:
+def faulting_launch(run: Run) -> Launch | None:
+    """The launch whose causes count: of those that break a rule, or else of all, the first that has some."""
     broken = [launch for launch in run.launches if launch.fault]
     return next((launch for launch in (*broken, *run.launches) if launch.causes), None)
 

@@ -1,7 +1,8 @@
 """`shrink explain`: run a program once, and once for each instrument, and say all that is known of its fault.
 
 from shrinkray_gpu.questions.explanation import explain
-print(card(explain(Path("failing.py"), arch=90)))
+explained = explain(Path("failing.py"), arch=90)
+print(explained.blame.whose, explained.blame.why)
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import os
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from shrinkray_gpu.calibration import IMPORTS, PATIENCE
 from shrinkray_gpu.command.driver import Command
@@ -24,12 +26,26 @@ from shrinkray_gpu.evidence.instruments.instrument import PRESENT
 from shrinkray_gpu.evidence.instruments.sanitizers import SYNCCHECK
 from shrinkray_gpu.oracle import Oracle, all_of, describe, obstacle, parse
 from shrinkray_gpu.oracle.needs import UNASKED
+from shrinkray_gpu.questions.blame.blame import Blame
+from shrinkray_gpu.questions.blame.trials import BlameTrials
+from shrinkray_gpu.questions.blame.verdict import blame
 from shrinkray_gpu.reduction.program import read_program
 from shrinkray_gpu.runner import sanitizer
 from shrinkray_gpu.runner.interpreter import check_python
 from shrinkray_gpu.runner.pool import COLD, Script
 from shrinkray_gpu.runner.private_setup import private_setup
 from shrinkray_gpu.runner.run import Run
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What is known of a fault, and whose it is."""
+
+    evidence: Evidence
+    blame: Blame
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self.evidence.to_json(), "verdict": self.blame.to_json()}
 
 
 def explain(
@@ -45,8 +61,9 @@ def explain(
     timeout: float | None = None,
     intermittent: bool = False,
     synccheck: bool = False,
-) -> Evidence:
-    """All that the instruments say of the fault that the script at `path` shows; nothing is written beside it. With a
+) -> Explained:
+    """All that the instruments say of the fault that the script at `path` shows, and whose it is; nothing is written
+    beside it. With a
     `command`, whose path that is then, of what `python -m MODULE ARGS...` shows.
 
     Raises UsageError for bad input, NotReproduced if it shows no fault, or not the one that `oracle` asks for.
@@ -92,8 +109,19 @@ def explain(
             ask=asked,
             intermittent=intermittent,
         )
-    run = seen.run
-    assert run is not None
+        run = seen.run
+        assert run is not None
+        _check_shown(seen, run, wanted, called, python)
+        at = f"{seen.place.file}:{seen.place.line}" if seen.place is not None else ""
+        trials = BlameTrials(text, script, setup, own or timeout or PATIENCE, COLD, run, at)
+        try:
+            return Explained(seen, blame(seen, trials))
+        finally:
+            trials.close()
+
+
+def _check_shown(seen: Evidence, run: Run, wanted: Oracle | None, called: str, python: str) -> None:
+    """Raises UsageError or NotReproduced where the run does not show a fault, or not the one that is asked for."""
     if said := obstacle(run):
         raise UsageError(f"{called} does not run in {python}. {said}")
     if run.trouble:
@@ -104,7 +132,6 @@ def explain(
             raise NotReproduced(f"{called} does not show {wanted.spec!r}: {verdict.why}. {describe(run, wanted.spec)}")
     if seen.fault is None and not seen.findings:
         raise NotReproduced(f"{called} shows no fault. {describe(run)}")
-    return seen
 
 
 def _check_question(

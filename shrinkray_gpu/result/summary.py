@@ -6,7 +6,7 @@ import difflib
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from shrinkray_gpu.options import Options
 from shrinkray_gpu.oracle.statistics import Rate
 from shrinkray_gpu.reduction.outcome import Reduction
 from shrinkray_gpu.same_fault.fault_comparison import FaultComparison
+from shrinkray_gpu.same_fault.healthy_twin import Health
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,10 @@ class Result:
     """Where tries were spared and where spent for nothing, see `economy_of`."""
     rates: Mapping[str, str] = field(default_factory=dict)
     """Of a flaky fault: how often the original and the repro show it, with intervals."""
+    twin: Mapping[str, str] = field(default_factory=dict)
+    """The repro's healthy twin: its `text`, the `edit` of the repro that it is, the `proof`; empty: none is known."""
+    unhealthy: str = ""
+    """What is wrong with the repro beside its fault; empty where nothing is known to be."""
     cu: str = ""
     """Where the .cu of the result is and what it shows, or why there is none; empty where none was asked for."""
     attachment: str = ""
@@ -119,6 +124,13 @@ def evidence_of(evidence: FaultComparison | None, reduction: Reduction, repro: s
         "held": {one.control.name: f"{one.outcome.value}: {one.why}" for one in evidence.repro_controls},
         "patches": dict(_patches(evidence, repro)),
     }
+
+
+def health_of(health: Health, placed: Callable[[str], str]) -> dict[str, Any]:
+    """The fields of a Result that say what is one edit away. `placed`: a text as it stands beside the result."""
+    twin = health.twin
+    told = {"text": placed(twin.text), "edit": str(twin), "proof": twin.proof} if twin is not None else {}
+    return {"twin": told, "unhealthy": health.second}
 
 
 def _patches(evidence: FaultComparison, repro: str) -> Iterator[tuple[str, str]]:

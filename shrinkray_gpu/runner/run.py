@@ -45,6 +45,8 @@ class Compilation:
     """What the compiler wrote to file descriptors 1 and 2 while this failed (MLIR diagnostics, ptxas)."""
     ir: Mapping[str, str] = field(default_factory=dict)
     """The stages asked for in `wants`: `ttir`, `ttgir`, `llir`, `ptx`, `sass`."""
+    file: str = ""
+    """In which the kernel is, where it failed."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,10 @@ class Launch:
     """On the virtual GPU: what goes wrong in this launch by Triton's IR, and where each begins."""
     unfollowed: str = NOT_FOLLOWED
     """Why that may not be all; empty where nothing else goes wrong."""
+    accesses: int = 0
+    """How many loads, stores and atomics may touch memory in it, where it was followed."""
+    host: str = ""
+    """`file.py:12` of the line that launches, where `lines` are wanted."""
 
 
 @dataclass(frozen=True)

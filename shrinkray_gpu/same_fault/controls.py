@@ -29,7 +29,7 @@ from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import knob_settings
 from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.same_fault.cures import CURES, Cure
+from shrinkray_gpu.same_fault.cures import CURES, Cure, Cured, of_patch
 from shrinkray_gpu.same_fault.patch import patches as patching
 from shrinkray_gpu.same_fault.patch.patches import Patch
 
@@ -72,6 +72,8 @@ class ControlResult:
     """One line, for the user and the report."""
     known: bool = True
     """False where the run itself answered nothing (a lane died, memory was short): asked again it may answer."""
+    cured: Cured | None = None
+    """The text that passes, where the control is an edit of it."""
 
     def __str__(self) -> str:
         return f"{self.control.name}: {self.outcome.value} ({self.why})"
@@ -273,11 +275,12 @@ class Controls:
 
         if control.cure is not None:
             return self._cured(control, control.cure, source)
-        part = ""
+        part, patched = "", None
         if control.patch is not None:
             carried = control.patch.carry(source)
             if carried.text is None:
                 return lame(carried.why)
+            patched = of_patch(control.name, source, carried.text)
             source, part = carried.text, "" if carried.whole else carried.why
         flag = control.way.environment.get(knob_settings.WITHOUT, "")
         if flag and not _asked_for(flag, source):
@@ -296,7 +299,7 @@ class Controls:
                 known = result is ControlOutcome.FAULTS or not run.trouble and (verdict.is_known or run.timed_out)
                 return ControlResult(control, result, why, known)
         kept = replace(control, inside=True) if run.turned.get(OUTSIDE_TENSORS) == 0 else control
-        return ControlResult(kept, ControlOutcome.PASSES, f"{why} ({part})" if part else why)
+        return ControlResult(kept, ControlOutcome.PASSES, f"{why} ({part})" if part else why, cured=patched)
 
     def _cured(self, control: Control, cure: Cure, source: str) -> ControlResult:
         """Try the edit at one place after another, until the program runs to a healthy end."""
@@ -306,7 +309,7 @@ class Controls:
             verdict = self.oracle.judge(run)
             result, said = outcome(run, verdict, control, self.reference)
             if result is ControlOutcome.PASSES:
-                return ControlResult(control, result, f"{cured.edit}: {said}")
+                return ControlResult(control, result, f"{cured.edit}: {said}", cured=cured)
             why, known = f"it does not end well with any part of it {control.name}", known and not run.trouble
         return ControlResult(control, ControlOutcome.NOT_APPLICABLE, why, known)
 

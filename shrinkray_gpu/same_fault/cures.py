@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -31,6 +31,29 @@ class Cured:
 
     text: str
     edit: str
+    line: int
+    """Of the program before it."""
+    in_kernel: bool
+    """Whether it changes a kernel; else what launches one."""
+
+
+def cured(program: Program, shown: cst.CSTNode, changes: Sequence[tuple[int, int, str]], told: str = "") -> Cured:
+    """The program with these stretches replaced, all of which lie in the node that is shown, unless it is told."""
+    text = new = program.text
+    grouped = isinstance(shown, cst.BaseExpression) and shown.lpar
+    begin, end = program.layout.outer[shown] if grouped else program.spans[shown]
+    end = max(end, *(last for _, last, _ in changes))  # a parameter's annotation is beside it
+    for first, last, other in sorted(changes, reverse=True):
+        new = new[:first] + other + new[last:]
+    line = text.count("\n", 0, min(first for first, _, _ in changes)) + 1
+    edit = told or f"{new[begin : end + len(new) - len(text)]} for {text[begin:end]}"
+    return Cured(new, " ".join(edit.split()), line, in_kernel(program, shown))
+
+
+def of_patch(name: str, before: str, after: str) -> Cured:
+    """What a patch of the user's makes of a program, as an edit."""
+    same = next((at for at, (one, other) in enumerate(zip(before, after)) if one != other), 0)
+    return Cured(after, f"the patch {name}", before.count("\n", 0, same) + 1, in_kernel=False)
 
 
 Code = Callable[[cst.CSTNode], str]
@@ -60,11 +83,8 @@ class Cure:
         nodes = program.layout.nodes(cst.Call, cst.Subscript)
         parameters = [each for each in program.layout.nodes(cst.Param) if in_kernel(program, each)]
         for node in sorted([*nodes, *parameters], key=lambda each: -program.spans[each][1]):
-            begin, end = program.spans[node]
             for part, other in self.offers(node, code):
-                first, last = program.spans[part]
-                edit = f"{text[begin:first]}{other}{text[last:end]} for {text[begin:end]}"
-                yield Cured(text[:first] + other + text[last:], edit)
+                yield cured(program, node, [(*program.spans[part], other)])
 
 
 def _without_cast(node: cst.CSTNode, code: Code) -> Offers:

@@ -19,8 +19,10 @@ from shrinkray_gpu.oracle.verdict import Answer, Verdict, shows, unclear
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.active_controls import ActiveControls
+from shrinkray_gpu.same_fault.controls import ControlOutcome
 from shrinkray_gpu.same_fault.fault_comparison import FaultComparison
 from shrinkray_gpu.same_fault.fingerprints import Fingerprints
+from shrinkray_gpu.same_fault.healthy_twin import WANTS, Health, health
 
 CONTROLLED = "by the controls: "
 WITHOUT_CODE = ", and its kernels do not hold that instruction"
@@ -95,6 +97,25 @@ class SlippageChecks:
         difference = fingerprints.difference(fault, repro) if fault is not None else ""
         cause, drift = self._cause(repro)
         return FaultComparison(original, fault, difference or drift, self.controls.tried, held, cause)
+
+    def health(self, repro: str, comparison: FaultComparison) -> Health:
+        """The healthy twin of the repro, and what else is wrong with it, where the virtual GPU tells."""
+        test = self.test
+        pool = test.dry.pool if test.dry is not None else test.pool
+        if pool.setup.arch is None or self.flaky or test.oracle.needs.timing or test.oracle.needs.twins:
+            return Health()
+
+        def trial(text: str) -> Run:
+            test.tally.count("twin")
+            return pool.run(test.candidate(text).request, wants=WANTS, machine_code=False)
+
+        passing = [one.cured for one in comparison.repro_controls if one.outcome is ControlOutcome.PASSES]
+        found = health(repro, trial, file=pool.script.path.name, offered=[one for one in passing if one is not None])
+        if found.twin is not None and pool is not test.pool:
+            seen = test.oracle.judge(test.pool.run(test.candidate(found.twin.text).request, fresh=True))
+            if seen.faults or not seen.is_known:  # on the real GPU
+                return replace(found, twin=None)
+        return found
 
     def close(self) -> None:
         """Only after the test was closed, whose checks ask us."""

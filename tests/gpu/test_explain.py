@@ -84,7 +84,7 @@ def test_an_overrun(tmp_path: Path) -> None:
     tools()
     script = tmp_path / "oob.py"
     script.write_text(OVERRUN)
-    fault = explain(script, python=PYTHON).fault
+    fault = explain(script, python=PYTHON).evidence.fault
     assert fault is not None
     assert (fault.kernel, fault.instruction, fault.space) == ("scale", "STG", "global")
     assert (fault.access, fault.size, fault.construct) == ("write", 4, "tl.store")

@@ -51,7 +51,7 @@ def test_a_kind_of_edit_is_offered_at_each_place_that_it_fits(name: str, edits: 
 
 def test_a_parameter_of_a_kernel_becomes_a_constexpr() -> None:
     edits = [each.edit for each in BY_NAME["a constexpr"].apply("import triton\n" + PARAMETERS)]
-    assert edits == ["N: 'constexpr' for N", "p: 'constexpr' for p"]
+    assert edits == ["N: 'constexpr' for N: int", "p: 'constexpr' for p"]
 
 
 def test_the_last_places_come_first_and_there_are_not_too_many() -> None:

@@ -11,14 +11,14 @@ from shrinkray_gpu.runner.run import Report, report_problem
 from tests.runner.test_lanes import make
 
 FAILURE = {"type": "RuntimeError", "text": "no", "bases": ["Exception"], "line": None, "traceback": ""}
-KERNEL = {"kernel": "k", "hash": "0", "ttir_key": "1", "casts": [], "options": {}, "printed": "", "ir": {}}
+KERNEL = {"kernel": "k", "hash": "0", "ttir_key": "1", "casts": [], "options": {}, "printed": "", "ir": {}, "file": ""}
 REPORT: dict[str, Any] = {
     **{"exit": 1, "failure": FAILURE, "driver_error": 716, "virtual": False, "values": {"1": "2"}, "captured": None},
     "compiles": [{**KERNEL, "failure": None}, {**KERNEL, "failure": FAILURE}],
     "launches": [
         {
             **{"kernel": "k", "hash": "0", "grid": (1, 2), "args": ("i32 7",), "synced": True},
-            **{"fault": "", "undecided": "", "causes": [], "unfollowed": ""},
+            **{"fault": "", "undecided": "", "causes": [], "unfollowed": "", "accesses": 0, "host": ""},
         }
     ],
     "builds": [{"name": "extension", "printed": "", "failed": False, "launched": None, "calls": [], "flags": []}],

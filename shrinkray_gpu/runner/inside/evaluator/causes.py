@@ -10,7 +10,18 @@ from ..static import cause as kinds
 from ..static import locations
 from ..static.cause import Cause, Evaluation
 from ..static.ttgir import Op
-from .launch import INSIDE, OUTSIDE, UNKNOWN, Found, LaunchedKernel, Look, goes_wrong_at_once, look
+from .launch import (
+    INSIDE,
+    OUTSIDE,
+    UNKNOWN,
+    Found,
+    LaunchedKernel,
+    Look,
+    goes_wrong_at_once,
+    is_wholly_outside,
+    look,
+    touches_memory,
+)  # fmt: skip
 from .origin import Origin, leaves_of, origin
 from .trace import Step
 
@@ -33,7 +44,8 @@ def evaluate(launch: LaunchedKernel) -> Evaluation:
     for found in seen.divisions:
         if found.state == OUTSIDE:
             causes.append(_of_condition(launch, found, kinds.DIVISION, kinds.ZERO))
-    return Evaluation(tuple(causes), _unknown(seen), seen.hazard)
+    accesses = sum(touches_memory(found, LIMIT) for found in seen.accesses)
+    return Evaluation(tuple(causes), _unknown(seen), seen.hazard, accesses)
 
 
 def _unknown(seen: Look) -> str:
@@ -61,7 +73,17 @@ def _of_access(launch: LaunchedKernel, found: Found, begins: Origin) -> Cause:
         place=_place(launch, op),
         at=_place(launch, found.op),
         sentence="",
+        name=begins.name.lstrip("%"),
+        values=tuple(begins.value),
+        whole=is_wholly_outside(found),
+        fewer=begins.fewer,
+        by_one=begins.by_one,
     )
+    buffer = found.buffer
+    if buffer is not None:
+        names = found.note.outermost.function.parameters
+        tensor = names[buffer.parameter].lstrip("%") if buffer.parameter < len(names) else ""
+        cause = replace(cause, tensor=tensor, shape=buffer.shape, strides=buffer.strides)
     return replace(cause, sentence=_sentence(cause, begins, found))
 
 
@@ -87,6 +109,7 @@ def _of_condition(launch: LaunchedKernel, found: Found, rule: str, kind: str) ->
     place = _place(launch, found.op)
     what = "an assertion does not hold" if rule == kinds.ASSERT else "a divisor is 0"
     values = _values(steps, found)
+    given = next((step for step in steps if step.kind == kinds.ARGUMENT and rule == kinds.DIVISION), None)
     return Cause(
         rule,
         kind,
@@ -103,6 +126,7 @@ def _of_condition(launch: LaunchedKernel, found: Found, rule: str, kind: str) ->
         place=place,
         at=place,
         sentence="%s%s%s" % (what, _of(place), "; there %s" % values if values else ""),
+        name=given.name.lstrip("%") if given is not None else "",
     )
 
 

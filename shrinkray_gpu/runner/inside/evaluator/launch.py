@@ -229,7 +229,7 @@ def _state(algebra: Algebra, offset: Any, mask: Any, buffer: Buffer, width: int)
 def goes_wrong_at_once(found: Found) -> bool:
     """Whether what is outside, or does not hold, is so in the first program instance of the launch."""
     note = found.note
-    first = functools.partial(_first_program, len(extents(signature(note.op.body))))
+    first = functools.partial(_program, len(extents(signature(note.op.body))), {})
     mask = shapes.mapped(note.mask, first)
     algebra = Algebra(ALL)
     if isinstance(note.subject, Address):
@@ -242,11 +242,32 @@ def goes_wrong_at_once(found: Found) -> bool:
     return reach(algebra, 0, algebra.both(mask, failing)) is not None
 
 
-def _first_program(rank: int, data: Any) -> Any:
-    """The lanes of the first program instance: the grid's axes lie before a block of `rank` dimensions."""
+def is_wholly_outside(found: Found) -> bool:
+    """Whether the program instance in which an access was found outside is so in each of its lanes."""
+    note, buffer = found.note, found.buffer
+    if buffer is None or not isinstance(note.subject, Address) or isinstance(note.mask, Unfollowed):
+        return False
+    one = functools.partial(_program, len(extents(signature(note.op.body))), found.lane)
+    reached = reach(Algebra(ALL), shapes.mapped(wrapped(note.subject.offset), one), shapes.mapped(note.mask, one))
+    return reached is not None and (reached.low >= buffer.size or reached.high < 0)
+
+
+def touches_memory(found: Found, limit: int) -> bool:
+    """Whether an access may do anything: its mask is not false everywhere. Of one of too many lanes nobody knows."""
+    mask = found.note.mask
+    try:
+        return isinstance(mask, Unfollowed) or reach(Algebra(limit), 0, mask) is not None
+    except TooLarge:
+        return True
+
+
+def _program(rank: int, lane: Lane, data: Any) -> Any:
+    """The lanes of the program instance that a lane is of, or of the first one: the grid's axes lie before a block of
+    `rank` dimensions."""
     for axis in range(rank + 1, rank + 1 + PROGRAM_AXES):
         if data.dim() >= axis:
-            data = data.narrow(data.dim() - axis, 0, 1)
+            place = lane.get(axis, 0) if data.shape[-axis] > 1 else 0
+            data = data.narrow(data.dim() - axis, place, 1)
     return data
 
 

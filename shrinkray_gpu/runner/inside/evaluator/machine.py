@@ -60,6 +60,14 @@ class Note:
         self.exact_mask = exact_mask
         self.masked = masked
 
+    @property
+    def outermost(self) -> Frame:
+        """The kernel's own frame."""
+        frame = self.frame
+        while frame.caller is not None:
+            frame = frame.caller
+        return frame
+
 
 class Machine:
     """One run of a kernel. `handlers`: by its name, what an operation does that is not plain arithmetic. `programs`:

@@ -14,7 +14,7 @@ from ..static import cause as kinds
 from ..static import locations
 from ..static.ttgir import Op
 from .access import at
-from .launch import INSIDE, OUTSIDE, Found, LaunchedKernel, Look, happens, look
+from .launch import INSIDE, OUTSIDE, Found, LaunchedKernel, Look, happens, is_wholly_outside, look
 from .memory import Address, Buffer
 from .module import ACCESSES, DIVISIONS, MAKES_DESCRIPTOR, listed
 from .numbers import Unfollowed, ends, wrapped
@@ -36,7 +36,7 @@ class Origin:
 
     `kind`, `operation`, `role`, `inputs`, `access`, `masked`: as in `static.cause.Cause`. `op`: the operation where it
     begins. `value`: what that gives in the lane that was looked at, and what it should, for a reader. `name`: of the
-    value in the IR. `detail`: as in `Cause`.
+    value in the IR. `detail`, `fewer`, `by_one`: as in `Cause`.
     """
 
     kind: str
@@ -49,6 +49,8 @@ class Origin:
     value: Tuple[int, ...] = ()
     name: str = ""
     detail: str = ""
+    fewer: bool = False
+    by_one: bool = False
 
 
 def origin(launch: LaunchedKernel, seen: Look, found: Found, *, limit: int) -> Origin:
@@ -78,7 +80,9 @@ class _Search:
             if found is not None:
                 return found
         kind = kinds.WRONG_MASK if self.note.masked else kinds.NO_MASK
-        return Origin(kind, role=TERM, inputs=frozenset(self._inputs(self._address_leaves())), op=self.note.op)
+        inputs = frozenset(self._inputs(self._address_leaves()))
+        fewer, by_one = self._inside_with_fewer(), self._inside_by_one()
+        return Origin(kind, role=TERM, inputs=inputs, op=self.note.op, fewer=fewer, by_one=by_one)
 
     # The kinds, in the order in which they are asked
 
@@ -136,7 +140,8 @@ class _Search:
                 divisor = next((each for each in self.trace.inputs(step) if each.name == op.operands()[1]), None)
                 values = divisor.value(self.lane) if divisor is not None else None
                 if divisor is not None and values is not None and values[0] == 0 and step.role != BOUND:
-                    return Origin(kinds.ZERO, role=step.role, op=op, inputs=frozenset(self._inputs([divisor])))
+                    inputs = frozenset(self._inputs([divisor]))
+                    return Origin(kinds.ZERO, role=step.role, op=op, inputs=inputs, name=divisor.name)
         return None
 
     def _memory(self) -> Optional[Origin]:
@@ -173,8 +178,10 @@ class _Search:
                 if self._inside_with({one: b, other_step: a}):
                     dimensions = (buffer.strides.index(a), buffer.strides.index(b))
                     inputs = frozenset(map(self._giver, (one, other_step)))
+                    names = "%s and %s" % (one.name, other_step.name.lstrip("%"))
                     detail = "of dimensions %d and %d" % dimensions
-                    return replace(self._given(kinds.SWAPPED, FACTOR, one, a, b), inputs=inputs, detail=detail)
+                    found = self._given(kinds.SWAPPED, FACTOR, one, a, b)
+                    return replace(found, inputs=inputs, name=names, detail=detail)
         return None
 
     def _extents(self) -> Optional[Origin]:
@@ -249,6 +256,25 @@ class _Search:
             if each.state == OUTSIDE and (id(each.op), id(each.note.frame.function)) not in outside:
                 return False
         return True
+
+    def _inside_with_fewer(self) -> bool:
+        """Whether the access is inside in a grid that is one less along one axis."""
+        grid = self.launch.grid
+        smaller = (tuple(n - (at == axis) for at, n in enumerate(grid)) for axis in range(3) if grid[axis] > 1)
+        looks = (look(replace(self.launch, grid=each), limit=self.limit) for each in smaller)  # type: ignore[arg-type]
+        return is_wholly_outside(self.found) and any(self._is_inside_in(each) for each in looks)
+
+    def _inside_by_one(self) -> bool:
+        """Whether the access is inside where a bound of its mask that is an extent of the tensor's is one less."""
+        assert self.found.buffer is not None
+        own = _own_extents(self.found.buffer)
+        bounds = [step for step in self._unique(self.trace.leaves()) if step.role == BOUND]
+        values = [(step, self._scalar(step)) for step in bounds if step.kind in (kinds.ARGUMENT, kinds.CONSTANT)]
+        return any(value in own and self._inside_with({step: value - 1}) for step, value in values if value)
+
+    def _is_inside_in(self, again: Look) -> bool:
+        """Whether a look finds the same access inside, whichever call leads to it."""
+        return {each.state for each in again.accesses if each.op is self.found.op} == {INSIDE}
 
     def _again_look(self, values: Dict[Step, int]) -> Optional[Look]:
         overrides = {(step.function, step.name): value for step, value in values.items()}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import sys
 from time import monotonic  # kept from a candidate that replaces it in the module
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional
@@ -74,13 +75,21 @@ class LaunchLog:
         for listener in self.listeners:
             listener.compiled(kernel)
 
-    def failed(self, name: str, error: BaseException, options: Record, text: str) -> None:
-        self._compilation(name, options, failure=compilation.failure(error), printed=text)
+    def failed(self, name: str, error: BaseException, options: Record, text: str, file: str) -> None:
+        self._compilation(name, options, failure=compilation.failure(error), printed=text, file=file)
         for listener in self.listeners:
             listener.failed()
 
     def _compilation(self, name: str, options: Record, **told: Any) -> None:
-        nothing: Record = {"hash": "", "ttir_key": "", "casts": [], "failure": None, "printed": "", "ir": {}}
+        nothing: Record = {
+            "hash": "",
+            "ttir_key": "",
+            "casts": [],
+            "failure": None,
+            "printed": "",
+            "ir": {},
+            "file": "",
+        }
         self.compiles.append({"kernel": name, "options": options, **nothing, **told})
 
     def launching(self, kernel: Any, grid: Any, args: Any) -> None:
@@ -97,6 +106,8 @@ class LaunchLog:
                 "undecided": "",
                 "causes": [],
                 "unfollowed": NOT_FOLLOWED,
+                "accesses": 0,
+                "host": _host_line() if "lines" in self.wants else "",
             }
         )
         for listener in self.listeners:
@@ -105,6 +116,18 @@ class LaunchLog:
 
 _active: Optional[LaunchLog] = None
 _wrapped = False
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def _host_line() -> str:
+    """`file.py:12` of the line that launches: the innermost one that is neither Triton's nor ours."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if "/triton/" not in file and not file.startswith((_OURS, "<")):
+            return "%s:%d" % (os.path.basename(file), frame.f_lineno)
+        frame = frame.f_back
+    return ""
 
 
 def _wrap() -> None:
@@ -145,7 +168,8 @@ def _watched_compile(original: Callable[..., Any]) -> Callable[..., Any]:
             with said, _listening_from_ir_on(src):
                 kernel = original(src, *args, **kwargs)
         except BaseException as error:
-            watch.failed(name, error, options, said.text)
+            code = getattr(getattr(getattr(src, "fn", None), "fn", None), "__code__", None)
+            watch.failed(name, error, options, said.text, getattr(code, "co_filename", ""))
             raise
         watch.compiled(kernel.metadata.name if hasattr(kernel.metadata, "name") else name, kernel, options)
         return kernel

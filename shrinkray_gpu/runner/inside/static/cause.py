@@ -65,6 +65,22 @@ class Cause:
     """The same of the access, the assertion or the division."""
     sentence: str
     """What happens, for a reader."""
+    name: str = ""
+    """Of what is passed and wrong, as the IR has it: of recent releases the parameter's."""
+    values: Tuple[int, ...] = ()
+    """What that is, and what it should be where that is known."""
+    tensor: str = ""
+    """The parameter through which the tensor is passed, as `name`."""
+    shape: Tuple[int, ...] = ()
+    strides: Tuple[int, ...] = ()
+    """Of the tensor, in elements."""
+    whole: bool = False
+    """Whether a program instance that goes wrong is outside with each of its lanes: it has nothing to do there."""
+    fewer: bool = False
+    """Whether the access stays inside if the grid is one less along one axis, where an instance is outside as a whole.
+    Asked only of a missing mask, and of one that lets it through."""
+    by_one: bool = False
+    """Whether a mask that lets it through compares with an extent of the tensor's, and would do with one less."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +93,8 @@ class Evaluation:
     hazard: str = ""
     """What is wrong with the launch though it breaks no rule for sure: a loop that never ends, a null pointer under an
     unknown mask, a descriptor of more than its tensor holds."""
+    accesses: int = 0
+    """How many loads, stores and atomics of the kernel may touch memory in it."""
 
     @property
     def own_fault(self) -> str:

@@ -55,6 +55,7 @@ class Evaluations:
         if any(rule.asked for rule in rules.held_against(self.gpu.watch.wants)):  # else it is about another fault
             record["causes"] = [asdict(cause) for cause in found.causes]
             record["unfollowed"] = found.unknown
+            record["accesses"] = found.accesses
         return found
 
 

@@ -1,0 +1,128 @@
+"""What `shrink explain` says of a program with a planted fault: whose it is, against whose it truly is."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from . import packages, reducing, runs
+from .cases import Planted
+from .oracles import ORACLES
+from .scoreboard import interval
+
+ABOUT = (
+    "Faults planted in released kernels, and whose `shrink explain` says they are. The operator that plants a fault "
+    "says what is true. Rows in the order of runs; none is ever taken out. Written by benchmarks/seeded.py verdicts."
+)
+UNKNOWN = "not known"
+
+
+@dataclass(frozen=True)
+class VerdictRow:
+    """What the results keep of one fault."""
+
+    name: str
+    operator: str
+    true: str
+    told: str
+    """A word of the closed list, or why there is none."""
+    named: bool
+    """Whether place or sentence name the line that the fault changed."""
+    mended: bool
+    """Whether the change that is enough is on that line."""
+    place: str
+    line: str
+    """The line that the fault changed."""
+    why: str
+    enough: str
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def ask(planted: Planted, machine: runs.Machine, folder: Path, *, timeout: float) -> VerdictRow:
+    """Run `shrink explain` in `folder`, which is emptied first."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    program = folder / "program.py"
+    program.write_text(planted.program.text)
+    packages.overlay(folder / "overlay", planted.program.package, {planted.file: planted.text})
+    asked = ORACLES[planted.operator.oracle].options
+    command = [sys.executable, "-m", "shrinkray_gpu", "explain", *machine.options, "--json", *asked, str(program)]
+    environment = reducing.environment_of(folder)
+    started = time.monotonic()
+    code, said, error = reducing.run_command(command, environment, folder, timeout)
+    seconds = round(time.monotonic() - started, 1)
+    shutil.rmtree(folder, ignore_errors=True)
+    whose = "host program" if not planted.operator.kernel else "kernel source"
+    line = f"{os.path.basename(planted.file)}:{planted.edit.line}"
+    try:
+        told = json.loads(said)["verdict"]
+    except (ValueError, KeyError):
+        words = (error or said).strip().splitlines()
+        why = "no answer within the time limit" if code is None else words[-1] if words else f"exit {code}"
+        return VerdictRow(
+            planted.name, planted.operator.name, whose, "no verdict", False, False, "", line, why, "", seconds
+        )
+    return VerdictRow(
+        planted.name,
+        planted.operator.name,
+        whose,
+        told["whose"],
+        names_line(planted, f"{told['place']} {told['why']}"),
+        names_line(planted, told["enough"]),
+        told["place"],
+        line,
+        told["why"][: reducing.LONGEST],
+        told["enough"][: reducing.LONGEST],
+        seconds,
+    )
+
+
+def names_line(planted: Planted, text: str) -> bool:
+    """Whether a text names one of the lines over which the planted edit goes."""
+    file = re.escape(os.path.basename(planted.file))
+    lines = range(planted.edit.line, planted.edit.line + planted.edit.new.count("\n") + 1)
+    return any(int(number) in lines for number in re.findall(rf"\b{file}:(\d+)", text))
+
+
+def figures(faults: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """True against told, recall of each class with 95 % intervals, and how often a wrong class was told."""
+    classes = sorted({one["true"] for one in faults})
+    right = {each: [one["told"] == each for one in faults if one["true"] == each] for each in classes}
+    wrong = [one for one in faults if one["told"] not in (one["true"], UNKNOWN, "no verdict")]
+    told = [one for one in faults if one["told"] == one["true"]]
+    return {
+        "faults": len(faults),
+        "recall": {each: interval(sum(found), len(found)) for each, found in right.items()},
+        "wrong class": len(wrong),
+        "not known or no verdict": len(faults) - len(told) - len(wrong),
+        "names the line, of all": interval(sum(one["named"] for one in faults), len(faults)),
+        "names or mends it, of all": interval(sum(one["named"] or one["mended"] for one in faults), len(faults)),
+        "seconds": round(sum(one["seconds"] for one in faults), 1),
+    }
+
+
+def table(faults: Sequence[Mapping[str, Any]]) -> str:
+    """True against told as a table, the figures, then what was not told rightly."""
+    counts = Counter((one["true"], one["told"]) for one in faults)
+    told = sorted({one["told"] for one in faults})
+    rows = [["true", *told], ["---"] * (1 + len(told))]
+    rows += [[true, *(str(counts[true, each]) for each in told)] for true in sorted({one["true"] for one in faults})]
+    parts = ["\n".join(f"| {' | '.join(row)} |" for row in rows)]
+    parts.append("\n".join(f"{name}: {value}" for name, value in figures(faults).items()))
+    others = [one for one in faults if one["told"] != one["true"] or not (one["named"] or one["mended"])]
+    parts.append(
+        "\n".join(f"{one['told']}: {one['name']} ({one['line']}): {one['place']} {one['why']}" for one in others)
+    )
+    return "\n\n".join(parts)

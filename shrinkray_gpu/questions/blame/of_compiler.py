@@ -1,0 +1,140 @@
+"""Whose fault it is that a kernel does not compile: from who said so, and from how far the compilation came."""
+
+from __future__ import annotations
+
+import re
+
+from shrinkray_gpu.evidence import source_text
+from shrinkray_gpu.evidence.evidence import Evidence
+from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.fault import FAILING_PASS, LAST_WORDS, Fault, broken_compile
+from shrinkray_gpu.oracle.fault import FRONT_END as REFUSALS
+from shrinkray_gpu.questions.blame.blame import HOST, KERNEL, LLVM, PASS, PTXAS, Blame, unknown
+from shrinkray_gpu.questions.blame.trials import BlameTrials
+
+OTHER_TRITON = "another Triton: `shrink replay` of a corpus case, or `shrink report FOLDER --triton 3.6.0,3.9.0`"
+REDUCE = "`shrink FILE` reduces it, and says under which knobs the repro passes"
+_BY_FRONT_END = "Triton's front end"
+_SIZES = re.compile(r"power of|Input shapes should|numel|exceeds", re.IGNORECASE)
+"""What depends on numbers that the host may have given."""
+_OWN_ERRORS = ("AttributeError", "KeyError", "IndexError", "UnboundLocalError", "RecursionError", "AssertionError")
+_FRAME = re.compile(r'^  File "([^"]+)", line (\d+), in', re.MULTILINE)
+_RAISED = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception))\b:? ?(.*)$", re.MULTILINE)
+_RANGE = re.compile(r"arange\(\s*([^,()]+),\s*([^()]+?)\s*\)")
+_QUOTED = re.compile(r"'\.?(\w+)'")
+
+
+def of_compiler(seen: Evidence, fault: Fault, trials: BlameTrials) -> Blame:
+    """The verdict on a fault of the phase `compile`, or a death of the process by a signal."""
+    run = trials.seen
+    said = "\n".join([seen.diagnostics, run.stderr, *(compile.printed for compile in run.compiles)])
+    if found := FAILING_PASS.search(said):
+        return _pass(found.group(1), f"this pass fails: {fault.text or speech.ending(run)}", _place(seen))
+    if REFUSALS.search(fault.klass):
+        return _front_end(seen, fault, trials)
+    if "ptxas" in fault.klass.lower() or "ptxas" in said:
+        return _ptxas(seen, fault, trials, said)
+    if run.signal is not None:
+        return _died(seen, fault, trials)
+    return unknown(f"the compiler ends in {fault.klass}: {fault.text}", OTHER_TRITON)
+
+
+def _place(seen: Evidence) -> str:
+    place = seen.place
+    return f"{place.file.rpartition('/')[2]}:{place.line}" if place is not None else ""
+
+
+def _pass(name: str, why: str, place: str) -> Blame:
+    why += ". What it was given may already have been wrong, by an earlier pass"
+    return Blame(PASS, why, "the compiler's own words", place, named=name, next=(OTHER_TRITON, REDUCE))
+
+
+def _front_end(seen: Evidence, fault: Fault, trials: BlameTrials) -> Blame:
+    """It refuses what the kernel's text asks of it, unless sizes decide that come from the host, or it broke itself."""
+    place, enough = _place(seen), trials.enough(trials.in_kernel)
+    why = f"{_message(fault, trials)}{f' ({fault.construct})' if fault.construct else ''}"
+    if enough:
+        return Blame(KERNEL, why, _BY_FRONT_END, place, enough=enough)
+    if "CompileTimeAssertionFailure" in seen.diagnostics or "static_assert" in fault.construct:
+        return unknown(f"the kernel's own static assertion refuses what it is given{f', at {place}' if place else ''}")
+    if own := _own_error(trials):
+        return unknown(
+            f"{why}. The front end fails with an exception of its own ({own}), not with a refusal", OTHER_TRITON
+        )
+    if _SIZES.search(fault.text):
+        return _by_size(seen, trials, why, place)
+    return Blame(KERNEL, why, _BY_FRONT_END, place)
+
+
+def _message(fault: Fault, trials: BlameTrials) -> str:
+    """What the front end says, with its numbers."""
+    compile = broken_compile(trials.seen)
+    if compile is None or compile.failure is None:
+        return fault.text
+    return speech.without_quotations(compile.failure.text) or speech.reason(compile) or fault.text
+
+
+def _by_size(seen: Evidence, trials: BlameTrials, why: str, place: str) -> Blame:
+    line = seen.place.text if seen.place is not None else ""
+    ends = [end.strip() for _, end in _RANGE.findall(line)]
+    given = [end for end in ends if end.isidentifier()]
+    if ends and not given:
+        return Blame(KERNEL, f"{why}: the kernel computes {' and '.join(ends)}", _BY_FRONT_END, place)
+    parameters = source_text.parameters(trials.text, seen.kernel)
+    if ends and given == ends and set(given) <= set(parameters):
+        return Blame(HOST, f"{why}: {' and '.join(given)} is what the launch passes", _BY_FRONT_END, place)
+    return unknown(f"{why}. Whether the size is the kernel's or what the host passes is not told ({place})")
+
+
+def _own_error(trials: BlameTrials) -> str:
+    """The exception that broke Triton's front end, where that is none with which it refuses a program: its type, and
+    the place in Triton."""
+    failures = [compile.failure.traceback for compile in trials.seen.compiles if compile.failure is not None]
+    failure = speech.uncaught(trials.seen)
+    texts = [*failures, *([failure.traceback] if failure is not None else [])]
+    for text in texts:
+        first = text.split(speech.CAUSED)[0].split(speech.MEANWHILE)[0]
+        frames, raised = _FRAME.findall(first), _RAISED.findall(first)
+        if not frames or not raised or raised[-1][0] not in _OWN_ERRORS:
+            continue
+        file, line = frames[-1]
+        refuses = raised[-1][0] == "AssertionError" and raised[-1][1].strip()
+        asked = "code_generator" in file  # an attribute that the kernel's text names
+        if "/triton/" in file and not refuses and not asked:
+            return f"{raised[-1][0]} at {file.rpartition('/')[2]}:{line}"
+    return ""
+
+
+def _ptxas(seen: Evidence, fault: Fault, trials: BlameTrials, said: str) -> Blame:
+    if re.search(r"Internal error|signal|segmentation", said, re.IGNORECASE):
+        return Blame(PTXAS, f"ptxas itself breaks: {fault.text}", "the compiler's own words", _place(seen))
+    words = set(_QUOTED.findall(fault.text))
+    for number, line in enumerate(trials.text.splitlines(), 1):
+        if "$0" in line and any(word in line for word in words):
+            why = f"ptxas refuses the kernel's inline assembly: {fault.text}"
+            return Blame(KERNEL, why, "ptxas", f"{trials.script.path.name}:{number}")
+    return unknown(
+        f"ptxas refuses what it is given: {fault.text}. Whether Triton and LLVM or ptxas are wrong is not told"
+    )
+
+
+def _died(seen: Evidence, fault: Fault, trials: BlameTrials) -> Blame:
+    """The process died in native code: in LLVM's own, or in a pass."""
+    words = list(LAST_WORDS.finditer(trials.seen.stderr))
+    last = words[-1].group(0) if words else ""
+    why = f"the compiler dies by {fault.klass}{f': {fault.text}' if fault.text else ''}"
+    inline = "inline_asm_elementwise" in trials.text
+    if re.search(r"/llvm/lib/", last) and inline:
+        return unknown(
+            f"{why}. LLVM dies, and the kernel has inline assembly, which nobody checked before", OTHER_TRITON
+        )
+    if re.search(r"/llvm/lib/", last):
+        return Blame(LLVM, why, "the compiler's own words", _place(seen), next=(OTHER_TRITON,))
+    if seen.run is not None and any(not compile.hash for compile in seen.run.compiles):
+        if trials.compiles_to_llvm:
+            return Blame(
+                LLVM, f"{why}, behind all passes of Triton", "a run to LLVM's IR, which ends well", _place(seen)
+            )
+        if trials.last_pass:
+            return _pass(trials.last_pass, f"{why}, and this pass was begun last", _place(seen))
+    return unknown(f"{why}. In which part is not told", OTHER_TRITON)

@@ -1,0 +1,125 @@
+"""Runs of the program on the virtual GPU that a verdict rests on, each made when it is asked for, and once."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from shrinkray_gpu.device import gpus
+from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.cause_check import faulting_launch
+from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.questions.blame import edited_module
+from shrinkray_gpu.runner.knob_settings import KnobSetting, parse_setting
+from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.pool import Pool, Script
+from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.same_fault.healthy_twin import WANTS, Health, health
+
+_DUMPED = re.compile(r"IR Dump Before (\w+)")
+DUMPING = KnobSetting("passes told", environment={"MLIR_ENABLE_DUMP": "1"})
+
+
+@dataclass(frozen=True)
+class BlameTrials:
+    """The program, and how it is run. Without a GPU and without `--arch` nobody knows for what to compile: then there
+    is no trial."""
+
+    text: str
+    script: Script
+    setup: Setup
+    seconds: float
+    extra: float
+    seen: Run
+    """The run whose fault is asked about."""
+    place: str = ""
+    """`/path/file.py:12` where a compiler says that it is."""
+
+    @property
+    def arch(self) -> int | None:
+        return self.setup.arch or (gpus.capability() if gpus.present() else None)
+
+    @cached_property
+    def _pool(self) -> Pool:
+        script = replace(self.script, sanitizer="", twins=(), tell=False)
+        setup = replace(self.setup, arch=self.arch, warm=False, reuse=False)
+        return Pool(script, setup, mode="virtual", jobs=1, seconds=self.seconds, extra=self.extra)
+
+    def run(self, text: str) -> Run:
+        return self._pool.run(text, wants=WANTS, machine_code=False)
+
+    @cached_property
+    def followed(self) -> Run | None:
+        """A run in which Triton's IR was followed: the one that was seen, if it was on the virtual GPU."""
+        if self.seen.virtual:
+            return self.seen
+        return self.run(self.text) if self.arch is not None else None
+
+    @cached_property
+    def in_kernel(self) -> Health:
+        """The smallest change of a kernel that is enough."""
+        return self._health(kernel=True)
+
+    @cached_property
+    def on_host(self) -> Health:
+        """The smallest change beside the kernels that is enough."""
+        return self._health(kernel=False)
+
+    def _health(self, *, kernel: bool) -> Health:
+        """In the script, or in the module where the kernel is."""
+        if self.arch is None:
+            return Health()
+        own = self.file == self.script.path
+        text = self.text if own else self.file.read_text(encoding="utf-8")
+        trial = self.run if own else lambda edited: self.run(edited_module.script(self.text, self.file, edited))
+        return health(text, trial, file=self.file.name, allowed=lambda edit: edit.in_kernel == kernel)
+
+    def edits(self, found: Health) -> str:
+        """The twin's edits, each with its place; empty where there is none."""
+        edits = found.twin.edits if found.twin is not None else ()
+        return "; ".join(f"{edit.edit} ({self.file.name}:{edit.line})" for edit in edits)
+
+    def enough(self, found: Health) -> str:
+        """The same, with what shows that they are enough."""
+        return f"{self.edits(found)}: {found.twin.proof}" if found.twin is not None else ""
+
+    @cached_property
+    def file(self) -> Path:
+        """The file whose text is edited: where the fault begins, by the IR or by the front end."""
+        own, launch = self.script.path, faulting_launch(self.followed) if self.followed is not None else None
+        place = launch.causes[0].place or launch.causes[0].at if launch is not None else self.place
+        name = place.partition(":")[0].rpartition("/")[2]
+        if not name or name == own.name:
+            return own
+        told = "".join(compile.ir.get("ttgir", "") for compile in self.seen.compiles) + f'"{place.partition(":")[0]}"'
+        found = re.search(rf'"(/[^"]*/{re.escape(name)})"', told)
+        return Path(found.group(1)) if found and Path(found.group(1)).is_file() else own
+
+    def passes_with(self, knob: str) -> bool:
+        """Whether it ends without a fault with one knob turned."""
+        if self.arch is None:
+            return False
+        run = self._pool.run(self.text, way=parse_setting(knob))
+        return bool(any(run.turned.values()) and not run.trouble and Fault.of(run) is None)
+
+    @cached_property
+    def compiles_to_llvm(self) -> bool:
+        """Whether all that comes before LLVM's code generator goes well."""
+        if self.arch is None:
+            return False
+        run = self.run(self.text)
+        return not run.trouble and not run.timed_out and run.signal is None and not speech.has_failed(run)
+
+    @cached_property
+    def last_pass(self) -> str:
+        """The pass that was begun last before the compiler died; empty where none tells."""
+        if self.arch is None:
+            return ""
+        found = _DUMPED.findall(self._pool.cold(self.text, way=DUMPING).stderr)
+        return found[-1] if found else ""
+
+    def close(self) -> None:
+        if "_pool" in self.__dict__:
+            self._pool.close()

@@ -1,0 +1,87 @@
+"""The verdict on a fault, by its phase: who is asked, and what is not known where nobody tells."""
+
+from __future__ import annotations
+
+from shrinkray_gpu.evidence.evidence import Evidence
+from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.cause_check import faulting_launch
+from shrinkray_gpu.oracle.driver_error import OUTSIDE, static_rule
+from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.questions.blame.blame import BELOW, DEVICE, HOST, Blame, unknown
+from shrinkray_gpu.questions.blame.of_cause import BY_IR, of_cause
+from shrinkray_gpu.questions.blame.of_compiler import OTHER_TRITON, REDUCE, of_compiler
+from shrinkray_gpu.questions.blame.trials import BlameTrials
+from shrinkray_gpu.runner.inside.static import tma
+from shrinkray_gpu.runner.run import Run
+
+BROKEN_DEVICE = frozenset({214, 220, 226, 999})
+"""Errors of the device itself: ECC, NVLink, and what the driver calls unknown."""
+NEXT = (REDUCE, OTHER_TRITON)
+NO_ARCH = "Triton's IR was not followed: name the GPU by --arch, such as sm_90"
+
+
+def blame(seen: Evidence, trials: BlameTrials) -> Blame:
+    """Whose fault it is that the program shows."""
+    fault, run = seen.fault, trials.seen
+    if fault is None:
+        return unknown("the run itself shows no fault")
+    if fault.phase == "compile" or fault.phase == "exit" and run.signal is not None:
+        return of_compiler(seen, fault, trials)
+    if fault.phase == "device":
+        return _of_device(seen, fault, trials)
+    if fault.phase == "launch":
+        return _of_launch(seen, fault, trials)
+    if fault.phase == "python":
+        return _of_host(seen, fault, run)
+    return unknown(f"{speech.ending(run)}, and nobody follows why", REDUCE)
+
+
+def _of_device(seen: Evidence, fault: Fault, trials: BlameTrials) -> Blame:
+    if fault.code in BROKEN_DEVICE:
+        return Blame(DEVICE, f"the driver reports {fault.klass}", "the driver")
+    run = trials.followed
+    if run is None:
+        return unknown(NO_ARCH, *NEXT)
+    for launch in run.launches:
+        rule = static_rule(launch)
+        if rule is not None and rule.name == tma.RULE.name:
+            why = f"{launch.fault}: where a copy lies in shared memory is the compiler's choice"
+            return Blame(BELOW, why, f"the static rule {rule.name}", next=NEXT)
+    broken = faulting_launch(run)
+    if broken is not None:
+        if fault.kernel and not trials.seen.virtual and fault.kernel != broken.kernel:
+            why = f"by Triton's IR something goes wrong in {broken.kernel}"
+            return unknown(f"the fault is in {fault.kernel}, and {why}: {broken.causes[0].sentence}")
+        return of_cause(broken.causes[0], broken, trials)
+    undecided = next((each for each in run.launches if each.unfollowed), None)
+    if undecided is not None:
+        return unknown(f"not all of {undecided.kernel} could be followed: {undecided.unfollowed}", *NEXT)
+    if fault.code in OUTSIDE and run.launches:
+        why = f"in all {len(run.launches)} launches each access stays inside of its tensor"
+        return Blame(BELOW, why, BY_IR, next=NEXT)
+    return unknown(
+        f"Triton's IR does not tell of {fault.klass!r}: only bounds, assertions and divisions are followed", *NEXT
+    )
+
+
+def _of_launch(seen: Evidence, fault: Fault, trials: BlameTrials) -> Blame:
+    stages = int(seen.options.get("num_stages") or 0)
+    if "shared memory" in fault.text and stages > 3 and trials.passes_with("num_stages=1"):
+        why = f"{fault.text}: the launch asks for {stages} stages"
+        return Blame(HOST, why, "a run with other stages", enough="num_stages=1 of the launch: it ends well then")
+    if "shared memory" in fault.text:
+        return unknown(f"{fault.text}. Whether its tiles, its stages or the compiler take too much is not told", REDUCE)
+    return unknown(f"the launch is refused: {fault.klass}", REDUCE)
+
+
+def _of_host(seen: Evidence, fault: Fault, run: Run) -> Blame:
+    place = seen.place
+    at = f"{place.file.rpartition('/')[2]}:{place.line}" if place is not None else ""
+    if fault.child:
+        return unknown(f"a child process died: {fault.child}")
+    if run.launches:
+        why = f"{fault.klass} after {len(run.launches)} launches, whose results it may hang on"
+        return unknown(why, "`--oracle differs:num_stages=1` asks whether a kernel computes something else")
+    if not at or fault.klass == "AssertionError":
+        return unknown(f"{fault.klass}: {fault.text}")
+    return Blame(HOST, f"{fault.klass}: {fault.text}", "Python", at)

@@ -1,0 +1,170 @@
+"""Whose fault it is, asked of real programs on the virtual GPU: the word, the place, the evidence, what is enough."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu.evidence.card import card
+from shrinkray_gpu.questions.explanation import Explained, explain
+
+ROOT = Path(__file__).parents[3]
+HEAD = "import torch, triton, triton.language as tl\n"
+COPY = """@triton.jit
+def copy(x, y, n, B: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y + at, tl.load(x + at{mask}){store})
+x, y = torch.zeros({size}, device="cuda"), torch.zeros(64, device="cuda")
+copy[({grid},)](x, y, {n}, B=16)
+torch.cuda.synchronize()
+"""
+ROWS = """@triton.jit
+def rows(x, y, stride, N: tl.constexpr):
+    at = tl.arange(0, N)
+    tl.store(y + at, tl.load(x + tl.program_id(0) * stride + at))
+x, y = torch.zeros(64, 16, device="cuda"), torch.zeros(8, 40000, device="cuda")
+rows[(64,)](x, y, {stride}, N=16)
+torch.cuda.synchronize()
+"""
+GATHERED = """@triton.jit
+def gathered(x, index, y):
+    at = tl.arange(0, 16)
+    tl.store(y + at, tl.load(x + tl.load(index + at)))
+x, y = torch.zeros({size}, device="cuda"), torch.zeros(16, device="cuda")
+gathered[(1,)](x, torch.full((16,), {index}, device="cuda"), y)
+torch.cuda.synchronize()
+"""
+REFUSED = """@triton.jit
+def refused(x, n, B: tl.constexpr):
+    at = tl.arange(0, {end})
+    tl.store(x + at, tl.load(x + {index}, mask=at < n), mask=at < n)
+refused[(1,)](torch.zeros(16, device="cuda"), 16, B={B})
+torch.cuda.synchronize()
+"""
+
+
+def copy(mask: str = ", mask=at < n", store: str = ", mask=at < n", **given: object) -> str:
+    return HEAD + COPY.format(mask=mask, store=store, **{"size": 60, "n": 60, "grid": 4, **given})
+
+
+def refused(**given: object) -> str:
+    return HEAD + REFUSED.format(**{"end": "B", "index": "at", "B": 16, **given})
+
+
+def explained(text: str, folder: Path) -> Explained:
+    path = folder / "program.py"
+    path.write_text(text)
+    return explain(path, arch=90)
+
+
+@pytest.mark.parametrize(
+    ("text", "whose", "place", "words", "enough"),
+    [
+        (
+            copy(mask=""), "kernel source", "program.py:5",
+            "has no mask; the load at program.py:5:29 reaches byte 252 of a tensor of 240. The program instance begins",
+            "mask=at < n in tl.load(...) (program.py:5): by Triton's IR no access leaves its tensor then",
+        ),
+        (copy(mask=", mask=at <= n"), "kernel source", "program.py:5", "bound that is one less", "at < n for at <= n"),
+        (
+            copy(mask="", store="", size=64, grid=5), "host program", "program.py:7",
+            "a grid that is one less keeps the access inside", "(4,) for (5,) (program.py:7)",
+        ),
+        (
+            HEAD + ROWS.format(stride=40_000 + 1), "host program", "program.py:7",
+            "the stride stride is 40001, where the tensor's is 16;", "x.stride(0) for 40001 (program.py:7)",
+        ),
+        (HEAD + ROWS.format(stride="y.stride(0)"), "not known", "program.py:5", "the stride of another tensor", "x."),
+        (HEAD + GATHERED.format(size=64, index=1 << 22), "data", "program.py:5", "an index that was loaded", ""),
+        (HEAD + GATHERED.format(size=64, index=-1 << 22), "not known", "program.py:5", "stand for no index", ""),
+        (
+            refused(index="at.to(tl.float32)"), "kernel source", "program.py:5",
+            "invalid operands of type pointer<fp32> and", "at for at.to(tl.float32) (program.py:5)",
+        ),
+        (refused(end="B + 1"), "kernel source", "program.py:4", "a power of 2", "tl.arange(0, B) for"),
+        (refused(B=12), "host program", "program.py:4", "B is what the launch passes", ""),
+        ("print([1][3])\n", "host program", "program.py:1", "IndexError", ""),
+        ("assert 1 > 2, 'a check'\n", "not known", "", "a check", ""),
+    ],
+)  # fmt: skip
+def test_whose_fault_it_is(tmp_path: Path, text: str, whose: str, place: str, words: str, enough: str) -> None:
+    told = explained(text, tmp_path).blame
+    assert (told.whose, told.place) == (whose, place), told
+    assert words in told.why
+    assert (enough in told.enough) if enough else not told.enough
+
+
+@pytest.mark.parametrize(
+    ("path", "whose", "words"),
+    [
+        (
+            "corpus/int32_offset_overflow/repro_int32_offset_overflow.py",
+            "kernel source",
+            "is 2679111680, and is kept as",
+        ),
+        ("corpus/wrong_stride/repro_wrong_stride.py", "host program", "passed in the wrong order"),
+        ("corpus/device_assert/repro_device_assert.py", "data", "a loaded value is 5"),
+        (
+            "corpus/warp_specialized_pointer_dot/repro_warp_specialized_pointer_dot.py",
+            "compiler pass",
+            "unsupported load",
+        ),
+        ("corpus/tma_misaligned/repro_tma_misaligned.py", "compiler or below", "is the compiler's choice"),
+        ("corpus/shared_memory_exceeded/repro_shared_memory_exceeded.py", "host program", "asks for 9 stages"),
+        ("corpus/topk_one/repro_topk_one.py", "not known", "an exception of its own (AttributeError at semantic.py"),
+        ("tests/programs/ptxas_error.py", "kernel source", "ptxas refuses the kernel's inline assembly"),
+        ("tests/programs/dot_too_narrow.py", "not known", "what the host passes is not told"),
+        ("tests/programs/static_assert_by_heuristic.py", "not known", "static assertion"),
+    ],
+)
+def test_whose_fault_a_case_is(path: str, whose: str, words: str) -> None:
+    told = explain(ROOT / path, arch=90).blame
+    assert told.whose == whose and words in told.why, told
+    assert (told.named == "NVGPUWarpSpecialization") is (whose == "compiler pass")
+    if whose in ("compiler pass", "compiler or below"):
+        assert any("--triton" in each for each in told.next)
+
+
+MODULE = """import torch, triton, triton.language as tl
+@triton.jit
+def copy(x, y, n, B: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y + at, tl.load(x + at), mask=at < n)
+@triton.jit
+def refused(x, n, B: tl.constexpr):
+    at = tl.arange(0, B).to(tl.float32)
+    tl.store(x + at, 0.0, mask=at < n)
+"""
+CALLS = {
+    "copy": (
+        "copy[(4,)](torch.zeros(60, device='cuda'), torch.zeros(60, device='cuda'), 60, B=16)",
+        5,
+        "(kernels.py:5)",
+    ),
+    "refused": ("refused[(1,)](torch.zeros(16, device='cuda'), 16, B=16)", 9, "(kernels.py:8)"),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_kernel_in_a_module_is_mended_there_and_nothing_is_written(tmp_path: Path, name: str) -> None:
+    call, line, edit = CALLS[name]
+    (tmp_path / "own").mkdir()
+    for file, text in (("__init__", ""), ("kernels", MODULE)):
+        (tmp_path / "own" / f"{file}.py").write_text(text)
+    head = f"from __future__ import annotations\nimport torch\nfrom own.kernels import {name}\n"
+    told = explained(f"{head}{call}\ntorch.cuda.synchronize()\n", tmp_path).blame
+    assert (told.whose, told.place) == ("kernel source", f"kernels.py:{line}") and edit in told.enough, told
+    assert (tmp_path / "own" / "kernels.py").read_text() == MODULE
+
+
+def test_the_card_and_the_json_end_in_the_verdict(tmp_path: Path) -> None:
+    told = explained(copy(mask=""), tmp_path)
+    lines = card(told.evidence, told.blame.rows()).splitlines()
+    (at,) = [
+        number for number, line in enumerate(lines) if line.startswith("verdict      kernel source at program.py:5")
+    ]
+    assert all(line.startswith((" ", "enough")) for line in lines[at + 1 :])
+    verdict = told.to_json()["verdict"]
+    assert set(verdict) == {"whose", "why", "by", "place", "named", "enough", "next"}
+    assert verdict["whose"] == "kernel source" and "Triton's IR" in verdict["by"]

@@ -1,0 +1,78 @@
+"""Verdicts that no trial is needed for, on runs as data: what nobody followed is not known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shrinkray_gpu.evidence.evidence import Evidence
+from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.questions.blame.blame import WHOSE, Blame
+from shrinkray_gpu.questions.blame.trials import BlameTrials
+from shrinkray_gpu.questions.blame.verdict import blame
+from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.pool import Script
+from shrinkray_gpu.runner.run import Compilation, Failure, Launch, Run
+
+LAUNCH = Launch("k", "1", (1,), synced=True, unfollowed="")
+FAR = Run("virtual", 1, virtual=True, driver_error=700, launches=(LAUNCH,))
+
+
+def told(run: Run, *, text: str = "", **seen: Any) -> Blame:
+    fault = Fault.of(run)
+    setup = Setup("python", {}, (), (), "/nowhere")
+    trials = BlameTrials(text, Script(Path("/nowhere/program.py")), setup, 1.0, 1.0, run)
+    return blame(Evidence("program.py", fault, "", run=run, **seen), trials)
+
+
+def test_what_stays_inside_everywhere_is_the_compiler_s_or_below_it() -> None:
+    found = told(FAR)
+    assert found.whose == "compiler or below" and "in all 1 launches each access stays inside" in found.why
+    assert found.next and not found.enough
+
+
+def test_what_could_not_be_followed_is_not_known() -> None:
+    found = told(replace(FAR, launches=(replace(LAUNCH, unfollowed="a float decides"),)))
+    assert found.whose == "not known" and "a float decides" in found.why
+
+
+def test_an_error_that_ir_does_not_tell_of_is_not_known() -> None:
+    assert told(replace(FAR, driver_error=716)).whose == "not known"
+    assert told(replace(FAR, driver_error=719)).whose == "not known"
+
+
+def test_a_device_that_is_broken_says_so() -> None:
+    assert told(replace(FAR, driver_error=214)).whose == "driver or hardware"
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "whose"),
+    [
+        ("UNREACHABLE executed at /src/llvm-project/llvm/lib/CodeGen/A.cpp:7!", "", "LLVM"),
+        (
+            "UNREACHABLE executed at /src/llvm-project/llvm/lib/CodeGen/A.cpp:7!",
+            "tl.inline_asm_elementwise",
+            "not known",
+        ),
+        ("UNREACHABLE executed at /src/llvm-project/llvm/include/llvm/Support/Error.h:7!", "", "not known"),
+        ("LLVM ERROR: something", "", "not known"),
+    ],
+)
+def test_a_compiler_that_dies_is_told_by_where_its_last_words_come_from(words: str, text: str, whose: str) -> None:
+    run = Run("cold", None, signal=6, stderr=f"cannot select\n{words}\n", compiles=(Compilation("k", ""),))
+    assert told(run, text=text).whose == whose
+
+
+def test_an_error_of_python_behind_launches_may_hang_on_their_results() -> None:
+
+    run = Run("virtual", 1, failure=Failure("KeyError", "'x'", line=3), launches=(LAUNCH,), virtual=True)
+    assert told(run).whose == "not known"
+
+
+def test_the_list_of_words_is_closed() -> None:
+    with pytest.raises(AssertionError):
+        Blame("the weather", "it rains")
+    assert len(set(WHOSE)) == 10
