@@ -1,4 +1,4 @@
-# shrink --arch sm_90 --oracle "misaligned address" --skip-pass lift
+# shrink --arch sm_90 --oracle "misaligned address"
 # lure: a loop of no rounds, a grid of nothing, a host that does not wait: the code has the fault still, nobody meets it
 # must: num_stages
 # must: synchronize\(|\.item\(|\.cpu\(|\.tolist\(
