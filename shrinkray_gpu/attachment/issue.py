@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from shrinkray_gpu.attachment import header
 from shrinkray_gpu.attachment.dossier import Dossier
 from shrinkray_gpu.attachment.experiments import MEANING, NOT_TRIED, Experiment, KnobResults
@@ -24,6 +22,8 @@ LAST_LINES = 12
 
 def text(dossier: Dossier) -> str:
     """The issue, whole and not scrubbed."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # each start of the tool would wait for it
+
     environment = Environment(
         loader=PackageLoader("shrinkray_gpu.attachment"),
         undefined=StrictUndefined,

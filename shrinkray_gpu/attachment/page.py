@@ -10,8 +10,6 @@ import html
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from shrinkray_gpu.attachment import highlighting
 from shrinkray_gpu.attachment.course import by_pass
 from shrinkray_gpu.attachment.dossier import Dossier
@@ -40,6 +38,8 @@ class Tab:
 
 def text(dossier: Dossier, scrub: Scrubber, *, files: Mapping[str, bytes]) -> str:
     """The page. `files` are scrubbed already, and offered for download."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # each start of the tool would wait for it
+
     environment = Environment(
         loader=PackageLoader("shrinkray_gpu.attachment"),
         undefined=StrictUndefined,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.reduction.size import lines
-from tests.e2e.command import Said, plain, refused, shrink
+from tests.e2e.command import Said, only, plain, refused, shrink
 
 TMA = ("--arch", "sm_90", "--oracle", "misaligned address")
 SOON = ("--max-time", "2", "--no-guards")
@@ -186,7 +186,7 @@ def test_check_and_options(tmp_path: Path) -> None:
 
 def test_json_and_resume(tmp_path: Path) -> None:
     given(tmp_path, LOOKUP)
-    words = (*INDEX, "--json", "-m", "look.bench", "--n", "7")
+    words = (*INDEX, *only("statements", "unreachable"), "--json", "-m", "look.bench", "--n", "7")
     first = shrink("--max-time", "0.01", *words, cwd=tmp_path)
     assert json.loads(first.out)["ended"] == "out of time", first
     again = json.loads(well(shrink("--resume", *words, cwd=tmp_path)).out)

@@ -36,7 +36,7 @@ def reduced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which a program was reduced."""
     folder = tmp_path_factory.mktemp("reduced")
     (folder / "failing.py").write_text(FAILING)
-    brief = ("--max-time", "2", "--quiet")
+    brief = ("--max-time", "1", "--quiet", "--skip-pass", "lift")
     said = shrink("failing.py", "--arch", "sm_90", "--reject", "exit:77", *brief, "--", "narrow", cwd=folder)
     assert said.code == 0, said.err
     (folder / "corpus").mkdir()

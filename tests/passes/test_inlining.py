@@ -9,8 +9,10 @@ from textwrap import dedent
 import pytest
 
 from shrinkray_gpu.passes import inlining
+from shrinkray_gpu.passes.inlining.main_guard import main_guards
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.rendering.render import render
+from shrinkray_gpu.source.names_read import Names
 from tests.passes.test_inlining_keeps_meaning import check
 
 CORPUS = Path(__file__).parents[2] / "corpus"
@@ -505,3 +507,20 @@ def test_corpus_case_melts() -> None:
     functions = {each.name for each in ast.walk(tree) if isinstance(each, ast.FunctionDef)}
     assert len(launches) >= 3
     assert "main" not in functions and "check" not in functions and "jsd_terms" not in functions
+
+
+@pytest.mark.parametrize(
+    ("test", "guards"),
+    [
+        ("__name__ == '__main__'", True),
+        ('"__main__" == (__name__)', True),
+        ("__name__ != '__main__'", False),
+        ("name == '__main__'", False),
+        ("__name__ == '__main__' == x", False),
+        ("__name__ == MAIN", False),
+        ("__name__", False),
+    ],
+)
+def test_which_question_is_a_main_guard(test: str, guards: bool) -> None:
+    program = Program.from_text(f"if {test}:\n    f()\n")
+    assert bool(list(main_guards(Names(program)))) is guards

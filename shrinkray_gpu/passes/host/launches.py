@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 from math import prod
 
 import libcst as cst
-import libcst.matchers as m
 
 from shrinkray_gpu.language.languages import LAUNCH_OPTIONS
 from shrinkray_gpu.reduction.edit import Change, Edit, Replace
@@ -105,16 +104,23 @@ def _plain_grid(program: Program, call: cst.Call, grid: cst.BaseExpression) -> I
         return
     given = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
     changes: list[Change] = [Replace(function, (function.body,))]
-    meta = m.Name(function.params.params[0].name.value)
-    lookup = m.Subscript(meta, [m.SubscriptElement(m.Index(m.SaveMatchedNode(m.SimpleString(), "key")))])
+    meta = function.params.params[0].name.value
     for item in within(program, function.body, cst.Subscript):
-        if (found := m.extract(item, lookup)) is not None:
-            key = cst.ensure_type(found["key"], cst.SimpleString).evaluated_value
+        if (text := _key(item, meta)) is not None:
+            key = text.evaluated_value
             if not isinstance(key, str) or key not in given:
                 return
             changes.append(Replace(item, (given[key],)))
-    if len(changes) == 1 + sum(m.matches(name, meta) for name in within(program, function.body, cst.Name)):
+    if len(changes) == 1 + sum(name.value == meta for name in within(program, function.body, cst.Name)):
         yield Edit(f"plain grid of the launch at line {line_number(program, call)}", tuple(changes), 2, 4)
+
+
+def _key(item: cst.Subscript, meta: str) -> cst.SimpleString | None:
+    """`"BLOCK"` of `meta["BLOCK"]`."""
+    index = item.slice[0].slice if len(item.slice) == 1 else None
+    key = index.value if isinstance(index, cst.Index) else None
+    of_meta = isinstance(item.value, cst.Name) and item.value.value == meta
+    return key if of_meta and isinstance(key, cst.SimpleString) else None
 
 
 def _fewer_options(program: Program, launches: Iterable[cst.Call]) -> Iterator[Edit]:

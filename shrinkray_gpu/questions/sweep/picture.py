@@ -7,8 +7,7 @@ too. Plain SVG by a template: no script, no font of its own, dark text on light 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import jinja2
+from typing import Any
 
 from shrinkray_gpu.questions.sweep.sweep import CellKind, Matrix
 from shrinkray_gpu.questions.sweep.sweep_tables import between, rate_text
@@ -52,13 +51,14 @@ def svg(matrix: Matrix) -> str:
     under = f"{matrix.oracle or 'any fault'}; {matrix.place}; triton {matrix.versions.get('triton', 'missing')}"
     texts = _BOLD * len(title), _LETTER * len(under), _LETTER * len(KEY)
     width = round(max(left + len(columns) * WIDTH + 16, 24 + max(texts)))
-    return _TEMPLATE.render(
+    made: str = _template().render(
         title=title, under=under, across=across.name, heading=heading, left=left, top=top, line=LINE,
         width=width, height=top + len(rows) * HEIGHT + 2.4 * LINE, square=(WIDTH - 6, HEIGHT - 6),
         columns=[(left + (WIDTH - 6) / 2 + number * WIDTH, value) for number, value in enumerate(columns)],
         rows=[(top + (HEIGHT - 6) / 2 + 5 + number * HEIGHT, label) for number, label in enumerate(labels)],
         squares=squares, key=(top + len(rows) * HEIGHT + 1.2 * LINE, KEY),
     )  # fmt: skip
+    return made
 
 
 def _shade(rate: float, kind: CellKind) -> str:
@@ -72,6 +72,9 @@ def _shade(rate: float, kind: CellKind) -> str:
     return f"#{red:02x}{green:02x}{blue:02x}"
 
 
-_TEMPLATE = jinja2.Environment(
-    loader=jinja2.PackageLoader("shrinkray_gpu.questions.sweep"), autoescape=True, trim_blocks=True, lstrip_blocks=True
-).get_template("matrix.svg")
+def _template() -> Any:
+    import jinja2  # each start of the tool would wait for it
+
+    loader = jinja2.PackageLoader("shrinkray_gpu.questions.sweep")
+    environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    return environment.get_template("matrix.svg")

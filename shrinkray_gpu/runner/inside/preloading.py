@@ -36,6 +36,14 @@ def preload(setup: Dict[str, Any]) -> Dict[str, Any]:
     return report
 
 
+def preload_again(setup: Dict[str, Any]) -> None:
+    """Before each fork: warm what earlier ones turned out to need."""
+    if setup["arch"]:
+        from . import vgpu
+
+        vgpu.prepare_again(setup["arch"])
+
+
 def _import(setup: dict[str, Any]) -> dict[str, Any]:
     """Import what the script imports at its top, if it is installed software and not a module of the script's own."""
     missing, failed = [], {}

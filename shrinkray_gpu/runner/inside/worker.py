@@ -71,6 +71,7 @@ class _ForkServer:
             os._exit(0)
 
     def _fork(self, name: int, fd: int) -> None:
+        preloading.preload_again(self.setup)
         server = os.getpid()
         pid = os.fork()
         if pid == 0:

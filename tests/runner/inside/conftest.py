@@ -63,6 +63,7 @@ def play(prepared: None, tmp_path: Path, tmp_path_factory: pytest.TempPathFactor
             os.dup2(fd, 2)
             return _perform(source, str(tmp_path / "script.py"), wants, arch)
 
+        vgpu.prepare_again(ARCH)
         said = forked(tmp_path, work)
         return Outcome(printed=printed.read_text(), **said)
 

@@ -3,6 +3,7 @@ launched.
 
     before_imports()        once, in the fork server's parent, before it imports what the script does
     prepare(arch)           once, thereafter: everything that each fork would pay for again
+    prepare_again(arch)     before each fork
     virtual(arch, watch)    around one candidate
     sticky()                the driver's answer afterwards: 716, or 0
     undecided_launches()    launches on which the static rule has no opinion
@@ -25,7 +26,7 @@ from ..process.patches import Patches
 from . import codeless
 from .gpu import Gpu
 
-__all__ = ["before_imports", "prepare", "sticky", "undecided_launches", "virtual"]
+__all__ = ["before_imports", "prepare", "prepare_again", "sticky", "undecided_launches", "virtual"]
 
 _last: Optional[Gpu] = None
 
@@ -77,7 +78,7 @@ def _drive(patches: Patches, gpu: Gpu) -> None:
 
 
 def _tensors(patches: Patches, gpu: Gpu, stack: contextlib.ExitStack) -> None:
-    from . import content, cuda, host, inductor, operators
+    from . import content, cuda, host, inductor, late_imports, operators
     from .claims import Claims
     from .modes import modes
 
@@ -88,6 +89,7 @@ def _tensors(patches: Patches, gpu: Gpu, stack: contextlib.ExitStack) -> None:
     cuda.patch(patches, gpu)
     host.patch(patches, gpu)
     inductor.patch(patches, gpu)
+    late_imports.patch(patches)
     operators.patch(patches)
     _triton_testing(patches, gpu)
     stack.enter_context(modes(gpu))
@@ -124,3 +126,15 @@ def prepare(arch: int, *, operations: bool = True) -> None:
     from . import warm_up
 
     warm_up.up(virtual, arch, operations=operations)
+
+
+def prepare_again(arch: int) -> None:
+    """Pay, too, for what forks have turned out to need since then."""
+    if "torch" not in sys.modules:
+        return
+    from ..launches.launch_log import LaunchLog
+    from . import late_imports
+
+    if late_imports.lacking():
+        with virtual(arch, LaunchLog(frozenset())):
+            late_imports.catch_up()

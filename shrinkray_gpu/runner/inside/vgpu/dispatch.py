@@ -54,6 +54,11 @@ class DeviceDispatch(TorchDispatchMode):
         self.gpu = gpu
         self.want = want
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Torch would import dynamo at the first operation, to keep it out of the handler: see `late_imports`."""
+        return False
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         if torch._C._get_dispatch_mode(_FAKE) is not None:
             # Shapes alone. That mode comes after this one, whoever began first, and takes no real tensor of ours; its

@@ -1,7 +1,7 @@
 """What the first candidate of a process pays and a later one does not, done ahead in the fork server's parent.
 
-The first virtual operation imports parts of dynamo (0.7 s), the first compile hashes libtriton and sets up LLVM (0.4
-s): after a fork each child would do it again.
+The first virtual operation imports parts of torch, the first compile hashes libtriton and sets up LLVM (0.4 s): after
+a fork each child would do it again.
 """
 
 from __future__ import annotations
@@ -56,10 +56,8 @@ def _operations() -> None:
 
     x = torch.randn(4, 4, device="cuda", requires_grad=True)
     (x.to(torch.float16).float() @ x.cuda()).sum().backward()
-    torch.testing.assert_close(x.cpu(), x.cpu())
     torch.nn.Linear(2, 2).cuda()(torch.ones(1, 2, device="cuda")).tolist()
     repr(x)
-    torch.empty(1 << 22, device="cuda").add(1)
     torch.cuda.synchronize()
 
 
