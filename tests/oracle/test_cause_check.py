@@ -18,6 +18,7 @@ PRODUCT = Cause(
 )  # fmt: skip
 GATHER = replace(PRODUCT, kind=cause.MEMORY, operation="", inputs=("loaded",), exact=True)
 STRIDE = replace(PRODUCT, kind=cause.STRIDE, operation="", inputs=("argument",), exact=True)
+HINT = replace(PRODUCT, breaks="alignment", kind=cause.HINT, operation="integer", exact=True)
 OPEN = replace(PRODUCT, kind=cause.NO_MASK, operation="", inputs=("program", "range"), masked=False, exact=True)
 
 
@@ -40,6 +41,7 @@ def difference(original: Run, candidate: Run) -> str:
         (PRODUCT, replace(PRODUCT, inputs=("constant", "program"))),  # a literal, where something else varies
         (replace(PRODUCT, masked=False), PRODUCT),
         (replace(OPEN, far=False), OPEN),
+        (HINT, replace(HINT, inputs=("constant", "trip"))),
     ],
 )
 def test_a_simpler_candidate_keeps_it(original: Cause, candidate: Cause) -> None:
@@ -63,6 +65,9 @@ def test_a_simpler_candidate_keeps_it(original: Cause, candidate: Cause) -> None
         (STRIDE, replace(STRIDE, detail="in bytes"), "in bytes instead of another sort"),
         (GATHER, replace(GATHER, inputs=("range",)), "what came from memory does so no more"),
         (STRIDE, replace(STRIDE, inputs=("constant",)), "made of constant instead of argument"),
+        (HINT, replace(HINT, kind=cause.ELEMENT, operation=""), "address between two elements instead of untrue hint"),
+        (HINT, replace(HINT, operation="pointer"), "pointer instead of integer"),
+        (HINT, replace(HINT, inputs=("constant",)), "made of constant instead of argument and program"),
     ],
 )
 def test_another_cause_is_told(original: Cause, candidate: Cause, why: str) -> None:

@@ -10,12 +10,10 @@ from ..static import cause as kinds
 from ..static import locations
 from ..static.cause import Cause, Evaluation
 from ..static.ttgir import Op
-from .launch import INSIDE, OUTSIDE, UNKNOWN, Found, LaunchedKernel, Look, goes_wrong_at_once, look
+from .launch import INSIDE, LIMIT, OUTSIDE, UNKNOWN, Found, LaunchedKernel, Look, goes_wrong_at_once, look
 from .origin import Origin, leaves_of, origin
 from .trace import Step
 
-LIMIT = 1 << 20
-"""Lanes of one tensor. Beyond that some program instances are looked at, or it is unknown."""
 MOST = 8
 """Accesses outside whose origin is looked for; each costs a few more looks at the launch."""
 
@@ -57,8 +55,8 @@ def _of_access(launch: LaunchedKernel, found: Found, begins: Origin) -> Cause:
         _is_far(found),
         goes_wrong_at_once(found),
         begins.detail,
-        place=_place(launch, op),
-        at=_place(launch, found.op),
+        place=place_of(launch, op),
+        at=place_of(launch, found.op),
         sentence="",
     )
     return replace(cause, sentence=_sentence(cause, begins, found))
@@ -83,7 +81,7 @@ def _segment(size: int) -> int:
 
 def _of_condition(launch: LaunchedKernel, found: Found, rule: str, kind: str) -> Cause:
     steps = leaves_of(found)
-    place = _place(launch, found.op)
+    place = place_of(launch, found.op)
     what = "an assertion does not hold" if rule == kinds.ASSERT else "a divisor is 0"
     values = _values(steps, found)
     return Cause(
@@ -114,7 +112,7 @@ def _values(steps: Tuple[Step, ...], found: Found) -> str:
     return ", ".join(told)
 
 
-def _place(launch: LaunchedKernel, op: Optional[Op]) -> str:
+def place_of(launch: LaunchedKernel, op: Optional[Op]) -> str:
     found = locations.of_place(launch.raw, op.place) if op is not None else None
     return "%s:%d:%d" % (os.path.basename(found[0]), found[1], found[2]) if found else ""
 

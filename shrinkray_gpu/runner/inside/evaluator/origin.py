@@ -63,9 +63,9 @@ class _Search:
 
     def origin(self) -> Origin:
         found = self._first()
-        inputs = found.inputs or frozenset(self._inputs(self.trace.leaves()))
-        masked = self.note.masked and _can_be_false(self.note)
-        return replace(found, inputs=inputs, access=_family(self.note.op), masked=masked)
+        inputs = found.inputs or frozenset(inputs_of(self.trace.leaves()))
+        masked = self.note.masked and can_be_false(self.note)
+        return replace(found, inputs=inputs, access=family(self.note.op), masked=masked)
 
     def _first(self) -> Origin:
         if self.found.buffer is not None and self.found.buffer.null:
@@ -77,7 +77,7 @@ class _Search:
             if found is not None:
                 return found
         kind = kinds.WRONG_MASK if self.note.masked else kinds.NO_MASK
-        return Origin(kind, role=TERM, inputs=frozenset(self._inputs(self._address_leaves())), op=self.note.op)
+        return Origin(kind, role=TERM, inputs=frozenset(inputs_of(self._address_leaves())), op=self.note.op)
 
     # The kinds, in the order in which they are asked
 
@@ -106,7 +106,7 @@ class _Search:
             kinds.WRAPPED,
             operation="%s i%d" % (FAMILIES.get(step.op.name, step.op.name), bits),
             role=step.role,
-            inputs=frozenset(self._inputs(self.trace.below(step))),
+            inputs=frozenset(inputs_of(self.trace.below(step))),
             op=step.op,
             value=tuple(values),
             name=step.name,
@@ -123,7 +123,7 @@ class _Search:
                 divisor = next((each for each in self.trace.inputs(step) if each.name == op.operands()[1]), None)
                 values = divisor.value(self.lane) if divisor is not None else None
                 if divisor is not None and values is not None and values[0] == 0 and step.role != BOUND:
-                    return Origin(kinds.ZERO, role=step.role, op=op, inputs=frozenset(self._inputs([divisor])))
+                    return Origin(kinds.ZERO, role=step.role, op=op, inputs=frozenset(inputs_of([divisor])))
         return None
 
     def _memory(self) -> Optional[Origin]:
@@ -260,13 +260,6 @@ class _Search:
     def _address_leaves(self) -> List[Step]:
         return [step for step in self.trace.leaves() if step.role in (TERM, FACTOR)]
 
-    def _inputs(self, steps: Iterable[Step]) -> Set[str]:
-        return {step.kind for step in steps if step.kind not in ("", kinds.OTHER) and not self._is_base(step)}
-
-    def _is_base(self, step: Step) -> bool:
-        """Whether a leaf is the pointer itself."""
-        return step.kind == kinds.ARGUMENT and isinstance(step.env.get(step.name), Address)
-
     def _scalar(self, step: Step) -> Optional[int]:
         value = step.env.get(step.name)
         value = wrapped(value) if value is not None else None
@@ -303,7 +296,16 @@ def _own_extents(buffer: Buffer) -> Set[int]:
     return {*buffer.shape, count}
 
 
-def _can_be_false(note: Any) -> bool:
+def inputs_of(steps: Iterable[Step]) -> Set[str]:
+    """What these leaves are, but for the pointer itself."""
+    return {step.kind for step in steps if step.kind not in ("", kinds.OTHER) and not _is_base(step)}
+
+
+def _is_base(step: Step) -> bool:
+    return step.kind == kinds.ARGUMENT and isinstance(step.env.get(step.name), Address)
+
+
+def can_be_false(note: Any) -> bool:
     mask = note.mask
     if isinstance(mask, Unfollowed):
         return True
@@ -313,7 +315,7 @@ def _can_be_false(note: Any) -> bool:
     return any(not bool(factor.data.all()) for factor in factors)
 
 
-def _family(op: Op) -> str:
+def family(op: Op) -> str:
     name = op.name.rpartition(".")[2]
     return "atomic" if name.startswith("atomic") else "store" if "store" in name else "load" if "load" in name else name
 

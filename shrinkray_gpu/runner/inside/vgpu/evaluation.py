@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
 import torch
 
-from ..evaluator.causes import evaluate
+from ..evaluator import alignment, causes
 from ..evaluator.copies import examine
 from ..evaluator.launch import LaunchedKernel
 from ..evaluator.memory import Buffer, Described
+from ..launches.launch_log import NOT_FOLLOWED
 from ..static import rules, stores
 from ..static.cause import Evaluation
 from ..static.rule import LaunchFacts, RuleFinding
@@ -20,6 +21,8 @@ from .gpu import Gpu
 UNREAD = "a kernel that did not run would have written what is loaded"
 _quiet_function: Any = torch._C.DisableTorchFunction
 _quiet_dispatch: Any = torch._C._DisableTorchDispatch
+Evaluate = Callable[[LaunchedKernel, Any], Evaluation]
+"""Is given the launch, and the kernel's code by stages."""
 
 
 class Evaluations:
@@ -38,29 +41,42 @@ class Evaluations:
             with _quiet_function(), _quiet_dispatch():
                 return examine(ttgir, grid, values)
 
-        ttgir, ttir = kernel.asm["ttgir"], kernel.asm["ttir"]
-        return LaunchFacts(ttgir, ttir, grid, values, lambda: self._of(kernel, grid, tuple(values)), copies)
+        def found(evaluate: Evaluate) -> Callable[[], Evaluation]:
+            return lambda: self._of(evaluate, kernel, grid, tuple(values))
 
-    def _of(self, kernel: Any, grid: Tuple[int, int, int], values: Tuple[Any, ...]) -> Evaluation:
+        ttgir, ttir = kernel.asm["ttgir"], kernel.asm["ttir"]
+        return LaunchFacts(ttgir, ttir, grid, values, found(_outside), found(_misaligned), copies)
+
+    def _of(self, evaluate: Evaluate, kernel: Any, grid: Tuple[int, int, int], values: Tuple[Any, ...]) -> Evaluation:
         record = self.gpu.watch.launches[-1]
-        key = (kernel.hash, grid, tuple(record["args"]), tuple(map(_extent, values)))
+        key = (evaluate, kernel.hash, grid, tuple(record["args"]), tuple(map(_extent, values)))
         if key not in self._known:
             with _quiet_function(), _quiet_dispatch():
-                self._known[key] = _followed(kernel, grid, values)
+                self._known[key] = _followed(evaluate, kernel, grid, values)
         found = self._known[key]
         if any(rule.asked for rule in rules.held_against(self.gpu.watch.wants)):  # else it is about another fault
-            record["causes"] = [asdict(cause) for cause in found.causes]
-            record["unfollowed"] = found.unknown
+            told = [asdict(cause) for cause in found.causes]
+            record["causes"] += [cause for cause in told if cause not in record["causes"]]
+            if record["unfollowed"] in ("", NOT_FOLLOWED):
+                record["unfollowed"] = found.unknown
         return found
 
 
-def _followed(kernel: Any, grid: Tuple[int, int, int], values: Tuple[Any, ...]) -> Evaluation:
+def _followed(evaluate: Evaluate, kernel: Any, grid: Tuple[int, int, int], values: Tuple[Any, ...]) -> Evaluation:
     ttir = str(kernel.asm["ttir"])
     launch = LaunchedKernel(str(kernel.asm.get("source", ttir)), ttir, grid, values, stores.stored_parameters(ttir))
     try:
-        return evaluate(launch)
+        return evaluate(launch, kernel.asm)
     except Exception as error:  # ours: it ends no candidate, and proves nothing
         return Evaluation(unknown="the evaluator failed: %s: %s" % (type(error).__name__, error))
+
+
+def _outside(launch: LaunchedKernel, asm: Any) -> Evaluation:
+    return causes.evaluate(launch)
+
+
+def _misaligned(launch: LaunchedKernel, asm: Any) -> Evaluation:
+    return alignment.evaluate(launch, str(asm["ttgir"]), str(asm.get("llir", "")))
 
 
 def _extent(value: Any) -> Any:
