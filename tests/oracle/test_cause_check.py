@@ -18,6 +18,7 @@ PRODUCT = Cause(
 )  # fmt: skip
 GATHER = replace(PRODUCT, kind=cause.MEMORY, operation="", inputs=("loaded",), exact=True)
 STRIDE = replace(PRODUCT, kind=cause.STRIDE, operation="", inputs=("argument",), exact=True)
+HINT = replace(PRODUCT, breaks="alignment", kind=cause.HINT, operation="integer", exact=True)
 OPEN = replace(PRODUCT, kind=cause.NO_MASK, operation="", inputs=("program", "range"), masked=False, exact=True)
 CHECK = replace(PRODUCT, breaks="assert", kind=cause.ASSERTION, operation="tt.assert", inputs=("loaded",), access="")
 TILE = replace(STRIDE, kind=cause.DESCRIPTOR)
@@ -43,6 +44,7 @@ def difference(original: Run, candidate: Run) -> str:
         (replace(PRODUCT, masked=False), PRODUCT),
         (replace(OPEN, far=False), OPEN),
         (replace(CHECK, always=True), CHECK),
+        (HINT, replace(HINT, inputs=("constant", "trip"))),
     ],
 )
 def test_a_simpler_candidate_keeps_it(original: Cause, candidate: Cause) -> None:
@@ -68,6 +70,9 @@ def test_a_simpler_candidate_keeps_it(original: Cause, candidate: Cause) -> None
         (TILE, replace(TILE, inputs=("constant",)), "made of constant instead of argument"),
         (GATHER, replace(GATHER, inputs=("range",)), "what came from memory does so no more"),
         (STRIDE, replace(STRIDE, inputs=("constant",)), "made of constant instead of argument"),
+        (HINT, replace(HINT, kind=cause.ELEMENT, operation=""), "address between two elements instead of untrue hint"),
+        (HINT, replace(HINT, operation="pointer"), "pointer instead of integer"),
+        (HINT, replace(HINT, inputs=("constant",)), "made of constant instead of argument and program"),
     ],
 )
 def test_another_cause_is_told(original: Cause, candidate: Cause, why: str) -> None:

@@ -12,6 +12,7 @@ from ..static.cause import Cause, Evaluation
 from ..static.ttgir import Op
 from .launch import (
     INSIDE,
+    LIMIT,
     OUTSIDE,
     UNKNOWN,
     Found,
@@ -25,8 +26,6 @@ from .launch import (
 from .origin import Origin, leaves_of, origin
 from .trace import Step
 
-LIMIT = 1 << 20
-"""Lanes of one tensor. Beyond that some program instances are looked at, or it is unknown."""
 MOST = 8
 """Accesses outside whose origin is looked for; each costs a few more looks at the launch."""
 
@@ -70,8 +69,8 @@ def _of_access(launch: LaunchedKernel, found: Found, begins: Origin) -> Cause:
         goes_wrong_at_once(found),
         False,
         begins.detail,
-        place=_place(launch, op),
-        at=_place(launch, found.op),
+        place=place_of(launch, op),
+        at=place_of(launch, found.op),
         sentence="",
         name=begins.name.lstrip("%"),
         values=tuple(begins.value),
@@ -106,7 +105,7 @@ def _segment(size: int) -> int:
 
 def _of_condition(launch: LaunchedKernel, found: Found, rule: str, kind: str) -> Cause:
     steps = leaves_of(found)
-    place = _place(launch, found.op)
+    place = place_of(launch, found.op)
     what = "an assertion does not hold" if rule == kinds.ASSERT else "a divisor is 0"
     values = _values(steps, found)
     given = next((step for step in steps if step.kind == kinds.ARGUMENT and rule == kinds.DIVISION), None)
@@ -140,7 +139,7 @@ def _values(steps: Tuple[Step, ...], found: Found) -> str:
     return ", ".join(told)
 
 
-def _place(launch: LaunchedKernel, op: Optional[Op]) -> str:
+def place_of(launch: LaunchedKernel, op: Optional[Op]) -> str:
     found = locations.of_place(launch.raw, op.place) if op is not None else None
     return "%s:%d:%d" % (os.path.basename(found[0]), found[1], found[2]) if found else ""
 

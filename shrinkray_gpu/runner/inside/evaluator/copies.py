@@ -17,14 +17,13 @@ from ..static.tma import ALIGNMENT, MEMDESC, tile
 from ..static.ttgir import VALUE, Op
 from . import module as modules
 from .access import at, reach
-from .launch import arguments_as_values, program_axes
+from .launch import LIMIT, arguments_as_values, program_axes
 from .machine import Handler, Machine, Note
 from .memory import Address, Described
 from .module import ACCESSES, Module, listed
 from .numbers import Algebra, Lanes, Unfollowed, wrapped
 from .operations import HANDLERS, access
 
-LIMIT = 1 << 20
 PROGRAMS = 3
 """Program instances along each axis of the grid: those at both ends, and one in between."""
 _COPY = re.compile(r"(?:\w+, )?(%[\w.$#-]+)\s*\[[^\]]*\](?: offsets = \[[^\]]*\])?\s*(.*)")

@@ -22,6 +22,8 @@ from .types import extents, pointee, signature
 
 INSIDE, OUTSIDE, UNKNOWN = "inside", "outside", "unknown"
 
+LIMIT = 1 << 20
+"""Lanes of one tensor. Beyond that some program instances are looked at, or it is unknown."""
 ALL = 1 << 30
 FEW = (48, 6)
 """Program instances along each axis of the grid where all of them are too many lanes."""
@@ -229,7 +231,7 @@ def _state(algebra: Algebra, offset: Any, mask: Any, buffer: Buffer, width: int)
 def goes_wrong_at_once(found: Found) -> bool:
     """Whether what is outside, or does not hold, is so in the first program instance of the launch."""
     note = found.note
-    first = functools.partial(_program, len(extents(signature(note.op.body))), {})
+    first = functools.partial(first_program, len(extents(signature(note.op.body))))
     mask = shapes.mapped(note.mask, first)
     algebra = Algebra(ALL)
     if isinstance(note.subject, Address):
@@ -259,6 +261,11 @@ def touches_memory(found: Found, limit: int) -> bool:
         return isinstance(mask, Unfollowed) or reach(Algebra(limit), 0, mask) is not None
     except TooLarge:
         return True
+
+
+def first_program(rank: int, data: Any) -> Any:
+    """The lanes of the first program instance of a block of `rank` dimensions."""
+    return _program(rank, {}, data)
 
 
 def _program(rank: int, lane: Lane, data: Any) -> Any:

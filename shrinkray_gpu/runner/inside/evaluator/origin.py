@@ -66,21 +66,21 @@ class _Search:
 
     def origin(self) -> Origin:
         found = self._first()
-        inputs = found.inputs or frozenset(self._inputs(self.trace.leaves()))
-        masked = self.note.masked and _can_be_false(self.note)
-        return replace(found, inputs=inputs, access=_family(self.note.op), masked=masked)
+        inputs = found.inputs or frozenset(inputs_of(self.trace.leaves()))
+        masked = self.note.masked and can_be_false(self.note)
+        return replace(found, inputs=inputs, access=family(self.note.op), masked=masked)
 
     def _first(self) -> Origin:
         if self.found.buffer is not None and self.found.buffer.null:
             return Origin(kinds.EMPTY, op=self.note.op)
         if self.note.op.name not in ACCESSES:
-            return Origin(kinds.DESCRIPTOR, inputs=frozenset(self._inputs(self._description())), op=self.note.op)
+            return Origin(kinds.DESCRIPTOR, inputs=frozenset(inputs_of(self._description())), op=self.note.op)
         for ask in (self._wrap, self._division, self._trips, self._strides, self._memory, self._extents, self._offsets):
             found = ask()
             if found is not None:
                 return found
         kind = kinds.WRONG_MASK if self.note.masked else kinds.NO_MASK
-        inputs = frozenset(self._inputs(self._address_leaves()))
+        inputs = frozenset(inputs_of(self._address_leaves()))
         fewer, by_one = self._inside_with_fewer(), self._inside_by_one()
         return Origin(kind, role=TERM, inputs=inputs, op=self.note.op, fewer=fewer, by_one=by_one)
 
@@ -123,7 +123,7 @@ class _Search:
             kinds.WRAPPED,
             operation="%s i%d" % (FAMILIES.get(step.op.name, step.op.name), bits),
             role=step.role,
-            inputs=frozenset(self._inputs(self.trace.below(step))),
+            inputs=frozenset(inputs_of(self.trace.below(step))),
             op=step.op,
             value=tuple(values),
             name=step.name,
@@ -140,7 +140,7 @@ class _Search:
                 divisor = next((each for each in self.trace.inputs(step) if each.name == op.operands()[1]), None)
                 values = divisor.value(self.lane) if divisor is not None else None
                 if divisor is not None and values is not None and values[0] == 0 and step.role != BOUND:
-                    inputs = frozenset(self._inputs([divisor]))
+                    inputs = frozenset(inputs_of([divisor]))
                     return Origin(kinds.ZERO, role=step.role, op=op, inputs=inputs, name=divisor.name)
         return None
 
@@ -310,13 +310,6 @@ class _Search:
     def _address_leaves(self) -> List[Step]:
         return [step for step in self.trace.leaves() if step.role in (TERM, FACTOR)]
 
-    def _inputs(self, steps: Iterable[Step]) -> Set[str]:
-        return {step.kind for step in steps if step.kind not in ("", kinds.OTHER) and not self._is_base(step)}
-
-    def _is_base(self, step: Step) -> bool:
-        """Whether a leaf is the pointer itself."""
-        return step.kind == kinds.ARGUMENT and isinstance(step.env.get(step.name), Address)
-
     def _scalar(self, step: Step) -> Optional[int]:
         return _number(step.env.get(step.name))
 
@@ -356,7 +349,16 @@ def _own_extents(buffer: Buffer) -> Set[int]:
     return {*buffer.shape, count}
 
 
-def _can_be_false(note: Any) -> bool:
+def inputs_of(steps: Iterable[Step]) -> Set[str]:
+    """What these leaves are, but for the pointer itself."""
+    return {step.kind for step in steps if step.kind not in ("", kinds.OTHER) and not _is_base(step)}
+
+
+def _is_base(step: Step) -> bool:
+    return step.kind == kinds.ARGUMENT and isinstance(step.env.get(step.name), Address)
+
+
+def can_be_false(note: Any) -> bool:
     mask = note.mask
     if isinstance(mask, Unfollowed):
         return True
@@ -366,7 +368,7 @@ def _can_be_false(note: Any) -> bool:
     return any(not bool(factor.data.all()) for factor in factors)
 
 
-def _family(op: Op) -> str:
+def family(op: Op) -> str:
     name = op.name.rpartition(".")[2]
     return "atomic" if name.startswith("atomic") else "store" if "store" in name else "load" if "load" in name else name
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Tuple
 
-BOUNDS, ASSERT, DIVISION = "bounds", "assert", "div0"
+BOUNDS, ASSERT, DIVISION, ALIGNMENT = "bounds", "assert", "div0", "alignment"
 """What a cause breaks: the static rule of that name."""
 
 WRAPPED = "integer wrapped"
@@ -23,6 +23,10 @@ DESCRIPTOR = "descriptor beyond the tensor"
 NO_MASK = "missing mask"
 WRONG_MASK = "mask that lets it through"
 ASSERTION = "assertion"
+HINT = "untrue hint"
+SPECIALISED = "argument that is not as the kernel was compiled for"
+ELEMENT = "address between two elements"
+UNCLAIMED = "access wider than any claim allows"
 
 PROGRAM, RANGE, TRIP, LOADED, ARGUMENT, CONSTANT, GRID, OTHER = (
     "program", "range", "trip", "loaded", "argument", "constant", "grid", "other",
@@ -36,7 +40,7 @@ class Cause:
     """Where something that goes wrong in a launch begins."""
 
     breaks: str
-    """`bounds`, `assert` or `div0`."""
+    """`bounds`, `assert`, `div0` or `alignment`."""
     kind: str
     """One of the kinds above: where it begins."""
     operation: str

@@ -25,14 +25,16 @@ class RuleFinding:
 @dataclass(frozen=True)
 class LaunchFacts:
     """All that a rule may look at. `args` are the values of the kernel's parameters in order (what is specialised away
-    is not among them): integers, a Buffer, a Described, None for what is not known. `evaluation`, `copies`: what
-    following the kernel's IR tells of this launch, and of its TMA copies; each call costs some milliseconds."""
+    is not among them): integers, a Buffer, a Described, None for what is not known. `evaluation`, `alignment`,
+    `copies`: what following the kernel's IR tells of this launch, of how its accesses are aligned, and of its TMA
+    copies; each costs some milliseconds."""
 
     ttgir: str
     ttir: str
     grid: Tuple[int, int, int]
     args: Sequence[Any]
     evaluation: Callable[[], Evaluation] = lambda: Evaluation(unknown="nobody followed it")
+    alignment: Callable[[], Evaluation] = lambda: Evaluation(unknown="nobody followed it")
     copies: Callable[[], RuleFinding] = lambda: RuleFinding(unknown="nobody followed it")
 
 

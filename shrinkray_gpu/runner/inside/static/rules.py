@@ -9,10 +9,16 @@ from __future__ import annotations
 
 from typing import Iterable, List, Optional, Tuple
 
-from . import followed, tma
+from . import alignment, followed, tma
 from .rule import Rule
 
-RULES: Tuple[Rule, ...] = (tma.RULE, followed.BOUNDS_RULE, followed.ASSERT_RULE, followed.DIVISION_RULE)
+RULES: Tuple[Rule, ...] = (
+    tma.RULE,
+    followed.BOUNDS_RULE,
+    followed.ASSERT_RULE,
+    followed.DIVISION_RULE,
+    alignment.RULE,
+)
 
 _BY_NAME = {rule.name: rule for rule in RULES}
 

@@ -80,12 +80,15 @@ def _drive(patches: Patches, gpu: Gpu) -> None:
 def _tensors(patches: Patches, gpu: Gpu, stack: contextlib.ExitStack) -> None:
     from . import content, cuda, host, inductor, late_imports, operators
     from .claims import Claims
+    from .evaluation import tensor_of
     from .modes import modes
 
     claims = gpu.claims = Claims()
-    patches.set(
-        gpu.watch, "describe", lambda value: launch_arguments.describe(value, lambda t: content.word(claims, t))
-    )
+
+    def word(tensor: Any) -> str:
+        return content.word(claims, tensor_of(tensor))
+
+    patches.set(gpu.watch, "describe", lambda value: launch_arguments.describe(value, word))
     cuda.patch(patches, gpu)
     host.patch(patches, gpu)
     inductor.patch(patches, gpu)

@@ -10,10 +10,11 @@ from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Opt
 
 import torch
 
-from ..evaluator.causes import evaluate
+from ..evaluator import alignment, causes
 from ..evaluator.copies import examine
 from ..evaluator.launch import LaunchedKernel
 from ..evaluator.memory import Buffer, Described
+from ..launches.launch_log import NOT_FOLLOWED
 from ..static import rules, stores
 from ..static.cause import Evaluation
 from ..static.rule import LaunchFacts, RuleFinding
@@ -24,6 +25,8 @@ UNREAD = "a kernel that did not run would have written what is loaded"
 Passed = FrozenSet[Tuple[int, int, int]]
 _quiet_function: Any = torch._C.DisableTorchFunction
 _quiet_dispatch: Any = torch._C._DisableTorchDispatch
+Evaluate = Callable[[LaunchedKernel, Any], Evaluation]
+"""Is given the launch, and the kernel's code by stages."""
 
 
 class Evaluations:
@@ -42,31 +45,46 @@ class Evaluations:
             with _quiet_function(), _quiet_dispatch():
                 return examine(ttgir, grid, values)
 
-        ttgir, ttir = kernel.asm["ttgir"], kernel.asm["ttir"]
-        return LaunchFacts(ttgir, ttir, grid, values, lambda: self._of(kernel, grid, tuple(values)), copies)
+        def found(evaluate: Evaluate) -> Callable[[], Evaluation]:
+            return lambda: self._of(evaluate, kernel, grid, tuple(values))
 
-    def _of(self, kernel: Any, grid: Tuple[int, int, int], values: Tuple[Any, ...]) -> Evaluation:
+        ttgir, ttir = kernel.asm["ttgir"], kernel.asm["ttir"]
+        return LaunchFacts(ttgir, ttir, grid, values, found(_outside), found(_misaligned), copies)
+
+    def _of(self, evaluate: Evaluate, kernel: Any, grid: Tuple[int, int, int], values: Tuple[Any, ...]) -> Evaluation:
         record = self.gpu.watch.launches[-1]
-        key = (kernel.hash, grid, tuple(record["args"]), tuple(map(_extent, values)))
+        key = (evaluate, kernel.hash, grid, tuple(record["args"]), tuple(map(_extent, values)))
         if key not in self._known:
             with _quiet_function(), _quiet_dispatch():
-                self._known[key] = _followed(kernel, grid, values, partial(_passed, kernel, record["args"]))
+                self._known[key] = _followed(evaluate, kernel, grid, values, partial(_passed, kernel, record["args"]))
         found = self._known[key]
         if any(rule.asked for rule in rules.held_against(self.gpu.watch.wants)):  # else it is about another fault
-            record["causes"] = [asdict(cause) for cause in found.causes]
-            record["unfollowed"] = found.unknown
-            record["accesses"] = found.accesses
+            told = [asdict(cause) for cause in found.causes]
+            record["causes"] += [cause for cause in told if cause not in record["causes"]]
+            if record["unfollowed"] in ("", NOT_FOLLOWED):
+                record["unfollowed"] = found.unknown
+            record["accesses"] = max(record["accesses"], found.accesses)
         return found
 
 
-def _followed(kernel: Any, grid: Any, values: Tuple[Any, ...], passed: Callable[[], Passed]) -> Evaluation:
+def _followed(
+    evaluate: Evaluate, kernel: Any, grid: Any, values: Tuple[Any, ...], passed: Callable[[], Passed]
+) -> Evaluation:
     ttir = str(kernel.asm["ttir"])
     written = stores.stored_parameters(ttir)
     launch = LaunchedKernel(str(kernel.asm.get("source", ttir)), ttir, grid, values, written, passed)
     try:
-        return evaluate(launch)
+        return evaluate(launch, kernel.asm)
     except Exception as error:  # ours: it ends no candidate, and proves nothing
         return Evaluation(unknown="the evaluator failed: %s: %s" % (type(error).__name__, error))
+
+
+def _outside(launch: LaunchedKernel, asm: Any) -> Evaluation:
+    return causes.evaluate(launch)
+
+
+def _misaligned(launch: LaunchedKernel, asm: Any) -> Evaluation:
+    return alignment.evaluate(launch, str(asm["ttgir"]), str(asm.get("llir", "")))
 
 
 def _passed(kernel: Any, described: Iterable[str]) -> Passed:
