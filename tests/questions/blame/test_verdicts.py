@@ -158,6 +158,14 @@ def test_a_kernel_in_a_module_is_mended_there_and_nothing_is_written(tmp_path: P
     assert (tmp_path / "own" / "kernels.py").read_text() == MODULE
 
 
+def test_a_launch_that_is_refused_is_told_with_its_line() -> None:
+    told = explain(ROOT / "tests/programs/out_of_shared_memory.py", arch=90).blame
+    assert told.whose == "host program" and "asks for 8 stages" in told.why and "num_stages=1" in told.enough
+    text = (ROOT / "tests/programs/out_of_shared_memory.py").read_text().splitlines()
+    file, _, line = told.place.partition(":")
+    assert file == "out_of_shared_memory.py" and "_kernel[" in text[int(line) - 1]
+
+
 def test_the_card_and_the_json_end_in_the_verdict(tmp_path: Path) -> None:
     told = explained(copy(mask=""), tmp_path)
     lines = card(told.evidence, told.blame.rows()).splitlines()
