@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from shrinkray_gpu.evidence.evidence import Evidence
+from shrinkray_gpu.evidence.source_places import is_of_triton
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.cause_check import faulting_launch
 from shrinkray_gpu.oracle.driver_error import OUTSIDE, static_rule
@@ -82,7 +83,7 @@ def _of_launch(seen: Evidence, fault: Fault, trials: BlameTrials) -> Blame:
 def _launching(run: Run) -> str:
     """The line of the host that makes the launch which is refused; Triton's own lines are below it."""
     frames = _FRAME.findall(run.failure.traceback) if run.failure is not None else []
-    return next((f"{Path(file).name}:{line}" for file, line in reversed(frames) if "/triton/" not in file), "")
+    return next((f"{Path(file).name}:{line}" for file, line in reversed(frames) if not is_of_triton(file)), "")
 
 
 def _of_host(seen: Evidence, fault: Fault, run: Run) -> Blame:

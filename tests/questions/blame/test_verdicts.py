@@ -149,13 +149,18 @@ CALLS = {
 @pytest.mark.parametrize("name", CALLS)
 def test_a_kernel_in_a_module_is_mended_there_and_nothing_is_written(tmp_path: Path, name: str) -> None:
     call, line, edit = CALLS[name]
-    (tmp_path / "own").mkdir()
-    for file, text in (("__init__", ""), ("kernels", MODULE)):
-        (tmp_path / "own" / f"{file}.py").write_text(text)
-    head = f"from __future__ import annotations\nimport torch\nfrom own.kernels import {name}\n"
+    module = tmp_path / "own" / "triton"  # a name that says nothing of whose it is
+    module.mkdir(parents=True)
+    for path, text in (
+        (module.parent / "__init__.py", ""),
+        (module / "__init__.py", ""),
+        (module / "kernels.py", MODULE),
+    ):
+        path.write_text(text)
+    head = f"from __future__ import annotations\nimport torch\nfrom own.triton.kernels import {name}\n"
     told = explained(f"{head}{call}\ntorch.cuda.synchronize()\n", tmp_path).blame
     assert (told.whose, told.place) == ("kernel source", f"kernels.py:{line}") and edit in told.enough, told
-    assert (tmp_path / "own" / "kernels.py").read_text() == MODULE
+    assert (module / "kernels.py").read_text() == MODULE
 
 
 def test_a_launch_that_is_refused_is_told_with_its_line() -> None:
