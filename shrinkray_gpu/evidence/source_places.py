@@ -6,13 +6,22 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from shrinkray_gpu import runner
 from shrinkray_gpu.evidence import source_text
 from shrinkray_gpu.evidence.instruments.instrument import Subject
 from shrinkray_gpu.evidence.sights import Sight
 from shrinkray_gpu.evidence.source_text import SourceLine
 from shrinkray_gpu.runner.run import Compilation, Run
 
+_TRITON = re.compile(r"/triton/(?:runtime|compiler|language|backends|experimental|testing)\b")
+_INSIDE = str(Path(runner.__file__).parent / "inside")
 _FRAME = re.compile(r'^  File "([^"]+)", line (\d+), in ', re.MULTILINE)
+
+
+def is_of_triton(file: str) -> bool:
+    """Whether a file of a traceback is Triton's own, or one of ours that stands between it and the script. A user's
+    folder may be called `triton`, too."""
+    return _TRITON.search(file) is not None or file.startswith(_INSIDE)
 
 
 def place_of(subject: Subject, sight: Sight, name: str) -> SourceLine | None:

@@ -6,6 +6,7 @@ import re
 
 from shrinkray_gpu.evidence import source_text
 from shrinkray_gpu.evidence.evidence import Evidence
+from shrinkray_gpu.evidence.source_places import is_of_triton
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.fault import FAILING_PASS, LAST_WORDS, Fault, broken_compile
 from shrinkray_gpu.oracle.fault import FRONT_END as REFUSALS
@@ -100,7 +101,7 @@ def _own_error(trials: BlameTrials) -> str:
         file, line = frames[-1]
         refuses = raised[-1][0] == "AssertionError" and raised[-1][1].strip()
         asked = "code_generator" in file  # an attribute that the kernel's text names
-        if "/triton/" in file and not refuses and not asked:
+        if is_of_triton(file) and not refuses and not asked:
             return f"{raised[-1][0]} at {file.rpartition('/')[2]}:{line}"
     return ""
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 from shrinkray_gpu.evidence.evidence import Evidence
+from shrinkray_gpu.evidence.source_places import is_of_triton
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.cause_check import faulting_launch
 from shrinkray_gpu.oracle.driver_error import OUTSIDE, static_rule
@@ -17,6 +21,7 @@ from shrinkray_gpu.runner.run import Run
 BROKEN_DEVICE = frozenset({214, 220, 226, 999})
 """Errors of the device itself: ECC, NVLink, and what the driver calls unknown."""
 NEXT = (REDUCE, OTHER_TRITON)
+_FRAME = re.compile(r'^  File "([^"]+)", line (\d+), in ', re.MULTILINE)
 NO_ARCH = "Triton's IR was not followed: name the GPU by --arch, such as sm_90"
 
 
@@ -68,10 +73,17 @@ def _of_launch(seen: Evidence, fault: Fault, trials: BlameTrials) -> Blame:
     stages = int(seen.options.get("num_stages") or 0)
     if "shared memory" in fault.text and stages > 3 and trials.passes_with("num_stages=1"):
         why = f"{fault.text}: the launch asks for {stages} stages"
-        return Blame(HOST, why, "a run with other stages", enough="num_stages=1 of the launch: it ends well then")
+        enough = "num_stages=1 of the launch: it ends well then"
+        return Blame(HOST, why, "a run with other stages", _launching(trials.seen), enough=enough)
     if "shared memory" in fault.text:
         return unknown(f"{fault.text}. Whether its tiles, its stages or the compiler take too much is not told", REDUCE)
     return unknown(f"the launch is refused: {fault.klass}", REDUCE)
+
+
+def _launching(run: Run) -> str:
+    """The line of the host that makes the launch which is refused; Triton's own lines are below it."""
+    frames = _FRAME.findall(run.failure.traceback) if run.failure is not None else []
+    return next((f"{Path(file).name}:{line}" for file, line in reversed(frames) if not is_of_triton(file)), "")
 
 
 def _of_host(seen: Evidence, fault: Fault, run: Run) -> Blame:

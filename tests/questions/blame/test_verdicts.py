@@ -149,13 +149,26 @@ CALLS = {
 @pytest.mark.parametrize("name", CALLS)
 def test_a_kernel_in_a_module_is_mended_there_and_nothing_is_written(tmp_path: Path, name: str) -> None:
     call, line, edit = CALLS[name]
-    (tmp_path / "own").mkdir()
-    for file, text in (("__init__", ""), ("kernels", MODULE)):
-        (tmp_path / "own" / f"{file}.py").write_text(text)
-    head = f"from __future__ import annotations\nimport torch\nfrom own.kernels import {name}\n"
+    module = tmp_path / "own" / "triton"  # a name that says nothing of whose it is
+    module.mkdir(parents=True)
+    for path, text in (
+        (module.parent / "__init__.py", ""),
+        (module / "__init__.py", ""),
+        (module / "kernels.py", MODULE),
+    ):
+        path.write_text(text)
+    head = f"from __future__ import annotations\nimport torch\nfrom own.triton.kernels import {name}\n"
     told = explained(f"{head}{call}\ntorch.cuda.synchronize()\n", tmp_path).blame
     assert (told.whose, told.place) == ("kernel source", f"kernels.py:{line}") and edit in told.enough, told
-    assert (tmp_path / "own" / "kernels.py").read_text() == MODULE
+    assert (module / "kernels.py").read_text() == MODULE
+
+
+def test_a_launch_that_is_refused_is_told_with_its_line() -> None:
+    told = explain(ROOT / "tests/programs/out_of_shared_memory.py", arch=90).blame
+    assert told.whose == "host program" and "asks for 8 stages" in told.why and "num_stages=1" in told.enough
+    text = (ROOT / "tests/programs/out_of_shared_memory.py").read_text().splitlines()
+    file, _, line = told.place.partition(":")
+    assert file == "out_of_shared_memory.py" and "_kernel[" in text[int(line) - 1]
 
 
 def test_the_card_and_the_json_end_in_the_verdict(tmp_path: Path) -> None:

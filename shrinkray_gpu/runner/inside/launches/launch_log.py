@@ -122,9 +122,10 @@ _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 def _host_line() -> str:
     """`file.py:12` of the line that launches: the innermost one that is neither Triton's nor ours."""
     frame: Any = sys._getframe(1)
+    own = (_OURS, "<", os.path.dirname(str(sys.modules["triton"].__file__)))
     while frame is not None:
         file = frame.f_code.co_filename
-        if "/triton/" not in file and not file.startswith((_OURS, "<")):
+        if not file.startswith(own):
             return "%s:%d" % (os.path.basename(file), frame.f_lineno)
         frame = frame.f_back
     return ""
