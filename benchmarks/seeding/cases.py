@@ -60,8 +60,8 @@ class Planted:
     @property
     def diff(self) -> str:
         """The lines that the fault changes, and nothing around them."""
-        lines = difflib.unified_diff(_source(self.file).text.splitlines(), self.text.splitlines(), n=0, lineterm="")
-        return "\n".join(line.strip() if line[0] == "@" else line[0] + line[1:].strip() for line in list(lines)[2:])
+        before, after = ([line.strip() for line in text.splitlines()] for text in (_source(self.file).text, self.text))
+        return "\n".join(list(difflib.unified_diff(before, after, n=0, lineterm=""))[2:])
 
 
 def half_of(name: str) -> str:
