@@ -38,9 +38,11 @@ class SameFaultOracle(Oracle):
     def judge(self, run: Run) -> Verdict:
         verdict = self.inner.judge(run)
         # A plain process tells too little: no kernel, no compilation. Its text was judged with more before.
-        if self.reference is None or run.mode == "plain" or not verdict.is_known:
+        if run.mode == "plain" or not verdict.is_known:
             return verdict
         seen = Fault.of(run)
+        if self.reference is None:  # the fault is none that a device tells of
+            return self._with_the_cause(verdict, run, seen) if verdict.faults and self.strict else verdict
         if not verdict.faults:
             wanted = self.reference.fault
             told = seen is not None and lookalike(wanted, seen) and self.reference.slip(seen, kernels(run))
@@ -49,12 +51,17 @@ class SameFaultOracle(Oracle):
             return verdict
         if slip := self.reference.slip(seen, kernels(run)):
             return dataclasses.replace(lacks(f"another fault: {slip}"), other=seen)
-        if self.causes is not None and run.virtual and (drift := self.causes.difference(run)):
-            return dataclasses.replace(lacks(f"another cause: {drift}"), other=seen)
+        if not (verdict := self._with_the_cause(verdict, run, seen)).faults:
+            return verdict
         before, now = self.reference.casts, casts(run)
         if self.reference.fault.phase != "device" or before is None or now is None or now <= before:
             return verdict
         return lacks(f"{' and '.join(_CASTS[cast] for cast in sorted(now - before))}, as nowhere in the original")
+
+    def _with_the_cause(self, verdict: Verdict, run: Run, seen: Fault | None) -> Verdict:
+        if self.causes is not None and run.virtual and (drift := self.causes.difference(run)):
+            return dataclasses.replace(lacks(f"another cause: {drift}"), other=seen)
+        return verdict
 
     def judge_text(self, text: str, name: str) -> Verdict:
         return self.inner.judge_text(text, name)
@@ -63,7 +70,7 @@ class SameFaultOracle(Oracle):
         inner = self.inner.calibrate(reference)
         shown = Reference.of(reference)
         bound = shown if shown is not None and inner.binds(shown.fault) else None
-        causes = LaunchCauses.of(reference) if bound is not None else None
+        causes = LaunchCauses.of(reference) if bound is not None or inner.needs.rules else None
         shared = {"short_of_memory": inner.short_of_memory, "warning": inner.warning}
         return self._with(inner=inner, reference=bound, causes=causes, **shared)
 

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
 import torch
 
-from ..evaluator import alignment, causes
+from ..evaluator import alignment, causes, uninitialised
 from ..evaluator.copies import examine
 from ..evaluator.launch import LaunchedKernel
 from ..evaluator.memory import Buffer, Described
@@ -45,7 +45,7 @@ class Evaluations:
             return lambda: self._of(evaluate, kernel, grid, tuple(values))
 
         ttgir, ttir = kernel.asm["ttgir"], kernel.asm["ttir"]
-        return LaunchFacts(ttgir, ttir, grid, values, found(_outside), found(_misaligned), copies)
+        return LaunchFacts(ttgir, ttir, grid, values, found(_outside), found(_misaligned), found(_unwritten), copies)
 
     def _of(self, evaluate: Evaluate, kernel: Any, grid: Tuple[int, int, int], values: Tuple[Any, ...]) -> Evaluation:
         record = self.gpu.watch.launches[-1]
@@ -79,9 +79,13 @@ def _misaligned(launch: LaunchedKernel, asm: Any) -> Evaluation:
     return alignment.evaluate(launch, str(asm["ttgir"]), str(asm.get("llir", "")))
 
 
+def _unwritten(launch: LaunchedKernel, asm: Any) -> Evaluation:
+    return uninitialised.evaluate(launch)
+
+
 def _extent(value: Any) -> Any:
     """What the descriptions of arguments leave out: where in its storage a tensor lies, and how large that is."""
-    return (value.at, value.size) if isinstance(value, Buffer) else None
+    return (value.at, value.size, value.written) if isinstance(value, Buffer) else None
 
 
 def parameters(claims: Optional[Claims], arguments: Iterable[Tuple[Any, Any]]) -> List[Any]:
@@ -115,7 +119,8 @@ def tensor_of(value: Any) -> Any:
 def _buffer(claims: Optional[Claims], parameter: int, tensor: Any) -> Buffer:
     """Where the GPU has it: its storages start at 512-byte boundaries, those of the CPU do not."""
     width = tensor.element_size()
-    known = claims is not None and not claims.unknown(tensor)
+    written = True if claims is None else claims.written(tensor)
+    known = claims is not None and not claims.unknown(tensor) and written is not False
     return Buffer(
         parameter,
         tensor.storage_offset() * width,
@@ -124,5 +129,7 @@ def _buffer(claims: Optional[Claims], parameter: int, tensor: Any) -> Buffer:
         tuple(tensor.stride()),
         width,
         tensor.detach() if known else None,
-        UNREAD,
+        UNREAD if written is not False else "nobody wrote what is loaded",
+        written,
+        int(tensor.untyped_storage()._cdata),
     )
