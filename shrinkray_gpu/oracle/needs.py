@@ -90,5 +90,5 @@ class Needs:
         )
 
 
-UNASKED = Needs(asserts=True, rules=frozenset(rule.name for rule in RULES if rule.asked))
+UNASKED = Needs(asserts=True, rules=frozenset(rule.name for rule in RULES if rule.asked and not rule.named))
 """Of a run without an oracle: whatever fault it shows may be the one."""

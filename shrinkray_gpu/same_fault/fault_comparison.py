@@ -40,6 +40,8 @@ class FaultComparison:
             return f"same fault: by where it begins ({self.cause}){controls}"
         if self.original is None:
             why = f"the oracle decides, under controls: {passes}" if passes else "the oracle alone decides"
+            if self.cause:
+                why = why.replace("alone decides", "decides") + f", and by where it begins ({self.cause})"
             return f"the original shows no fault of its own to compare: {why}"
         seen = self.repro is not None and self.repro.instruction
         known, unknown = ["by class and message, in each accepted step"], []

@@ -24,7 +24,7 @@ from . import shapes
 from .access import Lane, at, reach
 from .causes import place_of
 from .instructions import widest, widths
-from .launch import ALL, LIMIT, LaunchedKernel, first_program, look, surviving
+from .launch import ALL, LIMIT, LaunchedKernel, first_program, left, look
 from .machine import Note
 from .memory import Address, Buffer
 from .module import ACCESSES
@@ -54,15 +54,14 @@ def evaluate(launch: LaunchedKernel, ttgir: str, llir: str) -> Evaluation:
         return Evaluation()
     seen = look(launch, limit=LIMIT)
     known = widths(llir)
-    survivors = surviving(launch.raw, launch.ttir)
     causes: List[Cause] = []
     unknown = seen.machine.doubt or ("" if seen.whole else "a part of its program instances was looked at")
     told = set()
     with torch.no_grad():
-        for note in seen.machine.notes:
-            place = locations.of_place(launch.raw, note.op.place)
-            if note.op.name not in ACCESSES or survivors is not None and place not in survivors:
+        for note in left(launch, seen.machine):
+            if note.op.name not in ACCESSES:
                 continue
+            place = locations.of_place(launch.raw, note.op.place)
             taken = known.get((os.path.basename(place[0]), *place[1:]), frozenset()) if place else frozenset()
             try:
                 found, why = _judged(launch, ttgir, note, taken)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 
@@ -130,19 +130,14 @@ def _look(module: Module, launch: LaunchedKernel, limit: int, most: int, overrid
         written=launch.written,
     )
     machine.run()
-    survivors = surviving(launch.raw, launch.ttir)
     accesses: Dict[Any, Found] = {}
-    assertions, divisions = [], []
-    for note in machine.notes:
-        if note.op.name == "tt.assert":
-            assertions.append(_truth(algebra, note))
-        elif note.op.name in DIVISIONS:
-            divisions.append(_truth(algebra, note))
-        elif survivors is None or _site(launch.raw, note.op) in survivors:
-            found = _found(algebra, note)
-            key = (id(note.op), _calls(note))
-            if key not in accesses or _rank(found) > _rank(accesses[key]):
-                accesses[key] = found
+    for note in left(launch, machine):
+        found = found_of(algebra, note)
+        key = (id(note.op), _calls(note))
+        if key not in accesses or _rank(found) > _rank(accesses[key]):
+            accesses[key] = found
+    assertions = [_truth(algebra, note) for note in machine.notes if note.op.name == "tt.assert"]
+    divisions = [_truth(algebra, note) for note in machine.notes if note.op.name in DIVISIONS]
     return Look(module, machine, list(accesses.values()), assertions, divisions, whole and not machine.sampled)
 
 
@@ -158,23 +153,26 @@ def _calls(note: Note) -> Tuple[int, ...]:
     return tuple(out)
 
 
-def surviving(raw: str, ttir: str) -> Optional[Any]:
-    """Places of the accesses that Triton's first passes left; None where that cannot be told."""
-    if not ttir or ttir == raw:
-        return None
-    return _places(ttir)
+def left(launch: LaunchedKernel, machine: Machine) -> Iterator[Note]:
+    """The accesses that Triton's first passes left, each time that it is met."""
+    folded = bool(launch.ttir) and launch.ttir != launch.raw
+    survivors = {_site(launch.ttir, op) for op in _accesses(launch.ttir)} if folded else set()
+    for note in machine.notes:
+        if note.op.name in REACHING and (not folded or _site(launch.raw, note.op) in survivors):
+            yield note
 
 
-def _places(text: str) -> Any:
-    module = modules.read(text)
-    return {_site(text, op) for function in module.functions.values() for op in function.all if op.name in REACHING}
+def _accesses(text: str) -> List[Op]:
+    functions = modules.read(text).functions.values()
+    return [op for function in functions for op in function.all if op.name in REACHING]
 
 
 def _site(text: str, op: Op) -> Any:
     return locations.of_place(text, op.place)
 
 
-def _found(algebra: Algebra, note: Note) -> Found:
+def found_of(algebra: Algebra, note: Note) -> Found:
+    """Whether one access is inside of its tensor."""
     subject = note.subject
     try:
         if not isinstance(subject, Address):

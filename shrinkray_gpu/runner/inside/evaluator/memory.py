@@ -24,7 +24,8 @@ class Buffer:
 
     `parameter`: its index among the kernel's parameters. `at`: bytes from the start of the storage to where it points.
     `size`: of the storage, in bytes. `shape`, `strides`: of the tensor, in elements of `width` bytes. `tensor`: to read
-    from; None where nobody knows what is there, which `unread` explains.
+    from; None where nobody knows what is there, which `unread` explains. `written`: whether each element was written
+    before, all, none, or (None) nobody knows which. `storage`: the same for views of one storage.
     """
 
     parameter: int
@@ -35,6 +36,8 @@ class Buffer:
     width: int = 1
     tensor: Any = None
     unread: str = "what is in memory is not known"
+    written: Optional[bool] = True
+    storage: int = 0
 
     @property
     def null(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Tuple
 
-BOUNDS, ASSERT, DIVISION, ALIGNMENT = "bounds", "assert", "div0", "alignment"
+BOUNDS, ASSERT, DIVISION, ALIGNMENT, UNINITIALISED = "bounds", "assert", "div0", "alignment", "uninitialised"
 """What a cause breaks: the static rule of that name."""
 
 WRAPPED = "integer wrapped"
@@ -26,6 +26,7 @@ ASSERTION = "assertion"
 HINT = "untrue hint"
 SPECIALISED = "argument that is not as the kernel was compiled for"
 ELEMENT = "address between two elements"
+UNWRITTEN = "memory that nobody wrote"
 UNCLAIMED = "access wider than any claim allows"
 
 PROGRAM, RANGE, TRIP, LOADED, ARGUMENT, CONSTANT, GRID, OTHER = (
@@ -40,7 +41,7 @@ class Cause:
     """Where something that goes wrong in a launch begins."""
 
     breaks: str
-    """`bounds`, `assert`, `div0` or `alignment`."""
+    """The static rule of that name."""
     kind: str
     """One of the kinds above: where it begins."""
     operation: str

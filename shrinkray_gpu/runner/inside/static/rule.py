@@ -25,9 +25,9 @@ class RuleFinding:
 @dataclass(frozen=True)
 class LaunchFacts:
     """All that a rule may look at. `args` are the values of the kernel's parameters in order (what is specialised away
-    is not among them): integers, a Buffer, a Described, None for what is not known. `evaluation`, `alignment`,
-    `copies`: what following the kernel's IR tells of this launch, of how its accesses are aligned, and of its TMA
-    copies; each costs some milliseconds."""
+    is not among them): integers, a Buffer, a Described, None for what is not known. What following the kernel's IR
+    tells, each for some milliseconds: `evaluation` of the launch, `alignment` of its accesses, `unwritten` of loads of
+    what nobody wrote, `copies` of its TMA copies."""
 
     ttgir: str
     ttir: str
@@ -35,6 +35,7 @@ class LaunchFacts:
     args: Sequence[Any]
     evaluation: Callable[[], Evaluation] = lambda: Evaluation(unknown="nobody followed it")
     alignment: Callable[[], Evaluation] = lambda: Evaluation(unknown="nobody followed it")
+    unwritten: Callable[[], Evaluation] = lambda: Evaluation(unknown="nobody followed it")
     copies: Callable[[], RuleFinding] = lambda: RuleFinding(unknown="nobody followed it")
 
 
@@ -43,7 +44,8 @@ class Rule:
     """`code`, `words`: the sticky error in which the fault ends on a device, by number and in the driver's words.
     `holds`: what the user reads of the rule in the table of oracles. `wanted`: what the hardware asks for.
     `instructions`: words of a reason, and the family of the machine instruction that such an operation becomes.
-    `asked`: whether a launch is held against it only for an oracle that asks. `sure`: whether a device faults each time
+    `asked`: whether a launch is held against it only for an oracle that asks; `named`: that names it, since a program
+    may break it and be none the worse. `sure`: whether a device faults each time
     that a launch breaks it; an access just past a tensor may end in memory that the allocator holds."""
 
     name: str
@@ -54,4 +56,5 @@ class Rule:
     examine: Callable[[LaunchFacts], RuleFinding]
     instructions: Tuple[Tuple[str, str], ...] = ()
     asked: bool = False
+    named: bool = False
     sure: bool = True

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Iterable, List, Optional, Tuple
 
-from . import alignment, followed, tma
+from . import alignment, followed, tma, uninitialised
 from .rule import Rule
 
 RULES: Tuple[Rule, ...] = (
@@ -18,6 +18,7 @@ RULES: Tuple[Rule, ...] = (
     followed.ASSERT_RULE,
     followed.DIVISION_RULE,
     alignment.RULE,
+    uninitialised.RULE,
 )
 
 _BY_NAME = {rule.name: rule for rule in RULES}

@@ -9,7 +9,7 @@ used again by the next one; a weak reference held beside each claim keeps the ad
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List
+from typing import Any, Dict, Iterable, List, Optional
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -20,13 +20,14 @@ _plain: Any = torch._C.DisableTorchFunction
 
 
 class _Claim:
-    __slots__ = ("ref", "cuda", "unknown", "origin")
+    __slots__ = ("ref", "cuda", "unknown", "origin", "written")
 
     def __init__(self, ref: Any) -> None:
         self.ref = ref
         self.cuda = False
         self.unknown = False
         self.origin = ""
+        self.written: Optional[bool] = True
 
 
 class Claims:
@@ -56,6 +57,21 @@ class Claims:
         with _plain():
             claim = self._of.get(_address(tensor)) if tensor.device.type == "cpu" else None
         return claim.origin if claim is not None else ""
+
+    def written(self, tensor: Any) -> Optional[bool]:
+        """Whether each element was written since `torch.empty`: all, none, or (None) nobody knows which."""
+        with _plain():
+            claim = self._of.get(_address(tensor)) if tensor.device.type == "cpu" else None
+        return claim is None or claim.written
+
+    def empty(self, tensor: Any) -> None:
+        """Fresh from `torch.empty`."""
+        self._set(tensor, written=False)
+
+    def write(self, tensor: Any, *, whole: bool) -> None:
+        """Something writes to it. `whole`: to each element of the storage."""
+        if self.written(tensor) is not True:
+            self._set(tensor, written=whole or None)
 
     def claim(self, tensor: Any) -> None:
         """This tensor is on the GPU."""

@@ -30,6 +30,10 @@ _LIKE_FIRST = frozenset("copy_ index_put index_put_ _index_put_impl_ index".spli
 _WAITS = frozenset(
     "_local_scalar_dense nonzero equal allclose masked_select _unique2 unique_dim unique_consecutive bincount".split()
 )
+# Operations that leave memory as it was.
+_EMPTY = frozenset("empty empty_strided empty_like new_empty new_empty_strided".split())
+# Operations that write each element of what they are given.
+_FILLS = frozenset("copy_ zero_ fill_ normal_ uniform_ random_ exponential_ bernoulli_ log_normal_ cauchy_".split())
 # Work that grows faster than its inputs.
 _HEAVY = frozenset(
     "mm bmm addmm baddbmm convolution convolution_backward linear _scaled_dot_product_flash_attention_for_cpu "
@@ -100,6 +104,10 @@ class DeviceDispatch(TorchDispatchMode):
                 self._doubt(func, out, args, kwargs, origin)
             elif name in ("copy_", "zero_", "fill_") and _is_whole(inputs[0]):
                 claims.trust(inputs[0])
+            if name in _EMPTY:
+                claims.empty(out)
+        for t in tensors(_written(func, args, kwargs)):
+            claims.write(t, whole=name in _FILLS and _is_whole(t))
         if device == "cuda":
             for t in tensors((out,)):
                 claims.claim(t)

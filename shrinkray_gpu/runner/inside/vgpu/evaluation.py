@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Opt
 
 import torch
 
-from ..evaluator import alignment, causes
+from ..evaluator import alignment, causes, uninitialised
 from ..evaluator.copies import examine
 from ..evaluator.launch import LaunchedKernel
 from ..evaluator.memory import Buffer, Described
@@ -49,7 +49,7 @@ class Evaluations:
             return lambda: self._of(evaluate, kernel, grid, tuple(values))
 
         ttgir, ttir = kernel.asm["ttgir"], kernel.asm["ttir"]
-        return LaunchFacts(ttgir, ttir, grid, values, found(_outside), found(_misaligned), copies)
+        return LaunchFacts(ttgir, ttir, grid, values, found(_outside), found(_misaligned), found(_unwritten), copies)
 
     def _of(self, evaluate: Evaluate, kernel: Any, grid: Tuple[int, int, int], values: Tuple[Any, ...]) -> Evaluation:
         record = self.gpu.watch.launches[-1]
@@ -87,6 +87,10 @@ def _misaligned(launch: LaunchedKernel, asm: Any) -> Evaluation:
     return alignment.evaluate(launch, str(asm["ttgir"]), str(asm.get("llir", "")))
 
 
+def _unwritten(launch: LaunchedKernel, asm: Any) -> Evaluation:
+    return uninitialised.evaluate(launch)
+
+
 def _passed(kernel: Any, described: Iterable[str]) -> Passed:
     """See `LaunchedKernel`. `described`: the arguments of the launch, as its record has them: `i32 64`."""
     from triton.runtime.jit import get_jit_fn_file_line
@@ -115,7 +119,7 @@ def _operand(node: Any) -> Iterator[Any]:
 
 def _extent(value: Any) -> Any:
     """What the descriptions of arguments leave out: where in its storage a tensor lies, and how large that is."""
-    return (value.at, value.size) if isinstance(value, Buffer) else None
+    return (value.at, value.size, value.written) if isinstance(value, Buffer) else None
 
 
 def parameters(claims: Optional[Claims], arguments: Iterable[Tuple[Any, Any]]) -> List[Any]:
@@ -149,7 +153,8 @@ def tensor_of(value: Any) -> Any:
 def _buffer(claims: Optional[Claims], parameter: int, tensor: Any) -> Buffer:
     """Where the GPU has it: its storages start at 512-byte boundaries, those of the CPU do not."""
     width = tensor.element_size()
-    known = claims is not None and not claims.unknown(tensor)
+    written = True if claims is None else claims.written(tensor)
+    known = claims is not None and not claims.unknown(tensor) and written is not False
     return Buffer(
         parameter,
         tensor.storage_offset() * width,
@@ -158,5 +163,7 @@ def _buffer(claims: Optional[Claims], parameter: int, tensor: Any) -> Buffer:
         tuple(tensor.stride()),
         width,
         tensor.detach() if known else None,
-        UNREAD,
+        UNREAD if written is not False else "nobody wrote what is loaded",
+        written,
+        int(tensor.untyped_storage()._cdata),
     )

@@ -93,6 +93,7 @@ def _doubt(gpu: Gpu, given: List[Tuple[Any, Any]]) -> None:
             tensor = tensor_of(value)
             if tensor is not None:
                 gpu.claims.doubt(tensor)
+                gpu.claims.write(tensor, whole=False)
         index += len(parameters(None, [(kind, value)]))
 
 

@@ -1,0 +1,100 @@
+"""Faults that the evaluator tells, reduced by the real command without a GPU: the cause stays, and its cure cures."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.command import shrink
+
+UNTRUE_HINT = '''\
+"""Rows of a message. A row is said to begin at a multiple of 16 values, and has 514."""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def read_rows(values, out, stride, COLUMNS: tl.constexpr):
+    row = tl.program_id(0)
+    start = tl.multiple_of(row * stride, 16)
+    column = tl.arange(0, COLUMNS)
+    tl.store(out + row * COLUMNS + column, tl.load(values + start + column))
+
+
+def rows(message, count, columns):
+    out = torch.zeros(count, columns, device=message.device)
+    read_rows[(count,)](message, out, message.shape[0] // count, COLUMNS=columns)
+    return out
+
+
+print(rows(torch.zeros(8 * 514, device="cuda"), 8, 512).sum().item())
+'''
+NEVER_CLEARED = '''\
+"""Sums of rows, added to what the workspace holds. Whoever made that has cleared a half of it."""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_rows(values, sums, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    column = tl.arange(0, BLOCK)
+    total = tl.sum(tl.load(values + row * columns + column, mask=column < columns, other=0.0))
+    tl.store(sums[0] + row, total + tl.load(sums[1] + row))
+
+
+class Workspace:
+    def __init__(self, rows):
+        self.sums = torch.zeros(rows, device="cuda")
+        self.before = torch.empty(rows, device="cuda")
+
+
+def main(rows, columns):
+    space = Workspace(rows)
+    values = torch.ones(rows, columns, device="cuda")
+    add_rows[(rows,)](values, (space.sums, space.before), columns, BLOCK=triton.next_power_of_2(columns))
+    print(space.sums.sum().item())
+
+
+main(4, 100)
+'''
+ARCH = ("--arch", "sm_90")
+
+
+def reduced(folder: Path, program: str, oracle: str, cause: str) -> str:
+    """The repro's text; it keeps this cause."""
+    pytest.importorskip("triton")
+    (folder / "failing.py").write_text(program)
+    asked = ("--oracle", oracle, *ARCH, "--jobs", "1", "--max-time", "10", "--no-report", "--json")
+    said = shrink("failing.py", *asked, cwd=folder)
+    assert said.code == 0, said
+    assert f"by where it begins ({cause})" in json.loads(said.out)["same"]
+    return (folder / "repro_failing.py").read_text()
+
+
+def faults(folder: Path, text: str, oracle: str) -> bool:
+    (folder / "candidate.py").write_text(text)
+    return shrink("candidate.py", "--oracle", oracle, *ARCH, "--check", cwd=folder).code == 0
+
+
+@pytest.mark.slow
+def test_an_untrue_hint(tmp_path: Path) -> None:
+    repro = reduced(tmp_path, UNTRUE_HINT, "misaligned address", "untrue hint (integer)")
+    honest = re.sub(r"tl\.multiple_of\((.*?), \d+\)", r"(\1)", repro)
+    assert honest != repro
+    assert faults(tmp_path, repro, "misaligned address") and not faults(tmp_path, honest, "misaligned address")
+
+
+@pytest.mark.slow
+def test_memory_that_nobody_wrote(tmp_path: Path) -> None:
+    oracle = "static:uninitialised"
+    repro = reduced(tmp_path, NEVER_CLEARED, oracle, "memory that nobody wrote")
+    assert repro.count("torch.empty(") == 1
+    assert faults(tmp_path, repro, oracle) and not faults(tmp_path, repro.replace("empty(", "zeros("), oracle)
