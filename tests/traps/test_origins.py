@@ -17,16 +17,19 @@ import pytest
 
 from shrinkray_gpu.oracle import parse
 from shrinkray_gpu.oracle.same import SameFaultOracle, same_fault
+from shrinkray_gpu.passes.schedule import PASSES
+from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.private_setup import private_setup
 from shrinkray_gpu.same_fault.patch.diffs import apply_hunks, hunks
+from tests.reduction.course import Bench
 from tests.traps.repair import failing, slipped
-from tests.traps.snapping import guarded
-from tests.traps.test_traps import GUARDED
 from tests.traps.trap import Trap, traps
 
 ORIGINS = Path(__file__).parent / "origins"
 TRAPS = {trap.path.stem: trap for trap in traps(ORIGINS)}
+TRIES = int(os.environ.get("TRAP_TRIES", "60"))
+"""What CI can afford. More of them ask more of the guards; try it by hand when they change."""
 RULES = ("static:bounds", "static:assert", "static:div0")
 pytestmark = pytest.mark.xdist_group("origins")
 
@@ -69,8 +72,28 @@ def test_a_slip_is_refused_for_its_cause_alone(name: str, pool: Pool) -> None:
     assert slipped(trap, slip, pool.run)
 
 
+@pytest.mark.xfail(strict=True, reason="operands of an assertion are compared by what they are made of, not by value")
+def test_a_limit_below_what_is_checked_is_refused(pool: Pool) -> None:
+    """Two levels where there were 16: the codes that the repair gives have no level either."""
+    trap, slip = TRAPS["upper_nibble"], (ORIGINS / "slipped" / "upper_nibble.py").read_text()
+    few = slip.replace("0, debug=True", "2, debug=True")
+    assert few != slip and slipped(trap, few, pool.run)
+    assert not bound(trap, pool).judge(pool.run(few)).faults
+
+
 @pytest.mark.parametrize("name", TRAPS)
-def test_reduced_it_is_true(name: str, pool: Pool) -> None:
-    outcome = guarded(TRAPS[name], *GUARDED)
-    assert outcome.code == 0 and outcome.told["after"] != outcome.told["before"], outcome
-    assert slipped(TRAPS[name], outcome.text, pool.run) == "", outcome
+def test_reduced_it_is_true(name: str, pool: Pool, tmp_path: Path) -> None:
+    """By the tool's own passes, engine and oracle, so many tries far."""
+    trap = TRAPS[name]
+    oracle = bound(trap, pool)
+    bench = Bench(lambda text: oracle.judge(pool.run(text, machine_code=False)).faults)
+    result = bench.reduce(
+        trap.program,
+        tmp_path / "reduction",
+        passes=PASSES,
+        skip=trap.skipped,
+        stop=lambda: len(bench.asked) >= TRIES,
+        values=lambda program: pool.run(program.text, values=True).values,
+    ).program
+    assert result.size < Program.from_text(trap.program, "trap.py").size
+    assert slipped(trap, result.text, pool.run) == "", result.text

@@ -45,6 +45,11 @@ class Trap:
         return self.words[at : at + 2]
 
     @property
+    def skipped(self) -> frozenset[str]:
+        """The passes that are left out."""
+        return frozenset(name for word, name in zip(self.words, self.words[1:]) if word == "--skip-pass")
+
+    @property
     def program(self) -> str:
         """Without its header, whose words are bait of their own."""
         lines = self.path.read_text().splitlines(keepends=True)

@@ -1,6 +1,7 @@
 # shrink --arch sm_90 --oracle static:bounds --skip-pass lift --skip-pass names
 # lure: an edge list of which nothing is read, or features of no node
 # cured by: (tl\.load\(features_ptr.*?)mask=(.*?)(, other=0\.0\)) => \1mask=(\2) & (source[:, None] < 4096)\3
+# cured by: (s_ptr.*(tl\.load\(so(?:[^()]|\([^()]*\))*\))(\[.*?])?.*?mask=)(.*?), other => \1(\4) & (\2\3 < 4096), other
 """Sums of neighbours' features in a graph by rows of edges. A deleted edge stays in its row and points to GONE."""
 
 import torch

@@ -2,6 +2,7 @@
 # lure: a row or a column made up, which no mask of the rows would keep inside
 # cured by: tl\.load\(at\) => tl.load(at, mask=row[:, None] < 1, other=0.0)
 # cured by: (tl\.load\(logits_ptr.*\[None, :\])\) => \1, mask=row[:, None] < 1, other=0.0)
+# cured by: \((logits_ptr \+ (tl\.arange\(0, \d+\)(?:\[.*?\])?) \* stride.*?)\) => (\1, mask=\2 < 1)
 """The likeliest token of ROWS sequences, a tile of the vocabulary at a time; each keeps the logits of all steps."""
 
 import torch

@@ -1,6 +1,7 @@
 # shrink --arch sm_90 --oracle static:bounds --skip-pass lift --skip-pass names
 # lure: a page number that nobody loads, or a cache without pages
 # cured by: (tl\.load\(.*?keys.*?)mask=(.*?)(, other=0\.0\)|\)$) => \1mask=(\2) & (page < 4096)\3
+# cured by: (keys_ptr.*?(tl\.load\(table_ptr(?:[^()]|\([^()]*\))*\)).*?mask=)(.*?), other => \1(\3) & (\2 < 4096), other
 """Attention scores over a paged cache. Pages that are swapped out to the host are numbered from SWAPPED on."""
 
 import torch
