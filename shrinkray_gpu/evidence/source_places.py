@@ -18,6 +18,11 @@ _INSIDE = str(Path(runner.__file__).parent / "inside")
 _FRAME = re.compile(r'^  File "([^"]+)", line (\d+), in ', re.MULTILINE)
 
 
+def frames(traceback: str) -> list[tuple[str, int]]:
+    """File and line of each frame of a traceback, the outermost first."""
+    return [(file, int(line)) for file, line in _FRAME.findall(traceback)]
+
+
 def is_of_triton(file: str) -> bool:
     """Whether a file of a traceback is Triton's own, or one of ours that stands between it and the script. A user's
     folder may be called `triton`, too."""
@@ -59,8 +64,8 @@ def host_line(subject: Subject, run: Run) -> SourceLine | None:
         return None
     file, line = str(subject.script.path), run.failure.line
     if subject.script.name:
-        frames = [(file, int(at)) for file, at in _FRAME.findall(run.failure.traceback) if _is_own(subject, file)]
-        file, line = frames[-1] if frames else (file, None)
+        own = [(file, at) for file, at in frames(run.failure.traceback) if _is_own(subject, file)]
+        file, line = own[-1] if own else (file, None)
     if not line:
         return None
     place = SourceLine(file, line)

@@ -9,14 +9,13 @@ from shrinkray_gpu.evidence import source_text
 from shrinkray_gpu.evidence.evidence import Evidence, options_of
 from shrinkray_gpu.evidence.instruments.instrument import Subject
 from shrinkray_gpu.evidence.sights import Sight
-from shrinkray_gpu.evidence.source_places import host_line, is_of_triton, place_of, text_at
+from shrinkray_gpu.evidence.source_places import frames, host_line, is_of_triton, place_of, text_at
 from shrinkray_gpu.evidence.source_text import SourceLine
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.fault import Fault, broken_compile
 from shrinkray_gpu.runner.run import Run
 
 LAST_LINES = 5
-_FRAME = re.compile(r'^  File "([^"]+)", line \d+, in ', re.MULTILINE)
 _DIAGNOSED = re.compile(r"^(\S+?\.py):(\d+):(\d+): (?:error|remark|note)", re.MULTILINE)
 _FRONT_END = re.compile(r"\bat (\d+):(\d+):[ \t]*\n(?:def (\w+))?")
 """Counted from the `def` of the function that is being compiled, a helper or the kernel."""
@@ -56,7 +55,7 @@ def _defined(subject: Subject, run: Run, function: str) -> tuple[str, int]:
         return subject.script.path.name, start
     traceback = run.failure.traceback if run.failure is not None else ""
     kernels = [compile.file for compile in reversed(run.compiles) if compile.file]
-    for file in dict.fromkeys([*kernels, *reversed(_FRAME.findall(traceback))]):
+    for file in dict.fromkeys([*kernels, *(file for file, _ in reversed(frames(traceback)))]):
         text = text_at(subject, SourceLine(file, 0)) if not is_of_triton(file) else ""
         if start := source_text.first_line(text, function):
             return file, start

@@ -8,6 +8,7 @@ memory, an assertion that does not hold, a tensor without an element.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,18 +16,8 @@ from functools import cached_property
 import libcst as cst
 
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.runner.inside.static.cause import (
-    DESCRIPTOR,
-    EXTENT,
-    NO_MASK,
-    OFFSET,
-    STRIDE,
-    SWAPPED,
-    WRAPPED,
-    WRONG_MASK,
-    ZERO,
-    Cause,
-)
+from shrinkray_gpu.runner.inside.static import cause as kinds
+from shrinkray_gpu.runner.inside.static.cause import Cause
 from shrinkray_gpu.same_fault.cures import Cured, cured
 from shrinkray_gpu.source import kernels, spelling
 from shrinkray_gpu.source.calls import Function, all_parameters, functions, matches
@@ -233,23 +224,16 @@ def _bounds(place: FaultPlace, call: cst.Call) -> Iterator[str]:
     given = [name for name in names if name != base.left.value and f"{name} " not in f"{index} "]
     for name, bound in itertools.product([*used, index], given):
         yield f"{name if name in used else f'({name})'} < {bound}"
-    count = _product(place.cause.shape)
+    count = math.prod(place.cause.shape)
     if count:
         yield f"({index}) < {count}"
         yield f"(({index}) >= 0) & (({index}) < {count})"
 
 
-def _product(shape: Sequence[int]) -> int:
-    count = 1
-    for extent in shape:
-        count *= extent
-    return count
-
-
 def _own_value(place: FaultPlace) -> Repairs:
     """The tensor's own stride, extent or count for the argument that contradicts it; nothing for an offset."""
     cause = place.cause
-    wanted = cause.values[1] if len(cause.values) > 1 else {OFFSET: 0, ZERO: 1}.get(cause.kind)
+    wanted = cause.values[1] if len(cause.values) > 1 else {kinds.OFFSET: 0, kinds.ZERO: 1}.get(cause.kind)
     if wanted is None:
         return
     for _, named, arg in place.arguments(cause.name):
@@ -266,11 +250,11 @@ def _written(place: FaultPlace, tensor: cst.BaseExpression | None, wanted: int) 
     cause = place.cause
     if isinstance(tensor, (cst.Name, cst.Attribute)):
         own = place.plain(tensor)
-        if cause.kind == STRIDE and wanted in cause.strides:
+        if cause.kind == kinds.STRIDE and wanted in cause.strides:
             return f"{own}.stride({cause.strides.index(wanted)})"
-        elif cause.kind == EXTENT and wanted in cause.shape:
+        elif cause.kind == kinds.EXTENT and wanted in cause.shape:
             return f"{own}.shape[{cause.shape.index(wanted)}]"
-        elif cause.kind == EXTENT and wanted == _product(cause.shape):
+        elif cause.kind == kinds.EXTENT and wanted == math.prod(cause.shape):
             return f"{own}.numel()"
     return str(wanted)
 
@@ -332,13 +316,13 @@ def _own_shape(place: FaultPlace) -> Repairs:
 Offer = Callable[[FaultPlace], Repairs]
 _UNMASKED: tuple[Offer, ...] = (_masked, _fewer_trips, _smaller_grid)
 _BY_KIND: Mapping[str, tuple[Offer, ...]] = {
-    WRAPPED: (_widened, _not_narrowed),
-    NO_MASK: _UNMASKED,
-    WRONG_MASK: (_strict, _masked_more, _fewer_trips, _smaller_grid),
-    STRIDE: (_own_value,),
-    SWAPPED: (_swapped_back,),
-    EXTENT: (_own_value, _strict, _fewer_trips, _smaller_grid),
-    OFFSET: (_own_value, _smaller_grid),
-    ZERO: (_own_value,),
-    DESCRIPTOR: (_own_shape,),
+    kinds.WRAPPED: (_widened, _not_narrowed),
+    kinds.NO_MASK: _UNMASKED,
+    kinds.WRONG_MASK: (_strict, _masked_more, _fewer_trips, _smaller_grid),
+    kinds.STRIDE: (_own_value,),
+    kinds.SWAPPED: (_swapped_back,),
+    kinds.EXTENT: (_own_value, _strict, _fewer_trips, _smaller_grid),
+    kinds.OFFSET: (_own_value, _smaller_grid),
+    kinds.ZERO: (_own_value,),
+    kinds.DESCRIPTOR: (_own_shape,),
 }

@@ -6,6 +6,7 @@ at what the host passes or at what is in memory. Where two of these would each b
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -13,24 +14,8 @@ from dataclasses import replace
 from shrinkray_gpu.evidence.source_text import line_of
 from shrinkray_gpu.questions.blame.blame import DATA, HOST, KERNEL, Blame, unknown
 from shrinkray_gpu.questions.blame.trials import BlameTrials
-from shrinkray_gpu.runner.inside.static.cause import (
-    ARGUMENT,
-    ASSERTION,
-    CONSTANT,
-    DESCRIPTOR,
-    EMPTY,
-    EXTENT,
-    LOADED,
-    MEMORY,
-    NO_MASK,
-    OFFSET,
-    STRIDE,
-    SWAPPED,
-    WRAPPED,
-    WRONG_MASK,
-    ZERO,
-    Cause,
-)
+from shrinkray_gpu.runner.inside.static import cause as kinds
+from shrinkray_gpu.runner.inside.static.cause import Cause
 from shrinkray_gpu.runner.run import Launch
 
 BY_IR = "Triton's IR, followed for the whole launch"
@@ -77,7 +62,7 @@ def _data(cause: Cause, launch: Launch, trials: BlameTrials) -> Blame:
     if index < 0:
         why = "A negative one may stand for no index at all, which the kernel would have to leave out"
         return Blame("not known", f"{cause.sentence}. {why}", BY_IR, _line(cause.place))
-    if index < max((*cause.shape, _count(cause.shape) if cause.role == "term" else 0), default=0):
+    if index < max((*cause.shape, math.prod(cause.shape) if cause.role == "term" else 0), default=0):
         why = "Some extent of the tensor is larger: what is made of the index may be wrong, and not the index"
         return Blame("not known", f"{cause.sentence}. {why}", BY_IR, _line(cause.place))
     return Blame(DATA, cause.sentence, BY_IR, _line(cause.place))
@@ -85,17 +70,17 @@ def _data(cause: Cause, launch: Launch, trials: BlameTrials) -> Blame:
 
 def _given(cause: Cause, launch: Launch, trials: BlameTrials) -> Blame:
     """A value that the launch passes, or that stands in the kernel."""
-    if CONSTANT in cause.inputs and cause.values:
+    if kinds.CONSTANT in cause.inputs and cause.values:
         text = line_of(trials.text, int(cause.place.split(":")[1])) if _own(cause.place, trials) else ""
         if re.search(rf"\b{cause.values[0]}\b", text):
             return _told(KERNEL, cause, trials, "It stands in the kernel")
         return _either(cause, trials, "It is a constant of the kernel: who gave it is not told")
-    if ARGUMENT not in cause.inputs:
+    if kinds.ARGUMENT not in cause.inputs:
         return unknown(cause.sentence)
     other = _of_another_tensor(cause, launch)
     if other:
         return _either(cause, trials, f"It is {other}: the kernel may use it for the wrong one")
-    if cause.kind == EXTENT and trials.in_kernel.twin is not None:
+    if cause.kind == kinds.EXTENT and trials.in_kernel.twin is not None:
         return _either(cause, trials, "A change of the kernel would be enough, too")
     return _of_host(cause, launch, trials, f"The launch{f' at {launch.host}' if launch.host else ''} passes it")
 
@@ -106,25 +91,18 @@ def _own(place: str, trials: BlameTrials) -> bool:
 
 def _of_another_tensor(cause: Cause, launch: Launch) -> str:
     """Whether what is passed is right for another tensor of the launch."""
-    if cause.kind not in (STRIDE, EXTENT) or not cause.values:
+    if cause.kind not in (kinds.STRIDE, kinds.EXTENT) or not cause.values:
         return ""
     for argument in launch.args:
         if found := _TENSOR.match(argument):
             shape, strides = (tuple(map(int, re.findall(r"\d+", text))) for text in found.groups())
             if (shape, strides) == (tuple(cause.shape), tuple(cause.strides)):
                 continue
-            if cause.kind == STRIDE and cause.values[0] in strides and cause.values[0] != 1:
+            if cause.kind == kinds.STRIDE and cause.values[0] in strides and cause.values[0] != 1:
                 return f"the stride of another tensor, of {list(shape)}"
-            if cause.kind == EXTENT and cause.values[0] in {*shape, _count(shape)}:
+            if cause.kind == kinds.EXTENT and cause.values[0] in {*shape, math.prod(shape)}:
                 return f"an extent of another tensor, of {list(shape)}"
     return ""
-
-
-def _count(shape: tuple[int, ...]) -> int:
-    count = 1
-    for extent in shape:
-        count *= extent
-    return count
 
 
 def _unmasked(cause: Cause, launch: Launch, trials: BlameTrials) -> Blame:
@@ -165,10 +143,10 @@ def _has_such_a_mask(trials: BlameTrials) -> bool:
 
 def _by_inputs(cause: Cause, launch: Launch, trials: BlameTrials) -> Blame:
     """An assertion or a divisor: by what it hangs on."""
-    inputs = set(cause.inputs) - {CONSTANT}
-    if LOADED in inputs and ARGUMENT not in inputs:
+    inputs = set(cause.inputs) - {kinds.CONSTANT}
+    if kinds.LOADED in inputs and kinds.ARGUMENT not in inputs:
         return Blame(DATA, cause.sentence, BY_IR, _line(cause.place))
-    if inputs == {ARGUMENT}:
+    if inputs == {kinds.ARGUMENT}:
         return _of_host(cause, launch, trials, "It hangs on arguments of the launch alone")
     return unknown(f"{cause.sentence}. It hangs on {', '.join(sorted(inputs)) or 'constants'}")
 
@@ -185,16 +163,16 @@ def _empty(cause: Cause, launch: Launch, trials: BlameTrials) -> Blame:
 
 
 _BY_KIND: Mapping[str, Callable[[Cause, Launch, BlameTrials], Blame]] = {
-    WRAPPED: _kernel,
-    MEMORY: _data,
-    STRIDE: _given,
-    SWAPPED: _given,
-    EXTENT: _given,
-    OFFSET: _given,
-    NO_MASK: _unmasked,
-    WRONG_MASK: _passing_mask,
-    ASSERTION: _by_inputs,
-    ZERO: _by_inputs,
-    DESCRIPTOR: _described,
-    EMPTY: _empty,
+    kinds.WRAPPED: _kernel,
+    kinds.MEMORY: _data,
+    kinds.STRIDE: _given,
+    kinds.SWAPPED: _given,
+    kinds.EXTENT: _given,
+    kinds.OFFSET: _given,
+    kinds.NO_MASK: _unmasked,
+    kinds.WRONG_MASK: _passing_mask,
+    kinds.ASSERTION: _by_inputs,
+    kinds.ZERO: _by_inputs,
+    kinds.DESCRIPTOR: _described,
+    kinds.EMPTY: _empty,
 }

@@ -6,7 +6,7 @@ import re
 
 from shrinkray_gpu.evidence import source_text
 from shrinkray_gpu.evidence.evidence import Evidence
-from shrinkray_gpu.evidence.source_places import is_of_triton
+from shrinkray_gpu.evidence.source_places import frames, is_of_triton
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.fault import FAILING_PASS, LAST_WORDS, Fault, broken_compile
 from shrinkray_gpu.oracle.fault import FRONT_END as REFUSALS
@@ -19,7 +19,6 @@ _BY_FRONT_END = "Triton's front end"
 _SIZES = re.compile(r"power of|Input shapes should|numel|exceeds", re.IGNORECASE)
 """What depends on numbers that the host may have given."""
 _OWN_ERRORS = ("AttributeError", "KeyError", "IndexError", "UnboundLocalError", "RecursionError", "AssertionError")
-_FRAME = re.compile(r'^  File "([^"]+)", line (\d+), in', re.MULTILINE)
 _RAISED = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception))\b:? ?(.*)$", re.MULTILINE)
 _RANGE = re.compile(r"arange\(\s*([^,()]+),\s*([^()]+?)\s*\)")
 _QUOTED = re.compile(r"'\.?(\w+)'")
@@ -95,10 +94,10 @@ def _own_error(trials: BlameTrials) -> str:
     texts = [*failures, *([failure.traceback] if failure is not None else [])]
     for text in texts:
         first = text.split(speech.CAUSED)[0].split(speech.MEANWHILE)[0]
-        frames, raised = _FRAME.findall(first), _RAISED.findall(first)
-        if not frames or not raised or raised[-1][0] not in _OWN_ERRORS:
+        places, raised = frames(first), _RAISED.findall(first)
+        if not places or not raised or raised[-1][0] not in _OWN_ERRORS:
             continue
-        file, line = frames[-1]
+        file, line = places[-1]
         refuses = raised[-1][0] == "AssertionError" and raised[-1][1].strip()
         asked = "code_generator" in file  # an attribute that the kernel's text names
         if is_of_triton(file) and not refuses and not asked:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from shrinkray_gpu.evidence.evidence import Evidence
-from shrinkray_gpu.evidence.source_places import is_of_triton
+from shrinkray_gpu.evidence.source_places import frames, is_of_triton
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.cause_check import faulting_launch
 from shrinkray_gpu.oracle.driver_error import OUTSIDE, static_rule
@@ -21,7 +20,6 @@ from shrinkray_gpu.runner.run import Run
 BROKEN_DEVICE = frozenset({214, 220, 226, 999})
 """Errors of the device itself: ECC, NVLink, and what the driver calls unknown."""
 NEXT = (REDUCE, OTHER_TRITON)
-_FRAME = re.compile(r'^  File "([^"]+)", line (\d+), in ', re.MULTILINE)
 NO_ARCH = "Triton's IR was not followed: name the GPU by --arch, such as sm_90"
 
 
@@ -82,8 +80,8 @@ def _of_launch(seen: Evidence, fault: Fault, trials: BlameTrials) -> Blame:
 
 def _launching(run: Run) -> str:
     """The line of the host that makes the launch which is refused; Triton's own lines are below it."""
-    frames = _FRAME.findall(run.failure.traceback) if run.failure is not None else []
-    return next((f"{Path(file).name}:{line}" for file, line in reversed(frames) if not is_of_triton(file)), "")
+    places = frames(run.failure.traceback) if run.failure is not None else []
+    return next((f"{Path(file).name}:{line}" for file, line in reversed(places) if not is_of_triton(file)), "")
 
 
 def _of_host(seen: Evidence, fault: Fault, run: Run) -> Blame:

@@ -39,6 +39,20 @@ class LaunchFacts:
     copies: Callable[[], RuleFinding] = lambda: RuleFinding(unknown="nobody followed it")
 
 
+def finding_of(evaluation: Evaluation) -> RuleFinding:
+    """The first cause that an evaluation tells of, else why it may have missed one."""
+    for cause in evaluation.causes:
+        return RuleFinding(reason=cause.sentence)
+    return RuleFinding(unknown=evaluation.unknown)
+
+
+def if_sound(finding: RuleFinding, launch: LaunchFacts) -> RuleFinding:
+    """The finding of a fault; unknown where something else is wrong in the launch: nobody knows what a device would see
+    first."""
+    own = launch.evaluation().own_fault if finding.reason else ""
+    return RuleFinding(unknown=own) if own else finding
+
+
 @dataclass(frozen=True)
 class Rule:
     """`code`, `words`: the sticky error in which the fault ends on a device, by number and in the driver's words.

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import List, Tuple
 
-from .rule import LaunchFacts, Rule, RuleFinding
+from .rule import LaunchFacts, Rule, RuleFinding, if_sound
 from .ttgir import bits
 
 ALIGNMENT = 128
@@ -38,10 +38,8 @@ def tile(memdescs: List[Tuple[str, str]]) -> Tuple[List[int], int]:
 
 
 def examine(launch: LaunchFacts) -> RuleFinding:
-    """Where something else is wrong in the launch, nobody knows which fault a device would see first."""
     found = launch.copies() if 0 not in launch.grid and _suspect(launch.ttgir) else RuleFinding()
-    own = launch.evaluation().own_fault if found.reason else ""
-    return RuleFinding(unknown=own) if own else found
+    return if_sound(found, launch)
 
 
 RULE = Rule(

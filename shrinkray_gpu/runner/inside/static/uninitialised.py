@@ -7,15 +7,11 @@ nothing is said; and where something else is wrong in the launch, nobody knows h
 from __future__ import annotations
 
 from .cause import UNINITIALISED
-from .rule import LaunchFacts, Rule, RuleFinding
+from .rule import LaunchFacts, Rule, RuleFinding, finding_of, if_sound
 
 
 def examine(launch: LaunchFacts) -> RuleFinding:
-    found = launch.unwritten()
-    if not found.causes:
-        return RuleFinding(unknown=found.unknown)
-    own = launch.evaluation().own_fault
-    return RuleFinding(unknown=own) if own else RuleFinding(reason=found.causes[0].sentence)
+    return if_sound(finding_of(launch.unwritten()), launch)
 
 
 RULE = Rule(

@@ -95,7 +95,9 @@ def _passed(kernel: Any, described: Iterable[str]) -> Passed:
     """See `LaunchedKernel`. `described`: the arguments of the launch, as its record has them: `i32 64`."""
     from triton.runtime.jit import get_jit_fn_file_line
 
-    function = kernel.src.fn
+    function = getattr(kernel.src, "fn", None)
+    if function is None:  # a kernel that was given as IR
+        return frozenset()
     integers = [re.match(r"[iu]\d+ (-?\d+)$", each) for each in described]
     values = {name: int(found.group(1)) for name, found in zip(function.arg_names, integers) if found}
     before = get_jit_fn_file_line(function)[1] - 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,8 +10,8 @@ from shrinkray_gpu.runner.inside.evaluator import alignment, instructions
 from shrinkray_gpu.runner.inside.evaluator.launch import LaunchedKernel
 from shrinkray_gpu.runner.inside.evaluator.memory import Buffer
 from shrinkray_gpu.runner.inside.static import cause
-from tests.runner.inside.conftest import Play
 
+WANTS = frozenset({"static:alignment"})
 PROGRAM = """
 import torch, triton, triton.language as tl
 
@@ -91,20 +90,6 @@ FAULTY = {
 }
 """By the number of the launch. The others are sound, but for the last one, of which nobody can tell."""
 LATER = {0}
-
-
-@pytest.fixture(scope="module")
-def launches() -> Iterator[list[dict[str, Any]]]:
-    yield []
-
-
-@pytest.fixture
-def played(play: Play, launches: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    if not launches:
-        seen = play(PROGRAM, wants=frozenset({"static:alignment"}))
-        assert not seen.error, seen.printed
-        launches.extend(seen.launches)
-    return launches
 
 
 @pytest.mark.parametrize("at", FAULTY)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from shrinkray_gpu.runner.inside.static import cause
-from tests.runner.inside.conftest import Play
 
 WANTS = frozenset({"static:bounds", "static:assert", "static:div0"})
 
@@ -177,21 +175,6 @@ FAULTY = {
 
 LATER = {0, 2, 5, 6, 23}
 """Those whose first program instance is sound."""
-
-
-@pytest.fixture(scope="module")
-def launches(prepared: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[dict[str, Any]]]:
-    yield []
-
-
-@pytest.fixture
-def played(play: Play, launches: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The launches of the program, which runs once."""
-    if not launches:
-        outcome = play(PROGRAM, wants=WANTS)
-        assert not outcome.error, outcome.error
-        launches.extend(outcome.launches)
-    return launches
 
 
 @pytest.mark.parametrize("at", FAULTY, ids=lambda at: f"{at}-{FAULTY[at].name}-{FAULTY[at].kind}")

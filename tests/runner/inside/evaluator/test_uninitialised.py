@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from shrinkray_gpu.oracle.needs import UNASKED
 from shrinkray_gpu.runner.inside.static import cause
-from tests.runner.inside.conftest import Play
+from tests.runner.inside.conftest import Outcome, Play
 
+WANTS = frozenset({"static:uninitialised"})
 PROGRAM = """
 import torch, triton, triton.language as tl
 
@@ -74,20 +74,6 @@ PARTLY = "which elements of the tensor were written before"
 UNKNOWN = {8: PARTLY, 10: PARTLY, 11: PARTLY, 12: "a load of f32 decides", 13: "descriptor"}
 
 
-@pytest.fixture(scope="module")
-def launches() -> Iterator[list[dict[str, Any]]]:
-    yield []
-
-
-@pytest.fixture
-def played(play: Play, launches: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    if not launches:
-        seen = play(PROGRAM, wants=frozenset({"static:uninitialised"}))
-        assert not seen.error and not seen.sticky, seen.printed
-        launches.extend(seen.launches)
-    return launches
-
-
 @pytest.mark.parametrize("at", UNWRITTEN)
 def test_what_nobody_wrote_is_told(played: list[dict[str, Any]], at: int) -> None:
     [found] = played[at]["causes"]
@@ -99,6 +85,10 @@ def test_what_nobody_wrote_is_told(played: list[dict[str, Any]], at: int) -> Non
 @pytest.mark.parametrize("at", UNKNOWN)
 def test_what_is_not_known_is_no_fault(played: list[dict[str, Any]], at: int) -> None:
     assert not played[at]["causes"] and not played[at]["fault"] and UNKNOWN[at] in played[at]["unfollowed"]
+
+
+def test_no_device_tells_of_it(outcome: Outcome) -> None:
+    assert not outcome.sticky
 
 
 def test_the_others_are_sound(played: list[dict[str, Any]]) -> None:
