@@ -1,20 +1,21 @@
 """Where an access that leaves its tensor begins to go wrong: its origin.
 
-The kinds are a closed list. Each is decided by a counterfactual that is run on the whole launch: with the exact
-product, with the loaded index left out, with the stride that the tensor has, the access would stay inside. What no such
-change explains is the index itself: a mask is missing, or the mask that there is lets it through.
+The kinds are a closed list. Each is decided by a counterfactual: with the exact product, with the loaded index left
+out, with the stride that the tensor has, the access would stay inside (`counterfactual.py`). What no such change
+explains is the index itself: a mask is missing, or the mask that there is lets it through.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Optional, Set, Tuple
 
 from ..static import cause as kinds
 from ..static import locations
 from ..static.ttgir import Op
-from .access import at
-from .launch import INSIDE, OUTSIDE, Found, LaunchedKernel, Look, happens, is_wholly_outside, look
+from .counterfactual import Counterfactual, extents_of
+from .launch import INSIDE, Found, LaunchedKernel, Look
 from .memory import Address, Buffer
 from .module import ACCESSES, DIVISIONS, MAKES_DESCRIPTOR, listed
 from .numbers import Unfollowed, ends, wrapped
@@ -60,7 +61,8 @@ def origin(launch: LaunchedKernel, seen: Look, found: Found, *, limit: int) -> O
 
 class _Search:
     def __init__(self, launch: LaunchedKernel, seen: Look, found: Found, limit: int) -> None:
-        self.launch, self.seen, self.found, self.limit = launch, seen, found, limit
+        self.launch, self.found = launch, found
+        self.what_if = Counterfactual(launch, seen, found, limit)
         self.note, self.lane = found.note, found.lane
         self.trace = Trace(self.note.frame, self.note.env, self.note.op)
 
@@ -75,13 +77,14 @@ class _Search:
             return Origin(kinds.EMPTY, op=self.note.op)
         if self.note.op.name not in ACCESSES:
             return Origin(kinds.DESCRIPTOR, inputs=frozenset(inputs_of(self._description())), op=self.note.op)
-        for ask in (self._wrap, self._division, self._trips, self._strides, self._memory, self._extents, self._offsets):
+        asked = (self._wrap, self._division, self._swapped, self._trips, self._strides)
+        for ask in (*asked, self._memory, self._extents, self._offsets):
             found = ask()
             if found is not None:
                 return found
         kind = kinds.WRONG_MASK if self.note.masked else kinds.NO_MASK
         inputs = frozenset(inputs_of(self._address_leaves()))
-        fewer, by_one = self._inside_with_fewer(), self._inside_by_one()
+        fewer, by_one = self.what_if.inside_with_fewer(), self._by_one()
         return Origin(kind, role=TERM, inputs=inputs, op=self.note.op, fewer=fewer, by_one=by_one)
 
     # The kinds, in the order in which they are asked
@@ -147,9 +150,23 @@ class _Search:
     def _memory(self) -> Optional[Origin]:
         """A loaded value that by itself leads beyond the tensor."""
         for step in self._unique(self.trace.leaves()):
-            if step.kind == kinds.LOADED and step.role in (TERM, FACTOR) and self._alone_beyond(step):
+            if step.kind == kinds.LOADED and step.role in (TERM, FACTOR) and self.what_if.alone_beyond(step):
                 value = step.value(self.lane)
                 return self._given(kinds.MEMORY, step.role, step, *(value or ())[:1])
+        return None
+
+    def _swapped(self) -> Optional[Origin]:
+        """Two strides of the tensor, each in the other's place: put right, the access stays inside."""
+        buffer = self.found.buffer
+        assert buffer is not None
+        own = _own_strides(buffer)
+        given = [(step, value) for step, value in self._factors() if value in own]
+        for (one, a), (other, b) in itertools.combinations(given, 2):
+            if a != b and self.what_if.strides({one: b, other: a}):
+                detail = "of dimensions %d and %d" % (buffer.strides.index(a), buffer.strides.index(b))
+                inputs = frozenset(map(self._giver, (one, other)))
+                names = "%s and %s" % (one.name, other.name.lstrip("%"))
+                return replace(self._given(kinds.SWAPPED, FACTOR, one, a, b), inputs=inputs, name=names, detail=detail)
         return None
 
     def _strides(self) -> Optional[Origin]:
@@ -157,32 +174,21 @@ class _Search:
         buffer = self.found.buffer
         assert buffer is not None
         own = _own_strides(buffer)
-        if len(own) < 2:
-            return None
-        factors = [step for step in self._unique(self.trace.leaves()) if step.role == FACTOR]
-        tiles = self._tiles()
-        given = [step for step in factors if step.kind == kinds.ARGUMENT or step.kind == kinds.CONSTANT]
-        for step in given:
-            value = self._scalar(step)
-            if value is None or value in own or step.kind == kinds.CONSTANT and value in tiles | {-1, 0, 1}:
+        tiles = self._tiles() | {-1, 0, 1}
+        for step, value in self._factors():
+            if len(own) < 2 or value in own or step.kind == kinds.CONSTANT and value in tiles:
                 continue
             for other in reversed(own):
-                if self._inside_with({step: other}):
+                if self.what_if.strides({step: other}):
                     detail = "in bytes" if value == other * buffer.width else ""
                     return replace(self._given(kinds.STRIDE, FACTOR, step, value, other), detail=detail)
-        for place, one in enumerate(given):
-            for other_step in given[place + 1 :]:
-                a, b = self._scalar(one), self._scalar(other_step)
-                if a is None or b is None or a == b or a not in own or b not in own:
-                    continue
-                if self._inside_with({one: b, other_step: a}):
-                    dimensions = (buffer.strides.index(a), buffer.strides.index(b))
-                    inputs = frozenset(map(self._giver, (one, other_step)))
-                    names = "%s and %s" % (one.name, other_step.name.lstrip("%"))
-                    detail = "of dimensions %d and %d" % dimensions
-                    found = self._given(kinds.SWAPPED, FACTOR, one, a, b)
-                    return replace(found, inputs=inputs, name=names, detail=detail)
         return None
+
+    def _factors(self) -> List[Tuple[Step, int]]:
+        """What is given and multiplies an index of the access, with its value."""
+        steps = [step for step in self._unique(self.trace.leaves()) if step.role == FACTOR]
+        values = [(step, self._scalar(step)) for step in steps if step.kind in (kinds.ARGUMENT, kinds.CONSTANT)]
+        return [(step, value) for step, value in values if value is not None]
 
     def _extents(self) -> Optional[Origin]:
         """A bound of the mask that is no extent of the tensor, though with one of them the access stays inside."""
@@ -203,7 +209,7 @@ class _Search:
     def _extent(self, steps: Iterable[Step]) -> Optional[Origin]:
         buffer = self.found.buffer
         assert buffer is not None
-        own = _own_extents(buffer)
+        own = extents_of(buffer)
         for step in self._unique(steps):
             if step.kind != kinds.ARGUMENT:
                 continue
@@ -211,83 +217,25 @@ class _Search:
             if value is None or value in own:
                 continue
             for other in sorted(own, reverse=True):
-                if other < value and self._inside_with({step: other}):
+                if other < value and self.what_if.extent(step, other):
                     return self._given(kinds.EXTENT, BOUND, step, value, other)
         return None
 
     def _offsets(self) -> Optional[Origin]:
         """An argument or a literal that by itself leads beyond the tensor."""
         for step in self._unique(self.trace.leaves()):
-            if step.kind in (kinds.ARGUMENT, kinds.CONSTANT) and step.role == TERM and self._alone_beyond(step):
+            if step.kind in (kinds.ARGUMENT, kinds.CONSTANT) and step.role == TERM and self.what_if.alone_beyond(step):
                 value = self._scalar(step)
                 return self._given(kinds.OFFSET, TERM, step, *([] if value is None else [value]))
         return None
 
-    # Counterfactuals
-
-    def _alone_beyond(self, step: Step) -> bool:
-        """Whether what this value adds to the address is more than the whole tensor, and without it the same lane is
-        inside."""
-        value = step.value(self.lane)
-        if value is None or not value[0]:
-            return False
-        again = self._again({step: 0})
-        if again is None:
-            return False
-        buffer, before = self.found.buffer, self.found.offset
-        assert buffer is not None
-        offset = _offset_at(again, self.found)
-        if offset is None:
-            return False
-        added = before - offset
-        return (added + buffer.at >= buffer.size or added + buffer.at < 0) and 0 <= offset < buffer.size
-
-    def _inside_with(self, values: Dict[Step, int]) -> bool:
-        """Whether with these values the access still happens and is inside, in the whole launch, and no other one
-        leaves its tensor."""
-        again = self._again_look(values)
-        if again is None:
-            return False
-        outside = {(id(each.op), id(each.note.frame.function)) for each in self.seen.outside}
-        mine = id(self.found.op)
-        for each in again.accesses:
-            if id(each.op) == mine and (each.state != INSIDE or not happens(each)):
-                return False
-            if each.state == OUTSIDE and (id(each.op), id(each.note.frame.function)) not in outside:
-                return False
-        return True
-
-    def _inside_with_fewer(self) -> bool:
-        """Whether the access is inside in a grid that is one less along one axis."""
-        grid = self.launch.grid
-        smaller = (tuple(n - (at == axis) for at, n in enumerate(grid)) for axis in range(3) if grid[axis] > 1)
-        looks = (look(replace(self.launch, grid=each), limit=self.limit) for each in smaller)  # type: ignore[arg-type]
-        return is_wholly_outside(self.found) and any(self._is_inside_in(each) for each in looks)
-
-    def _inside_by_one(self) -> bool:
+    def _by_one(self) -> bool:
         """Whether the access is inside where a bound of its mask that is an extent of the tensor's is one less."""
         assert self.found.buffer is not None
-        own = _own_extents(self.found.buffer)
+        own = extents_of(self.found.buffer)
         bounds = [step for step in self._unique(self.trace.leaves()) if step.role == BOUND]
         values = [(step, self._scalar(step)) for step in bounds if step.kind in (kinds.ARGUMENT, kinds.CONSTANT)]
-        return any(value in own and self._inside_with({step: value - 1}) for step, value in values if value)
-
-    def _is_inside_in(self, again: Look) -> bool:
-        """Whether a look finds the same access inside, whichever call leads to it."""
-        return {each.state for each in again.accesses if each.op is self.found.op} == {INSIDE}
-
-    def _again_look(self, values: Dict[Step, int]) -> Optional[Look]:
-        overrides = {(step.function, step.name): value for step, value in values.items()}
-        return look(self.launch, limit=self.limit, overrides=overrides)
-
-    def _again(self, values: Dict[Step, int]) -> Optional[Found]:
-        again = self._again_look(values)
-        if again is None:
-            return None
-        for each in again.accesses:
-            if each.op is self.found.op and each.note.frame.function is self.note.frame.function:
-                return each
-        return None
+        return any(value in own and self.what_if.inside({step: value - 1}) for step, value in values if value)
 
     # What is there
 
@@ -330,23 +278,8 @@ def _number(value: Any) -> Optional[int]:
     return value if isinstance(value, int) else None
 
 
-def _offset_at(found: Found, original: Found) -> Optional[int]:
-    """The offset of the same lane in another look."""
-    subject = found.note.subject
-    if not isinstance(subject, Address) or isinstance(subject.offset, Unfollowed):
-        return None
-    return at(wrapped(subject.offset), original.lane)
-
-
 def _own_strides(buffer: Buffer) -> List[int]:
     return sorted({stride for extent, stride in zip(buffer.shape, buffer.strides) if extent > 1})
-
-
-def _own_extents(buffer: Buffer) -> Set[int]:
-    count = 1
-    for n in buffer.shape:
-        count *= n
-    return {*buffer.shape, count}
 
 
 def inputs_of(steps: Iterable[Step]) -> Set[str]:

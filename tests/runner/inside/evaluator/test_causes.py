@@ -102,6 +102,22 @@ def roomy(x, y, rows, ROOM: tl.constexpr):
     tl.store(y + tl.arange(0, 64), tl.max(tile.load([0, 0]), axis=0))
 
 
+@triton.jit
+def headed(x, y, rows, row_stride, head_stride, STRICT: tl.constexpr):
+    batch, head = tl.program_id(0), tl.program_id(1)
+    row, column = tl.arange(0, 32)[:, None], tl.arange(0, 16)[None, :]
+    kept = row < rows if STRICT else row <= rows
+    at = (batch * rows + row) * row_stride + head * head_stride + column
+    tl.store(y + row * 16 + column, tl.load(x + at, mask=kept))
+
+
+@triton.jit
+def stepped(x, y, trips, head_stride, row_stride):
+    head, column = tl.program_id(0), tl.arange(0, 16)
+    for row in range(trips):
+        tl.store(y + column, tl.load(x + head * head_stride + row * row_stride + column))
+
+
 def zeros(*shape, dtype=torch.float32):
     return torch.zeros(*shape, device="cuda", dtype=dtype)
 
@@ -140,6 +156,12 @@ described[(5,)](zeros(4, 16), y, 4)
 appended[(4,)](zeros(2, 4, 8, 16), y, 1 << 22, 0, 8, 16)
 appended[(4,)](zeros(2, 4, 8, 16), y, 512, 0, 8, 16)
 roomy[(1,)](zeros(20, 64), y, 20, 512)  # describes too much, and copies what is there
+heads, wide = zeros(2, 20, 2, 16), zeros(32, 16)
+headed[(2, 2)](heads, wide, 20, heads.stride(1), heads.stride(2), False)
+headed[(2, 2)](heads, wide, 20, heads.stride(1), heads.stride(2), True)
+heads = zeros(2, 16, 16)
+stepped[(2,)](heads, y, 5, heads.stride(1), heads.stride(0))
+stepped[(2,)](heads, y, 5, heads.stride(0), heads.stride(1))
 scaled[(4,)](zeros(0), y, 56, True, 16)
 """
 
@@ -168,12 +190,14 @@ FAULTY = {
     22: Shape("literal", cause.SWAPPED, inputs=()),
     23: Shape("described", cause.DESCRIPTOR, inputs=("argument",)),
     25: Shape("appended", cause.OFFSET, inputs=("argument",)),  # with another slot nothing happens: that is no cause
-    28: Shape("scaled", cause.EMPTY),
+    28: Shape("headed", cause.WRONG_MASK),  # with smaller strides, or fewer rows, it would be inside
+    30: Shape("stepped", cause.SWAPPED, inputs=("argument",)),  # with fewer trips, too
+    32: Shape("scaled", cause.EMPTY),
 }
 """By the number of the launch. Each other launch is the sound twin of a neighbour."""
 
 
-LATER = {0, 2, 5, 6, 23}
+LATER = {0, 2, 5, 6, 23, 28}
 """Those whose first program instance is sound."""
 
 

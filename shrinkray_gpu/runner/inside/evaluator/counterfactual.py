@@ -1,0 +1,122 @@
+"""What one access of a launch would do if a value were another one. Each question is run on the whole launch.
+
+That an access is inside with another value explains little by itself: with any small one it is. A stride explains it
+where the index that it multiplies fits the dimension which has that stride, or the access then ends where the tensor
+does; an extent only where it then ends there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Dict, List, Optional, Set
+
+from .access import Reach, at, reach
+from .launch import ALL, INSIDE, OUTSIDE, Found, LaunchedKernel, Look, happens, is_wholly_outside, look
+from .memory import Address, Buffer
+from .numbers import Algebra, Unfollowed, wrapped
+from .trace import Step
+
+Values = Dict[Step, int]
+
+
+@dataclass(frozen=True)
+class Counterfactual:
+    """`found`: an access of the launch that is outside. `seen`: the look that found it."""
+
+    launch: LaunchedKernel
+    seen: Look
+    found: Found
+    limit: int
+
+    def inside(self, values: Values) -> bool:
+        """Whether with these values the access still happens and is inside, in the whole launch, and no other one
+        leaves its tensor."""
+        again = self._look(values)
+        outside = {(id(each.op), id(each.note.frame.function)) for each in self.seen.outside}
+        for each in again.accesses:
+            if each.op is self.found.op and (each.state != INSIDE or not happens(each)):
+                return False
+            if each.state == OUTSIDE and (id(each.op), id(each.note.frame.function)) not in outside:
+                return False
+        return True
+
+    def strides(self, values: Values) -> bool:
+        """Whether these strides of the tensor, in place of what is passed, explain the access."""
+        if not self.inside(values):
+            return False
+        fits = all(self._fits(step, stride) for step, stride in values.items())
+        return fits or self._ends_with_tensor(values, 1)
+
+    def extent(self, step: Step, extent: int) -> bool:
+        """The same of an extent of the tensor, or of the number of its elements."""
+        buffer = self._buffer
+        row = max((stride for n, stride in zip(buffer.shape, buffer.strides) if n == extent), default=1)
+        return self.inside({step: extent}) and self._ends_with_tensor({step: extent}, row)
+
+    def alone_beyond(self, step: Step) -> bool:
+        """Whether what this value adds to the address is more than the whole tensor, and without it the same lane is
+        inside."""
+        value = step.value(self.found.lane)
+        again = self._same({step: 0}) if value is not None and value[0] else None
+        address = again.note.subject if again is not None else None
+        if not isinstance(address, Address) or isinstance(address.offset, Unfollowed):
+            return False
+        offset = at(wrapped(address.offset), self.found.lane)
+        if offset is None:
+            return False
+        added = self.found.offset - offset + self._buffer.at
+        return not 0 <= added < self._buffer.size and 0 <= offset < self._buffer.size
+
+    def inside_with_fewer(self) -> bool:
+        """Whether the access is inside in a grid that is one less along one axis, whichever call leads to it."""
+        if not is_wholly_outside(self.found):
+            return False
+        grid = self.launch.grid
+        smaller = (tuple(n - (at == axis) for at, n in enumerate(grid)) for axis in range(3) if grid[axis] > 1)
+        looks = (look(replace(self.launch, grid=each), limit=self.limit) for each in smaller)  # type: ignore[arg-type]
+        return any({each.state for each in again.accesses if each.op is self.found.op} == {INSIDE} for again in looks)
+
+    @property
+    def _buffer(self) -> Buffer:
+        assert self.found.buffer is not None
+        return self.found.buffer
+
+    def _fits(self, step: Step, stride: int) -> bool:
+        """Whether the index that this value multiplies stays below the extent of the dimension of that stride."""
+        one, none = self._reach({step: 1}), self._reach({step: 0})
+        if one is None or none is None:
+            return False
+        index = (one.high - none.high) // self._buffer.width
+        return any(index < n for n, own in zip(self._buffer.shape, self._buffer.strides) if own == stride)
+
+    def _ends_with_tensor(self, values: Values, slack: int) -> bool:
+        """Whether the access comes to fewer than `slack` elements from the last one of the tensor."""
+        buffer, reached = self._buffer, self._reach(values)
+        last = sum((n - 1) * stride for n, stride in zip(buffer.shape, buffer.strides))
+        return reached is not None and reached.high > buffer.at + (last - slack) * buffer.width
+
+    def _reach(self, values: Values) -> Optional[Reach]:
+        found = self._same(values)
+        address = found.note.subject if found is not None else None
+        if found is None or not isinstance(address, Address) or isinstance(address.offset, Unfollowed):
+            return None
+        mask = 1 if isinstance(found.note.mask, Unfollowed) else found.note.mask
+        return reach(Algebra(ALL), wrapped(address.offset), mask)
+
+    def _same(self, values: Values) -> Optional[Found]:
+        """The access in the look with these values."""
+        function = self.found.note.frame.function
+        same: List[Found] = [each for each in self._look(values).accesses if each.op is self.found.op]
+        return next((each for each in same if each.note.frame.function is function), None)
+
+    def _look(self, values: Values) -> Look:
+        overrides = {(step.function, step.name): value for step, value in values.items()}
+        return look(self.launch, limit=self.limit, overrides=overrides)
+
+
+def extents_of(buffer: Buffer) -> Set[int]:
+    """The extents of a tensor, and the number of its elements."""
+    count = 1
+    for n in buffer.shape:
+        count *= n
+    return {*buffer.shape, count}
