@@ -72,7 +72,7 @@ def _strides_back(place: Place, planted: Edit) -> Iterator[str]:
     right = [place.code(arg.value) for arg in cst.parse_expression(planted.old).args]  # type: ignore[attr-defined]
     one, other = (wrong[at] for at in range(len(wrong)) if wrong[at] != right[at])
     for first, second in zip(node.args, node.args[1:]):  # type: ignore[attr-defined]
-        numbers = all(isinstance(arg.value, cst.Integer) and arg.keyword is None for arg in (first, second))
+        numbers = all(isinstance(arg.value, cst.Integer) for arg in (first, second))
         pair = (place.code(first.value), place.code(second.value))
         if pair == (one, other) or numbers and pair[0] != pair[1]:
             changed = [_valued(arg, {first: second, second: first}.get(arg, arg)) for arg in node.args]  # type: ignore

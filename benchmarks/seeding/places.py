@@ -97,7 +97,7 @@ class Source:
         for place in self.places:
             if isinstance(place.node, cst.ImportAlias) and place.code(place.node.name) == "triton.language":
                 return place.node.asname.name.value if place.node.asname else "triton.language"  # type: ignore[union-attr]
-        return "tl"
+        return "triton.language" if "import triton\n" in self.text else "tl"
 
     def statement(self, node: cst.CSTNode) -> str:
         while not isinstance(node, (cst.BaseSmallStatement, cst.BaseCompoundStatement, cst.Module)):

@@ -90,10 +90,23 @@ def test_a_mask_whose_names_are_gone_keeps_the_index_below_an_extent_of_the_host
     assert list(by_name("mask").mends(moving, planted)) == []
 
 
-def test_strides_that_a_lifted_launch_has_as_numbers_change_places() -> None:
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [("1, 16, 16, BLOCK=n", "16, 1, 16, BLOCK=n"), ("a=1, b=16", "a=16, b=1"), ("b=16, a=1", "b=1, a=16")],
+)
+def test_strides_that_a_lifted_launch_has_as_numbers_change_places(wrong: str, right: str) -> None:
     planted = next(by_name("strides").plants(Source(KERNEL)))
-    [mended] = by_name("strides").mends(Source("k[(2,)](x, 1, 16, 16, BLOCK=16)\n"), planted)
-    assert mended.new == "k[(2,)](x, 16, 1, 16, BLOCK=16)"
+    [mended] = by_name("strides").mends(Source(f"k[(2,)](x, {wrong})\n"), planted)
+    assert mended.new == f"k[(2,)](x, {right})"
+
+
+@pytest.mark.parametrize(
+    ("imported", "name"), [("import triton.language as T", "T"), ("import triton", "triton.language")]
+)
+def test_a_constexpr_is_named_as_the_repro_can(imported: str, name: str) -> None:
+    planted = next(by_name("constexpr").plants(Source(KERNEL)))
+    repro = Source(f"{imported}\n@triton.jit\ndef kernel(n):\n    n\n")
+    assert [edit.new for edit in by_name("constexpr").mends(repro, planted)] == [f"n: {name}.constexpr"]
 
 
 def test_a_folded_extent_is_one_less() -> None:
