@@ -88,7 +88,8 @@ class Cure:
 
 
 def _without_cast(node: cst.CSTNode, code: Code) -> Offers:
-    if isinstance(node, cst.Call) and node.args:
+    """But for those to a pointer: without one `address + 0.0` is a sum of two numbers, whatever made the index."""
+    if isinstance(node, cst.Call) and node.args and "pointer_type" not in code(node.args[-1]):
         if isinstance(node.func, cst.Attribute) and node.func.attr.value == "to":
             yield node, _alone(node.func.value, code)
         elif dotted_text(node.func).endswith(".cast"):

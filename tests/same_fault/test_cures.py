@@ -25,6 +25,7 @@ def host(q):
 """
 KERNEL = """x = tl.load(p + tl.arange(0, 8)[:, None] * (n + 1).to(tl.float32))
 y = tl.sum(x, axis=1) + tl.zeros((8,), tl.int32)
+z = tl.load(n.to(tl.pointer_type(tl.float16)) + tl.cast(n, tl.pointer_type(tl.float16)))
 """
 
 
