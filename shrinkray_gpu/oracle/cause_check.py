@@ -86,6 +86,9 @@ def _drift(mine: Cause, theirs: Cause) -> str:
         return "in exact arithmetic it goes wrong as well" if theirs.exact else "in exact arithmetic it would be right"
     if mine.detail != theirs.detail:
         return f"{theirs.kind} {theirs.detail or 'of another sort'} instead of {mine.detail or 'another sort'}"
+    for what in theirs.foreign:
+        if what not in mine.foreign:
+            return f"{what} is now in the address"
     if theirs.first and not mine.first:
         return "the first program instance already goes wrong"
     if theirs.always and not mine.always:

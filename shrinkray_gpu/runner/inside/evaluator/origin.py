@@ -35,9 +35,8 @@ FAMILIES = {
 class Origin:
     """Where it begins.
 
-    `kind`, `operation`, `role`, `inputs`, `access`, `masked`: as in `static.cause.Cause`. `op`: the operation where it
-    begins. `value`: what that gives in the lane that was looked at, and what it should, for a reader. `name`: of the
-    value in the IR. `detail`, `fewer`, `by_one`: as in `Cause`.
+    `op`: the operation where it begins. `value`: what that gives in the lane that was looked at, and what it should,
+    for a reader. `name`: of the value in the IR. The others: as in `static.cause.Cause`.
     """
 
     kind: str
@@ -52,6 +51,7 @@ class Origin:
     detail: str = ""
     fewer: bool = False
     by_one: bool = False
+    foreign: Tuple[str, ...] = ()
 
 
 def origin(launch: LaunchedKernel, seen: Look, found: Found, *, limit: int) -> Origin:
@@ -70,7 +70,7 @@ class _Search:
         found = self._first()
         inputs = found.inputs or frozenset(inputs_of(self.trace.leaves()))
         masked = self.note.masked and can_be_false(self.note)
-        return replace(found, inputs=inputs, access=family(self.note.op), masked=masked)
+        return replace(found, inputs=inputs, access=family(self.note.op), masked=masked, foreign=tuple(self._foreign()))
 
     def _first(self) -> Origin:
         if self.found.buffer is not None and self.found.buffer.null:
@@ -174,15 +174,28 @@ class _Search:
         buffer = self.found.buffer
         assert buffer is not None
         own = _own_strides(buffer)
-        tiles = self._tiles() | {-1, 0, 1}
-        for step, value in self._factors():
-            if len(own) < 2 or value in own or step.kind == kinds.CONSTANT and value in tiles:
-                continue
+        for step, value in self._others():
             for other in reversed(own):
                 if self.what_if.strides({step: other}):
                     detail = "in bytes" if value == other * buffer.width else ""
                     return replace(self._given(kinds.STRIDE, FACTOR, step, value, other), detail=detail)
         return None
+
+    def _others(self) -> List[Tuple[Step, int]]:
+        """The factors that are no stride of a tensor which has several, nor an extent of a tile."""
+        assert self.found.buffer is not None
+        own, tiles = _own_strides(self.found.buffer), self._tiles() | {-1, 0, 1}
+        others = [(step, value) for step, value in self._factors() if len(own) > 1 and value not in own]
+        return [(step, value) for step, value in others if step.kind == kinds.ARGUMENT or value not in tiles]
+
+    def _foreign(self) -> Iterator[str]:
+        """What is in the address though it is no index of the tensor's."""
+        if self.found.buffer is None or self.note.op.name not in ACCESSES:
+            return
+        if any(step.kind == kinds.COMPARISON for step in self.trace.leaves()):
+            yield "a comparison"
+        if self._others():
+            yield "a stride that is not the tensor's"
 
     def _factors(self) -> List[Tuple[Step, int]]:
         """What is given and multiplies an index of the access, with its value."""

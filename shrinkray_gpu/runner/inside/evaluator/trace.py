@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
-from ..static.cause import ARGUMENT, CONSTANT, GRID, LOADED, OTHER, PROGRAM, RANGE, TRIP
+from ..static.cause import ARGUMENT, COMPARISON, CONSTANT, GRID, LOADED, OTHER, PROGRAM, RANGE, TRIP
 from ..static.ttgir import Op
 from .access import Lane, at
 from .machine import Frame
@@ -66,7 +66,7 @@ class Trace:
         self._seen: Set[Tuple[int, str, str]] = set()
         self._inputs: Dict[Tuple[int, str], List[Step]] = {}
         names = op.operands() if operands is None else operands
-        where = ACCESSES.get(op.name)
+        self._where = where = ACCESSES.get(op.name)
         self._rank = len(extents(signature(op.body)))
         axes = tuple(range(1, self._rank + 1))
         self.address = self._follow(names[0], frame, env, TERM, axes) if names else None
@@ -98,7 +98,7 @@ class Trace:
     def _follow(self, name: str, frame: Frame, env: Any, role: str, axes: Axes) -> Step:
         """Note a value, and what it is made of. Each is noted once for each role."""
         op = frame.function.definitions.get(name)
-        step = Step(name, frame, env, role, op, axes, self._rank, self._kind(name, frame, op))
+        step = Step(name, frame, env, role, op, axes, self._rank, self._kind(name, frame, op, role))
         key = (id(frame), name, role)
         if key in self._seen:
             return step
@@ -111,7 +111,7 @@ class Trace:
             self._inputs.setdefault((id(frame), name), inputs)
         return step
 
-    def _kind(self, name: str, frame: Frame, op: Optional[Op]) -> str:
+    def _kind(self, name: str, frame: Frame, op: Optional[Op], role: str) -> str:
         if op is None:
             return "" if frame.caller is not None and name in frame.function.parameters else ARGUMENT
         if op.name == "tt.get_program_id":
@@ -124,6 +124,8 @@ class Trace:
             return LOADED
         if op.name == "arith.constant":
             return CONSTANT
+        if op.name == "arith.cmpi" and role in (TERM, FACTOR) and self._where is not None:
+            return COMPARISON
         if op.name == "scf.for" and name == frame.function.loops[id(op)].variable:
             return TRIP
         return OTHER if op.name in ("tt.atomic_rmw", "tt.atomic_cas") else ""

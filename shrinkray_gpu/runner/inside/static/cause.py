@@ -29,8 +29,8 @@ ELEMENT = "address between two elements"
 UNWRITTEN = "memory that nobody wrote"
 UNCLAIMED = "access wider than any claim allows"
 
-PROGRAM, RANGE, TRIP, LOADED, ARGUMENT, CONSTANT, GRID, OTHER = (
-    "program", "range", "trip", "loaded", "argument", "constant", "grid", "other",
+PROGRAM, RANGE, TRIP, LOADED, ARGUMENT, CONSTANT, GRID, COMPARISON, OTHER = (
+    "program", "range", "trip", "loaded", "argument", "constant", "grid", "comparison", "other",
 )  # fmt: skip
 INDICES = (PROGRAM, RANGE, TRIP)
 """What numbers the elements: a program instance, a lane of a block, a trip of a loop."""
@@ -86,6 +86,8 @@ class Cause:
     Asked only of a missing mask, and of one that lets it through."""
     by_one: bool = False
     """Whether a mask that lets it through compares with an extent of the tensor's, and would do with one less."""
+    foreign: Tuple[str, ...] = ()
+    """What is in the address though it is no index of the tensor's: a comparison, a stride of another one."""
 
 
 @dataclass(frozen=True)
