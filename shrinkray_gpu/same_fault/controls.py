@@ -29,7 +29,7 @@ from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import knob_settings
 from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.same_fault.cures import CURES, Cure, Cured, of_patch
+from shrinkray_gpu.same_fault.cures import CURES, Cure, Cured, of_patch, refused_line
 from shrinkray_gpu.same_fault.patch import patches as patching
 from shrinkray_gpu.same_fault.patch.patches import Patch
 
@@ -266,6 +266,7 @@ class Controls:
         self, run: Callable[[str, KnobSetting], Run], oracle: Oracle, *, reference: Run | None = None, repeats: int = 1
     ) -> None:
         self.run, self.oracle, self.reference, self.repeats = run, oracle, reference, repeats
+        self._refused = ("", "")  # a text, and the line of it that the front end refuses
 
     def attempt(self, control: Control, source: str) -> ControlResult:
         """Run the program under the control."""
@@ -304,7 +305,9 @@ class Controls:
     def _cured(self, control: Control, cure: Cure, source: str) -> ControlResult:
         """Try the edit at one place after another, until the program runs to a healthy end."""
         why, known = f"nothing in it can be {control.name}", True
-        for cured in cure.apply(source):
+        if self._refused[0] != source:
+            self._refused = source, refused_line(self.run(source, control.way))
+        for cured in cure.apply(source, self._refused[1]):
             run = self.run(cured.text, control.way)
             verdict = self.oracle.judge(run)
             result, said = outcome(run, verdict, control, self.reference)

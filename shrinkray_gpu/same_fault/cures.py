@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.source.kernels import in_kernel
 from shrinkray_gpu.source.tree import dotted_text
 
@@ -22,6 +23,7 @@ MOST = 12
 """Places at which an edit is tried."""
 REDUCTIONS = frozenset({"sum", "max", "min", "argmax", "argmin", "cumsum", "cumprod", "reduce", "xor_sum", "sort"})
 MADE = frozenset({"zeros", "full", "zeros_like"})
+_SHOWN = re.compile(r"^(.*\S.*)\n[ \t]*\^", re.MULTILINE)
 _DTYPE = re.compile(r"(?:bfloat16|float\d\w*|u?int\d+)")
 
 
@@ -56,6 +58,13 @@ def of_patch(name: str, before: str, after: str) -> Cured:
     return Cured(after, f"the patch {name}", before.count("\n", 0, same) + 1, in_kernel=False)
 
 
+def refused_line(run: Run) -> str:
+    """The line of a kernel at which Triton's front end stopped, as it shows it; empty where it did not."""
+    failures = [compile.failure.text for compile in run.compiles if compile.failure is not None]
+    found = _SHOWN.search("\n".join(failures))
+    return found[1].strip() if found else ""
+
+
 Code = Callable[[cst.CSTNode], str]
 Offers = Iterator[tuple[cst.CSTNode, str]]
 """Parts of a node, and what may stand in their place."""
@@ -68,12 +77,13 @@ class Cure:
     name: str
     offers: Callable[[cst.CSTNode, Code], Offers]
 
-    def apply(self, text: str) -> Iterator[Cured]:
-        """The program after each edit of this kind, the last place of the program first: where an error shows, what
-        made it is not far before."""
-        return itertools.islice(self._edits(Program.from_text(text)), MOST)
+    def apply(self, text: str, refused: str = "") -> Iterator[Cured]:
+        """The program after each edit of this kind. What made an error is not far before the line that is refused, else
+        not far from the program's end: from there back, then the places behind it."""
+        at = text.rfind(refused) + len(refused) if refused in text else len(text)
+        return itertools.islice(self._edits(Program.from_text(text), at), MOST)
 
-    def _edits(self, program: Program) -> Iterator[Cured]:
+    def _edits(self, program: Program, at: int) -> Iterator[Cured]:
         text = program.text
 
         def code(node: cst.CSTNode) -> str:
@@ -82,7 +92,8 @@ class Cure:
 
         nodes = program.layout.nodes(cst.Call, cst.Subscript)
         parameters = [each for each in program.layout.nodes(cst.Param) if in_kernel(program, each)]
-        for node in sorted([*nodes, *parameters], key=lambda each: -program.spans[each][1]):
+        ends = {node: program.spans[node][1] for node in [*nodes, *parameters]}
+        for node in sorted(ends, key=lambda each: (ends[each] > at, -ends[each])):
             for part, other in self.offers(node, code):
                 yield cured(program, node, [(*program.spans[part], other)])
 

@@ -23,7 +23,7 @@ from shrinkray_gpu.oracle.needs import UNASKED
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner.inside.static.cause import Cause
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.same_fault.cures import CURES, Cured
+from shrinkray_gpu.same_fault.cures import CURES, Cured, refused_line
 from shrinkray_gpu.same_fault.repairs import repairs
 
 WANTS = (*UNASKED.wants, "lines")
@@ -92,7 +92,7 @@ class _TwinSearch:
         first = self.trial(text)
         causes, fault = LaunchCauses.of(first), Fault.of(first)
         if causes is None and fault is not None and fault.phase == "compile" and FRONT_END.search(fault.klass):
-            return self._of_front_end(text, offered)
+            return self._of_front_end(text, offered, refused_line(first))
         if causes is None and fault is not None:
             ended = (edit for edit, run in self._tried(text, offered) if is_proved(run, first))
             return Health(next((HealthyTwin(edit.text, (edit,), PROVED) for edit in ended), None))
@@ -111,10 +111,10 @@ class _TwinSearch:
             causes, offered = remaining, ()
         return Health(second=_second(LaunchCauses.of(first)))
 
-    def _of_front_end(self, text: str, offered: Sequence[Cured]) -> Health:
+    def _of_front_end(self, text: str, offered: Sequence[Cured], refused: str) -> Health:
         """An error that keeps the kernel from being compiled hides whatever is wrong with it beside that."""
         second = ""
-        candidates = offered or [edit for cure in CURES for edit in cure.apply(text)]
+        candidates = offered or [edit for cure in CURES for edit in cure.apply(text, refused)]
         for edit, run in self._tried(text, candidates):
             if _ends_well(run) and run.launches:
                 followed = all(not launch.unfollowed for launch in run.launches)

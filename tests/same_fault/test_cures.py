@@ -13,7 +13,7 @@ from shrinkray_gpu.runner.knob_settings import KnobSetting
 from shrinkray_gpu.runner.run import Compilation, Failure, Launch, Run
 from shrinkray_gpu.same_fault import controls
 from shrinkray_gpu.same_fault.controls import ControlOutcome, Controls
-from shrinkray_gpu.same_fault.cures import CURES, MOST
+from shrinkray_gpu.same_fault.cures import CURES, MOST, refused_line
 
 BY_NAME = {cure.name: cure for cure in CURES}
 PARAMETERS = """@triton.jit
@@ -59,6 +59,14 @@ def test_the_last_places_come_first_and_there_are_not_too_many() -> None:
     text = "".join(f"y = x{at}.to(tl.float32)\n" for at in range(2 * MOST))
     found = [each.edit.split()[0] for each in BY_NAME["without a cast"].apply(text)]
     assert found == [f"x{2 * MOST - 1 - at}" for at in range(MOST)]
+
+
+def test_the_places_before_the_line_that_is_refused_come_first() -> None:
+    text = "".join(f"y{at} = x{at}.to(tl.float32)\n" for at in range(10, 10 + 2 * MOST))
+    message = "at 3:9:\ndef kernel(x):\n    y11 = x11.to(tl.float32)\n    y12 = x12.to(tl.float32)\n         ^"
+    run = Run("virtual", 1, compiles=(Compilation("kernel", "", failure=Failure("CompilationError", message)),))
+    found = [each.edit.split()[0] for each in BY_NAME["without a cast"].apply(text, refused_line(run))]
+    assert found[:4] == ["x12", "x11", "x10", f"x{9 + 2 * MOST}"] and len(found) == MOST
 
 
 REFUSED = Run(
