@@ -45,6 +45,7 @@ def difference(original: Run, candidate: Run) -> str:
         (replace(OPEN, far=False), OPEN),
         (replace(CHECK, always=True), CHECK),
         (HINT, replace(HINT, inputs=("constant", "trip"))),
+        (replace(STRIDE, foreign=("a stride", "a comparison")), replace(STRIDE, foreign=("a stride",))),
     ],
 )
 def test_a_simpler_candidate_keeps_it(original: Cause, candidate: Cause) -> None:
@@ -54,6 +55,7 @@ def test_a_simpler_candidate_keeps_it(original: Cause, candidate: Cause) -> None
 @pytest.mark.parametrize(
     ("original", "candidate", "why"),
     [
+        (PRODUCT, replace(PRODUCT, foreign=("a comparison",)), "a comparison is now in the address"),
         (PRODUCT, replace(PRODUCT, kind=cause.OFFSET), "offset beyond the tensor instead of integer wrapped"),
         (PRODUCT, replace(PRODUCT, operation="sum i32"), "sum i32 instead of product i32"),
         (PRODUCT, replace(PRODUCT, inputs=("argument", "constant")), "made of argument and constant instead"),

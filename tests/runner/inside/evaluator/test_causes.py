@@ -118,6 +118,12 @@ def stepped(x, y, trips, head_stride, row_stride):
         tl.store(y + column, tl.load(x + head * head_stride + row * row_stride + column))
 
 
+@triton.jit
+def compared(x, y, stride):
+    row, column = tl.program_id(0), tl.arange(0, 16)
+    tl.store(y + column, tl.load(x + row * stride + (column < 8)))
+
+
 def zeros(*shape, dtype=torch.float32):
     return torch.zeros(*shape, device="cuda", dtype=dtype)
 
@@ -162,6 +168,7 @@ headed[(2, 2)](heads, wide, 20, heads.stride(1), heads.stride(2), True)
 heads = zeros(2, 16, 16)
 stepped[(2,)](heads, y, 5, heads.stride(1), heads.stride(0))
 stepped[(2,)](heads, y, 5, heads.stride(0), heads.stride(1))
+compared[(5,)](flat, y, flat.stride(0))
 scaled[(4,)](zeros(0), y, 56, True, 16)
 """
 
@@ -192,12 +199,13 @@ FAULTY = {
     25: Shape("appended", cause.OFFSET, inputs=("argument",)),  # with another slot nothing happens: that is no cause
     28: Shape("headed", cause.WRONG_MASK),  # with smaller strides, or fewer rows, it would be inside
     30: Shape("stepped", cause.SWAPPED, inputs=("argument",)),  # with fewer trips, too
-    32: Shape("scaled", cause.EMPTY),
+    32: Shape("compared", cause.NO_MASK),
+    33: Shape("scaled", cause.EMPTY),
 }
 """By the number of the launch. Each other launch is the sound twin of a neighbour."""
 
 
-LATER = {0, 2, 5, 6, 23, 28}
+LATER = {0, 2, 5, 6, 23, 28, 32}
 """Those whose first program instance is sound."""
 
 
@@ -209,6 +217,12 @@ def test_a_cause_is_told_by_its_kind(played: list[dict[str, Any]], at: int) -> N
     assert first["operation"] == wanted.operation or not wanted.operation
     assert wanted.inputs is None or set(first["inputs"]) - {cause.CONSTANT} == set(wanted.inputs)
     assert launch["fault"] and first["first"] == (at not in LATER)
+
+
+def test_what_is_no_index_of_the_tensor_is_noted(played: list[dict[str, Any]]) -> None:
+    noted = {at: launch["causes"][0]["foreign"] for at, launch in enumerate(played) if launch["causes"]}
+    wanted = {5: ["a stride that is not the tensor's"], 32: ["a comparison"]}
+    assert {at: list(noted[at]) for at in (3, 5, 6, 30, 32)} == {3: [], 6: [], 30: [], **wanted}
 
 
 def test_nothing_is_told_of_the_twins(played: list[dict[str, Any]]) -> None:
