@@ -1,13 +1,14 @@
 """The healthy twin: the program one small edit away, proved to be without the fault and without any other.
 
 A repro is worth most if it is healthy but for its fault. So the edits that may end it (`repairs` by the kind of its
-cause, `cures` of a front end's error, controls that are texts) are tried on the virtual GPU, the smallest first. One
-is enough where the kernel is still launched, does as many accesses as before, and Triton's IR proves that none of them
-leaves its tensor. Where it takes more than one, the program has a second defect, and that is told.
+cause, controls that are texts, the smallest first; `cures` of a front end's error, the nearest first) are tried on the
+virtual GPU. One is enough where the kernel is still launched, does as many accesses as before, and Triton's IR proves
+that none of them leaves its tensor. Where it takes more than one, the program has a second defect, and that is told.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import time
@@ -94,7 +95,7 @@ class _TwinSearch:
         if causes is None and fault is not None and fault.phase == "compile" and FRONT_END.search(fault.klass):
             return self._of_front_end(text, offered, refused_line(first))
         if causes is None and fault is not None:
-            ended = (edit for edit, run in self._tried(text, offered) if is_proved(run, first))
+            ended = (edit for edit, run in self._tried(text, _by_size(text, offered)) if is_proved(run, first))
             return Health(next((HealthyTwin(edit.text, (edit,), PROVED) for edit in ended), None))
         edits: list[Cured] = []
         now, run = text, first
@@ -114,7 +115,8 @@ class _TwinSearch:
     def _of_front_end(self, text: str, offered: Sequence[Cured], refused: str) -> Health:
         """An error that keeps the kernel from being compiled hides whatever is wrong with it beside that."""
         second = ""
-        candidates = offered or [edit for cure in CURES for edit in cure.apply(text, refused)]
+        kinds = (cure.apply(text, refused) for cure in CURES)
+        candidates = offered or [edit for one_each in itertools.zip_longest(*kinds) for edit in one_each if edit]
         for edit, run in self._tried(text, candidates):
             if _ends_well(run) and run.launches:
                 followed = all(not launch.unfollowed for launch in run.launches)
@@ -132,7 +134,7 @@ class _TwinSearch:
         """The smallest edit that is enough; else the smallest that ends some of the causes and brings no other."""
         helps: tuple[Cured, Run] | None = None
         before = _marks(run)
-        for edit, after in self._tried(text, edits):
+        for edit, after in self._tried(text, _by_size(text, edits)):
             if is_proved(after, first):
                 return edit, after
             now = _marks(after)
@@ -142,11 +144,15 @@ class _TwinSearch:
 
     def _tried(self, text: str, edits: Iterable[Cured]) -> Iterator[tuple[Cured, Run]]:
         by_text = {edit.text: edit for edit in edits if edit.text != text and self.allowed(edit)}
-        for edit in sorted(by_text.values(), key=lambda each: change_size(text, each.text)):
+        for edit in by_text.values():
             if self.left <= 0 or time.monotonic() > self.until:
                 return
             self.left -= 1
             yield edit, self.trial(edit.text)
+
+
+def _by_size(text: str, edits: Iterable[Cured]) -> list[Cured]:
+    return sorted(edits, key=lambda each: change_size(text, each.text))
 
 
 def is_proved(run: Run, faulty: Run) -> bool:
