@@ -355,7 +355,7 @@ def _environment(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def _table(kept: dict[str, Any]) -> str:
-    """As the README has it; `to it` is our time to the size at which the best peer stood."""
+    """As docs/measurements.md has it; `to it` is our time to the size at which the best peer stood."""
     rows = ["| program | smallest known | tool | tokens | lines | tries | wall, s | same fault |", "|" + " --- |" * 8]
     for name, program in kept["programs"].items():
         for tool, one in sorted(program["tools"].items(), key=lambda pair: pair[0] != "ours"):

@@ -34,7 +34,7 @@ from shrinkray_gpu.result.summary import Result
 TOLD = 3
 """Other faults that the summary names; all are in --json."""
 
-_OTHERS = {
+OTHERS = {
     "explain": ("shrinkray_gpu.cli.explain", "explain"),
     "replay": ("shrinkray_gpu.cli.replay", "replay_command"),
     "corpus": ("shrinkray_gpu.cli.corpus", "corpus"),
@@ -50,7 +50,7 @@ class _MainCommand(TakesModule):
 
     def main(self, args: Any = None, *others: Any, **extra: Any) -> Any:
         words = list(sys.argv[1:] if args is None else args)
-        if words and (other := _OTHERS.get(words[0])):  # a script of that name is ./explain
+        if words and (other := OTHERS.get(words[0])):  # a script of that name is ./explain
             module, name = other
             return getattr(importlib.import_module(module), name).main(words[1:], prog_name=f"shrink {words[0]}")
         return super().main(words, *others, **extra)

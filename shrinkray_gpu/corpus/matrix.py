@@ -1,4 +1,4 @@
-"""What replays said (`shrink replay --json`), cases by environments, as a table in Markdown: the one in the README.
+"""What replays said (`shrink replay --json`), cases by environments, as a table in Markdown: the one in docs/corpus.md.
 
 Recorded once and read many times: no GPU and no other Triton is needed to see what they did.
 """

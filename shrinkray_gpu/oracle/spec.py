@@ -83,7 +83,7 @@ def table(width: int = 110) -> str:
 
 
 def markdown_table() -> str:
-    """The table for the README and docs/oracles.md."""
+    """The table for docs/oracles.md."""
     rows = [f"| `{_cell(form.shape)}` | {_cell(form.holds)} | `{_cell(form.example)}` |" for form in FORMS]
     return "\n".join(["| SPEC | holds when | example |", "| --- | --- | --- |", *rows])
 

@@ -1,4 +1,4 @@
-"""Recorded replays as a table, and the README's own."""
+"""Recorded replays as a table, and that of docs/corpus.md."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def recorded() -> list[Path]:
     return sorted(REPLAYED.glob("*.json"), key=lambda path: (path.stem != "virtual", path.stem))
 
 
-def test_the_readme_has_what_was_recorded() -> None:
-    assert markdown(recorded()) in (ROOT / "README.md").read_text()
+def test_the_docs_have_what_was_recorded() -> None:
+    assert markdown(recorded()) in (ROOT / "docs" / "corpus.md").read_text()
 
 
 def test_what_was_recorded_is_what_the_cases_expect_and_has_all_of_them() -> None:

@@ -1,0 +1,67 @@
+"""The pages that a user reads: README stays short, links lead somewhere, options exist."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from shrinkray_gpu.cli.main import OTHERS
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+CODE = re.compile(r"```.*?```|`[^`\n]*`", re.S)
+COMMAND = re.compile(r"(?:^ {4}|`|^\$ )shrink( (?:[^`\n]|\n(?= {8}))*)", re.M)
+
+
+def anchors(page: Path) -> set[str]:
+    """As GitHub makes them of headings."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", page.read_text(), flags=re.S), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def options(command: click.Command) -> Iterator[str]:
+    for parameter in command.params:
+        yield from (*parameter.opts, *parameter.secondary_opts)
+    for each in command.commands.values() if isinstance(command, click.Group) else ():
+        yield from options(each)
+
+
+def named(word: str) -> click.Command:
+    """The command that `shrink WORD ...` runs."""
+    module, name = OTHERS.get(word, ("shrinkray_gpu.cli.main", "main"))
+    return getattr(importlib.import_module(module), name)  # type: ignore[no-any-return]
+
+
+def test_the_readme_is_for_a_newcomer() -> None:
+    text = PAGES[0].read_text()
+    assert len(text.splitlines()) <= 150 and len(text.encode()) <= 10_000
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in LINK.findall(CODE.sub("", page.read_text())):
+        name, _, anchor = target.partition("#")
+        if target.startswith(("http://", "https://")):
+            continue
+        other = page.parent / name if name else page
+        assert other.exists(), target
+        assert not anchor or anchor in anchors(other), target
+
+
+def test_each_page_is_in_the_index() -> None:
+    index = set(LINK.findall((ROOT / "docs" / "index.md").read_text()))
+    assert {page.name for page in PAGES[1:]} - {"index.md"} <= index
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_options_exist(page: Path) -> None:
+    for words in COMMAND.findall(page.read_text()):
+        own = re.split(r" -- | -m ", words)[0]
+        written = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", own))
+        assert written <= {*options(named(words.split()[0])), "--help"}, words
