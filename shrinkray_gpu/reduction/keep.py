@@ -80,13 +80,14 @@ class _Protection:
     def __init__(self, program: Program, kept: Iterable[cst.CSTNode], dangers: Sequence[Hazard]) -> None:
         kept = set(kept)
         self._kept = _Zone(kept, program)
-        self._read = [[_Zone([node], program) for node in readers] for readers in _readers(program, kept)]
+        self._texts = {node: program.text[slice(*program.layout.inner[node])] for node in kept}
+        self._read = [_Zone([node], program) for node in _readers(program, kept)]
         self._dangers = [(_Zone(danger.bound, program), _Zone([danger.call], program)) for danger in dangers]
 
     def allows(self, edit: Edit) -> bool:
-        if any(self._kept.is_touched_by(change) for change in edit.changes):
+        if any(self._kept.is_touched_by(change) for change in edit.changes) and not self._drops_copies(edit):
             return False
-        if any(all(self._drops(edit, zone) for zone in zones) for zones in self._read):
+        if any(zone.is_dropped_by(change) for zone in self._read for change in edit.changes):
             return False
         for bound, call in self._dangers:
             if any(call.is_dropped_by(change) for change in edit.changes):
@@ -95,19 +96,45 @@ class _Protection:
                 return False
         return True
 
-    @staticmethod
-    def _drops(edit: Edit, zone: _Zone) -> bool:
-        return any(zone.is_dropped_by(change) for change in edit.changes)
+    def _drops_copies(self, edit: Edit) -> bool:
+        """Whether all that it touches goes as a whole, and stands elsewhere word by word: what was inlined is twice."""
+        if not all(isinstance(change, Remove) for change in edit.changes):
+            return False
+        lost = {node for change in edit.changes for node in self._kept.lost_with(change)}
+        left = {text for node, text in self._texts.items() if node not in lost}
+        inside = any(self._kept.is_inside(change.node) for change in edit.changes if isinstance(change, Remove))
+        return bool(lost) and not inside and all(self._texts[node] in left for node in lost)
 
 
-def _readers(program: Program, kept: set[cst.CSTNode]) -> Iterator[list[cst.CSTNode]]:
-    """Of each variable that a kept statement assigns, its mentions elsewhere: a value that nobody reads is not kept."""
+def _readers(program: Program, kept: set[cst.CSTNode]) -> Iterator[cst.CSTNode]:
+    """Of each variable that a kept statement assigns, one mention elsewhere: a value that nobody reads is not kept.
+
+    It is the last among the arguments of a launch, if there is one, else the last of all; the same for all edits, since
+    several that each leave another mention are made at once. A function's parameter of that name is another variable.
+    """
     names = {name for node in kept if isinstance(node, cst.SimpleStatementLine) for name in _defined(node)}
-    mentions: dict[str, list[cst.CSTNode]] = {name: [] for name in sorted(names)}
+    mentions: dict[str, tuple[bool, cst.CSTNode]] = {}
     for node in program.layout.nodes(cst.Name) if names else ():
-        if node.value in names and kept.isdisjoint(program.layout.above(node)):
-            mentions[node.value].append(node)
-    return (found for found in mentions.values() if found)
+        above = list(program.layout.above(node)) if node.value in names else []
+        if not above or not kept.isdisjoint(above) or any(_has_parameter(each, node.value) for each in above):
+            continue
+        if isinstance(parent := above[0], cst.Arg) and parent.keyword is node:
+            continue
+        passed = any(isinstance(one, cst.Arg) and _is_launch(other) for one, other in zip(above, above[1:]))
+        if passed >= mentions.get(node.value, (False,))[0]:
+            mentions[node.value] = passed, node
+    return (node for _, node in mentions.values())
+
+
+def _is_launch(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Call) and isinstance(node.func, cst.Subscript)
+
+
+def _has_parameter(node: cst.CSTNode, name: str) -> bool:
+    if not isinstance(node, cst.FunctionDef):
+        return False
+    given = node.params
+    return any(each.name.value == name for each in (*given.posonly_params, *given.params, *given.kwonly_params))
 
 
 class _Zone:
@@ -129,8 +156,12 @@ class _Zone:
 
     def is_dropped_by(self, change: Change) -> bool:
         """Whether one of the nodes goes with the node that the change takes away."""
+        return bool(self.lost_with(change))
+
+    def lost_with(self, change: Change) -> set[cst.CSTNode]:
+        """The nodes that go with the node that the change takes away."""
         if isinstance(change, Insert):
-            return False
+            return set()
         lost = set(self._above.get(change.node, ()))
         if change.node in self._nodes:
             lost.add(change.node)
@@ -138,7 +169,11 @@ class _Zone:
             lost -= self._below(change.node.orelse)  # the rest of the chain stays
         for kept in _kept_by(change):
             lost -= self._below(kept)
-        return bool(lost)
+        return lost
+
+    def is_inside(self, node: cst.CSTNode) -> bool:
+        """Whether a node lies below one of the nodes."""
+        return self._inside(node, strictly=True)
 
     def is_unreached_by(self, change: Change) -> bool:
         """Whether the change keeps one of the nodes but takes away what decides if it is reached."""

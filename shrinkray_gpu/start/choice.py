@@ -13,6 +13,7 @@ from shrinkray_gpu.lift.data_files import files
 from shrinkray_gpu.lift.emit import LIBRARIES
 from shrinkray_gpu.oracle import Fault, Oracle, speech
 from shrinkray_gpu.oracle.carried import ChildFault
+from shrinkray_gpu.oracle.cause_check import faulting_launch
 from shrinkray_gpu.oracle.same import SameFaultOracle
 from shrinkray_gpu.oracle.statistics import clean_runs
 from shrinkray_gpu.reduction.program import Program
@@ -22,6 +23,7 @@ from shrinkray_gpu.same_fault.of_lifted import OriginalFingerprint
 from shrinkray_gpu.start.capture_runs import Runs, plain
 from shrinkray_gpu.start.description import failure_description, lifted_description
 from shrinkray_gpu.start.given import Say, Start, UserProgram
+from shrinkray_gpu.start.host_slice import defines, made_by_host, with_slice_kept
 from shrinkray_gpu.start.lifted_scripts import LiftedScripts, ahead, lifted_prelude
 from shrinkray_gpu.start.one_file import in_one_file
 
@@ -119,6 +121,8 @@ class StartSearch:
         if not in_a_launch(run):
             why = "".join(f"not lifted: {obstacle}" for obstacle in lift.obstacles(run)[:1])
             return in_one_file(replace(as_it_is, told=why), oracle, self.runs, self.say)
+        if (whole := self._whole(as_it_is, oracle, run)) is not None:
+            return whole
         children = bool(run.captured and run.captured.get("children"))
         identity = _identity(self.given, oracle, run, dumped)
         trying = self.trying = LiftedScripts(
@@ -159,6 +163,19 @@ class StartSearch:
             self.say(f"a launch could not be lifted out of the program: {obstacle}")
         told = failure_description(again, shows=self.runs.shows(oracle, again), offers=bool(offers))
         return in_one_file(replace(as_it_is, told=told), oracle, self.runs, self.say)
+
+    def _whole(self, start: Start, oracle: Oracle, run: Run) -> Start | None:
+        """The program itself, where it makes what goes wrong in the launch of a kernel of its own."""
+        made = made_by_host(oracle.causes) if isinstance(oracle, SameFaultOracle) else ""
+        if not made:
+            return None
+        told = f"not lifted: what goes wrong is made before the launch: {made}"
+        whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
+        marked = with_slice_kept(whole.program.text, run)
+        launch = faulting_launch(run)
+        if launch is None or not defines(marked, launch.kernel):
+            return None
+        return replace(whole, program=whole.program.with_text(marked), lifted=True)
 
     def _lifted(self, start: Start, text: str, seen: tuple[Run, ...], told: str, children: bool) -> Start:
         program, given = start.program.with_text(text), self.given

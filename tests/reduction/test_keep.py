@@ -109,11 +109,24 @@ class TestMarks:
     def test_what_a_kept_statement_assigns_is_still_read_somewhere(self) -> None:
         program = program_of("strides = swap(x)  # shrink: keep\nf(*strides)\ng(strides)\n")
         first, second = (node(program, call, cst.Expr) for call in ("f(*strides)", "g(strides)"))
-        assert passes(program, Remove(first)) and passes(program, Remove(second))
+        assert passes(program, Remove(first)) and not passes(program, Remove(second))
         assert not passes(program, Remove(first), Remove(second))
         alone = program_of("strides = swap(x)  # shrink: keep\nf(*strides)\n")
         read = [each for each in alone.layout.nodes(cst.Name) if each.value == "strides"][-1]
         assert not passes(alone, Replace(read, ("(1, 2)",)))
+
+    def test_the_launch_that_is_passed_a_kept_value_goes_on_reading_it(self) -> None:
+        """Not the kernel's parameter of that name, nor the grid."""
+        program = program_of("rows = x[0] * x[1]  # shrink: keep\nk[(rows,)](x, rows)\ndef k(x, rows):\n    rows\n")
+        read = [each for each in program.layout.nodes(cst.Name) if each.value == "rows"]
+        assert [passes(program, Replace(each, ("2",))) for each in read] == [False, True, False, True, True]
+
+    def test_a_copy_of_a_kept_statement_goes_with_what_is_around_it(self) -> None:
+        kept = "    rows = x[0]  # shrink: keep\n"
+        program = program_of(f"def f(x):\n{kept}def g(x):\n{kept}    f(rows)\n")
+        first, second = program.module.body
+        assert passes(program, Remove(first)) and not passes(program, Remove(second))
+        assert not passes(program, Remove(first), Remove(second))
 
     def test_an_edit_is_kept_or_dropped_whole(self) -> None:
         program = program_of("a = 1  # shrink: keep\nb = 2\n")

@@ -177,6 +177,8 @@ def _role(op: Op, place: int, role: str) -> str:
         return role
     if op.name in ("arith.muli", "arith.shli"):
         return FACTOR
+    if role == FACTOR and op.name in ("arith.addi", "arith.subi"):
+        return TERM  # of an index that is multiplied
     if op.name in ("arith.cmpi", "arith.minsi", "arith.maxsi", "arith.minui", "arith.maxui"):
         return BOUND
     if op.name in ("arith.divsi", "arith.divui", "arith.remsi", "arith.remui") and place == 1:

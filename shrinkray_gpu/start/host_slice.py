@@ -1,0 +1,166 @@
+"""What the host program does to make the value with which a launch goes wrong: it stays, and is not lifted away.
+
+A launch alone begins after that value was made, and has it as a number. Then the mistake of the host program, a wrong
+product or a table of the step before, is no longer there to be mended. So the program itself is reduced, and the
+statements that make the value are marked `# shrink: keep`: the backward slice, by names, of what the launch passes.
+(M. Weiser, Program slicing, 1981; here by names alone, since Python's aliases are not known.)
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+from shrinkray_gpu.oracle.cause_check import LaunchCauses, faulting_launch
+from shrinkray_gpu.runner.inside.static import cause as kinds
+from shrinkray_gpu.runner.inside.static.cause import Cause
+from shrinkray_gpu.runner.run import Launch, Run
+
+PASSED = frozenset({kinds.STRIDE, kinds.SWAPPED, kinds.EXTENT, kinds.OFFSET, kinds.DESCRIPTOR})
+HELD = frozenset({kinds.MEMORY, kinds.EMPTY, kinds.UNWRITTEN})
+"""Kinds that lie in an argument of the launch, and in what a tensor holds."""
+CONDITIONS = frozenset({kinds.ASSERTION, kinds.ZERO})
+STEPS = 2
+"""Assignments one behind another that are followed back."""
+MOST = 12
+MARK = "  # shrink: keep"
+_INTEGERS = re.compile(r"u?i(?:8|16|32|64)\[")
+_SCALAR = re.compile(r"u?i(?:8|16|32|64) ")
+_PLAIN = frozenset(
+    {"torch", "triton", "tl", "self", "cls", "shape", "stride", "device", "dtype", "numel", "size", "data"}
+)
+
+
+def made_by_host(causes: LaunchCauses | None) -> str:
+    """What the host program makes that goes wrong in its launch; empty where that is the kernel's doing, or unknown."""
+    if causes is None:
+        return ""
+    first = causes.causes[0]
+    own = first.kind in PASSED and kinds.ARGUMENT in first.inputs or first.kind in HELD
+    if own or first.kind in CONDITIONS and {kinds.ARGUMENT, kinds.LOADED} & set(first.inputs):
+        return first.sentence
+    return ""
+
+
+def with_slice_kept(text: str, run: Run) -> str:
+    """The program's text, with marks at what makes the value; the text itself where its kernel is none of the text's,
+    or is launched by no call of its name."""
+    launch = faulting_launch(run)
+    if launch is None or not launch.causes:
+        return text
+    tree = ast.parse(text)
+    kernel = next((each for each in _functions(tree) if each.name == launch.kernel), None)
+    if kernel is None:
+        return text
+    passed = [value for call in _launches(tree, launch.kernel) for value in _passed(call, kernel, launch)]
+    slice_ = _Slice(tree, {launch.kernel})
+    return _marked(text, slice_.behind([name for value in passed for name in _names(value)]))
+
+
+def defines(text: str, kernel: str) -> bool:
+    return any(each.name == kernel for each in _functions(ast.parse(text)))
+
+
+def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+
+
+def _launches(tree: ast.AST, kernel: str) -> Iterator[ast.Call]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript):
+            if kernel in list(_names(node.func.value)):
+                yield node
+
+
+def _passed(call: ast.Call, kernel: ast.FunctionDef, launch: Launch) -> Iterator[ast.expr]:
+    """The arguments in which it lies."""
+    cause, names = launch.causes[0], [each.arg for each in kernel.args.args]
+    given = dict(zip(names, call.args)) | {word.arg: word.value for word in call.keywords if word.arg}
+    described = dict(zip(names, launch.args))
+    for name, value in given.items():
+        if _lies_in(cause, name, described.get(name, "")):
+            yield value
+
+
+def _lies_in(cause: Cause, name: str, described: str) -> bool:
+    if cause.kind in (kinds.EMPTY, kinds.UNWRITTEN):
+        return name == cause.tensor
+    if cause.kind in PASSED and name in cause.name.split(" and "):
+        return True
+    loaded = kinds.LOADED in cause.inputs or cause.kind == kinds.MEMORY
+    if cause.kind in PASSED:
+        return not cause.name and _SCALAR.match(described) is not None
+    return bool((_INTEGERS if loaded else _SCALAR).match(described))
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    """Names and attributes that an expression reads or binds, but for those that say nothing of whose they are."""
+    for each in ast.walk(node):
+        name = each.id if isinstance(each, ast.Name) else each.attr if isinstance(each, ast.Attribute) else ""
+        if name and name not in _PLAIN:
+            yield name
+
+
+class _Slice:
+    """Assignments and returns of the host's code."""
+
+    def __init__(self, tree: ast.Module, kernels: set[str]) -> None:
+        self._assigned: list[tuple[ast.stmt, set[str], ast.expr]] = []
+        self._returned: dict[str, list[tuple[ast.stmt, ast.expr]]] = {}
+        todo: list[tuple[ast.AST, str]] = [(tree, "")]
+        while todo:
+            node, function = todo.pop()
+            if isinstance(node, ast.FunctionDef):
+                if any("jit" in ast.unparse(each) for each in node.decorator_list):
+                    continue
+                function = node.name
+            if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and node.value is not None:
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                self._assigned.append((node, {name for each in targets for name in _bound(each)}, node.value))
+            elif isinstance(node, ast.Return) and node.value is not None:
+                self._returned.setdefault(function, []).append((node, node.value))
+            todo += [(each, function) for each in ast.iter_child_nodes(node)]
+
+    def behind(self, names: Sequence[str]) -> list[ast.stmt]:
+        """The statements that make what has these names, the nearest first."""
+        found: dict[ast.stmt, None] = {}
+        now, seen = list(dict.fromkeys(names)), set(names)
+        for _ in range(STEPS):
+            values: list[ast.expr] = []
+            for name in now:
+                for statement, targets, value in self._assigned:
+                    if name in targets and statement not in found:
+                        found[statement] = None
+                        values.append(value)
+                for statement, value in self._returned.get(name, ()):
+                    if statement not in found:
+                        found[statement] = None
+                        values.append(value)
+            now = [name for value in values for name in _names(value) if name not in seen]
+            seen.update(now)
+        return list(found)[:MOST]
+
+
+def _bound(target: ast.expr) -> Iterator[str]:
+    """What an assignment gives a value to: `name`, `object.name`, each of `a, b`; of `x[i]` that is x."""
+    if isinstance(target, ast.Name):
+        yield target.id
+    elif isinstance(target, ast.Attribute):
+        yield target.attr
+    elif isinstance(target, (ast.Subscript, ast.Starred)):
+        yield from _bound(target.value)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        for each in target.elts:
+            yield from _bound(each)
+
+
+def _marked(text: str, statements: Sequence[ast.stmt]) -> str:
+    lines = text.split("\n")
+    for statement in statements:
+        last = (statement.end_lineno or statement.lineno) - 1
+        code = lines[last].encode()[: statement.end_col_offset].decode()
+        rest = lines[last][len(code) :].strip()
+        if not rest or rest.startswith("#"):
+            lines[last] = code + MARK
+    return "\n".join(lines)

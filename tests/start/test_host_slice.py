@@ -1,0 +1,90 @@
+"""What the host program does to make a wrong value: which causes are its own, and which statements make it."""
+
+from __future__ import annotations
+
+import pytest
+
+from shrinkray_gpu.oracle.cause_check import LaunchCauses
+from shrinkray_gpu.runner.inside.static import cause as kinds
+from shrinkray_gpu.runner.inside.static.cause import Cause
+from shrinkray_gpu.runner.run import Launch, Run
+from shrinkray_gpu.start.host_slice import MARK, defines, made_by_host, with_slice_kept
+
+PROGRAM = """\
+@triton.jit
+def kernel(x, table, rows, stride):
+    rows = rows + 1
+
+@triton.jit
+def other(x, rows):
+    pass
+
+class Norm:
+    def __init__(self, width):
+        self.width = width
+        self.table = torch.arange(8)  # one each
+
+    def starts(self, counts):
+        return counts.cumsum(0)
+
+    def __call__(self, x):
+        length = x.shape[1]
+        rows = (
+            x.shape[0] * length
+        )
+        table = self.starts(self.table)
+        unused = rows * 2
+        kernel[(rows,)](x, table, rows, stride=self.width)
+        other[(1,)](x, unused)
+"""
+ARGS = ("f32[4, 8] s(8, 1) +0 @0%128", "i64[8] s(1,) +0 @0%128", "i32 32", "i32 8")
+
+
+def run(kind: str, name: str = "", inputs: tuple[str, ...] = (kinds.ARGUMENT,)) -> Run:
+    cause = Cause(
+        "bounds", kind, "", "term", inputs, "load", True, True, True, True, False, "",
+        place="k.py:3:4", at="k.py:4:8", sentence="it goes wrong", name=name, tensor="table",
+    )  # fmt: skip
+    return Run("virtual", 1, virtual=True, launches=(Launch("kernel", "", (1,), ARGS, causes=(cause,)),))
+
+
+@pytest.mark.parametrize(
+    ("kind", "inputs", "own"),
+    [
+        (kinds.EXTENT, (kinds.ARGUMENT,), True),
+        (kinds.STRIDE, (kinds.CONSTANT,), False),  # it stands in the kernel
+        (kinds.MEMORY, (kinds.LOADED,), True),
+        (kinds.ASSERTION, (kinds.LOADED,), True),
+        (kinds.ASSERTION, (kinds.PROGRAM,), False),
+        (kinds.NO_MASK, (kinds.ARGUMENT, kinds.PROGRAM), False),
+        (kinds.WRAPPED, (kinds.ARGUMENT, kinds.PROGRAM), False),
+    ],
+)
+def test_whose_doing_it_is(kind: str, inputs: tuple[str, ...], own: bool) -> None:
+    assert bool(made_by_host(LaunchCauses.of(run(kind, inputs=inputs)))) is own
+    assert made_by_host(None) == ""
+
+
+@pytest.mark.parametrize(
+    ("seen", "kept"),
+    [
+        (run(kinds.EXTENT, "rows"), ["length = x.shape[1]", ")"]),
+        (run(kinds.STRIDE, "stride"), ["self.width = width"]),
+        (
+            run(kinds.MEMORY, "value_of_the_ir", (kinds.LOADED,)),
+            ["self.table = torch.arange(8)", "return counts.cumsum(0)", "table = self.starts(self.table)"],
+        ),
+        (run(kinds.NO_MASK, "", ("program",)), ["length = x.shape[1]", ")", "self.width = width"]),
+    ],
+)
+def test_the_statements_that_make_it_are_marked(seen: Run, kept: list[str]) -> None:
+    marked = with_slice_kept(PROGRAM, seen)
+    compile(marked, "marked", "exec")
+    lines = [line.strip().removesuffix(MARK.strip()).strip() for line in marked.splitlines() if MARK in line]
+    assert sorted(lines) == sorted(kept)
+
+
+def test_a_kernel_of_another_file_leaves_the_text_alone() -> None:
+    text = "from package import kernel\nkernel[(1,)](x, rows)\n"
+    assert with_slice_kept(text, run(kinds.EXTENT, "rows")) == text
+    assert not defines(text, "kernel") and defines(PROGRAM, "kernel")
