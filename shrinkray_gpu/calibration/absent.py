@@ -9,11 +9,14 @@ from collections.abc import Sequence
 
 from shrinkray_gpu.calibration.worker_lanes import PATIENCE
 from shrinkray_gpu.errors import NotReproduced, ShrinkError, UsageError
-from shrinkray_gpu.oracle import Fault, Oracle, adopt, describe, nearest, obstacle
+from shrinkray_gpu.oracle import Fault, Oracle, adopt, describe, nearest, obstacle, swallowed
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Run
+
+OFFERED = 3
+"""Failures that a program caught, named to its user."""
 
 
 def is_clean(run: Run) -> bool:
@@ -60,12 +63,18 @@ def adoptable_spec(run: Run) -> str:
     if spec is None and obstacle(run):
         raise UsageError(obstacle(run))
     if spec is None:
-        raise NotReproduced(faultless(1))
+        raise NotReproduced(faultless([run]))
     return spec
 
 
-def faultless(runs: int) -> str:
+def faultless(seen: Sequence[Run]) -> str:
+    runs = f" in each of {len(seen)} runs" if len(seen) > 1 else ""
+    if caught := [shlex.quote(spec) for spec in swallowed(seen[-1])[:OFFERED]]:
+        return (
+            f"the program ends well{runs}, and no --oracle says what to look for. It caught failures that may be asked "
+            f"for: --oracle {', or --oracle '.join(caught)}"
+        )
     return (
-        f"the program ends without a fault{f' in each of {runs} runs' if runs > 1 else ''}, and no --oracle says what "
+        f"the program ends without a fault{runs}, and no --oracle says what "
         'to look for: name one, for example --oracle "misaligned address", ttgir:REGEX or script:./test.sh'
     )

@@ -79,6 +79,8 @@ class Launch:
     that never ran would have written it."""
     synced: bool = False
     """Whether the host waited for the device after this launch and before the script ended."""
+    failure: str = ""
+    """`type: text` of what Triton or the driver raised instead of launching it, whoever caught that; else empty."""
     fault: str = ""
     """On the virtual GPU: the static fault that this launch ends in, else empty."""
     undecided: str = ""

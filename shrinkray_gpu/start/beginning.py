@@ -57,7 +57,7 @@ def without(start: Start, given: UserProgram, why: str, journal: Journal, say: S
         bare=False,
     )
     if start.alone:
-        runs = Runs(given)
+        runs = Runs(given, say)
         runs.enough = FURTHER + 1
         try:
             whole = in_one_file(whole, start.oracle, runs, say)

@@ -11,7 +11,7 @@ from shrinkray_gpu.device import error_table
 from shrinkray_gpu.judging.lane_tier import PLENTY
 from shrinkray_gpu.lift.data_files import files
 from shrinkray_gpu.lift.emit import LIBRARIES
-from shrinkray_gpu.oracle import Fault, Oracle, speech
+from shrinkray_gpu.oracle import Fault, Oracle, speech, swallowed
 from shrinkray_gpu.oracle.carried import ChildFault
 from shrinkray_gpu.oracle.same import SameFaultOracle
 from shrinkray_gpu.oracle.statistics import clean_runs
@@ -36,7 +36,7 @@ class StartSearch:
 
     def __init__(self, given: UserProgram, say: Say) -> None:
         self.given, self.say = given, say
-        self.runs = Runs(given)
+        self.runs = Runs(given, say)
         self.trying: LiftedScripts | None = None
         self.ahead: calibration.LaneSet | None = None
         """Workers for lifted scripts, until `trying` has them."""
@@ -112,7 +112,7 @@ class StartSearch:
         run = runs[-1]
         oracle = self.runs.calibrated_oracle(run)
         if oracle is None:
-            return Start(program)
+            return Start(program, seen=tuple(map(plain, runs)) if as_users_do else ())
         if len(runs) > 1:
             self.runs.enough = max(self.runs.enough, clean_runs(1 / len(runs), MISSED))
         as_it_is = Start(program, oracle, plain(run), seen=tuple(map(plain, runs)) if as_users_do else ())
@@ -203,7 +203,13 @@ def _offers(run: Run, identity: OriginalFingerprint | None) -> tuple[lift.Offer,
     the one."""
     several = len(lift.suspect_kernels(run)) > 1
     fault = identity.fault if identity is not None and several else None
-    return lift.offers(run, fault.kernel if fault is not None else "")
+    return lift.offers(run, fault.kernel if fault is not None else _broken_kernel(run))
+
+
+def _broken_kernel(run: Run) -> str:
+    """The last one that failed in a run that ends well; empty where none did."""
+    broken = [one.kernel for one in (*run.launches, *run.compiles) if one.failure]
+    return broken[-1] if broken and Fault.of(run) is None else ""
 
 
 def stands_on_more(program: Program, given: UserProgram, *, children: bool) -> bool:
@@ -235,6 +241,8 @@ def in_a_launch(run: Run) -> bool:
     if not run.captured or not run.captured["launches"]:
         return False
     fault = Fault.of(run)
+    if fault is None and swallowed(run):
+        return True
     if fault is None or fault.phase in OWN_WORDS or run.signal is not None or fault.child:
         return True
     return run.failure is not None and "/triton/" in run.failure.traceback
