@@ -11,6 +11,7 @@ from shrinkray_gpu.calibration.worker_lanes import PATIENCE
 from shrinkray_gpu.errors import NotReproduced, ShrinkError, UsageError
 from shrinkray_gpu.oracle import Fault, Oracle, adopt, describe, nearest, obstacle, swallowed
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
+from shrinkray_gpu.runner.fence import advice, refused
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Run
@@ -44,11 +45,8 @@ def explain(
     if run.failure is not None and (full := os.strerror(errno.ENOSPC)) in run.failure.text:
         raise OSError(errno.ENOSPC, f"{full}, as the program said, too", setup.scratch)
     near = nearest(run, oracle.spec)
-    if run.failure is not None and run.failure.type == "PermissionError":
-        return NotReproduced(
-            f"{script.called} writes where no candidate may: {run.failure.text}. Candidates are run many times, and "
-            "write only below $TMPDIR, which shrink sets: use tempfile there, or take the writing out of the script"
-        )
+    if fenced := advice(refused(run, script.cwd)):
+        return NotReproduced(f"{script.called} does not show {oracle.spec!r}: {fenced}")
     more = [f"would have matched: --oracle {shlex.quote(spec)}" for spec in near[:1]]
     more += [oracle.hint] * bool(oracle.hint)
     runs = f" in {len(seen)} runs" if len(seen) > 1 else ""

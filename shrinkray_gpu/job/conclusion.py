@@ -119,6 +119,7 @@ def result_of(
         lifted=ready.start.told,
         others=tuple(other_fault_line(find) for find in finds.by_size),
         passed_over=passed_over,
+        unfenced=final.unfenced,
         guarded=exposure_report(ready.start, original, final.text),
         slips=reduction.checks.control_slips + len(reduction.checks.fingerprint_slips),
         ptxas=end.ptxas,

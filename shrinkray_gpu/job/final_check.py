@@ -24,8 +24,9 @@ from shrinkray_gpu.reduction.outcome import Reduction
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import cores
 from shrinkray_gpu.runner.extensions import lacking
+from shrinkray_gpu.runner.fence import refused
 from shrinkray_gpu.runner.lanes import START, Setup
-from shrinkray_gpu.runner.plain import run_file
+from shrinkray_gpu.runner.plain import fence, run_file
 from shrinkray_gpu.runner.run import Run
 
 FLAKY_RUNS = 20
@@ -45,12 +46,16 @@ class FinalCheck:
     """Whether it is not the smallest: that does not show the fault in every clean run."""
     instead: str = ""
     """What a run that does not show it does; empty where nobody knows."""
+    unfenced: str = ""
+    """The file that it writes, as the original does, so that it ran without a fence; empty where it ran in one."""
 
 
 def final_check(text: str, output: Path, plan: calibration.Plan, options: Options) -> FinalCheck:
     runs = options.final_runs or _final_runs(plan)
-    verified, instead = verify(text, output, plan, options, runs)
-    return FinalCheck(text, verified, runs, _sound(verified, runs, plan.rate), instead=instead)
+    written: list[Path] = []
+    verified, instead = verify(text, output, plan, options, runs, written)
+    unfenced = str(written[0]) if written else ""
+    return FinalCheck(text, verified, runs, _sound(verified, runs, plan.rate), instead=instead, unfenced=unfenced)
 
 
 def fallback_check(
@@ -95,9 +100,12 @@ def _sound(verified: int, runs: int, rate: Rate | None) -> bool:
     return upper(verified, runs, 0.05) >= rate.estimate / 2 and verified > 0
 
 
-def verify(text: str, output: Path, plan: calibration.Plan, options: Options, runs: int) -> tuple[int, str]:
+def verify(
+    text: str, output: Path, plan: calibration.Plan, options: Options, runs: int, written: list[Path]
+) -> tuple[int, str]:
     """Write the result and run it cold, as the user would, `runs` times. Returns how often the fault showed, and what
-    happened in a run in which it did not."""
+    happened in a run in which it did not. It runs in the fence, and once more without where that refuses it files that
+    the original wrote: these are added to `written`."""
     _write(output, final_files(text, output)[0])
     script, setup = plan.pool.script, plan.pool.setup
     oracle = plan.oracle
@@ -106,7 +114,15 @@ def verify(text: str, output: Path, plan: calibration.Plan, options: Options, ru
     extensions = {"TORCH_EXTENSIONS_DIR": builds.name, **builders(text, options, setup)}
     limit = options.timeout or plan.pool.seconds + (calibration.IMPORTS if oracle.needs.seconds else START)
 
-    def plain(seconds: float) -> Run:
+    def fenced(seconds: float) -> Run:
+        run = plain(seconds, fence(options.python, (*setup.writable, setup.scratch, tempfile.gettempdir())))
+        files = refused(run, script.cwd)
+        if not files or not {str(path.resolve()) for path in files} <= set(plan.reference.writes):
+            return run
+        written.extend(files)
+        return plain(seconds, ())
+
+    def plain(seconds: float, prefix: Sequence[str]) -> Run:
         with tempfile.TemporaryDirectory(dir=setup.scratch, ignore_cleanup_errors=True) as cache:
             return run_file(
                 options.python,
@@ -120,11 +136,12 @@ def verify(text: str, output: Path, plan: calibration.Plan, options: Options, ru
                 },
                 cwd=script.cwd,
                 seconds=seconds,
+                prefix=prefix,
             )
 
     def once(_: int) -> Verdict:
         if as_user:
-            verdict = oracle.judge(plain(limit))
+            verdict = oracle.judge(fenced(limit))
             if verdict.is_known:
                 return verdict
         # What a plain process cannot tell: a static fault, the IR, a sticky error that the script swallows.
@@ -135,7 +152,7 @@ def verify(text: str, output: Path, plan: calibration.Plan, options: Options, ru
         at_once = lanes_that_fit(plan.pool, min(jobs_of(options), cores.usable() // 2))
         with builds:
             hung = hang_check.showing(
-                oracle, runs, watched=lambda: plan.pool.cold(text), plain=plain, most=limit, at_once=at_once
+                oracle, runs, watched=lambda: plan.pool.cold(text), plain=fenced, most=limit, at_once=at_once
             )
             return hung, ""
     with builds, ThreadPoolExecutor(min(runs, plan.pool.jobs)) as threads:

@@ -151,6 +151,8 @@ class Run:
     hanging: str = ""
     """For a run stopped at its limit: `device` if the GPU was still at work then, `left` if it was though the script
     had ended and waited for nothing, `host` if it was not; empty: unknown."""
+    writes: tuple[str, ...] = ()
+    """For a run without a fence: what it wrote where candidates may not. Python's own doors only."""
     records: tuple[str, ...] = ()
     """For a run under compute-sanitizer: its records, each whole."""
     virtual: bool = False
@@ -196,6 +198,7 @@ class Report(TypedDict):
     turned: dict[str, Any]
     differences: list[Difference]
     incomparable: str
+    writes: list[str]
     peak: int
     fresh: bool
     over: str
