@@ -28,8 +28,8 @@ def advice(paths: Sequence[Path]) -> str:
     if not paths:
         return ""
     return (
-        f"it writes {paths[0]}, where no candidate may: --writable {paths[0].parent} allows it. Candidates are run many "
-        "times, with parts missing, and write only below $TMPDIR, which shrink sets"
+        f"it writes {paths[0]}, where no candidate may: --writable {paths[0].parent} allows it. Candidates are run "
+        "many times, with parts missing, and write only below $TMPDIR, which shrink sets"
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from shrinkray_gpu import calibration, lift
 from shrinkray_gpu.calibration.missed import FURTHER
 from shrinkray_gpu.device import error_table
+from shrinkray_gpu.errors import if_it_helps
 from shrinkray_gpu.judging.lane_tier import PLENTY
 from shrinkray_gpu.lift.data_files import files
 from shrinkray_gpu.lift.emit import LIBRARIES
@@ -141,7 +142,8 @@ class StartSearch:
         again = self.runs.with_values(oracle)
         if self.runs.shows(oracle, again):
             offers = _offers(again, identity)
-            lists = lift.histories(again)
+            none: tuple[str, ...] = ()
+            lists = if_it_helps(lambda: lift.histories(again), none, "writing the list of launches", self.say)
             # What needs no file beside it is worth more than one launch that needs a file.
             for beside in (False, True):
                 texts = [each.text for each in offers if bool(files(each.text)) == beside]
@@ -208,7 +210,8 @@ def _offers(run: Run, identity: OriginalFingerprint | None) -> tuple[lift.Offer,
 
 def _broken_kernel(run: Run) -> str:
     """The last one that failed in a run that ends well; empty where none did."""
-    broken = [one.kernel for one in (*run.launches, *run.compiles) if one.failure]
+    broken = [launch.kernel for launch in run.launches if launch.failure]
+    broken += [compile.kernel for compile in run.compiles if compile.failure is not None]
     return broken[-1] if broken and Fault.of(run) is None else ""
 
 

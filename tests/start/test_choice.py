@@ -17,6 +17,7 @@ import pytest
 from shrinkray_gpu import calibration
 from shrinkray_gpu import start as lifting
 from shrinkray_gpu.calibration import Limits
+from shrinkray_gpu.calibration.missed import FURTHER
 from shrinkray_gpu.judging.tally import COLD, LANE
 from shrinkray_gpu.oracle import all_of, parse
 from shrinkray_gpu.oracle.oracle import Oracle
@@ -26,7 +27,7 @@ from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import knob_settings
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script, Terms
-from shrinkray_gpu.runner.run import Failure, Run
+from shrinkray_gpu.runner.run import Compilation, Failure, Run
 from shrinkray_gpu.runner.stock import Stock
 from shrinkray_gpu.start import Start, UserProgram, choice, description, lifted_scripts
 from tests.e2e.test_lift import TWICE
@@ -83,12 +84,13 @@ def test_one_file_that_does_not_show_the_fault_is_not_taken(tmp_path: Path) -> N
     said: list[str] = []
     start = begun(given(tmp_path, HELPED, "exception:IndexError"), said)
     assert not start.lifted and start.program.text == HELPED and start.oracle is not None
-    assert said == ["in one file with its modules (helper) the program does not show the fault"]
+    again = "a run ends without the fault, which may be a flaky one: up to 5 more"
+    assert said == [again, "in one file with its modules (helper) the program does not show the fault"]
 
 
 def test_a_program_that_shows_no_fault_is_for_calibration_to_explain(tmp_path: Path) -> None:
     start = begun(given(tmp_path, "print('well')\n", "exception:IndexError"), [])
-    assert (start.oracle, start.lifted, start.seen) == (None, False, ())
+    assert (start.oracle, start.lifted, len(start.seen)) == (None, False, FURTHER + 1)
 
 
 def test_the_run_that_showed_the_fault_counts_for_calibration(tmp_path: Path) -> None:
@@ -129,6 +131,24 @@ def test_only_what_a_launch_may_do_is_lifted(run: Run, lifted: bool) -> None:
     assert choice.in_a_launch(replace(run, captured={"launches": [RECORD]})) == lifted
     assert not choice.in_a_launch(replace(run, captured={"launches": []}))
     assert not choice.in_a_launch(run)
+
+
+def test_a_compilation_whose_failure_the_program_caught_is_lifted() -> None:
+    caught = Compilation("k", "", failure=Failure("CompilationError", "at 3:4: no"))
+    run = Run("cold", 0, compiles=(caught,), captured={"launches": [RECORD]})
+    assert choice.in_a_launch(run) and choice._broken_kernel(run) == "k"
+    assert not choice.in_a_launch(replace(run, compiles=()))
+
+
+def test_a_bug_in_lifting_ends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stumble(run: Run) -> bool:
+        raise AssertionError("in the lifting")
+
+    monkeypatch.setattr(choice, "in_a_launch", stumble)
+    said: list[str] = []
+    start = begun(given(tmp_path, "[][7]\n", "exception:IndexError"), said)
+    assert (start.program.text, start.lifted) == ("[][7]\n", False)
+    assert said[-1].startswith("lifting failed by a bug of shrink's own") and "in the lifting" in said[-1]
 
 
 def test_the_environment_that_the_program_sets_before_its_imports_comes_along() -> None:
