@@ -39,7 +39,8 @@ class FolderGone(ShrinkError):
 
 
 def if_it_helps(work: Callable[[], T], otherwise: T, what: str, say: Callable[[str], None]) -> T:
-    """What `work` returns, a step that only helps. Where it fails by a bug of ours: `otherwise`, and a word to the user.
+    """What `work` returns, a step that only helps; `otherwise`, and a word to the user, where it fails by a bug.
+
     What the user must read, and a disk that is full, go on."""
     try:
         return work()

@@ -12,7 +12,7 @@ from shrinkray_gpu.errors import if_it_helps
 from shrinkray_gpu.judging.lane_tier import PLENTY
 from shrinkray_gpu.lift.data_files import files
 from shrinkray_gpu.lift.emit import LIBRARIES
-from shrinkray_gpu.oracle import Fault, Oracle, speech, swallowed
+from shrinkray_gpu.oracle import Fault, Oracle, speech
 from shrinkray_gpu.oracle.carried import ChildFault
 from shrinkray_gpu.oracle.same import SameFaultOracle
 from shrinkray_gpu.oracle.statistics import clean_runs
@@ -244,8 +244,6 @@ def in_a_launch(run: Run) -> bool:
     if not run.captured or not run.captured["launches"]:
         return False
     fault = Fault.of(run)
-    if fault is None and swallowed(run):
-        return True
     if fault is None or fault.phase in OWN_WORDS or run.signal is not None or fault.child:
         return True
     return run.failure is not None and "/triton/" in run.failure.traceback

@@ -133,11 +133,19 @@ def test_only_what_a_launch_may_do_is_lifted(run: Run, lifted: bool) -> None:
     assert not choice.in_a_launch(run)
 
 
-def test_a_compilation_whose_failure_the_program_caught_is_lifted() -> None:
+def test_a_launch_whose_failure_the_program_caught_is_tried_first() -> None:
+    """A harness went on, and launched other kernels later."""
     caught = Compilation("k", "", failure=Failure("CompilationError", "at 3:4: no"))
-    run = Run("cold", 0, compiles=(caught,), captured={"launches": [RECORD]})
-    assert choice.in_a_launch(run) and choice._broken_kernel(run) == "k"
-    assert not choice.in_a_launch(replace(run, compiles=()))
+    definition = {"kind": "function", "text": "@triton.jit\ndef {}():\n    pass\n"}
+    launches = [
+        {**RECORD, "kernel": name, "allocator": False,
+         "definitions": [{**definition, "name": name, "text": definition["text"].format(name)}]}
+        for name in ("later", "k")
+    ]  # fmt: skip
+    run = Run("cold", 0, compiles=(caught,), captured={"launches": launches})
+    assert choice.in_a_launch(run)
+    assert [offer.kernel for offer in choice._offers(run, None)] == ["k"]
+    assert [offer.kernel for offer in choice._offers(replace(run, compiles=()), None)] == ["later", "k"]
 
 
 def test_a_bug_in_lifting_ends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
