@@ -187,6 +187,8 @@ class Report(TypedDict):
 
     exit: int
     failure: Failure | None
+    trouble: str
+    """Empty, or why its failure is a bug of ours."""
     driver_error: int
     virtual: bool
     compiles: list[Compilation]

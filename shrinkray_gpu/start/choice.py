@@ -113,7 +113,8 @@ class StartSearch:
         run = runs[-1]
         oracle = self.runs.calibrated_oracle(run)
         if oracle is None:
-            return Start(program, seen=tuple(map(plain, runs)) if as_users_do else ())
+            # One that tells nothing is made again without the capture, whose bug that may be.
+            return Start(program, seen=tuple(plain(each) for each in runs if as_users_do and not each.trouble))
         if len(runs) > 1:
             self.runs.enough = max(self.runs.enough, clean_runs(1 / len(runs), MISSED))
         as_it_is = Start(program, oracle, plain(run), seen=tuple(map(plain, runs)) if as_users_do else ())
