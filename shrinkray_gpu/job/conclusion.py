@@ -67,6 +67,8 @@ def conclude(
         apart = plan.rate is not None or plan.oracle.needs.timing
         looked = beside.submit(checks.compared, best) if checks and not apart else None
         final = final_check(best, output, plan, options)
+    if final.unknown:
+        say(f"{final.unknown} clean runs told nothing, the second time with more time as well: {final.instead}")
     if not final.stands:
         final = fallback_check(final, reduction, original, output, plan, options)
     comparison = looked.result() if looked else None
@@ -148,6 +150,12 @@ def exposure_report(start: Start, original: Program, text: str) -> str:
 
 def final_check_error(final: FinalCheck, output: Path, folder: Path) -> FinalCheckFailed:
     """What to say where no clean run bears the result out."""
+    if not final.runs:
+        return FinalCheckFailed(
+            f"no clean run of {output} told anything, the second time with more time and nothing beside it: "
+            f"{final.instead}. It is the last program that showed the fault in a cold process on the way. Try "
+            "its command again where less is at work, or give a longer --timeout"
+        )
     instead = f"; of one that does not: {final.instead}" if final.instead else ""
     there = f"in {output} ({final.verified} of {final.runs} clean runs show it{instead})"
     if final.larger:
