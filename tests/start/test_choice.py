@@ -165,6 +165,57 @@ def test_the_environment_that_the_program_sets_before_its_imports_comes_along() 
     assert lifted_scripts.setting((), "import triton\n") == "import triton\n"
 
 
+HARNESS = """\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def bad(x, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(x + at, {value})
+
+
+@triton.jit
+def good(x, BLOCK: tl.constexpr):
+    tl.store(x + tl.arange(0, BLOCK), 1.0)
+
+
+for kernel in (bad, good):
+    try:
+        kernel[(1,)](torch.zeros(128, 128, device="cuda"), BLOCK=128)
+        torch.cuda.synchronize()
+    except Exception as error:
+        print("skipped", kernel.__name__)
+"""
+CAUGHT = {
+    "tl.dot(at, at)": "compile:input and other must have equal ranks >= -?\\d+",
+    "tl.static_assert(BLOCK == 1, 'too wide')": "",
+}
+
+
+@pytest.mark.parametrize("value", CAUGHT)
+def test_what_a_harness_catches_is_found_and_lifted(tmp_path: Path, value: str) -> None:
+    """It prints a word, launches another kernel, and exits with 0."""
+    program = given(tmp_path, HARNESS.format(value=value), "exit:0")
+    asked: list[str] = []
+
+    def adopting(run: Run) -> Oracle:
+        asked.append(calibration.adoptable_spec(run))
+        return same_fault(parse(asked[-1], folder=tmp_path))
+
+    virtual = replace(program, setup=replace(program.setup, arch=90), chosen=None, adopting=adopting)
+    start = begun(virtual, [])
+    if start.lanes is not None:
+        start.lanes.close()
+    if not CAUGHT[value]:  # what an autotuner catches, too, is no reason to begin
+        assert (asked, start.lifted) == ([], False)
+        return
+    assert asked == [CAUGHT[value]]
+    assert start.lifted and "bad[(1,)]" in start.program.text and "good" not in start.program.text
+
+
 def on_the_virtual_gpu(folder: Path, text: str) -> tuple[Start, list[str]]:
     """Asked for two kernels of different widths, which one launch alone cannot show."""
     program = given(folder, text, "ttgir:tensor<32xf32", "ttgir:tensor<64xf32")
