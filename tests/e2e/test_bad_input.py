@@ -134,8 +134,8 @@ def test_a_script_that_writes_beside_itself(tmp_path: Path) -> None:
     assert said.code == 0, said.err
     assert (tmp_path / "data.txt").read_text() == "gone", "the program itself runs as its user runs it"
     assert (tmp_path / "repro_writes.py").read_text() == "[][0]\n"
-    if "in a forked worker" in said.stderr:  # the kernel has Landlock
-        assert f"--writable {tmp_path} allows it" in said.stderr
+    if "in a forked worker" in said.err:  # the kernel has Landlock
+        assert f"--writable {tmp_path} allows it" in said.err
 
 
 def test_two_at_work_in_one_folder(tmp_path: Path) -> None:

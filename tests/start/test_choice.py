@@ -88,6 +88,18 @@ def test_one_file_that_does_not_show_the_fault_is_not_taken(tmp_path: Path) -> N
     assert said == [again, "in one file with its modules (helper) the program does not show the fault"]
 
 
+def test_where_the_fence_is_what_keeps_it_away_that_is_said(tmp_path: Path) -> None:
+    """The program writes where it likes; what it becomes in one file is fenced."""
+    (tmp_path / "helper.py").write_text("open('cache', 'w').close()\n\n\ndef find(key):\n    return [][key]\n")
+    program = given(tmp_path, HELPED, "exception:IndexError")
+    script = replace(program.script, original=HELPED)
+    said: list[str] = []
+    start = begun(replace(program, script=script, setup=replace(program.setup, confine=True)), said)
+    if not start.lifted:  # the kernel has Landlock
+        assert f"{tmp_path}/cache, where no candidate may: --writable {tmp_path} allows it" in said[-1]
+    assert start.reference is not None and start.reference.writes == (str(tmp_path.resolve() / "cache"),)
+
+
 def test_a_program_that_shows_no_fault_is_for_calibration_to_explain(tmp_path: Path) -> None:
     start = begun(given(tmp_path, "print('well')\n", "exception:IndexError"), [])
     assert (start.oracle, start.lifted, len(start.seen)) == (None, False, FURTHER + 1)
