@@ -31,6 +31,8 @@ class Options:
     max_time: float | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     cwd: Path | None = None
+    writable: tuple[Path, ...] = ()
+    """Folders that candidates may write in, beside their own."""
     seed: int = 0
     resume: bool = False
     restart: bool = False

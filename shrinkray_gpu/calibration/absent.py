@@ -9,11 +9,15 @@ from collections.abc import Sequence
 
 from shrinkray_gpu.calibration.worker_lanes import PATIENCE
 from shrinkray_gpu.errors import NotReproduced, ShrinkError, UsageError
-from shrinkray_gpu.oracle import Fault, Oracle, adopt, describe, nearest, obstacle
+from shrinkray_gpu.oracle import Fault, Oracle, adopt, describe, nearest, obstacle, swallowed
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
+from shrinkray_gpu.runner.fence import advice, refused
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Run
+
+OFFERED = 3
+"""Failures that a program caught, named to its user."""
 
 
 def is_clean(run: Run) -> bool:
@@ -41,11 +45,8 @@ def explain(
     if run.failure is not None and (full := os.strerror(errno.ENOSPC)) in run.failure.text:
         raise OSError(errno.ENOSPC, f"{full}, as the program said, too", setup.scratch)
     near = nearest(run, oracle.spec)
-    if run.failure is not None and run.failure.type == "PermissionError":
-        return NotReproduced(
-            f"{script.called} writes where no candidate may: {run.failure.text}. Candidates are run many times, and "
-            "write only below $TMPDIR, which shrink sets: use tempfile there, or take the writing out of the script"
-        )
+    if fenced := advice(refused(run, script.cwd)):
+        return NotReproduced(f"{script.called} does not show {oracle.spec!r}: {fenced}")
     more = [f"would have matched: --oracle {shlex.quote(spec)}" for spec in near[:1]]
     more += [oracle.hint] * bool(oracle.hint)
     runs = f" in {len(seen)} runs" if len(seen) > 1 else ""
@@ -60,12 +61,18 @@ def adoptable_spec(run: Run) -> str:
     if spec is None and obstacle(run):
         raise UsageError(obstacle(run))
     if spec is None:
-        raise NotReproduced(faultless(1))
+        raise NotReproduced(faultless([run]))
     return spec
 
 
-def faultless(runs: int) -> str:
+def faultless(seen: Sequence[Run]) -> str:
+    runs = f" in each of {len(seen)} runs" if len(seen) > 1 else ""
+    if caught := [shlex.quote(spec) for spec in swallowed(seen[-1])[:OFFERED]]:
+        return (
+            f"the program ends well{runs}, and no --oracle says what to look for. It caught failures that may be asked "
+            f"for: --oracle {', or --oracle '.join(caught)}"
+        )
     return (
-        f"the program ends without a fault{f' in each of {runs} runs' if runs > 1 else ''}, and no --oracle says what "
+        f"the program ends without a fault{runs}, and no --oracle says what "
         'to look for: name one, for example --oracle "misaligned address", ttgir:REGEX or script:./test.sh'
     )

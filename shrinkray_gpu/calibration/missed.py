@@ -13,12 +13,15 @@ from shrinkray_gpu.judging.cold_tier import full_verdict
 from shrinkray_gpu.judging.repetition import PROGRAMMING
 from shrinkray_gpu.oracle import Fault, Oracle, adopt, obstacle
 from shrinkray_gpu.oracle.verdict import Verdict
+from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
 
 FURTHER = 20
 """Runs more of a program that did not show its fault, which may be a flaky one: a fault in a seventh of all runs shows
 in 20 of them with 95 %."""
+VIRTUAL = 1
+"""The same on the virtual GPU, where chance has no part but in the host's own work."""
 FURTHER_SECONDS = 120.0
 """For these, and then enough."""
 ALIKE = 3
@@ -34,21 +37,21 @@ def runs_until_fault(colds: list[Run], source: str, lanes: LaneSet) -> tuple[lis
                 return seen, run
         if not all(map(is_clean, seen)):
             return seen, next(run for run in seen if not is_clean(run))
-        left = FURTHER + len(colds) - len(seen)
+        left = further(lanes.cold.setup) + 1 - len(seen)
         if left <= 0 or time.monotonic() > until:
-            raise NotReproduced(faultless(len(seen)))
+            raise NotReproduced(faultless(seen))
         pool = lanes.cheapest(None)
         seen += several(pool, source, min(left, pool.jobs))
 
 
 def once_more(seen: list[Run], verdicts: list[Verdict], oracle: Oracle, source: str, lanes: LaneSet) -> None:
     """Chance may have kept the fault away: add runs until one shows it, or until it is not worth asking any more."""
-    before, until = len(seen), time.monotonic() + FURTHER_SECONDS
-    while _chance(seen, verdicts, oracle) and len(seen) < before + FURTHER and time.monotonic() < until:
+    most, until = further(lanes.cold.setup) + 1, time.monotonic() + FURTHER_SECONDS
+    while _chance(seen, verdicts, oracle) and len(seen) < most and time.monotonic() < until:
         pool = lanes.cheapest(oracle)
         hasty = len(seen) < ALIKE and (not oracle.needs.run or not is_clean(seen[0]))
         alike = ALIKE - len(seen) if hasty else FURTHER
-        for run in several(pool, source, min(before + FURTHER - len(seen), pool.jobs, alike)):
+        for run in several(pool, source, min(most - len(seen), pool.jobs, alike)):
             seen.append(run)
             verdicts.append(verdict_on(oracle, source, pool.script, run))
 
@@ -70,6 +73,11 @@ def _chance(seen: Sequence[Run], verdicts: Sequence[Verdict], oracle: Oracle) ->
     first = faults[0]
     alike = first is not None and all(fault is not None and not first.difference(fault) for fault in faults)
     return not alike or len(seen) < ALIKE
+
+
+def further(setup: Setup) -> int:
+    """How many runs more are worth their time, of a program that did not show its fault in the first."""
+    return FURTHER if setup.arch is None else VIRTUAL
 
 
 def several(pool: Pool, source: str, count: int) -> list[Run]:

@@ -33,6 +33,7 @@ def cold_plan(
     # Where time is the question they come one after another: then lanes, if there are any, tell more for less.
     alone = isinstance(oracle, Oracle) and oracle.needs.timing and lanes.warm is not None
     colds = [*seen, *several(pool, source, (COLD_RUNS if gpu and not alone else 1) - len(seen))]
+    at_first = len(colds)
     looked, first = (colds, colds[0]) if isinstance(oracle, Oracle) else runs_until_fault(colds, source, lanes)
     judged = oracle if isinstance(oracle, Oracle) else oracle(first)
     lanes = lanes.fitting(judged)
@@ -53,4 +54,7 @@ def cold_plan(
         warm_seconds=min(run.seconds for run in colds),
     )
     mode = Mode("cold", "as asked", lanes.cold.terms, peak=max(run.peak for run in colds))
-    return Plan(reproduction, mode, lanes.cold, gpu, lanes.starter), colds
+    plan = Plan(reproduction, mode, lanes.cold, gpu, lanes.starter)
+    if again := len(looked) - at_first:
+        plan = plan.noted(f"a run ended without the fault, which may be a flaky one: it was made {again} times more")
+    return plan, colds

@@ -79,6 +79,13 @@ class _MainCommand(TakesModule):
 )
 @running("the candidates", each="a run", default="from the original")
 @click.option(
+    "--writable",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="Where candidates may write, beside folders of their own; repeatable. FILE itself runs as you would run it.",
+)
+@click.option(
     "--keep", multiple=True, metavar="NAME", help="Never remove this definition. Also `# shrink: keep` on a statement."
 )
 @click.option("--skip-pass", "skip", multiple=True, metavar="NAME", help="Leave this pass out; repeatable.")
@@ -295,6 +302,7 @@ def _tell(result: Result, file: Path, command: Command | None) -> None:
         ("", result.guarded),
         *((f"ptxas, {name}: ", used or "nothing told") for name, used in result.ptxas.items()),
         ("passed over, since it shows the fault in lanes but not in each clean run: ", result.passed_over),
+        ("ran without a fence, since it writes as the original does: ", result.unfenced),
         *(("met on the way: ", other) for other in result.others[:TOLD]),
         ("", f"and {more} more other faults in the same folder" if more > 0 else ""),
         ("saved: ", str(result.output)),

@@ -12,16 +12,26 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+from shrinkray_gpu.errors import bug_words
 from shrinkray_gpu.evidence.evidence import Evidence
 from shrinkray_gpu.evidence.instruments import INSTRUMENTS, INTERMITTENT, ORDER, QUICK, USUAL
 from shrinkray_gpu.evidence.instruments.code import CODE
 from shrinkray_gpu.evidence.instruments.cold_run import cold
-from shrinkray_gpu.evidence.instruments.instrument import SKIPPED, WANTS, Cost, Observation, Statement, Subject
+from shrinkray_gpu.evidence.instruments.instrument import (
+    SKIPPED,
+    WANTS,
+    Cost,
+    Instrument,
+    Observation,
+    Statement,
+    Subject,
+)
 from shrinkray_gpu.evidence.synthesis import assemble
 from shrinkray_gpu.evidence.versions import versions
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import COLD, Script
+from shrinkray_gpu.runner.run import Run
 
 
 def examine(
@@ -53,7 +63,9 @@ def examine(
         observations = []
         for one in INSTRUMENTS:
             if one.look is not None and one.name in asked and one.applies(fault, intermittent and not run.trouble):
-                observations.append(beside[one.name].result() if one.name in beside else one.look(subject, run))
+                observations.append(
+                    beside[one.name].result() if one.name in beside else _observation(one, subject, run)
+                )
         evidence = assemble(subject, run, observations, code=CODE in asked)
         said = {each.instrument: each for each in (about, *evidence.said)}
         known = versions(setup.python, setup.environment, gpu=subject.gpu) if told_versions else {}
@@ -64,10 +76,19 @@ def examine(
 def _begun(subject: Subject, asked: frozenset[str], threads: ThreadPoolExecutor) -> dict[str, Future[Observation]]:
     """The instruments that run the program by themselves, at work."""
     return {
-        one.name: threads.submit(one.look, subject, None)
+        one.name: threads.submit(_observation, one, subject, None)
         for one in INSTRUMENTS
         if one.look is not None and one.name in asked
     }
+
+
+def _observation(one: Instrument, subject: Subject, run: Run | None) -> Observation:
+    """What the instrument says. One that fails by a bug of ours has seen nothing."""
+    assert one.look is not None
+    try:
+        return one.look(subject, run)
+    except Exception as error:  # whatever it is: an instrument only helps
+        return Observation.missing(one.name, f"a bug of shrink's own: {bug_words(error)}")
 
 
 def fingerprint(text: str, script: Script, setup: Setup, *, seconds: float) -> Fault | None:

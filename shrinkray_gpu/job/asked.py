@@ -147,6 +147,7 @@ def setup_of(path: Path, folder: Path, options: Options) -> Setup:
         imports=options.command.imports if options.command else (),
         own=(str(path.parent.absolute()), str((options.cwd or Path.cwd()).absolute())),
         arch=options.arch,
+        writable=options.writable,
     )
 
 
@@ -193,6 +194,7 @@ def settings_of(options: Options) -> dict[str, Any]:
         "argv": options.argv,
         "environment": dict(options.environment),
         "cwd": options.cwd,
+        "writable": sorted(map(str, options.writable)),
         "keep": sorted(options.keep),
         "skip": sorted(options.skip),
         "controls": [*options.controls, *options.control_environment, *map(_with_digest, options.control_patches)],

@@ -68,6 +68,7 @@ def report(
         timeout=told.get("timeout"),
         environment=told.get("environment", {}),
         cwd=Path(told["cwd"]) if told.get("cwd") else None,
+        writable=tuple(map(Path, told.get("writable", ()))),
         jobs=jobs,
     )
     check_python(options.python)

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from shrinkray_gpu.calibration import Plan
-from shrinkray_gpu.errors import FinalCheckFailed
+from shrinkray_gpu.errors import FinalCheckFailed, if_it_helps
 from shrinkray_gpu.evidence import guarded, ptxas
 from shrinkray_gpu.evidence.other_faults import OtherFaults
 from shrinkray_gpu.job import cu_output
 from shrinkray_gpu.job.final_check import FinalCheck, fallback_check, final_check
 from shrinkray_gpu.job.ready import Ready
 from shrinkray_gpu.lift.data_files import final_files
-from shrinkray_gpu.options import Options
+from shrinkray_gpu.options import Options, Say
 from shrinkray_gpu.reduction.outcome import Reduction
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.size import lines, tokens
@@ -55,7 +56,9 @@ class ReproFindings:
         return str(seen) if seen is not None else ""
 
 
-def conclude(ready: Ready, reduction: Reduction, original: Program, output: Path, options: Options) -> ReproFindings:
+def conclude(
+    ready: Ready, reduction: Reduction, original: Program, output: Path, options: Options, say: Say
+) -> ReproFindings:
     """Write the repro, and ask clean runs, controls and instruments what they say of it."""
     plan, checks, best = ready.plan, ready.checks, reduction.program.text
     with ThreadPoolExecutor(1, thread_name_prefix="evidence") as beside:
@@ -64,12 +67,17 @@ def conclude(ready: Ready, reduction: Reduction, original: Program, output: Path
         apart = plan.rate is not None or plan.oracle.needs.timing
         looked = beside.submit(checks.compared, best) if checks and not apart else None
         final = final_check(best, output, plan, options)
+    if final.unknown:
+        say(f"{final.unknown} clean runs told nothing, the second time with more time as well: {final.instead}")
     if not final.stands:
         final = fallback_check(final, reduction, original, output, plan, options)
     comparison = looked.result() if looked else None
     if checks and (comparison is None or final.text != best):
         comparison = checks.compared(final.text)
-    healthy = checks.health(final.text, comparison) if checks and comparison and final.stands else Health()
+    healthy = Health()
+    if checks and comparison and final.stands:
+        asked = partial(checks.health, final.text, comparison)
+        healthy = if_it_helps(asked, healthy, "the search for a healthy twin", say)
     reference = ready.start.reference or plan.reference  # the first is of the user's own program, if that was lifted
     used = {}
     if reference.builds:
@@ -119,6 +127,7 @@ def result_of(
         lifted=ready.start.told,
         others=tuple(other_fault_line(find) for find in finds.by_size),
         passed_over=passed_over,
+        unfenced=final.unfenced,
         guarded=exposure_report(ready.start, original, final.text),
         slips=reduction.checks.control_slips + len(reduction.checks.fingerprint_slips),
         ptxas=end.ptxas,
@@ -141,6 +150,12 @@ def exposure_report(start: Start, original: Program, text: str) -> str:
 
 def final_check_error(final: FinalCheck, output: Path, folder: Path) -> FinalCheckFailed:
     """What to say where no clean run bears the result out."""
+    if not final.runs:
+        return FinalCheckFailed(
+            f"no clean run of {output} told anything, the second time with more time and nothing beside it: "
+            f"{final.instead}. It is the last program that showed the fault in a cold process on the way. Try "
+            "its command again where less is at work, or give a longer --timeout"
+        )
     instead = f"; of one that does not: {final.instead}" if final.instead else ""
     there = f"in {output} ({final.verified} of {final.runs} clean runs show it{instead})"
     if final.larger:

@@ -13,7 +13,7 @@ from shrinkray_gpu import calibration
 from shrinkray_gpu.calibration.standing import lanes_that_fit
 from shrinkray_gpu.job import hang_check
 from shrinkray_gpu.job.asked import CACHE
-from shrinkray_gpu.judging.cold_tier import full_verdict
+from shrinkray_gpu.judging.cold_tier import PATIENT, full_verdict
 from shrinkray_gpu.lift.data_files import final_files
 from shrinkray_gpu.options import Options, jobs_of
 from shrinkray_gpu.oracle.statistics import Rate, upper
@@ -24,8 +24,9 @@ from shrinkray_gpu.reduction.outcome import Reduction
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import cores
 from shrinkray_gpu.runner.extensions import lacking
+from shrinkray_gpu.runner.fence import refused
 from shrinkray_gpu.runner.lanes import START, Setup
-from shrinkray_gpu.runner.plain import run_file
+from shrinkray_gpu.runner.plain import fence, run_file
 from shrinkray_gpu.runner.run import Run
 
 FLAKY_RUNS = 20
@@ -40,17 +41,30 @@ class FinalCheck:
     verified: int
     """How many of the runs show the fault."""
     runs: int
+    """That told something."""
     stands: bool
+    unknown: int = 0
+    """How many runs more told nothing: they were too slow, or killed."""
     larger: bool = False
     """Whether it is not the smallest: that does not show the fault in every clean run."""
     instead: str = ""
     """What a run that does not show it does; empty where nobody knows."""
+    unfenced: str = ""
+    """The file that it writes, as the original does, so that it ran without a fence; empty where it ran in one."""
 
 
 def final_check(text: str, output: Path, plan: calibration.Plan, options: Options) -> FinalCheck:
     runs = options.final_runs or _final_runs(plan)
-    verified, instead = verify(text, output, plan, options, runs)
-    return FinalCheck(text, verified, runs, _sound(verified, runs, plan.rate), instead=instead)
+    seen = clean_runs(text, output, plan, options, runs)
+    return FinalCheck(
+        text,
+        seen.verified,
+        runs - seen.unknown,
+        _sound(seen.verified, runs - seen.unknown, plan.rate),
+        unknown=seen.unknown,
+        instead=seen.instead,
+        unfenced=str(seen.written[0]) if seen.written else "",
+    )
 
 
 def fallback_check(
@@ -62,7 +76,8 @@ def fallback_check(
     options: Options,
 ) -> FinalCheck:
     """In place of one that does not stand, the smallest accepted one that does in all clean runs: of a flaky fault,
-    which they cannot tell so soon, the last that a cold run confirmed. Itself again where there is none on the way."""
+    which they cannot tell so soon, the last that a cold run confirmed. Itself again where there is none on the way, and
+    where no clean run told anything of it, but a cold one did before."""
 
     def check(each: Program) -> FinalCheck:
         if each == original:  # its own runs were the first of all
@@ -70,8 +85,10 @@ def fallback_check(
         text = with_layout(layout, each).text
         return smallest if text == smallest.text else final_check(text, output, plan, options)
 
+    if not smallest.runs and reduction.checks.verified == reduction.program:
+        return smallest  # nobody knows, but that it stood on the way
     if plan.rate is None:
-        found = _last_standing(reduction.line, check)
+        found = _last_standing(reduction.line, check, reduction.checks.verified)
     else:
         confirmed = reduction.checks.verified not in (original, reduction.program)
         found = check(reduction.checks.verified) if confirmed else None
@@ -88,17 +105,30 @@ def _final_runs(plan: calibration.Plan) -> int:
 
 
 def _sound(verified: int, runs: int, rate: Rate | None) -> bool:
-    """Whether the final runs bear out the result: all of them, or of a flaky fault no fewer than half of the original's
-    rate would show by chance in one of twenty cases."""
+    """Whether the final runs that told something bear out the result: all of them, or of a flaky fault no fewer than
+    half of the original's rate would show by chance in one of twenty cases."""
     if rate is None:
-        return verified == runs
+        return verified == runs > 0
     return upper(verified, runs, 0.05) >= rate.estimate / 2 and verified > 0
 
 
-def verify(text: str, output: Path, plan: calibration.Plan, options: Options, runs: int) -> tuple[int, str]:
-    """Write the result and run it cold, as the user would, `runs` times. Returns how often the fault showed, and what
-    happened in a run in which it did not."""
+@dataclass(frozen=True)
+class CleanRuns:
+    """What clean runs of a program say."""
+
+    verified: int
+    unknown: int = 0
+    """Runs that were killed, or too slow, once more as well: load beside them does that."""
+    instead: str = ""
+    written: tuple[Path, ...] = ()
+    """Files that the fence refused and the original wrote: those runs were made once more without it."""
+
+
+def clean_runs(text: str, output: Path, plan: calibration.Plan, options: Options, runs: int) -> CleanRuns:
+    """Write the result and run it cold, as the user would, `runs` times; in the fence, where that refuses it nothing
+    that the original did. A run that tells nothing is made again, alone and with more time."""
     _write(output, final_files(text, output)[0])
+    written: list[Path] = []
     script, setup = plan.pool.script, plan.pool.setup
     oracle = plan.oracle
     as_user = options.arch is None and oracle.needs.plain
@@ -106,7 +136,15 @@ def verify(text: str, output: Path, plan: calibration.Plan, options: Options, ru
     extensions = {"TORCH_EXTENSIONS_DIR": builds.name, **builders(text, options, setup)}
     limit = options.timeout or plan.pool.seconds + (calibration.IMPORTS if oracle.needs.seconds else START)
 
-    def plain(seconds: float) -> Run:
+    def fenced(seconds: float) -> Run:
+        run = plain(seconds, fence(options.python, (*setup.writable, setup.scratch, tempfile.gettempdir())))
+        files = refused(run, script.cwd)
+        if not files or not {str(path.resolve()) for path in files} <= set(plan.reference.writes):
+            return run
+        written.extend(files)
+        return plain(seconds, ())
+
+    def plain(seconds: float, prefix: Sequence[str]) -> Run:
         with tempfile.TemporaryDirectory(dir=setup.scratch, ignore_cleanup_errors=True) as cache:
             return run_file(
                 options.python,
@@ -120,28 +158,33 @@ def verify(text: str, output: Path, plan: calibration.Plan, options: Options, ru
                 },
                 cwd=script.cwd,
                 seconds=seconds,
+                prefix=prefix,
             )
 
-    def once(_: int) -> Verdict:
+    def once(patience: float) -> Verdict:
         if as_user:
-            verdict = oracle.judge(plain(limit))
+            verdict = oracle.judge(fenced(patience * limit))
             if verdict.is_known:
                 return verdict
         # What a plain process cannot tell: a static fault, the IR, a sticky error that the script swallows.
-        return full_verdict(oracle, text, script.path.name, plan.pool.cold)
+        pool = plan.pool.on(replace(plan.pool.terms, seconds=patience * plan.pool.seconds))
+        return full_verdict(oracle, text, script.path.name, pool.cold)
 
     if as_user and oracle.needs.seconds and plan.rate is None:
         # Half the cores: each process imports torch, and must have got to its launch when the time is over.
         at_once = lanes_that_fit(plan.pool, min(jobs_of(options), cores.usable() // 2))
         with builds:
             hung = hang_check.showing(
-                oracle, runs, watched=lambda: plan.pool.cold(text), plain=plain, most=limit, at_once=at_once
+                oracle, runs, watched=lambda: plan.pool.cold(text), plain=fenced, most=limit, at_once=at_once
             )
-            return hung, ""
-    with builds, ThreadPoolExecutor(min(runs, plan.pool.jobs)) as threads:
-        verdicts = list(threads.map(once, range(runs)))
+            return CleanRuns(hung, written=tuple(written))
+    with builds:
+        with ThreadPoolExecutor(min(runs, plan.pool.jobs)) as threads:
+            verdicts = list(threads.map(once, [1.0] * runs))
+        verdicts = [verdict if verdict.is_known or oracle.needs.timing else once(PATIENT) for verdict in verdicts]
     instead = next((verdict.why for verdict in verdicts if not verdict.faults), "")
-    return sum(verdict.faults for verdict in verdicts), instead
+    unknown = sum(not verdict.is_known for verdict in verdicts)
+    return CleanRuns(sum(verdict.faults for verdict in verdicts), unknown, instead, tuple(written))
 
 
 def builders(text: str, options: Options, setup: Setup) -> dict[str, str]:
@@ -152,11 +195,16 @@ def builders(text: str, options: Options, setup: Setup) -> dict[str, str]:
     return {name: setup.environment[name] for name in ("PYTHONPATH", CACHE) if name in setup.environment}
 
 
-def _last_standing(line: Sequence[Program], check: Callable[[Program], FinalCheck]) -> FinalCheck | None:
+def _last_standing(
+    line: Sequence[Program], check: Callable[[Program], FinalCheck], confirmed: Program
+) -> FinalCheck | None:
     """The last of the accepted programs that stands, by bisection: what shows its fault in lanes only lost it in one
-    step, mostly. The last is taken not to. Where the fault got rarer on the way, the one that was found may have stood
-    by chance: it is asked again, and one before it is looked for if it falls."""
+    step, mostly. The last is taken not to, and what was `confirmed` on the way to stand. Where the fault got rarer on
+    the way, the one that was found may have stood by chance: it is asked again, and one before it is looked for if it
+    falls. Where nothing tells, since all is too slow, what was confirmed is the last that stood."""
     good, bad = 0, len(line) - 1
+    if confirmed in line[:bad]:
+        good = line.index(confirmed)
     while bad > 0:
         while bad - good > 1:
             middle = (good + bad) // 2
@@ -165,7 +213,7 @@ def _last_standing(line: Sequence[Program], check: Callable[[Program], FinalChec
             else:
                 bad = middle
         found = check(line[good])
-        if found.stands or not good:
+        if found.stands or not good or not found.runs:
             return found
         good, bad = 0, good
     return None

@@ -52,6 +52,7 @@ def user_program(
         argv=options.argv,
         cwd=(options.cwd or Path.cwd()).absolute(),
         name=display_name(path, options) if options.command else "",
+        original=program.text,
     )
     needs = chosen.needs if chosen is not None else UNASKED
     return UserProgram(

@@ -108,7 +108,7 @@ def _reduced(
             begun = time.monotonic()
             reduction = search(ready, options, journal, finds, say=say, progress=progress, stop=stop)
             searched = time.monotonic()
-            end = conclude(ready, reduction, program, output, options)
+            end = conclude(ready, reduction, program, output, options, say)
             checked = time.monotonic()
             measured = None
             if options.report and end.final.stands and reduction.ended in ("done", "out of time") and not stop():

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from shrinkray_gpu import calibration, lift
 from shrinkray_gpu.calibration import perturbation
+from shrinkray_gpu.errors import if_it_helps
 from shrinkray_gpu.evidence.other_faults import OtherFaults
 from shrinkray_gpu.job.ready import Ready
 from shrinkray_gpu.judging.ahead import Ahead
@@ -142,6 +143,9 @@ def _lifts(program: Program, test: TieredTest, plan: calibration.Plan, say: Say)
     variant = plan.mode.variant
 
     def lifts() -> Sequence[str]:
+        return if_it_helps(scripts, (), "lifting", say)
+
+    def scripts() -> Sequence[str]:
         run = test.capture(program)
         for obstacle in lift.obstacles(run):
             say(f"a launch could not be lifted out of the program: {obstacle}")

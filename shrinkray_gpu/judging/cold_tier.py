@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from signal import SIGKILL
 
 from shrinkray_gpu.judging.candidate import Candidate
 from shrinkray_gpu.judging.repetition import FlakyTest
@@ -11,7 +12,11 @@ from shrinkray_gpu.judging.run_tier import RunTier
 from shrinkray_gpu.judging.tally import COLD, SCRIPT
 from shrinkray_gpu.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
+from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
+
+PATIENT = 4.0
+"""Times its limit that a cold run has, the second time, which was too slow or killed: load beside it does that."""
 
 
 class ColdTier(RunTier):
@@ -25,16 +30,26 @@ class ColdTier(RunTier):
     def run(self, candidate: Candidate, fresh: bool) -> tuple[Verdict, Run | None]:
         runs: list[Run] = []
 
-        def run(text: str) -> Run:
+        def run(text: str, pool: Pool = self.pool) -> Run:
             self.tally.count(COLD)
-            runs.append(self.pool.cold(text, wants=candidate.policy.tightening.wants))
+            runs.append(pool.cold(text, wants=candidate.policy.tightening.wants))
             return runs[-1]
 
+        def patiently(text: str) -> Run:
+            return run(text, self.pool.on(replace(self.pool.terms, seconds=PATIENT * self.pool.seconds)))
+
         verdict = full_verdict(self.oracle, candidate.text, self.pool.script.path.name, run)
+        if not verdict.is_known and runs and _was_ended(runs[-1]) and not self.oracle.needs.timing:
+            verdict = full_verdict(self.oracle, candidate.text, self.pool.script.path.name, patiently)
         flaky = candidate.policy.repeats
         if runs and flaky is not None and verdict.answer is Answer.PASSES:
             verdict = replace(verdict, certain=flaky.is_certain(runs[-1]))
         return verdict, runs[-1] if runs else None
+
+
+def _was_ended(run: Run) -> bool:
+    """Whether something else than the program ended it."""
+    return run.timed_out or run.signal == SIGKILL
 
 
 class ScriptTier(RunTier):

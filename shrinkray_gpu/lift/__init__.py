@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import zip_longest
 
+from shrinkray_gpu.errors import bug_words
 from shrinkray_gpu.lift.emit import lift, lifts, obstacle
 from shrinkray_gpu.lift.launch_list import histories
 from shrinkray_gpu.lift.refusals import beyond
@@ -41,7 +42,7 @@ def offers(run: Run, kernel: str = "") -> tuple[Offer, ...]:
     found: dict[str, Offer] = {}
     named = [x for x in _launches(run) if kernel and x["kernel"] == kernel]
     suspects = named[:SUSPECTS] or _suspects(run)
-    every = [[Offer(text, x["kernel"], _launched(x), bool(x.get("graph"))) for text in lifts(x)] for x in suspects]
+    every = [[Offer(text, x["kernel"], _launched(x), bool(x.get("graph"))) for text in _texts(x)[0]] for x in suspects]
     for row in zip_longest(*every):
         for offer in row:
             if offer is not None:
@@ -56,8 +57,16 @@ def candidates(run: Run) -> tuple[str, ...]:
 
 def obstacles(run: Run) -> tuple[str, ...]:
     """Why launches could not be lifted, for the user."""
-    found = [f"{x['kernel']}: {why}" for x in _suspects(run) if (why := obstacle(x))]
+    found = [f"{x['kernel']}: {why}" for x in _suspects(run) if (why := _texts(x)[1])]
     return tuple(dict.fromkeys([*found, *filter(None, [beyond(run)])]))
+
+
+def _texts(launch: LaunchRecord) -> tuple[tuple[str, ...], str]:
+    """The scripts of a launch, and why there are none. One that we fail to write down is not what the user came for."""
+    try:
+        return lifts(launch), obstacle(launch)
+    except Exception as error:  # whatever it is: there are other launches, and the program itself
+        return (), f"a bug of shrink's own keeps it from being written down ({bug_words(error)})"
 
 
 def _launched(launch: LaunchRecord) -> int | None:

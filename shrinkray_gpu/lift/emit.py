@@ -107,17 +107,31 @@ def _emit(launch: LaunchRecord, choice: Choice, *, apart: bool = False, whole: b
 
 
 def reserved_names(definitions: Sequence[Definition]) -> set[str]:
-    """Names that no tensor may have."""
-    return {"torch", "triton", "tl", "TensorDescriptor", *(d["name"] for d in definitions)}
+    """Names that no tensor may have: those of the script, and what a kernel may look up, or a builtin that the script
+    calls. A tensor named `max` is not what a kernel means by it."""
+    own = {"torch", "triton", "tl", "TensorDescriptor", "Path", "float", "range"}
+    return own | {name for d in definitions for name in (d["name"], *_read(d["text"]))}
 
 
-def script(definitions: Sequence[Definition], more: Sequence[str], steps: str) -> str:
-    """Imports (those of the definitions, and `more`), definitions, steps."""
+def _read(text: str) -> set[str]:
+    """The names that a definition reads, its parameters and variables aside."""
+    names = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)]
+    arguments = {node.arg for node in ast.walk(ast.parse(text)) if isinstance(node, ast.arg)}
+    stored = {node.id for node in names if not isinstance(node.ctx, ast.Load)}
+    return {node.id for node in names} - stored - arguments
+
+
+def script(definitions: Sequence[Definition], more: Sequence[str], steps: str) -> str | None:
+    """Imports (those of the definitions, and `more`), definitions, steps. None where that is no Python: no script is
+    better than one that nobody can read."""
     constants = "".join(d["text"] for d in definitions if d["kind"] == "constant")
     functions = [_ORIGIN.sub("", d["text"]) for d in definitions if d["kind"] == "function"]
     code = "\n\n".join([*([constants] if constants else []), *functions, steps])
     text = f"{imports(code, definitions, more)}\n{'' if constants else chr(10)}{code}"
-    ast.parse(text)
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return None
     return text
 
 

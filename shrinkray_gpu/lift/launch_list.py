@@ -8,6 +8,7 @@ and the reducer can take whole rounds away.
 
 from __future__ import annotations
 
+import ast
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -121,11 +122,20 @@ class Buffers(Inputs):
         value = Inputs(self.choice, self.taken)
         value.plan([{"kind": "tensor", **tensor}])
         new = value.text({"kind": "tensor", "name": "x", **tensor})
-        expression = "".join(value.lines).partition(" = ")[2].strip()
         if new is None or len(value.lines) != 1:
             return made
+        [line] = value.lines
+        expression = _assigned(line)
+        remark = line.partition(expression)[2]  # and the end of the line
         zero = expression.startswith("torch.zeros(") and expression.endswith(")")
-        return [*made, f"{name}.zero_()\n" if zero else f"{name}.copy_({expression})\n"]
+        return [*made, f"{name}.zero_()\n" if zero else f"{name}.copy_({expression}){remark}"]
+
+
+def _assigned(line: str) -> str:
+    """The expression of an assignment, without a comment that follows it."""
+    statement = ast.parse(line).body[0]
+    assert isinstance(statement, ast.Assign)
+    return ast.get_source_segment(line, statement.value) or ""
 
 
 def fold_loops(steps: Sequence[str]) -> list[str]:

@@ -27,6 +27,8 @@ _NO_CUDA = re.compile(
     r"|CUDA driver version is insufficient|libcuda\.so cannot found|no NVIDIA GPU",
     re.IGNORECASE,
 )
+EXPECTED = re.compile(r"\b(?:OutOfResources|PTXASError|CompileTimeAssertionFailure)$")
+"""What Triton's autotuner catches of a config that does not fit."""
 _VARYING = re.compile(
     r"""(?P<path>(?<![\w.])(?:~|\.{1,2})?(?:/[\w.+@=-]+){2,}/?)
       | (?P<address>0x[0-9a-fA-F]+)
@@ -50,13 +52,20 @@ _GENERAL = {
 
 
 def adopt(run: Run) -> str | None:
-    """The SPEC that asks for the fault seen; None if there is none, or none worth reducing (see `obstacle`)."""
-    return None if obstacle(run) else next(_fitting(run), None)
+    """The SPEC that asks for the fault seen; None if there is none, or none worth reducing (see `obstacle`). Of a
+    program that ends well: a failure that it caught, unless an autotuner lives with failures of that kind."""
+    caught = next(_swallowed(run, expected=False), None)
+    return None if obstacle(run) else next(_fitting(run), caught)
+
+
+def swallowed(run: Run) -> list[str]:
+    """The SPECs of all that failed in a program that ends well, which caught it."""
+    return list(dict.fromkeys(_swallowed(run)))
 
 
 def nearest(run: Run, asked: str = "") -> list[str]:
     """The SPECs that this run would have matched, sharpest first, or the likest to what was asked for."""
-    found = list(_fitting(run))[:4]
+    found = [*_fitting(run), *swallowed(run)][:4]
     if not asked:
         return found
     return sorted(found, key=lambda one: -difflib.SequenceMatcher(None, asked.casefold(), one.casefold()).ratio())
@@ -147,6 +156,21 @@ def _candidates(run: Run) -> Iterator[str]:
         yield f"signal:{speech.signal_name(run.signal)}"
     if run.exit:
         yield f"exit:{run.exit}"
+
+
+def _swallowed(run: Run, *, expected: bool = True) -> Iterator[str]:
+    """Without `expected`: not what an autotuner catches of a config that does not fit."""
+    if run.trouble or Fault.of(run) is not None:
+        return
+    for compile in run.compiles:
+        if compile.failure is not None and (expected or not EXPECTED.search(compile.failure.type)):
+            said = speech.reason(compile) or speech.without_quotations(compile.failure.text)
+            complained = fault.complaint(speech.diagnostics(compile))
+            yield "compile:" + general(complained or said or compile.failure.type)
+    for launch in run.launches:
+        kind, _, said = launch.failure.partition(": ")
+        if launch.failure and (expected or not EXPECTED.search(kind)):
+            yield "regex:" + general(said or kind)
 
 
 def _compile_specs(run: Run) -> Iterator[str]:

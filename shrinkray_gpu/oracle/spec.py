@@ -103,7 +103,7 @@ def _words(spec: str, _: str, __: Path) -> Oracle:
     hint = _near_miss(spec)
     refused = error.text if error else next((words for words in RAISED_ONLY if words == spec.casefold()), "")
     if refused:
-        places = ("exception", "child")
+        places = ("exception", "child", "launch")
         return WordsOracle(spec=refused, pattern=plain_pattern(refused), places=places, needs=Needs(), hint=hint)
     return WordsOracle(spec=spec, pattern=plain_pattern(spec), hint=hint)
 
@@ -233,13 +233,14 @@ FORMS: tuple[OracleForm, ...] = (
     OracleForm(
         "WORDS",
         "sticky CUDA error: the driver reports it, whatever the script catches or prints; "
-        "other words: the uncaught exception, the compiler or stderr of a failing process says them",
+        "other words: the uncaught exception or stderr of a failing process says them, or the compiler or a launch, "
+        "whoever catches that",
         "misaligned address",
         _words,
     ),
     OracleForm(
         "regex:REGEX",
-        "the uncaught exception, the compiler or stderr of a failing process matches",
+        "the uncaught exception or stderr of a failing process matches, or what the compiler or a launch raised",
         r"regex:Unsupported conversion from f\d+",
         lambda spec, regex, _: WordsOracle(spec=spec, pattern=_pattern(spec, regex)),
     ),

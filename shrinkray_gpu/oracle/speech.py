@@ -1,6 +1,7 @@
 """What a failing run says, and where. A successful run says nothing, whatever it prints.
 
-Tracebacks, compiler diagnostics and warnings quote the user's source. A docstring, a `raise` that was never reached
+What a compiler or a launch raised counts also where the program caught it. Tracebacks, compiler diagnostics and
+warnings quote the user's source. A docstring, a `raise` that was never reached
 or a comment is no evidence, so each quotation is taken out before anything is looked for.
 """
 
@@ -47,7 +48,7 @@ class FailureWords:
     """Something that a run said about its own failure."""
 
     place: str
-    """`exception` (uncaught, with its causes), `compiler`, `stderr`, `child`."""
+    """`exception` (uncaught, with its causes), `compiler`, `launch`, `stderr`, `child`."""
     text: str
 
 
@@ -57,10 +58,15 @@ def has_failed(run: Run) -> bool:
 
 
 def failure_words(run: Run) -> Iterator[FailureWords]:
-    """All that counts as the failure's own words, strongest first. Nothing for a run that ends well."""
+    """All that counts as the failure's own words, strongest first. Of a run that ends well: what compilations and
+    launches raised in it, and its children."""
     for child in run.children:
         yield FailureWords("child", without_quotations(child))
-    if not has_failed(run):
+    if not has_failed(run):  # a harness may have caught these, and printed them or not
+        for compile in run.compiles:
+            if compile.failure is not None:
+                yield FailureWords("compiler", diagnostics(compile))
+        yield from _refusals(run)
         return
     failure = uncaught(run)
     if failure is not None:
@@ -70,7 +76,15 @@ def failure_words(run: Run) -> Iterator[FailureWords]:
     for compile in run.compiles:
         if compile.failure is not None or compile.printed:
             yield FailureWords("compiler", diagnostics(compile))
+    yield from _refusals(run)
     yield FailureWords("stderr", _loose(run.stderr, failure))
+
+
+def _refusals(run: Run) -> Iterator[FailureWords]:
+    """What was raised instead of launching a kernel."""
+    for launch in run.launches:
+        if launch.failure:
+            yield FailureWords("launch", without_quotations(launch.failure))
 
 
 def last_line(failure: Failure) -> str:

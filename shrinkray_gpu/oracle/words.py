@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.oracle.oracle import Oracle
-from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows
+from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
 from shrinkray_gpu.runner.run import Failure, Run
 
 _FRAME = re.compile(r'^ +File "[^"\n]*", line (?P<line>\d+)[^\n]*\n +(?P<code>\S[^\n]*)', re.MULTILINE)
-PLACES = ("exception", "child", "compiler", "stderr")
+PLACES = ("exception", "child", "compiler", "launch", "stderr")
 WEAK_ASSERTION = (
     "a failing assertion alone is a weak oracle: almost any change of meaning keeps it failing, so check what remains. "
     "Where a kernel computes something wrong, ask that instead, by the knob that mends it: --oracle "
@@ -38,7 +38,8 @@ def weakness(failure: Failure) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class WordsOracle(Oracle):
-    """Text that the uncaught exception, the compiler or stderr of a failing process must hold.
+    """Text that the uncaught exception, the compiler, a launch or stderr of a failing process must hold. What a
+    compilation or a launch raised counts also where the program caught it.
 
     Once calibrated, in the place where the original held it: words of an uncaught exception are not
     replaced by the same words logged by a script that then dies of something else.
@@ -47,19 +48,26 @@ class WordsOracle(Oracle):
     pattern: re.Pattern[str]
     places: tuple[str, ...] = PLACES
     needs: Needs = Needs(asserts=True)
+    swallowed: bool | None = None
+    """Whether the original caught what holds them, and ended well; None before calibration."""
 
     def verdict(self, run: Run) -> Verdict:
         for said in speech.failure_words(run):
             if said.place in self.places and (found := self.pattern.search(said.text)):
-                return shows(f"{said.place}: {speech.matching_line(found)}")
+                line = f"{said.place}: {speech.matching_line(found)}"
+                if self.swallowed is False and not speech.has_failed(run):
+                    return lacks(f"{line}, but the script ends well, unlike the original")
+                return shows(line)
         if not speech.has_failed(run):
+            if self.swallowed and run.mode == "plain":
+                return unclear("it ends well, as the original does, and nobody watches a plain run compile and launch")
             if self.pattern.search(run.stdout) or self.pattern.search(run.stderr):
                 return lacks("the words are printed by a script that ends well (exit 0)")
             return lacks(speech.ending(run))
         return lacks(f"{speech.ending(run)}, without these words")
 
     def calibrate(self, reference: Run) -> WordsOracle:
-        tuned = super().calibrate(reference)
+        tuned = super().calibrate(reference)._with(swallowed=not speech.has_failed(reference))
         for said in speech.failure_words(reference):
             if said.place in self.places and self.pattern.search(said.text):
                 keep = ("exception",) if said.place == "exception" else self.places

@@ -81,6 +81,7 @@ def explain(
         argv=tuple(argv),
         cwd=place,
         name=command.command_line if command else "",
+        original=text,
     )
     # The sanitizer is an instrument here, beside a run without it; and whatever hangs is asked in what.
     needs = replace(wanted.needs if wanted is not None else UNASKED, rules=UNASKED.rules, sanitizer="", timing=True)

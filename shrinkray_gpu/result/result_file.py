@@ -62,6 +62,7 @@ def result_fields(path: Path, options: Options, result: Result, versions: Mappin
         "environment": dict(options.environment),
         "timeout": options.timeout,
         "cwd": str(options.cwd.absolute()) if options.cwd else "",
+        "writable": [str(place.absolute()) for place in options.writable],
         "check": result.command,
         "versions": dict(versions),
     }

@@ -58,6 +58,8 @@ class Script:
     """Whether a run stopped at its time limit is asked what it hangs in."""
     name: str = ""
     """What the user calls it, where that is not the name of its file."""
+    original: str = ""
+    """The user's own text: it runs without a fence in a process of its own, as its user runs it."""
 
     @property
     def called(self) -> str:
@@ -222,8 +224,14 @@ class Pool:
     def _cold(self, request: Request, settings: RunSettings, way: KnobSetting) -> Run:
         with tempfile.TemporaryDirectory(dir=self.setup.scratch, ignore_cleanup_errors=True) as cache:
             environment = {**self._environment((), self._device(), way), "TRITON_CACHE_DIR": cache}
-            python = way.python or self.setup.python
-            setup = replace(self.setup, warm=False, reuse=False, environment=environment, python=python)
+            setup = replace(
+                self.setup,
+                warm=False,
+                reuse=False,
+                environment=environment,
+                python=way.python or self.setup.python,
+                confine=self.setup.confine and request.source != self.script.original,
+            )
             if self.script.sanitizer and not (settings.values or settings.capture or settings.knobs):
                 return self._sanitized(request.source, setup)
             run = cold(setup, request, self._limited(settings), seconds=self.seconds + self.extra)

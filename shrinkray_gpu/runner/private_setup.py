@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.runner.lanes import Setup
 
 
-def private_setup(folder: Path, environment: Mapping[str, str], **others: Any) -> Setup:
-    """The Setup in this environment, with all that is written in `folder`. `others` are further fields of it."""
+def private_setup(
+    folder: Path, environment: Mapping[str, str], *, writable: Sequence[Path] = (), **others: Any
+) -> Setup:
+    """The Setup in this environment, with all that is written in `folder`, and where the user allows it in `writable`.
+    `others` are further fields of it."""
     scratch, caches = folder / "scratch", folder / "cache"
     for place in (scratch, caches):
         place.mkdir(parents=True, exist_ok=True)
@@ -19,4 +22,5 @@ def private_setup(folder: Path, environment: Mapping[str, str], **others: Any) -
         "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
         "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # is_available() in the worker must not start CUDA before the fork
     }
-    return Setup(environment={**environment, **own}, scratch=str(scratch), writable=(str(caches),), **others)
+    allowed = (str(caches), *(str(place.absolute()) for place in writable))
+    return Setup(environment={**environment, **own}, scratch=str(scratch), writable=allowed, **others)

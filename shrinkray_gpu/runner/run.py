@@ -79,6 +79,8 @@ class Launch:
     that never ran would have written it."""
     synced: bool = False
     """Whether the host waited for the device after this launch and before the script ended."""
+    failure: str = ""
+    """`type: text` of what Triton or the driver raised instead of launching it, whoever caught that; else empty."""
     fault: str = ""
     """On the virtual GPU: the static fault that this launch ends in, else empty."""
     undecided: str = ""
@@ -149,6 +151,8 @@ class Run:
     hanging: str = ""
     """For a run stopped at its limit: `device` if the GPU was still at work then, `left` if it was though the script
     had ended and waited for nothing, `host` if it was not; empty: unknown."""
+    writes: tuple[str, ...] = ()
+    """For a run without a fence: what it wrote where candidates may not. Python's own doors only."""
     records: tuple[str, ...] = ()
     """For a run under compute-sanitizer: its records, each whole."""
     virtual: bool = False
@@ -183,6 +187,8 @@ class Report(TypedDict):
 
     exit: int
     failure: Failure | None
+    trouble: str
+    """Empty, or why its failure is a bug of ours."""
     driver_error: int
     virtual: bool
     compiles: list[Compilation]
@@ -194,6 +200,7 @@ class Report(TypedDict):
     turned: dict[str, Any]
     differences: list[Difference]
     incomparable: str
+    writes: list[str]
     peak: int
     fresh: bool
     over: str

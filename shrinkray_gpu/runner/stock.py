@@ -144,7 +144,7 @@ class Stock:
             record.peak = max(record.peak, run.peak)
             record.retired[over] += 1
             self.give_back(lane, again=not over and terms.reuse)
-            if not run.trouble:
+            if not run.trouble or run.failure is not None:  # of a bug of ours, which another lane has, too
                 return run
             trouble = run.trouble
         return Run(terms.mode, exit=None, trouble=trouble)

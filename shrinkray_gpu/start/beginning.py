@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from shrinkray_gpu.calibration.missed import FURTHER
+from shrinkray_gpu.errors import if_it_helps
 from shrinkray_gpu.oracle import Fault
 from shrinkray_gpu.oracle.needs import UNASKED
 from shrinkray_gpu.reduction.journal import Journal
@@ -31,10 +32,13 @@ def begin(given: UserProgram, journal: Journal, say: Say) -> Start:
     if (known := journal.recall_lift()) is not None:
         return _recalled(given, known)
     started = time.monotonic()
-    start = StartSearch(given, say).start() if may_be_lifted else Start(given.program)
+    start = Start(given.program)
+    if may_be_lifted:
+        start = if_it_helps(StartSearch(given, say).start, start, "lifting", say)
     start = replace(start, seconds=time.monotonic() - started)
     if bare and not start.alone and (start.reference is not None or not may_be_lifted):
-        start = kernel_alone(start, given, say)
+        whole = start
+        start = if_it_helps(lambda: kernel_alone(whole, given, say), whole, "taking its kernels alone", say)
     _keep(journal, start)
     return start
 
@@ -57,7 +61,7 @@ def without(start: Start, given: UserProgram, why: str, journal: Journal, say: S
         bare=False,
     )
     if start.alone:
-        runs = Runs(given)
+        runs = Runs(given, say)
         runs.enough = FURTHER + 1
         try:
             whole = in_one_file(whole, start.oracle, runs, say)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from shrinkray_gpu import calibration, lift
 from shrinkray_gpu.calibration.missed import FURTHER
 from shrinkray_gpu.device import error_table
+from shrinkray_gpu.errors import if_it_helps
 from shrinkray_gpu.judging.lane_tier import PLENTY
 from shrinkray_gpu.lift.data_files import files
 from shrinkray_gpu.lift.emit import LIBRARIES
@@ -38,7 +39,7 @@ class StartSearch:
 
     def __init__(self, given: UserProgram, say: Say) -> None:
         self.given, self.say = given, say
-        self.runs = Runs(given)
+        self.runs = Runs(given, say)
         self.trying: LiftedScripts | None = None
         self.ahead: calibration.LaneSet | None = None
         """Workers for lifted scripts, until `trying` has them."""
@@ -114,7 +115,8 @@ class StartSearch:
         run = runs[-1]
         oracle = self.runs.calibrated_oracle(run)
         if oracle is None:
-            return Start(program)
+            # One that tells nothing is made again without the capture, whose bug that may be.
+            return Start(program, seen=tuple(plain(each) for each in runs if as_users_do and not each.trouble))
         if len(runs) > 1:
             self.runs.enough = max(self.runs.enough, clean_runs(1 / len(runs), MISSED))
         as_it_is = Start(program, oracle, plain(run), seen=tuple(map(plain, runs)) if as_users_do else ())
@@ -145,7 +147,8 @@ class StartSearch:
         again = self.runs.with_values(oracle)
         if self.runs.shows(oracle, again):
             offers = _offers(again, identity)
-            lists = lift.histories(again)
+            none: tuple[str, ...] = ()
+            lists = if_it_helps(lambda: lift.histories(again), none, "writing the list of launches", self.say)
             # What needs no file beside it is worth more than one launch that needs a file.
             for beside in (False, True):
                 texts = [each.text for each in offers if bool(files(each.text)) == beside]
@@ -220,7 +223,14 @@ def _offers(run: Run, identity: OriginalFingerprint | None) -> tuple[lift.Offer,
     the one."""
     several = len(lift.suspect_kernels(run)) > 1
     fault = identity.fault if identity is not None and several else None
-    return lift.offers(run, fault.kernel if fault is not None else "")
+    return lift.offers(run, fault.kernel if fault is not None else _broken_kernel(run))
+
+
+def _broken_kernel(run: Run) -> str:
+    """The last one that failed in a run that ends well; empty where none did."""
+    broken = [launch.kernel for launch in run.launches if launch.failure]
+    broken += [compile.kernel for compile in run.compiles if compile.failure is not None]
+    return broken[-1] if broken and Fault.of(run) is None else ""
 
 
 def stands_on_more(program: Program, given: UserProgram, *, children: bool) -> bool:

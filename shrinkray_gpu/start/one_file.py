@@ -11,6 +11,7 @@ from shrinkray_gpu.command.entry import plain_script
 from shrinkray_gpu.judging.cold_tier import full_verdict
 from shrinkray_gpu.lift.bundle import bundle
 from shrinkray_gpu.oracle import Oracle
+from shrinkray_gpu.runner.fence import advice, refused
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.start.capture_runs import Runs
 from shrinkray_gpu.start.given import Say, Start, UserProgram
@@ -40,7 +41,9 @@ def in_one_file(start: Start, oracle: Oracle, runs: Runs, say: Say) -> Start:
 
     seen = runs.until(shows, one.text, runs.enough)
     if not shows(seen[-1]):
-        say(f"in one file with its modules ({_listed(one.modules)}) the program does not show the fault")
+        fenced = advice(refused(seen[-1], given.script.cwd))
+        why = f": {fenced}" if fenced else ""
+        say(f"in one file with its modules ({_listed(one.modules)}) the program does not show the fault{why}")
         return start
     data = f"; it reads {', '.join(map(str, one.data))}" if one.data else ""
     told = f"{start.told}; " if start.told else ""

@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections import Counter
+from dataclasses import replace
+from pathlib import Path
 
-from shrinkray_gpu.job.final_check import FinalCheck, _last_standing
+import pytest
+
+from shrinkray_gpu.calibration import Limits, make
+from shrinkray_gpu.job.final_check import CleanRuns, FinalCheck, _last_standing, _sound, clean_runs
+from shrinkray_gpu.options import Options
+from shrinkray_gpu.oracle import parse
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.runner.pool import Script
+from shrinkray_gpu.runner.private_setup import private_setup
 
 LINE = tuple(Program.from_text(f"x = {at}\n", "failing.py") for at in range(12))
 
 
-def chosen(rates: dict[int, tuple[int, ...]]) -> tuple[int | None, Counter[int]]:
+def chosen(
+    rates: dict[int, tuple[int, ...]], *, confirmed: int = 0, mute: frozenset[int] = frozenset()
+) -> tuple[int | None, Counter[int]]:
     """`rates`: of three clean runs, how many show the fault each time that program is asked; the last one from then
-    on. Programs that are not named always show it."""
+    on. Programs that are not named always show it. Of those in `mute` no run tells anything."""
     asked: Counter[int] = Counter()
 
     def check(program: Program) -> FinalCheck:
         at = LINE.index(program)
         asked[at] += 1
+        if at in mute:
+            return FinalCheck(program.text, 0, 0, False, unknown=3)
         told = rates.get(at, (3,))
         verified = told[min(asked[at], len(told)) - 1]
         return FinalCheck(program.text, verified, 3, verified == 3)
 
-    found = _last_standing(LINE, check)
+    found = _last_standing(LINE, check, LINE[confirmed])
     return (None if found is None else LINE.index(Program.from_text(found.text, "failing.py"))), asked
 
 
@@ -40,3 +55,63 @@ def test_one_that_stood_by_chance_is_not_the_result() -> None:
 def test_where_none_stands_the_first_says_so() -> None:
     at, _ = chosen({at: (1,) for at in range(12)})
     assert at == 0
+
+
+def test_under_load_the_last_that_stood_is_taken_and_not_the_first() -> None:
+    """All are too slow to tell anything; a cold process had confirmed 9."""
+    at, _ = chosen({}, confirmed=9, mute=frozenset(range(12)))
+    assert at == 9
+
+
+def test_what_was_confirmed_and_falls_all_the_same_is_no_bound() -> None:
+    at, _ = chosen({at: (0,) for at in range(5, 12)}, confirmed=9)
+    assert at == 4
+
+
+def test_runs_that_tell_nothing_do_not_speak_against_it() -> None:
+    assert _sound(2, 2, None) and not _sound(1, 2, None)
+    assert not _sound(0, 0, None), "nobody knows"
+
+
+def looked(folder: Path, text: str, *, timeout: float) -> CleanRuns:
+    """Clean runs of a text that is asked whether it dies of an IndexError."""
+    asked = parse("exception:IndexError", folder=folder)
+    setup = private_setup(folder / "work", dict(os.environ), python=sys.executable, imports=(), own=())
+    script, limits = Script(folder / "failing.py", cwd=folder), Limits(1, timeout=60)
+    plan = make("[][0]\n", script, setup, oracle=asked, limits=limits)
+    try:
+        quick = plan.in_mode(replace(plan.mode, terms=replace(plan.mode.terms, seconds=timeout, extra=0.0)))
+        return clean_runs(text, folder / "repro.py", quick, Options(timeout=timeout), 1)
+    finally:
+        plan.close()
+
+
+SLOW = """\
+import os, time
+if not os.path.exists({turn!r}):
+    os.mkdir({turn!r})
+    {does}
+[][0]
+"""
+
+
+@pytest.mark.parametrize("does", ["time.sleep(60)", "os.kill(os.getpid(), 9)"])
+def test_a_clean_run_that_was_slow_or_killed_is_asked_again(tmp_path: Path, does: str) -> None:
+    turn = str(tmp_path / "work" / "scratch" / "turn")
+    runs = looked(tmp_path, SLOW.format(turn=turn, does=does), timeout=5)
+    assert (runs.verified, runs.unknown) == (1, 0)
+
+
+def test_one_that_is_always_too_slow_is_unknown(tmp_path: Path) -> None:
+    runs = looked(tmp_path, "import time\ntime.sleep(60)\n[][0]\n", timeout=1)
+    assert (runs.verified, runs.unknown) == (0, 1) and "stopped after 4 s" in runs.instead
+
+
+def test_one_that_is_slow_once_in_both_ways_has_more_time_the_second_time(tmp_path: Path) -> None:
+    runs = looked(tmp_path, "import time\ntime.sleep(3)\n[][0]\n", timeout=2)
+    assert (runs.verified, runs.unknown) == (1, 0)
+
+
+def test_one_that_ends_well_is_told_at_once(tmp_path: Path) -> None:
+    runs = looked(tmp_path, "print(7)\n", timeout=60)
+    assert (runs.verified, runs.unknown) == (0, 0)

@@ -261,3 +261,29 @@ def test_a_helion_kernel(pool: Pool) -> None:
     same_launch(original, original.launches[-1], again)
     assert packages(text) == {"torch", "triton"} and "helion" not in text.replace("_helion_scaled", "")
     assert "triton.set_allocator(" in text and "_helion_scaled[(4,)](" in text and ", num_stages=4)" in text
+
+
+def test_no_tensor_is_named_like_what_a_kernel_looks_up() -> None:
+    """`max_ptr` would become `max`, which the kernel calls; `float_ptr` the `float` of `float("nan")`."""
+    kernel = "@triton.jit\ndef k(max_ptr, scale_ptr, float_ptr, x_ptr):\n    x = max(scale(x_ptr), 1)\n"
+    helper = "@triton.jit\ndef scale(x):\n    return x\n"
+    record = launch(arguments=[pointer(name) for name in ("max_ptr", "scale_ptr", "float_ptr", "x_ptr")])
+    record["definitions"] = [
+        {"kind": "function", "name": name, "text": text} for name, text in (("scale", helper), ("k", kernel))
+    ]
+    assert "k[(1,)](max_ptr, scale_ptr, float_ptr, x)\n" in emit.lifts(record)[0]
+
+
+def pointer(name: str) -> dict[str, Any]:
+    where = {"storage": name, "offset": 0, "residue": 0, "device": "cuda", "bytes": 16}
+    whole = {"shape": [4], "strides": [1], "dtype": "float32"}
+    return {"kind": "tensor", "name": name, "constexpr": False, **whole, **where}
+
+
+def test_a_launch_that_makes_no_python_is_no_offer_and_ends_nothing() -> None:
+    odd = launch(options=[option("num_warps", "8  # as recorded")])
+    assert emit.lifts(odd) == ()
+    broken = launch(kernel="gone")  # no definition has that name
+    run = Run("cold", 1, captured={"launches": [{**broken, "arguments": [pointer("x")]}, launch()]})
+    assert [offer.kernel for offer in lift.offers(run)] == ["k"]
+    assert ["a bug of shrink's own" in text for text in lift.obstacles(run)] == [True]

@@ -6,7 +6,7 @@ import re
 import textwrap
 
 from shrinkray_gpu import lift
-from shrinkray_gpu.lift.launch_list import fold_loops
+from shrinkray_gpu.lift.launch_list import Buffers, fold_loops
 from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
 
@@ -116,6 +116,18 @@ def test_what_the_host_writes_between_two_launches_is_written_again(pool: Pool) 
         """,
     )
     assert steps.splitlines()[:3] == ['x = torch.ones(4, device="cuda")', "add[(1,)](x, x, 4, C=32)", "x.zero_()"]
+
+
+def test_what_is_said_beside_a_line_stays_at_its_end() -> None:
+    """Within the call it would swallow the bracket."""
+    saved = {"kind": "file", "path": "/v/1.pt", "dtype": "float32", "bytes": 16}
+    view = {"dtype": "float32", "shape": [4], "strides": [1], "offset": 0, "storage": 0, "bytes": 16}
+    tensor = {**view, "residue": 0, "device": "cuda"}
+    buffers = Buffers(lambda _: saved, {"torch"})
+    buffers.plan([{"kind": "tensor", **tensor}])
+    assert buffers.text({"kind": "tensor", "name": "x", **tensor}) == "x" and len(buffers.new_lines()) == 1
+    [line] = buffers.host_write(tensor)
+    assert line == 'x.copy_(torch.load("/v/1.pt").cuda())  # as recorded, 16 bytes\n'
 
 
 def test_what_is_repeated_stands_in_a_loop(pool: Pool) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.oracle import Fault, adopt, describe, nearest, obstacle, parse
+from shrinkray_gpu.oracle import Fault, adopt, describe, nearest, obstacle, parse, swallowed
 from shrinkray_gpu.runner.run import Compilation, Failure, Run
 from tests.oracle.runs import (
     BROKEN,
@@ -122,6 +122,22 @@ def test_a_run_that_ends_well_or_tells_nothing_has_no_fault() -> None:
         assert Fault.of(run) is None
         assert adopt(run) is None
         assert nearest(run) == []
+
+
+def test_a_failure_that_the_program_caught_is_adopted() -> None:
+    """A benchmark harness prints it, and exits with 0."""
+    caught = passing(compiles=(BROKEN,), stdout="skipped\n")
+    assert Fault.of(caught) is None
+    assert adopt(caught) == "compile:'tt\\.dot' op expected matching shapes"
+    refused = passing(launches=(replace(JSD, failure="RuntimeError: Triton Error [CUDA]: invalid argument"),))
+    assert adopt(refused) == r"regex:Triton Error \[CUDA\]: invalid argument"
+
+
+def test_what_an_autotuner_lives_with_is_offered_and_not_adopted() -> None:
+    tuned = passing(compiles=(Compilation("k", "", failure=PTX_ERROR, printed=PTXAS),), launches=(JSD,))
+    assert adopt(tuned) is None
+    assert swallowed(tuned) == [r"compile:Unknown modifier '\.instr'"]
+    assert swallowed(passing(launches=(JSD,))) == []
 
 
 def test_numbers_and_kernel_names_do_not_make_another_class() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.oracle import Answer, parse
-from shrinkray_gpu.runner.run import Compilation, Failure, Run
+from shrinkray_gpu.runner.run import Compilation, Failure, Launch, Run
 from tests.oracle.runs import (
     ACCELERATOR,
     BROKEN,
@@ -81,7 +81,7 @@ CASES = {
         Run("fork", 1, failure=CRASH, compiles=(BROKEN,), stderr=traceback("RuntimeError: PassManager::run failed")),
         NO,
     ),
-    "a compile error that an autotuner swallowed": ("expected matching shapes", passing(compiles=(BROKEN,)), NO),
+    "a compile error that an autotuner swallowed": ("expected matching shapes", passing(compiles=(BROKEN,)), YES),
     "in an abort message": (
         "Assertion `idx < size()' failed",
         Run("fork", None, 6, stderr="python: SmallVector.h:295: Assertion `idx < size()' failed.\n"),
@@ -181,6 +181,26 @@ def test_calibrated_words_on_stderr_may_be_anywhere() -> None:
     calibrated = parse("bananas", folder=Path()).calibrate(Run("cold", 3, stderr="bananas\n"))
     assert calibrated.judge(failing("ValueError", "bananas")).faults
     assert calibrated.judge(Run("fork", 4, stderr="bananas\n")).faults
+
+
+REFUSED = Launch("k", "h", (1,), failure="triton.runtime.errors.OutOfResources: out of resource: shared memory")
+
+
+def test_what_the_original_dies_of_may_not_be_swallowed() -> None:
+    calibrated = parse("expected matching shapes", folder=Path()).calibrate(
+        Run("fork", 1, failure=CRASH, compiles=(BROKEN,), stderr=traceback("RuntimeError: PassManager::run failed"))
+    )
+    assert calibrated.judge(passing(compiles=(BROKEN,))).answer is NO
+
+
+@pytest.mark.parametrize("run", [passing(launches=(REFUSED,)), passing(compiles=(BROKEN,))])
+def test_what_the_original_swallows_may_be_swallowed_or_not(run: Run) -> None:
+    words = "out of resource" if run.launches else "expected matching shapes"
+    calibrated = parse(words, folder=Path()).calibrate(run)
+    assert calibrated.judge(run).faults
+    assert calibrated.judge(failing("RuntimeError", words)).faults
+    assert calibrated.judge(passing()).answer is NO
+    assert calibrated.judge(plain("", exit=0)).answer is UNKNOWN, "nobody watches a plain process compile"
 
 
 def test_a_failing_assertion_is_a_weak_oracle() -> None:

@@ -17,6 +17,7 @@ import pytest
 from shrinkray_gpu import calibration
 from shrinkray_gpu import start as lifting
 from shrinkray_gpu.calibration import Limits
+from shrinkray_gpu.calibration.missed import FURTHER
 from shrinkray_gpu.judging.tally import COLD, LANE
 from shrinkray_gpu.oracle import all_of, parse
 from shrinkray_gpu.oracle.oracle import Oracle
@@ -26,7 +27,7 @@ from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import knob_settings
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script, Terms
-from shrinkray_gpu.runner.run import Failure, Run
+from shrinkray_gpu.runner.run import Compilation, Failure, Run
 from shrinkray_gpu.runner.stock import Stock
 from shrinkray_gpu.start import Start, UserProgram, choice, description, lifted_scripts
 from tests.e2e.test_lift import TWICE
@@ -83,12 +84,25 @@ def test_one_file_that_does_not_show_the_fault_is_not_taken(tmp_path: Path) -> N
     said: list[str] = []
     start = begun(given(tmp_path, HELPED, "exception:IndexError"), said)
     assert not start.lifted and start.program.text == HELPED and start.oracle is not None
-    assert said == ["in one file with its modules (helper) the program does not show the fault"]
+    again = "a run ends without the fault, which may be a flaky one: up to 5 more"
+    assert said == [again, "in one file with its modules (helper) the program does not show the fault"]
+
+
+def test_where_the_fence_is_what_keeps_it_away_that_is_said(tmp_path: Path) -> None:
+    """The program writes where it likes; what it becomes in one file is fenced."""
+    (tmp_path / "helper.py").write_text("open('cache', 'w').close()\n\n\ndef find(key):\n    return [][key]\n")
+    program = given(tmp_path, HELPED, "exception:IndexError")
+    script = replace(program.script, original=HELPED)
+    said: list[str] = []
+    start = begun(replace(program, script=script, setup=replace(program.setup, confine=True)), said)
+    if not start.lifted:  # the kernel has Landlock
+        assert f"{tmp_path}/cache, where no candidate may: --writable {tmp_path} allows it" in said[-1]
+    assert start.reference is not None and start.reference.writes == (str(tmp_path.resolve() / "cache"),)
 
 
 def test_a_program_that_shows_no_fault_is_for_calibration_to_explain(tmp_path: Path) -> None:
     start = begun(given(tmp_path, "print('well')\n", "exception:IndexError"), [])
-    assert (start.oracle, start.lifted, start.seen) == (None, False, ())
+    assert (start.oracle, start.lifted, len(start.seen)) == (None, False, FURTHER + 1)
 
 
 def test_the_run_that_showed_the_fault_counts_for_calibration(tmp_path: Path) -> None:
@@ -131,10 +145,87 @@ def test_only_what_a_launch_may_do_is_lifted(run: Run, lifted: bool) -> None:
     assert not choice.in_a_launch(run)
 
 
+def test_a_launch_whose_failure_the_program_caught_is_tried_first() -> None:
+    """A harness went on, and launched other kernels later."""
+    caught = Compilation("k", "", failure=Failure("CompilationError", "at 3:4: no"))
+    definition = {"kind": "function", "text": "@triton.jit\ndef {}():\n    pass\n"}
+    launches = [
+        {**RECORD, "kernel": name, "allocator": False,
+         "definitions": [{**definition, "name": name, "text": definition["text"].format(name)}]}
+        for name in ("later", "k")
+    ]  # fmt: skip
+    run = Run("cold", 0, compiles=(caught,), captured={"launches": launches})
+    assert choice.in_a_launch(run)
+    assert [offer.kernel for offer in choice._offers(run, None)] == ["k"]
+    assert [offer.kernel for offer in choice._offers(replace(run, compiles=()), None)] == ["later", "k"]
+
+
+def test_a_bug_in_lifting_ends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stumble(run: Run) -> bool:
+        raise AssertionError("in the lifting")
+
+    monkeypatch.setattr(choice, "in_a_launch", stumble)
+    said: list[str] = []
+    start = begun(given(tmp_path, "[][7]\n", "exception:IndexError"), said)
+    assert (start.program.text, start.lifted) == ("[][7]\n", False)
+    assert said[-1].startswith("lifting failed by a bug of shrink's own") and "in the lifting" in said[-1]
+
+
 def test_the_environment_that_the_program_sets_before_its_imports_comes_along() -> None:
     text = lifted_scripts.setting((("TRITON_INTERPRET", "1"),), "import triton\n")
     assert text == "import os\n\nos.environ['TRITON_INTERPRET'] = '1'\n\nimport triton\n"
     assert lifted_scripts.setting((), "import triton\n") == "import triton\n"
+
+
+HARNESS = """\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def bad(x, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(x + at, {value})
+
+
+@triton.jit
+def good(x, BLOCK: tl.constexpr):
+    tl.store(x + tl.arange(0, BLOCK), 1.0)
+
+
+for kernel in (bad, good):
+    try:
+        kernel[(1,)](torch.zeros(128, 128, device="cuda"), BLOCK=128)
+        torch.cuda.synchronize()
+    except Exception as error:
+        print("skipped", kernel.__name__)
+"""
+CAUGHT = {
+    "tl.dot(at, at)": "compile:input and other must have equal ranks >= -?\\d+",
+    "tl.static_assert(BLOCK == 1, 'too wide')": "",
+}
+
+
+@pytest.mark.parametrize("value", CAUGHT)
+def test_what_a_harness_catches_is_found_and_lifted(tmp_path: Path, value: str) -> None:
+    """It prints a word, launches another kernel, and exits with 0."""
+    program = given(tmp_path, HARNESS.format(value=value), "exit:0")
+    asked: list[str] = []
+
+    def adopting(run: Run) -> Oracle:
+        asked.append(calibration.adoptable_spec(run))
+        return same_fault(parse(asked[-1], folder=tmp_path))
+
+    virtual = replace(program, setup=replace(program.setup, arch=90), chosen=None, adopting=adopting)
+    start = begun(virtual, [])
+    if start.lanes is not None:
+        start.lanes.close()
+    if not CAUGHT[value]:  # what an autotuner catches, too, is no reason to begin
+        assert (asked, start.lifted) == ([], False)
+        return
+    assert asked == [CAUGHT[value]]
+    assert start.lifted and "bad[(1,)]" in start.program.text and "good" not in start.program.text
 
 
 def on_the_virtual_gpu(folder: Path, text: str) -> tuple[Start, list[str]]:

@@ -9,6 +9,7 @@ import pytest
 
 from shrinkray_gpu import start as lifting
 from shrinkray_gpu.calibration.missed import FURTHER
+from shrinkray_gpu.errors import NotReproduced
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.start import UserProgram
 from tests.e2e.programs import NARROW_TILES
@@ -37,13 +38,23 @@ def program(folder: Path, draws: Path, *faulting: int) -> UserProgram:
 
 def test_the_run_with_launches_written_down_is_repeated_until_it_shows_the_fault(tmp_path: Path, draws: Path) -> None:
     said: list[str] = []
-    start = begun(program(tmp_path, draws, 4), said)
+    start = begun(program(tmp_path, draws, 2), said)
     assert start.lanes is not None
     start.lanes.close()
     assert start.lifted and start.alone and "luck" not in start.program.text
     assert start.told.startswith("lifted: launch 1 of 1 (row_sums) alone shows the fault, ")
     assert start.told.endswith("; the program itself shows it in some runs only")
-    assert start.tries["cold"] == 3 and start.tries["lane"] in (3, 4), "two at a time, after the first"
+    assert start.tries["cold"] == 3 and start.tries["lane"] == 1
+    assert said[0] == "a run ends without the fault, which may be a flaky one: up to 1 more"
+
+
+def test_on_the_virtual_gpu_one_run_more_is_enough(tmp_path: Path, draws: Path) -> None:
+    """Nothing is left to chance there, but for what the host does."""
+    missed = program(tmp_path, draws)
+    start = begun(missed, [])
+    with pytest.raises(NotReproduced, match="in 2 runs"):
+        missed.plan(start)
+    assert draws.stat().st_size == 2
 
 
 def test_a_run_of_another_fault_is_not_repeated(tmp_path: Path, draws: Path) -> None:

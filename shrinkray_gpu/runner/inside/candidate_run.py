@@ -22,8 +22,8 @@ def run(request: Dict[str, Any], setup: Dict[str, Any], link: socket.socket) -> 
     with contextlib.ExitStack() as watching:
         for watcher in WATCHERS:
             watching.enter_context(watcher(candidate))
-        status, failure = script.perform(
+        status, failure, bug = script.perform(
             request["source"], request["path"], request["argv"], asserts=request["asserts"]
         )
         candidate.ended()
-    return {"exit": status, "failure": failure, **candidate.report, "peak": device.peak_bytes()}
+    return {"exit": status, "failure": failure, "trouble": bug, **candidate.report, "peak": device.peak_bytes()}

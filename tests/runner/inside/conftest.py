@@ -77,7 +77,7 @@ def _perform(source: str, path: str, wants: frozenset[str], arch: int) -> dict[s
     log = launch_log.LaunchLog(wants)
     log.install()
     with vgpu.virtual(arch, log):
-        status, failure = script.perform(source, path, [], asserts=False)
+        status, failure, _ = script.perform(source, path, [], asserts=False)
     return {
         "exit": status,
         "failure": failure,

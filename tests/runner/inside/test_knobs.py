@@ -355,7 +355,7 @@ with vgpu.virtual(90, log):
     for turned in ({{}}, {{"num_stages": "1"}}, {{"ptxas": "0", "llvm": "0"}}, {{"serial": "1"}}, {{}}):
         patched, environment = restore._callables(), dict(os.environ)
         now = knobs.TurnedKnobs(turned, log) if turned else None
-        status, failure = script.perform({calls!r}, "script.py", [])
+        status, failure, _ = script.perform({calls!r}, "script.py", [])
         assert status == 0, failure
         counts = now.end() if now else {{}}
         seen.append([log.launches[-1]["hash"], len(log.compiles), counts])

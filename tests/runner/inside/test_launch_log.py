@@ -180,3 +180,18 @@ def test_renaming_a_variable_keeps_the_ttir_key(play):
     first, second = play(HEAD + launch), play(renamed + launch)
     assert first.compiles[0]["ttir_key"] == second.compiles[0]["ttir_key"]
     assert first.compiles[0]["hash"] != second.compiles[0]["hash"]
+
+
+def test_a_launch_that_is_refused_says_why_whoever_catches_that(play):
+    seen = play(
+        "import torch, triton, triton.language as tl\n"
+        "@triton.jit\ndef k(x):\n    tl.store(x, 1.0)\n"
+        "for device in ('cpu', 'cuda'):\n"
+        "    try:\n        k[(1,)](torch.zeros(1, device=device))\n"
+        "    except ValueError:\n        print('skipped')\n"
+    )
+    assert seen.printed == "skipped\n"
+    assert [launch["failure"] for launch in seen.launches] == [
+        "ValueError: Pointer argument cannot be accessed from Triton (cpu tensor?)",
+        "",
+    ]

@@ -58,7 +58,7 @@ def play(libraries: None, tmp_path: Path) -> Play:
         def work() -> Report:
             os.environ.update({"TRITON_INTERPRET": "1", **env})
             observer = launch_outputs.Observer(save, against, knobs, room)
-            status, failure = script.perform(source, str(tmp_path / "script.py"), [])
+            status, failure, _ = script.perform(source, str(tmp_path / "script.py"), [])
             return {**observer.end(), "exit": status, "failure": failure}
 
         return forked(tmp_path, work)

@@ -135,3 +135,9 @@ def test_operators_of_an_installed_module_too_which_the_lanes_import_beforehand(
     finally:
         pool.close()
     assert run.failure is None and run.stdout == "cuda:0\n", run
+
+
+def test_an_operation_on_many_tensors_in_place_gives_nothing_back(play: Play) -> None:
+    """Too large to be computed, so only what it writes is known."""
+    outcome = play("import torch\nmany = [torch.zeros(3_000_000, device='cuda')]\ntorch._foreach_add_(many, 1.0)\n")
+    assert outcome.failure is None, outcome.error

@@ -18,11 +18,12 @@ REPORT: dict[str, Any] = {
     "launches": [
         {
             **{"kernel": "k", "hash": "0", "grid": (1, 2), "args": ("i32 7",), "synced": True},
-            **{"fault": "", "undecided": "", "causes": [], "unfollowed": "", "accesses": 0, "host": ""},
+            **{"failure": "", "fault": "", "undecided": "", "causes": [], "unfollowed": "", "accesses": 0, "host": ""},
         }
     ],
     "builds": [{"name": "extension", "printed": "", "failed": False, "launched": None, "calls": [], "flags": []}],
     **{"turned": {"serial": 1}, "differences": [], "incomparable": "", "peak": 0, "fresh": True, "over": ""},
+    **{"writes": ["/x"], "trouble": ""},
 }
 PLACES = [(REPORT, name) for name in REPORT if name != "captured"]
 PLACES += [(REPORT[part][0], name) for part in ("compiles", "launches", "builds") for name in REPORT[part][0]]

@@ -102,6 +102,7 @@ class LaunchLog:
                 "grid": tuple(int(g) for g in grid),
                 "args": tuple(self.describe(a) for a in args),
                 "synced": False,
+                "failure": "",
                 "fault": "",
                 "undecided": "",
                 "causes": [],
@@ -215,7 +216,12 @@ def _watched_run(original: Callable[..., Any]) -> Callable[..., Any]:
         if watch is None or warmup:
             return original(self, *args, grid=grid, warmup=warmup, **kwargs)
         before = len(watch.launches)
-        kernel = original(self, *args, grid=grid, warmup=warmup, **kwargs)
+        try:
+            kernel = original(self, *args, grid=grid, warmup=warmup, **kwargs)
+        except Exception as error:
+            if len(watch.launches) > before:
+                watch.launches[-1]["failure"] = "%s: %s" % (compilation.qualified_name(type(error)), error)
+            raise
         if len(watch.launches) == before and hasattr(kernel, "hash") and not callable(grid):
             watch.launching(kernel, grid, args)  # a Triton whose run no longer passes by launch_metadata
         watch.enqueued = monotonic()

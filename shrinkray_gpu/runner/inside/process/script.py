@@ -13,6 +13,7 @@ import traceback
 import types
 from typing import Any
 
+from . import own_bug
 from .asserts import compile_without_asserts, ignore_asserts
 from .patches import Patches
 
@@ -21,8 +22,9 @@ _patches = Patches()
 """Of `multiprocessing.spawn`, while one candidate runs."""
 
 
-def perform(source: str, path: str, argv: list[str], *, asserts: bool = True) -> tuple[int, dict[str, Any] | None]:
-    """Execute `source` as the script at `path`. Returns the exit status and the uncaught exception as a Failure dict.
+def perform(source: str, path: str, argv: list[str], *, asserts: bool = True) -> tuple[int, dict[str, Any] | None, str]:
+    """Execute `source` as the script at `path`. Returns the exit status, the uncaught exception as a Failure dict, and
+    why that is a bug of ours; empty where it is the script's own.
 
     The text need not be the file's: Triton and inspect read it from linecache, where an entry without a time stamp is
     never checked against the disk. `asserts=False` lets every assert hold, for runs whose values are not real.
@@ -37,7 +39,7 @@ def perform(source: str, path: str, argv: list[str], *, asserts: bool = True) ->
     folder = os.path.dirname(path)
     if not sys.path or sys.path[0] != folder:
         sys.path.insert(0, folder)
-    status, failure = 0, None
+    status, failure, bug = 0, None, ""
     _patches.undo()  # the text of the candidate before this one is gone, with its temporary folder
     if "multiprocessing" in source:
         _give_to_children(source, path)
@@ -49,7 +51,7 @@ def perform(source: str, path: str, argv: list[str], *, asserts: bool = True) ->
     except SystemExit as stop:
         status = _status(stop.code)
     except BaseException as error:
-        status, failure = 1, _failure(error, path)
+        status, failure, bug = 1, _failure(error, path), own_bug.words(error)
     finally:
         vars(builtins).update(BUILTINS)  # a candidate that replaced `len` must not garble our report
     for thread in threading.enumerate():
@@ -64,7 +66,7 @@ def perform(source: str, path: str, argv: list[str], *, asserts: bool = True) ->
             stream.flush()
         except (OSError, ValueError):
             pass
-    return status, failure
+    return status, failure, bug
 
 
 def _give_to_children(source: str, path: str) -> None:

@@ -148,7 +148,7 @@ class DeviceDispatch(TorchDispatchMode):
                 if "not implemented" not in str(error) and "not supported" not in str(error):
                     raise  # else: a type that only the GPU's kernels know (float8 matmul), so only the shape is made
         if written := _written(func, args, kwargs):
-            return written[0], False
+            return (written[0] if func._schema.returns else None), False
         try:
             shaped = func(
                 *tree_map(_meta, tuple(args)), **{k: tree_map(_meta, v) for k, v in _without_generator(kwargs).items()}

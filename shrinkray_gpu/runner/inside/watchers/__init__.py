@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import Callable, ContextManager, Tuple
 
-from . import builds, capture, child_processes, constants, gpu, hang, knobs, launch_outputs, launches
+from . import builds, capture, child_processes, constants, gpu, hang, knobs, launch_outputs, launches, writes
 from .candidate import WatchedCandidate
 
 __all__ = ["WATCHERS", "WatchedCandidate"]
@@ -28,6 +28,7 @@ __all__ = ["WATCHERS", "WatchedCandidate"]
 Watcher = Callable[[WatchedCandidate], ContextManager[None]]
 
 WATCHERS: Tuple[Watcher, ...] = (
+    writes.watch,  # writes
     constants.watch,  # values
     launches.watch,  # compiles, launches; the log that most of the others listen to
     capture.watch,  # captured

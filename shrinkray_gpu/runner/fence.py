@@ -1,0 +1,39 @@
+"""What the fence refused a run: writes outside of the folders that candidates may write in (`inside/process/landlock`).
+
+A refusal reads like a file that nobody may write. It is the fence's where the tool itself, which has none, may write
+there. Code that is not Python's does not say which file it was: such a refusal is not recognised.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from shrinkray_gpu.runner.run import Run
+
+_REFUSED = re.compile(r"\[Errno 13\] Permission denied: '([^'\n]+)'(?: -> '([^'\n]+)')?")
+
+
+def refused(run: Run, cwd: Path) -> tuple[Path, ...]:
+    """The files and folders that the run names as refused, and that its user may write."""
+    said = "\n".join([run.failure.text, run.failure.traceback] if run.failure else []) + run.stderr
+    named = [Path(os.path.abspath(cwd / name)) for found in _REFUSED.findall(said) for name in found if name]
+    return tuple(path for path in dict.fromkeys(named) if _is_writable(path))
+
+
+def advice(paths: Sequence[Path]) -> str:
+    """What to tell the user of these; empty where there are none."""
+    if not paths:
+        return ""
+    return (
+        f"it writes {paths[0]}, where no candidate may: --writable {paths[0].parent} allows it. Candidates are run "
+        "many times, with parts missing, and write only below $TMPDIR, which shrink sets"
+    )
+
+
+def _is_writable(path: Path) -> bool:
+    while not os.path.exists(path):
+        path = path.parent
+    return os.access(path, os.W_OK)
