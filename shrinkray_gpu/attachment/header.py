@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shrinkray_gpu.device import architectures
-from shrinkray_gpu.evidence.other_faults import add_comment
 from shrinkray_gpu.evidence.versions import __version__
+from shrinkray_gpu.reduction.comment_above import add_comment
 
 _NAMES = {
     "gpu": "",

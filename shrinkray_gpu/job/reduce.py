@@ -96,6 +96,8 @@ def _reduced(
         restart=options.restart,
     ) as journal:
         opened(journal)
+        if journal.damaged:
+            say(f"left out of {journal.path}: {journal.damaged} damaged lines; what they told is asked anew")
         for left in Path(given.setup.scratch).iterdir():  # by one that was killed
             shutil.rmtree(left, ignore_errors=True)
         _say_what_is_lacking(program, options, say)
