@@ -1,4 +1,4 @@
-"""Journals as crashes and bad disks leave them: whatever is in one, nothing is thrown and no text of best.py is lost."""
+"""Journals as crashes and bad disks leave them: nothing is thrown, and no text of best.py is lost."""
 
 from __future__ import annotations
 
