@@ -57,7 +57,7 @@ def list_(corpus: Path) -> None:
     every = cases(corpus)
     width = max(len(case.name) for case in every)
     for case in every:
-        click.echo(f"{case.name.ljust(width)}  {case.klass}: {case.title}")
+        click.echo(f"{case.name.ljust(width)}  {case.broken or f'{case.klass}: {case.title}'}")
 
 
 @corpus.command(context_settings=CONTEXT)
