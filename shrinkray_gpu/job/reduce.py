@@ -12,6 +12,7 @@ from pathlib import Path
 
 from shrinkray_gpu.attachment.header import Header
 from shrinkray_gpu.evidence.other_faults import OtherFaults
+from shrinkray_gpu.evidence.secrets_found import Publish, published_texts
 from shrinkray_gpu.evidence.versions import __version__, versions
 from shrinkray_gpu.job import attach, folder_gone
 from shrinkray_gpu.job.asked import (
@@ -79,6 +80,8 @@ def _reduced(
     output, folder = places(path, options)
     check_writable(path, output, folder)
     check_keep(program, options)
+    if options.strict:
+        Publish(strict=True).check(published_texts(options.argv, options.environment, "", program.text))
     check_python(options.python)
     chosen, options = oracle_of(options)
     named = controls.named_controls(options.controls, options.control_environment, options.control_patches, program)
