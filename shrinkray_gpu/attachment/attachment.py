@@ -20,7 +20,7 @@ from shrinkray_gpu.attachment.site import site
 from shrinkray_gpu.attachment.surroundings import surroundings
 from shrinkray_gpu.evidence.card import card
 from shrinkray_gpu.evidence.scrubbing import Scrubber, scrubber
-from shrinkray_gpu.evidence.secrets_found import Publish, published_texts
+from shrinkray_gpu.evidence.secrets_found import Publish, published_texts, without_secret_words
 from shrinkray_gpu.evidence.versions import __version__
 
 ROOM = 16 << 20
@@ -54,7 +54,7 @@ def write(
     )
     whole = Dossier(
         **vars(measured),
-        told=told,
+        told={**told, "argv": without_secret_words(told.get("argv", ()))},
         name=output.name,
         before=before,
         card=card(seen),
@@ -118,5 +118,5 @@ def _zipped(stem: str, files: Mapping[str, bytes]) -> bytes:
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():
-            archive.writestr(f"{stem}/{name}", data)
+            archive.writestr(os.fsencode(f"{stem}/{name}").decode("utf-8", "replace"), data)
     return made.getvalue()

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shrinkray_gpu.device import architectures
-from shrinkray_gpu.evidence.secrets_found import without_secrets
+from shrinkray_gpu.evidence.secrets_found import without_secret_words, without_secrets
 from shrinkray_gpu.evidence.versions import __version__
 from shrinkray_gpu.reduction.comment_above import add_comment
 
@@ -39,7 +39,7 @@ class Header:
 
     def above(self, text: str, name: str, *, versions: Mapping[str, str], arch: int | None, argv: Sequence[str]) -> str:
         """The repro, a file of this name, under it. Lines that must stay the first ones stay."""
-        words = shlex.join(["python", name, *argv])
+        words = shlex.join(["python", name, *without_secret_words(argv)])
         run = [f"{words}   (on an {architectures.name(arch)} GPU)" if arch else words]
         run += [self.check] if self.check.startswith("shrink ") else []  # where `python FILE` cannot show it
         rows = [f"Shows: {self.shows}", f"Seen:  {platform_of(versions, arch)}", *(f"Run:   {how}" for how in run)]

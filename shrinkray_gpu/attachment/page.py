@@ -75,7 +75,7 @@ def text(dossier: Dossier, scrub: Scrubber, *, files: Mapping[str, bytes]) -> st
         passing=shown(dossier.passing.diff, "diff") if dossier.passing else [],
         twin=shown(dossier.twin_diff, "diff"),
         patches={name: shown(diff, "diff") for name, diff in (dossier.told.get("patches") or {}).items()},
-        downloads=Markup(_downloads(files)),
+        downloads=Markup(_downloads(files, scrub)),
     )
 
 
@@ -116,11 +116,11 @@ def _tab(
     return Tab(key, name, shown, len(body.splitlines()) - len(shown))
 
 
-def _downloads(files: Mapping[str, bytes]) -> str:
+def _downloads(files: Mapping[str, bytes], scrub: Scrubber) -> str:
     rows = []
     for name, data in sorted(files.items()):
         size = f"{len(data):,} bytes"
-        shown = html.escape(name)
+        shown = html.escape(scrub.text(name))
         if len(data) <= LARGEST:
             link = f"data:application/octet-stream;base64,{base64.b64encode(data).decode()}"
             rows.append(f'<li><a download="{shown}" href="{link}">{shown}</a> <small>{size}</small></li>')

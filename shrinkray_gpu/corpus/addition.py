@@ -24,7 +24,7 @@ from shrinkray_gpu.corpus.expectation import Status
 from shrinkray_gpu.corpus.replay import replay
 from shrinkray_gpu.device import architectures
 from shrinkray_gpu.errors import NotReproduced, UsageError
-from shrinkray_gpu.evidence.secrets_found import SECRET, Publish, published_texts, without_secrets
+from shrinkray_gpu.evidence.secrets_found import SECRET, Publish, published_texts, without_secret_words, without_secrets
 from shrinkray_gpu.lift.bundle import modules
 from shrinkray_gpu.oracle import Fault
 from shrinkray_gpu.oracle.statistics import clean_runs
@@ -145,7 +145,7 @@ def lay_out(
     _take(_own(repro, say), place)
     values = _values(repro)
     _take(values, place)
-    text = document(told, words, artifacts=values)
+    text = without_secrets(document(told, words, artifacts=values))
     if lacking:
         text = f"# No failing.py: {' '.join(lacking.split())}.\n{text}"
     (place / FILE).write_text(text, encoding="utf-8")
@@ -183,9 +183,9 @@ def document(
     # A corpus is published: whoever replays the case has secrets of his own in the environment.
     given = told.get("environment", {})
     environment = {name: without_secrets(value) for name, value in given.items() if not SECRET.search(name)}
-    argv = without_secrets("\0".join(told.get("argv", ()))).split("\0")
+    shown = {**told, "environment": environment, "argv": list(without_secret_words(told.get("argv", ())))}
     for key in ("reject", "argv", "environment", "timeout"):
-        if value := {"environment": environment, "argv": told.get("argv") and argv}.get(key, told.get(key)):
+        if value := shown.get(key):
             data[key] = value
     if told.get("rates"):
         data["runs"] = _runs(told)

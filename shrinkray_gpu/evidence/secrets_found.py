@@ -29,13 +29,15 @@ _KINDS = {
     "a JSON web token": r"\b(?P<secret>eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,})",
     "a URL with a password": r"\b[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s/:@'\"]{0,100}:(?P<secret>[^\s/@'\"]{1,200})@",
     "an authorization": r"(?i:\b(?:bearer|basic)) (?P<secret>[\w.~+/-]{16,}=*)",
-    "an option with a secret": rf"(?i:--[\w-]{{0,40}}{_NAME})(?:=|\s+)['\"]?(?P<secret>(?!\d+\b)[^\s'\"=-][^\s'\"]{{3,}})",
+    "an option with a secret": rf"(?i:--[\w-]{{0,40}}{_NAME})(?:=|\s+)"
+    r"['\"]?(?P<secret>(?!\d+\b)[^\s'\"=-][^\s'\"]{3,})",
     "a password": r"(?i:\b\w{0,60}(?:passw(?:or)?d|passphrase))['\"]?\s*[:=]\s*['\"](?P<secret>[^'\"\n]{4,})['\"]",
     "a variable with a secret": rf"(?i:\b\w{{0,60}}{_NAME})['\"]?\s*[:=]\s*"
     r"(?:['\"](?P<secret>(?=(?:[^'\"]{0,40}\d){3})[^'\"\s]{12,200})['\"]|"
     r"(?P<bare>(?!0x)(?=(?:\w{0,40}\d){4})[A-Za-z0-9/+]{20,200}={0,2})(?![\w.(\[]))",
 }
 _NAMED = re.compile(rf"^(\w*(?:{SECRET.pattern})\w*)=(.{{6,}})$", re.MULTILINE | re.IGNORECASE)
+_OPTION = re.compile(rf"--[\w-]{{0,40}}{_NAME}", re.IGNORECASE)
 _PATTERNS = {kind: re.compile(pattern, re.DOTALL) for kind, pattern in _KINDS.items()}
 
 
@@ -65,6 +67,19 @@ def _replaced(match: re.Match[str]) -> str:
 
 def _group(match: re.Match[str]) -> str:
     return "secret" if match["secret"] is not None else "bare"
+
+
+def without_secret_words(argv: Sequence[str]) -> tuple[str, ...]:
+    """Arguments with all of a secret replaced, whatever characters it has."""
+    shown: list[str] = []
+    for word in argv:
+        name, equals, _ = word.partition("=")
+        after = bool(shown) and _OPTION.fullmatch(shown[-1]) is not None and not word.startswith("-")
+        if equals and _OPTION.fullmatch(name):
+            shown.append(f"{name}={SHOWN}")
+        else:
+            shown.append(SHOWN if after and not word.isdigit() else without_secrets(word))
+    return tuple(shown)
 
 
 def published_texts(argv: Sequence[str], environment: Mapping[str, str], repro: str, original: str) -> dict[str, str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from shrinkray_gpu.attachment.header import Header
 from shrinkray_gpu.evidence.other_faults import OtherFaults
-from shrinkray_gpu.evidence.secrets_found import Publish, published_texts
+from shrinkray_gpu.evidence.secrets_found import Publish, published_texts, without_secret_words
 from shrinkray_gpu.evidence.versions import __version__, versions
 from shrinkray_gpu.job import attach, folder_gone
 from shrinkray_gpu.job.asked import (
@@ -119,7 +119,7 @@ def _reduced(
             if options.report and end.final.stands and reduction.ended in ("done", "out of time") and not stop():
                 header = Header(
                     shows=end.fault or str(ready.plan.oracle.spec),
-                    check=command_of(output, options, ready.plan),
+                    check=command_of(output, replace(options, argv=without_secret_words(options.argv)), ready.plan),
                     origin=options.command.command_line
                     if options.command
                     else f"{path.name}, {lines(program.text)} lines",

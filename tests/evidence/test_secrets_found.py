@@ -8,7 +8,13 @@ import pytest
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.scrubbing import scrubber
-from shrinkray_gpu.evidence.secrets_found import Publish, published_texts, secrets_in, without_secrets
+from shrinkray_gpu.evidence.secrets_found import (
+    Publish,
+    published_texts,
+    secrets_in,
+    without_secret_words,
+    without_secrets,
+)
 
 HEX = "0123456789abcdef0123456789abcdef01234567"
 
@@ -66,6 +72,12 @@ def test_a_secret_is_replaced_and_its_line_stays_where_it_was(text: str, clean: 
 )
 def test_code_is_no_secret(text: str) -> None:
     assert secrets_in(text) == {} and without_secrets(text) == text
+
+
+def test_all_of_an_argument_is_a_secret() -> None:
+    argv = ["--n", "3", "--api-key=a b'c", "--auth-token", "x'y z", "--token", "128", "sk-" + HEX]
+    shown = ("--n", "3", "--api-key=<secret>", "--auth-token", "<secret>", "--token", "128", "<secret>")
+    assert without_secret_words(argv) == shown
 
 
 def test_a_secret_that_is_named_once_is_known_everywhere() -> None:
