@@ -62,6 +62,8 @@ class Options:
     """Whether all of it goes into one archive too."""
     cu: bool = False
     """Whether a .cu with a `main()` is made of the result, too."""
+    strict: bool = False
+    """Whether secrets in what is published are refused; else they are replaced, and told."""
     gpu_price: float | None = None
     """Of an hour of GPU, for what the reduction cost."""
 

@@ -47,7 +47,7 @@ def files(dossier: Dossier, scrub: Scrubber) -> dict[str, bytes]:
     texts["env.json"] = surroundings.text(dossier.environment)
     found = {name: scrub.text(text).encode("utf-8", "replace") for name, text in texts.items() if text}
     found.update({name: scrub.data(data) for name, data in cubins.items()})
-    found[SUMS] = _sums(found).encode()
+    found[SUMS] = _sums(found).encode("utf-8", "surrogateescape")
     return found
 
 

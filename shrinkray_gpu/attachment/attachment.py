@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from shrinkray_gpu.attachment.site import site
 from shrinkray_gpu.attachment.surroundings import surroundings
 from shrinkray_gpu.evidence.card import card
 from shrinkray_gpu.evidence.scrubbing import Scrubber, scrubber
+from shrinkray_gpu.evidence.secrets_found import Publish, published_texts, without_secret_words
 from shrinkray_gpu.evidence.versions import __version__
 
 ROOM = 16 << 20
@@ -35,12 +36,16 @@ def write(
     before: str,
     price: float | None = None,
     zipped: bool = False,
+    publish: Publish = Publish(),  # noqa: B008  it is frozen
 ) -> Path:
     """Write the attachment of the reduction in `folder`, in place of an earlier one. Returns the issue's path, or the
-    archive's. Raises OSError where there is no room, or something may not be written; then an earlier one is as it was.
+    archive's. Raises UsageError where there are secrets and `publish` is strict, and OSError where there is no room, or
+    something may not be written; then an earlier one is as it was.
     """
     output = Path(told["output"])
-    scrub = _scrubber(told, folder)
+    places = published_texts(told.get("argv", ()), told.get("environment", {}), measured.text, before)
+    publish.check(places)
+    scrub = _scrubber(told, folder, places.values())
     seen = measured.evidence
     versions = {**told.get("versions", {}), **seen.versions}
     arch = told.get("arch")
@@ -49,7 +54,7 @@ def write(
     )
     whole = Dossier(
         **vars(measured),
-        told=told,
+        told={**told, "argv": without_secret_words(told.get("argv", ()))},
         name=output.name,
         before=before,
         card=card(seen),
@@ -61,7 +66,7 @@ def write(
         stem=folder.stem,
     )
     files = artifacts.files(whole, scrub)
-    texts = {whole.name: scrub.text(whole.text), ISSUE: scrub.text(issue.text(whole))}
+    texts = {whole.name: scrub.text(whole.text), ISSUE: issue.text(whole, scrub)}
     beside = {name: text.encode() for name, text in texts.items()}
     made = {**{f"{ARTIFACTS}/{name}": data for name, data in files.items()}, **beside}
     if issue.has_page():
@@ -84,11 +89,12 @@ def check_place(folder: Path) -> None:
         raise OSError(errno.ENOSPC, said, folder)
 
 
-def _scrubber(told: Mapping[str, Any], folder: Path) -> Scrubber:
+def _scrubber(told: Mapping[str, Any], folder: Path, texts: Iterable[str]) -> Scrubber:
     places = [Path(told[name]).parent for name in ("output", "original") if told.get(name)]
     scratch = (folder / "scratch", folder / "cache")
     folders = [*places, *scratch, told.get("cwd") or Path.cwd()]
-    return scrubber(folders, python=told.get("python", sys.executable), environment=told.get("environment", {}))
+    python, environment = told.get("python", sys.executable), told.get("environment", {})
+    return scrubber(folders, python=python, environment=environment, texts=texts)
 
 
 def replace(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -112,5 +118,5 @@ def _zipped(stem: str, files: Mapping[str, bytes]) -> bytes:
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():
-            archive.writestr(f"{stem}/{name}", data)
+            archive.writestr(os.fsencode(f"{stem}/{name}").decode("utf-8", "replace"), data)
     return made.getvalue()

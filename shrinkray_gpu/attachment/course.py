@@ -24,22 +24,23 @@ class CoursePoint:
 def read(journal: Path) -> tuple[CoursePoint, ...]:
     """The steps, in order; none where there is no journal that can be read."""
     try:
-        with journal.open(encoding="utf-8") as file:
-            return _steps(file)
+        return _steps(journal.read_bytes().split(b"\n"))
     except OSError:
         return ()
 
 
-def _steps(lines: Iterable[str]) -> tuple[CoursePoint, ...]:
+def _steps(lines: Iterable[bytes]) -> tuple[CoursePoint, ...]:
+    """Damaged lines are left out."""
     tries, found = 0, []
     for line in lines:
         try:
             event: dict[str, Any] = json.loads(line)
-        except ValueError:  # the last line of a reduction that was killed
-            break
-        tries += event.get("event") == "judged"
-        if event.get("event") == "accept":
-            found.append(CoursePoint(event.get("at", -1.0), tries, event["size"][1], event["pass"]))
+            tries += event.get("event") == "judged"
+            if event.get("event") == "accept":
+                at, tokens = float(event.get("at", -1.0)), int(event["size"][1])
+                found.append(CoursePoint(at, tries, tokens, str(event["pass"])))
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError):
+            continue
     return tuple(found)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shrinkray_gpu.device import architectures
-from shrinkray_gpu.evidence.other_faults import add_comment
+from shrinkray_gpu.evidence.secrets_found import without_secret_words, without_secrets
 from shrinkray_gpu.evidence.versions import __version__
+from shrinkray_gpu.reduction.comment_above import add_comment
 
 _NAMES = {
     "gpu": "",
@@ -37,8 +39,10 @@ class Header:
 
     def above(self, text: str, name: str, *, versions: Mapping[str, str], arch: int | None, argv: Sequence[str]) -> str:
         """The repro, a file of this name, under it. Lines that must stay the first ones stay."""
-        words = " ".join(["python", name, *argv])
+        words = shlex.join(["python", name, *without_secret_words(argv)])
         run = [f"{words}   (on an {architectures.name(arch)} GPU)" if arch else words]
         run += [self.check] if self.check.startswith("shrink ") else []  # where `python FILE` cannot show it
         rows = [f"Shows: {self.shows}", f"Seen:  {platform_of(versions, arch)}", *(f"Run:   {how}" for how in run)]
-        return add_comment(text, [*rows, f"From:  {self.origin}, by shrinkray_gpu {__version__}"])
+        return add_comment(
+            text, [without_secrets(row) for row in rows] + [f"From:  {self.origin}, by shrinkray_gpu {__version__}"]
+        )

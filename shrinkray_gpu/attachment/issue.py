@@ -7,21 +7,25 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Iterator
+import shlex
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from shrinkray_gpu.attachment import header
 from shrinkray_gpu.attachment.dossier import Dossier
 from shrinkray_gpu.attachment.experiments import MEANING, NOT_TRIED, Experiment, KnobResults
+from shrinkray_gpu.attachment.markdown import Markdown, cell, code, fenced, prose
 from shrinkray_gpu.device import architectures, disassembly, error_table
+from shrinkray_gpu.device.instruction import Instruction
+from shrinkray_gpu.evidence.scrubbing import Scrubber
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.same_fault.controls import ControlOutcome
 
 LAST_LINES = 12
 
 
-def text(dossier: Dossier) -> str:
-    """The issue, whole and not scrubbed."""
+def text(dossier: Dossier, scrub: Scrubber) -> str:
+    """The issue, whole. What it tells is scrubbed first and made Markdown last."""
     from jinja2 import Environment, PackageLoader, StrictUndefined  # each start of the tool would wait for it
 
     environment = Environment(
@@ -30,16 +34,28 @@ def text(dossier: Dossier) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        finalize=lambda value: (
+            value if isinstance(value, Markdown) or not isinstance(value, str) else prose(scrub.text(value))
+        ),
     )
+    for made_of in (fenced, code, cell):
+        environment.filters[made_of.__name__] = _filter(made_of, scrub)
+    environment.filters["shell"] = shlex.quote
     made = environment.get_template("ISSUE.md.j2").render(facts(dossier))
     return _spaced(made)
 
 
+def _filter(made_of: Callable[..., str], scrub: Scrubber) -> Callable[..., Markdown]:
+    return lambda text, *more: Markdown(made_of(scrub.text(str(text)), *more))
+
+
 def _spaced(made: str) -> str:
     """One blank line where the template leaves several, and none added or lost within code: its lines are counted."""
-    pieces = re.split(r"^(```.*?^```$)", made, flags=re.MULTILINE | re.DOTALL)
-    pieces[::2] = [re.sub(r"\n{3,}", "\n\n", piece) for piece in pieces[::2]]
-    return "".join(pieces)
+    blocks, end = [], 0
+    for block in re.finditer(r"^(```+)[a-z]*\n.*?^\1$", made, flags=re.MULTILINE | re.DOTALL):
+        blocks += [re.sub(r"\n{3,}", "\n\n", made[end : block.start()]), block.group()]
+        end = block.end()
+    return "".join([*blocks, re.sub(r"\n{3,}", "\n\n", made[end:])])
 
 
 def has_page() -> bool:
@@ -50,7 +66,7 @@ def has_page() -> bool:
 
 def facts(dossier: Dossier) -> dict[str, Any]:
     """What both the issue and the page say, in words."""
-    seen = dossier.evidence
+    seen, tried = dossier.evidence, [dossier.trials.control, *_changed(dossier)]
     return {
         "d": dossier,
         "seen": seen,
@@ -64,7 +80,9 @@ def facts(dossier: Dossier) -> dict[str, Any]:
         "address": list(address(dossier)),
         "results": [_result(row) for row in dossier.trials.rows],
         "widest": max((len(row.experiments) for row in dossier.trials.rows), default=1),
-        "experiments": [dossier.trials.control, *_changed(dossier)],
+        "experiments": tried,
+        "commands": "\n".join(f"{one.command}   # {one.outcome}" for one in tried),
+        "around": "\n".join(_sass_row(one, seen.offset) for one in seen.sass),
         "untried": sum(one.outcome == NOT_TRIED for one in dossier.trials.experiments),
         "guarding": list(guarding(dossier)),
         "workarounds": list(workarounds(dossier)),
@@ -75,6 +93,11 @@ def facts(dossier: Dossier) -> dict[str, Any]:
         "paged": has_page(),
         "platform": header.platform_of(dossier.told.get("versions", {}), dossier.told.get("arch")),
     }
+
+
+def _sass_row(one: Instruction, offset: int | None) -> str:
+    mark, line = ">>" if one.offset == offset else "  ", f"  // line {one.line}" if one.line else ""
+    return f"{mark} /*{one.offset:04x}*/  {one.text} ;{line}"
 
 
 def _changed(dossier: Dossier) -> Iterator[Experiment]:
@@ -116,7 +139,7 @@ def symptom(dossier: Dossier) -> str:
     runs = f"{told.get('verified')} of {told.get('final_runs')} clean runs of the repro"
     spec = told.get("spec", "")
     if fault is None:
-        return f"`{spec}` in {runs}."
+        return f"{code(spec)} in {runs}."
     if fault.code:
         error = error_table.by_code(fault.code)
         said = f"`{error.text}` (CUDA error {fault.code})"
@@ -126,7 +149,7 @@ def symptom(dossier: Dossier) -> str:
                 f"{architectures.name(told['arch'])}. It was not run on a GPU."
             )
         return f"The program ends in {said}, in {runs}."
-    return f"`{fault.klass}`{f': `{_complaint(fault.text)}`' if fault.text else ''}, in {runs}."
+    return f"{code(fault.klass)}{f': {code(_complaint(fault.text))}' if fault.text else ''}, in {runs}."
 
 
 def exact_error(dossier: Dossier) -> str:
@@ -233,7 +256,9 @@ def reduction_section(dossier: Dossier) -> Iterator[str]:
     tries = sum(told.get("tries", {}).values())
     original = str(told.get("command") or "") or str(told.get("original", "")).rpartition("/")[2]
     if before and after:
-        yield f"`{original}`, {before[0]} lines and {before[1]} tokens, became {after[0]} lines and {after[1]} tokens"
+        yield (
+            f"{code(original)}, {before[0]} lines and {before[1]} tokens, became {after[0]} lines and {after[1]} tokens"
+        )
     tiers = ", ".join(f"{count} {tier}" for tier, count in sorted(told.get("tries", {}).items()))
     yield f"{tries} tries in {dossier.wall:.0f} s ({tiers})"
     gpu = told.get("seconds", {}).get("gpu", 0.0)
@@ -272,4 +297,4 @@ def environment_rows(dossier: Dossier) -> Iterator[tuple[str, str]]:
         if dossier.environment.get(name):
             yield shown, str(dossier.environment[name])
     for name, value in dossier.environment["variables"].items():
-        yield f"`{name}`", f"`{value}`"
+        yield code(name), code(str(value))

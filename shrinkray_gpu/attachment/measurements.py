@@ -21,6 +21,7 @@ from shrinkray_gpu.device import disassembly
 from shrinkray_gpu.evidence.evidence import Evidence
 from shrinkray_gpu.evidence.examine import examine
 from shrinkray_gpu.evidence.instruments.instrument import WANTS
+from shrinkray_gpu.evidence.secrets_found import without_secret_words
 from shrinkray_gpu.oracle.statistics import clean_runs
 from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
 from shrinkray_gpu.runner.pool import Pool, Script
@@ -142,7 +143,7 @@ def _trials(
         controls,
         gpu=plan.gpu,
         jobs=pool.jobs,
-        argv=pool.script.argv,
+        argv=without_secret_words(pool.script.argv),
         seconds=seconds,
         say=say,
         stop=stop,

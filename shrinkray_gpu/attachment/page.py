@@ -9,6 +9,7 @@ import base64
 import html
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from shrinkray_gpu.attachment import highlighting
 from shrinkray_gpu.attachment.course import by_pass
@@ -21,7 +22,6 @@ from shrinkray_gpu.evidence.scrubbing import Scrubber
 
 LARGEST = 512 * 1024
 """Bytes of a file that is in the page too; larger ones are beside it only."""
-_DOWNLOADS = "<!-- downloads -->"
 _SHOWN = {"ttir": "TTIR", "ttgir": "TTGIR", "llir": "LLVM IR", "ptx": "PTX", "sass": "SASS"}
 
 
@@ -37,8 +37,9 @@ class Tab:
 
 
 def text(dossier: Dossier, scrub: Scrubber, *, files: Mapping[str, bytes]) -> str:
-    """The page. `files` are scrubbed already, and offered for download."""
+    """The page: scrubbed first, escaped last. `files` are scrubbed already, and offered for download."""
     from jinja2 import Environment, PackageLoader, StrictUndefined  # each start of the tool would wait for it
+    from markupsafe import Markup
 
     environment = Environment(
         loader=PackageLoader("shrinkray_gpu.attachment"),
@@ -46,34 +47,45 @@ def text(dossier: Dossier, scrub: Scrubber, *, files: Mapping[str, bytes]) -> st
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=lambda value: (
+            scrub.text(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
+        ),
     )
+
+    def shown(text: str, language: str, *more: Any) -> list[HighlightedLine]:
+        return highlighting.lines(scrub.text(text), language, *more)
+
     start = (dossier.told.get("before") or (0, 0))[1]
-    tabs = list(_tabs(dossier))
+    tabs = list(_tabs(dossier, scrub))
     linked = {line.source for tab in tabs for line in tab.lines} - {0}
     place = dossier.evidence.place
     own = place is not None and place.file.rpartition("/")[2] == dossier.name
     marked = frozenset({place.line}) if place is not None and own else frozenset()
     rows = dossier.text.splitlines()
     numbers = [number if number in linked else 0 for number in range(1, len(rows) + 1)]
-    made = environment.get_template("report.html.j2").render(
+    return environment.get_template("report.html.j2").render(
         **facts(dossier),
         styles=highlighting.styles(),
-        before=highlighting.lines(dossier.before, "python"),
-        after=highlighting.lines(dossier.text, "python"),
-        source=highlighting.lines(dossier.text, "python", numbers, marked),
+        before=shown(dossier.before, "python"),
+        after=shown(dossier.text, "python"),
+        source=shown(dossier.text, "python", numbers, marked),
         tabs=tabs,
         plot=size_plot(dossier.course, start),
         taken=by_pass(dossier.course, start),
-        passing=highlighting.lines(dossier.passing.diff, "diff") if dossier.passing else [],
-        twin=highlighting.lines(dossier.twin_diff, "diff"),
-        patches={name: highlighting.lines(diff, "diff") for name, diff in (dossier.told.get("patches") or {}).items()},
+        passing=shown(dossier.passing.diff, "diff") if dossier.passing else [],
+        twin=shown(dossier.twin_diff, "diff"),
+        patches={name: shown(diff, "diff") for name, diff in (dossier.told.get("patches") or {}).items()},
+        downloads=Markup(_downloads(files, scrub)),
     )
-    return scrub.text(made).replace(_DOWNLOADS, _downloads(files))
 
 
-def _tabs(dossier: Dossier) -> Iterator[Tab]:
+def _tabs(dossier: Dossier, scrub: Scrubber) -> Iterator[Tab]:
     """The stages of the repro's kernel, then what differs in the passing variant."""
     code, seen = dossier.code, dossier.evidence
+
+    def tab(key: str, name: str, body: str, language: str, *more: Any) -> Tab:
+        return _tab(key, name, scrub.text(body), language, *more)
+
     operations = set(dossier.site.operations) | set(dossier.site.ptx)
     for stage, body in code.stages.items():
         marked = frozenset(
@@ -81,15 +93,15 @@ def _tabs(dossier: Dossier) -> Iterator[Tab]:
             for at, line in enumerate(body.splitlines(), 1)
             if any(line.strip().startswith(one) for one in operations)
         )
-        yield _tab(stage, _SHOWN[stage], body, stage, source_lines(stage, body, dossier.name), marked)
+        yield tab(stage, _SHOWN[stage], body, stage, source_lines(stage, body, dossier.name), marked)
     if code.listing:
         at = frozenset(i for i, one in enumerate(code.listing, 1) if one.offset == seen.offset)
-        yield _tab("sass", _SHOWN["sass"], code.sass, "sass", sass_lines(code.listing, dossier.name), at)
+        yield tab("sass", _SHOWN["sass"], code.sass, "sass", sass_lines(code.listing, dossier.name), at)
     for name, body in dossier.reproducers.items():
-        yield _tab("reproducer", name, body, "mlir", source_lines("mlir", body, dossier.name))
+        yield tab("reproducer", name, body, "mlir", source_lines("mlir", body, dossier.name))
     if dossier.passing is not None:
         for stage, difference in dossier.passing.differences.items():
-            yield _tab(f"diff-{stage}", f"{_SHOWN[stage]} against passing", difference, "diff")
+            yield tab(f"diff-{stage}", f"{_SHOWN[stage]} against passing", difference, "diff")
 
 
 def _tab(
@@ -104,11 +116,11 @@ def _tab(
     return Tab(key, name, shown, len(body.splitlines()) - len(shown))
 
 
-def _downloads(files: Mapping[str, bytes]) -> str:
+def _downloads(files: Mapping[str, bytes], scrub: Scrubber) -> str:
     rows = []
     for name, data in sorted(files.items()):
         size = f"{len(data):,} bytes"
-        shown = html.escape(name)
+        shown = html.escape(scrub.text(name))
         if len(data) <= LARGEST:
             link = f"data:application/octet-stream;base64,{base64.b64encode(data).decode()}"
             rows.append(f'<li><a download="{shown}" href="{link}">{shown}</a> <small>{size}</small></li>')

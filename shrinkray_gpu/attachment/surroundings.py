@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from shrinkray_gpu.device import architectures, toolkit
-from shrinkray_gpu.evidence.scrubbing import SECRET, Scrubber
+from shrinkray_gpu.evidence.scrubbing import Scrubber
+from shrinkray_gpu.evidence.secrets_found import SECRET
 
 _READ = re.compile(
     r"^(TRITON_|CUDA_|NVIDIA_TF32_OVERRIDE$|PYTORCH_|TORCH|HELION_|MLIR_|LLVM_|PTXAS|NCCL_|LD_LIBRARY_PATH$|PYTHONHASHSEED$"

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from shrinkray_gpu.cli.words import CONTEXT, OneLineComplaints, narrator
+from shrinkray_gpu.cli.words import CONTEXT, OneLineComplaints, narrator, publish_option
 from shrinkray_gpu.corpus import matrix as tabulated
 from shrinkray_gpu.corpus.addition import CaseWords
 from shrinkray_gpu.corpus.addition import add as add_case
@@ -43,10 +43,12 @@ def corpus(context: click.Context) -> None:
 @click.option("--mechanism", default="", help="How the fault comes about, as far as known.")
 @click.option("--upstream", multiple=True, metavar="URL", help="Issue about it; repeatable.")
 @click.option("--python", default="", metavar="PATH", help="Interpreter. Default: that of the reduction.")
-def add(folder: Path, corpus: Path, python: str, name: str, **words: Any) -> None:
+@publish_option
+def add(folder: Path, corpus: Path, python: str, name: str, strict: bool, **words: Any) -> None:
     """Add the reduction in FOLDER (<stem>.shrink) as a case. Refused if its repro does not show the fault now."""
     interpreter = interpreter_path(python) if python else ""
-    case = add_case(folder, corpus, name=name, words=CaseWords(**words), python=interpreter, say=narrator(False))
+    given = CaseWords(**words)
+    case = add_case(folder, corpus, name=name, words=given, python=interpreter, strict=strict, say=narrator(False))
     click.echo(f"added: {case.folder} ({case.title})")
 
 
@@ -57,7 +59,7 @@ def list_(corpus: Path) -> None:
     every = cases(corpus)
     width = max(len(case.name) for case in every)
     for case in every:
-        click.echo(f"{case.name.ljust(width)}  {case.klass}: {case.title}")
+        click.echo(f"{case.name.ljust(width)}  {case.broken or f'{case.klass}: {case.title}'}")
 
 
 @corpus.command(context_settings=CONTEXT)

@@ -20,7 +20,7 @@ import click
 
 from shrinkray_gpu.cli.module import TakesModule, file_or_module, find_command
 from shrinkray_gpu.cli.progress import Progress
-from shrinkray_gpu.cli.words import CONTEXT, architecture, fail, narrator, running, settings
+from shrinkray_gpu.cli.words import CONTEXT, architecture, fail, narrator, publish_option, running, settings
 from shrinkray_gpu.command.driver import Command
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.versions import __version__
@@ -151,6 +151,7 @@ class _MainCommand(TakesModule):
     "--cu", is_flag=True, help="Where it builds CUDA C++: beside the result a .cu with a main(), for plain nvcc."
 )
 @click.option("--no-report", is_flag=True, help="Leave out ISSUE.md, report.html and the runs that they need.")
+@publish_option
 @click.option("--zip", "zipped", is_flag=True, help="Put ISSUE.md and all that belongs to it into one archive too.")
 @click.option("--gpu-price", type=float, metavar="P", help="Of an hour of GPU: ISSUE.md says what the reduction cost.")
 @click.option("--mode", type=click.Choice(["fork", "cold"]), help="Force a running mode, for comparison.")

@@ -49,7 +49,7 @@ class Progress:
             self._begin(event, now)
         if event.kind in ("accepted", "rolled back"):
             self.tokens, self.lines = event.program.size.tokens, lines(event.program.text)
-        if self.verbose and event.kind in STEPS:
+        if event.kind == "rolled back" or (self.verbose and event.kind in STEPS):
             self._write(self._step(event, now - self.started))
         if now - self.drawn >= (REDRAW if self.bar is not None else EVERY):
             self.drawn = now

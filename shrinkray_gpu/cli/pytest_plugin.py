@@ -67,13 +67,9 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
 
 class CaseFile(pytest.File):
     def collect(self) -> Iterator[CaseItem]:
-        from shrinkray_gpu.corpus.case import load
-        from shrinkray_gpu.errors import ShrinkError
+        from shrinkray_gpu.corpus.case import load_or_broken
 
-        try:
-            case = load(self.path.parent)
-        except ShrinkError as error:
-            raise self.CollectError(str(error)) from error
+        case = load_or_broken(self.path.parent)
         yield CaseItem.from_parent(self, name=case.name, case=case)
 
 

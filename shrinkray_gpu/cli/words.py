@@ -139,6 +139,16 @@ def releases(given: str | None) -> list[str]:
     return environments.in_order(wanted)
 
 
+publish_option = click.option(
+    "--publish",
+    "strict",
+    type=click.Choice(["replace", "strict"]),
+    default="replace",
+    callback=lambda context, parameter, value: value == "strict",
+    help="Secrets (keys, tokens, passwords) in what is published: replaced and told, or refused.",
+)
+
+
 def narrator(quiet: bool) -> Callable[[str], None]:
     """What tells the user how it goes, beside the result; nothing where he wants that alone."""
     return (lambda text: None) if quiet else partial(click.echo, err=True)

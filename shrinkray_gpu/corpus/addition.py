@@ -24,7 +24,7 @@ from shrinkray_gpu.corpus.expectation import Status
 from shrinkray_gpu.corpus.replay import replay
 from shrinkray_gpu.device import architectures
 from shrinkray_gpu.errors import NotReproduced, UsageError
-from shrinkray_gpu.evidence.scrubbing import SECRET
+from shrinkray_gpu.evidence.secrets_found import SECRET, Publish, published_texts, without_secret_words, without_secrets
 from shrinkray_gpu.lift.bundle import modules
 from shrinkray_gpu.oracle import Fault
 from shrinkray_gpu.oracle.statistics import clean_runs
@@ -59,9 +59,12 @@ def add(
     name: str = "",
     words: CaseWords = CaseWords(),  # noqa: B008  it is frozen
     python: str = "",
+    strict: bool = False,
     say: Say = lambda text: None,
 ) -> Case:
     """Make a case of the reduction in `folder` (`<stem>.shrink`). Raises UsageError, NotReproduced.
+
+    A case is published: secrets are replaced and told, or, if `strict`, refused.
 
     What the user does not say is taken from the reduction: the fault's words are title and class.
     """
@@ -89,6 +92,9 @@ def add(
             raise UsageError(f"cannot create {corpus}: {error.strerror}. Name another corpus with --to") from error
     with _aside(corpus, name) as aside:
         made = Path(aside, name)
+        given = original.read_text(encoding="utf-8", errors="replace") if original.is_file() else ""
+        texts = published_texts(told.get("argv", ()), told.get("environment", {}), repro.read_text("utf-8"), given)
+        Publish(strict, say).check(texts)
         case = lay_out(made, told, words, say=say)
         interpreter = python or told.get("python") or sys.executable
         outcome = replay([case], python=interpreter, arch=told.get("arch"), say=say)[0]
@@ -139,11 +145,23 @@ def lay_out(
     _take(_own(repro, say), place)
     values = _values(repro)
     _take(values, place)
-    text = document(told, words, artifacts=values)
+    text = without_secrets(document(told, words, artifacts=values))
     if lacking:
         text = f"# No failing.py: {' '.join(lacking.split())}.\n{text}"
     (place / FILE).write_text(text, encoding="utf-8")
+    for script in place.rglob("*.py"):
+        _without_secrets(script)
     return load(place)
+
+
+def _without_secrets(script: Path) -> None:
+    """Replace them in this file of the case."""
+    try:
+        text = script.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        return
+    if (clean := without_secrets(text)) != text:
+        script.write_text(clean, encoding="utf-8")
 
 
 def document(
@@ -163,9 +181,11 @@ def document(
     if words.upstream:
         data["upstream"] = tomlkit.item(list(words.upstream)).multiline(len(words.upstream) > 1)
     # A corpus is published: whoever replays the case has secrets of his own in the environment.
-    environment = {name: value for name, value in told.get("environment", {}).items() if not SECRET.search(name)}
+    given = told.get("environment", {})
+    environment = {name: without_secrets(value) for name, value in given.items() if not SECRET.search(name)}
+    shown = {**told, "environment": environment, "argv": list(without_secret_words(told.get("argv", ())))}
     for key in ("reject", "argv", "environment", "timeout"):
-        if value := environment if key == "environment" else told.get(key):
+        if value := shown.get(key):
             data[key] = value
     if told.get("rates"):
         data["runs"] = _runs(told)

@@ -23,9 +23,12 @@ from shrinkray_gpu.device import toolkit
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import Fault, Oracle, all_of, parse
 from shrinkray_gpu.oracle.hang import DEVICE, HOST, HangOracle
+from shrinkray_gpu.reduction.comment_above import one_line
 from shrinkray_gpu.reduction.program import read_program
 
 FILE = "case.toml"
+LARGEST = 1 << 20
+"""Bytes of a `case.toml`."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,8 @@ class Case:
     """Whether each run needs a process of its own, in which nothing was imported or compiled before."""
     artifacts: Mapping[str, str] = field(default_factory=dict)
     """Files below the folder, with their sha256."""
+    broken: str = ""
+    """Why it cannot be read; then no more is known of it than its folder."""
 
     @property
     def name(self) -> str:
@@ -103,13 +108,17 @@ def load(folder: Path) -> Case:
     path = folder / FILE
     try:
         # Plain values: tomlkit's own remember the layout, and are not what isinstance expects.
+        if (size := path.stat().st_size) > LARGEST:
+            raise UsageError(f"{path}: it has {size:,} bytes, and may have {LARGEST:,}: keep large things beside it")
         data = tomlkit.parse(path.read_text(encoding="utf-8")).unwrap()
     except FileNotFoundError as error:
         raise UsageError(f"{folder} is no case: it has no {FILE}") from error
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except (UnicodeDecodeError, tomlkit.exceptions.TOMLKitError) as error:
-        raise UsageError(f"{path}: this is not TOML: {error}") from error
+    except RecursionError as error:
+        raise UsageError(f"{path}: its tables are nested too deep") from error
+    except (ValueError, tomlkit.exceptions.TOMLKitError) as error:
+        raise UsageError(f"{path}: this is not TOML: {one_line(str(error))}") from error
     schema.check(path, data)
     case = _case(folder, path, data)
     if not case.repro.is_file():
@@ -119,8 +128,17 @@ def load(folder: Path) -> Case:
     return case
 
 
+def load_or_broken(folder: Path) -> Case:
+    """The case, or why it is none: one that is damaged does not keep the others from being replayed."""
+    try:
+        return load(folder)
+    except UsageError as error:
+        return Case(folder, title="it cannot be read", klass="", mechanism="", oracle=(), broken=str(error))
+
+
 def cases(corpus: Path, names: Sequence[str] = ()) -> list[Case]:
-    """All cases of a corpus (or the one case that the folder is), by name; `names` chooses among them."""
+    """All cases of a corpus (or the one case that the folder is), by name; `names` chooses among them. Those that
+    cannot be read are `broken`. Raises UsageError where none can."""
     if not corpus.is_dir():
         raise UsageError(f"{corpus} is not a folder: name a corpus, or one case of it")
     if (corpus / FILE).exists():
@@ -132,7 +150,10 @@ def cases(corpus: Path, names: Sequence[str] = ()) -> list[Case]:
     for name in names:
         if name not in folders:
             raise UsageError(f"there is no case {name!r} in {corpus}{schema.nearest(name, folders)}")
-    return [load(folder) for name, folder in folders.items() if not names or name in names]
+    found = [load_or_broken(folder) for name, folder in folders.items() if not names or name in names]
+    if all(case.broken for case in found):
+        raise UsageError(found[0].broken)
+    return found
 
 
 def architectures(text: str) -> SpecifierSet:
@@ -206,9 +227,14 @@ def _range(path: Path, given: str) -> SpecifierSet:
 def _check_artifacts(path: Path, case: Case) -> None:
     for name, digest in case.artifacts.items():
         file = case.folder / name
-        if not file.resolve().is_relative_to(case.folder.resolve()):
+        try:
+            inside = file.resolve().is_relative_to(case.folder.resolve())
+            there = inside and file.is_file() and hashlib.sha256(file.read_bytes()).hexdigest()
+        except OSError as error:
+            raise UsageError(f"{path}: artifact {name}: {error.strerror}") from error
+        if not inside:
             raise UsageError(f"{path}: artifact {name} is outside of the case: copy it into the folder")
-        if not file.is_file():
+        if not there:
             raise UsageError(f"{path}: artifact {name} is not there")
-        if hashlib.sha256(file.read_bytes()).hexdigest() != digest.removeprefix("sha256:"):
+        if there != digest.removeprefix("sha256:"):
             raise UsageError(f"{path}: artifact {name} is not the file that the case was made with (sha256)")

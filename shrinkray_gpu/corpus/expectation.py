@@ -18,6 +18,7 @@ class Status(Enum):
     CHANGED = "changed fault"
     FLAKY = "flaky"
     CANNOT = "cannot run here"
+    BROKEN = "broken case"
 
 
 _MEANT = {"faults": Status.FAULTS, "fixed": Status.FIXED, "changed": Status.CHANGED, "flaky": Status.FLAKY}
@@ -55,8 +56,10 @@ class CaseOutcome(CaseConclusion):
         """Whether something changed: what a regression check is for.
 
         Of a Triton that the case says nothing of, neither the fault nor its absence is a surprise; another fault than
-        the one that the case was kept for always is.
+        the one that the case was kept for always is, and so is a case that cannot be read.
         """
+        if self.status is Status.BROKEN:
+            return True
         if self.status is Status.CANNOT or self.status is self.expectation:
             return False
         if self.expectation is None:

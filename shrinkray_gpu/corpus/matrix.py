@@ -16,7 +16,13 @@ from shrinkray_gpu.errors import UsageError
 
 MARK = "<!-- shrink corpus matrix -->"
 """The line above the table in a text that has one."""
-_WORDS = {Status.FAULTS: "faults", Status.FIXED: "fixed", Status.CHANGED: "changed", Status.CANNOT: "-"}
+_WORDS = {
+    Status.FAULTS: "faults",
+    Status.FIXED: "fixed",
+    Status.CHANGED: "changed",
+    Status.CANNOT: "-",
+    Status.BROKEN: "broken",
+}
 _TABLE = re.compile(re.escape(MARK) + r"\n\n?(?:\|[^\n]*\n)*")
 
 

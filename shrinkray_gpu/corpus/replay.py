@@ -25,7 +25,7 @@ from shrinkray_gpu.corpus.case import Case
 from shrinkray_gpu.corpus.expectation import CaseConclusion, CaseOutcome, Status, expected_status
 from shrinkray_gpu.corpus.machine import ReplayEnvironment, lacking
 from shrinkray_gpu.corpus.sighting import Sighting, conclusion_of, sighting_of
-from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.errors import ShrinkError, UsageError
 from shrinkray_gpu.oracle import Answer, Oracle
 from shrinkray_gpu.reduction.program import read_program
 from shrinkray_gpu.runner import cores
@@ -58,12 +58,13 @@ def replay(
     say: Say = lambda text: None,
     done: Callable[[CaseOutcome], None] = lambda outcome: None,
 ) -> list[CaseOutcome]:
-    """Run the cases with this interpreter; `arch` (90: sm_90) on the virtual GPU. Outcomes in the order of the cases.
+    """Run the cases with this interpreter; `arch` (90: sm_90) on the virtual GPU. Outcomes in the order of the cases:
+    whatever is wrong with a case is its own outcome.
 
     `runs`: of each case, instead of what it asks for. Raises UsageError where the interpreter cannot run anything.
     """
     # Cases that must have the machine to themselves (a hang, by the clock) come after all others.
-    alone = [case for case in cases if case.question().needs.timing]
+    alone = [case for case in cases if not case.broken and case.question().needs.timing]
     beside = [case for case in cases if case not in alone]
     beside.sort(key=lambda case: not case.environment)  # those wait for a worker of their own: the others need not
     outcomes: dict[Path, CaseOutcome] = {}
@@ -112,13 +113,21 @@ class Replayer:
     def outcome(self, case: Case, runs: int | None = None) -> CaseOutcome:
         """Run one case as often as it takes to tell."""
         started = time.monotonic()
-        oracle = case.question()
-        if said := lacking(case, oracle, self.place):
-            found = CaseConclusion(Status.CANNOT, said)
-        else:
-            found = conclusion_of(case, self._sightings(case, oracle, runs))
+        try:
+            found = self._conclusion(case, runs)
+        except Exception as error:  # whatever it is, the other cases have nothing to do with it
+            why = str(error) if isinstance(error, ShrinkError) else f"{type(error).__name__}: {error}"
+            found = CaseConclusion(Status.BROKEN, why)
         name, versions, seconds = self.place.name, self.place.versions, time.monotonic() - started
         return CaseOutcome(**vars(found), case=case, environment=name, versions=versions, seconds=seconds)
+
+    def _conclusion(self, case: Case, runs: int | None) -> CaseConclusion:
+        if case.broken:
+            return CaseConclusion(Status.BROKEN, case.broken)
+        oracle = case.question()
+        if said := lacking(case, oracle, self.place):
+            return CaseConclusion(Status.CANNOT, said)
+        return conclusion_of(case, self._sightings(case, oracle, runs))
 
     def _sightings(self, case: Case, oracle: Oracle, asked: int | None) -> list[Sighting]:
         """So many runs as were asked for, by the user or the case; else until one shows the fault, a few at most."""

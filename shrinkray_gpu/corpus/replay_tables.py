@@ -16,7 +16,13 @@ OutcomeMatrix = Mapping[str, Sequence[CaseOutcome]]
 """Outcomes by environment, each in the order of the cases."""
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML has no way to say, and compilers colour their messages with."""
-_MARKS = {Status.FAULTS: "faults", Status.FIXED: "fixed", Status.CHANGED: "CHANGED", Status.CANNOT: "-"}
+_MARKS = {
+    Status.FAULTS: "faults",
+    Status.FIXED: "fixed",
+    Status.CHANGED: "CHANGED",
+    Status.CANNOT: "-",
+    Status.BROKEN: "BROKEN",
+}
 
 
 def table(matrix: OutcomeMatrix) -> str:
@@ -34,6 +40,8 @@ def changes(matrix: OutcomeMatrix) -> list[str]:
 
 def news(outcome: CaseOutcome) -> str:
     """What was expected of a case, what is, and the two faults below each other."""
+    if outcome.status is Status.BROKEN:
+        return outcome.why
     lines = [f"expected {outcome.expectation_text}, and it is {outcome}"]
     if outcome.fault is not None:
         lines += [f"was {outcome.case.fault or 'as the oracle says'}", f"is  {outcome.fault}"]
@@ -129,7 +137,7 @@ def _remarks(matrix: OutcomeMatrix) -> list[str]:
     for name, outcome in _each(matrix):
         if outcome.status is Status.CANNOT:
             whys.setdefault((outcome.case.name, outcome.why), []).append(name)
-        elif outcome.expectation is None:
+        elif outcome.expectation is None and outcome.status is not Status.BROKEN:
             whys.setdefault((outcome.case.name, "its [expect] says nothing of this Triton"), []).append(name)
     told = []
     for (case, why), names in whys.items():

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.reduction.comment_above import KEPT, one_line, put_above
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.size import lines
 
 MOST = 20
 """Kinds that are kept, the first ones seen. A reduction that meets more has lost its way, or the text varies."""
-MARK = "# Kept by shrinkray_gpu: this program shows another fault than the one that was asked for."
+MARK = f"{KEPT} this program shows another fault than the one that was asked for."
 FILE = "{file}"
-_COOKIE = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*[-\w.]+")
 _AROUND = re.compile(r"^(?:an?|the)\s+|\s+(?:and\s+)?was\s.*|\s+triggered$", re.IGNORECASE)
 """What the driver says around the name of an error: `an illegal memory access was encountered`."""
 
@@ -121,45 +121,20 @@ def add_label(text: str, fault: Fault, context: OtherFaultsContext, name: str) -
         MARK,
         "# It was seen while candidates were tried, and nobody has verified it in a clean process yet.",
         "#",
-        f"# shows      {_plain(str(fault))}",
-        f"# asked for  {_plain(context.asked)}",
-        f"# reducing   {_plain(context.original)}",
-        *([f"# seen       {_plain(context.mode)}"] if context.mode else []),
-        f"# run it     {_plain(context.command.replace(FILE, name))}",
+        f"# shows      {one_line(str(fault))}",
+        f"# asked for  {one_line(context.asked)}",
+        f"# reducing   {one_line(context.original)}",
+        *([f"# seen       {one_line(context.mode)}"] if context.mode else []),
+        f"# run it     {one_line(context.command.replace(FILE, name))}",
         f"# reduce it  shrink {name}",
     ]
-    return _under(rows, text)
-
-
-def add_comment(text: str, rows: Sequence[str]) -> str:
-    """The program under these lines as a comment."""
-    return _under([f"# {_plain(row)}" for row in rows], text)
-
-
-def _under(rows: Sequence[str], text: str) -> str:
-    source = text.split("\n")
-    head = _head(source)
-    return "\n".join([*source[:head], *rows, "", *source[head:]])
-
-
-def _head(source: list[str]) -> int:
-    """How many lines must stay the first ones."""
-    first, second = (*source[:2], "", "")[:2]
-    comment = not first.strip() or first.lstrip().startswith("#")
-    if comment and not _COOKIE.match(first) and _COOKIE.match(second):
-        return 2
-    return 1 if first.startswith("#!") or _COOKIE.match(first) else 0
-
-
-def _plain(text: str) -> str:
-    """On one line, and of characters that a comment may hold."""
-    return "".join(char if char.isprintable() else "?" for char in " ".join(text.split()))
+    return put_above(rows, text)
 
 
 def _clear(folder: Path) -> None:
     """Remove what an earlier reduction left. What somebody else put there stays."""
     for path in folder.glob("*.py") if folder.is_dir() else ():
         with path.open(encoding="utf-8", errors="replace") as file:
-            ours = any(line.rstrip("\n") == MARK for _, line in zip(range(3), file))
+            ours = any(line.startswith(KEPT) for _, line in zip(range(3), file))
         if ours:
             path.unlink()

@@ -31,16 +31,35 @@ SITE = Path(__file__).parents[1] / "runner" / "inside" / "site"
 """A `sitecustomize` that watches builds in any process of the user's interpreter."""
 
 
+LONGEST = 160
+"""Bytes of a script's name that are kept in others."""
 CACHE = "SHRINKRAY_GPU_CACHE"
 """In its environment: where builds are kept."""
 
 
 def places(path: Path, options: Options) -> tuple[Path, Path]:
     """Where the result goes, and the folder for everything else."""
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder: name the script that fails")
-    output = (options.output or path.with_name(f"repro_{path.stem}.py")).absolute()
-    return output, output.parent / f"{path.stem}.shrink"
+    try:
+        if path.is_dir():
+            raise UsageError(f"{path} is a folder: name the script that fails")
+        if options.output is not None and options.output.is_dir():
+            raise UsageError(f"{options.output} is a folder: name a file with --output")
+    except OSError as error:  # a name that is too long for any file
+        raise UsageError(f"{error.filename}: {error.strerror}. Choose a shorter name") from error
+    stem = _short(path.stem)
+    output = (options.output or path.with_name(f"repro_{stem}.py")).absolute()
+    if len(os.fsencode(output.name)) > LONGEST + 40:
+        raise UsageError(f"--output {output.name}: what is made beside it has longer names. Choose a shorter one")
+    return output, output.parent / f"{stem}.shrink"
+
+
+def _short(stem: str) -> str:
+    """The name of a script in those of what is made of it. A long one is cut short, and told from others by a digest:
+    a file's name may have 255 bytes, and artifacts add a good many."""
+    name = os.fsencode(stem)
+    if len(name) <= LONGEST:
+        return stem
+    return f"{name[:LONGEST].decode('utf-8', 'ignore')}_{hashlib.sha256(name).hexdigest()[:8]}"
 
 
 def program_of(path: Path, options: Options) -> Program:
@@ -105,8 +124,6 @@ def check_writable(path: Path, output: Path, folder: Path) -> None:
     """Raises UsageError unless the result can be written. The folder for the rest is there afterwards."""
     if output.resolve() == path.resolve():
         raise UsageError(f"--output {output} is the program itself, which is never overwritten: name another file")
-    if output.is_dir():
-        raise UsageError(f"{output} is a folder: name a file with --output")
     if not output.parent.is_dir():
         raise UsageError(
             f"cannot write {output}: {output.parent} is not a folder. Create it, or choose another --output"

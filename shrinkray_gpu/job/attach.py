@@ -22,6 +22,7 @@ from shrinkray_gpu.attachment.header import Header
 from shrinkray_gpu.attachment.measurements import Measurements, measure
 from shrinkray_gpu.calibration import Plan
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.evidence.secrets_found import Publish
 from shrinkray_gpu.evidence.versions import versions
 from shrinkray_gpu.job.asked import limits_of, oracle_of, setup_of
 from shrinkray_gpu.options import Options, Say
@@ -45,11 +46,14 @@ def report(
     price: float | None = None,
     zipped: bool = False,
     tritons: Sequence[str] = (),
+    strict: bool = False,
     say: Say = lambda text: None,
 ) -> Path:
     """Make the attachment of the reduction that ended in `folder` (`<stem>.shrink`), without reducing again: the repro,
     ISSUE.md, artifacts/ and report.html, and with `zipped` all of it in one archive. `tritons`: releases with which the
     repro is run, too; those of earlier reports are told again. Returns the path of the issue, or of the archive.
+
+    Secrets are replaced and told, or, if `strict`, refused.
 
     Raises UsageError where there is no such reduction, NotReproduced where its repro does not show the fault now, and
     OSError where there is no room or nothing may be written; an earlier attachment is as it was then.
@@ -98,7 +102,15 @@ def report(
     original = Path(told["original"])
     before = read_program(original).text if not told.get("command") and original.is_file() else ""
     told["versions"] = known
-    return attachment.write(folder.absolute(), told, measured, before=before, price=price, zipped=zipped)
+    return attachment.write(
+        folder.absolute(),
+        told,
+        measured,
+        before=before,
+        price=price,
+        zipped=zipped,
+        publish=Publish(strict, say),
+    )
 
 
 def _releases(folder: Path, told: Mapping[str, Any], tritons: Sequence[str], python: str, say: Say) -> dict[str, str]:
@@ -152,7 +164,18 @@ def write_attachment(
     """Write the attachment at the end of a reduction. Returns what the user calls its path; empty, and a word to the
     user, where that fails."""
     try:
-        made = attachment.write(folder, told, measured, before=before, price=options.gpu_price, zipped=options.zipped)
+        made = attachment.write(
+            folder,
+            told,
+            measured,
+            before=before,
+            price=options.gpu_price,
+            zipped=options.zipped,
+            publish=Publish(options.strict, say),
+        )
+    except UsageError as error:
+        say(str(error))
+        return ""
     except Exception as error:  # whatever it is: the repro is there
         say(f"no attachment was written ({type(error).__name__}: {error}); try shrink report {folder}")
         return ""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from shrinkray_gpu.attachment.header import Header
 from shrinkray_gpu.evidence.other_faults import OtherFaults
+from shrinkray_gpu.evidence.secrets_found import Publish, published_texts, without_secret_words
 from shrinkray_gpu.evidence.versions import __version__, versions
 from shrinkray_gpu.job import attach, folder_gone
 from shrinkray_gpu.job.asked import (
@@ -79,6 +80,8 @@ def _reduced(
     output, folder = places(path, options)
     check_writable(path, output, folder)
     check_keep(program, options)
+    if options.strict:
+        Publish(strict=True).check(published_texts(options.argv, options.environment, "", program.text))
     check_python(options.python)
     chosen, options = oracle_of(options)
     named = controls.named_controls(options.controls, options.control_environment, options.control_patches, program)
@@ -96,6 +99,8 @@ def _reduced(
         restart=options.restart,
     ) as journal:
         opened(journal)
+        if journal.damaged:
+            say(f"left out of {journal.path}: {journal.damaged} damaged lines; what they told is asked anew")
         for left in Path(given.setup.scratch).iterdir():  # by one that was killed
             shutil.rmtree(left, ignore_errors=True)
         _say_what_is_lacking(program, options, say)
@@ -114,7 +119,7 @@ def _reduced(
             if options.report and end.final.stands and reduction.ended in ("done", "out of time") and not stop():
                 header = Header(
                     shows=end.fault or str(ready.plan.oracle.spec),
-                    check=command_of(output, options, ready.plan),
+                    check=command_of(output, replace(options, argv=without_secret_words(options.argv)), ready.plan),
                     origin=options.command.command_line
                     if options.command
                     else f"{path.name}, {lines(program.text)} lines",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.oracle.guarded_pattern import Pattern
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows
 from shrinkray_gpu.runner.run import Build, Run
@@ -24,7 +25,7 @@ class BuildOracle(Oracle):
     warns of anything; where its kernels were launched one must be launched; and a script that ended well must end well,
     or the repro is one that dies of a NameError."""
 
-    pattern: re.Pattern[str]
+    pattern: Pattern
     failed: bool | None = None
     """Whether the original's build failed; None before calibration."""
     launches: bool = False

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.driver_error import static_rule, undecided_by
 from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.oracle.guarded_pattern import Pattern
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
 from shrinkray_gpu.runner.inside.static import rules
@@ -22,7 +22,7 @@ class CompileOracle(Oracle):
     `PassManager::run failed` in the exception.
     """
 
-    pattern: re.Pattern[str]
+    pattern: Pattern
     shown: str = ""
     """Whether the original `died` of it or `swallowed` it (an autotuner does)."""
 
@@ -64,7 +64,7 @@ class CodeOracle(Oracle):
     """`ttgir:regex` and its like: some compiled kernel's code matches; with `!`, kernels were compiled, none does."""
 
     stage: str
-    pattern: re.Pattern[str]
+    pattern: Pattern
     absent: bool = False
 
     def binds(self, fault: Fault) -> bool:

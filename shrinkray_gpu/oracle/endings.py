@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 
 from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.guarded_pattern import Pattern
 from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
@@ -18,7 +18,7 @@ class ExceptionOracle(Oracle):
     """`exception:Type[:regex]`: an uncaught exception of that type or one derived from it."""
 
     type: str
-    pattern: re.Pattern[str] | None = None
+    pattern: Pattern | None = None
     learnt: tuple[tuple[str, tuple[str, ...]], ...] = field(default=())
     """Ancestors of the original's own exception types, which a plain process does not tell."""
     needs: Needs = Needs(asserts=True)

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.oracle.guarded_pattern import TooSlow
 from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.oracle.verdict import Answer, Verdict, lacks, shows, unclear
 from shrinkray_gpu.runner.run import Run
@@ -43,6 +44,12 @@ class Oracle:
 
     def judge(self, run: Run) -> Verdict:
         """Whether this run shows what is asked for."""
+        try:
+            return self._judged(run)
+        except TooSlow as error:
+            return unclear(str(error))
+
+    def _judged(self, run: Run) -> Verdict:
         doubt = self.doubt(run)
         if doubt:
             return unclear(doubt)

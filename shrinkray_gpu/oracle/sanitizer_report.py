@@ -5,13 +5,13 @@ For faults that no CUDA error tells: a race, uninitialised memory, an overrun th
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from shrinkray_gpu.device import sanitizer_records
 from shrinkray_gpu.device.record import Record
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.oracle.guarded_pattern import Pattern
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
 from shrinkray_gpu.runner.run import Run
@@ -21,7 +21,7 @@ from shrinkray_gpu.runner.run import Run
 class SanitizerOracle(Oracle):
     """A record of the tool matches. How the program ends is no part of the question: most such programs end well."""
 
-    pattern: re.Pattern[str] | None = None
+    pattern: Pattern | None = None
     """None: any record of something on the device."""
     kinds: frozenset[str] = frozenset()
     """The kinds of the original's matching records, without sizes and places; empty before calibration."""

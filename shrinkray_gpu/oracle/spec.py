@@ -13,10 +13,12 @@ from pathlib import Path
 
 from shrinkray_gpu.device import error_table, sanitizer_records
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.build_failure import BuildOracle
 from shrinkray_gpu.oracle.compiled import CodeOracle, CompileOracle, StaticOracle
 from shrinkray_gpu.oracle.differs import KINDS, DifferenceOracle, Nondeterministic
 from shrinkray_gpu.oracle.endings import ExceptionOracle, ExitOracle, SignalOracle, TimeoutOracle
+from shrinkray_gpu.oracle.guarded_pattern import GuardedPattern, Pattern
 from shrinkray_gpu.oracle.hang import HangOracle
 from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.oracle.oracle import Oracle
@@ -319,17 +321,20 @@ FORMS: tuple[OracleForm, ...] = (
 )
 
 
-def _pattern(spec: str, regex: str) -> re.Pattern[str]:
+def _pattern(spec: str, regex: str) -> Pattern:
     if not regex:
         raise UsageError(f"{spec!r} has an empty regex, which everything matches: say what must be found.")
     try:
-        return re.compile(regex, re.MULTILINE)
+        re.compile(regex, re.MULTILINE)
+    except (OverflowError, RecursionError, MemoryError) as error:
+        raise UsageError(f"{speech.clip(spec)!r} is a regex that Python cannot compile: {error}.") from None
     except re.error as error:
         where = "" if error.pos is None else f" at position {error.pos}"
         raise UsageError(
             f"{spec!r} has a bad regex: {error.msg}{where}; "
             f"to look for that very text write {re.escape(regex)!r} instead."
         ) from None
+    return GuardedPattern(regex, re.MULTILINE)
 
 
 def _near_miss(spec: str) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from signal import Signals
 
+from shrinkray_gpu.oracle.guarded_pattern import FoundText
 from shrinkray_gpu.runner import children
 from shrinkray_gpu.runner.run import Compilation, Failure, Run
 
@@ -140,7 +141,7 @@ def clip(text: str, width: int = 120) -> str:
     return line if len(line) <= width else line[: width - 3].rstrip() + "..."
 
 
-def matching_line(found: re.Match[str] | None) -> str:
+def matching_line(found: re.Match[str] | FoundText | None) -> str:
     """The line in which a match begins, clipped; empty for no match."""
     if found is None:
         return ""

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.guarded_pattern import Pattern
 from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
@@ -45,7 +46,7 @@ class WordsOracle(Oracle):
     replaced by the same words logged by a script that then dies of something else.
     """
 
-    pattern: re.Pattern[str]
+    pattern: Pattern
     places: tuple[str, ...] = PLACES
     needs: Needs = Needs(asserts=True)
     swallowed: bool | None = None
@@ -82,6 +83,6 @@ class WordsOracle(Oracle):
         return bool(self.pattern.search(words))
 
 
-def plain_pattern(words: str) -> re.Pattern[str]:
+def plain_pattern(words: str) -> Pattern:
     """These words, in any case, with any white space between them."""
     return re.compile(r"\s+".join(re.escape(word) for word in words.split()), re.IGNORECASE)

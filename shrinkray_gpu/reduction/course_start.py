@@ -17,16 +17,18 @@ def begin(original: Program, journal: Journal, state: State, steps: Steps, test:
     start, note, checks = journal.start(original), partial(state.tell, "note"), steps.checks
     edited = journal.hand_edit(original)
     if edited is not None:
+        found = "best.py is ahead of its damaged journal" if journal.damaged else "best.py was edited by hand"
+        left = "going on without it; it is kept in other_faults/"
         if not edited.parses or not test.consider([edited], smaller=False)[0]:
             journal.put_back(start)
-            note("best.py was edited by hand and does not fault: going on without it")
+            note(f"{found} and does not fault: {left}")
         elif why := checks.controls.slip_reason(edited) or checks.fingerprints.slip_reason(edited):
             journal.put_back(start)
-            note(f"best.py was edited by hand and shows another fault ({why}): going on without it")
+            note(f"{found} and shows another fault ({why}): {left}")
         else:
             journal.take_over(edited)
             start = edited
-            note("best.py was edited by hand and still faults: going on from it")
+            note(f"{found} and still faults: going on from it")
     steps.begin(start)
 
 

@@ -2,7 +2,11 @@
 
 `best.py` is the best candidate so far, replaced atomically. `journal.jsonl` only grows: a header, then one line for
 each candidate judged, each accept, each answer given beside the search (cold confirmations, controls, fingerprints),
-each drift and each watched run, and one for the lifted scripts.
+each drift and each watched run, and one for the lifted scripts. Each line carries a checksum, and one that is not as it
+was written is left out: what it told is asked anew.
+
+No text of best.py is lost. It grows only where a step is taken back; what goes then, what a person made of it in vain,
+and what a new reduction finds there, is kept in other_faults/.
 
 Resuming is replaying. The course of a reduction is deterministic, so a resumed one begins at the original program again
 and has every answer read from here instead of judged: seconds later it stands where it was killed, and it ends in the
@@ -17,7 +21,7 @@ import json
 import os
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Literal, get_args
@@ -25,11 +29,14 @@ from typing import IO, Any, Literal, get_args
 from shrinkray_gpu.errors import FolderGone, UsageError
 from shrinkray_gpu.oracle.verdict import Verdict
 from shrinkray_gpu.reduction.best_file import BestFile
-from shrinkray_gpu.reduction.journal_lines import check_same, is_unfinished, line_of, verdict_of, whole_lines
+from shrinkray_gpu.reduction.comment_above import KEPT, one_line, put_above
+from shrinkray_gpu.reduction.journal_lines import check_same, check_whole, line_of, read_journal, sealed, verdict_of
+from shrinkray_gpu.reduction.kept_aside import keep_aside
 from shrinkray_gpu.reduction.program import Program, normalise, text_digest
 from shrinkray_gpu.reduction.verdict_cache import VerdictCache
 
-FORMAT = 1
+FORMAT = 2
+"""1 had no checksums."""
 
 CheckKind = Literal["confirmed", "probed", "guarded", "identified"]
 """What is asked beside the search: a cold run, a probe, the controls, the full fingerprint."""
@@ -49,17 +56,21 @@ class Journal:
         self.path = folder / "journal.jsonl"
         self.header = header
         self.resumed = False
+        self.damaged = 0
+        """Lines that were left out."""
         self._log = log
         self._inode = _inode(os.fstat(log.fileno()))
         self._best = BestFile(folder / "best.py", lambda: os.fsync(log.fileno()))
+        self._strange = False
+        """Whether best.py holds what no line tells of. Nothing is written over it until it was looked at."""
         self._verdicts = VerdictCache()
         self._answers: defaultdict[tuple[str, str], deque[Verdict]] = defaultdict(deque)
         self._values: dict[str, dict[int, str]] = {}
         self._lifted: tuple[str, ...] | None = None
         self._lifting: Mapping[str, Any] | None = None
         self._perturbed: Mapping[str, Any] | None = None
-        self._accepts: list[dict[str, Any]] = []
-        self._replay: deque[dict[str, Any]] = deque()
+        self._accepts: list[Mapping[str, Any]] = []
+        self._replay: deque[Mapping[str, Any]] = deque()
         self._floor: tuple[Any, ...] | None = None
         self._start: str | None = None
         self._clock, self._began, self._before = clock, clock(), 0.0
@@ -101,7 +112,6 @@ class Journal:
             "original": text_digest(original),
             "seed": seed,
             "width": width,
-            "probed": True,  # probes have a kind of their own; see `_kind`
             "settings": json.loads(json.dumps(dict(settings), default=str)),
         }
         try:
@@ -115,30 +125,30 @@ class Journal:
             log.close()
             raise UsageError(f"Another shrink is at work in {folder}. Wait for it, or choose another --output.") from e
         try:
-            lines = [] if restart else whole_lines(log)
-            if lines and not resume:
-                if is_unfinished(lines):
-                    raise UsageError(
-                        f"{folder} holds an unfinished reduction. Add --resume to go on with it or --restart to begin "
-                        "anew."
-                    )
-                lines = []
-            if lines:
-                check_same(lines[0], header, folder)
-                journal = cls(folder, lines[0], log)
-                journal._read(lines[1:])
+            earlier = None if restart else read_journal(log)
+            if earlier is not None and not resume and earlier.is_unfinished:
+                raise UsageError(
+                    f"{folder} holds an unfinished reduction. Add --resume to go on with it or --restart to begin anew."
+                )
+            if earlier is not None and resume:
+                check_whole(earlier, folder)
+                check_same(earlier.header, header, folder)
+                journal = cls(folder, earlier.header, log)
+                journal._read(earlier.events, damaged=earlier.damaged)
             else:
                 log.truncate(0)
-                (folder / "best.py").unlink(missing_ok=True)
                 journal = cls(folder, header, log)
+                if not resume:
+                    journal._move_aside()
                 journal._write(header)
+            journal._strange = resume and journal._best.path.exists() and not journal._wrote_best(original)
         except BaseException:
             log.close()
             raise
         return journal
 
-    def _read(self, lines: list[dict[str, Any]]) -> None:
-        self.resumed = True
+    def _read(self, lines: Iterable[Mapping[str, Any]], *, damaged: int) -> None:
+        self.resumed, self.damaged = True, damaged
         for line in lines:
             event, key = line.get("event"), line.get("key", "")
             if event == "judged":
@@ -193,20 +203,38 @@ class Journal:
         return original if self._start is None else original.with_text(self._start)
 
     def hand_edit(self, original: Program) -> Program | None:
-        """The text of best.py if a person changed it since it was last written, else None."""
-        if not self.resumed:
+        """The text of best.py if no line tells of it, else None: a person changed it, or such a line was damaged."""
+        text = self._best.read() if self._strange else None
+        if text is None or self._wrote_best(original):
+            self._keep_strange()
             return None
+        return original.with_text(normalise(text))
+
+    def _wrote_best(self, original: Program) -> bool:
+        """Whether best.py is as this reduction left it."""
         text = self._best.read()
         if text is None:
-            return None
-        program = original.with_text(normalise(text))
+            return False
         ours = {text_digest(self.start(original)), *(line["text"] for line in self._accepts)}
         if self._lifting is not None and self._lifting.get("text") is not None:
             ours.add(text_digest(original.with_text(self._lifting["text"])))
-        return None if text_digest(program) in ours else program
+        return text_digest(original.with_text(normalise(text))) in ours
+
+    def _keep_strange(self) -> None:
+        """From now on best.py may be written over; what it holds is kept if no line tells of it."""
+        if self._strange:
+            keep_aside(self.folder, "edited_best", self._best.path.read_bytes())
+        self._strange = False
+
+    def _move_aside(self) -> None:
+        """A new reduction begins: the best of an earlier one is none of this one."""
+        if self._best.path.is_file():
+            keep_aside(self.folder, "earlier_best", self._best.path.read_bytes())
+            self._best.path.unlink()
 
     def take_over(self, program: Program) -> None:
         """A hand-edited best.py faults, and is the start from now on."""
+        self._strange = False
         self._best.note(program.text)
         self._write({"event": "start", "key": program.key, "text": program.text})
         self._begin_at(program.text)
@@ -245,15 +273,11 @@ class Journal:
 
     def recall_answer(self, kind: CheckKind, key: str) -> Verdict | None:
         """What was answered beside the search, in the order in which it was taken; each answer once."""
-        answers = self._answers.get((self._kind(kind), key))
+        answers = self._answers.get((kind, key))
         return answers.popleft() if answers else None
 
     def record_answer(self, kind: CheckKind, key: str, verdict: Verdict) -> None:
-        self._write(line_of(self._kind(kind), key, verdict))
-
-    def _kind(self, kind: CheckKind) -> CheckKind:
-        """In a journal of an earlier version probes were told as cold runs are, and a course that began so ends so."""
-        return "confirmed" if kind == "probed" and not self.header.get("probed") else kind
+        self._write(line_of(kind, key, verdict))
 
     def recall_values(self, key: str) -> Mapping[int, str] | None:
         return self._values.get(key)
@@ -279,7 +303,7 @@ class Journal:
         before, self._lifting = self._lifting, dict(choice)
         self._write({"event": "lifting", **choice})
         if choice.get("text") is not None:
-            self._best.replace(choice["text"])
+            self._save(choice["text"])
         elif before is not None and before.get("text") is not None:  # it would not do
             self._best.remove(before["text"])
 
@@ -305,7 +329,7 @@ class Journal:
             expected = self._replay.popleft()
             if expected["text"] == text:
                 if not self._replay:
-                    self._best.replace(program.text)  # in case the kill came between line and file
+                    self._save(program.text)  # in case the kill came between line and file
                 return
             # Another course (say, a newer version of the tool): best.py stays until something smaller is found.
             self._floor = _size(self._replay[-1] if self._replay else expected)
@@ -317,7 +341,25 @@ class Journal:
         if smaller and self._floor is not None and size >= self._floor:
             return
         self._floor = None
-        self._best.replace(program.text)
+        self._save(program.text)
+
+    def _save(self, text: str) -> None:
+        """Into best.py, unless what it holds was not looked at yet."""
+        if self._strange:
+            self._best.note(text)
+        else:
+            self._best.replace(text)
+
+    def roll_back(self, program: Program, *, size: tuple[Any, ...], by: str, why: str) -> Path | None:
+        """The best was taken back, and `program` is it again. Returns where the smaller text is kept, if there is one.
+        (Of a replay it is there already.)"""
+        kept, taken = None, self._best.latest
+        if taken is not None and taken != program.text:
+            label = f"{KEPT} this smaller program was the best, and was taken back."
+            reason = f"# why        {one_line(why or by)}"
+            kept = keep_aside(self.folder, "taken_back", put_above([label, reason], taken).encode())
+        self.best(program, size=size, by=by, smaller=False)
+        return kept
 
     def begin_with(self, program: Program, *, size: tuple[Any, ...], by: str) -> None:
         """A lifted script is the best before anything is tried. What a person made of best.py meanwhile stays: that is
@@ -331,8 +373,9 @@ class Journal:
 
     def put_back(self, program: Program) -> None:
         """What a person made of best.py does not fault. A replay ends in saving ours; without one it is done here."""
+        self._keep_strange()
         if self._accepts and not self._replay:
-            self._best.replace(program.text)
+            self._save(program.text)
 
     def end(self) -> None:
         """The reduction ran to its end; a new one in this folder needs no --restart."""
@@ -343,7 +386,7 @@ class Journal:
         """Raises FolderGone where nobody could ever read it."""
         if os.fstat(self._log.fileno()).st_nlink == 0 and self.is_gone:
             raise FolderGone(f"{self.path} was deleted")
-        self._log.write(json.dumps(line, separators=(",", ":")).encode("ascii") + b"\n")
+        self._log.write(sealed(line))
         if sync:
             os.fsync(self._log.fileno())
 

@@ -1,16 +1,21 @@
-"""Lines of the journal: each one a JSON object, whole or cut off, and what stands in it of a verdict."""
+"""Lines of the journal: each one a JSON object that ends with its own checksum, and what stands in it of a verdict."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import re
+import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
+
+_SEALED = re.compile(rb'(\{.*),"crc":"([0-9a-f]{8})"\}')
 
 
 def line_of(event: str, key: str, verdict: Verdict) -> dict[str, Any]:
@@ -44,29 +49,83 @@ def _fault(fields: Mapping[str, Any]) -> Fault:
     return Fault(**{each.name: fields[each.name] for each in dataclasses.fields(Fault) if each.name in fields})
 
 
-def whole_lines(log: IO[bytes]) -> list[dict[str, Any]]:
-    """All complete lines. What a kill left of the last one is cut off, so that the next line starts on its own."""
+def sealed(line: Mapping[str, Any]) -> bytes:
+    """The line as it is written: its last key is the CRC-32 of all that stands before."""
+    body = json.dumps(line, separators=(",", ":")).encode("ascii")[:-1]
+    return b'%s,"crc":"%08x"}\n' % (body, zlib.crc32(body))
+
+
+def unsealed(text: bytes) -> dict[str, Any] | None:
+    """What a line says, without its end of line; None where it is not as it was written."""
+    found = _SEALED.fullmatch(text)
+    if found is None or zlib.crc32(found[1]) != int(found[2], 16):
+        return None
+    line: dict[str, Any] = json.loads(found[1] + b"}")
+    return line
+
+
+@dataclass(frozen=True)
+class EarlierJournal:
+    """What an earlier run of the tool left in a journal."""
+
+    header: Mapping[str, Any]
+    """Empty where the first line is damaged."""
+    events: tuple[Mapping[str, Any], ...]
+    damaged: int
+    """How many lines are not as they were written."""
+    ended: bool
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether a search began and did not end. (The original did not show its fault, or the tool ended before the
+        search: then there is nothing to lose.)"""
+        begun = any(line.get("event", "lifting") not in ("lifting", "perturbed") for line in self.events)
+        return not self.ended and (begun or self.damaged > 0)
+
+
+def read_journal(log: IO[bytes]) -> EarlierJournal | None:
+    """None where there is not one whole line. What a kill left of the last one is cut off, so that the next line starts
+    on its own."""
     log.seek(0)
     data = log.read()
-    whole = data[: data.rfind(b"\n") + 1]
-    lines: list[dict[str, Any]] = []
-    for text in whole.splitlines():
-        try:
-            line = json.loads(text)
-        except ValueError:
-            continue  # torn by a crash of the machine, not only of the tool
-        if isinstance(line, dict):
-            lines.append(line)
-    if len(whole) < len(data):
-        log.truncate(len(whole))
-    return lines if lines and "settings" in lines[0] else []
+    *whole, torn = data.split(b"\n")
+    if torn:
+        log.truncate(len(data) - len(torn))
+    if not whole:
+        return None
+    lines = [unsealed(text) for text in whole]
+    header = lines[0] or {}
+    return EarlierJournal(
+        header if "settings" in header else _of_old(whole[0]),
+        tuple(line for line in lines[1:] if line is not None),
+        lines.count(None),
+        b'\n{"event":"end"' in data,
+    )
 
 
-def is_unfinished(lines: list[dict[str, Any]]) -> bool:
-    """Whether a search began and did not end. (The original did not show its fault, or the tool ended before the
-    search: then there is nothing to lose.)"""
-    begun = any(line.get("event", "lifting") not in ("lifting", "perturbed") for line in lines)
-    return begun and not any(line.get("event") == "end" for line in lines)
+def _of_old(header: bytes) -> Mapping[str, Any]:
+    """The first line of a journal from before lines had checksums; empty if it is none."""
+    try:
+        line = json.loads(header)
+    except (ValueError, RecursionError):
+        return {}
+    return {"format": 1} if isinstance(line, dict) and line.get("format") == 1 and "settings" in line else {}
+
+
+def check_whole(earlier: EarlierJournal, folder: Path) -> None:
+    """Raises UsageError where nobody can go on with this journal, whatever is asked for now."""
+    what_next = (
+        f"{folder / 'best.py'} has the best so far and stays: reduce that file on, or use --restart to begin anew."
+    )
+    if earlier.header.get("format") == 1:
+        raise UsageError(
+            f"Cannot resume {folder}: its journal is of an earlier version, whose lines have no checksums. {what_next}"
+        )
+    if not earlier.header:
+        raise UsageError(
+            f"Cannot resume {folder}: the first line of its journal, which says what is reduced, is damaged. "
+            f"{what_next}"
+        )
 
 
 def check_same(old: Mapping[str, Any], new: Mapping[str, Any], folder: Path) -> None:

@@ -137,6 +137,9 @@ def text_digest(program: Program) -> str:
     return hashlib.sha256(texts.encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
+DEEPEST = 100
+"""Levels of a syntax tree, of which a pass takes up to eight calls each."""
+FLATTER = "Split the chain (of elif, attributes, calls or operators) by a variable or a function, and try again"
 _CPP = "CUDA C++ without a Python driver: name the script that builds and launches it (torch.utils.cpp_extension.load)"
 _NO_SCRIPT = {
     ".ipynb": "a notebook: save it as a script first (jupyter nbconvert --to script)",
@@ -160,8 +163,10 @@ def read_program(path: str | Path) -> Program:
     except (SyntaxError, UnicodeDecodeError, LookupError) as error:
         raise UsageError(f"{path}: not a Python source file ({error})") from error
     try:
-        ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        _check_depth(path, ast.parse(text))
+    except (RecursionError, MemoryError) as error:
+        raise UsageError(f"{path}: its code is nested too deep for Python's parser. {FLATTER}") from error
+    except (SyntaxError, ValueError) as error:
         where = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         what = error.msg if isinstance(error, SyntaxError) else str(error)
         raise UsageError(f"{path}: not Python ({what}{where})") from error
@@ -171,6 +176,16 @@ def read_program(path: str | Path) -> Program:
     except (cst.ParserSyntaxError, cst.CSTValidationError, RecursionError) as error:
         raise UsageError(f"{path}: libcst cannot parse it ({str(error).splitlines()[0]})") from error
     return program
+
+
+def _check_depth(path: Path, tree: ast.Module) -> None:
+    """Raises UsageError where passes, which go down a tree by recursion, would come to the end of Python's stack."""
+    level: list[ast.AST] = [tree]
+    for _ in range(DEEPEST):
+        level = [inner for node in level for inner in ast.iter_child_nodes(node)]
+    deep = next((node for node in level if isinstance(node, ast.stmt | ast.expr)), None)
+    if deep is not None:
+        raise UsageError(f"{path}: its code is nested more than {DEEPEST} deep, to line {deep.lineno}. {FLATTER}")
 
 
 _COOKIE = re.compile(r"^([ \t]*#.*?coding[:=][ \t]*)([-\w.]+)")

@@ -65,6 +65,9 @@ class SecondCourseJournal:
     def best(self, program: Program, **details: Any) -> None:
         pass
 
+    def roll_back(self, program: Program, **details: Any) -> None:
+        pass
+
     def end(self) -> None:
         pass
 

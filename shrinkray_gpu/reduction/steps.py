@@ -55,5 +55,5 @@ class Steps:
         state.current = state.best = self.line.last.program
         state.counts.undone += 1
         self.checks.note_rollback(gone)
-        self.journal.best(state.best, size=state.best.size, by=by, smaller=False)
-        state.tell("rolled back", why)
+        kept = self.journal.roll_back(state.best, size=state.best.size, by=by, why=why)
+        state.tell("rolled back", f"{why}; the smaller text is in {kept.parent.name}/{kept.name}" if kept else why)

@@ -47,6 +47,12 @@ def check(said: Said, code: int, *words: str, folder: Path) -> None:
         (("kernel.cu",), "name the script that builds and launches it"),
         (("failing.py", "--output", "nowhere/repro.py"), "nowhere is not a folder"),
         (("failing.py", "--output", "folder"), "name a file with --output"),
+        (("failing.py", "--output", "n" * 250 + ".py"), "Choose a shorter one"),
+        (("failing.py", "--output", "n" * 300 + ".py"), "Choose a shorter"),
+        (("n" * 300 + ".py",), "File name too long"),
+        (("chain.py",), "chain.py: its code is nested more than 100 deep, to line 1. Split the chain"),
+        (("deepest.py",), "deepest.py: its code is nested too deep for Python's parser. Split the chain"),
+        (("elif.py",), "elif.py: its code is nested more than 100 deep"),
         (("failing.py", "--output", "failing.py"), "never overwritten"),
         (("failing.py", "--output", "/proc/repro.py"), "Choose another place with --output"),
         (("failing.py", "--python", "nothing"), "no such interpreter"),
@@ -71,12 +77,19 @@ def check(said: Said, code: int, *words: str, folder: Path) -> None:
         (("failing.py", "--oracle", "signal:SIGFOO"), "names no signal"),
         (("failing.py", "--oracle", "script:./no.sh"), "there is no file"),
         (("failing.py", "--oracle", "timeout"), "--timeout"),
+        (("failing.py", "--publish", "never"), "'never' is not one of 'replace', 'strict'"),
+        (("failing.py", "--publish", "strict", "--", "--api-key=abcdef"), "an option with a secret in the arguments"),
+        (("failing.py", "--publish", "strict", "--env", "HF_TOKEN=xyzxyz"), "the value of HF_TOKEN in the environment"),
     ],
 )
 def test_a_wrong_command_line(script: Path, words: tuple[str, ...], message: str) -> None:
     folder = script.parent
     (folder / "folder").mkdir()
     (folder / "latin.py").write_text("def f(:\n")
+    (folder / "chain.py").write_text(f"x = a{'.b' * 500}\n")
+    (folder / "deepest.py").write_text(f"x = a{'.b' * 5000}\n")
+    arms = "".join(f"elif x == {n}:\n    pass\n" for n in range(1200))
+    (folder / "elif.py").write_text(f"x = 1\nif x == 0:\n    pass\n{arms}")
     check(refused(*words, cwd=folder), 2, message, folder=folder)
     assert script.read_text() == FAULTS
 

@@ -106,7 +106,7 @@ def test_collection_selects_and_refuses(tmp_path: Path) -> None:
     assert "1/3 tests collected" in listed.stdout
     bad = write(tmp_path / "bad", "mistyped", LOOKUP, expct={})
     refused = run("bad", cwd=tmp_path)
-    assert refused.returncode == 2 and "unknown key expct; did you mean 'expect'?" in refused.stdout
+    assert refused.returncode == 1 and "unknown key expct; did you mean 'expect'?" in refused.stdout
     assert f"{bad / 'case.toml'}: " in refused.stdout and "Traceback" not in refused.stdout
 
 

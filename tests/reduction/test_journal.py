@@ -12,6 +12,7 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
 from shrinkray_gpu.reduction.journal import Journal
+from shrinkray_gpu.reduction.journal_lines import sealed
 from shrinkray_gpu.reduction.program import Program
 
 FAULTS, PASSES, UNKNOWN = Verdict(Answer.FAULTS, "716"), Verdict(Answer.PASSES, "ran"), Verdict(Answer.UNKNOWN, "sick")
@@ -32,6 +33,15 @@ def accept(journal: Journal, program: Program, **options: Any) -> None:
 
 def lines(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "journal.jsonl").read_text().splitlines()]
+
+
+def rewritten(line: dict[str, Any]) -> bytes:
+    """The line as another version might have written it."""
+    return sealed({key: value for key, value in line.items() if key != "crc"})
+
+
+def kept(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in sorted((folder / "other_faults").glob("*"))}
 
 
 def test_best_is_on_disk_after_each_accept(tmp_path: Path) -> None:
@@ -123,19 +133,6 @@ def test_what_a_probe_says_is_no_word_of_a_cold_run(tmp_path: Path) -> None:
         assert journal.recall_answer("probed", "k") == FAULTS
 
 
-def test_a_journal_from_before_probes_had_a_kind_of_their_own_goes_on_as_it_was(tmp_path: Path) -> None:
-    with begin(tmp_path) as journal:
-        journal.record_answer("confirmed", "k", FAULTS)
-    header, *answers = lines(tmp_path)
-    del header["probed"]
-    (tmp_path / "journal.jsonl").write_text("".join(json.dumps(line) + "\n" for line in (header, *answers)))
-    with begin(tmp_path, resume=True) as journal:
-        assert journal.recall_answer("probed", "k") == FAULTS
-        journal.record_answer("probed", "k", PASSES)
-    with begin(tmp_path, resume=True) as journal:
-        assert [journal.recall_answer("probed", "k") for _ in range(3)] == [FAULTS, PASSES, None]
-
-
 def test_all_of_a_verdict_is_kept(tmp_path: Path) -> None:
     other = Fault("device", "illegal memory access", "scale", 700, text="naïve ☂")
     verdict = Verdict(Answer.PASSES, "another", provisional=True, other=other, certain=True)
@@ -150,8 +147,9 @@ def test_all_of_a_verdict_is_kept(tmp_path: Path) -> None:
 def test_what_a_newer_version_tells_of_a_fault_is_left_out(tmp_path: Path) -> None:
     with begin(tmp_path) as journal:
         journal.record_verdict("k", Verdict(Answer.PASSES, other=Fault("exit", "exit status 3")))
-    path = tmp_path / "journal.jsonl"
-    path.write_text(path.read_text().replace('"other":{', '"other":{"moon":"full",'))
+    header, line = lines(tmp_path)
+    line["other"]["moon"] = "full"
+    (tmp_path / "journal.jsonl").write_bytes(rewritten(header) + rewritten(line))
     with begin(tmp_path, resume=True) as journal:
         known = journal.recall("k")
         assert known is not None and known.other == Fault("exit", "exit status 3")
@@ -217,6 +215,7 @@ def test_restart_wipes_what_is_ours_only(tmp_path: Path) -> None:
         assert journal.recall("k") is None and not journal.resumed
         assert not journal.best_path.exists()
     assert len(lines(tmp_path)) == 1
+    assert kept(tmp_path) == {"earlier_best_1.py": SMALLER.text}
     assert (tmp_path / "ISSUE.md").exists()
 
 
@@ -268,6 +267,7 @@ def test_what_a_person_made_of_a_lifted_script_in_vain_is_put_back(tmp_path: Pat
         assert journal.hand_edit(ORIGINAL) is not None
         journal.put_back(SMALLER)
     assert (tmp_path / "best.py").read_text() == SMALLER.text
+    assert kept(tmp_path) == {"edited_best_1.py": "nothing = 0\n"}
 
 
 def test_the_course_of_a_lifted_script_is_replayed(tmp_path: Path) -> None:
@@ -350,6 +350,95 @@ def test_a_spoilt_line_in_the_middle_costs_only_itself(tmp_path: Path) -> None:
     path.write_bytes(b"\n".join([header, b"\0\0\xff\0", second, b""]))
     with begin(tmp_path, resume=True) as journal:
         assert journal.recall("k1") is None and journal.recall("k2") == PASSES
+        assert journal.damaged == 1
+
+
+def test_a_flipped_byte_is_noticed_though_the_line_still_reads_well(tmp_path: Path) -> None:
+    with begin(tmp_path) as journal:
+        journal.record_verdict("k1", FAULTS)
+        journal.record_verdict("k2", PASSES)
+    path = tmp_path / "journal.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"k1"', b'"k9"'))
+    with begin(tmp_path, resume=True) as journal:
+        assert journal.recall("k9") is None and journal.recall("k2") == PASSES
+        assert journal.damaged == 1
+
+
+@pytest.mark.parametrize("at", [0, 40, 130])
+def test_a_spoilt_first_line_is_told_and_loses_nothing(tmp_path: Path, at: int) -> None:
+    with begin(tmp_path) as journal:
+        accept(journal, SMALLER)
+    path = tmp_path / "journal.jsonl"
+    data = bytearray(path.read_bytes())
+    data[at] ^= 4
+    path.write_bytes(data)
+    with pytest.raises(UsageError, match=r"first line of its journal.*is damaged.*best.py.*--restart"):
+        begin(tmp_path, resume=True)
+    with pytest.raises(UsageError, match="unfinished"):
+        begin(tmp_path)
+    assert (tmp_path / "best.py").read_text() == SMALLER.text and path.read_bytes() == data
+    begin(tmp_path, restart=True).close()
+    assert kept(tmp_path) == {"earlier_best_1.py": SMALLER.text}
+
+
+def test_a_journal_without_checksums_is_refused_and_loses_nothing(tmp_path: Path) -> None:
+    with begin(tmp_path) as journal:
+        accept(journal, SMALLER)
+    old = [{key: value for key, value in line.items() if key != "crc"} for line in lines(tmp_path)]
+    old[0]["format"] = 1
+    text = "".join(json.dumps(line) + "\n" for line in old)
+    (tmp_path / "journal.jsonl").write_text(text)
+    with pytest.raises(UsageError, match=r"earlier version, whose lines have no checksums.*--restart"):
+        begin(tmp_path, resume=True)
+    with pytest.raises(UsageError, match="unfinished"):
+        begin(tmp_path)
+    assert (tmp_path / "best.py").read_text() == SMALLER.text
+    assert (tmp_path / "journal.jsonl").read_text() == text
+    (tmp_path / "journal.jsonl").write_text(text + '{"event":"end"}\n')
+    begin(tmp_path).close()
+
+
+@pytest.mark.parametrize("left", [0, 1, 2], ids=["no journal", "its header", "the lifted script"])
+def test_a_best_ahead_of_its_journal_is_looked_at_before_anything_is_written_over_it(tmp_path: Path, left: int) -> None:
+    with begin(tmp_path) as journal:
+        journal.record_lift({"text": SMALLER.text})
+        accept(journal, SMALLEST)
+    path = tmp_path / "journal.jsonl"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:left]))
+    with begin(tmp_path, resume=True) as journal:
+        if left < 2:
+            journal.record_lift({"text": SMALLER.text})
+        journal.begin_with(SMALLER, size=SMALLER.size, by="lift")
+        journal.flush()
+        assert journal.best_path.read_text() == SMALLEST.text
+        found = journal.hand_edit(ORIGINAL)
+        assert found is not None and found.text == SMALLEST.text
+        journal.put_back(SMALLER)
+    assert (tmp_path / "best.py").read_text() == SMALLER.text
+    assert kept(tmp_path) == {"edited_best_1.py": SMALLEST.text}
+
+
+def test_a_best_that_is_no_text_is_kept(tmp_path: Path) -> None:
+    with begin(tmp_path) as journal:
+        accept(journal, SMALLER)
+        journal.best_path.write_bytes(b"a = '\xff'\n")
+    with begin(tmp_path, resume=True) as journal:
+        assert journal.hand_edit(ORIGINAL) is None
+        accept(journal, SMALLER)
+    assert (tmp_path / "best.py").read_text() == SMALLER.text
+    assert (tmp_path / "other_faults" / "edited_best_1.py").read_bytes() == b"a = '\xff'\n"
+
+
+def test_what_a_rollback_takes_back_is_kept_once_also_in_a_replay(tmp_path: Path) -> None:
+    for resume in (False, True):
+        with begin(tmp_path, resume=resume) as journal:
+            accept(journal, SMALLER)
+            accept(journal, SMALLEST)
+            told = journal.roll_back(SMALLER, size=SMALLER.size, by="rollback", why="it passes in a cold process")
+            assert told == tmp_path / "other_faults" / "taken_back_1.py"
+    assert (tmp_path / "best.py").read_text() == SMALLER.text
+    [text] = kept(tmp_path).values()
+    assert text.endswith(SMALLEST.text) and "it passes in a cold process" in text
 
 
 def test_replaying_never_puts_a_larger_best_on_disk(tmp_path: Path) -> None:

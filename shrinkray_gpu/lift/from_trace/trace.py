@@ -15,15 +15,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.lift.emit import lifts, obstacle
 from shrinkray_gpu.lift.from_trace import trace_launch
+from shrinkray_gpu.lift.from_trace.trace_values import Odd
+from shrinkray_gpu.reduction.comment_above import one_line
 
 SUFFIXES = (".ndjson", ".ndjson.gz")
+ANOTHER = "Choose another one with --launch, or reduce the program that was traced"
+LONGEST = 1 << 29
+"""Bytes of a line, which holds a kernel's IR in all its stages."""
 TOLD = 30
 """Lines of the list of launches that a message shows."""
+TOLD_OF = 200
+"""Characters of a name that it shows."""
 _BROKEN = "broken off"
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
@@ -46,16 +53,21 @@ def script(path: Path, launch: int | None = None) -> str:
     trace = _read(path)
     number = _chosen(trace, launch)
     event = next(e for n, e in enumerate(_launches(path)) if n == number)
-    where = f"launch {number} of {path.name}"
-    record = trace_launch.record(event, trace.compilations, where)
-    texts = lifts(record)
+    where = f"launch {number} of {one_line(path.name)}"
+    try:
+        record = trace_launch.record(event, trace.compilations, where)
+        texts = lifts(record)
+    except Odd as error:
+        raise UsageError(f"{where}: {error}. {ANOTHER}") from error
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        why = "its source is nested too deep" if isinstance(error, (RecursionError, MemoryError)) else str(error)
+        raise UsageError(f"{where} cannot be made a script: {one_line(why)}. {ANOTHER}") from error
     if not texts:
         raise UsageError(
             f"{where}, kernel {record['kernel']}, cannot be made a script: "
-            f"{obstacle(record) or 'an argument of it cannot be written down'}. Choose another one with --launch, or "
-            "reduce the program that was traced"
+            f"{obstacle(record) or 'an argument of it cannot be written down'}. {ANOTHER}"
         )
-    return f"# Launch {number} of {path.name}, a trace by tritonparse.\n{texts[0]}"
+    return f"# Launch {number} of {one_line(path.name)}, a trace by tritonparse.\n{texts[0]}"
 
 
 def script_file(path: Path, launch: int | None, folder: Path) -> Path:
@@ -106,9 +118,11 @@ def _read(path: Path) -> _Trace:
         kind = event["event_type"]
         if kind == "launch":
             grid = event.get("grid")
-            launches.append((str(event.get("name")), str(tuple(grid)) if isinstance(grid, list) else "not known"))
+            shown = str(tuple(grid)) if isinstance(grid, list) else "not known"
+            launches.append((one_line(str(event.get("name")))[:TOLD_OF], one_line(shown)[:TOLD_OF]))
         elif kind == "compilation" and isinstance(event.get("payload"), dict):
-            compilations.append({key: event["payload"].get(key) or {} for key in ("metadata", "python_source")})
+            parts = {key: event["payload"].get(key) for key in ("metadata", "python_source")}
+            compilations.append({key: part if isinstance(part, dict) else {} for key, part in parts.items()})
         elif kind == _BROKEN:
             broken = event["line"]
     if not launches:
@@ -157,7 +171,7 @@ def _events(path: Path) -> Iterator[dict[str, Any]]:
             continue
         try:
             event = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             wrong = number
             continue
         if not isinstance(event, dict) or not isinstance(event.get("event_type"), str):
@@ -178,14 +192,24 @@ def _lines(path: Path) -> Iterator[bytes]:
             if head.startswith(_ZSTD):
                 raise UsageError(f"{path.name} is compressed with zstd, which Python cannot read: `zstd -d` it first")
             if not head.startswith(_GZIP):
-                yield from file
+                yield from _short_lines(file, path)
                 return
             with gzip.open(file) as text:
                 try:
-                    yield from text
+                    yield from _short_lines(text, path)
                 except (EOFError, zlib.error):
                     yield b"{"  # what was read before it is good
     except gzip.BadGzipFile as error:
         raise UsageError(f"{path.name} is damaged: {error}") from error
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}. Check the path of the trace") from error
+
+
+def _short_lines(file: IO[bytes] | gzip.GzipFile, path: Path) -> Iterator[bytes]:
+    """The lines of an open file. One without an end would take all memory."""
+    while line := file.readline(LONGEST + 1):
+        if len(line) > LONGEST:
+            raise UsageError(
+                f"{path.name} has a line of more than {LONGEST >> 20} MiB: this is no trace by tritonparse"
+            )
+        yield line

@@ -13,8 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.lift.from_trace import trace_values as read
 from shrinkray_gpu.lift.from_trace.trace_source import Missing, definitions
+from shrinkray_gpu.lift.from_trace.trace_values import GRID, LARGEST, odd
 from shrinkray_gpu.lift.values import ZEROS, Content, itemsize
+from shrinkray_gpu.reduction.comment_above import one_line
 from shrinkray_gpu.runner.inside.capture.schema import LaunchRecord
 
 TraceEvent = Mapping[str, Any]
@@ -36,46 +39,48 @@ _STAGES = {"cuda": 3}
 """The `num_stages` that a backend takes where nobody asks, where we know it; the trace names the backend."""
 _JIT = re.compile(r"JITFunction\(.*?([A-Za-z_]\w*)\)$")
 _CONSTEXPR = re.compile(r"constexpr\[(.*)\]$", re.DOTALL)
-_TYPES = {"fp": "float", "bf": "bfloat"}
 
 
 def record(event: TraceEvent, compilations: Sequence[TraceEvent], where: str) -> LaunchRecord:
-    """The launch, with all definitions that its kernel needs. `where` names it in messages."""
-    name = str(event.get("name"))
+    """The launch, with all definitions that its kernel needs. `where` names it in messages. Raises UsageError, and Odd
+    for a value that no trace has."""
+    name = read.text(event.get("name"), "its name")
+    where = f"{where}, kernel {one_line(name)}"
     compilation = _compilation(event, compilations)
     source = compilation["python_source"] if compilation else {}
     if not source.get("code"):
         raise UsageError(
-            f"{where}, kernel {name}: the trace does not hold the kernel's source. Trace from the start of the program "
+            f"{where}: the trace does not hold the kernel's source. Trace from the start of the program "
             "on, so that the compilation is in it"
         )
     given = event.get("extracted_args")
     if not isinstance(given, Mapping) or "_note" in given:
         raise UsageError(
-            f"{where}, kernel {name}: the trace does not hold its arguments (tritonparse leaves them out while a CUDA "
+            f"{where}: the trace does not hold its arguments (tritonparse leaves them out while a CUDA "
             "graph is captured, and for kernels of Inductor without TORCHINDUCTOR_RUN_JIT_POST_COMPILE_HOOK=1). Choose "
             "another one with --launch"
         )
     # Inductor's launcher passes no constexprs before Triton 3.3; its config is told beside.
-    given = {**(event.get("extracted_inductor_args") or {}), **given}
+    given = {**read.table(event.get("extracted_inductor_args"), "extracted_inductor_args"), **given}
     functions = [function for value in given.values() if (function := _function(value))]
     others = [c["python_source"] for c in compilations if c is not compilation]
     try:
         kernel, found = definitions(name, source, others, functions)
     except Missing as missing:
         raise UsageError(
-            f"{where}, kernel {name}, needs what the trace does not hold: {missing}. Trace again with the whole source "
+            f"{where}, needs what the trace does not hold: {missing}. Trace again with the whole source "
             "files (enable_full_python_source=True in tritonparse's init, or TRITON_FULL_PYTHON_SOURCE=1)"
         ) from None
-    metadata = {**(compilation["metadata"] if compilation else {}), **(event.get("compilation_metadata") or {})}
+    told = read.table(event.get("compilation_metadata"), "compilation_metadata")
+    metadata = {**(compilation["metadata"] if compilation else {}), **told}
     places = _Places()
     made = {
         "kernel": kernel,
         "trouble": "",
-        "grid": event.get("grid"),
+        "grid": read.wholes(grid, "its grid", 3, GRID) if (grid := event.get("grid")) is not None else None,
         "arguments": list(_arguments(kernel, found, given, places)),
         "options": [
-            {"name": option, "kind": "value", "text": repr(metadata[option])}
+            {"name": option, "kind": "value", "text": _option(option, metadata[option])}
             for option, usual in OPTIONS.items()
             if option in metadata
             and metadata[option] != usual
@@ -94,9 +99,18 @@ def _says_nothing(option: str, metadata: Mapping[str, Any], code: str) -> bool:
     return option == "debug" and "@triton_heuristics." in code and "device_assert" not in code
 
 
+def _option(name: str, value: object) -> str:
+    """The source text of a launch option."""
+    if value is None or isinstance(value, bool):
+        return repr(value)
+    if isinstance(value, str):
+        return repr(read.text(value, name))
+    return repr(read.whole(value, name, most=GRID))
+
+
 def _compilation(event: TraceEvent, compilations: Sequence[TraceEvent]) -> TraceEvent | None:
     """The event of this launch's kernel; by name where the launch does not say which compilation it is of."""
-    hash = (event.get("compilation_metadata") or {}).get("hash")
+    hash = read.table(event.get("compilation_metadata"), "compilation_metadata").get("hash")
     key, value = ("hash", hash) if hash else ("name", event.get("name"))
     return next((c for c in compilations if c["metadata"].get(key) == value), None)
 
@@ -125,18 +139,22 @@ def _argument(value: Any, places: _Places) -> dict[str, Any]:
     if kind == "TensorDescriptor" and "base" in value:
         return {
             "kind": "descriptor",
-            "base": _tensor(value["base"], places),
-            "shape": value["shape"],
-            "strides": value["strides"],
-            "block_shape": value["block_shape"],
-            "padding": value.get("padding", "zero"),
+            "base": _tensor(read.table(value["base"], "base"), places),
+            **{key: read.wholes(value.get(key), key) for key in ("shape", "strides", "block_shape")},
+            "padding": _padding(value.get("padding", "zero")),
             "round_f32_to_tf32": False,
         }
     text = _text(value)
     if text is None:
         shown = value.get("repr", value) if isinstance(value, Mapping) else value
-        return {"kind": "unknown", "text": f"{kind or 'something'} that the trace shows as {shown!r}"}
+        return {"kind": "unknown", "text": one_line(f"{kind or 'something'} that the trace shows as {shown!r}")}
     return {"kind": "value", "text": text}
+
+
+def _padding(value: object) -> str:
+    if value not in ("zero", "nan"):
+        raise odd("padding", value, "'zero' or 'nan'")
+    return str(value)
 
 
 def _function(value: Any) -> str:
@@ -154,29 +172,15 @@ def _text(value: Any) -> str | None:
     kind, shown = value.get("type"), str(value.get("repr", ""))
     if kind == "NoneType":
         return "None"
-    if kind == "float" and isinstance(value.get("value"), str):  # JSON has no infinity
-        return f'float("{value["value"]}")'
     if kind in ("int", "float", "bool", "str"):
-        return repr(value.get("value"))
+        return read.scalar_text(kind, value.get("value"))
     if kind == "JITFunction":
         return _function(value) or None
     if kind == "constexpr" and (match := _CONSTEXPR.match(shown)):
-        return _literal(match[1])
+        return read.literal_text(match[1])
     if kind == "dtype":
-        if shown.startswith("torch."):
-            return shown
-        match = re.match(r"(fp8|fp|bf|int|uint)(\d*\w*)$", shown)
-        return f"tl.{'float8' if match[1] == 'fp8' else _TYPES.get(match[1], match[1])}{match[2]}" if match else None
-    return _literal(shown) if kind in ("tuple", "list") else None
-
-
-def _literal(text: str) -> str | None:
-    """The text, if it is that of a literal: a long one is cut short in a trace."""
-    try:
-        ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return None
-    return text
+        return read.dtype_text(shown)
+    return read.literal_text(shown) if kind in ("tuple", "list") else None
 
 
 class _Places:
@@ -194,23 +198,26 @@ class _Places:
 
 
 def _tensor(value: Mapping[str, Any], places: _Places) -> dict[str, Any]:
-    dtype = str(value["dtype"]).rpartition(".")[2]
-    size = int(value.get("element_size") or itemsize(dtype))
-    shape = [int(n) for n in value["shape"]]
-    strides = value.get("stride") or [math.prod(shape[i + 1 :]) for i in range(len(shape))]
-    offset = int(value.get("storage_offset") or 0)
-    at = int(str(value.get("data_ptr") or "0x0"), 16)
+    dtype = read.dtype(value.get("dtype"), "dtype")
+    size = read.whole(value.get("element_size") or itemsize(dtype), "element_size", 1, 64)
+    shape = read.wholes(value.get("shape"), "shape")
+    strides = read.wholes(value.get("stride") or [math.prod(shape[i + 1 :]) for i in range(len(shape))], "stride")
+    if len(strides) != len(shape):
+        raise odd("stride", strides, f"as long as the shape, {len(shape)}")
+    offset = read.whole(value.get("storage_offset") or 0, "storage_offset")
+    at = read.address(value.get("data_ptr"), "data_ptr")
     begin = at - offset * size if at else 0
     extent = 1 + sum((n - 1) * stride for n, stride in zip(shape, strides)) if math.prod(shape) else 0
+    read.whole((offset + extent) * size, "the number of its bytes", most=LARGEST)
     return {
         "dtype": dtype,
         "shape": shape,
-        "strides": list(strides),
+        "strides": strides,
         "offset": offset,
         "storage": places.number(begin),
         "bytes": (offset + extent) * size,
         "residue": begin % 16,
-        "device": str(value.get("device", "cuda")).partition(":")[0],
+        "device": read.device(value.get("device", "cuda"), "device"),
         "content": _content(value, dtype),
     }
 
@@ -218,10 +225,9 @@ def _tensor(value: Mapping[str, Any], places: _Places) -> dict[str, Any]:
 def _content(value: Mapping[str, Any], dtype: str) -> Content:
     """What the tensor held, by the statistics that a trace may have of it."""
     whole = dtype.startswith(("int", "uint", "bool"))
-    numbers = [value.get(key) for key in ("min", "max", "mean", "std")]
-    if not all(isinstance(n, (int, float)) and math.isfinite(n) for n in numbers[:3]):
+    low, high, mean, std = (read.finite(value.get(key)) for key in ("min", "max", "mean", "std"))
+    if low is None or high is None or mean is None or low > high:
         return ZEROS if whole else {"kind": "normal", "mean": 0.0, "std": 1.0}
-    low, high, mean, std = (n or 0.0 for n in numbers)
     if low == high:
         if low in (0, 1):
             return {"kind": "ones"} if low else ZEROS
@@ -230,6 +236,6 @@ def _content(value: Mapping[str, Any], dtype: str) -> Content:
         return {"kind": "bool", "share": mean}
     if whole:
         return {"kind": "range", "low": int(low), "high": int(high)}
-    if not isinstance(std, (int, float)) or not math.isfinite(std) or not std:
+    if not std:
         std = (high - low) / 4
     return {"kind": "normal", "mean": mean, "std": std, "low": low, "high": high}

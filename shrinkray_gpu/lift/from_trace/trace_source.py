@@ -103,7 +103,7 @@ def _file_with(path: str, code: str) -> str:
 def _parsed(text: str) -> list[_Text]:
     try:
         return [_Text(text)] if text.strip() else []
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
 
 
