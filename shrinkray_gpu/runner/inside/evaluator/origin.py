@@ -192,8 +192,11 @@ class _Search:
         """What is in the address though it is no index of the tensor's."""
         if self.found.buffer is None or self.note.op.name not in ACCESSES:
             return
-        if any(step.kind == kinds.COMPARISON for step in self.trace.leaves()):
+        leaves = list(self.trace.leaves())
+        if any(step.kind == kinds.COMPARISON for step in leaves):
             yield "a comparison"
+        if any(step.kind == kinds.CONSTANT and step.role == TERM and self._scalar(step) for step in leaves):
+            yield "a written offset"
         if self._others():
             yield "a stride that is not the tensor's"
 

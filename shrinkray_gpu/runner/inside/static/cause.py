@@ -87,7 +87,7 @@ class Cause:
     by_one: bool = False
     """Whether a mask that lets it through compares with an extent of the tensor's, and would do with one less."""
     foreign: Tuple[str, ...] = ()
-    """What is in the address though it is no index of the tensor's: a comparison, a stride of another one."""
+    """What is in the address though it is no index of the tensor's: a comparison, a number, a stride of another one."""
 
 
 @dataclass(frozen=True)

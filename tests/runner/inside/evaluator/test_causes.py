@@ -124,6 +124,11 @@ def compared(x, y, stride):
     tl.store(y + column, tl.load(x + row * stride + (column < 8)))
 
 
+@triton.jit
+def beyond(x, y, stride):
+    tl.store(y, tl.load(x + tl.program_id(0) * stride + 16))
+
+
 def zeros(*shape, dtype=torch.float32):
     return torch.zeros(*shape, device="cuda", dtype=dtype)
 
@@ -169,6 +174,7 @@ heads = zeros(2, 16, 16)
 stepped[(2,)](heads, y, 5, heads.stride(1), heads.stride(0))
 stepped[(2,)](heads, y, 5, heads.stride(0), heads.stride(1))
 compared[(5,)](flat, y, flat.stride(0))
+beyond[(4,)](flat, y, flat.stride(0))
 scaled[(4,)](zeros(0), y, 56, True, 16)
 """
 
@@ -200,12 +206,13 @@ FAULTY = {
     28: Shape("headed", cause.WRONG_MASK),  # with smaller strides, or fewer rows, it would be inside
     30: Shape("stepped", cause.SWAPPED, inputs=("argument",)),  # with fewer trips, too
     32: Shape("compared", cause.NO_MASK),
-    33: Shape("scaled", cause.EMPTY),
+    33: Shape("beyond", cause.NO_MASK),
+    34: Shape("scaled", cause.EMPTY),
 }
 """By the number of the launch. Each other launch is the sound twin of a neighbour."""
 
 
-LATER = {0, 2, 5, 6, 23, 28, 32}
+LATER = {0, 2, 5, 6, 23, 28, 32, 33}
 """Those whose first program instance is sound."""
 
 
@@ -221,8 +228,8 @@ def test_a_cause_is_told_by_its_kind(played: list[dict[str, Any]], at: int) -> N
 
 def test_what_is_no_index_of_the_tensor_is_noted(played: list[dict[str, Any]]) -> None:
     noted = {at: launch["causes"][0]["foreign"] for at, launch in enumerate(played) if launch["causes"]}
-    wanted = {5: ["a stride that is not the tensor's"], 32: ["a comparison"]}
-    assert {at: list(noted[at]) for at in (3, 5, 6, 30, 32)} == {3: [], 6: [], 30: [], **wanted}
+    wanted = {5: ["a stride that is not the tensor's"], 32: ["a comparison"], 33: ["a written offset"]}
+    assert {at: list(noted[at]) for at in (3, 5, 6, 30, 32, 33)} == {3: [], 6: [], 30: [], **wanted}
 
 
 def test_nothing_is_told_of_the_twins(played: list[dict[str, Any]]) -> None:
