@@ -63,7 +63,7 @@ def _assigned(place: Place, name: str) -> cst.BaseExpression | None:
 
 
 def _extents(source: Source) -> list[int]:
-    """The numbers of elements that calls of the host name, the largest first."""
+    """The extents that calls of the host name, and the numbers of elements, the largest first."""
     found = set()
     for place in source.places:
         if isinstance(place.node, cst.Call) and not place.in_kernel:
@@ -71,11 +71,12 @@ def _extents(source: Source) -> list[int]:
             if len(shape) == 1 and isinstance(shape[0], (cst.Tuple, cst.List)):
                 shape = [each.value for each in shape[0].elements]
             if shape and all(isinstance(each, cst.Integer) for each in shape):
-                found.add(math.prod(int(each.value) for each in shape))  # type: ignore[attr-defined]
+                extents = [int(each.value) for each in shape]  # type: ignore[attr-defined]
+                found |= {*extents, math.prod(extents)}
     return sorted(found, reverse=True)[:MOST]
 
 
-MOST = 4
+MOST = 6
 
 
 MASK = (_unmasked, _masked)

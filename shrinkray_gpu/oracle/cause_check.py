@@ -89,6 +89,8 @@ def _drift(mine: Cause, theirs: Cause) -> str:
     for what in theirs.foreign:
         if what not in mine.foreign:
             return f"{what} is now in the address"
+    if mine.beyond and not set(theirs.beyond) <= set(mine.beyond):
+        return f"beyond the tensor is {_words(frozenset(theirs.beyond))} instead of {_words(frozenset(mine.beyond))}"
     if theirs.first and not mine.first:
         return "the first program instance already goes wrong"
     if theirs.always and not mine.always:

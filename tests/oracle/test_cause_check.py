@@ -45,6 +45,7 @@ def difference(original: Run, candidate: Run) -> str:
         (replace(OPEN, far=False), OPEN),
         (replace(CHECK, always=True), CHECK),
         (HINT, replace(HINT, inputs=("constant", "trip"))),
+        (replace(OPEN, beyond=("program", "range")), replace(OPEN, beyond=("program",))),
         (replace(STRIDE, foreign=("a stride", "a comparison")), replace(STRIDE, foreign=("a stride",))),
     ],
 )
@@ -55,6 +56,11 @@ def test_a_simpler_candidate_keeps_it(original: Cause, candidate: Cause) -> None
 @pytest.mark.parametrize(
     ("original", "candidate", "why"),
     [
+        (
+            replace(OPEN, beyond=("range",)),
+            replace(OPEN, beyond=("program",)),
+            "beyond the tensor is program instead of range",
+        ),
         (PRODUCT, replace(PRODUCT, foreign=("a comparison",)), "a comparison is now in the address"),
         (PRODUCT, replace(PRODUCT, kind=cause.OFFSET), "offset beyond the tensor instead of integer wrapped"),
         (PRODUCT, replace(PRODUCT, operation="sum i32"), "sum i32 instead of product i32"),

@@ -78,6 +78,7 @@ def _of_access(launch: LaunchedKernel, found: Found, begins: Origin) -> Cause:
         fewer=begins.fewer,
         by_one=begins.by_one,
         foreign=begins.foreign,
+        beyond=tuple(sorted(begins.beyond)),
     )
     buffer = found.buffer
     if buffer is not None:

@@ -8,7 +8,7 @@ does; an extent only where it then ends there.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Dict, List, Optional, Set
+from typing import Dict, FrozenSet, Iterable, List, Optional, Set
 
 from .access import Reach, at, reach
 from .launch import ALL, INSIDE, OUTSIDE, Found, LaunchedKernel, Look, happens, is_wholly_outside, look
@@ -75,6 +75,24 @@ class Counterfactual:
         smaller = (tuple(n - (at == axis) for at, n in enumerate(grid)) for axis in range(3) if grid[axis] > 1)
         looks = (look(replace(self.launch, grid=each), limit=self.limit) for each in smaller)  # type: ignore[arg-type]
         return any({each.state for each in again.accesses if each.op is self.found.op} == {INSIDE} for again in looks)
+
+    def beyond(self, indices: Iterable[Step]) -> FrozenSet[str]:
+        """Of which kinds the indices are that leave a dimension of the tensor in the lane that was found: of
+        `row * 64 + column` the column, though the row may be the last. Empty where none does, or nobody knows."""
+        buffer = self._buffer
+        strides = sorted({stride: n for n, stride in zip(buffer.shape, buffer.strides)}.items(), reverse=True)
+        reached: Dict[int, int] = {}
+        of: Dict[int, Set[str]] = {}
+        for step in indices:
+            value, one, none = step.value(self.found.lane), self._reach({step: 1}), self._reach({step: 0})
+            if value is None or one is None or none is None:
+                return frozenset()
+            factor = (one.high - none.high) // buffer.width
+            own = next((stride for stride, _ in strides if 0 < stride <= factor), 0)
+            if own:
+                reached[own] = reached.get(own, 0) + factor * value[0]
+                of.setdefault(own, set()).add(step.kind)
+        return frozenset(kind for stride, n in strides if reached.get(stride, 0) >= stride * n for kind in of[stride])
 
     @property
     def _buffer(self) -> Buffer:

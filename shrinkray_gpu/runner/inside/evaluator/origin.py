@@ -52,6 +52,7 @@ class Origin:
     fewer: bool = False
     by_one: bool = False
     foreign: Tuple[str, ...] = ()
+    beyond: FrozenSet[str] = frozenset()
 
 
 def origin(launch: LaunchedKernel, seen: Look, found: Found, *, limit: int) -> Origin:
@@ -85,7 +86,10 @@ class _Search:
         kind = kinds.WRONG_MASK if self.note.masked else kinds.NO_MASK
         inputs = frozenset(inputs_of(self._address_leaves()))
         fewer, by_one = self.what_if.inside_with_fewer(), self._by_one()
-        return Origin(kind, role=TERM, inputs=inputs, op=self.note.op, fewer=fewer, by_one=by_one)
+        beyond = self.what_if.beyond(
+            step for step in self._unique(self._address_leaves()) if step.kind in kinds.INDICES
+        )
+        return Origin(kind, role=TERM, inputs=inputs, op=self.note.op, fewer=fewer, by_one=by_one, beyond=beyond)
 
     # The kinds, in the order in which they are asked
 

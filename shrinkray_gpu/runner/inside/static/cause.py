@@ -88,6 +88,9 @@ class Cause:
     """Whether a mask that lets it through compares with an extent of the tensor's, and would do with one less."""
     foreign: Tuple[str, ...] = ()
     """What is in the address though it is no index of the tensor's: a comparison, a number, a stride of another one."""
+    beyond: Tuple[str, ...] = ()
+    """Of a missing mask, and of one that lets it through: which sorts of indices leave their dimension of the tensor,
+    as in `inputs`; empty where nobody knows."""
 
 
 @dataclass(frozen=True)

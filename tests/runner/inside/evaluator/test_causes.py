@@ -232,6 +232,12 @@ def test_what_is_no_index_of_the_tensor_is_noted(played: list[dict[str, Any]]) -
     assert {at: list(noted[at]) for at in (3, 5, 6, 30, 32, 33)} == {3: [], 6: [], 30: [], **wanted}
 
 
+def test_the_index_that_leaves_its_dimension_is_noted(played: list[dict[str, Any]]) -> None:
+    """Of a block of numbers program and lane, of a row of a batch the lane; of a grid that is too large the program."""
+    noted = {at: list(played[at]["causes"][0]["beyond"]) for at in (0, 28, 32)}
+    assert noted == {0: ["program", "range"], 28: ["range"], 32: ["program"]}
+
+
 def test_nothing_is_told_of_the_twins(played: list[dict[str, Any]]) -> None:
     sound = [launch for at, launch in enumerate(played) if at not in FAULTY]
     assert len(sound) == len(played) - len(FAULTY) > 5
