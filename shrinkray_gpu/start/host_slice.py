@@ -37,10 +37,15 @@ def made_by_host(causes: LaunchCauses | None) -> str:
     if causes is None:
         return ""
     first = causes.causes[0]
-    own = first.kind in PASSED and kinds.ARGUMENT in first.inputs or first.kind in HELD
+    own = first.kind in PASSED and kinds.ARGUMENT in first.inputs or first.kind in HELD or _is_of_grid(first)
     if own or first.kind in CONDITIONS and {kinds.ARGUMENT, kinds.LOADED} & set(first.inputs):
         return first.sentence
     return ""
+
+
+def _is_of_grid(cause: Cause) -> bool:
+    """Whether there are more program instances than the tensor has elements for: one of them has nothing to do."""
+    return cause.kind in (kinds.NO_MASK, kinds.WRONG_MASK) and cause.whole and cause.beyond == (kinds.PROGRAM,)
 
 
 def with_slice_kept(text: str, run: Run) -> str:
@@ -53,9 +58,13 @@ def with_slice_kept(text: str, run: Run) -> str:
     kernel = next((each for each in _functions(tree) if each.name == launch.kernel), None)
     if kernel is None:
         return text
-    passed = [value for call in _launches(tree, launch.kernel) for value in _passed(call, kernel, launch)]
-    slice_ = _Slice(tree, {launch.kernel})
-    return _marked(text, slice_.behind([name for value in passed for name in _names(value)]))
+    named = _with_arguments_named(text, kernel, launch)
+    tree = ast.parse(named)
+    launches = list(_launches(tree, launch.kernel))
+    passed = [value for call in launches for value in _passed(call, kernel, launch)]
+    if _is_of_grid(launch.causes[0]):
+        passed += [call.func for call in launches]
+    return _marked(named, _Slice(tree).behind([name for value in passed for name in _names(value)]))
 
 
 def defines(text: str, kernel: str) -> bool:
@@ -83,8 +92,27 @@ def _passed(call: ast.Call, kernel: ast.FunctionDef, launch: Launch) -> Iterator
             yield value
 
 
+def _with_arguments_named(text: str, kernel: ast.FunctionDef, launch: Launch) -> str:
+    """The text, where each argument that matters and is computed in the call is computed in a line before it."""
+    for statement in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Expr)):
+        for call in _launches(statement, launch.kernel):
+            for value in _passed(call, kernel, launch):
+                computed = not isinstance(value, (ast.Name, ast.Attribute, ast.Constant)) and any(_names(value))
+                lines = text.split("\n")
+                first, at = statement.lineno - 1, value.lineno - 1
+                before = lines[first][: statement.col_offset]
+                if computed and value.lineno == value.end_lineno and not before.strip():
+                    name = next(each for number in range(MOST) if (each := f"passed{number or ''}") not in text)
+                    line = lines[at].encode()
+                    written = line[value.col_offset : value.end_col_offset].decode()
+                    lines[at] = (line[: value.col_offset] + name.encode() + line[value.end_col_offset :]).decode()
+                    lines.insert(first, f"{before}{name} = {written}")
+                    return _with_arguments_named("\n".join(lines), kernel, launch)
+    return text
+
+
 def _lies_in(cause: Cause, name: str, described: str) -> bool:
-    if cause.kind in (kinds.EMPTY, kinds.UNWRITTEN):
+    if cause.kind in (kinds.EMPTY, kinds.UNWRITTEN) or _is_of_grid(cause):
         return name == cause.tensor
     if cause.kind in PASSED and name in cause.name.split(" and "):
         return True
@@ -105,7 +133,7 @@ def _names(node: ast.AST) -> Iterator[str]:
 class _Slice:
     """Assignments and returns of the host's code."""
 
-    def __init__(self, tree: ast.Module, kernels: set[str]) -> None:
+    def __init__(self, tree: ast.Module) -> None:
         self._assigned: list[tuple[ast.stmt, set[str], ast.expr]] = []
         self._returned: dict[str, list[tuple[ast.stmt, ast.expr]]] = {}
         todo: list[tuple[ast.AST, str]] = [(tree, "")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from shrinkray_gpu.oracle.cause_check import LaunchCauses
@@ -82,6 +84,23 @@ def test_the_statements_that_make_it_are_marked(seen: Run, kept: list[str]) -> N
     compile(marked, "marked", "exec")
     lines = [line.strip().removesuffix(MARK.strip()).strip() for line in marked.splitlines() if MARK in line]
     assert sorted(lines) == sorted(kept)
+
+
+def test_a_grid_that_is_too_large_for_a_table_is_the_hosts() -> None:
+    seen = run(kinds.NO_MASK, inputs=("program",))
+    [launch] = seen.launches
+    [cause] = launch.causes
+    more = replace(seen, launches=(replace(launch, causes=(replace(cause, whole=True, beyond=("program",)),)),))
+    assert made_by_host(LaunchCauses.of(more)) and not made_by_host(LaunchCauses.of(seen))
+    marked = with_slice_kept(PROGRAM, more)
+    assert f"length = x.shape[1]{MARK}" in marked and f"table = self.starts(self.table){MARK}" in marked
+
+
+def test_what_is_computed_in_the_call_is_computed_before_it() -> None:
+    text = PROGRAM.replace("(x, table, rows, stride=", "(x, table, x.numel() // length, stride=")
+    marked = with_slice_kept(text.replace("(x, table, x", "(x, table,\n            x"), run(kinds.EXTENT, "rows"))
+    marked = marked.replace("table,\n            ", "table, ")
+    assert f"        passed = x.numel() // length{MARK}\n        kernel[(rows,)](x, table, passed, stride" in marked
 
 
 def test_a_kernel_of_another_file_leaves_the_text_alone() -> None:

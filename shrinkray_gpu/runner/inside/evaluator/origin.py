@@ -152,9 +152,11 @@ class _Search:
         return None
 
     def _memory(self) -> Optional[Origin]:
-        """A loaded value that by itself leads beyond the tensor."""
-        for step in self._unique(self.trace.leaves()):
-            if step.kind == kinds.LOADED and step.role in (TERM, FACTOR) and self.what_if.alone_beyond(step):
+        """A loaded value that by itself leads beyond the tensor, or that alone varies in the address."""
+        leaves = self._unique(self._address_leaves())
+        alone = not any(step.kind in kinds.INDICES for step in leaves)
+        for step in leaves:
+            if step.kind == kinds.LOADED and (alone or self.what_if.alone_beyond(step)):
                 value = step.value(self.lane)
                 return self._given(kinds.MEMORY, step.role, step, *(value or ())[:1])
         return None
@@ -247,6 +249,20 @@ class _Search:
             if step.kind in (kinds.ARGUMENT, kinds.CONSTANT) and step.role == TERM and self.what_if.alone_beyond(step):
                 value = self._scalar(step)
                 return self._given(kinds.OFFSET, TERM, step, *([] if value is None else [value]))
+        return self._product()
+
+    def _product(self) -> Optional[Origin]:
+        """The same of a product of such values: the number of a row, and how long one is."""
+        assert self.found.buffer is not None
+        own = _own_strides(self.found.buffer)
+        for step in self.trace.steps:
+            leaves = self.trace.below(step) if step.op is not None and step.op.name == "arith.muli" else []
+            given = [leaf for leaf in leaves if leaf.kind == kinds.ARGUMENT]
+            if given and all(leaf.kind in (kinds.ARGUMENT, kinds.CONSTANT) for leaf in leaves):
+                if step.role == TERM and self.what_if.alone_beyond(step):
+                    leaf = next((each for each in given if self._scalar(each) not in own), given[0])
+                    value = self._scalar(leaf)
+                    return self._given(kinds.OFFSET, TERM, leaf, *([] if value is None else [value]))
         return None
 
     def _by_one(self) -> bool:

@@ -129,6 +129,17 @@ def beyond(x, y, stride):
     tl.store(y, tl.load(x + tl.program_id(0) * stride + 16))
 
 
+@triton.jit
+def pushed(x, y, head, WIDTH: tl.constexpr):
+    at = tl.arange(0, WIDTH)
+    tl.store(x + head * WIDTH + at, tl.load(y + at))
+
+
+@triton.jit
+def following(x, index, y):
+    tl.store(y, tl.load(x + tl.load(index) + 1))
+
+
 def zeros(*shape, dtype=torch.float32):
     return torch.zeros(*shape, device="cuda", dtype=dtype)
 
@@ -175,6 +186,8 @@ stepped[(2,)](heads, y, 5, heads.stride(1), heads.stride(0))
 stepped[(2,)](heads, y, 5, heads.stride(0), heads.stride(1))
 compared[(5,)](flat, y, flat.stride(0))
 beyond[(4,)](flat, y, flat.stride(0))
+pushed[(1,)](flat, y, 4, 16)
+following[(1,)](zeros(2), torch.ones(1, dtype=torch.int32, device="cuda"), y)
 scaled[(4,)](zeros(0), y, 56, True, 16)
 """
 
@@ -207,7 +220,9 @@ FAULTY = {
     30: Shape("stepped", cause.SWAPPED, inputs=("argument",)),  # with fewer trips, too
     32: Shape("compared", cause.NO_MASK),
     33: Shape("beyond", cause.NO_MASK),
-    34: Shape("scaled", cause.EMPTY),
+    34: Shape("pushed", cause.OFFSET, inputs=("argument",)),
+    35: Shape("following", cause.MEMORY, inputs=("loaded",)),
+    36: Shape("scaled", cause.EMPTY),
 }
 """By the number of the launch. Each other launch is the sound twin of a neighbour."""
 
