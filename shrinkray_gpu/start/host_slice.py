@@ -24,6 +24,8 @@ CONDITIONS = frozenset({kinds.ASSERTION, kinds.ZERO})
 STEPS = 2
 """Assignments one behind another that are followed back."""
 MOST = 12
+SHORT = 6
+"""Lines of an `if` that is kept as a whole, where it decides whether the value is made."""
 MARK = "  # shrink: keep"
 _INTEGERS = re.compile(r"u?i(?:8|16|32|64)\[")
 _SCALAR = re.compile(r"u?i(?:8|16|32|64) ")
@@ -136,22 +138,27 @@ class _Slice:
     def __init__(self, tree: ast.Module) -> None:
         self._assigned: list[tuple[ast.stmt, set[str], ast.expr]] = []
         self._returned: dict[str, list[tuple[ast.stmt, ast.expr]]] = {}
-        todo: list[tuple[ast.AST, str]] = [(tree, "")]
+        self._question: dict[ast.stmt, ast.If] = {}
+        todo: list[tuple[ast.AST, str, ast.If | None]] = [(tree, "", None)]
         while todo:
-            node, function = todo.pop()
+            node, function, question = todo.pop()
             if isinstance(node, ast.FunctionDef):
                 if any("jit" in ast.unparse(each) for each in node.decorator_list):
                     continue
-                function = node.name
+                function, question = node.name, None
+            if isinstance(node, ast.If) and (node.end_lineno or 0) - node.lineno < SHORT:
+                question = question or node
+            if question is not None and isinstance(node, ast.stmt):
+                self._question[node] = question
             if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and node.value is not None:
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 self._assigned.append((node, {name for each in targets for name in _bound(each)}, node.value))
             elif isinstance(node, ast.Return) and node.value is not None:
                 self._returned.setdefault(function, []).append((node, node.value))
-            todo += [(each, function) for each in ast.iter_child_nodes(node)]
+            todo += [(each, function, question) for each in ast.iter_child_nodes(node)]
 
     def behind(self, names: Sequence[str]) -> list[ast.stmt]:
-        """The statements that make what has these names, the nearest first."""
+        """The statements that make what has these names, the nearest first, and what decides whether they do."""
         found: dict[ast.stmt, None] = {}
         now, seen = list(dict.fromkeys(names)), set(names)
         for _ in range(STEPS):
@@ -167,7 +174,7 @@ class _Slice:
                         values.append(value)
             now = [name for value in values for name in _names(value) if name not in seen]
             seen.update(now)
-        return list(found)[:MOST]
+        return list(dict.fromkeys(self._question.get(each, each) for each in list(found)[:MOST]))
 
 
 def _bound(target: ast.expr) -> Iterator[str]:
@@ -186,9 +193,10 @@ def _bound(target: ast.expr) -> Iterator[str]:
 def _marked(text: str, statements: Sequence[ast.stmt]) -> str:
     lines = text.split("\n")
     for statement in statements:
-        last = (statement.end_lineno or statement.lineno) - 1
-        code = lines[last].encode()[: statement.end_col_offset].decode()
-        rest = lines[last][len(code) :].strip()
-        if not rest or rest.startswith("#"):
+        end = statement.test if isinstance(statement, ast.If) else statement
+        last = (end.end_lineno or end.lineno) - 1
+        code = lines[last].encode()[: end.end_col_offset].decode() + (":" if end is not statement else "")
+        rest = lines[last].removeprefix(code).strip()
+        if lines[last].startswith(code) and (not rest or rest.startswith("#")):
             lines[last] = code + MARK
     return "\n".join(lines)
