@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from shrinkray_gpu.runner.inside.static.cause import (
     ARGUMENT,
+    ASSERTION,
     CONSTANT,
     DESCRIPTOR,
     EXTENT,
@@ -20,12 +21,14 @@ from shrinkray_gpu.runner.inside.static.cause import (
     OFFSET,
     STRIDE,
     SWAPPED,
+    ZERO,
     Cause,
 )
 from shrinkray_gpu.runner.run import Launch, Run
 
 GIVEN = frozenset({STRIDE, SWAPPED, EXTENT, OFFSET, DESCRIPTOR})
 """Kinds that lie in a value which the host passes: from an argument it may not become a literal of the kernel."""
+CONDITIONS = frozenset({ASSERTION, ZERO})
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,8 @@ def _other_inputs(cause: Cause, mine: frozenset[str], theirs: frozenset[str]) ->
     varies = theirs & {LOADED, *INDICES}
     if (LOADED in mine) != (LOADED in theirs):
         return "what came from memory does so no more" if LOADED in mine else "what decides now comes from memory"
+    if cause.kind in CONDITIONS and ARGUMENT in mine and ARGUMENT not in theirs:
+        return "what is passed decides no more"
     if mine & set(INDICES) and not theirs & set(INDICES):
         return f"made of {_words(theirs)} instead of {_words(mine)}"
     if ARGUMENT in mine and ARGUMENT not in theirs and not (CONSTANT in theirs and varies):

@@ -12,7 +12,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from shrinkray_gpu.oracle.cause_check import LaunchCauses, faulting_launch
+from shrinkray_gpu.oracle.cause_check import CONDITIONS, LaunchCauses, faulting_launch
 from shrinkray_gpu.runner.inside.static import cause as kinds
 from shrinkray_gpu.runner.inside.static.cause import Cause
 from shrinkray_gpu.runner.run import Launch, Run
@@ -20,7 +20,6 @@ from shrinkray_gpu.runner.run import Launch, Run
 PASSED = frozenset({kinds.STRIDE, kinds.SWAPPED, kinds.EXTENT, kinds.OFFSET, kinds.DESCRIPTOR})
 HELD = frozenset({kinds.MEMORY, kinds.EMPTY, kinds.UNWRITTEN})
 """Kinds that lie in an argument of the launch, and in what a tensor holds."""
-CONDITIONS = frozenset({kinds.ASSERTION, kinds.ZERO})
 STEPS = 2
 """Assignments one behind another that are followed back."""
 MOST = 12

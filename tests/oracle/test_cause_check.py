@@ -61,6 +61,11 @@ def test_a_simpler_candidate_keeps_it(original: Cause, candidate: Cause) -> None
             replace(OPEN, beyond=("program",)),
             "beyond the tensor is program instead of range",
         ),
+        (
+            replace(CHECK, inputs=("argument", "loaded")),
+            replace(CHECK, inputs=("constant", "loaded")),
+            "what is passed decides no more",
+        ),
         (PRODUCT, replace(PRODUCT, foreign=("a comparison",)), "a comparison is now in the address"),
         (PRODUCT, replace(PRODUCT, kind=cause.OFFSET), "offset beyond the tensor instead of integer wrapped"),
         (PRODUCT, replace(PRODUCT, operation="sum i32"), "sum i32 instead of product i32"),
