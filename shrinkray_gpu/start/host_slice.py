@@ -27,6 +27,8 @@ SHORT = 6
 """Lines of an `if` that is kept as a whole, where it decides whether the value is made."""
 MARK = "  # shrink: keep"
 _INTEGERS = re.compile(r"u?i(?:8|16|32|64)\[")
+_PLACE = re.compile(r" (?:\(\S+:\d+:\d+\)|at \S+:\d+:\d+)")
+"""Lines are counted from the kernel's first here, where the text alone decides what is compiled again."""
 _SCALAR = re.compile(r"u?i(?:8|16|32|64) ")
 _PLAIN = frozenset(
     {"torch", "triton", "tl", "self", "cls", "shape", "stride", "device", "dtype", "numel", "size", "data"}
@@ -40,7 +42,7 @@ def made_by_host(causes: LaunchCauses | None) -> str:
     first = causes.causes[0]
     own = first.kind in PASSED and kinds.ARGUMENT in first.inputs or first.kind in HELD or _is_of_grid(first)
     if own or first.kind in CONDITIONS and {kinds.ARGUMENT, kinds.LOADED} & set(first.inputs):
-        return first.sentence
+        return _PLACE.sub("", first.sentence)
     return ""
 
 

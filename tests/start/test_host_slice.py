@@ -47,7 +47,7 @@ ARGS = ("f32[4, 8] s(8, 1) +0 @0%128", "i64[8] s(1,) +0 @0%128", "i32 32", "i32 
 def run(kind: str, name: str = "", inputs: tuple[str, ...] = (kinds.ARGUMENT,)) -> Run:
     cause = Cause(
         "bounds", kind, "", "term", inputs, "load", True, True, True, True, False, "",
-        place="k.py:3:4", at="k.py:4:8", sentence="it goes wrong", name=name, tensor="table",
+        place="k.py:3:4", at="k.py:4:8", sentence="it goes wrong (k.py:3:4)", name=name, tensor="table",
     )  # fmt: skip
     return Run("virtual", 1, virtual=True, launches=(Launch("kernel", "", (1,), ARGS, causes=(cause,)),))
 
@@ -65,7 +65,7 @@ def run(kind: str, name: str = "", inputs: tuple[str, ...] = (kinds.ARGUMENT,)) 
     ],
 )
 def test_whose_doing_it_is(kind: str, inputs: tuple[str, ...], own: bool) -> None:
-    assert bool(made_by_host(LaunchCauses.of(run(kind, inputs=inputs)))) is own
+    assert made_by_host(LaunchCauses.of(run(kind, inputs=inputs))) == ("it goes wrong" if own else "")
     assert made_by_host(None) == ""
 
 
