@@ -67,7 +67,8 @@ def with_slice_kept(text: str, run: Run) -> str:
     passed = [value for call in launches for value in _passed(call, kernel, launch)]
     if _is_of_grid(launch.causes[0]):
         passed += [call.func for call in launches]
-    return _marked(named, _Slice(tree).behind([name for value in passed for name in _names(value)]))
+    names = [name for value in passed for name in _names(value)]
+    return _marked(named, _Slice(tree).behind(names, STEPS + (named != text)))
 
 
 def defines(text: str, kernel: str) -> bool:
@@ -100,7 +101,7 @@ def _with_arguments_named(text: str, kernel: ast.FunctionDef, launch: Launch) ->
     for statement in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Expr)):
         for call in _launches(statement, launch.kernel):
             for value in _passed(call, kernel, launch):
-                computed = not isinstance(value, (ast.Name, ast.Attribute, ast.Constant)) and any(_names(value))
+                computed = not isinstance(value, (ast.Name, ast.Constant)) and any(_names(value))
                 lines = text.split("\n")
                 first, at = statement.lineno - 1, value.lineno - 1
                 before = lines[first][: statement.col_offset]
@@ -117,11 +118,11 @@ def _with_arguments_named(text: str, kernel: ast.FunctionDef, launch: Launch) ->
 def _lies_in(cause: Cause, name: str, described: str) -> bool:
     if cause.kind in (kinds.EMPTY, kinds.UNWRITTEN) or _is_of_grid(cause):
         return name == cause.tensor
-    if cause.kind in PASSED and name in cause.name.split(" and "):
-        return True
+    if cause.kind in (*PASSED, kinds.ZERO) and cause.name:
+        return name in cause.name.split(" and ")
     loaded = kinds.LOADED in cause.inputs or cause.kind == kinds.MEMORY
     if cause.kind in PASSED:
-        return not cause.name and _SCALAR.match(described) is not None
+        return _SCALAR.match(described) is not None
     return bool((_INTEGERS if loaded else _SCALAR).match(described))
 
 
@@ -158,11 +159,11 @@ class _Slice:
                 self._returned.setdefault(function, []).append((node, node.value))
             todo += [(each, function, question) for each in ast.iter_child_nodes(node)]
 
-    def behind(self, names: Sequence[str]) -> list[ast.stmt]:
+    def behind(self, names: Sequence[str], steps: int) -> list[ast.stmt]:
         """The statements that make what has these names, the nearest first, and what decides whether they do."""
         found: dict[ast.stmt, None] = {}
         now, seen = list(dict.fromkeys(names)), set(names)
-        for _ in range(STEPS):
+        for _ in range(steps):
             values: list[ast.expr] = []
             for name in now:
                 for statement, targets, value in self._assigned:

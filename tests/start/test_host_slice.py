@@ -73,12 +73,18 @@ def test_whose_doing_it_is(kind: str, inputs: tuple[str, ...], own: bool) -> Non
     ("seen", "kept"),
     [
         (run(kinds.EXTENT, "rows"), ["length = x.shape[1]", ")"]),
-        (run(kinds.STRIDE, "stride"), ["self.width = width", "if length > 4:", "length = x.shape[1]"]),
+        (
+            run(kinds.STRIDE, "stride"),
+            ["passed = self.width", "self.width = width", "if length > 4:", "length = x.shape[1]"],
+        ),
         (
             run(kinds.MEMORY, "value_of_the_ir", (kinds.LOADED,)),
             ["self.table = torch.arange(8)", "return counts.cumsum(0)", "table = self.starts(self.table)"],
         ),
-        (run(kinds.NO_MASK, "", ("program",)), ["length = x.shape[1]", ")", "self.width = width", "if length > 4:"]),
+        (
+            run(kinds.ASSERTION),
+            ["length = x.shape[1]", ")", "passed = self.width", "self.width = width", "if length > 4:"],
+        ),
     ],
 )
 def test_the_statements_that_make_it_are_marked(seen: Run, kept: list[str]) -> None:
