@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import json
 import re
+import statistics
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -65,3 +67,29 @@ def test_options_exist(page: Path) -> None:
         own = re.split(r" -- | -m ", words)[0]
         written = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", own))
         assert written <= {*options(named(words.split()[0])), "--help"}, words
+
+
+def test_the_options_page_has_every_option_that_help_shows() -> None:
+    page = (ROOT / "docs" / "options.md").read_text()
+    shown = {option for each in named("").params if not getattr(each, "hidden", False) for option in each.opts}
+    assert {option for option in shown if option.startswith("--") and option not in page} <= {"--version"}
+
+
+def percent(ratio: float) -> str:
+    return "100" if ratio == 1 else f"{100 * ratio:.1f}"
+
+
+def test_the_comparison_is_what_was_recorded() -> None:
+    """Tokens before stand in the table of docs/measurements.md, tokens left in the results."""
+    rows = re.findall(r"^\| (\w+) \| ([\d,]+) \|", (ROOT / "docs" / "measurements.md").read_text(), re.M)
+    before = {name: int(tokens.replace(",", "")) for name, tokens in rows}
+    recorded = json.loads((ROOT / "benchmarks" / "results" / "peers_cpu.json").read_text())["programs"]
+    assert before.keys() == recorded.keys()
+    tools = ("ours", "shrinkray", "pysource-minimize", "autodd", "cvise")
+    left = [[recorded[name]["tools"][tool]["tokens"] / before[name] for name in recorded] for tool in tools]
+    readme = (ROOT / "README.md").read_text()
+    for words, cells in (
+        ("median of what is left", [f"{percent(statistics.median(ratios))} %" for ratios in left]),
+        ("least, most", [f"{percent(min(ratios))} %, {percent(max(ratios))} %" for ratios in left]),
+    ):
+        assert f"| {words} | {' | '.join(cells)} |" in readme
