@@ -29,6 +29,7 @@ from shrinkray_gpu.runner.run import Launch, Run
 GIVEN = frozenset({STRIDE, SWAPPED, EXTENT, OFFSET, DESCRIPTOR})
 """Kinds that lie in a value which the host passes: from an argument it may not become a literal of the kernel."""
 CONDITIONS = frozenset({ASSERTION, ZERO})
+"""Kinds that no address shows: a passed operand of theirs may become a literal nowhere."""
 
 
 @dataclass(frozen=True)
@@ -115,12 +116,13 @@ def _other_inputs(cause: Cause, mine: frozenset[str], theirs: frozenset[str]) ->
     varies = theirs & {LOADED, *INDICES}
     if (LOADED in mine) != (LOADED in theirs):
         return "what came from memory does so no more" if LOADED in mine else "what decides now comes from memory"
-    if cause.kind in CONDITIONS and ARGUMENT in mine and ARGUMENT not in theirs:
-        return "what is passed decides no more"
     if mine & set(INDICES) and not theirs & set(INDICES):
         return f"made of {_words(theirs)} instead of {_words(mine)}"
-    if ARGUMENT in mine and ARGUMENT not in theirs and not (CONSTANT in theirs and varies):
-        return f"made of {_words(theirs)} instead of {_words(mine)}"
+    if ARGUMENT in mine and ARGUMENT not in theirs:
+        if not (CONSTANT in theirs and varies):
+            return f"made of {_words(theirs)} instead of {_words(mine)}"
+        if cause.kind in CONDITIONS:
+            return "what is passed decides no more"
     return ""
 
 
