@@ -12,8 +12,9 @@ script of ours calls one of their kernels (seeding/calls/). An operator plants o
 fault's inverse is the fix, so a repro is *true* if the fix, carried to what is left of the place, makes it pass, and
 *slipped* if nothing of that place is left or the fix does not help (seeding/truth.py).
 
-Without a GPU all runs are on the virtual one, and only faults that it sees are planted. A run that was stopped goes on
-where it was, as long as the tree has the same commit. Figures: benchmarks/results/seeded.json.
+Without a GPU all runs are on the virtual one, and only faults that it sees are planted. On a GPU
+(`--arch gpu`), a fault that the driver sees is reduced without an oracle, as the program's user would. A run that was
+stopped goes on where it was, as long as the tree has the same commit. Figures: benchmarks/results/seeded.json.
 
 `verdicts` reduces nothing: it asks `shrink explain` whose fault each is, and sets that against what the operator says:
 a fault of the kernel, or of what launches it. Figures: benchmarks/results/seeded_verdicts.json.
@@ -22,10 +23,14 @@ a fault of the kernel, or of what launches it. Figures: benchmarks/results/seede
 from __future__ import annotations
 
 import argparse
+import math
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from concurrent import futures
+from dataclasses import replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -33,7 +38,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 from seeding import cases, packages, programs, reducing, runs, scoreboard, verdicts  # noqa: E402
 from seeding.operators import OPERATORS  # noqa: E402
-from seeding.oracles import ORACLES  # noqa: E402
+from seeding.oracles import DIES, ORACLES, Asked  # noqa: E402
 
 from shrinkray_gpu.runner.pool import Pool  # noqa: E402
 
@@ -54,6 +59,8 @@ def main() -> None:
         command.add_argument("--timeout", type=float, default=300.0, help="seconds a reduction")
         command.add_argument("--commit", help="names the row; default: the tree's")
         command.add_argument("--oracle", action="append", choices=list(ORACLES), help="only faults that this one sees")
+        command.add_argument("--at-a-time", type=int, default=1, help="reductions")
+        command.add_argument("--until", type=float, default=math.inf, help="seconds, after which no more is begun")
         command.add_argument("--option", action="append", default=[], help="given to `shrink` too")
     commands.add_parser("table")
     for name, one in commands.choices.items():
@@ -64,7 +71,7 @@ def main() -> None:
         return
     machine = runs.Machine(None if given.arch == "gpu" else int(given.arch.removeprefix("sm_")))
     packages.install(packages.download())
-    with runs.lanes(machine, [packages.SITE]) as pool:
+    with runs.lanes(machine, [packages.SITE], given.at_a_time + 1) as pool:
         faults = drawn(machine, pool, given)
         if given.command == "list":
             for fault in faults:
@@ -83,14 +90,30 @@ def _run(faults: Iterator[cases.Planted], machine: runs.Machine, pool: Pool, giv
     key |= {"options": given.option} if given.option else {}
     row = scoreboard.row_of(board, key | ({"oracles": given.oracle} if given.oracle else {}))
     done = {one["name"] for one in row["faults"]}
-    for fault in faults:
-        if fault.name in done:
-            continue
-        told = reducing.reduce(fault, machine, pool, _folder(fault), timeout=given.timeout, options=given.option)
+
+    def reduced(fault: cases.Planted) -> reducing.Row:
+        return reducing.reduce(fault, machine, pool, _folder(fault), timeout=given.timeout, options=given.option)
+
+    def keep(told: reducing.Row) -> None:
         row["faults"].append(told.to_json())
         row["figures"] = scoreboard.figures(row["faults"])
         scoreboard.save(given.results, board)
-        print(f"{told.verdict:12}{told.lines:4} lines {told.seconds:6.0f} s  {fault.name}: {told.why}", flush=True)
+        print(f"{told.verdict:12}{told.lines:4} lines {told.seconds:6.0f} s  {told.name}: {told.why}", flush=True)
+
+    started = time.monotonic()
+    with futures.ThreadPoolExecutor(given.at_a_time) as workers:
+        going: set[futures.Future[reducing.Row]] = set()
+        for fault in faults:
+            if fault.name not in done:
+                going.add(workers.submit(reduced, fault))
+            while len(going) >= given.at_a_time:
+                ended, going = futures.wait(going, return_when=futures.FIRST_COMPLETED)
+                for one in ended:
+                    keep(one.result())
+            if time.monotonic() - started > given.until:
+                break
+        for one in futures.as_completed(going):
+            keep(one.result())
     print(scoreboard.table(board))
 
 
@@ -141,6 +164,23 @@ def drawn(machine: runs.Machine, pool: Pool, given: argparse.Namespace) -> Itera
 
         return memory.get(program.key, look)  # type: ignore[no-any-return]
 
+    def dies(fault: cases.Planted) -> bool:
+        asked = ORACLES[fault.operator.oracle]
+        if machine.arch is not None or not asked.rule:
+            return False
+        return bool(memory.get(f"{fault.name}: {fault.diff}: dies", lambda: seen_in(fault, DIES)))
+
+    def seen_in(fault: cases.Planted, asked: Asked) -> str:
+        """The fault of the program with it, in words; empty where what is asked for does not see it."""
+        folder = OVERLAYS / fault.name.replace("/", "_")
+        packages.overlay(folder, fault.program.package, {fault.file: fault.text})
+        try:
+            text = runs.with_folder(fault.program.text, folder, fault.program.package)
+            seen = runs.fault(pool.run(text, wants=asked.wants))
+        finally:
+            shutil.rmtree(folder)
+        return str(seen) if asked.sees(seen) else ""
+
     def shows(fault: cases.Planted) -> bool:
         asked = ORACLES[fault.operator.oracle]
 
@@ -148,25 +188,16 @@ def drawn(machine: runs.Machine, pool: Pool, given: argparse.Namespace) -> Itera
             seen = runs.fault(pool.run(fault.program.text, wants=asked.wants))
             return str(seen) if seen else ""
 
-        def look() -> str:
-            folder = OVERLAYS / fault.name.replace("/", "_")
-            packages.overlay(folder, fault.program.package, {fault.file: fault.text})
-            try:
-                text = runs.with_folder(fault.program.text, folder, fault.program.package)
-                seen = runs.fault(pool.run(text, wants=asked.wants))
-            finally:
-                shutil.rmtree(folder)
-            return str(seen) if asked.sees(seen) else ""
-
         if asked.rule and memory.get(f"{fault.program.key}: {asked.rule}", alone):
             return False
-        return bool(memory.get(f"{fault.name}: {fault.diff}", look))
+        return dies(fault) or bool(memory.get(f"{fault.name}: {fault.diff}", lambda: seen_in(fault, asked)))
 
     operators = [one for one in OPERATORS if one.oracle in (given.oracle or ORACLES)]
     half, seed, limit = given.half, given.seed, given.limit
-    return cases.draw(
+    found = cases.draw(
         programs.programs(), half=half, seed=seed, kernels=kernels, shows=shows, limit=limit, operators=operators
     )
+    return (replace(fault, dies=dies(fault)) for fault in found)
 
 
 def _commit() -> str:

@@ -21,7 +21,7 @@ import libcst as cst
 
 from . import packages
 from .operators import OPERATORS, Operator
-from .oracles import ORACLES
+from .oracles import DIES, ORACLES, Asked
 from .places import Edit, Source
 from .programs import Program
 
@@ -43,6 +43,12 @@ class Planted:
     edit: Edit
     number: int
     """Among the places of this operator in this function."""
+    dies: bool = False
+    """On a GPU: whether the driver sees it, so that no oracle need be asked for."""
+
+    @property
+    def asked(self) -> Asked:
+        return DIES if self.dies else ORACLES[self.operator.oracle]
 
     @property
     def name(self) -> str:

@@ -41,3 +41,5 @@ ORACLES = {
     "alignment": Asked(("device",), "alignment"),
     "race": Asked(()),  # the sanitizer's racecheck, on a GPU
 }
+DIES = Asked(("device",))
+"""On a GPU, of a fault that the driver sees: without an oracle, as the program's user runs the command."""

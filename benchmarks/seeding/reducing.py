@@ -21,7 +21,6 @@ from shrinkray_gpu.runner.run import Run
 
 from . import packages, runs, truth
 from .cases import Planted
-from .oracles import ORACLES
 
 REFUSALS = {2: "usage", 3: "it did not reproduce", 4: "the final check failed"}
 LONGEST = 300
@@ -43,6 +42,8 @@ class Row:
     """Lines of the program as it was reduced: those of the lifted launch."""
     seconds: float
     gpu_seconds: float
+    asked: str
+    """The options that asked for the fault; empty: none."""
     fault: str
     same: str
     """What the tool said of the fault."""
@@ -64,7 +65,7 @@ def reduce(
     program.write_text(planted.program.text)
     packages.overlay(folder / "overlay", planted.program.package, {planted.file: planted.text})
     command = [sys.executable, "-m", "shrinkray_gpu", *machine.options, "--no-report", "--json", "-o", str(repro)]
-    command += ["--max-time", str(timeout / 2), *ORACLES[planted.operator.oracle].options, *options, str(program)]
+    command += ["--max-time", str(timeout / 2), *planted.asked.options, *options, str(program)]
     environment = environment_of(folder)
     started = time.monotonic()
     code, said, error = run_command(command, environment, folder, timeout)
@@ -93,6 +94,7 @@ def reduce(
         _last_number(result.get("lifted", "")),
         round(seconds, 1),
         round(result.get("seconds", {}).get("gpu", 0.0), 1),
+        " ".join(planted.asked.options),
         result.get("fault", "")[:LONGEST],
         result.get("same", "")[:LONGEST],
         planted.diff,
@@ -140,7 +142,7 @@ def judge(planted: Planted, pool: Pool, repro: Path) -> truth.Judgement:
     text = repro.read_text()
     if re.search(rf"^\s*(?:from|import) {planted.program.package}\b", text, re.MULTILINE):
         return truth.Judgement("not reduced", "the repro still imports the package")
-    wants = ORACLES[planted.operator.oracle].wants
+    wants = planted.asked.wants
     return truth.judge(text, planted.edit, planted.operator, outcomes(functools.partial(pool.run, wants=wants)))
 
 

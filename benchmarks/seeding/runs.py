@@ -34,7 +34,7 @@ class Machine:
 
 
 @contextmanager
-def lanes(machine: Machine, folders: Sequence[Path]) -> Iterator[Pool]:
+def lanes(machine: Machine, folders: Sequence[Path], jobs: int = 1) -> Iterator[Pool]:
     """A pool whose candidates find the packages in these folders, those of the first one first."""
     with tempfile.TemporaryDirectory(prefix="seeded-", ignore_cleanup_errors=True) as scratch:
         path = os.pathsep.join([*map(str, folders), os.environ.get("PYTHONPATH", "")])
@@ -46,7 +46,7 @@ def lanes(machine: Machine, folders: Sequence[Path]) -> Iterator[Pool]:
         setup = Setup(*given, arch=machine.arch, warm=machine.arch is None, reuse=False)
         script = Script(Path(scratch, "program.py"), cwd=Path(scratch))
         mode = "virtual" if machine.arch is not None else "fork"
-        pool = Pool(script, setup, mode=mode, jobs=1, seconds=machine.seconds)
+        pool = Pool(script, setup, mode=mode, jobs=jobs, seconds=machine.seconds)
         try:
             yield pool
         finally:

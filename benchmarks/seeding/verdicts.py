@@ -16,7 +16,6 @@ from typing import Any
 
 from . import packages, reducing, runs
 from .cases import Planted
-from .oracles import ORACLES
 from .scoreboard import interval
 
 ABOUT = (
@@ -57,7 +56,7 @@ def ask(planted: Planted, machine: runs.Machine, folder: Path, *, timeout: float
     program = folder / "program.py"
     program.write_text(planted.program.text)
     packages.overlay(folder / "overlay", planted.program.package, {planted.file: planted.text})
-    asked = ORACLES[planted.operator.oracle].options
+    asked = planted.asked.options
     command = [sys.executable, "-m", "shrinkray_gpu", "explain", *machine.options, "--json", *asked, str(program)]
     environment = reducing.environment_of(folder)
     started = time.monotonic()
