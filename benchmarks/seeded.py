@@ -190,7 +190,7 @@ def drawn(machine: runs.Machine, pool: Pool, given: argparse.Namespace) -> Itera
 
         if asked.rule and memory.get(f"{fault.program.key}: {asked.rule}", alone):
             return False
-        return dies(fault) or bool(memory.get(f"{fault.name}: {fault.diff}", lambda: seen_in(fault, asked)))
+        return bool(memory.get(f"{fault.name}: {fault.diff}", lambda: seen_in(fault, asked))) or dies(fault)
 
     operators = [one for one in OPERATORS if one.oracle in (given.oracle or ORACLES)]
     half, seed, limit = given.half, given.seed, given.limit

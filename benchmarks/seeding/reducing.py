@@ -110,8 +110,8 @@ def _last_number(text: str) -> int:
 def environment_of(folder: Path) -> dict[str, str]:
     """Of the command: the package with the fault, which lies in `folder`, comes first."""
     environment = {**os.environ, **packages.environment(), "PYTHONDONTWRITEBYTECODE": "1"}
-    folders = [folder / "overlay", packages.SITE, packages.ROOT]
-    environment["PYTHONPATH"] = os.pathsep.join(map(str, folders))
+    folders = [folder / "overlay", packages.SITE, packages.ROOT, os.environ.get("PYTHONPATH", "")]
+    environment["PYTHONPATH"] = os.pathsep.join(map(str, folders)).rstrip(os.pathsep)
     environment["TRITON_CACHE_DIR"] = str(folder / "triton")
     return environment
 

@@ -18,9 +18,12 @@ from shrinkray_gpu.runner.inside.static.cause import (
     EXTENT,
     INDICES,
     LOADED,
+    MEMORY,
+    NO_MASK,
     OFFSET,
     STRIDE,
     SWAPPED,
+    WRONG_MASK,
     ZERO,
     Cause,
 )
@@ -28,6 +31,8 @@ from shrinkray_gpu.runner.run import Launch, Run
 
 GIVEN = frozenset({STRIDE, SWAPPED, EXTENT, OFFSET, DESCRIPTOR})
 """Kinds that lie in a value which the host passes: from an argument it may not become a literal of the kernel."""
+GUARDED = frozenset({OFFSET, MEMORY, NO_MASK, WRONG_MASK})
+"""Kinds that a wrong condition of a branch brings about, too: each that led to the access still does."""
 CONDITIONS = frozenset({ASSERTION, ZERO})
 """Kinds that no address shows: a passed operand of theirs may become a literal nowhere."""
 
@@ -86,6 +91,8 @@ def _drift(mine: Cause, theirs: Cause) -> str:
         return f"at {_article(theirs)} instead of {_article(mine)}"
     if mine.masked and not theirs.masked:
         return f"the {mine.access} has lost its mask"
+    if mine.kind in GUARDED and theirs.guards < mine.guards:
+        return f"the {mine.access} has lost a condition that led to it"
     if mine.exact != theirs.exact:
         return "in exact arithmetic it goes wrong as well" if theirs.exact else "in exact arithmetic it would be right"
     if mine.detail != theirs.detail:

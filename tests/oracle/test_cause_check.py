@@ -46,6 +46,7 @@ def difference(original: Run, candidate: Run) -> str:
         (replace(CHECK, always=True), CHECK),
         (HINT, replace(HINT, inputs=("constant", "trip"))),
         (replace(OPEN, beyond=("program", "range")), replace(OPEN, beyond=("program",))),
+        (replace(STRIDE, guards=1), STRIDE),
         (replace(STRIDE, foreign=("a stride", "a comparison")), replace(STRIDE, foreign=("a stride",))),
     ],
 )
@@ -71,6 +72,7 @@ def test_a_simpler_candidate_keeps_it(original: Cause, candidate: Cause) -> None
         (PRODUCT, replace(PRODUCT, operation="sum i32"), "sum i32 instead of product i32"),
         (PRODUCT, replace(PRODUCT, inputs=("argument", "constant")), "made of argument and constant instead"),
         (PRODUCT, replace(PRODUCT, masked=False), "the load has lost its mask"),
+        (replace(OPEN, guards=2), replace(OPEN, guards=1), "the load has lost a condition that led to it"),
         (PRODUCT, replace(PRODUCT, exact=True), "in exact arithmetic it goes wrong as well"),
         (PRODUCT, replace(PRODUCT, access="store"), "at a store instead of a load"),
         (OPEN, replace(OPEN, kind=cause.EMPTY), "empty tensor instead of missing mask"),

@@ -79,6 +79,7 @@ def _of_access(launch: LaunchedKernel, found: Found, begins: Origin) -> Cause:
         by_one=begins.by_one,
         foreign=begins.foreign,
         beyond=tuple(sorted(begins.beyond)),
+        guards=begins.guards,
     )
     buffer = found.buffer
     if buffer is not None:

@@ -189,14 +189,14 @@ class _Trial:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        said = (machine.doubt, machine.hazard, machine.active, machine.sampled)
+        said = (machine.doubt, machine.hazard, machine.active, machine.sampled, machine.conditions)
         self.state = (dict(machine.frame.env), len(machine.notes), said)
 
     def undo(self) -> None:
         """As if the region had not been run."""
         machine = self.machine
         env, noted, said = self.state
-        machine.doubt, machine.hazard, machine.active, machine.sampled = said
+        machine.doubt, machine.hazard, machine.active, machine.sampled, machine.conditions = said
         machine.frame.env = dict(env)
         del machine.notes[noted:]
 

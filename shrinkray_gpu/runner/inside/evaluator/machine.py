@@ -24,6 +24,8 @@ DEPTH = 24
 """Calls within calls."""
 
 Env = Dict[str, Any]
+Conditions = Tuple[Tuple["Frame", Op, bool], ...]
+"""Branches that lead to something, each in its call, and whether their conditions hold there."""
 Handler = Callable[[Any, Op], None]
 """Is given the machine, and the operation."""
 
@@ -48,10 +50,13 @@ class Note:
     """Something that the machine met on the way: an access, an assertion, a division.
 
     `subject`: the address, the condition or the divisor. `mask`: under which condition, program instance and lane,
-    that is (a number or Unfollowed). `masked`: whether the operation names a mask of its own.
+    that is (a number or Unfollowed). `masked`: whether the operation names a mask of its own. `conditions`: under
+    which branches.
     """
 
-    def __init__(self, op: Op, frame: Frame, subject: Any, mask: Any, exact_mask: Any, masked: bool) -> None:
+    def __init__(
+        self, op: Op, frame: Frame, subject: Any, mask: Any, exact_mask: Any, masked: bool, conditions: Conditions
+    ) -> None:
         self.op = op
         self.frame = frame
         self.env = dict(frame.env)
@@ -59,6 +64,7 @@ class Note:
         self.mask = mask
         self.exact_mask = exact_mask
         self.masked = masked
+        self.conditions = conditions
 
     @property
     def outermost(self) -> Frame:
@@ -91,6 +97,7 @@ class Machine:
         self.overrides = overrides or {}
         self.written = written
         self.active: Any = 1
+        self.conditions: Conditions = ()
         self.loops = 0
         self.notes: List[Note] = []
         self.doubt = ""
@@ -134,7 +141,7 @@ class Machine:
             rank = len(extents(signature(op.body)))
         raised = shapes.raised(active, rank)
         found, in_exact = self._conjoined(raised, mask), self._conjoined(raised, exact(mask))
-        self.notes.append(Note(op, self.frame, subject, found, in_exact, masked))
+        self.notes.append(Note(op, self.frame, subject, found, in_exact, masked, self.conditions))
 
     def _conjoined(self, a: Any, b: Any) -> Any:
         a, b = wrapped(a), wrapped(b)
@@ -167,15 +174,15 @@ class Machine:
 
     def _graph(self, region: IrRegion) -> List[Any]:
         """Blocks that jump to one another, forwards only, as early returns make them."""
-        outer = self.active
-        entered: Dict[str, Tuple[Any, List[Any]]] = {region.blocks[0].label: (outer, [])}
+        outer, conditions = self.active, self.conditions
+        entered: Dict[str, Tuple[Any, List[Any], Conditions]] = {region.blocks[0].label: (outer, [], conditions)}
         returned: Optional[List[Any]] = None
         seen = set()
         for block in region.blocks:
             seen.add(block.label)
             if block.label not in entered:
                 continue
-            self.active, values = entered[block.label]
+            self.active, values, self.conditions = entered[block.label]
             if isinstance(self.active, int) and not self.active:
                 continue
             for name, value in zip(block.args, values):
@@ -192,15 +199,17 @@ class Machine:
                     returned = handed
                 else:
                     self.step(op)
-        self.active = outer
+        self.active, self.conditions = outer, conditions
         return returned or []
 
     def _branches(self, op: Op, entered: Dict[str, Any], seen: Any) -> None:
         condition = self.get(op.operands()[0])
         targets = re.findall(r"\^\w+(?:\([^)]*\))?", op.body)
-        here = self.active
+        here, conditions = self.active, self.conditions
         for target, holds in zip(targets, (True, False)):
+            self.conditions = (*conditions, (self.frame, op, holds))
             self._jump(target, self._under(here, condition, holds), entered, seen)
+        self.conditions = conditions
 
     def _jump(self, target: str, active: Any, entered: Dict[str, Any], seen: Any) -> None:
         found = re.match(r"(\^\w+)(?:\(([^)]*)\))?", target)
@@ -209,11 +218,13 @@ class Machine:
             return
         label, (names, _, types) = found.group(1), (found.group(2) or "").partition(" : ")
         values = [self.get(name) for name in VALUE.findall(names)]
+        conditions = self.conditions
         if label in entered:
-            other, others = entered[label]
+            other, others, before = entered[label]
             values = self._merged(active, values, others, ranks(types))
             active = self._or(active, other)
-        entered[label] = (active, values)
+            conditions = tuple(each for each in conditions if each in before)
+        entered[label] = (active, values, conditions)
 
     def _under(self, active: Any, condition: Any, holds: bool) -> Any:
         """The part of the active program instances in which a condition holds, or does not."""
@@ -296,14 +307,15 @@ class Machine:
 
     def branch(self, op: Op) -> None:
         condition = wrapped(self.get(op.operands()[0]))
-        outer = self.active
+        outer, conditions = self.active, self.conditions
         handed: List[List[Any]] = []
         for at in (0, 1):
+            self.conditions = (*conditions, (self.frame, op, at == 0))
             self.active = self._under(outer, condition, at == 0)
             never = isinstance(self.active, int) and not self.active
             region = op.regions[at] if at < len(op.regions) else None
             handed.append(self.region(region) if region is not None and not never else [])
-        self.active = outer
+        self.active, self.conditions = outer, conditions
         yes, no = handed
         if yes and no:
             yes = self._merged(condition, yes, no, result_ranks(op.body))

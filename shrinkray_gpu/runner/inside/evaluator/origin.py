@@ -53,6 +53,7 @@ class Origin:
     by_one: bool = False
     foreign: Tuple[str, ...] = ()
     beyond: FrozenSet[str] = frozenset()
+    guards: int = 0
 
 
 def origin(launch: LaunchedKernel, seen: Look, found: Found, *, limit: int) -> Origin:
@@ -71,7 +72,8 @@ class _Search:
         found = self._first()
         inputs = found.inputs or frozenset(inputs_of(self.trace.leaves()))
         masked = self.note.masked and can_be_false(self.note)
-        return replace(found, inputs=inputs, access=family(self.note.op), masked=masked, foreign=tuple(self._foreign()))
+        found = replace(found, inputs=inputs, access=family(self.note.op), masked=masked, guards=self._guards())
+        return replace(found, foreign=tuple(self._foreign()))
 
     def _first(self) -> Origin:
         if self.found.buffer is not None and self.found.buffer.null:
@@ -165,14 +167,15 @@ class _Search:
         """Two strides of the tensor, each in the other's place: put right, the access stays inside."""
         buffer = self.found.buffer
         assert buffer is not None
-        own = _own_strides(buffer)
-        given = [(step, value) for step, value in self._factors() if value in own]
-        for (one, a), (other, b) in itertools.combinations(given, 2):
-            if a != b and self.what_if.strides({one: b, other: a}):
-                detail = "of dimensions %d and %d" % (buffer.strides.index(a), buffer.strides.index(b))
-                inputs = frozenset(map(self._giver, (one, other)))
-                names = "%s and %s" % (one.name, other.name.lstrip("%"))
-                return replace(self._given(kinds.SWAPPED, FACTOR, one, a, b), inputs=inputs, name=names, detail=detail)
+        for own in (_own_strides(buffer), sorted(set(buffer.strides))):  # the others are those of extents of 1
+            given = [(step, value) for step, value in self._factors() if value in own]
+            for (one, a), (other, b) in itertools.combinations(given, 2):
+                if a != b and self.what_if.strides({one: b, other: a}):
+                    detail = "of dimensions %d and %d" % (buffer.strides.index(a), buffer.strides.index(b))
+                    names = "%s and %s" % (one.name, other.name.lstrip("%"))
+                    inputs = frozenset(map(self._giver, (one, other)))
+                    found = self._given(kinds.SWAPPED, FACTOR, one, a, b)
+                    return replace(found, inputs=inputs, name=names, detail=detail)
         return None
 
     def _strides(self) -> Optional[Origin]:
@@ -205,6 +208,29 @@ class _Search:
             yield "a written offset"
         if self._others():
             yield "a stride that is not the tensor's"
+
+    def _guards(self) -> int:
+        """How many of the conditions on the way to the access look at something that its address is made of. Of an
+        unrolled loop the number of the trip is a constant, which the address may have multiplied already."""
+        ours = {self._identity(step) for step in self._address_leaves()}
+        numbers = [value for kind, *values in ours if kind == kinds.CONSTANT for value in values if value]
+        count = 0
+        for frame, op, _ in self.note.conditions:
+            env = self.note.env if frame is self.note.frame else frame.env
+            leaves = list(Trace(frame, env, op, op.operands()[:1]).leaves())
+            trips = [self._scalar(step) for step in leaves if step.kind == kinds.CONSTANT]
+            unrolled = any(number % trip == 0 for trip in trips if trip for number in numbers)
+            if unrolled or not ours.isdisjoint(map(self._identity, leaves)):
+                count += 1
+        return count
+
+    def _identity(self, step: Step) -> Tuple[Any, ...]:
+        """By what a leaf is known where another operation gives it once more."""
+        if step.kind == kinds.CONSTANT:
+            return step.kind, self._scalar(step) or 0
+        if step.kind == kinds.PROGRAM and step.op is not None:
+            return step.kind, step.op.body
+        return step.kind, id(step.frame), step.name
 
     def _factors(self) -> List[Tuple[Step, int]]:
         """What is given and multiplies an index of the access, with its value."""

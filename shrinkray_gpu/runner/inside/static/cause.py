@@ -91,6 +91,8 @@ class Cause:
     beyond: Tuple[str, ...] = ()
     """Of a missing mask, and of one that lets it through: which sorts of indices leave their dimension of the tensor,
     as in `inputs`; empty where nobody knows."""
+    guards: int = 0
+    """How many branches lead to the access by a condition on something that its address is made of."""
 
 
 @dataclass(frozen=True)

@@ -140,6 +140,29 @@ def following(x, index, y):
     tl.store(y, tl.load(x + tl.load(index) + 1))
 
 
+@triton.jit
+def unrolled(x, y, rows, wide):
+    column = tl.arange(0, 16)
+    for row in tl.static_range(8):
+        if row <= rows:
+            if wide > 0:
+                tl.store(y + column, tl.load(x + row * 16 + column))
+
+
+@triton.jit
+def left_early(x, y, rows):
+    row, column = tl.program_id(0), tl.arange(0, 16)
+    if row > rows:
+        return
+    tl.store(y + column, tl.load(x + row * 16 + column))
+
+
+@triton.jit
+def two_strides(x, y, batch_stride, head_stride):
+    batch, head, column = tl.program_id(0), tl.program_id(1), tl.arange(0, 16)
+    tl.store(y + column, tl.load(x + batch * batch_stride + head * head_stride + column))
+
+
 def zeros(*shape, dtype=torch.float32):
     return torch.zeros(*shape, device="cuda", dtype=dtype)
 
@@ -188,6 +211,13 @@ compared[(5,)](flat, y, flat.stride(0))
 beyond[(4,)](flat, y, flat.stride(0))
 pushed[(1,)](flat, y, 4, 16)
 following[(1,)](zeros(2), torch.ones(1, dtype=torch.int32, device="cuda"), y)
+unrolled[(1,)](flat, y, 4, 2)
+unrolled[(1,)](flat, y, 3, 2)
+left_early[(6,)](flat, y, 4)
+left_early[(6,)](flat, y, 3)
+single = zeros(1, 2, 4, 16)
+two_strides[(1, 2)](single, y, single.stride(1), single.stride(0))
+two_strides[(1, 2)](single, y, single.stride(0), single.stride(1))
 scaled[(4,)](zeros(0), y, 56, True, 16)
 """
 
@@ -222,12 +252,15 @@ FAULTY = {
     33: Shape("beyond", cause.NO_MASK),
     34: Shape("pushed", cause.OFFSET, inputs=("argument",)),
     35: Shape("following", cause.MEMORY, inputs=("loaded",)),
-    36: Shape("scaled", cause.EMPTY),
+    36: Shape("unrolled", cause.NO_MASK),
+    38: Shape("left_early", cause.NO_MASK),
+    40: Shape("two_strides", cause.SWAPPED, inputs=("argument",)),  # one of an extent of 1
+    42: Shape("scaled", cause.EMPTY),
 }
 """By the number of the launch. Each other launch is the sound twin of a neighbour."""
 
 
-LATER = {0, 2, 5, 6, 23, 28, 32, 33}
+LATER = {0, 2, 5, 6, 23, 28, 32, 33, 38, 40}
 """Those whose first program instance is sound."""
 
 
@@ -251,6 +284,11 @@ def test_the_index_that_leaves_its_dimension_is_noted(played: list[dict[str, Any
     """Of a block of numbers program and lane, of a row of a batch the lane; of a grid that is too large the program."""
     noted = {at: list(played[at]["causes"][0]["beyond"]) for at in (0, 28, 32)}
     assert noted == {0: ["program", "range"], 28: ["range"], 32: ["program"]}
+
+
+def test_a_branch_guards_what_it_looks_at(played: list[dict[str, Any]]) -> None:
+    """One that looks at nothing of the address does not."""
+    assert {at: played[at]["causes"][0]["guards"] for at in (0, 5, 36, 38)} == {0: 0, 5: 0, 36: 1, 38: 1}
 
 
 def test_nothing_is_told_of_the_twins(played: list[dict[str, Any]]) -> None:
