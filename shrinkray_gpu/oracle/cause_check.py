@@ -93,6 +93,8 @@ def _drift(mine: Cause, theirs: Cause) -> str:
         return f"the {mine.access} has lost its mask"
     if mine.kind in GUARDED and theirs.guards < mine.guards:
         return f"the {mine.access} has lost a condition that led to it"
+    if mine.kind == WRONG_MASK and theirs.bounds < mine.bounds:
+        return f"the mask of the {mine.access} compares with fewer arguments"
     if mine.exact != theirs.exact:
         return "in exact arithmetic it goes wrong as well" if theirs.exact else "in exact arithmetic it would be right"
     if mine.detail != theirs.detail:

@@ -72,6 +72,11 @@ def test_a_simpler_candidate_keeps_it(original: Cause, candidate: Cause) -> None
         (PRODUCT, replace(PRODUCT, operation="sum i32"), "sum i32 instead of product i32"),
         (PRODUCT, replace(PRODUCT, inputs=("argument", "constant")), "made of argument and constant instead"),
         (PRODUCT, replace(PRODUCT, masked=False), "the load has lost its mask"),
+        (
+            replace(OPEN, kind=cause.WRONG_MASK, bounds=2),
+            replace(OPEN, kind=cause.WRONG_MASK, bounds=1),
+            "compares with fewer arguments",
+        ),
         (replace(OPEN, guards=2), replace(OPEN, guards=1), "the load has lost a condition that led to it"),
         (PRODUCT, replace(PRODUCT, exact=True), "in exact arithmetic it goes wrong as well"),
         (PRODUCT, replace(PRODUCT, access="store"), "at a store instead of a load"),

@@ -24,7 +24,7 @@ from .launch import (
     touches_memory,
 )  # fmt: skip
 from .origin import Origin, leaves_of, origin
-from .trace import Step
+from .trace import BOUND, Step
 
 MOST = 8
 """Accesses outside whose origin is looked for; each costs a few more looks at the launch."""
@@ -80,6 +80,7 @@ def _of_access(launch: LaunchedKernel, found: Found, begins: Origin) -> Cause:
         foreign=begins.foreign,
         beyond=tuple(sorted(begins.beyond)),
         guards=begins.guards,
+        bounds=begins.bounds,
     )
     buffer = found.buffer
     if buffer is not None:
@@ -166,6 +167,8 @@ def _sentence(cause: Cause, begins: Origin, found: Found) -> str:
         what = "the %s%s is %d, and is kept as %d" % (cause.operation, begin, value[1], value[0])
     elif cause.kind == kinds.MEMORY and value:
         what = "an index that was loaded%s is %d" % (begin, value[0])
+        if cause.role == BOUND and len(value) == 2:
+            what = "a bound that was loaded%s is %d, where the tensor's extent is %d" % (begin, value[0], value[1])
     elif cause.kind == kinds.EMPTY:
         what = "the tensor behind the %s%s holds no element" % (cause.access, _of(cause.at))
     elif cause.kind == kinds.ZERO:

@@ -8,6 +8,7 @@ explains is the index itself: a mask is missing, or the mask that there is lets 
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Optional, Set, Tuple
 
@@ -54,6 +55,7 @@ class Origin:
     foreign: Tuple[str, ...] = ()
     beyond: FrozenSet[str] = frozenset()
     guards: int = 0
+    bounds: int = 0
 
 
 def origin(launch: LaunchedKernel, seen: Look, found: Found, *, limit: int) -> Origin:
@@ -73,6 +75,7 @@ class _Search:
         inputs = found.inputs or frozenset(inputs_of(self.trace.leaves()))
         masked = self.note.masked and can_be_false(self.note)
         found = replace(found, inputs=inputs, access=family(self.note.op), masked=masked, guards=self._guards())
+        found = replace(found, bounds=self._bounds())
         return replace(found, foreign=tuple(self._foreign()))
 
     def _first(self) -> Origin:
@@ -154,14 +157,17 @@ class _Search:
         return None
 
     def _memory(self) -> Optional[Origin]:
-        """A loaded value that by itself leads beyond the tensor, or that alone varies in the address."""
+        """A loaded value that by itself leads beyond the tensor or its dimension, or that alone varies in the address;
+        or one that the mask compares with, and that is more than the tensor has."""
         leaves = self._unique(self._address_leaves())
-        alone = not any(step.kind in kinds.INDICES for step in leaves)
-        for step in leaves:
-            if step.kind == kinds.LOADED and (alone or self.what_if.alone_beyond(step)):
-                value = step.value(self.lane)
+        indices = [step for step in leaves if step.kind in kinds.INDICES]
+        loaded = [step for step in leaves if step.kind == kinds.LOADED]
+        leaves_its_dimension = self.what_if.beyond([*indices, *loaded]) == {kinds.LOADED}
+        for step in loaded:
+            if not indices or leaves_its_dimension or self.what_if.alone_beyond(step):
+                value = step.value(self.found.lane)
                 return self._given(kinds.MEMORY, step.role, step, *(value or ())[:1])
-        return None
+        return self._extent((step for step in self.trace.leaves() if step.role == BOUND), kinds.LOADED, kinds.MEMORY)
 
     def _swapped(self) -> Optional[Origin]:
         """Two strides of the tensor, each in the other's place: put right, the access stays inside."""
@@ -183,9 +189,9 @@ class _Search:
         buffer = self.found.buffer
         assert buffer is not None
         own = _own_strides(buffer)
-        for step, value in self._others():
+        for step, value in (*self._others(), *self._repeated()):
             for other in reversed(own):
-                if self.what_if.strides({step: other}):
+                if other != value and self.what_if.strides({step: other}):
                     detail = "in bytes" if value == other * buffer.width else ""
                     return replace(self._given(kinds.STRIDE, FACTOR, step, value, other), detail=detail)
         return None
@@ -196,6 +202,13 @@ class _Search:
         own, tiles = _own_strides(self.found.buffer), self._tiles() | {-1, 0, 1}
         others = [(step, value) for step, value in self._factors() if len(own) > 1 and value not in own]
         return [(step, value) for step, value in others if step.kind == kinds.ARGUMENT or value not in tiles]
+
+    def _repeated(self) -> List[Tuple[Step, int]]:
+        """The factors that are one stride of the tensor, several times."""
+        assert self.found.buffer is not None
+        counted = Counter(value for _, value in self._factors())
+        own = _own_strides(self.found.buffer)
+        return [(step, value) for step, value in self._factors() if counted[value] > 1 and value in own]
 
     def _foreign(self) -> Iterator[str]:
         """What is in the address though it is no index of the tensor's."""
@@ -208,6 +221,10 @@ class _Search:
             yield "a written offset"
         if self._others():
             yield "a stride that is not the tensor's"
+
+    def _bounds(self) -> int:
+        steps = self._unique(self.trace.leaves())
+        return len({step.name for step in steps if step.role == BOUND and step.kind == kinds.ARGUMENT})
 
     def _guards(self) -> int:
         """How many of the conditions on the way to the access look at something that its address is made of. Of an
@@ -254,19 +271,19 @@ class _Search:
             high = step.function.loops[id(step.op)].high
             yield from Trace(step.frame, step.env, step.op, [high]).leaves()
 
-    def _extent(self, steps: Iterable[Step]) -> Optional[Origin]:
+    def _extent(self, steps: Iterable[Step], given: str = kinds.ARGUMENT, kind: str = kinds.EXTENT) -> Optional[Origin]:
         buffer = self.found.buffer
         assert buffer is not None
         own = extents_of(buffer)
         for step in self._unique(steps):
-            if step.kind != kinds.ARGUMENT:
+            if step.kind != given:
                 continue
-            value = self._scalar(step)
+            value = self._seen(step)
             if value is None or value in own:
                 continue
             for other in sorted(own, reverse=True):
                 if other < value and self.what_if.extent(step, other):
-                    return self._given(kinds.EXTENT, BOUND, step, value, other)
+                    return self._given(kind, BOUND, step, value, other)
         return None
 
     def _offsets(self) -> Optional[Origin]:
@@ -322,6 +339,11 @@ class _Search:
 
     def _scalar(self, step: Step) -> Optional[int]:
         return _number(step.env.get(step.name))
+
+    def _seen(self, step: Step) -> Optional[int]:
+        """What it is in the lane that was looked at."""
+        value = step.value(self.found.lane)
+        return value[0] if value is not None else None
 
     def _tiles(self) -> Set[int]:
         """Extents of the ranges behind the address: a program's number is multiplied by one of them."""

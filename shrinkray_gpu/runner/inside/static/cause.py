@@ -93,6 +93,8 @@ class Cause:
     as in `inputs`; empty where nobody knows."""
     guards: int = 0
     """How many branches lead to the access by a condition on something that its address is made of."""
+    bounds: int = 0
+    """How many of the kernel's arguments its mask hangs on."""
 
 
 @dataclass(frozen=True)

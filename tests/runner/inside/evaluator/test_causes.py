@@ -163,6 +163,19 @@ def two_strides(x, y, batch_stride, head_stride):
     tl.store(y + column, tl.load(x + batch * batch_stride + head * head_stride + column))
 
 
+@triton.jit
+def ragged(x, end, y):
+    row, column = tl.arange(0, 8)[:, None], tl.arange(0, 16)[None, :]
+    kept = row < tl.load(end)
+    tl.store(y + row * 16 + column, tl.load(x + row * 16 + column, mask=kept), mask=kept)
+
+
+@triton.jit
+def put(x, slot, at, y):
+    column = tl.arange(0, 16)
+    tl.store(x + tl.load(slot) * 64 + tl.load(at) * 16 + column, tl.load(y + column))
+
+
 def zeros(*shape, dtype=torch.float32):
     return torch.zeros(*shape, device="cuda", dtype=dtype)
 
@@ -218,6 +231,13 @@ left_early[(6,)](flat, y, 3)
 single = zeros(1, 2, 4, 16)
 two_strides[(1, 2)](single, y, single.stride(1), single.stride(0))
 two_strides[(1, 2)](single, y, single.stride(0), single.stride(1))
+rows[(4,)](zeros(16, 4).t(), y, 4, 4, True)
+rows[(4,)](flat, y, flat.stride(0), flat.stride(1), True)
+number = lambda n: torch.tensor(n, dtype=torch.int32, device="cuda")
+ragged[(1,)](zeros(5, 16), number(6), zeros(8, 16))
+ragged[(1,)](zeros(5, 16), number(5), zeros(8, 16))
+put[(1,)](zeros(2, 4, 16), number(1), number(4), y)
+put[(1,)](zeros(2, 4, 16), number(1), number(3), y)
 scaled[(4,)](zeros(0), y, 56, True, 16)
 """
 
@@ -255,12 +275,15 @@ FAULTY = {
     36: Shape("unrolled", cause.NO_MASK),
     38: Shape("left_early", cause.NO_MASK),
     40: Shape("two_strides", cause.SWAPPED, inputs=("argument",)),  # one of an extent of 1
-    42: Shape("scaled", cause.EMPTY),
+    42: Shape("rows", cause.STRIDE, inputs=("argument",)),  # one of the tensor's, twice
+    44: Shape("ragged", cause.MEMORY, inputs=("loaded",)),  # a bound
+    46: Shape("put", cause.MEMORY, inputs=("loaded",)),  # in the last slot one row too far
+    48: Shape("scaled", cause.EMPTY),
 }
 """By the number of the launch. Each other launch is the sound twin of a neighbour."""
 
 
-LATER = {0, 2, 5, 6, 23, 28, 32, 33, 38, 40}
+LATER = {0, 2, 5, 6, 23, 28, 32, 33, 38, 40, 42}
 """Those whose first program instance is sound."""
 
 
@@ -289,6 +312,10 @@ def test_the_index_that_leaves_its_dimension_is_noted(played: list[dict[str, Any
 def test_a_branch_guards_what_it_looks_at(played: list[dict[str, Any]]) -> None:
     """One that looks at nothing of the address does not."""
     assert {at: played[at]["causes"][0]["guards"] for at in (0, 5, 36, 38)} == {0: 0, 5: 0, 36: 1, 38: 1}
+
+
+def test_the_arguments_that_a_mask_compares_with_are_counted(played: list[dict[str, Any]]) -> None:
+    assert {at: played[at]["causes"][0]["bounds"] for at in (0, 2, 28)} == {0: 0, 2: 1, 28: 1}
 
 
 def test_nothing_is_told_of_the_twins(played: list[dict[str, Any]]) -> None:
