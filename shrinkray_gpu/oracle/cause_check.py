@@ -15,14 +15,17 @@ from shrinkray_gpu.runner.inside.static.cause import (
     ASSERTION,
     CONSTANT,
     DESCRIPTOR,
+    EMPTY,
     EXTENT,
     INDICES,
     LOADED,
     MEMORY,
     NO_MASK,
     OFFSET,
+    PROGRAM,
     STRIDE,
     SWAPPED,
+    UNWRITTEN,
     WRONG_MASK,
     ZERO,
     Cause,
@@ -31,6 +34,8 @@ from shrinkray_gpu.runner.run import Launch, Run
 
 GIVEN = frozenset({STRIDE, SWAPPED, EXTENT, OFFSET, DESCRIPTOR})
 """Kinds that lie in a value which the host passes: from an argument it may not become a literal of the kernel."""
+HELD = frozenset({MEMORY, EMPTY, UNWRITTEN})
+"""Kinds that lie in what a tensor holds."""
 GUARDED = frozenset({OFFSET, MEMORY, NO_MASK, WRONG_MASK})
 """Kinds that a wrong condition of a branch brings about, too: each that led to the access still does."""
 CONDITIONS = frozenset({ASSERTION, ZERO})
@@ -56,6 +61,14 @@ class LaunchCauses:
         first = self.causes[0]
         return f"{first.kind} ({first.operation})" if first.operation else first.kind
 
+    @property
+    def made_by_host(self) -> bool:
+        """Whether the host program makes what goes wrong; False where that is the kernel's doing, or unknown."""
+        first = self.causes[0]
+        if first.kind in GIVEN and ARGUMENT in first.inputs or first.kind in HELD or is_of_grid(first):
+            return True
+        return first.kind in CONDITIONS and not {ARGUMENT, LOADED}.isdisjoint(first.inputs)
+
     def difference(self, run: Run) -> str:
         """In what the causes of a run are others than these; empty if in nothing."""
         launch = faulting_launch(run)
@@ -75,6 +88,11 @@ class LaunchCauses:
         return ""
 
 
+def is_of_grid(cause: Cause) -> bool:
+    """Whether there are more program instances than the tensor has elements for: one of them has nothing to do."""
+    return cause.kind in (NO_MASK, WRONG_MASK) and cause.whole and cause.beyond == (PROGRAM,)
+
+
 def faulting_launch(run: Run) -> Launch | None:
     """The launch whose causes count: of those that break a rule, or else of all, the first that has some."""
     broken = [launch for launch in run.launches if launch.fault]
@@ -91,6 +109,8 @@ def _drift(mine: Cause, theirs: Cause) -> str:
         return f"at {_article(theirs)} instead of {_article(mine)}"
     if mine.masked and not theirs.masked:
         return f"the {mine.access} has lost its mask"
+    if mine.below != theirs.below:
+        return f"the {mine.access} leaves the tensor at its other end"
     if mine.kind in GUARDED and theirs.guards < mine.guards:
         return f"the {mine.access} has lost a condition that led to it"
     if mine.kind == WRONG_MASK and theirs.bounds < mine.bounds:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from shrinkray_gpu.judging.instruction_check import InstructionCheck
 from shrinkray_gpu.judging.tiered_test import TieredTest
 from shrinkray_gpu.judging.tightening import Tightening
+from shrinkray_gpu.oracle.cause_check import LaunchCauses
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.oracle.same import SameFaultOracle
 from shrinkray_gpu.oracle.verdict import Answer, Verdict, shows, unclear
@@ -96,7 +97,9 @@ class SlippageChecks:
             fault = fingerprints.again(repro) or fault
         difference = fingerprints.difference(fault, repro) if fault is not None else ""
         cause, drift = self._cause(repro)
-        return FaultComparison(original, fault, difference or drift, self.controls.tried, held, cause)
+        causes = self._causes
+        by_host = causes is not None and causes.made_by_host
+        return FaultComparison(original, fault, difference or drift, self.controls.tried, held, cause, by_host)
 
     def health(self, repro: str, comparison: FaultComparison) -> Health:
         """The healthy twin of the repro, and what else is wrong with it, where the virtual GPU tells."""
@@ -126,13 +129,18 @@ class SlippageChecks:
     def _cause(self, repro: str) -> tuple[str, str]:
         """Where what goes wrong in the original begins, and in what the repro is another case; both are empty where
         nobody knows."""
-        test, oracle = self.test, self.test.oracle
+        test = self.test
         pool = test.dry.pool if test.dry is not None else test.pool
-        causes = oracle.causes if isinstance(oracle, SameFaultOracle) else None
+        causes = self._causes
         if causes is None or pool.setup.arch is None:
             return "", ""
         drift = causes.difference(pool.run(test.candidate(repro).request, machine_code=False))
         return str(causes), drift and f"another cause: {drift}"
+
+    @property
+    def _causes(self) -> LaunchCauses | None:
+        oracle = self.test.oracle
+        return oracle.causes if isinstance(oracle, SameFaultOracle) else None
 
     def _tighten(self, how: str, tightening: Tightening) -> None:
         """One check more, beside those that earlier drifts brought: what these see, the new one need not."""

@@ -12,14 +12,11 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from shrinkray_gpu.oracle.cause_check import CONDITIONS, LaunchCauses, faulting_launch
+from shrinkray_gpu.oracle.cause_check import GIVEN, LaunchCauses, faulting_launch, is_of_grid
 from shrinkray_gpu.runner.inside.static import cause as kinds
 from shrinkray_gpu.runner.inside.static.cause import Cause
 from shrinkray_gpu.runner.run import Launch, Run
 
-PASSED = frozenset({kinds.STRIDE, kinds.SWAPPED, kinds.EXTENT, kinds.OFFSET, kinds.DESCRIPTOR})
-HELD = frozenset({kinds.MEMORY, kinds.EMPTY, kinds.UNWRITTEN})
-"""Kinds that lie in an argument of the launch, and in what a tensor holds."""
 STEPS = 2
 """Assignments one behind another that are followed back."""
 MOST = 12
@@ -37,18 +34,7 @@ _PLAIN = frozenset(
 
 def made_by_host(causes: LaunchCauses | None) -> str:
     """What the host program makes that goes wrong in its launch; empty where that is the kernel's doing, or unknown."""
-    if causes is None:
-        return ""
-    first = causes.causes[0]
-    own = first.kind in PASSED and kinds.ARGUMENT in first.inputs or first.kind in HELD or _is_of_grid(first)
-    if own or first.kind in CONDITIONS and {kinds.ARGUMENT, kinds.LOADED} & set(first.inputs):
-        return _PLACE.sub("", first.sentence)
-    return ""
-
-
-def _is_of_grid(cause: Cause) -> bool:
-    """Whether there are more program instances than the tensor has elements for: one of them has nothing to do."""
-    return cause.kind in (kinds.NO_MASK, kinds.WRONG_MASK) and cause.whole and cause.beyond == (kinds.PROGRAM,)
+    return _PLACE.sub("", causes.causes[0].sentence) if causes is not None and causes.made_by_host else ""
 
 
 def with_slice_kept(text: str, run: Run) -> str:
@@ -65,7 +51,7 @@ def with_slice_kept(text: str, run: Run) -> str:
     tree = ast.parse(named)
     launches = list(_launches(tree, launch.kernel))
     passed = [value for call in launches for value in _passed(call, kernel, launch)]
-    if _is_of_grid(launch.causes[0]):
+    if is_of_grid(launch.causes[0]):
         passed += [call.func for call in launches]
     names = [name for value in passed for name in _names(value)]
     return _marked(named, _Slice(tree).behind(names, STEPS + (named != text)))
@@ -116,12 +102,12 @@ def _with_arguments_named(text: str, kernel: ast.FunctionDef, launch: Launch) ->
 
 
 def _lies_in(cause: Cause, name: str, described: str) -> bool:
-    if cause.kind in (kinds.EMPTY, kinds.UNWRITTEN) or _is_of_grid(cause):
+    if cause.kind in (kinds.EMPTY, kinds.UNWRITTEN) or is_of_grid(cause):
         return name == cause.tensor
-    if cause.kind in (*PASSED, kinds.ZERO) and cause.name:
+    if cause.kind in (*GIVEN, kinds.ZERO) and cause.name:
         return name in cause.name.split(" and ")
     loaded = kinds.LOADED in cause.inputs or cause.kind == kinds.MEMORY
-    if cause.kind in PASSED:
+    if cause.kind in GIVEN:
         return _SCALAR.match(described) is not None
     return bool((_INTEGERS if loaded else _SCALAR).match(described))
 

@@ -72,6 +72,7 @@ def test_a_simpler_candidate_keeps_it(original: Cause, candidate: Cause) -> None
         (PRODUCT, replace(PRODUCT, operation="sum i32"), "sum i32 instead of product i32"),
         (PRODUCT, replace(PRODUCT, inputs=("argument", "constant")), "made of argument and constant instead"),
         (PRODUCT, replace(PRODUCT, masked=False), "the load has lost its mask"),
+        (replace(OPEN, below=True), OPEN, "leaves the tensor at its other end"),
         (
             replace(OPEN, kind=cause.WRONG_MASK, bounds=2),
             replace(OPEN, kind=cause.WRONG_MASK, bounds=1),

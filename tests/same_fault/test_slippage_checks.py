@@ -386,6 +386,11 @@ def held(outcome: ControlOutcome, name: str = "num_stages=1") -> ControlResult:
             FaultComparison(None, None, "", (), (), "division by zero"),
             "same fault: by where it begins (division by zero)",
         ),
+        (
+            FaultComparison(None, None, "", (), (), "division by zero", made_by_host=True),
+            "same fault: by where it begins (division by zero); not known: the host makes the value, and how may be "
+            "gone; see that the fix of the original mends the repro",
+        ),
         (FaultComparison(SEEN, STICKY, "the class is another", (), ()), "NOT the same fault: the class is another"),
     ],
 )

@@ -81,6 +81,7 @@ def _of_access(launch: LaunchedKernel, found: Found, begins: Origin) -> Cause:
         beyond=tuple(sorted(begins.beyond)),
         guards=begins.guards,
         bounds=begins.bounds,
+        below=found.offset < 0,
     )
     buffer = found.buffer
     if buffer is not None:

@@ -95,6 +95,8 @@ class Cause:
     """How many branches lead to the access by a condition on something that its address is made of."""
     bounds: int = 0
     """How many of the kernel's arguments its mask hangs on."""
+    below: bool = False
+    """Whether the access leaves the tensor's storage before its start, not behind its end."""
 
 
 @dataclass(frozen=True)

@@ -314,6 +314,11 @@ def test_a_branch_guards_what_it_looks_at(played: list[dict[str, Any]]) -> None:
     assert {at: played[at]["causes"][0]["guards"] for at in (0, 5, 36, 38)} == {0: 0, 5: 0, 36: 1, 38: 1}
 
 
+def test_the_end_at_which_an_access_leaves_is_noted(played: list[dict[str, Any]]) -> None:
+    """A product that wrapped lies below the tensor."""
+    assert {at: played[at]["causes"][0]["below"] for at in (0, 6, 8)} == {0: False, 6: True, 8: False}
+
+
 def test_the_arguments_that_a_mask_compares_with_are_counted(played: list[dict[str, Any]]) -> None:
     assert {at: played[at]["causes"][0]["bounds"] for at in (0, 2, 28)} == {0: 0, 2: 1, 28: 1}
 
