@@ -185,16 +185,27 @@ class _Search:
         return None
 
     def _strides(self) -> Optional[Origin]:
-        """A factor that is no stride of the tensor, though with one of them the access stays inside."""
-        buffer = self.found.buffer
-        assert buffer is not None
-        own = _own_strides(buffer)
-        for step, value in (*self._others(), *self._repeated()):
-            for other in reversed(own):
-                if other != value and self.what_if.strides({step: other}):
-                    detail = "in bytes" if value == other * buffer.width else ""
-                    return replace(self._given(kinds.STRIDE, FACTOR, step, value, other), detail=detail)
-        return None
+        """A factor that is no stride of the tensor, or one of it several times, though with another stride of the
+        tensor the access stays inside."""
+        for step, value in self._others():
+            other = self._cure(step, value)
+            if other is not None:
+                assert self.found.buffer is not None
+                detail = "in bytes" if value == other * self.found.buffer.width else ""
+                return replace(self._given(kinds.STRIDE, FACTOR, step, value, other), detail=detail)
+        cures = [(step, value, self._cure(step, value)) for step, value in self._repeated()]
+        explained = [(step, value, other) for step, value, other in cures if other is not None]
+        if not explained:
+            return None
+        step, value, stride = explained[0]
+        inputs = frozenset(self._giver(each) for each, _, _ in explained)
+        return replace(self._given(kinds.STRIDE, FACTOR, step, value, stride), inputs=inputs)
+
+    def _cure(self, step: Step, value: int) -> Optional[int]:
+        """The stride of the tensor that explains the access in place of this factor."""
+        assert self.found.buffer is not None
+        own = reversed(_own_strides(self.found.buffer))
+        return next((other for other in own if other != value and self.what_if.strides({step: other})), None)
 
     def _others(self) -> List[Tuple[Step, int]]:
         """The factors that are no stride of a tensor which has several, nor an extent of a tile."""
