@@ -16,6 +16,7 @@ from ..static import cause as kinds
 from ..static import locations
 from ..static.ttgir import Op
 from .counterfactual import Counterfactual, extents_of
+from .guards import guards
 from .launch import INSIDE, Found, LaunchedKernel, Look
 from .memory import Address, Buffer
 from .module import ACCESSES, DIVISIONS, MAKES_DESCRIPTOR, listed
@@ -74,7 +75,13 @@ class _Search:
         found = self._first()
         inputs = found.inputs or frozenset(inputs_of(self.trace.leaves()))
         masked = self.note.masked and can_be_false(self.note)
-        found = replace(found, inputs=inputs, access=family(self.note.op), masked=masked, guards=self._guards())
+        found = replace(
+            found,
+            inputs=inputs,
+            access=family(self.note.op),
+            masked=masked,
+            guards=guards(self.note, self._address_leaves()),
+        )
         found = replace(found, bounds=self._bounds())
         return replace(found, foreign=tuple(self._foreign()))
 
@@ -228,7 +235,7 @@ class _Search:
         leaves = list(self.trace.leaves())
         if any(step.kind == kinds.COMPARISON for step in leaves):
             yield "a comparison"
-        if any(step.kind == kinds.CONSTANT and step.role == TERM and self._scalar(step) for step in leaves):
+        if any(step.kind == kinds.CONSTANT and step.role == TERM and step.scalar for step in leaves):
             yield "a written offset"
         if self._others():
             yield "a stride that is not the tensor's"
@@ -237,33 +244,10 @@ class _Search:
         steps = self._unique(self.trace.leaves())
         return len({step.name for step in steps if step.role == BOUND and step.kind == kinds.ARGUMENT})
 
-    def _guards(self) -> int:
-        """How many of the conditions on the way to the access look at something that its address is made of. Of an
-        unrolled loop the number of the trip is a constant, which the address may have multiplied already."""
-        ours = {self._identity(step) for step in self._address_leaves()}
-        numbers = [value for kind, *values in ours if kind == kinds.CONSTANT for value in values if value]
-        count = 0
-        for frame, op, _ in self.note.conditions:
-            env = self.note.env if frame is self.note.frame else frame.env
-            leaves = list(Trace(frame, env, op, op.operands()[:1]).leaves())
-            trips = [self._scalar(step) for step in leaves if step.kind == kinds.CONSTANT]
-            unrolled = any(number % trip == 0 for trip in trips if trip for number in numbers)
-            if unrolled or not ours.isdisjoint(map(self._identity, leaves)):
-                count += 1
-        return count
-
-    def _identity(self, step: Step) -> Tuple[Any, ...]:
-        """By what a leaf is known where another operation gives it once more."""
-        if step.kind == kinds.CONSTANT:
-            return step.kind, self._scalar(step) or 0
-        if step.kind == kinds.PROGRAM and step.op is not None:
-            return step.kind, step.op.body
-        return step.kind, id(step.frame), step.name
-
     def _factors(self) -> List[Tuple[Step, int]]:
         """What is given and multiplies an index of the access, with its value."""
         steps = [step for step in self._unique(self.trace.leaves()) if step.role == FACTOR]
-        values = [(step, self._scalar(step)) for step in steps if step.kind in (kinds.ARGUMENT, kinds.CONSTANT)]
+        values = [(step, step.scalar) for step in steps if step.kind in (kinds.ARGUMENT, kinds.CONSTANT)]
         return [(step, value) for step, value in values if value is not None]
 
     def _extents(self) -> Optional[Origin]:
@@ -301,7 +285,7 @@ class _Search:
         """An argument or a literal that by itself leads beyond the tensor."""
         for step in self._unique(self.trace.leaves()):
             if step.kind in (kinds.ARGUMENT, kinds.CONSTANT) and step.role == TERM and self.what_if.alone_beyond(step):
-                value = self._scalar(step)
+                value = step.scalar
                 return self._given(kinds.OFFSET, TERM, step, *([] if value is None else [value]))
         return self._product()
 
@@ -314,8 +298,8 @@ class _Search:
             given = [leaf for leaf in leaves if leaf.kind == kinds.ARGUMENT]
             if given and all(leaf.kind in (kinds.ARGUMENT, kinds.CONSTANT) for leaf in leaves):
                 if step.role == TERM and self.what_if.alone_beyond(step):
-                    leaf = next((each for each in given if self._scalar(each) not in own), given[0])
-                    value = self._scalar(leaf)
+                    leaf = next((each for each in given if each.scalar not in own), given[0])
+                    value = leaf.scalar
                     return self._given(kinds.OFFSET, TERM, leaf, *([] if value is None else [value]))
         return None
 
@@ -324,7 +308,7 @@ class _Search:
         assert self.found.buffer is not None
         own = extents_of(self.found.buffer)
         bounds = [step for step in self._unique(self.trace.leaves()) if step.role == BOUND]
-        values = [(step, self._scalar(step)) for step in bounds if step.kind in (kinds.ARGUMENT, kinds.CONSTANT)]
+        values = [(step, step.scalar) for step in bounds if step.kind in (kinds.ARGUMENT, kinds.CONSTANT)]
         return any(value in own and self.what_if.inside({step: value - 1}) for step, value in values if value)
 
     # What is there
@@ -336,7 +320,7 @@ class _Search:
     def _giver(self, step: Step) -> str:
         """What a value comes from; see `LaunchedKernel.passed`."""
         place = locations.of_place(self.launch.raw, step.op.place) if step.kind == kinds.CONSTANT and step.op else None
-        is_passed = place is not None and (*place[1:], self._scalar(step)) in self.launch.passed()
+        is_passed = place is not None and (*place[1:], step.scalar) in self.launch.passed()
         return kinds.ARGUMENT if is_passed else step.kind
 
     def _unique(self, steps: Iterable[Step]) -> List[Step]:
@@ -347,9 +331,6 @@ class _Search:
 
     def _address_leaves(self) -> List[Step]:
         return [step for step in self.trace.leaves() if step.role in (TERM, FACTOR)]
-
-    def _scalar(self, step: Step) -> Optional[int]:
-        return _number(step.env.get(step.name))
 
     def _seen(self, step: Step) -> Optional[int]:
         """What it is in the lane that was looked at."""

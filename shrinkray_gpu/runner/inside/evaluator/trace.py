@@ -40,6 +40,13 @@ class Step:
     def function(self) -> IrFunction:
         return self.frame.function
 
+    @property
+    def scalar(self) -> Optional[int]:
+        """What it is where that is one known number."""
+        found = self.env.get(self.name)
+        value = wrapped(found) if found is not None else None
+        return value if isinstance(value, int) else None
+
     def value(self, lane: Lane) -> Optional[Tuple[int, int]]:
         """What it is in one lane, as computed and in exact arithmetic; None where that is not known."""
         found = self.env.get(self.name)
