@@ -169,7 +169,7 @@ class _Search:
         leaves = self._unique(self._address_leaves())
         indices = [step for step in leaves if step.kind in kinds.INDICES]
         loaded = [step for step in leaves if step.kind == kinds.LOADED]
-        leaves_its_dimension = self.what_if.beyond([*indices, *loaded]) == {kinds.LOADED}
+        leaves_its_dimension = bool(loaded) and self.what_if.beyond([*indices, *loaded]) == {kinds.LOADED}
         for step in loaded:
             if not indices or leaves_its_dimension or self.what_if.alone_beyond(step):
                 value = step.value(self.found.lane)
@@ -241,6 +241,7 @@ class _Search:
             yield "a stride that is not the tensor's"
 
     def _bounds(self) -> int:
+        """How many of the kernel's arguments the mask hangs on."""
         steps = self._unique(self.trace.leaves())
         return len({step.name for step in steps if step.role == BOUND and step.kind == kinds.ARGUMENT})
 
