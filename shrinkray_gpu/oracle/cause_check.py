@@ -128,8 +128,8 @@ def _drift(mine: Cause, theirs: Cause) -> str:
         return "the first program instance already goes wrong"
     if theirs.always and not mine.always:
         return f"the {theirs.kind} goes wrong wherever it is asked"
-    if mine.far and not theirs.far:
-        return "what it reaches may belong to the same allocation"
+    if theirs.far < mine.far:
+        return "what it reaches is nearer to the tensor, and may be mapped, too"
     return _other_inputs(mine, frozenset(mine.inputs), frozenset(theirs.inputs))
 
 

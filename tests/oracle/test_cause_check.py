@@ -13,7 +13,7 @@ from shrinkray_gpu.runner.run import Launch, Run
 
 PRODUCT = Cause(
     breaks="bounds", kind=cause.WRAPPED, operation="product i32", role="term", inputs=("argument", "program"),
-    access="load", masked=True, exact=False, far=True, first=False, always=False, detail="",
+    access="load", masked=True, exact=False, far=4096, first=False, always=False, detail="",
     place="k.py:3:4", at="k.py:4:8", sentence="it wraps",
 )  # fmt: skip
 GATHER = replace(PRODUCT, kind=cause.MEMORY, operation="", inputs=("loaded",), exact=True)
@@ -42,7 +42,8 @@ def difference(original: Run, candidate: Run) -> str:
         (PRODUCT, replace(PRODUCT, inputs=("argument", "range"))),  # another numbering of the elements
         (PRODUCT, replace(PRODUCT, inputs=("constant", "program"))),  # a literal, where something else varies
         (replace(PRODUCT, masked=False), PRODUCT),
-        (replace(OPEN, far=False), OPEN),
+        (replace(OPEN, far=0), OPEN),
+        (OPEN, replace(OPEN, far=8192)),
         (replace(CHECK, always=True), CHECK),
         (HINT, replace(HINT, inputs=("constant", "trip"))),
         (replace(OPEN, beyond=("program", "range")), replace(OPEN, beyond=("program",))),
@@ -84,7 +85,8 @@ def test_a_simpler_candidate_keeps_it(original: Cause, candidate: Cause) -> None
         (OPEN, replace(OPEN, kind=cause.EMPTY), "empty tensor instead of missing mask"),
         (OPEN, replace(OPEN, inputs=("constant",)), "made of constant instead of program and range"),
         (OPEN, replace(OPEN, inputs=("loaded", "range")), "now comes from memory"),
-        (OPEN, replace(OPEN, far=False), "may belong to the same allocation"),
+        (OPEN, replace(OPEN, far=0), "what it reaches is nearer to the tensor"),
+        (OPEN, replace(OPEN, far=4095), "what it reaches is nearer to the tensor"),
         (OPEN, replace(OPEN, first=True), "the first program instance already goes wrong"),
         (STRIDE, replace(STRIDE, detail="in bytes"), "in bytes instead of another sort"),
         (CHECK, replace(CHECK, always=True), "wherever it is asked"),

@@ -229,7 +229,7 @@ def _cause(launch: LaunchedKernel, found: _Misaligned) -> Cause:
         family(op),
         note.masked and can_be_false(note),
         exact=True,
-        far=True,
+        far=kinds.ANYWHERE,
         first=found.first,
         always=False,
         detail="",

@@ -65,7 +65,7 @@ def _of_access(launch: LaunchedKernel, found: Found, begins: Origin) -> Cause:
         begins.access,
         begins.masked,
         found.exact_state != INSIDE,
-        _is_far(found),
+        _distance(found),
         goes_wrong_at_once(found),
         False,
         begins.detail,
@@ -91,12 +91,14 @@ def _of_access(launch: LaunchedKernel, found: Found, begins: Origin) -> Cause:
     return replace(cause, sentence=_sentence(cause, begins, found))
 
 
-def _is_far(found: Found) -> bool:
+def _distance(found: Found) -> int:
     buffer = found.buffer
     if buffer is None or buffer.null:
-        return True
+        return kinds.ANYWHERE
     held = _segment(buffer.size)
-    return not -held <= found.offset < held
+    if -held <= found.offset < held:
+        return 0
+    return min(max(-found.offset, found.offset - buffer.size), kinds.ANYWHERE)
 
 
 def _segment(size: int) -> int:
@@ -123,7 +125,7 @@ def _of_condition(launch: LaunchedKernel, found: Found, rule: str, kind: str) ->
         "",
         False,
         True,
-        True,
+        kinds.ANYWHERE,
         goes_wrong_at_once(found),
         found.always,
         "",

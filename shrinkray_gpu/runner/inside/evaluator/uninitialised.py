@@ -74,7 +74,7 @@ def _cause(launch: LaunchedKernel, found: Found) -> Cause:
         family(found.op),
         note.masked and can_be_false(note),
         exact=True,
-        far=True,
+        far=kinds.ANYWHERE,
         first=reach(Algebra(ALL), 0, shapes.mapped(note.mask, first)) is not None,
         always=False,
         detail="",

@@ -32,6 +32,8 @@ UNCLAIMED = "access wider than any claim allows"
 PROGRAM, RANGE, TRIP, LOADED, ARGUMENT, CONSTANT, GRID, COMPARISON, OTHER = (
     "program", "range", "trip", "loaded", "argument", "constant", "grid", "comparison", "other",
 )  # fmt: skip
+ANYWHERE = 32 << 20
+"""Bytes behind or before a tensor that hardly ever belong to another one: nearer, a device may find memory there."""
 INDICES = (PROGRAM, RANGE, TRIP)
 """What numbers the elements: a program instance, a lane of a block, a trip of a loop."""
 
@@ -56,8 +58,9 @@ class Cause:
     """Whether the access has a mask that is false somewhere."""
     exact: bool
     """Whether it goes wrong in exact arithmetic, too."""
-    far: bool
-    """Whether the access leaves all that torch's allocator may hold around the tensor, so that a device notices."""
+    far: int
+    """Bytes between the tensor's storage and what is accessed; 0 where torch's allocator may hold that, too. At most
+    ANYWHERE."""
     first: bool
     """Whether the first program instance already goes wrong."""
     always: bool
