@@ -115,6 +115,8 @@ def _drift(mine: Cause, theirs: Cause) -> str:
         return f"the {mine.access} has lost a condition that led to it"
     if mine.kind == WRONG_MASK and theirs.bounds < mine.bounds:
         return f"the mask of the {mine.access} compares with fewer arguments"
+    if mine.kind in CONDITIONS and theirs.bounds < mine.bounds:
+        return f"the {mine.kind} hangs on fewer values"
     if mine.exact != theirs.exact:
         return "in exact arithmetic it goes wrong as well" if theirs.exact else "in exact arithmetic it would be right"
     if mine.detail != theirs.detail:

@@ -1,7 +1,8 @@
 """Which edits are allowed: none touches what the user wants kept, or what a dangerous call hangs on.
 
 Kept is a definition named by `--keep`, a statement marked `# shrink: keep`, and the statements between `# shrink:
-keep-begin` and `# shrink: keep-end`: they stay as they are, whole, and what they assign is still read somewhere.
+keep-begin` and `# shrink: keep-end`: they stay as they are, whole, and what they assign is still read somewhere. Of a
+statement with `# shrink: keep-head` in its first line the condition stays, or what it loops over.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from shrinkray_gpu.reduction.edit import Change, Edit, Insert, Remove, Replace, 
 from shrinkray_gpu.reduction.hazards import Hazard, hazards
 from shrinkray_gpu.reduction.program import Program
 
-_MARK = re.compile(r"#\s*shrink:\s*keep(-begin|-end)?\s*($|[^-\w])")
+_MARK = re.compile(r"#\s*shrink:\s*keep(-begin|-end|-head)?\s*($|[^-\w])")
 
 
 def allowed_edits(program: Program, edits: Iterable[Edit], keep: Collection[str] = ()) -> list[Edit]:
@@ -44,10 +45,11 @@ def kept_nodes(program: Program, keep: frozenset[str]) -> set[cst.CSTNode]:
     spans: list[tuple[int, int]] = []
     marks = [(layout.outer[n][0], found) for n in layout.nodes(cst.Comment) if (found := _mark(n))]
     for offset, mark in sorted(marks, key=lambda pair: pair[0]):
-        if mark == "keep":
+        if mark in ("keep", "keep-head"):
             around = [node for node in statements if layout.outer[node][0] <= offset < layout.outer[node][1]]
             if around:
-                kept.add(min(around, key=lambda node: layout.outer[node][1] - layout.outer[node][0]))
+                inner = min(around, key=lambda node: layout.outer[node][1] - layout.outer[node][0])
+                kept.update(_head(inner) if mark == "keep-head" else (inner,))
         elif mark == "keep-begin":
             begins.append(offset)
         elif begins:
@@ -60,6 +62,12 @@ def kept_nodes(program: Program, keep: frozenset[str]) -> set[cst.CSTNode]:
 def _mark(comment: cst.Comment) -> str:
     found = _MARK.match(comment.value)
     return "keep" + (found[1] or "") if found else ""
+
+
+def _head(statement: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
+    if isinstance(statement, cst.For):
+        return statement.target, statement.iter
+    return (statement.test,) if isinstance(statement, cst.If | cst.While) else (statement,)
 
 
 def _defined(statement: cst.CSTNode) -> Iterator[str]:

@@ -1,35 +1,31 @@
 """What the host program does to make the value with which a launch goes wrong: it stays, and is not lifted away.
 
 A launch alone begins after that value was made, and has it as a number. Then the mistake of the host program, a wrong
-product or a table of the step before, is no longer there to be mended. So the program itself is reduced, and the
-statements that make the value are marked `# shrink: keep`: the backward slice, by names, of what the launch passes.
-(M. Weiser, Program slicing, 1981; here by names alone, since Python's aliases are not known.)
+product or a table of the step before, is no longer there to be mended. So the program itself is reduced, and what the
+value hangs on is marked: statements with `# shrink: keep`, conditions and loops with `# shrink: keep-head`. It all
+stays, since nobody knows which of it is wrong, and a condition that should have been another one shows in no value.
 """
 
 from __future__ import annotations
 
 import ast
+import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from shrinkray_gpu.oracle.cause_check import GIVEN, LaunchCauses, faulting_launch, is_of_grid
 from shrinkray_gpu.runner.inside.static import cause as kinds
 from shrinkray_gpu.runner.inside.static.cause import Cause
 from shrinkray_gpu.runner.run import Launch, Run
+from shrinkray_gpu.start.host_code import names
+from shrinkray_gpu.start.slicing import Slice, Slicer
 
-STEPS = 2
-"""Assignments one behind another that are followed back."""
-MOST = 12
-SHORT = 6
-"""Lines of an `if` that is kept as a whole, where it decides whether the value is made."""
-MARK = "  # shrink: keep"
+MARK, HEAD = "  # shrink: keep", "  # shrink: keep-head"
 _INTEGERS = re.compile(r"u?i(?:8|16|32|64)\[")
 _PLACE = re.compile(r" (?:\(\S+:\d+:\d+\)|at \S+:\d+:\d+)")
 """Lines are counted from the kernel's first here, where the text alone decides what is compiled again."""
 _SCALAR = re.compile(r"u?i(?:8|16|32|64) ")
-_PLAIN = frozenset(
-    {"torch", "triton", "tl", "self", "cls", "shape", "stride", "device", "dtype", "numel", "size", "data"}
-)
+_SIMPLE = (ast.Expr, ast.Assign, ast.AnnAssign, ast.Return)
 
 
 def made_by_host(causes: LaunchCauses | None) -> str:
@@ -49,12 +45,16 @@ def with_slice_kept(text: str, run: Run) -> str:
         return text
     named = _with_arguments_named(text, kernel, launch)
     tree = ast.parse(named)
-    launches = list(_launches(tree, launch.kernel))
-    passed = [value for call in launches for value in _passed(call, kernel, launch)]
+    launches = {
+        statement: call
+        for statement in ast.walk(tree)
+        if isinstance(statement, _SIMPLE)
+        for call in _launches(statement, launch.kernel)
+    }
+    passed = [value for call in launches.values() for value in _passed(call, kernel, launch)]
     if is_of_grid(launch.causes[0]):
-        passed += [call.func for call in launches]
-    names = [name for value in passed for name in _names(value)]
-    return _marked(named, _Slice(tree).behind(names, STEPS + (named != text)))
+        passed += [call.func for call in launches.values()]
+    return _marked(named, Slicer(tree).behind(list(launches), passed))
 
 
 def defines(text: str, kernel: str) -> bool:
@@ -68,7 +68,7 @@ def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef]:
 def _launches(tree: ast.AST, kernel: str) -> Iterator[ast.Call]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript):
-            if kernel in list(_names(node.func.value)):
+            if kernel in list(names(node.func.value)):
                 yield node
 
 
@@ -87,12 +87,12 @@ def _with_arguments_named(text: str, kernel: ast.FunctionDef, launch: Launch) ->
     for statement in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Expr)):
         for call in _launches(statement, launch.kernel):
             for value in _passed(call, kernel, launch):
-                computed = not isinstance(value, (ast.Name, ast.Constant)) and any(_names(value))
+                computed = not isinstance(value, (ast.Name, ast.Constant)) and any(names(value))
                 lines = text.split("\n")
                 first, at = statement.lineno - 1, value.lineno - 1
                 before = lines[first][: statement.col_offset]
                 if computed and value.lineno == value.end_lineno and not before.strip():
-                    name = next(each for number in range(MOST) if (each := f"passed{number or ''}") not in text)
+                    name = next(each for number in itertools.count() if (each := f"passed{number or ''}") not in text)
                     line = lines[at].encode()
                     written = line[value.col_offset : value.end_col_offset].decode()
                     lines[at] = (line[: value.col_offset] + name.encode() + line[value.end_col_offset :]).decode()
@@ -102,8 +102,10 @@ def _with_arguments_named(text: str, kernel: ast.FunctionDef, launch: Launch) ->
 
 
 def _lies_in(cause: Cause, name: str, described: str) -> bool:
+    if name == cause.tensor:
+        return True
     if cause.kind in (kinds.EMPTY, kinds.UNWRITTEN) or is_of_grid(cause):
-        return name == cause.tensor
+        return False
     if cause.kind in (*GIVEN, kinds.ZERO) and cause.name:
         return name in cause.name.split(" and ")
     loaded = kinds.LOADED in cause.inputs or cause.kind == kinds.MEMORY
@@ -112,79 +114,24 @@ def _lies_in(cause: Cause, name: str, described: str) -> bool:
     return bool((_INTEGERS if loaded else _SCALAR).match(described))
 
 
-def _names(node: ast.AST) -> Iterator[str]:
-    """Names and attributes that an expression reads or binds, but for those that say nothing of whose they are."""
-    for each in ast.walk(node):
-        name = each.id if isinstance(each, ast.Name) else each.attr if isinstance(each, ast.Attribute) else ""
-        if name and name not in _PLAIN:
-            yield name
-
-
-class _Slice:
-    """Assignments and returns of the host's code."""
-
-    def __init__(self, tree: ast.Module) -> None:
-        self._assigned: list[tuple[ast.stmt, set[str], ast.expr]] = []
-        self._returned: dict[str, list[tuple[ast.stmt, ast.expr]]] = {}
-        self._question: dict[ast.stmt, ast.If] = {}
-        todo: list[tuple[ast.AST, str, ast.If | None]] = [(tree, "", None)]
-        while todo:
-            node, function, question = todo.pop()
-            if isinstance(node, ast.FunctionDef):
-                if any("jit" in ast.unparse(each) for each in node.decorator_list):
-                    continue
-                function, question = node.name, None
-            if isinstance(node, ast.If) and (node.end_lineno or 0) - node.lineno < SHORT:
-                question = question or node
-            if question is not None and isinstance(node, ast.stmt):
-                self._question[node] = question
-            if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and node.value is not None:
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                self._assigned.append((node, {name for each in targets for name in _bound(each)}, node.value))
-            elif isinstance(node, ast.Return) and node.value is not None:
-                self._returned.setdefault(function, []).append((node, node.value))
-            todo += [(each, function, question) for each in ast.iter_child_nodes(node)]
-
-    def behind(self, names: Sequence[str], steps: int) -> list[ast.stmt]:
-        """The statements that make what has these names, the nearest first, and what decides whether they do."""
-        found: dict[ast.stmt, None] = {}
-        now, seen = list(dict.fromkeys(names)), set(names)
-        for _ in range(steps):
-            values: list[ast.expr] = []
-            for name in now:
-                for statement, targets, value in self._assigned:
-                    if name in targets and statement not in found:
-                        found[statement] = None
-                        values.append(value)
-                for statement, value in self._returned.get(name, ()):
-                    if statement not in found:
-                        found[statement] = None
-                        values.append(value)
-            now = [name for value in values for name in _names(value) if name not in seen]
-            seen.update(now)
-        return list(dict.fromkeys(self._question.get(each, each) for each in list(found)[:MOST]))
-
-
-def _bound(target: ast.expr) -> Iterator[str]:
-    """What an assignment gives a value to: `name`, `object.name`, each of `a, b`; of `x[i]` that is x."""
-    if isinstance(target, ast.Name):
-        yield target.id
-    elif isinstance(target, ast.Attribute):
-        yield target.attr
-    elif isinstance(target, (ast.Subscript, ast.Starred)):
-        yield from _bound(target.value)
-    elif isinstance(target, (ast.Tuple, ast.List)):
-        for each in target.elts:
-            yield from _bound(each)
-
-
-def _marked(text: str, statements: Sequence[ast.stmt]) -> str:
+def _marked(text: str, found: Slice) -> str:
     lines = text.split("\n")
-    for statement in statements:
-        end = statement.test if isinstance(statement, ast.If) else statement
-        last = (end.end_lineno or end.lineno) - 1
-        code = lines[last].encode()[: end.end_col_offset].decode() + (":" if end is not statement else "")
-        rest = lines[last].removeprefix(code).strip()
-        if lines[last].startswith(code) and (not rest or rest.startswith("#")):
-            lines[last] = code + MARK
+    for statement in found.statements:
+        _mark(lines, statement, MARK)
+    for head in found.heads:
+        _mark(lines, head.iter if isinstance(head, ast.For) else head.test, HEAD)
     return "\n".join(lines)
+
+
+def _mark(lines: list[str], node: ast.stmt | ast.expr, mark: str) -> None:
+    """Sets a mark behind a statement, or behind the colon that follows a head's last expression."""
+    last = (node.end_lineno or node.lineno) - 1
+    code = lines[last].encode()[: node.end_col_offset].decode()
+    rest = lines[last].removeprefix(code)
+    if isinstance(node, ast.expr):
+        closing = re.match(r"[\s)]*:", rest)
+        if closing is None:
+            return
+        code, rest = code + closing[0], rest[closing.end() :]
+    if not rest.strip() or rest.strip().startswith("#"):
+        lines[last] = code + mark

@@ -70,6 +70,24 @@ class TestMarks:
         assert removable_lines(self.SOURCE, keep="kernel BLOCK") == ["b = 2", 'j = "# shrink: keep"']
         assert removable_lines(self.SOURCE) == ["y = x", "return y", "BLOCK = 8", "b = 2", 'j = "# shrink: keep"']
 
+    def test_of_a_marked_head_the_condition_stays(self) -> None:
+        program = program_of("""
+        for i in rows:  # shrink: keep-head
+            if i > limit:  # shrink: keep-head
+                a = 1
+            elif i:
+                b = 2
+        while c:
+            d = 3
+        """)
+        loop, test, other = (node(program, text, cst.CSTNode) for text in ("rows", "i > limit", "c"))
+        assert not passes(program, Replace(loop, ("[]",))) and not passes(program, Replace(test, ("True",)))
+        assert passes(program, Replace(other, ("True",)))
+        outer, inner = (next(n for n in program.layout.nodes(kind)) for kind in (cst.For, cst.If))
+        assert not passes(program, Remove(outer)) and not passes(program, Unwrap(inner, (inner.body,)))
+        lines = removable_lines(program.text)
+        assert lines == ["a = 1", "b = 2", "d = 3"]
+
     def test_nothing_inside_a_kept_definition_changes(self) -> None:
         program = program_of(self.SOURCE)
         function = node(program, "x", cst.Param)

@@ -10,7 +10,7 @@ from shrinkray_gpu.oracle.cause_check import LaunchCauses
 from shrinkray_gpu.runner.inside.static import cause as kinds
 from shrinkray_gpu.runner.inside.static.cause import Cause
 from shrinkray_gpu.runner.run import Launch, Run
-from shrinkray_gpu.start.host_slice import MARK, defines, made_by_host, with_slice_kept
+from shrinkray_gpu.start.host_slice import HEAD, MARK, defines, made_by_host, with_slice_kept
 
 PROGRAM = """\
 @triton.jit
@@ -69,29 +69,27 @@ def test_whose_doing_it_is(kind: str, inputs: tuple[str, ...], own: bool) -> Non
     assert made_by_host(None) == ""
 
 
+TABLE = ["self.table = torch.arange(8)", "return counts.cumsum(0)", "table = self.starts(self.table)"]
+WIDTH = ["passed = self.width", "self.width = width", "if length > 4:", "self.width = length"]
+LENGTH = ["length = x.shape[1]"]
+
+
 @pytest.mark.parametrize(
     ("seen", "kept"),
     [
-        (run(kinds.EXTENT, "rows"), ["length = x.shape[1]", ")"]),
-        (
-            run(kinds.STRIDE, "stride"),
-            ["passed = self.width", "self.width = width", "if length > 4:", "length = x.shape[1]"],
-        ),
-        (
-            run(kinds.MEMORY, "value_of_the_ir", (kinds.LOADED,)),
-            ["self.table = torch.arange(8)", "return counts.cumsum(0)", "table = self.starts(self.table)"],
-        ),
-        (
-            run(kinds.ASSERTION),
-            ["length = x.shape[1]", ")", "passed = self.width", "self.width = width", "if length > 4:"],
-        ),
+        (run(kinds.EXTENT, "rows"), [*LENGTH, ")", *TABLE]),  # and the tensor that the access leaves
+        (run(kinds.STRIDE, "stride"), [*WIDTH, *LENGTH, *TABLE]),
+        (run(kinds.MEMORY, "value_of_the_ir", (kinds.LOADED,)), TABLE),
+        (run(kinds.ASSERTION), [*WIDTH, *LENGTH, ")", *TABLE]),
     ],
 )
-def test_the_statements_that_make_it_are_marked(seen: Run, kept: list[str]) -> None:
+def test_what_makes_it_is_marked(seen: Run, kept: list[str]) -> None:
     marked = with_slice_kept(PROGRAM, seen)
     compile(marked, "marked", "exec")
-    lines = [line.strip().removesuffix(MARK.strip()).strip() for line in marked.splitlines() if MARK in line]
+    lines = [line.partition(MARK)[0].strip() for line in marked.splitlines() if MARK in line]
     assert sorted(lines) == sorted(kept)
+    heads = [line.partition(HEAD)[0].strip() for line in marked.splitlines() if HEAD in line]
+    assert heads == [each for each in kept if each.startswith("if")]
 
 
 def test_a_grid_that_is_too_large_for_a_table_is_the_hosts() -> None:

@@ -133,6 +133,7 @@ def _of_condition(launch: LaunchedKernel, found: Found, rule: str, kind: str) ->
         at=place,
         sentence="%s%s%s" % (what, _of(place), "; there %s" % values if values else ""),
         name=given.name.lstrip("%") if given is not None else "",
+        bounds=len({(id(step.frame), step.name) for step in steps if step.kind in (kinds.ARGUMENT, kinds.LOADED)}),
     )
 
 

@@ -76,23 +76,27 @@ class Counterfactual:
         looks = (look(replace(self.launch, grid=each), limit=self.limit) for each in smaller)  # type: ignore[arg-type]
         return any({each.state for each in again.accesses if each.op is self.found.op} == {INSIDE} for again in looks)
 
-    def beyond(self, indices: Iterable[Step]) -> FrozenSet[str]:
-        """Of which kinds the indices are that leave a dimension of the tensor in the lane that was found: of
-        `row * 64 + column` the column, though the row may be the last. Empty where none does, or nobody knows."""
+    def beyond(self, indices: Iterable[Step]) -> FrozenSet[Step]:
+        """The indices that leave a dimension of the tensor in the lane that was found: of `row * 64 + column` the
+        column, though the row may be the last. Empty where none does, or nobody knows."""
         buffer = self._buffer
         strides = sorted({stride: n for n, stride in zip(buffer.shape, buffer.strides)}.items(), reverse=True)
         reached: Dict[int, int] = {}
-        of: Dict[int, Set[str]] = {}
+        of: Dict[int, Set[Step]] = {}
         for step in indices:
-            value, one, none = step.value(self.found.lane), self._reach({step: 1}), self._reach({step: 0})
-            if value is None or one is None or none is None:
+            value, factor = step.value(self.found.lane), self.factor(step)
+            if value is None or factor is None:
                 return frozenset()
-            factor = (one.high - none.high) // buffer.width
             own = next((stride for stride, _ in strides if 0 < stride <= factor), 0)
             if own:
                 reached[own] = reached.get(own, 0) + factor * value[0]
-                of.setdefault(own, set()).add(step.kind)
-        return frozenset(kind for stride, n in strides if reached.get(stride, 0) >= stride * n for kind in of[stride])
+                of.setdefault(own, set()).add(step)
+        return frozenset(step for stride, n in strides if reached.get(stride, 0) >= stride * n for step in of[stride])
+
+    def factor(self, step: Step) -> Optional[int]:
+        """Elements by which the access moves with this value."""
+        one, none = self._reach({step: 1}), self._reach({step: 0})
+        return None if one is None or none is None else (one.high - none.high) // self._buffer.width
 
     @property
     def _buffer(self) -> Buffer:
@@ -101,11 +105,8 @@ class Counterfactual:
 
     def _fits(self, step: Step, stride: int) -> bool:
         """Whether the index that this value multiplies stays below the extent of the dimension of that stride."""
-        one, none = self._reach({step: 1}), self._reach({step: 0})
-        if one is None or none is None:
-            return False
-        index = (one.high - none.high) // self._buffer.width
-        return any(index < n for n, own in zip(self._buffer.shape, self._buffer.strides) if own == stride)
+        index = self.factor(step)
+        return index is not None and any(index < n for n, own in zip(self._buffer.shape, self._buffer.strides) if own == stride)
 
     def _ends_with_tensor(self, values: Values, slack: int) -> bool:
         """Whether the access comes to fewer than `slack` elements from the last one of the tensor."""

@@ -83,7 +83,7 @@ class _Search:
             guards=guards(self.note, self._address_leaves()),
         )
         found = replace(found, bounds=self._bounds())
-        return replace(found, foreign=tuple(self._foreign()))
+        return replace(found, foreign=(*self._foreign(), *self._foreign_factor(found)))
 
     def _first(self) -> Origin:
         if self.found.buffer is not None and self.found.buffer.null:
@@ -98,9 +98,8 @@ class _Search:
         kind = kinds.WRONG_MASK if self.note.masked else kinds.NO_MASK
         inputs = frozenset(inputs_of(self._address_leaves()))
         fewer, by_one = self.what_if.inside_with_fewer(), self._by_one()
-        beyond = self.what_if.beyond(
-            step for step in self._unique(self._address_leaves()) if step.kind in kinds.INDICES
-        )
+        indices = [step for step in self._unique(self._address_leaves()) if step.kind in kinds.INDICES]
+        beyond = frozenset(step.kind for step in self.what_if.beyond(indices))
         return Origin(kind, role=TERM, inputs=inputs, op=self.note.op, fewer=fewer, by_one=by_one, beyond=beyond)
 
     # The kinds, in the order in which they are asked
@@ -169,9 +168,9 @@ class _Search:
         leaves = self._unique(self._address_leaves())
         indices = [step for step in leaves if step.kind in kinds.INDICES]
         loaded = [step for step in leaves if step.kind == kinds.LOADED]
-        leaves_its_dimension = bool(loaded) and self.what_if.beyond([*indices, *loaded]) == {kinds.LOADED}
-        for step in loaded:
-            if not indices or leaves_its_dimension or self.what_if.alone_beyond(step):
+        beyond = self.what_if.beyond([*indices, *loaded]) if loaded else frozenset()
+        for step in sorted(loaded, key=lambda each: each not in beyond):
+            if not indices or beyond and beyond.isdisjoint(indices) or self.what_if.alone_beyond(step):
                 value = step.value(self.found.lane)
                 return self._given(kinds.MEMORY, step.role, step, *(value or ())[:1])
         return self._extent((step for step in self.trace.leaves() if step.role == BOUND), kinds.LOADED, kinds.MEMORY)
@@ -239,6 +238,13 @@ class _Search:
             yield "a written offset"
         if self._others():
             yield "a stride that is not the tensor's"
+
+    def _foreign_factor(self, found: Origin) -> Iterator[str]:
+        """Where a loaded value is at fault, what it is multiplied by, if that is no stride of the tensor."""
+        step = next((each for each in self.trace.leaves() if each.name == found.name), None)
+        if found.kind == kinds.MEMORY and found.role != BOUND and step is not None and self.found.buffer is not None:
+            if self.what_if.factor(step) not in self.found.buffer.strides:
+                yield "a factor that is no stride of the tensor's"
 
     def _bounds(self) -> int:
         """How many of the kernel's arguments the mask hangs on."""

@@ -97,7 +97,8 @@ class Cause:
     guards: int = 0
     """How many branches lead to the access by a condition on something that its address is made of."""
     bounds: int = 0
-    """How many of the kernel's arguments its mask hangs on."""
+    """How many of the kernel's arguments its mask hangs on; of an assertion or a divisor, those that it hangs on, and
+    loaded values."""
     below: bool = False
     """Whether the access leaves the tensor's storage before its start, not behind its end."""
 

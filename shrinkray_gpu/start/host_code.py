@@ -1,0 +1,241 @@
+"""A program's host code, as a slice needs it: what defines each name, which functions a call may run, what is around.
+
+Nobody follows aliases: an attribute is one name wherever it is read, and a method is called wherever one of its name
+is. So it tells rather too much than too little.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias, TypeGuard, TypeVar
+
+_Node = TypeVar("_Node", bound=ast.AST)
+Scope: TypeAlias = ast.FunctionDef | None
+"""The function that a statement stands in; None for the module."""
+Key: TypeAlias = tuple[Scope | str, str]
+"""A name of a scope; an attribute, whosever it is, is of ATTRIBUTE."""
+
+ATTRIBUTE = "."
+_CALLED = ("__call__", "forward")
+"""What runs where an object is called."""
+_HARMLESS = frozenset({"print", "synchronize", "manual_seed"})
+"""Calls that change nothing that is passed to them."""
+
+
+def names(node: ast.AST) -> Iterator[str]:
+    """Names and attributes in an expression, that of the whole first."""
+    for each in ast.walk(node):
+        if isinstance(each, (ast.Name, ast.Attribute)):
+            yield each.id if isinstance(each, ast.Name) else each.attr
+
+
+def is_kernel(node: ast.AST) -> TypeGuard[ast.FunctionDef]:
+    return isinstance(node, ast.FunctionDef) and any("jit" in ast.unparse(each) for each in node.decorator_list)
+
+
+class HostCode:
+    """The host code of a program: all of it but the bodies of its kernels."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.scope: dict[ast.stmt, Scope] = {}
+        self.above: dict[ast.stmt, tuple[ast.stmt, ...]] = {}
+        """The statements of the same function around each, the outermost first."""
+        self.locals: dict[Scope, set[str]] = defaultdict(set)
+        self.functions: dict[str, list[ast.FunctionDef]] = defaultdict(list)
+        self.definitions: dict[Key, list[ast.stmt]] = defaultdict(list)
+        """What gives a value to each name, or may change it: by a call that nobody takes the value of."""
+        self.calls: list[tuple[ast.stmt, ast.Call]] = []
+        self._outer: dict[Scope, Scope] = {}
+        self._class: dict[Scope, ast.ClassDef] = {}
+        self._kernels: dict[str, ast.FunctionDef] = {}
+        self._classes: dict[str, ast.ClassDef] = {}
+        self._survey(tree.body, None, None, ())
+        for statement, scope in self.scope.items():
+            self._define(statement, targets(statement), scope)
+        for statement, scope in self.scope.items():
+            if isinstance(statement, ast.Expr) and isinstance(call := statement.value, ast.Call):
+                self._define(statement, list(self._changed(call)), scope)
+
+    def _survey(
+        self, body: Iterable[ast.AST], scope: Scope, owner: ast.ClassDef | None, above: tuple[ast.stmt, ...]
+    ) -> None:
+        for node in body:
+            if is_kernel(node):
+                self._kernels[node.name] = node
+                continue
+            inside, inner_owner, inner_above = scope, None, above
+            if isinstance(node, ast.stmt):
+                self.scope[node], self.above[node] = scope, above
+                inner_owner, inner_above = owner, (*above, node)
+                self.locals[scope].update(name for target in targets(node) for name in _assigned(target))
+                self.calls += [(node, call) for call in within(node, ast.Call)]
+                if owner is not None:
+                    for target in targets(node):
+                        for name in _assigned(target):
+                            self.definitions[ATTRIBUTE, name].append(node)
+            if isinstance(node, ast.FunctionDef):
+                self.functions[node.name].append(node)
+                self._outer[node] = scope
+                self.locals[node].update(parameters(node))
+                if owner is not None:
+                    self._class[node] = owner
+                inside, inner_owner, inner_above = node, None, ()
+            elif isinstance(node, ast.ClassDef):
+                self._classes[node.name] = inner_owner = node
+            self._survey(ast.iter_child_nodes(node), inside, inner_owner, inner_above)
+
+    def _define(self, statement: ast.stmt, targets: Iterable[ast.expr], scope: Scope) -> None:
+        for target in targets:
+            for key in self.bound(target, scope):
+                self.definitions[key].append(statement)
+
+    def _changed(self, call: ast.Call) -> Iterator[ast.expr]:
+        """What a call may give another content: of a function of the program, what that changes of its arguments."""
+        launched = next((self._kernels[each] for each in names(call.func) if each in self._kernels), None)
+        if launched is not None:
+            changed = _written(launched)
+            for name, value in by_name(call, parameters(launched)):
+                if name in changed:
+                    yield value
+        elif callees := self.callees(call):
+            for function in callees:
+                for name, value in by_name(call, self.taken(function)):
+                    if (function, name) in self.definitions:
+                        yield value
+        elif _HARMLESS.isdisjoint(names(call.func)):
+            yield from (*call.args, *(each.value for each in call.keywords))
+            if isinstance(call.func, ast.Attribute):
+                yield call.func.value
+
+    def taken(self, function: ast.FunctionDef) -> list[str]:
+        """The parameters that a call fills in order: of a method, those behind the object's."""
+        static = any("static" in ast.unparse(each) for each in function.decorator_list)
+        given = function.args
+        taken = [each.arg for each in (*given.posonlyargs, *given.args)]
+        more = [] if given.vararg else [each.arg for each in given.kwonlyargs]
+        return [*taken[function in self._class and not static :], *more]
+
+    def bound(self, target: ast.expr, scope: Scope) -> Iterator[Key]:
+        """`name`, `object.name`, each of `a, b`; of `x[i]` that is x."""
+        if isinstance(target, ast.Name):
+            yield self.resolved(target.id, scope)
+        elif isinstance(target, ast.Attribute):
+            yield (ATTRIBUTE, target.attr)
+        elif isinstance(target, (ast.Subscript, ast.Starred)):
+            yield from self.bound(target.value, scope)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            for each in target.elts:
+                yield from self.bound(each, scope)
+
+    def resolved(self, name: str, scope: Scope) -> Key:
+        while scope is not None and name not in self.locals[scope]:
+            scope = self._outer[scope]
+        return (scope, name)
+
+    def callees(self, call: ast.Call) -> list[ast.FunctionDef]:
+        """The program's functions that a call may run."""
+        if made := self._made(call):
+            made_by = [self._classes[name] for name in made]
+            return [each for each in self.functions["__init__"] if self._class.get(each) in made_by]
+        if not self._kernels.keys().isdisjoint(names(call.func)):
+            return []
+        plain = isinstance(call.func, (ast.Name, ast.Attribute))
+        name = next(names(call.func), "") if plain else ""
+        if name in self.functions:
+            return self.functions[name]
+        if plain and not any(key[1] == name for key in self.definitions):
+            return []
+        return [each for called in _CALLED for each in self.functions[called]]
+
+    def _made(self, call: ast.Call) -> list[str]:
+        """Of which classes the call makes an object."""
+        name = next(names(call.func), "") if isinstance(call.func, (ast.Name, ast.Attribute)) else ""
+        return list(self._classes) if name in ("cls", "__init__") else [name] if name in self._classes else []
+
+    def fields(self, call: ast.Call) -> list[list[str]]:
+        """Those of the data classes and named tuples of which the call may make one, in order."""
+        bodies = [self._classes[name].body for name in self._made(call)]
+        typed = [[each.target for each in body if isinstance(each, ast.AnnAssign)] for body in bodies]
+        return [[name for target in its for name in _assigned(target)] for its in typed if its]
+
+
+def parameters(function: ast.FunctionDef) -> list[str]:
+    """By position, then the others."""
+    given = function.args
+    every = (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg)
+    return [each.arg for each in every if each]
+
+
+def by_name(call: ast.Call, parameters: Sequence[str]) -> Iterator[tuple[str, ast.expr]]:
+    """A call's arguments, each with the parameter that it fills, as far as that is plain."""
+    for name, value in zip(parameters, call.args):
+        if isinstance(value, ast.Starred):
+            break
+        yield name, value
+    for each in call.keywords:
+        if each.arg is not None and each.arg in parameters:
+            yield each.arg, each.value
+
+
+def targets(statement: ast.stmt) -> list[ast.expr]:
+    if isinstance(statement, (ast.Assign, ast.Delete)):
+        return list(statement.targets)
+    if isinstance(statement, (ast.AugAssign, ast.AnnAssign, ast.For)):
+        return [statement.target]
+    if isinstance(statement, ast.With):
+        return [each.optional_vars for each in statement.items if each.optional_vars]
+    return [each.target for each in within(statement, ast.NamedExpr)]
+
+
+def _assigned(target: ast.expr) -> Iterator[str]:
+    """The variables among what an assignment gives a value to."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        for each in target.elts:
+            yield from _assigned(each)
+    elif isinstance(target, ast.Starred):
+        yield from _assigned(target.value)
+    elif isinstance(target, ast.Name):
+        yield target.id
+
+
+def within(statement: ast.stmt, kind: type[_Node] | tuple[type[_Node], ...]) -> Iterator[_Node]:
+    """What a statement's own expressions hold of a kind."""
+    return (each for part in own_parts(statement) for each in ast.walk(part) if isinstance(each, kind))
+
+
+def own_parts(statement: ast.stmt) -> Iterator[ast.expr]:
+    """A statement's expressions, without those of the statements in it."""
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+        return
+    for each in ast.iter_child_nodes(statement):
+        if isinstance(each, ast.withitem):
+            yield each.context_expr
+        elif isinstance(each, ast.expr) and not (isinstance(statement, ast.AnnAssign) and each is statement.annotation):
+            yield each
+
+
+def _written(kernel: ast.FunctionDef) -> set[str]:
+    """The parameters through which a kernel may write: those that an address comes from, or that a call gets."""
+    found: set[str] = set()
+    calls = [each for each in ast.walk(kernel) if isinstance(each, ast.Call)]
+    for call in calls:
+        name = next(names(call.func), "")
+        if "store" in name or "atomic" in name:
+            found.update(names(call if isinstance(call.func, ast.Name) else call.args[0] if call.args else call.func))
+            found.update(names(call.func))
+        elif isinstance(call.func, ast.Name):
+            found.update(name for each in call.args for name in names(each))
+    for _ in range(len(kernel.body)):
+        more = {
+            name
+            for each in ast.walk(kernel)
+            if isinstance(each, (ast.Assign, ast.AugAssign))
+            and any(not found.isdisjoint(_assigned(target)) for target in targets(each))
+            for name in names(each.value)
+        }
+        if more <= found:
+            break
+        found |= more
+    return found & set(parameters(kernel))

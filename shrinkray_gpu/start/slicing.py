@@ -1,0 +1,215 @@
+"""A backward slice of a program's host code: the statements that a value hangs on, found without running it.
+
+After M. Weiser, Program slicing, 1981, across functions, as far as `host_code` knows the program.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from typing import NamedTuple, TypeAlias
+
+from shrinkray_gpu.start.host_code import (
+    ATTRIBUTE,
+    HostCode,
+    Key,
+    Scope,
+    by_name,
+    names,
+    own_parts,
+    parameters,
+    targets,
+    within,
+)
+
+_Head: TypeAlias = ast.If | ast.For | ast.While
+_LISTS = (ast.Tuple, ast.List)
+_HEADS = (ast.If, ast.For, ast.While)
+
+
+class Slice(NamedTuple):
+    """What must stay of a program."""
+
+    statements: list[ast.stmt]
+    heads: list[_Head]
+    """Of these the condition stays, or what the loop runs over."""
+
+
+class Slicer:
+    """Finds what some values hang on, once: it remembers what was needed."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self._code = HostCode(tree)
+        self._kept: dict[ast.stmt, None] = {}
+        self._heads: dict[_Head, None] = {}
+        self._whole: set[ast.stmt] = set()
+        """Of those kept, whose every expression is needed: of others, one call is."""
+        self._needed: set[Key] = set()
+        self._results: set[str] = set()
+        self._todo: list[Key | str] = []
+        """What is needed and was not looked for yet: names, and functions of whose results one is."""
+        self._reached: set[Scope] = set()
+        self._waiting: dict[Key, list[tuple[ast.expr, Scope]]] = defaultdict(list)
+
+    def behind(self, launches: Sequence[ast.stmt], values: Collection[ast.expr]) -> Slice:
+        """What the values hang on that these statements pass; the statements themselves are left out."""
+        self._whole.update(launches)  # what else they pass may change
+        for statement in launches:
+            self._reach(statement)
+            for node in ast.walk(statement):
+                if node in values:
+                    self._use(node, self._code.scope[statement])
+        while self._todo:
+            need = self._todo.pop(0)
+            if isinstance(need, str):
+                self._keep_results(need)
+            else:
+                self._keep_definitions(need)
+        return Slice([each for each in self._kept if each not in launches], list(self._heads))
+
+    def _keep(self, statement: ast.stmt) -> None:
+        if statement in self._whole:
+            return
+        self._whole.add(statement)
+        self._kept[statement] = None
+        if isinstance(statement, ast.Expr) and isinstance(call := statement.value, ast.Call):
+            self._run(call, self._code.scope[statement])
+        else:
+            for part in own_parts(statement):
+                self._use(part, self._code.scope[statement])
+        if self._has_effect(statement):
+            self._reach(statement)
+        else:
+            self._enter(statement)
+
+    def _enter(self, statement: ast.stmt) -> None:
+        """Whatever decides whether the statement is reached, within its function."""
+        scope, above = self._code.scope[statement], self._code.above[statement]
+        for each in above:
+            self._head(each)
+        before = [each for each, its in self._code.scope.items() if its is scope and each.lineno < statement.lineno]
+        for leave in before:
+            loops = [each for each in self._code.above[leave] if isinstance(each, (ast.For, ast.While))]
+            ends = isinstance(leave, (ast.Break, ast.Continue)) and loops[-1] in above
+            if ends or isinstance(leave, ast.Return):
+                self._keep(leave)
+
+    def _head(self, statement: ast.stmt) -> None:
+        if isinstance(statement, _HEADS) and statement not in self._heads and not _is_main(statement):
+            self._heads[statement] = None
+            for part in own_parts(statement):
+                self._use(part, self._code.scope[statement])
+            self._enter(statement)
+
+    def _reach(self, statement: ast.stmt) -> None:
+        """The statement is reached: so is each call of its function."""
+        self._enter(statement)
+        scope = self._code.scope[statement]
+        if scope is None or scope in self._reached:
+            return
+        self._reached.add(scope)
+        for caller, call in self._code.calls:
+            if scope in self._code.callees(call):
+                if isinstance(caller, _HEADS):
+                    self._head(caller)
+                else:
+                    self._kept[caller] = None
+                    self._run(call, self._code.scope[caller])
+                    self._reach(caller)
+
+    def _has_effect(self, statement: ast.stmt) -> bool:
+        """Whether it may change anything that outlives its function."""
+        scope = self._code.scope[statement]
+        if scope is None:
+            return False
+        parts = [part for each in targets(statement) for part in (each.elts if isinstance(each, _LISTS) else [each])]
+        roots = [each for each in parts if not isinstance(each, ast.Name)]
+        if isinstance(statement, ast.Expr) and isinstance(call := statement.value, ast.Call):
+            roots = [call.func, *call.args]
+        passed = parameters(scope)
+        for root in roots:
+            while isinstance(root, (ast.Attribute, ast.Subscript, ast.Starred)):
+                root = root.value
+            if isinstance(root, ast.Name) and (root.id in passed or root.id not in self._code.locals[scope]):
+                return True
+        return False
+
+    def _run(self, call: ast.Call, scope: Scope) -> None:
+        """What a call does is needed, not what it returns."""
+        if not isinstance(call.func, ast.Name):
+            self._use(getattr(call.func, "value", call.func), scope)
+        self._pass(call, scope)
+        for function in self._code.callees(call):
+            for name, value in by_name(call, self._code.taken(function)):
+                if any(key in self._needed for key in self._code.bound(value, scope)):
+                    self._need((function, name))
+
+    def _use(self, node: ast.AST, scope: Scope) -> None:
+        """The value of an expression is needed."""
+        if isinstance(node, ast.Call):
+            self._use(node.func, scope)
+            self._pass(node, scope)
+            return
+        if isinstance(getattr(node, "ctx", None), ast.Store):
+            pass
+        elif isinstance(node, ast.Name):
+            self._need(self._code.resolved(node.id, scope))
+            self._need_result(node.id)
+        elif isinstance(node, ast.Attribute):
+            self._need((ATTRIBUTE, node.attr))
+            self._need_result(node.attr)
+        for each in ast.iter_child_nodes(node):
+            self._use(each, scope)
+
+    def _pass(self, call: ast.Call, scope: Scope) -> None:
+        """Of the arguments, those that functions of the program need; of any other function all."""
+        code = self._code
+        takers: list[tuple[Scope | str, list[str]]] = [(each, code.taken(each)) for each in code.callees(call)]
+        takers += [(ATTRIBUTE, fields) for fields in code.fields(call)]
+        keys: dict[ast.expr, list[Key]] = defaultdict(list)
+        for owner, taken in takers:
+            for name, value in by_name(call, taken):
+                keys[value].append((owner, name))
+        for value in (*call.args, *(each.value for each in call.keywords)):
+            if not keys[value] or not self._needed.isdisjoint(keys[value]):
+                self._use(value, scope)
+            else:
+                for key in keys[value]:
+                    self._waiting[key].append((value, scope))
+
+    def _need(self, key: Key) -> None:
+        if key not in self._needed:
+            self._needed.add(key)
+            self._todo.append(key)
+
+    def _need_result(self, name: str) -> None:
+        if name not in self._results and name in self._code.functions:
+            self._results.add(name)
+            self._todo.append(name)
+
+    def _keep_definitions(self, key: Key) -> None:
+        for statement in self._code.definitions.get(key, ()):
+            if isinstance(statement, _HEADS):
+                self._head(statement)
+            else:
+                self._keep(statement)
+        if key[0] == ATTRIBUTE:
+            for statement, call in self._code.calls:
+                if any(key[1] in fields for fields in self._code.fields(call)):
+                    self._kept[statement] = None
+                    self._use(call, self._code.scope[statement])
+                    self._enter(statement)
+        for value, scope in self._waiting.pop(key, ()):
+            self._use(value, scope)
+
+    def _keep_results(self, name: str) -> None:
+        """What functions of this name return."""
+        for statement, scope in list(self._code.scope.items()):
+            if scope in self._code.functions[name]:
+                if isinstance(statement, ast.Return) or any(within(statement, (ast.Yield, ast.YieldFrom))):
+                    self._keep(statement)
+
+
+def _is_main(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.If) and "__name__" in names(statement.test)

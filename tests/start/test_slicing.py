@@ -1,0 +1,163 @@
+"""The backward slice of a launch's argument: in each program exactly the lines that say so are in it."""
+
+from __future__ import annotations
+
+import ast
+from textwrap import dedent
+
+import pytest
+
+from shrinkray_gpu.start.slicing import Slicer
+
+LOOPS = """
+    def positions(head, tokens):
+        found = []  # in
+        for _ in range(tokens):  # head
+            found.append(head)  # in
+            if head > 8:  # head
+                head = 0  # in
+            seen = len(found)
+        return found  # in
+
+    table = positions(3, 4)  # in
+    unused = positions
+    print(table)
+    kernel[(1,)](table)
+    """
+
+OBJECTS = """
+    @dataclass
+    class Config:
+        width: int = 4  # in
+        depth: int = 5
+
+        @property
+        def half(self):
+            return self.width // 2  # in
+
+    class Layer:
+        def __init__(self, config, name):
+            self.config = config  # in
+            self.name, self.step = name, 0  # in
+
+        def __call__(self, x, scale):
+            y = x * scale
+            kernel[(1,)](self.config.half + self.step)
+            return y
+
+    layer = Layer(Config(6), other())  # in
+    x = torch.zeros(4)
+    for step in range(3):  # head
+        x = layer(x, 2)  # in
+    """
+
+CACHE = """
+    class Cache:
+        def __init__(self):
+            self.entries = {}  # in
+            self.hits = 0
+
+        def get(self, lengths):
+            key = max(lengths)  # in
+            if key in self.entries:  # head
+                self.hits += 1
+                return self.entries[key]  # in
+            self.entries[key] = sum(lengths)  # in
+            return self.entries[key]  # in
+
+    def batches():
+        for n in (1, 2):  # head
+            yield [n, 3]  # in
+
+    cache = Cache()  # in
+    for lengths in batches():  # head
+        total = cache.get(lengths)  # in
+        kernel[(1,)](total)
+    """
+
+LAUNCHES = """
+    @triton.jit
+    def fill(x_ptr, y_ptr, n):
+        at = y_ptr + tl.arange(0, 4)
+        tl.store(at, tl.load(x_ptr))
+
+    @triton.jit
+    def read(y_ptr, z_ptr):
+        tl.store(z_ptr, tl.load(y_ptr))
+
+    x = torch.zeros(4)  # in
+    y = torch.zeros(4)  # in
+    z = torch.zeros(4)
+    n = 4  # in
+    fill[(1,)](x, y, n)  # in
+    read[(1,)](y, z)
+    kernel[(1,)](y)
+    """
+
+SCOPES = """
+    n = 1
+    m = 2  # in
+
+    def inner(n, *, k):
+        total = n + m  # in
+        k = n
+        return total  # in
+
+    def aside(m):
+        m += 1
+        return m
+
+    def outer(values):
+        while values:  # head
+            value = values.pop()  # in
+            if value < 0:  # head
+                continue  # in
+            total = inner(value, k=n)  # in
+            kernel[(1,)](total)
+
+    data = [1, 2]  # in
+    outer(data)  # in
+    aside(n)
+    """
+
+CHANGED = """
+    def fill(rows, other):
+        rows[0] = 5  # in
+        return other
+
+    rows, spare = [0], [1]  # in
+    fill(rows, spare)  # in
+    shuffle(rows)  # in
+    shuffle(spare)
+    torch.cuda.synchronize()
+    if (n := len(rows)) > 1:
+        pass
+    kernel[(1,)](
+        rows)
+    """
+
+
+@pytest.mark.parametrize(
+    "program",
+    [pytest.param(text, id=name) for name, text in list(globals().items()) if name.isupper()],
+)
+def test_exactly_what_the_value_hangs_on(program: str) -> None:
+    text = dedent(program)
+    tree = ast.parse(text)
+    [launch] = [
+        node for node in ast.walk(tree) if isinstance(node, ast.Expr) and ast.unparse(node).startswith("kernel")
+    ]
+    assert isinstance(launch.value, ast.Call)
+    found = Slicer(tree).behind([launch], launch.value.args)
+    lines = text.split("\n")
+    marked = {mark: [n for n, line in enumerate(lines, 1) if line.endswith(f"# {mark}")] for mark in ("in", "head")}
+    assert sorted({each.lineno for each in found.statements}) == marked["in"]
+    assert sorted(each.lineno for each in found.heads) == marked["head"]
+
+
+def test_a_long_chain_is_followed() -> None:
+    chain = "x0 = 1\n" + "".join(f"x{n} = x{n - 1} + 1\n" for n in range(1, 3000)) + "kernel[(1,)](x2999)\n"
+    tree = ast.parse(chain)
+    launch = tree.body[-1]
+    assert isinstance(launch, ast.Expr) and isinstance(launch.value, ast.Call)
+    assert len(Slicer(tree).behind([launch], launch.value.args).statements) == 3000
