@@ -83,7 +83,8 @@ class TestMarks:
         loop, test, other = (node(program, text, cst.CSTNode) for text in ("rows", "i > limit", "c"))
         assert not passes(program, Replace(loop, ("[]",))) and not passes(program, Replace(test, ("True",)))
         assert passes(program, Replace(other, ("True",)))
-        outer, inner = (next(n for n in program.layout.nodes(kind)) for kind in (cst.For, cst.If))
+        outer, inner = program.parents[loop], program.parents[test]
+        assert isinstance(inner, cst.If)
         assert not passes(program, Remove(outer)) and not passes(program, Unwrap(inner, (inner.body,)))
         lines = removable_lines(program.text)
         assert lines == ["a = 1", "b = 2", "d = 3"]
