@@ -50,6 +50,8 @@ class LaunchCauses:
     causes: tuple[Cause, ...]
     unknown: str = ""
     """Why that may not be all."""
+    same_contents: bool = False
+    """Whether an index from memory must come from a tensor that holds the same: where all that makes it is kept."""
 
     @classmethod
     def of(cls, run: Run) -> LaunchCauses | None:
@@ -79,6 +81,8 @@ class LaunchCauses:
             return f"not all of it can be followed: {launch.unfollowed}"
         if drift := _drift(self.causes[0], launch.causes[0]):
             return drift
+        if self.same_contents and launch.causes[0].source != self.causes[0].source:
+            return "the index comes from a tensor that holds something else"
         left = list(self.causes[1:])
         for cause in launch.causes[1:]:
             known = next((one for one in left if not _drift(one, cause)), None)

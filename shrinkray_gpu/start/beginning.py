@@ -12,6 +12,7 @@ from shrinkray_gpu.calibration.missed import FURTHER
 from shrinkray_gpu.errors import if_it_helps
 from shrinkray_gpu.oracle import Fault
 from shrinkray_gpu.oracle.needs import UNASKED
+from shrinkray_gpu.oracle.same import SameFaultOracle
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.keep import kept_nodes
 from shrinkray_gpu.runner.run import Run
@@ -87,6 +88,7 @@ def _may_be_lifted(given: UserProgram) -> bool:
 
 def _keep(journal: Journal, start: Start) -> None:
     if start.reference is not None:
+        causes = start.oracle.causes if isinstance(start.oracle, SameFaultOracle) else None
         text = start.program.text if start.lifted else None
         journal.record_lift(
             {
@@ -95,6 +97,7 @@ def _keep(journal: Journal, start: Start) -> None:
                 "alone": start.alone,
                 "history": start.history,
                 "bare": start.bare,
+                "same_contents": causes is not None and causes.same_contents,
                 "run": plain(start.reference).to_json(),
                 "fault": asdict(start.fault) if start.fault is not None else None,
             }
@@ -109,6 +112,8 @@ def _recalled(given: UserProgram, known: Mapping[str, Any]) -> Start:
     start = Start(given.program, oracle, run, fault=fault, told=known["told"], seen=(run,))
     if known["text"] is None:
         return start
+    if known.get("same_contents") and isinstance(oracle, SameFaultOracle) and oracle.causes is not None:
+        start = replace(start, oracle=replace(oracle, causes=replace(oracle.causes, same_contents=True)))
     program = given.program.with_text(known["text"])
     return replace(
         start,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from shrinkray_gpu import calibration, lift
@@ -14,11 +15,12 @@ from shrinkray_gpu.lift.data_files import files
 from shrinkray_gpu.lift.emit import LIBRARIES
 from shrinkray_gpu.oracle import Fault, Oracle, speech
 from shrinkray_gpu.oracle.carried import ChildFault
-from shrinkray_gpu.oracle.cause_check import faulting_launch
+from shrinkray_gpu.oracle.cause_check import LaunchCauses, faulting_launch
 from shrinkray_gpu.oracle.same import SameFaultOracle
 from shrinkray_gpu.oracle.statistics import clean_runs
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.size import lines
+from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.of_lifted import OriginalFingerprint
 from shrinkray_gpu.start.capture_runs import Runs, plain
@@ -27,6 +29,7 @@ from shrinkray_gpu.start.given import Say, Start, UserProgram
 from shrinkray_gpu.start.host_slice import defines, made_by_host, with_slice_kept
 from shrinkray_gpu.start.lifted_scripts import LiftedScripts, ahead, lifted_prelude
 from shrinkray_gpu.start.one_file import in_one_file
+from shrinkray_gpu.start.virtual_run import virtual_pool
 
 MISSED = 0.01
 """Of a fault that did not show at once, so many runs that they all miss it no more often than this."""
@@ -123,8 +126,18 @@ class StartSearch:
         if not in_a_launch(run):
             why = "".join(f"not lifted: {obstacle}" for obstacle in lift.obstacles(run)[:1])
             return in_one_file(replace(as_it_is, told=why), oracle, self.runs, self.say)
-        if (whole := self._whole(as_it_is, oracle, run)) is not None:
-            return whole
+        if not self.runs.gpu:
+            return self._whole(as_it_is, oracle, self.given.cold(), run) or self._lifting(as_it_is, oracle, run, dumped)
+        pool = virtual_pool(self.given)
+        if pool is None or (fault := Fault.of(run)) is None or fault.phase != "device":
+            return self._lifting(as_it_is, oracle, run, dumped)
+        with ThreadPoolExecutor(1, thread_name_prefix="virtual") as beside:
+            virtual = beside.submit(pool.cold, program.text)
+            lifted = self._lifting(as_it_is, oracle, run, dumped)
+            return self._whole(as_it_is, oracle, pool, virtual.result()) or lifted
+
+    def _lifting(self, as_it_is: Start, oracle: Oracle, run: Run, dumped: Fault | None) -> Start:
+        """A launch alone, the list of all launches, or the program in one file: the first that shows the fault."""
         children = bool(run.captured and run.captured.get("children"))
         identity = _identity(self.given, oracle, run, dumped)
         trying = self.trying = LiftedScripts(
@@ -167,18 +180,27 @@ class StartSearch:
         told = failure_description(again, shows=self.runs.shows(oracle, again), offers=bool(offers))
         return in_one_file(replace(as_it_is, told=told), oracle, self.runs, self.say)
 
-    def _whole(self, start: Start, oracle: Oracle, run: Run) -> Start | None:
-        """The program itself, where it makes what goes wrong in the launch of a kernel of its own."""
-        made = made_by_host(oracle.causes) if isinstance(oracle, SameFaultOracle) else ""
+    def _whole(self, start: Start, oracle: Oracle, pool: Pool, seen: Run) -> Start | None:
+        """The program itself, where it makes what goes wrong in the launch of a kernel of its own. `seen`: its run on
+        the virtual GPU, which `pool` has."""
+        if not isinstance(oracle, SameFaultOracle) or not oracle.judge(seen).faults:
+            return None
+        made = made_by_host(LaunchCauses.of(seen))
         if not made:
             return None
         told = f"not lifted: what goes wrong is made before the launch: {made}"
         whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
-        marked = with_slice_kept(whole.program.text, run)
-        launch = faulting_launch(run)
+        marked = with_slice_kept(whole.program.text, seen)
+        launch = faulting_launch(seen)
         if launch is None or not defines(marked, launch.kernel):
             return None
-        return replace(whole, program=whole.program.with_text(marked), lifted=True)
+        again = pool.cold(marked)
+        causes = LaunchCauses.of(again)
+        if causes is None or not oracle.judge(again).faults:
+            return None
+        alike = causes.causes[0].source == launch.causes[0].source
+        bound = replace(oracle, causes=replace(causes, same_contents=alike))
+        return replace(whole, program=whole.program.with_text(marked), lifted=True, oracle=bound)
 
     def _lifted(self, start: Start, text: str, seen: tuple[Run, ...], told: str, children: bool) -> Start:
         program, given = start.program.with_text(text), self.given

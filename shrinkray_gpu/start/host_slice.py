@@ -117,6 +117,17 @@ def _lies_in(cause: Cause, name: str, described: str) -> bool:
 def _marked(text: str, found: Slice) -> str:
     lines = text.split("\n")
     for statement in found.statements:
+        call = found.calls.get(statement)
+        if isinstance(statement, ast.Expr) and call is not None and statement.lineno == statement.end_lineno:
+            line = lines[statement.lineno - 1].encode()
+            # What is printed of a result need not be there: behind the launch that faults nothing runs.
+            lines[statement.lineno - 1] = (
+                line[: statement.col_offset]
+                + line[call.col_offset : call.end_col_offset]
+                + line[statement.end_col_offset :]
+            ).decode()
+            statement = ast.copy_location(ast.Expr(call), statement)
+            statement.end_col_offset = statement.col_offset + (call.end_col_offset or 0) - call.col_offset
         _mark(lines, statement, MARK)
     for head in found.heads:
         _mark(lines, head.iter if isinstance(head, ast.For) else head.test, HEAD)

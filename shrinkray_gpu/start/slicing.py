@@ -34,6 +34,8 @@ class Slice(NamedTuple):
     statements: list[ast.stmt]
     heads: list[_Head]
     """Of these the condition stays, or what the loop runs over."""
+    calls: dict[ast.stmt, ast.Call]
+    """The statements of which only a call is needed."""
 
 
 class Slicer:
@@ -43,6 +45,7 @@ class Slicer:
         self._code = HostCode(tree)
         self._kept: dict[ast.stmt, None] = {}
         self._heads: dict[_Head, None] = {}
+        self._called: dict[ast.stmt, ast.Call] = {}
         self._whole: set[ast.stmt] = set()
         """Of those kept, whose every expression is needed: of others, one call is."""
         self._needed: set[Key] = set()
@@ -66,7 +69,8 @@ class Slicer:
                 self._keep_results(need)
             else:
                 self._keep_definitions(need)
-        return Slice([each for each in self._kept if each not in launches], list(self._heads))
+        calls = {each: call for each, call in self._called.items() if each not in self._whole}
+        return Slice([each for each in self._kept if each not in launches], list(self._heads), calls)
 
     def _keep(self, statement: ast.stmt) -> None:
         if statement in self._whole:
@@ -115,6 +119,7 @@ class Slicer:
                     self._head(caller)
                 else:
                     self._kept[caller] = None
+                    self._called.setdefault(caller, call)
                     self._run(call, self._code.scope[caller])
                     self._reach(caller)
 

@@ -81,6 +81,7 @@ def _of_access(launch: LaunchedKernel, found: Found, begins: Origin) -> Cause:
         beyond=tuple(sorted(begins.beyond)),
         guards=begins.guards,
         bounds=begins.bounds,
+        source=begins.source,
         below=found.offset < 0,
     )
     buffer = found.buffer

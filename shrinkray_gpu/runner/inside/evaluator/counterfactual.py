@@ -106,7 +106,9 @@ class Counterfactual:
     def _fits(self, step: Step, stride: int) -> bool:
         """Whether the index that this value multiplies stays below the extent of the dimension of that stride."""
         index = self.factor(step)
-        return index is not None and any(index < n for n, own in zip(self._buffer.shape, self._buffer.strides) if own == stride)
+        return index is not None and any(
+            index < n for n, own in zip(self._buffer.shape, self._buffer.strides) if own == stride
+        )
 
     def _ends_with_tensor(self, values: Values, slack: int) -> bool:
         """Whether the access comes to fewer than `slack` elements from the last one of the tensor."""

@@ -57,6 +57,7 @@ class Origin:
     beyond: FrozenSet[str] = frozenset()
     guards: int = 0
     bounds: int = 0
+    source: str = ""
 
 
 def origin(launch: LaunchedKernel, seen: Look, found: Found, *, limit: int) -> Origin:
@@ -172,7 +173,8 @@ class _Search:
         for step in sorted(loaded, key=lambda each: each not in beyond):
             if not indices or beyond and beyond.isdisjoint(indices) or self.what_if.alone_beyond(step):
                 value = step.value(self.found.lane)
-                return self._given(kinds.MEMORY, step.role, step, *(value or ())[:1])
+                found = self._given(kinds.MEMORY, step.role, step, *(value or ())[:1])
+                return replace(found, source=step.source)
         return self._extent((step for step in self.trace.leaves() if step.role == BOUND), kinds.LOADED, kinds.MEMORY)
 
     def _swapped(self) -> Optional[Origin]:

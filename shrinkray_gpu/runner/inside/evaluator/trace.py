@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
@@ -16,6 +17,9 @@ from .numbers import Unfollowed, exact, wrapped
 from .types import extents, signature
 
 TERM, FACTOR, BOUND, DIVISOR, CONDITION = "term", "factor", "bound", "divisor", "condition"
+
+LONGEST = 1 << 14
+"""Bytes of a tensor that are looked at, to know it again."""
 
 Axes = Optional[Tuple[int, ...]]
 
@@ -46,6 +50,15 @@ class Step:
         found = self.env.get(self.name)
         value = wrapped(found) if found is not None else None
         return value if isinstance(value, int) else None
+
+    @property
+    def source(self) -> str:
+        """Of a loaded value: what stands for all that its tensor holds; empty where nobody knows."""
+        address = self.env.get(self.op.operands()[0]) if self.op is not None else None
+        held = address.buffer.integers("i8") if isinstance(address, Address) else None
+        if held is None or isinstance(held, Unfollowed):
+            return ""
+        return "%d:%08x" % (len(held), zlib.crc32(bytes(each & 255 for each in held[:LONGEST].tolist())))
 
     def value(self, lane: Lane) -> Optional[Tuple[int, int]]:
         """What it is in one lane, as computed and in exact arithmetic; None where that is not known."""

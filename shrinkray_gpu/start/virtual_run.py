@@ -1,0 +1,22 @@
+"""Runs of the program on a virtual GPU of the real one's architecture: only there is it known where a fault begins."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from shrinkray_gpu.device import gpus
+from shrinkray_gpu.runner.pool import Pool
+from shrinkray_gpu.same_fault.healthy_twin import WANTS
+from shrinkray_gpu.start.given import UserProgram
+
+SECONDS = 30.0
+"""For one run. A large program takes far longer without a GPU, and is then lifted as if nobody knew."""
+
+
+def virtual_pool(given: UserProgram) -> Pool | None:
+    """Where the program runs as on the virtual GPU; None where nobody tells what the real one is."""
+    arch = gpus.capability()
+    if arch is None:
+        return None
+    script = replace(given.script, asserts=False, wants=WANTS)  # no value of a float is right there
+    return Pool(script, replace(given.setup, arch=arch), mode="cold", jobs=1, seconds=SECONDS)
