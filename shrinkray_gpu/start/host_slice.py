@@ -13,11 +13,11 @@ import itertools
 import re
 from collections.abc import Iterator
 
-from shrinkray_gpu.oracle.cause_check import GIVEN, LaunchCauses, faulting_launch, is_of_grid
+from shrinkray_gpu.oracle.cause_check import CONDITIONS, GIVEN, LaunchCauses, faulting_launch, is_of_grid
 from shrinkray_gpu.runner.inside.static import cause as kinds
 from shrinkray_gpu.runner.inside.static.cause import Cause
 from shrinkray_gpu.runner.run import Launch, Run
-from shrinkray_gpu.start.host_code import names
+from shrinkray_gpu.start.host_code import by_name, names
 from shrinkray_gpu.start.slicing import Slice, Slicer
 
 MARK, HEAD = "  # shrink: keep", "  # shrink: keep-head"
@@ -74,11 +74,10 @@ def _launches(tree: ast.AST, kernel: str) -> Iterator[ast.Call]:
 
 def _passed(call: ast.Call, kernel: ast.FunctionDef, launch: Launch) -> Iterator[ast.expr]:
     """The arguments in which it lies."""
-    cause, names = launch.causes[0], [each.arg for each in kernel.args.args]
-    given = dict(zip(names, call.args)) | {word.arg: word.value for word in call.keywords if word.arg}
-    described = dict(zip(names, launch.args))
-    for name, value in given.items():
-        if _lies_in(cause, name, described.get(name, "")):
+    taken = [each.arg for each in kernel.args.args]
+    described = dict(zip(taken, launch.args))
+    for name, value in by_name(call, taken):
+        if _lies_in(launch.causes[0], name, described.get(name, "")):
             yield value
 
 
@@ -106,9 +105,9 @@ def _lies_in(cause: Cause, name: str, described: str) -> bool:
         return True
     if cause.kind in (kinds.EMPTY, kinds.UNWRITTEN) or is_of_grid(cause):
         return False
-    if cause.kind in (*GIVEN, kinds.ZERO) and cause.name:
-        return name in cause.name.split(" and ")
     loaded = kinds.LOADED in cause.inputs or cause.kind == kinds.MEMORY
+    if cause.kind in (*GIVEN, *CONDITIONS) and cause.name:
+        return name in cause.name.split(" and ") or loaded and _INTEGERS.match(described) is not None
     if cause.kind in GIVEN:
         return _SCALAR.match(described) is not None
     return bool((_INTEGERS if loaded else _SCALAR).match(described))
@@ -119,15 +118,11 @@ def _marked(text: str, found: Slice) -> str:
     for statement in found.statements:
         call = found.calls.get(statement)
         if isinstance(statement, ast.Expr) and call is not None and statement.lineno == statement.end_lineno:
-            line = lines[statement.lineno - 1].encode()
             # What is printed of a result need not be there: behind the launch that faults nothing runs.
-            lines[statement.lineno - 1] = (
-                line[: statement.col_offset]
-                + line[call.col_offset : call.end_col_offset]
-                + line[statement.end_col_offset :]
-            ).decode()
-            statement = ast.copy_location(ast.Expr(call), statement)
-            statement.end_col_offset = statement.col_offset + (call.end_col_offset or 0) - call.col_offset
+            at, line = statement.lineno - 1, lines[statement.lineno - 1].encode()
+            kept = line[: statement.col_offset] + line[call.col_offset : call.end_col_offset]
+            lines[at] = (kept + line[statement.end_col_offset :]).decode()
+            statement.end_col_offset = len(kept)
         _mark(lines, statement, MARK)
     for head in found.heads:
         _mark(lines, head.iter if isinstance(head, ast.For) else head.test, HEAD)

@@ -55,6 +55,16 @@ def test_a_simpler_candidate_keeps_it(original: Cause, candidate: Cause) -> None
     assert difference(ran(original), ran(candidate)) == ""
 
 
+def test_where_what_makes_an_index_is_kept_it_comes_from_the_same_tensor() -> None:
+    index = replace(PRODUCT, kind=cause.MEMORY, operation="", inputs=("loaded",), source="64:00c0ffee")
+    other = ran(replace(index, source="16:00000001"))
+    causes = LaunchCauses.of(ran(index))
+    assert causes is not None and causes.difference(other) == ""
+    strict = replace(causes, same_contents=True)
+    assert strict.difference(ran(index)) == ""
+    assert strict.difference(other) == "the index comes from a tensor that holds something else"
+
+
 @pytest.mark.parametrize(
     ("original", "candidate", "why"),
     [

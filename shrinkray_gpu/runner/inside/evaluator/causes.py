@@ -116,7 +116,7 @@ def _of_condition(launch: LaunchedKernel, found: Found, rule: str, kind: str) ->
     place = place_of(launch, found.op)
     what = "an assertion does not hold" if rule == kinds.ASSERT else "a divisor is 0"
     values = _values(steps, found)
-    given = next((step for step in steps if step.kind == kinds.ARGUMENT and rule == kinds.DIVISION), None)
+    given = dict.fromkeys(step.name.lstrip("%") for step in steps if step.kind == kinds.ARGUMENT)
     return Cause(
         rule,
         kind,
@@ -133,7 +133,7 @@ def _of_condition(launch: LaunchedKernel, found: Found, rule: str, kind: str) ->
         place=place,
         at=place,
         sentence="%s%s%s" % (what, _of(place), "; there %s" % values if values else ""),
-        name=given.name.lstrip("%") if given is not None else "",
+        name=" and ".join(given),
         bounds=len({(id(step.frame), step.name) for step in steps if step.kind in (kinds.ARGUMENT, kinds.LOADED)}),
     )
 

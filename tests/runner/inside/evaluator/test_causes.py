@@ -238,6 +238,8 @@ ragged[(1,)](zeros(5, 16), number(6), zeros(8, 16))
 ragged[(1,)](zeros(5, 16), number(5), zeros(8, 16))
 put[(1,)](zeros(2, 4, 16), number(1), number(4), y)
 put[(1,)](zeros(2, 4, 16), number(1), number(3), y)
+put[(1,)](zeros(80), number(2), number(0), y)
+put[(1,)](zeros(80), number(1), number(0), y)
 scaled[(4,)](zeros(0), y, 56, True, 16)
 """
 
@@ -278,7 +280,8 @@ FAULTY = {
     42: Shape("rows", cause.STRIDE, inputs=("argument",)),  # one of the tensor's, twice
     44: Shape("ragged", cause.MEMORY, inputs=("loaded",)),  # a bound
     46: Shape("put", cause.MEMORY, inputs=("loaded",)),  # in the last slot one row too far
-    48: Shape("scaled", cause.EMPTY),
+    48: Shape("put", cause.MEMORY, inputs=("loaded",)),  # the slot, by what is no stride
+    50: Shape("scaled", cause.EMPTY),
 }
 """By the number of the launch. Each other launch is the sound twin of a neighbour."""
 
@@ -320,7 +323,21 @@ def test_the_end_at_which_an_access_leaves_is_noted(played: list[dict[str, Any]]
 
 
 def test_the_arguments_that_a_mask_compares_with_are_counted(played: list[dict[str, Any]]) -> None:
-    assert {at: played[at]["causes"][0]["bounds"] for at in (0, 2, 28)} == {0: 0, 2: 1, 28: 1}
+    """Of an assertion, whatever its condition hangs on."""
+    assert {at: played[at]["causes"][0]["bounds"] for at in (0, 2, 12, 28)} == {0: 0, 2: 1, 12: 2, 28: 1}
+
+
+def test_of_several_loaded_values_the_one_at_fault_is_told(played: list[dict[str, Any]]) -> None:
+    place, slot = (played[at]["causes"][0] for at in (46, 48))
+    assert place["values"] == [4] and place["foreign"] == []
+    assert slot["values"] == [2] and slot["foreign"] == ["a factor that is no stride of the tensor's"]
+
+
+def test_what_the_tensor_held_is_known_again(played: list[dict[str, Any]]) -> None:
+    """The numbers 4 and 2 are in tensors of their own; the table of row numbers is longer."""
+    place, slot, rows = (played[at]["causes"][0]["source"] for at in (46, 48, 8))
+    assert place.startswith("4:") and slot.startswith("4:") and place != slot and rows.startswith("64:")
+    assert played[0]["causes"][0]["source"] == ""
 
 
 def test_nothing_is_told_of_the_twins(played: list[dict[str, Any]]) -> None:
