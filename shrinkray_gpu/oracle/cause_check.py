@@ -38,6 +38,8 @@ HELD = frozenset({MEMORY, EMPTY, UNWRITTEN})
 """Kinds that lie in what a tensor holds."""
 GUARDED = frozenset({OFFSET, MEMORY, NO_MASK, WRONG_MASK})
 """Kinds that a wrong condition of a branch brings about, too: each that led to the access still does."""
+HOST = "the host makes the value, and how may be gone; see that the fix of the original mends the repro"
+SIZE = "the tensor may be what is too small, not the mask what is wrong; of its size only the number is left"
 CONDITIONS = frozenset({ASSERTION, ZERO})
 """Kinds that no address shows: a passed operand of theirs may become a literal nowhere."""
 
@@ -70,6 +72,14 @@ class LaunchCauses:
         if first.kind in GIVEN and ARGUMENT in first.inputs or first.kind in HELD or is_of_grid(first):
             return True
         return first.kind in CONDITIONS and not {ARGUMENT, LOADED}.isdisjoint(first.inputs)
+
+    @property
+    def doubt(self) -> str:
+        """What of the bug a candidate with the same causes may have lost."""
+        first = self.causes[0]
+        if self.made_by_host:
+            return HOST
+        return SIZE if first.kind == WRONG_MASK and first.bounds and not first.by_one else ""
 
     def difference(self, run: Run) -> str:
         """In what the causes of a run are others than these; empty if in nothing."""
@@ -121,6 +131,8 @@ def _drift(mine: Cause, theirs: Cause) -> str:
         return f"the mask of the {mine.access} compares with fewer arguments"
     if mine.kind in CONDITIONS and theirs.bounds < mine.bounds:
         return f"the {mine.kind} hangs on fewer values"
+    if mine.kind in CONDITIONS and 0 < theirs.varying < mine.varying:
+        return f"the {mine.kind} compares a loaded value with one of another element"
     if mine.exact != theirs.exact:
         return "in exact arithmetic it goes wrong as well" if theirs.exact else "in exact arithmetic it would be right"
     if mine.detail != theirs.detail:

@@ -8,7 +8,6 @@ from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.same_fault.controls import ControlOutcome, ControlResult
 
 DIFFERENT = "NOT the same fault"
-HOST = "the host makes the value, and how may be gone; see that the fix of the original mends the repro"
 
 
 @dataclass(frozen=True)
@@ -25,8 +24,8 @@ class FaultComparison:
     """How those that made the original pass fare on the repro."""
     cause: str = ""
     """Where what goes wrong begins, by the kernel's IR, in both; empty where nobody knows."""
-    made_by_host: bool = False
-    """Whether the host program makes what goes wrong there."""
+    doubt: str = ""
+    """What of the original's bug the repro may not have, though all that is compared is alike."""
 
     def summary(self, *, slips: int = 0, drifts: int = 0) -> str:
         """Why this is the same fault, and what is not known of it. `slips` and `drifts` were met and undone."""
@@ -40,8 +39,8 @@ class FaultComparison:
         )
         if self.original is None and self.cause:
             controls = f"; under controls: {passes}" if passes else ""
-            host = f"; not known: {HOST}" if self.made_by_host else ""
-            return f"same fault: by where it begins ({self.cause}){controls}{host}"
+            doubt = f"; not known: {self.doubt}" if self.doubt else ""
+            return f"same fault: by where it begins ({self.cause}){controls}{doubt}"
         if self.original is None:
             why = f"the oracle decides, under controls: {passes}" if passes else "the oracle alone decides"
             if self.cause:
@@ -59,8 +58,8 @@ class FaultComparison:
             known.append(f"under controls: {passes}")
         lame = [one.control.name for one in self.repro_controls if one.outcome is ControlOutcome.NOT_APPLICABLE]
         unknown += [f"{name} is not applicable to the repro" for name in lame]
-        if self.made_by_host:
-            unknown.append(HOST)
+        if self.doubt:
+            unknown.append(self.doubt)
         if not self.repro_controls:
             unknown.append("no control makes the original pass")
         known += [f"{slips} steps refused by controls"] * bool(slips) + [f"{drifts} drifts undone"] * bool(drifts)

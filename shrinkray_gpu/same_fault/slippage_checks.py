@@ -98,8 +98,8 @@ class SlippageChecks:
         difference = fingerprints.difference(fault, repro) if fault is not None else ""
         cause, drift = self._cause(repro)
         causes = self._causes
-        by_host = causes is not None and causes.made_by_host
-        return FaultComparison(original, fault, difference or drift, self.controls.tried, held, cause, by_host)
+        doubt = causes.doubt if causes is not None else ""
+        return FaultComparison(original, fault, difference or drift, self.controls.tried, held, cause, doubt)
 
     def health(self, repro: str, comparison: FaultComparison) -> Health:
         """The healthy twin of the repro, and what else is wrong with it, where the virtual GPU tells."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from shrinkray_gpu.oracle.cause_check import LaunchCauses
+from shrinkray_gpu.oracle.cause_check import HOST, SIZE, LaunchCauses
 from shrinkray_gpu.runner.inside.static import cause
 from shrinkray_gpu.runner.inside.static.cause import Cause
 from shrinkray_gpu.runner.run import Launch, Run
@@ -45,6 +45,7 @@ def difference(original: Run, candidate: Run) -> str:
         (replace(OPEN, far=0), OPEN),
         (OPEN, replace(OPEN, far=8192)),
         (replace(CHECK, always=True), CHECK),
+        (replace(CHECK, varying=2), CHECK),
         (HINT, replace(HINT, inputs=("constant", "trip"))),
         (replace(OPEN, beyond=("program", "range")), replace(OPEN, beyond=("program",))),
         (replace(STRIDE, guards=1), STRIDE),
@@ -99,6 +100,8 @@ def test_where_what_makes_an_index_is_kept_it_comes_from_the_same_tensor() -> No
         (OPEN, replace(OPEN, far=4095), "what it reaches is nearer to the tensor"),
         (OPEN, replace(OPEN, first=True), "the first program instance already goes wrong"),
         (STRIDE, replace(STRIDE, detail="in bytes"), "in bytes instead of another sort"),
+        (replace(CHECK, varying=2), replace(CHECK, varying=1), "one of another element"),
+        (replace(CHECK, bounds=2), replace(CHECK, bounds=1), "hangs on fewer values"),
         (CHECK, replace(CHECK, always=True), "wherever it is asked"),
         (TILE, replace(TILE, inputs=("constant",)), "made of constant instead of argument"),
         (GATHER, replace(GATHER, inputs=("range",)), "what came from memory does so no more"),
@@ -127,3 +130,9 @@ def test_what_cannot_be_followed_keeps_no_cause() -> None:
 
 def test_a_run_in_which_nothing_goes_wrong_has_no_causes() -> None:
     assert LaunchCauses.of(ran()) is None
+
+
+def test_where_the_tensor_may_be_too_small_that_is_said() -> None:
+    mask = replace(OPEN, kind=cause.WRONG_MASK, masked=True, bounds=1)
+    doubts = [LaunchCauses.of(ran(one)) for one in (mask, replace(mask, by_one=True), replace(mask, bounds=0), STRIDE)]
+    assert [one.doubt for one in doubts if one is not None] == [SIZE, "", "", HOST]

@@ -24,6 +24,7 @@ from shrinkray_gpu.judging.repetition import FlakyTest
 from shrinkray_gpu.judging.tiered_test import TieredTest
 from shrinkray_gpu.judging.tightening import Tightening
 from shrinkray_gpu.oracle import Answer, Fault, Verdict, parse
+from shrinkray_gpu.oracle.cause_check import HOST
 from shrinkray_gpu.oracle.fault import Reference
 from shrinkray_gpu.oracle.statistics import Rate
 from shrinkray_gpu.oracle.verdict import lacks
@@ -387,7 +388,7 @@ def held(outcome: ControlOutcome, name: str = "num_stages=1") -> ControlResult:
             "same fault: by where it begins (division by zero)",
         ),
         (
-            FaultComparison(None, None, "", (), (), "division by zero", made_by_host=True),
+            FaultComparison(None, None, "", (), (), "division by zero", HOST),
             "same fault: by where it begins (division by zero); not known: the host makes the value, and how may be "
             "gone; see that the fix of the original mends the repro",
         ),

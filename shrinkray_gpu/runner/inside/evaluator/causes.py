@@ -135,6 +135,9 @@ def _of_condition(launch: LaunchedKernel, found: Found, rule: str, kind: str) ->
         sentence="%s%s%s" % (what, _of(place), "; there %s" % values if values else ""),
         name=" and ".join(given),
         bounds=len({(id(step.frame), step.name) for step in steps if step.kind in (kinds.ARGUMENT, kinds.LOADED)}),
+        varying=len(
+            {(id(step.frame), step.name) for step in steps if step.kind == kinds.LOADED and step.scalar is None}
+        ),
     )
 
 

@@ -99,6 +99,8 @@ class Cause:
     bounds: int = 0
     """How many of the kernel's arguments its mask hangs on; of an assertion or a divisor, those that it hangs on, and
     loaded values."""
+    varying: int = 0
+    """Of an assertion or a divisor: how many loaded values it hangs on that are not the same for all elements."""
     source: str = ""
     """Of an index from memory: stands for what the tensor holds that it was loaded from; empty where nobody knows."""
     below: bool = False
