@@ -23,12 +23,14 @@ from shrinkray_gpu.reduction.size import lines
 from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.of_lifted import OriginalFingerprint
+from shrinkray_gpu.start.argument_slice import function
 from shrinkray_gpu.start.capture_runs import Runs, plain
 from shrinkray_gpu.start.description import failure_description, lifted_description
 from shrinkray_gpu.start.given import Say, Start, UserProgram
-from shrinkray_gpu.start.host_slice import defines, made_by_host, with_slice_kept
+from shrinkray_gpu.start.host_slice import made_by_host, with_slice_kept
 from shrinkray_gpu.start.lifted_scripts import LiftedScripts, ahead, lifted_prelude
 from shrinkray_gpu.start.one_file import in_one_file
+from shrinkray_gpu.start.refused_slice import with_refused_kept
 from shrinkray_gpu.start.virtual_run import virtual_pool
 
 MISSED = 0.01
@@ -126,6 +128,8 @@ class StartSearch:
         if not in_a_launch(run):
             why = "".join(f"not lifted: {obstacle}" for obstacle in lift.obstacles(run)[:1])
             return in_one_file(replace(as_it_is, told=why), oracle, self.runs, self.say)
+        if (whole := self._computing(as_it_is, oracle, run)) is not None:
+            return whole
         if not self.runs.gpu:
             return self._whole(as_it_is, oracle, self.given.cold(), run) or self._lifting(as_it_is, oracle, run, dumped)
         pool = virtual_pool(self.given)
@@ -192,7 +196,7 @@ class StartSearch:
         whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
         marked = with_slice_kept(whole.program.text, seen)
         launch = faulting_launch(seen)
-        if launch is None or not defines(marked, launch.kernel):
+        if launch is None or function(ast.parse(marked), launch.kernel) is None:
             return None
         again = pool.cold(marked)
         causes = LaunchCauses.of(again)
@@ -201,6 +205,17 @@ class StartSearch:
         alike = causes.causes[0].source == launch.causes[0].source
         bound = replace(oracle, causes=replace(causes, same_contents=alike))
         return replace(whole, program=whole.program.with_text(marked), lifted=True, oracle=bound)
+
+    def _computing(self, start: Start, oracle: Oracle, run: Run) -> Start | None:
+        """The program itself, where Triton's front end refuses what that computes for a kernel of its own."""
+        if not with_refused_kept(start.program.text, run):
+            return None
+        told = "not lifted: what the compiler refuses hangs on what the host computes"
+        whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
+        marked = with_refused_kept(whole.program.text, run)
+        if not marked or not self.runs.shows(oracle, self.given.cold().cold(marked)):
+            return None
+        return replace(whole, program=whole.program.with_text(marked), lifted=True)
 
     def _lifted(self, start: Start, text: str, seen: tuple[Run, ...], told: str, children: bool) -> Start:
         program, given = start.program.with_text(text), self.given

@@ -36,9 +36,11 @@ def is_kernel(node: ast.AST) -> TypeGuard[ast.FunctionDef]:
 
 
 class HostCode:
-    """The host code of a program: all of it but the bodies of its kernels."""
+    """The host code of a program: all of it but the bodies of its kernels. `device`: these instead, where no call
+    changes what is passed to it."""
 
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(self, tree: ast.Module, *, device: bool = False) -> None:
+        self._device = device
         self.scope: dict[ast.stmt, Scope] = {}
         self.above: dict[ast.stmt, tuple[ast.stmt, ...]] = {}
         """The statements of the same function around each, the outermost first."""
@@ -54,7 +56,7 @@ class HostCode:
         self._survey(tree.body, None, None, ())
         for statement, scope in self.scope.items():
             self._define(statement, targets(statement), scope)
-        for statement, scope in self.scope.items():
+        for statement, scope in self.scope.items() if not device else ():
             if isinstance(statement, ast.Expr) and isinstance(call := statement.value, ast.Call):
                 self._define(statement, list(self._changed(call)), scope)
 
@@ -62,7 +64,7 @@ class HostCode:
         self, body: Iterable[ast.AST], scope: Scope, owner: ast.ClassDef | None, above: tuple[ast.stmt, ...]
     ) -> None:
         for node in body:
-            if is_kernel(node):
+            if is_kernel(node) and not self._device:
                 self._kernels[node.name] = node
                 continue
             inside, inner_owner, inner_above = scope, None, above

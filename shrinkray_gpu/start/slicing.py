@@ -41,8 +41,8 @@ class Slice(NamedTuple):
 class Slicer:
     """Finds what some values hang on, once: it remembers what was needed."""
 
-    def __init__(self, tree: ast.Module) -> None:
-        self._code = HostCode(tree)
+    def __init__(self, code: HostCode) -> None:
+        self._code = code
         self._kept: dict[ast.stmt, None] = {}
         self._heads: dict[_Head, None] = {}
         self._called: dict[ast.stmt, ast.Call] = {}
@@ -71,6 +71,10 @@ class Slicer:
                 self._keep_definitions(need)
         calls = {each: call for each, call in self._called.items() if each not in self._whole}
         return Slice([each for each in self._kept if each not in launches], list(self._heads), calls)
+
+    def needed(self, function: ast.FunctionDef) -> list[str]:
+        """The parameters of a function that this hangs on."""
+        return [name for name in parameters(function) if (function, name) in self._needed]
 
     def _keep(self, statement: ast.stmt) -> None:
         if statement in self._whole:

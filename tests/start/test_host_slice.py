@@ -10,7 +10,8 @@ from shrinkray_gpu.oracle.cause_check import LaunchCauses
 from shrinkray_gpu.runner.inside.static import cause as kinds
 from shrinkray_gpu.runner.inside.static.cause import Cause
 from shrinkray_gpu.runner.run import Launch, Run
-from shrinkray_gpu.start.host_slice import HEAD, MARK, defines, made_by_host, with_slice_kept
+from shrinkray_gpu.start.argument_slice import HEAD, MARK
+from shrinkray_gpu.start.host_slice import made_by_host, with_slice_kept
 
 PROGRAM = """\
 @triton.jit
@@ -112,4 +113,3 @@ def test_what_is_computed_in_the_call_is_computed_before_it() -> None:
 def test_a_kernel_of_another_file_leaves_the_text_alone() -> None:
     text = "from package import kernel\nkernel[(1,)](x, rows)\n"
     assert with_slice_kept(text, run(kinds.EXTENT, "rows")) == text
-    assert not defines(text, "kernel") and defines(PROGRAM, "kernel")

@@ -7,6 +7,7 @@ from textwrap import dedent
 
 import pytest
 
+from shrinkray_gpu.start.host_code import HostCode
 from shrinkray_gpu.start.slicing import Slicer
 
 LOOPS = """
@@ -148,7 +149,7 @@ def test_exactly_what_the_value_hangs_on(program: str) -> None:
         node for node in ast.walk(tree) if isinstance(node, ast.Expr) and ast.unparse(node).startswith("kernel")
     ]
     assert isinstance(launch.value, ast.Call)
-    found = Slicer(tree).behind([launch], launch.value.args)
+    found = Slicer(HostCode(tree)).behind([launch], launch.value.args)
     lines = text.split("\n")
     marked = {mark: [n for n, line in enumerate(lines, 1) if line.endswith(f"# {mark}")] for mark in ("in", "head")}
     assert sorted({each.lineno for each in found.statements}) == marked["in"]
@@ -160,4 +161,4 @@ def test_a_long_chain_is_followed() -> None:
     tree = ast.parse(chain)
     launch = tree.body[-1]
     assert isinstance(launch, ast.Expr) and isinstance(launch.value, ast.Call)
-    assert len(Slicer(tree).behind([launch], launch.value.args).statements) == 3000
+    assert len(Slicer(HostCode(tree)).behind([launch], launch.value.args).statements) == 3000

@@ -1,0 +1,92 @@
+"""Marks at what the host program does to make some arguments of a kernel: `# shrink: keep` on the statements that they
+hang on, `# shrink: keep-head` on conditions and loops."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from collections.abc import Collection, Iterator
+
+from shrinkray_gpu.start.host_code import HostCode, by_name, names, parameters
+from shrinkray_gpu.start.slicing import Slice, Slicer
+
+MARK, HEAD = "  # shrink: keep", "  # shrink: keep-head"
+_SIMPLE = (ast.Expr, ast.Assign, ast.AnnAssign, ast.Return)
+
+
+def function(tree: ast.AST, name: str) -> ast.FunctionDef | None:
+    return next((each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and each.name == name), None)
+
+
+def arguments_named(text: str, kernel: str, wanted: Collection[str]) -> str:
+    """The text, where each of these arguments that is computed in the launch is computed in a line before it."""
+    tree = ast.parse(text)
+    for statement in (node for node in ast.walk(tree) if isinstance(node, ast.Expr)):
+        for value in (value for call in launches_of(statement, kernel) for value in passed(tree, call, kernel, wanted)):
+            computed = not isinstance(value, (ast.Name, ast.Constant)) and any(names(value))
+            lines = text.split("\n")
+            first, at = statement.lineno - 1, value.lineno - 1
+            before = lines[first][: statement.col_offset]
+            if computed and value.lineno == value.end_lineno and not before.strip():
+                name = next(each for number in itertools.count() if (each := f"passed{number or ''}") not in text)
+                line = lines[at].encode()
+                written = line[value.col_offset : value.end_col_offset].decode()
+                lines[at] = (line[: value.col_offset] + name.encode() + line[value.end_col_offset :]).decode()
+                lines.insert(first, f"{before}{name} = {written}")
+                return arguments_named("\n".join(lines), kernel, wanted)
+    return text
+
+
+def slice_of(tree: ast.Module, kernel: str, wanted: Collection[str], *, grid: bool = False) -> Slice:
+    """What these arguments of a kernel hang on in all its launches, and what the grid does if asked."""
+    statements = (node for node in ast.walk(tree) if isinstance(node, _SIMPLE))
+    launches = {statement: call for statement in statements for call in launches_of(statement, kernel)}
+    values = [value for call in launches.values() for value in passed(tree, call, kernel, wanted)]
+    values += [call.func for call in launches.values() if grid]
+    return Slicer(HostCode(tree)).behind(list(launches), values)
+
+
+def launches_of(tree: ast.AST, kernel: str) -> Iterator[ast.Call]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript):
+            if kernel in list(names(node.func.value)):
+                yield node
+
+
+def passed(tree: ast.Module, call: ast.Call, kernel: str, wanted: Collection[str]) -> Iterator[ast.expr]:
+    """What a launch passes for these parameters."""
+    found = function(tree, kernel)
+    taken = parameters(found) if found is not None else []
+    return (value for name, value in by_name(call, taken) if name in wanted)
+
+
+def marked(text: str, found: Slice) -> str:
+    """The text with these marks."""
+    lines = text.split("\n")
+    for statement in found.statements:
+        call = found.calls.get(statement)
+        if isinstance(statement, ast.Expr) and call is not None and statement.lineno == statement.end_lineno:
+            # What is printed of a result need not be there: behind the launch that faults nothing runs.
+            at, line = statement.lineno - 1, lines[statement.lineno - 1].encode()
+            kept = line[: statement.col_offset] + line[call.col_offset : call.end_col_offset]
+            lines[at] = (kept + line[statement.end_col_offset :]).decode()
+            statement.end_col_offset = len(kept)
+        _mark(lines, statement, MARK)
+    for head in found.heads:
+        _mark(lines, head.iter if isinstance(head, ast.For) else head.test, HEAD)
+    return "\n".join(lines)
+
+
+def _mark(lines: list[str], node: ast.stmt | ast.expr, mark: str) -> None:
+    """Sets a mark behind a statement, or behind the colon that follows a head's last expression."""
+    last = (node.end_lineno or node.lineno) - 1
+    code = lines[last].encode()[: node.end_col_offset].decode()
+    rest = lines[last].removeprefix(code)
+    if isinstance(node, ast.expr):
+        closing = re.match(r"[\s)]*:", rest)
+        if closing is None:
+            return
+        code, rest = code + closing[0], rest[closing.end() :]
+    if not rest.strip() or rest.strip().startswith("#"):
+        lines[last] = code + mark
