@@ -2,7 +2,8 @@
 
 Kept is a definition named by `--keep`, a statement marked `# shrink: keep`, and the statements between `# shrink:
 keep-begin` and `# shrink: keep-end`: they stay as they are, whole, and what they assign is still read somewhere. Of a
-statement with `# shrink: keep-head` in its first line the condition stays, or what it loops over.
+statement with `# shrink: keep-head` in its first line the condition stays, or what it loops over; of a function the
+defaults of its parameters, and those of a kernel that are constants.
 """
 
 from __future__ import annotations
@@ -67,7 +68,16 @@ def _mark(comment: cst.Comment) -> str:
 def _head(statement: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
     if isinstance(statement, cst.For):
         return statement.target, statement.iter
+    if isinstance(statement, cst.FunctionDef):
+        given = statement.params
+        every = (*given.posonly_params, *given.params, *given.kwonly_params)
+        return tuple(each for each in every if each.default is not None or _is_constant(each))
     return (statement.test,) if isinstance(statement, cst.If | cst.While) else (statement,)
+
+
+def _is_constant(parameter: cst.Param) -> bool:
+    kind = parameter.annotation.annotation if parameter.annotation is not None else None
+    return isinstance(kind, cst.Attribute) and kind.attr.value == "constexpr"
 
 
 def _defined(statement: cst.CSTNode) -> Iterator[str]:

@@ -75,6 +75,11 @@ def marked(text: str, found: Slice) -> str:
         _mark(lines, statement, MARK)
     for head in found.heads:
         _mark(lines, head.iter if isinstance(head, ast.For) else head.test, HEAD)
+    for each in found.functions:
+        above = range(each.body[0].lineno - 2, each.lineno - 2, -1)
+        end = next((at for at in above if lines[at].rstrip().endswith(":")), None)
+        if end is not None:
+            lines[end] = lines[end].rstrip() + HEAD
     return "\n".join(lines)
 
 

@@ -18,7 +18,7 @@ from shrinkray_gpu.start.slicing import Slice, Slicer
 
 _PLACE = re.compile(r"\bat (\d+):\d+:[ \t]*\ndef (\w+)")
 _INLINE = "inline_asm_elementwise"
-_MADE = (ast.BinOp, ast.BoolOp, ast.IfExp, ast.JoinedStr, ast.Subscript)
+_MADE = (ast.AugAssign, ast.BinOp, ast.BoolOp, ast.IfExp, ast.JoinedStr, ast.Subscript)
 _SAFE = frozenset({"next_power_of_2", "shape", "stride", "size"})
 """What a tile may well be made of, and what a tensor tells."""
 
@@ -43,7 +43,8 @@ def with_refused_kept(text: str, run: Run) -> str:
         return ""
     # The kernels stand where they stood but for the lines that name arguments, so both slices are of one text.
     within, _ = _in_kernel(tree, _known(tree, kernel.name), _moved(tree, kernel, refused), compile.failure.text)
-    return marked(named, Slice([*host.statements, *within.statements], [*host.heads, *within.heads], host.calls))
+    statements, heads = [*host.statements, *within.statements], [*host.heads, *within.heads]
+    return marked(named, Slice(statements, heads, host.calls, [*host.functions, *within.functions]))
 
 
 def _known(tree: ast.Module, name: str) -> ast.FunctionDef:

@@ -36,6 +36,8 @@ class Slice(NamedTuple):
     """Of these the condition stays, or what the loop runs over."""
     calls: dict[ast.stmt, ast.Call]
     """The statements of which only a call is needed."""
+    functions: list[ast.FunctionDef]
+    """Those whose head says more than a name of a parameter that is needed: a default, or that it is a constant."""
 
 
 class Slicer:
@@ -70,7 +72,9 @@ class Slicer:
             else:
                 self._keep_definitions(need)
         calls = {each: call for each, call in self._called.items() if each not in self._whole}
-        return Slice([each for each in self._kept if each not in launches], list(self._heads), calls)
+        kept = [each for each in self._kept if each not in launches]
+        functions = [key[0] for key in self._needed if isinstance(key[0], ast.FunctionDef) and _is_told(key[0], key[1])]
+        return Slice(kept, list(self._heads), calls, list(dict.fromkeys(functions)))
 
     def needed(self, function: ast.FunctionDef) -> list[str]:
         """The parameters of a function that this hangs on."""
@@ -218,6 +222,18 @@ class Slicer:
             if scope in self._code.functions[name]:
                 if isinstance(statement, ast.Return) or any(within(statement, (ast.Yield, ast.YieldFrom))):
                     self._keep(statement)
+
+
+def _is_told(function: ast.FunctionDef, name: str) -> bool:
+    """Whether the head of a function tells a parameter's default, or that a kernel is compiled for its value."""
+    given = function.args
+    places = (*given.posonlyargs, *given.args)
+    defaults = [*places[len(places) - len(given.defaults) :]]
+    defaults += [each for each, value in zip(given.kwonlyargs, given.kw_defaults) if value is not None]
+    constants = [
+        each for each in (*places, *given.kwonlyargs) if each.annotation and "constexpr" in names(each.annotation)
+    ]
+    return name in [each.arg for each in (*defaults, *constants)]
 
 
 def _is_main(statement: ast.stmt) -> bool:

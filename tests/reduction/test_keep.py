@@ -89,6 +89,16 @@ class TestMarks:
         lines = removable_lines(program.text)
         assert lines == ["a = 1", "b = 2", "d = 3"]
 
+    def test_of_a_marked_function_the_defaults_and_constants_stay(self) -> None:
+        program = program_of("""
+        def kernel(x, n, BLOCK: tl.constexpr, SIDE: int = 4):  # shrink: keep-head
+            a = 1
+        """)
+        given = {each.name.value: each for each in program.layout.nodes(cst.Param)}
+        goes = {name: passes(program, Remove(each)) for name, each in given.items()}
+        assert goes == {"x": True, "n": True, "BLOCK": False, "SIDE": False}
+        assert removable_lines(program.text) == ["a = 1"]
+
     def test_nothing_inside_a_kept_definition_changes(self) -> None:
         program = program_of(self.SOURCE)
         function = node(program, "x", cst.Param)

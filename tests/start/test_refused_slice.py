@@ -1,0 +1,104 @@
+"""What the host computes and Triton's front end refuses: what stays of the program, and when that is asked at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from shrinkray_gpu.runner.run import Compilation, Failure, Run
+from shrinkray_gpu.start.argument_slice import HEAD, MARK
+from shrinkray_gpu.start.refused_slice import with_refused_kept
+
+PROGRAM = """\
+KINDS = {"sum": tl.float32, "count": tl.int32}
+
+def block_of(width):
+    block = 16
+    while block < width:
+        block += 16
+    return block
+
+@triton.jit
+def step(acc, x, KIND: tl.constexpr):
+    return acc + x.to(KIND)
+
+@triton.jit
+def kernel(x, y, width, BLOCK: tl.constexpr, KIND: tl.constexpr, FLAG: tl.constexpr):
+    columns = tl.arange(0, BLOCK)
+    kept = columns < width
+    acc = tl.zeros([16], dtype=KIND)
+    for row in range(4):
+        v = tl.load(x + row)
+        other = v
+        acc = step(acc, v, KIND)
+    tl.store(y, acc, mask=kept)
+
+def run(x, kind):
+    unused = x.shape[0] + 1
+    kernel[(1,)](x, x, unused, BLOCK=block_of(x.shape[1]), KIND=KINDS[kind], FLAG=True)
+
+run(torch.zeros(4, 40), "sum")
+"""
+KERNEL = "def kernel(x, y, width, BLOCK: tl.constexpr, KIND: tl.constexpr, FLAG: tl.constexpr):"
+RANGE = "arange's range must be a power of 2"
+CARRIED = "AssertionError('Loop-carried variable acc has initial type int32 but is re-assigned to fp32')"
+
+
+def refused(line: int, words: str, kind: str = "triton.compiler.errors.CompilationError") -> Run:
+    said = f"at {line}:4:\ndef kernel(x, y, width, BLOCK: tl.constexpr):\n    x\n    ^\n{words}"
+    failure = Failure(kind, said, traceback=f"{kind}: {said}")
+    return Run("virtual", 1, failure=failure, compiles=(Compilation("kernel", "", failure=failure),), virtual=True)
+
+
+@pytest.mark.parametrize(
+    ("run", "kept", "heads"),
+    [
+        (
+            refused(2, RANGE),
+            [
+                "block = 16", "block += 16", "return block", "columns = tl.arange(0, BLOCK)",
+                "passed = block_of(x.shape[1])", 'run(torch.zeros(4, 40), "sum")',
+            ],
+            ["while block < width:", KERNEL],
+        ),
+        (
+            refused(5, CARRIED),
+            [
+                'KINDS = {"sum": tl.float32, "count": tl.int32}', "return acc + x.to(KIND)",
+                "acc = tl.zeros([16], dtype=KIND)", "v = tl.load(x + row)", "acc = step(acc, v, KIND)",
+                "passed = KINDS[kind]", 'run(torch.zeros(4, 40), "sum")',
+            ],
+            ["def step(acc, x, KIND: tl.constexpr):", KERNEL, "for row in range(4):"],
+        ),
+    ],
+)  # fmt: skip
+def test_the_statement_and_what_makes_its_operands_stay(run: Run, kept: list[str], heads: list[str]) -> None:
+    marked = with_refused_kept(PROGRAM, run)
+    compile(marked, "marked", "exec")
+    lines = [line.strip() for line in marked.splitlines()]
+    assert [each.removesuffix(HEAD) for each in lines if each.endswith(HEAD)] == heads
+    assert [each.removesuffix(MARK) for each in lines if each.endswith(MARK)] == kept
+
+
+@pytest.mark.parametrize(
+    ("program", "run"),
+    [
+        (PROGRAM, refused(6, "no such type")),  # nothing that is known when it is compiled
+        (PROGRAM.replace("block_of(x.shape[1])", "48"), refused(2, RANGE)),
+        (PROGRAM.replace("block_of(x.shape[1])", "triton.next_power_of_2(x.shape[1])"), refused(2, RANGE)),
+        (PROGRAM, refused(2, "PassManager::run failed", "RuntimeError")),  # the compiler's own bug
+        (PROGRAM.replace("def kernel", "def other"), refused(2, RANGE)),
+        (PROGRAM, Run("virtual", 1, virtual=True)),
+    ],
+)
+def test_of_anything_else_nothing_is_known(program: str, run: Run) -> None:
+    assert with_refused_kept(program, run) == ""
+
+
+def test_the_text_of_an_instruction_is_computed_too() -> None:
+    program = PROGRAM.replace("acc + x.to(KIND)", 'tl.inline_asm_elementwise(KIND, "=r", [x], tl.int32, True, 1)')
+    program = program.replace("KINDS[kind]", 'f"cvt{kind} $0;"')
+    words = "PTXAS error: Internal Triton PTX codegen error\nptxas fatal   : Illegal rounding modifier for 'cvt'"
+    failure = Failure("triton.runtime.errors.PTXASError", words, traceback=words)
+    run = Run("virtual", 1, failure=failure, compiles=(Compilation("kernel", "", failure=failure),), virtual=True)
+    marked = with_refused_kept(program, run)
+    assert f'passed = f"cvt{{kind}} $0;"{MARK}' in marked and f"acc = step(acc, v, KIND){MARK}" in marked
