@@ -80,7 +80,7 @@ class TestMarks:
         while c:
             d = 3
         """)
-        loop, test, other = (node(program, text, cst.CSTNode) for text in ("rows", "i > limit", "c"))
+        loop, test, other = (node(program, text) for text in ("rows", "i > limit", "c"))
         assert not passes(program, Replace(loop, ("[]",))) and not passes(program, Replace(test, ("True",)))
         assert passes(program, Replace(other, ("True",)))
         outer, inner = program.parents[loop], program.parents[test]
