@@ -55,10 +55,12 @@ def launches_of(tree: ast.AST, kernel: str) -> Iterator[ast.Call]:
 
 
 def passed(tree: ast.Module, call: ast.Call, kernel: str, wanted: Collection[str]) -> Iterator[ast.expr]:
-    """What a launch passes for these parameters."""
+    """What a launch passes for these parameters, or may: of `*strides` nobody knows which it fills."""
     found = function(tree, kernel)
     taken = parameters(found) if found is not None else []
-    return (value for name, value in by_name(call, taken) if name in wanted)
+    yield from (value for name, value in by_name(call, taken) if name in wanted)
+    if wanted:
+        yield from (each.value for each in call.args if isinstance(each, ast.Starred))
 
 
 def marked(text: str, found: Slice) -> str:

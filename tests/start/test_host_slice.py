@@ -110,6 +110,14 @@ def test_what_is_computed_in_the_call_is_computed_before_it() -> None:
     assert f"        passed = x.numel() // length{MARK}\n        kernel[(rows,)](x, table, passed, stride" in marked
 
 
+def test_of_what_is_unpacked_anything_may_be_meant() -> None:
+    text = PROGRAM.replace("(x, table, rows, stride=self.width)", "(x, *both)").replace(
+        "        unused = rows", "        both = table, rows, self.width\n        unused = rows"
+    )
+    marked = with_slice_kept(text, run(kinds.EXTENT, "rows"))
+    assert f"both = table, rows, self.width{MARK}" in marked and f"length = x.shape[1]{MARK}" in marked
+
+
 def test_a_kernel_of_another_file_leaves_the_text_alone() -> None:
     text = "from package import kernel\nkernel[(1,)](x, rows)\n"
     assert with_slice_kept(text, run(kinds.EXTENT, "rows")) == text
