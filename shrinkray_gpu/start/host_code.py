@@ -7,6 +7,7 @@ is. So it tells rather too much than too little.
 from __future__ import annotations
 
 import ast
+import collections
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias, TypeGuard, TypeVar
@@ -20,6 +21,12 @@ Key: TypeAlias = tuple[Scope | str, str]
 ATTRIBUTE = "."
 _CALLED = ("__call__", "forward")
 """What runs where an object is called."""
+_ANYONES = frozenset(
+    {*dir(list), *dir(dict), *dir(set), *dir(str), *dir(collections.deque)}
+    | {"to", "cuda", "cpu", "t", "view", "reshape", "expand", "clone", "contiguous", "chunk", "split", "numel", "size"}
+    | {"stride", "item", "tolist", "sum", "max", "min", "mean", "copy_", "fill_", "gather", "scatter_", "float", "half"}
+)
+"""Methods of containers and tensors that a class of the program may have, too."""
 _HARMLESS = frozenset({"print", "synchronize", "manual_seed"})
 """Calls that change nothing that is passed to them."""
 
@@ -101,12 +108,12 @@ class HostCode:
             for name, value in by_name(call, parameters(launched)):
                 if name in changed:
                     yield value
-        elif callees := self.callees(call):
-            for function in callees:
-                for name, value in by_name(call, self.taken(function)):
-                    if (function, name) in self.definitions:
-                        yield value
-        elif _HARMLESS.isdisjoint(names(call.func)):
+            return
+        for function in self.callees(call):
+            for name, value in by_name(call, self.taken(function)):
+                if (function, name) in self.definitions:
+                    yield value
+        if (not self.callees(call) or is_anyones(call)) and _HARMLESS.isdisjoint(names(call.func)):
             yield from (*call.args, *(each.value for each in call.keywords))
             if isinstance(call.func, ast.Attribute):
                 yield call.func.value
@@ -161,6 +168,13 @@ class HostCode:
         bodies = [self._classes[name].body for name in self._made(call)]
         typed = [[each.target for each in body if isinstance(each, ast.AnnAssign)] for body in bodies]
         return [[name for target in its for name in _assigned(target)] for its in typed if its]
+
+
+def is_anyones(call: ast.Call) -> bool:
+    """Whether it may call a method of a tensor or a container, whatever the program has of that name."""
+    method = call.func if isinstance(call.func, ast.Attribute) else None
+    own = method is not None and isinstance(method.value, ast.Name) and method.value.id in ("self", "cls")
+    return method is not None and method.attr in _ANYONES and not own
 
 
 def parameters(function: ast.FunctionDef) -> list[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import re
 
-from shrinkray_gpu.oracle.cause_check import CONDITIONS, GIVEN, LaunchCauses, faulting_launch, is_of_grid
+from shrinkray_gpu.oracle.cause_check import GIVEN, LaunchCauses, faulting_launch, is_of_grid
 from shrinkray_gpu.runner.inside.static import cause as kinds
 from shrinkray_gpu.runner.inside.static.cause import Cause
 from shrinkray_gpu.runner.run import Run
@@ -36,20 +36,19 @@ def with_slice_kept(text: str, run: Run) -> str:
     kernel = function(ast.parse(text), launch.kernel) if launch is not None else None
     if launch is None or kernel is None or not launch.causes:
         return text
-    cause, described = launch.causes[0], dict(zip(parameters(kernel), launch.args))
-    wanted = [name for name in parameters(kernel) if _lies_in(cause, name, described.get(name, ""))]
+    cause, taken = launch.causes[0], parameters(kernel)
+    wanted = {*cause.parameters, cause.tensor}.intersection(taken)
+    candidates = {name: described for name, described in zip(taken, launch.args) if _may_be(cause, described)}
+    if not wanted:  # an older Triton numbers its parameters
+        wanted = set(candidates)
+    elif cause.kind in GIVEN:  # a one is no parameter of the compiled kernel
+        values = set(map(str, cause.values))
+        wanted |= {name for name, described in candidates.items() if described.rpartition(" ")[2] in values}
     named = arguments_named(text, kernel.name, wanted)
     return marked(named, slice_of(ast.parse(named), kernel.name, wanted, grid=is_of_grid(cause)))
 
 
-def _lies_in(cause: Cause, name: str, described: str) -> bool:
-    if name == cause.tensor:
-        return True
-    if cause.kind in (kinds.EMPTY, kinds.UNWRITTEN) or is_of_grid(cause):
-        return False
+def _may_be(cause: Cause, described: str) -> bool:
+    """Whether an argument of such a type may be what is wrong."""
     loaded = kinds.LOADED in cause.inputs or cause.kind == kinds.MEMORY
-    if cause.kind in (*GIVEN, *CONDITIONS) and cause.name:
-        return name in cause.name.split(" and ") or loaded and _INTEGERS.match(described) is not None
-    if cause.kind in GIVEN:
-        return _SCALAR.match(described) is not None
-    return bool((_INTEGERS if loaded else _SCALAR).match(described))
+    return (_INTEGERS if loaded else _SCALAR).match(described) is not None

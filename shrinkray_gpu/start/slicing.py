@@ -16,6 +16,7 @@ from shrinkray_gpu.start.host_code import (
     Key,
     Scope,
     by_name,
+    is_anyones,
     names,
     own_parts,
     parameters,
@@ -185,7 +186,7 @@ class Slicer:
             for name, value in by_name(call, taken):
                 keys[value].append((owner, name))
         for value in (*call.args, *(each.value for each in call.keywords)):
-            if not keys[value] or not self._needed.isdisjoint(keys[value]):
+            if not keys[value] or is_anyones(call) or not self._needed.isdisjoint(keys[value]):
                 self._use(value, scope)
             else:
                 for key in keys[value]:

@@ -45,10 +45,12 @@ class Norm:
 ARGS = ("f32[4, 8] s(8, 1) +0 @0%128", "i64[8] s(1,) +0 @0%128", "i32 32", "i32 8")
 
 
-def run(kind: str, name: str = "", inputs: tuple[str, ...] = (kinds.ARGUMENT,)) -> Run:
+def run(kind: str, name: str = "", inputs: tuple[str, ...] = (kinds.ARGUMENT,), *, value: int = 7) -> Run:
+    """`name`: of what it hangs on, in one string. `value`: that of what is passed."""
     cause = Cause(
         "bounds", kind, "", "term", inputs, "load", True, True, True, True, False, "",
-        place="k.py:3:4", at="k.py:4:8", sentence="it goes wrong (k.py:3:4)", name=name, tensor="table",
+        place="k.py:3:4", at="k.py:4:8", sentence="it goes wrong (k.py:3:4)", values=(value,), tensor="table",
+        parameters=tuple(name.split()),
     )  # fmt: skip
     return Run("virtual", 1, virtual=True, launches=(Launch("kernel", "", (1,), ARGS, causes=(cause,)),))
 
@@ -80,8 +82,9 @@ LENGTH = ["length = x.shape[1]"]
     [
         (run(kinds.EXTENT, "rows"), [*LENGTH, ")", *TABLE]),  # and the tensor that the access leaves
         (run(kinds.STRIDE, "stride"), [*WIDTH, *LENGTH, *TABLE]),
-        (run(kinds.MEMORY, "value_of_the_ir", (kinds.LOADED,)), TABLE),
-        (run(kinds.ASSERTION), [*WIDTH, *LENGTH, ")", *TABLE]),
+        (run(kinds.MEMORY, "table", (kinds.LOADED,)), TABLE),
+        (run(kinds.EXTENT, "rows", value=8), [*WIDTH, *LENGTH, ")", *TABLE]),  # the stride is 8, too: which was meant?
+        (run(kinds.ASSERTION, "stride table"), [*WIDTH, *LENGTH, *TABLE]),
     ],
 )
 def test_what_makes_it_is_marked(seen: Run, kept: list[str]) -> None:
@@ -116,6 +119,15 @@ def test_of_what_is_unpacked_anything_may_be_meant() -> None:
     )
     marked = with_slice_kept(text, run(kinds.EXTENT, "rows"))
     assert f"both = table, rows, self.width{MARK}" in marked and f"length = x.shape[1]{MARK}" in marked
+
+
+def test_where_an_older_triton_numbers_its_parameters_any_of_the_type_may_be_meant() -> None:
+    seen = run(kinds.EXTENT, "arg2")
+    [launch] = seen.launches
+    unnamed = replace(seen, launches=(replace(launch, causes=(replace(launch.causes[0], tensor="arg1"),)),))
+    marked = with_slice_kept(PROGRAM, unnamed)
+    assert f"passed = self.width{MARK}" in marked and f"length = x.shape[1]{MARK}" in marked
+    assert f"table = self.starts(self.table){MARK}" not in marked
 
 
 def test_a_kernel_of_another_file_leaves_the_text_alone() -> None:

@@ -138,6 +138,26 @@ CHANGED = """
     """
 
 
+METHODS = """
+    class Batch:
+        def __init__(self, ids):
+            self.ids = ids  # in
+
+        def to(self, device):
+            return Batch(self.ids.to(device))  # in
+
+        def first(self, count, name):
+            return self.ids[:count]  # in
+
+    kind = torch.int16  # in
+    count, name = 3, "a"  # in
+    ids = torch.arange(4).to(kind)  # in
+    batch = Batch(ids).to("cuda")  # in
+    found = batch.first(count, name)  # in
+    kernel[(1,)](found)
+    """
+
+
 @pytest.mark.parametrize(
     "program",
     [pytest.param(text, id=name) for name, text in list(globals().items()) if name.isupper()],

@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 import torch
 
-from .numbers import Algebra, Both, Lanes, Number, Sum, as_mask, broadcast, varying
+from .numbers import Algebra, Both, Lanes, Number, Sum, Unfollowed, as_mask, broadcast, varying
 
 Lane = Dict[int, int]
 """By axis (counted from the right, from 1) the index of one lane; an axis that does not matter is left out."""
@@ -130,3 +130,13 @@ def at(value: Any, lane: Lane) -> Optional[int]:
     data = value.data
     index = tuple(lane.get(len(data.shape) - i, 0) if n != 1 else 0 for i, n in enumerate(data.shape))
     return int(data[index])
+
+
+def can_be_false(note: Any) -> bool:
+    mask = note.mask
+    if isinstance(mask, Unfollowed):
+        return True
+    if isinstance(mask, int):
+        return not mask
+    factors = mask.factors if hasattr(mask, "factors") else (mask,)
+    return any(not bool(factor.data.all()) for factor in factors)

@@ -21,15 +21,15 @@ from ..static import locations
 from ..static.cause import Cause, Evaluation
 from ..static.ttgir import Op, bits
 from . import shapes
-from .access import Lane, at, reach
+from .access import Lane, at, can_be_false, reach
 from .causes import place_of
 from .instructions import widest, widths
 from .launch import ALL, LIMIT, LaunchedKernel, first_program, left, look
 from .machine import Note
 from .memory import Address, Buffer
-from .module import ACCESSES
+from .module import ACCESSES, family
 from .numbers import Algebra, Lanes, Number, Sum, TooLarge, Unfollowed, wrapped
-from .origin import can_be_false, family, inputs_of
+from .origin import inputs_of
 from .trace import FACTOR, TERM, Step, Trace
 from .types import extents, pointee, signature
 

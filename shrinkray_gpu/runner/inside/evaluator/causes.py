@@ -24,7 +24,7 @@ from .launch import (
     touches_memory,
 )  # fmt: skip
 from .origin import Origin, leaves_of, origin
-from .trace import BOUND, Step
+from .trace import BOUND, Step, parameters_behind
 
 MOST = 8
 """Accesses outside whose origin is looked for; each costs a few more looks at the launch."""
@@ -82,6 +82,7 @@ def _of_access(launch: LaunchedKernel, found: Found, begins: Origin) -> Cause:
         guards=begins.guards,
         bounds=begins.bounds,
         source=begins.source,
+        parameters=tuple(sorted(begins.parameters)),
         below=found.offset < 0,
     )
     buffer = found.buffer
@@ -117,6 +118,7 @@ def _of_condition(launch: LaunchedKernel, found: Found, rule: str, kind: str) ->
     what = "an assertion does not hold" if rule == kinds.ASSERT else "a divisor is 0"
     values = _values(steps, found)
     given = dict.fromkeys(step.name.lstrip("%") for step in steps if step.kind == kinds.ARGUMENT)
+    behind = {name for step in steps for name in parameters_behind(step)}
     return Cause(
         rule,
         kind,
@@ -134,6 +136,7 @@ def _of_condition(launch: LaunchedKernel, found: Found, rule: str, kind: str) ->
         at=place,
         sentence="%s%s%s" % (what, _of(place), "; there %s" % values if values else ""),
         name=" and ".join(given),
+        parameters=tuple(sorted(behind)),
         bounds=len({(id(step.frame), step.name) for step in steps if step.kind in (kinds.ARGUMENT, kinds.LOADED)}),
         varying=len(
             {(id(step.frame), step.name) for step in steps if step.kind == kinds.LOADED and step.scalar is None}
@@ -189,6 +192,8 @@ def _sentence(cause: Cause, begins: Origin, found: Found) -> str:
         what = "the extent %s is %d, where the tensor's is %d" % (_name(begins), value[0], value[1])
     elif cause.kind == kinds.OFFSET and value:
         what = "the offset %s is %d" % (_name(begins), value[0])
+        if cause.detail:
+            what += ", and the tensor that is passed begins there already"
     elif cause.kind == kinds.DESCRIPTOR:
         what = "a descriptor%s describes more than the tensor holds" % begin
     elif cause.kind == kinds.NO_MASK:

@@ -180,3 +180,8 @@ def called(op: Op) -> str:
 def read(text: str, accesses: bool = True) -> Module:
     """The module, read once for each text. `accesses`: whether addresses and masks of loads and stores are needed."""
     return Module(text, accesses)
+
+
+def family(op: Op) -> str:
+    name = op.name.rpartition(".")[2]
+    return "atomic" if name.startswith("atomic") else "store" if "store" in name else "load" if "load" in name else name

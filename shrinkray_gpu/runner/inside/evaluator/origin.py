@@ -15,13 +15,14 @@ from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Optional, Set
 from ..static import cause as kinds
 from ..static import locations
 from ..static.ttgir import Op
+from .access import can_be_false
 from .counterfactual import Counterfactual, extents_of
 from .guards import guards
 from .launch import INSIDE, Found, LaunchedKernel, Look
 from .memory import Address, Buffer
-from .module import ACCESSES, DIVISIONS, MAKES_DESCRIPTOR, listed
+from .module import ACCESSES, DIVISIONS, MAKES_DESCRIPTOR, family, listed
 from .numbers import Unfollowed, ends, wrapped
-from .trace import BOUND, FACTOR, TERM, Step, Trace
+from .trace import BOUND, FACTOR, TERM, Step, Trace, parameters_behind
 from .types import integer_bits, signature
 
 FAMILIES = {
@@ -58,6 +59,7 @@ class Origin:
     guards: int = 0
     bounds: int = 0
     source: str = ""
+    parameters: FrozenSet[str] = frozenset()
 
 
 def origin(launch: LaunchedKernel, seen: Look, found: Found, *, limit: int) -> Origin:
@@ -189,7 +191,8 @@ class _Search:
                     names = "%s and %s" % (one.name, other.name.lstrip("%"))
                     inputs = frozenset(map(self._giver, (one, other)))
                     found = self._given(kinds.SWAPPED, FACTOR, one, a, b)
-                    return replace(found, inputs=inputs, name=names, detail=detail)
+                    both = found.parameters | parameters_behind(other)
+                    return replace(found, inputs=inputs, name=names, detail=detail, parameters=both)
         return None
 
     def _strides(self) -> Optional[Origin]:
@@ -207,7 +210,8 @@ class _Search:
             return None
         step, value, stride = explained[0]
         inputs = frozenset(self._giver(each) for each, _, _ in explained)
-        return replace(self._given(kinds.STRIDE, FACTOR, step, value, stride), inputs=inputs)
+        behind = frozenset(name for each, _, _ in explained for name in parameters_behind(each))
+        return replace(self._given(kinds.STRIDE, FACTOR, step, value, stride), inputs=inputs, parameters=behind)
 
     def _cure(self, step: Step, value: int) -> Optional[int]:
         """The stride of the tensor that explains the access in place of this factor."""
@@ -291,7 +295,14 @@ class _Search:
         return None
 
     def _offsets(self) -> Optional[Origin]:
-        """An argument or a literal that by itself leads beyond the tensor."""
+        """An argument or a literal that by itself leads beyond the tensor; or that of a view which begins there."""
+        buffer = self.found.buffer
+        assert buffer is not None
+        for step in self._unique(self.trace.leaves()) if buffer.at else ():
+            if step.kind == kinds.ARGUMENT and step.role == TERM and step.scalar is not None:
+                begin = step.scalar * (self.what_if.factor(step) or 0) * buffer.width
+                if begin == buffer.at and self.what_if.inside({step: 0}):
+                    return replace(self._given(kinds.OFFSET, TERM, step, step.scalar), detail="twice")
         for step in self._unique(self.trace.leaves()):
             if step.kind in (kinds.ARGUMENT, kinds.CONSTANT) and step.role == TERM and self.what_if.alone_beyond(step):
                 value = step.scalar
@@ -324,7 +335,8 @@ class _Search:
 
     def _given(self, kind: str, role: str, step: Step, *value: int) -> Origin:
         """A value that the kernel was given, and the one that it should have been."""
-        return Origin(kind, role=role, inputs=frozenset([self._giver(step)]), op=step.op, value=value, name=step.name)
+        given, behind = frozenset([self._giver(step)]), parameters_behind(step)
+        return Origin(kind, role=role, inputs=given, op=step.op, value=value, name=step.name, parameters=behind)
 
     def _giver(self, step: Step) -> str:
         """What a value comes from; see `LaunchedKernel.passed`."""
@@ -374,21 +386,6 @@ def inputs_of(steps: Iterable[Step]) -> Set[str]:
 
 def _is_base(step: Step) -> bool:
     return step.kind == kinds.ARGUMENT and isinstance(step.env.get(step.name), Address)
-
-
-def can_be_false(note: Any) -> bool:
-    mask = note.mask
-    if isinstance(mask, Unfollowed):
-        return True
-    if isinstance(mask, int):
-        return not mask
-    factors = mask.factors if hasattr(mask, "factors") else (mask,)
-    return any(not bool(factor.data.all()) for factor in factors)
-
-
-def family(op: Op) -> str:
-    name = op.name.rpartition(".")[2]
-    return "atomic" if name.startswith("atomic") else "store" if "store" in name else "load" if "load" in name else name
 
 
 def leaves_of(found: Found) -> Tuple[Step, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from dataclasses import dataclass
-from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, Dict, FrozenSet, Iterator, List, Optional, Set, Tuple
 
 from ..static.cause import ARGUMENT, COMPARISON, CONSTANT, GRID, LOADED, OTHER, PROGRAM, RANGE, TRIP
 from ..static.ttgir import Op
@@ -189,6 +189,23 @@ class Trace:
             return
         for place, operand in enumerate(op.operands()):
             yield operand, frame, env, _role(op, place, role)
+
+
+def parameters_behind(step: Step) -> FrozenSet[str]:
+    """The kernel's parameters that the value of a leaf hangs on, through whatever memory."""
+    found: Set[str] = set()
+    seen: Set[Tuple[int, str]] = set()
+    todo = [step]
+    while todo:
+        each = todo.pop()
+        if (id(each.frame), each.name) in seen:
+            continue
+        seen.add((id(each.frame), each.name))
+        if each.kind == ARGUMENT:
+            found.add(each.name.lstrip("%"))
+        elif each.kind == LOADED and each.op is not None:
+            todo += [leaf for leaf in Trace(each.frame, each.env, each.op).leaves() if leaf.role in (TERM, FACTOR)]
+    return frozenset(found)
 
 
 def _role(op: Op, place: int, role: str) -> str:

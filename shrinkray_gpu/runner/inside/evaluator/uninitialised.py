@@ -10,12 +10,13 @@ import torch
 from ..static import cause as kinds
 from ..static.cause import Cause, Evaluation
 from . import shapes
-from .access import reach
+from .access import can_be_false, reach
 from .causes import place_of
 from .launch import ALL, INSIDE, LIMIT, Found, LaunchedKernel, first_program, found_of, left, look
 from .memory import Buffer, Described
+from .module import family
 from .numbers import Algebra, Unfollowed
-from .origin import can_be_false, family, inputs_of
+from .origin import inputs_of
 from .trace import FACTOR, TERM, Trace
 from .types import extents, signature
 

@@ -101,6 +101,8 @@ class Cause:
     loaded values."""
     varying: int = 0
     """Of an assertion or a divisor: how many loaded values it hangs on that are not the same for all elements."""
+    parameters: Tuple[str, ...] = ()
+    """The kernel's, by `name`, that what is wrong hangs on, through whatever memory."""
     source: str = ""
     """Of an index from memory: stands for what the tensor holds that it was loaded from; empty where nobody knows."""
     below: bool = False

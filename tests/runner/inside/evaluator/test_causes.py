@@ -240,6 +240,8 @@ put[(1,)](zeros(2, 4, 16), number(1), number(4), y)
 put[(1,)](zeros(2, 4, 16), number(1), number(3), y)
 put[(1,)](zeros(80), number(2), number(0), y)
 put[(1,)](zeros(80), number(1), number(0), y)
+shifted[(1,)](zeros(64)[48:], y, 16, 48)
+shifted[(1,)](zeros(64)[32:48], y, 16, 16)
 scaled[(4,)](zeros(0), y, 56, True, 16)
 """
 
@@ -281,7 +283,8 @@ FAULTY = {
     44: Shape("ragged", cause.MEMORY, inputs=("loaded",)),  # a bound
     46: Shape("put", cause.MEMORY, inputs=("loaded",)),  # in the last slot one row too far
     48: Shape("put", cause.MEMORY, inputs=("loaded",)),  # the slot, by what is no stride
-    50: Shape("scaled", cause.EMPTY),
+    50: Shape("shifted", cause.OFFSET, inputs=("argument",)),  # that of the view
+    52: Shape("scaled", cause.EMPTY),
 }
 """By the number of the launch. Each other launch is the sound twin of a neighbour."""
 
@@ -331,6 +334,19 @@ def test_of_several_loaded_values_the_one_at_fault_is_told(played: list[dict[str
     place, slot = (played[at]["causes"][0] for at in (46, 48))
     assert place["values"] == [4] and place["foreign"] == []
     assert slot["values"] == [2] and slot["foreign"] == ["a factor that is no stride of the tensor's"]
+
+
+def test_an_offset_that_the_view_has_already_is_told_so(played: list[dict[str, Any]]) -> None:
+    assert {at: played[at]["causes"][0]["detail"] for at in (16, 50)} == {16: "", 50: "twice"}
+    assert "begins there already" in played[50]["causes"][0]["sentence"]
+
+
+def test_the_parameters_that_it_hangs_on_are_named(played: list[dict[str, Any]]) -> None:
+    """The other stride of launch 3 is a one, and so no parameter of the compiled kernel."""
+    named = {at: played[at]["causes"][0]["parameters"] for at in (2, 3, 8, 12, 16, 46)}
+    assert named == {
+        2: ["n"], 3: ["column_stride"], 8: ["index"], 12: ["limit", "x"], 16: ["to"], 46: ["at"],
+    }  # fmt: skip
 
 
 def test_what_the_tensor_held_is_known_again(played: list[dict[str, Any]]) -> None:
