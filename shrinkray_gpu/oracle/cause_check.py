@@ -129,7 +129,8 @@ def _drift(mine: Cause, theirs: Cause) -> str:
         return f"the {mine.access} has lost a condition that led to it"
     if mine.kind == WRONG_MASK and theirs.bounds < mine.bounds:
         return f"the mask of the {mine.access} compares with fewer arguments"
-    if mine.kind in CONDITIONS and theirs.bounds < mine.bounds:
+    fewer = theirs.bounds < mine.bounds or len(theirs.parameters) < len(mine.parameters)
+    if mine.kind in CONDITIONS and fewer:
         return f"the {mine.kind} hangs on fewer values"
     if mine.kind in CONDITIONS and 0 < theirs.varying < mine.varying:
         return f"the {mine.kind} compares a loaded value with one of another element"

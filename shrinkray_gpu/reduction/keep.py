@@ -3,7 +3,7 @@
 Kept is a definition named by `--keep`, a statement marked `# shrink: keep`, and the statements between `# shrink:
 keep-begin` and `# shrink: keep-end`: they stay as they are, whole, and what they assign is still read somewhere. Of a
 statement with `# shrink: keep-head` in its first line the condition stays, or what it loops over; of a function the
-defaults of its parameters, and those of a kernel that are constants.
+defaults of its parameters, and those of a kernel that are constants; of an assignment or a `return` the value.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from shrinkray_gpu.reduction.edit import Change, Edit, Insert, Remove, Replace, 
 from shrinkray_gpu.reduction.hazards import Hazard, hazards
 from shrinkray_gpu.reduction.program import Program
 
+_TARGETS = (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.Element)
+"""What a variable stands in where it is given a value; an element of a list may be read, too."""
 _MARK = re.compile(r"#\s*shrink:\s*keep(-begin|-end|-head)?\s*($|[^-\w])")
 
 
@@ -68,6 +70,9 @@ def _mark(comment: cst.Comment) -> str:
 def _head(statement: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
     if isinstance(statement, cst.For):
         return statement.target, statement.iter
+    if isinstance(statement, cst.SimpleStatementLine):
+        values = [each.value for each in statement.body if isinstance(each, cst.Assign | cst.Return)]
+        return tuple(value for value in values if value is not None) or (statement,)
     if isinstance(statement, cst.FunctionDef):
         given = statement.params
         every = (*given.posonly_params, *given.params, *given.kwonly_params)
@@ -125,23 +130,28 @@ class _Protection:
 
 
 def _readers(program: Program, kept: set[cst.CSTNode]) -> Iterator[cst.CSTNode]:
-    """Of each variable that a kept statement assigns, one mention elsewhere: a value that nobody reads is not kept.
+    """Of each variable that a kept statement assigns, and no other kept one reads, one mention elsewhere: a value that
+    nobody reads is not kept.
 
     It is the last among the arguments of a launch, if there is one, else the last of all; the same for all edits, since
     several that each leave another mention are made at once. A function's parameter of that name is another variable.
     """
     names = {name for node in kept if isinstance(node, cst.SimpleStatementLine) for name in _defined(node)}
     mentions: dict[str, tuple[bool, cst.CSTNode]] = {}
+    read: set[str] = set()
     for node in program.layout.nodes(cst.Name) if names else ():
         above = list(program.layout.above(node)) if node.value in names else []
-        if not above or not kept.isdisjoint(above) or any(_has_parameter(each, node.value) for each in above):
+        if not above or any(_has_parameter(each, node.value) for each in above):
+            continue
+        if not kept.isdisjoint(above):
+            read |= {node.value} if not isinstance(above[0], _TARGETS) else set()
             continue
         if isinstance(parent := above[0], cst.Arg) and parent.keyword is node:
             continue
         passed = any(isinstance(one, cst.Arg) and _is_launch(other) for one, other in zip(above, above[1:]))
         if passed >= mentions.get(node.value, (False,))[0]:
             mentions[node.value] = passed, node
-    return (node for _, node in mentions.values())
+    return (node for name, (passed, node) in mentions.items() if passed or name not in read)
 
 
 def _is_launch(node: cst.CSTNode) -> bool:

@@ -74,7 +74,8 @@ def marked(text: str, found: Slice) -> str:
             kept = line[: statement.col_offset] + line[call.col_offset : call.end_col_offset]
             lines[at] = (kept + line[statement.end_col_offset :]).decode()
             statement.end_col_offset = len(kept)
-        _mark(lines, statement, MARK)
+        only_called = call is not None and getattr(statement, "value", None) is call
+        _mark(lines, statement, HEAD if only_called and not isinstance(statement, ast.Expr) else MARK)
     for head in found.heads:
         _mark(lines, head.iter if isinstance(head, ast.For) else head.test, HEAD)
     for each in found.functions:

@@ -102,6 +102,7 @@ def test_where_what_makes_an_index_is_kept_it_comes_from_the_same_tensor() -> No
         (STRIDE, replace(STRIDE, detail="in bytes"), "in bytes instead of another sort"),
         (replace(CHECK, varying=2), replace(CHECK, varying=1), "one of another element"),
         (replace(CHECK, bounds=2), replace(CHECK, bounds=1), "hangs on fewer values"),
+        (replace(CHECK, parameters=("rows", "ids")), replace(CHECK, parameters=("x",)), "hangs on fewer values"),
         (CHECK, replace(CHECK, always=True), "wherever it is asked"),
         (TILE, replace(TILE, inputs=("constant",)), "made of constant instead of argument"),
         (GATHER, replace(GATHER, inputs=("range",)), "what came from memory does so no more"),

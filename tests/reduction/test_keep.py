@@ -89,6 +89,25 @@ class TestMarks:
         lines = removable_lines(program.text)
         assert lines == ["a = 1", "b = 2", "d = 3"]
 
+    def test_of_an_assignment_whose_head_is_marked_the_value_stays(self) -> None:
+        program = program_of("""
+        out = f(x)  # shrink: keep-head
+        print(out)
+        """)
+        [assignment], value = program.layout.nodes(cst.Assign), node(program, "f(x)")
+        assert passes(program, Replace(assignment, (value,))) and not passes(program, Replace(value, ("None",)))
+        assert removable_lines(program.text) == ["print(out)"]
+
+    def test_what_another_kept_statement_reads_need_not_be_read_elsewhere(self) -> None:
+        source = """
+        a = 1  # shrink: keep
+        b = a + 1  # shrink: keep
+        print(a)
+        print(b)
+        """
+        assert removable_lines(source) == ["print(a)"]
+        assert removable_lines(source + "kernel[1](a)\n") == ["print(a)"]
+
     def test_of_a_marked_function_the_defaults_and_constants_stay(self) -> None:
         program = program_of("""
         def kernel(x, n, BLOCK: tl.constexpr, SIDE: int = 4):  # shrink: keep-head
