@@ -136,22 +136,31 @@ def _readers(program: Program, kept: set[cst.CSTNode]) -> Iterator[cst.CSTNode]:
     It is the last among the arguments of a launch, if there is one, else the last of all; the same for all edits, since
     several that each leave another mention are made at once. A function's parameter of that name is another variable.
     """
-    names = {name for node in kept if isinstance(node, cst.SimpleStatementLine) for name in _defined(node)}
-    mentions: dict[str, tuple[bool, cst.CSTNode]] = {}
-    read: set[str] = set()
-    for node in program.layout.nodes(cst.Name) if names else ():
-        above = list(program.layout.above(node)) if node.value in names else []
+    scopes: dict[str, set[cst.CSTNode | None]] = {}
+    for statement in kept:
+        for name in _defined(statement) if isinstance(statement, cst.SimpleStatementLine) else ():
+            scopes.setdefault(name, set()).add(_function(program.layout.above(statement)))
+    mentions: dict[tuple[str, cst.CSTNode | None], tuple[bool, cst.CSTNode]] = {}
+    read: set[tuple[str, cst.CSTNode | None]] = set()
+    for node in program.layout.nodes(cst.Name) if scopes else ():
+        above = list(program.layout.above(node)) if node.value in scopes else []
         if not above or any(_has_parameter(each, node.value) for each in above):
             continue
+        its = [(node.value, scope) for scope in scopes[node.value] if scope is None or scope in above]
         if not kept.isdisjoint(above):
-            read |= {node.value} if not isinstance(above[0], _TARGETS) else set()
+            read.update(its if not isinstance(above[0], _TARGETS) else ())
             continue
         if isinstance(parent := above[0], cst.Arg) and parent.keyword is node:
             continue
         passed = any(isinstance(one, cst.Arg) and _is_launch(other) for one, other in zip(above, above[1:]))
-        if passed >= mentions.get(node.value, (False,))[0]:
-            mentions[node.value] = passed, node
-    return (node for name, (passed, node) in mentions.items() if passed or name not in read)
+        for key in its:
+            if passed >= mentions.get(key, (False,))[0]:
+                mentions[key] = passed, node
+    return (node for key, (passed, node) in mentions.items() if passed or key not in read)
+
+
+def _function(above: Iterable[cst.CSTNode]) -> cst.CSTNode | None:
+    return next((each for each in above if isinstance(each, cst.FunctionDef)), None)
 
 
 def _is_launch(node: cst.CSTNode) -> bool:

@@ -108,6 +108,18 @@ class TestMarks:
         assert removable_lines(source) == ["print(a)"]
         assert removable_lines(source + "kernel[1](a)\n") == ["print(a)"]
 
+    def test_a_variable_is_read_in_the_function_that_has_it(self) -> None:
+        source = """
+        def f(n):
+            a = n  # shrink: keep
+            b = a
+            return b
+        def g(n):
+            a = n
+            return a
+        """
+        assert removable_lines(source) == ["return b", "a = n", "return a"]
+
     def test_of_a_marked_function_the_defaults_and_constants_stay(self) -> None:
         program = program_of("""
         def kernel(x, n, BLOCK: tl.constexpr, SIDE: int = 4):  # shrink: keep-head

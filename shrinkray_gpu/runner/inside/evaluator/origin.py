@@ -22,7 +22,7 @@ from .launch import INSIDE, Found, LaunchedKernel, Look
 from .memory import Address, Buffer
 from .module import ACCESSES, DIVISIONS, MAKES_DESCRIPTOR, family, listed
 from .numbers import Unfollowed, ends, wrapped
-from .trace import BOUND, FACTOR, TERM, Step, Trace, parameters_behind
+from .trace import BOUND, FACTOR, TERM, Step, Trace, ends_of_loop, parameters_behind
 from .types import integer_bits, signature
 
 FAMILIES = {
@@ -269,15 +269,8 @@ class _Search:
 
     def _trips(self) -> Optional[Origin]:
         """The same of a bound of the loop that the address goes through."""
-        return self._extent(
-            leaf for step in self.trace.leaves() if step.kind == kinds.TRIP for leaf in self._bounds_of(step)
-        )
-
-    def _bounds_of(self, step: Step) -> Iterator[Step]:
-        """What the number of trips is made of."""
-        if step.op is not None and step.op.name == "scf.for":
-            high = step.function.loops[id(step.op)].high
-            yield from Trace(step.frame, step.env, step.op, [high]).leaves()
+        trips = [step for step in self.trace.leaves() if step.kind == kinds.TRIP]
+        return self._extent(leaf for step in trips for leaf in ends_of_loop(step)[1])
 
     def _extent(self, steps: Iterable[Step], given: str = kinds.ARGUMENT, kind: str = kinds.EXTENT) -> Optional[Origin]:
         buffer = self.found.buffer

@@ -191,6 +191,15 @@ class Trace:
             yield operand, frame, env, _role(op, place, role)
 
 
+def ends_of_loop(trip: Step) -> Tuple[List[Step], List[Step]]:
+    """What the number of a loop's first trip is made of, and that at which it ends."""
+    if trip.op is None or trip.op.name != "scf.for":
+        return [], []
+    loop = trip.function.loops[id(trip.op)]
+    low, high = (list(Trace(trip.frame, trip.env, trip.op, [name]).leaves()) for name in (loop.low, loop.high))
+    return low, high
+
+
 def parameters_behind(step: Step) -> FrozenSet[str]:
     """The kernel's parameters that the value of a leaf hangs on, through whatever memory."""
     found: Set[str] = set()
@@ -205,6 +214,9 @@ def parameters_behind(step: Step) -> FrozenSet[str]:
             found.add(each.name.lstrip("%"))
         elif each.kind == LOADED and each.op is not None:
             todo += [leaf for leaf in Trace(each.frame, each.env, each.op).leaves() if leaf.role in (TERM, FACTOR)]
+        elif each.kind == TRIP:
+            low, high = ends_of_loop(each)
+            todo += low + high
     return frozenset(found)
 
 
