@@ -53,7 +53,8 @@ class LaunchCauses:
     unknown: str = ""
     """Why that may not be all."""
     same_contents: bool = False
-    """Whether an index from memory must come from a tensor that holds the same: where all that makes it is kept."""
+    """Whether an index from memory must come from a tensor that holds the same, and an assertion compare the same
+    values: where all that makes them is kept."""
 
     @classmethod
     def of(cls, run: Run) -> LaunchCauses | None:
@@ -91,8 +92,11 @@ class LaunchCauses:
             return f"not all of it can be followed: {launch.unfollowed}"
         if drift := _drift(self.causes[0], launch.causes[0]):
             return drift
-        if self.same_contents and launch.causes[0].source != self.causes[0].source:
+        mine, theirs = self.causes[0], launch.causes[0]
+        if self.same_contents and theirs.source != mine.source:
             return "the index comes from a tensor that holds something else"
+        if self.same_contents and mine.kind in CONDITIONS and theirs.values != mine.values:
+            return f"the {mine.kind} compares other values"
         left = list(self.causes[1:])
         for cause in launch.causes[1:]:
             known = next((one for one in left if not _drift(one, cause)), None)

@@ -202,7 +202,7 @@ class StartSearch:
         causes = LaunchCauses.of(again)
         if causes is None or not oracle.judge(again).faults:
             return None
-        alike = causes.causes[0].source == launch.causes[0].source
+        alike = not replace(causes, same_contents=True).difference(seen)
         bound = replace(oracle, causes=replace(causes, same_contents=alike))
         return replace(whole, program=whole.program.with_text(marked), lifted=True, oracle=bound)
 

@@ -116,7 +116,8 @@ def _of_condition(launch: LaunchedKernel, found: Found, rule: str, kind: str) ->
     steps = leaves_of(found)
     place = place_of(launch, found.op)
     what = "an assertion does not hold" if rule == kinds.ASSERT else "a divisor is 0"
-    values = _values(steps, found)
+    values = [value[0] for step in steps if step.kind == kinds.LOADED and (value := step.value(found.lane))]
+    told = ", ".join(dict.fromkeys("a loaded value is %d" % value for value in values))
     given = dict.fromkeys(step.name.lstrip("%") for step in steps if step.kind == kinds.ARGUMENT)
     behind = {name for step in steps for name in parameters_behind(step)}
     return Cause(
@@ -134,24 +135,15 @@ def _of_condition(launch: LaunchedKernel, found: Found, rule: str, kind: str) ->
         "",
         place=place,
         at=place,
-        sentence="%s%s%s" % (what, _of(place), "; there %s" % values if values else ""),
+        sentence="%s%s%s" % (what, _of(place), "; there %s" % told if told else ""),
         name=" and ".join(given),
+        values=tuple(values),
         parameters=tuple(sorted(behind)),
         bounds=len({(id(step.frame), step.name) for step in steps if step.kind in (kinds.ARGUMENT, kinds.LOADED)}),
         varying=len(
             {(id(step.frame), step.name) for step in steps if step.kind == kinds.LOADED and step.scalar is None}
         ),
     )
-
-
-def _values(steps: Tuple[Step, ...], found: Found) -> str:
-    """What the assertion hangs on, where that came from memory."""
-    told: Dict[str, None] = {}
-    for step in steps:
-        value = step.value(found.lane)
-        if step.kind == kinds.LOADED and value is not None:
-            told["a loaded value is %d" % value[0]] = None
-    return ", ".join(told)
 
 
 def place_of(launch: LaunchedKernel, op: Optional[Op]) -> str:
