@@ -95,7 +95,7 @@ class LaunchCauses:
         mine, theirs = self.causes[0], launch.causes[0]
         if self.same_contents and theirs.source != mine.source:
             return "the index comes from a tensor that holds something else"
-        if self.same_contents and mine.kind in CONDITIONS and theirs.values != mine.values:
+        if self.same_contents and mine.kind in CONDITIONS and theirs.operands != mine.operands:
             return f"the {mine.kind} compares other values"
         left = list(self.causes[1:])
         for cause in launch.causes[1:]:

@@ -67,11 +67,11 @@ def test_where_what_makes_an_index_is_kept_it_comes_from_the_same_tensor() -> No
 
 
 def test_where_what_makes_them_is_kept_an_assertion_compares_the_same_values() -> None:
-    causes = LaunchCauses.of(ran(replace(CHECK, values=(602, 300))))
-    assert causes is not None and causes.difference(ran(replace(CHECK, values=(7, 4)))) == ""
+    causes = LaunchCauses.of(ran(replace(CHECK, operands=(602, 300))))
+    assert causes is not None and causes.difference(ran(replace(CHECK, operands=(7, 4)))) == ""
     strict = replace(causes, same_contents=True)
-    assert strict.difference(ran(replace(CHECK, values=(602, 300)))) == ""
-    assert strict.difference(ran(replace(CHECK, values=(7, 4)))) == "the assertion compares other values"
+    assert strict.difference(ran(replace(CHECK, operands=(602, 300)))) == ""
+    assert strict.difference(ran(replace(CHECK, operands=(7, 4)))) == "the assertion compares other values"
 
 
 @pytest.mark.parametrize(

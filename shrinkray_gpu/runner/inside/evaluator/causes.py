@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import Dict, List, Optional, Tuple
+from typing import List, Optional
 
 from ..static import cause as kinds
 from ..static import locations
@@ -24,7 +24,7 @@ from .launch import (
     touches_memory,
 )  # fmt: skip
 from .origin import Origin, leaves_of, origin
-from .trace import BOUND, Step, parameters_behind
+from .trace import BOUND, behind, parameters_behind
 
 MOST = 8
 """Accesses outside whose origin is looked for; each costs a few more looks at the launch."""
@@ -116,10 +116,11 @@ def _of_condition(launch: LaunchedKernel, found: Found, rule: str, kind: str) ->
     steps = leaves_of(found)
     place = place_of(launch, found.op)
     what = "an assertion does not hold" if rule == kinds.ASSERT else "a divisor is 0"
-    values = [value[0] for step in steps if step.kind == kinds.LOADED and (value := step.value(found.lane))]
+    loaded = list({(id(step.frame), step.name): step for step in steps if step.kind == kinds.LOADED}.values())
+    values = [value[0] for step in loaded if (value := step.value(found.lane))]
     told = ", ".join(dict.fromkeys("a loaded value is %d" % value for value in values))
     given = dict.fromkeys(step.name.lstrip("%") for step in steps if step.kind == kinds.ARGUMENT)
-    behind = {name for step in steps for name in parameters_behind(step)}
+    parameters = {name for step in steps for name in parameters_behind(step)}
     return Cause(
         rule,
         kind,
@@ -137,12 +138,10 @@ def _of_condition(launch: LaunchedKernel, found: Found, rule: str, kind: str) ->
         at=place,
         sentence="%s%s%s" % (what, _of(place), "; there %s" % told if told else ""),
         name=" and ".join(given),
-        values=tuple(values),
-        parameters=tuple(sorted(behind)),
+        parameters=tuple(sorted(parameters)),
         bounds=len({(id(step.frame), step.name) for step in steps if step.kind in (kinds.ARGUMENT, kinds.LOADED)}),
-        varying=len(
-            {(id(step.frame), step.name) for step in steps if step.kind == kinds.LOADED and step.scalar is None}
-        ),
+        varying=sum(any(leaf.kind in (kinds.PROGRAM, kinds.RANGE) for leaf in behind(step)) for step in loaded),
+        operands=tuple(values),
     )
 
 

@@ -200,24 +200,25 @@ def ends_of_loop(trip: Step) -> Tuple[List[Step], List[Step]]:
     return low, high
 
 
-def parameters_behind(step: Step) -> FrozenSet[str]:
-    """The kernel's parameters that the value of a leaf hangs on, through whatever memory."""
-    found: Set[str] = set()
-    seen: Set[Tuple[int, str]] = set()
+def behind(step: Step) -> List[Step]:
+    """The leaves that the value of a leaf hangs on, through whatever memory and loops, with itself."""
+    found: Dict[Tuple[int, str], Step] = {}
     todo = [step]
     while todo:
         each = todo.pop()
-        if (id(each.frame), each.name) in seen:
+        if found.setdefault((id(each.frame), each.name), each) is not each:
             continue
-        seen.add((id(each.frame), each.name))
-        if each.kind == ARGUMENT:
-            found.add(each.name.lstrip("%"))
-        elif each.kind == LOADED and each.op is not None:
+        if each.kind == LOADED and each.op is not None:
             todo += [leaf for leaf in Trace(each.frame, each.env, each.op).leaves() if leaf.role in (TERM, FACTOR)]
         elif each.kind == TRIP:
             low, high = ends_of_loop(each)
             todo += low + high
-    return frozenset(found)
+    return list(found.values())
+
+
+def parameters_behind(step: Step) -> FrozenSet[str]:
+    """The kernel's parameters among them."""
+    return frozenset(each.name.lstrip("%") for each in behind(step) if each.kind == ARGUMENT)
 
 
 def _role(op: Op, place: int, role: str) -> str:

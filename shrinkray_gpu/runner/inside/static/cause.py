@@ -100,7 +100,9 @@ class Cause:
     """How many of the kernel's arguments its mask hangs on; of an assertion or a divisor, those that it hangs on, and
     loaded values."""
     varying: int = 0
-    """Of an assertion or a divisor: how many loaded values it hangs on that are not the same for all elements."""
+    """Of an assertion or a divisor: how many loaded values it hangs on that are others for another program or lane."""
+    operands: Tuple[int, ...] = ()
+    """These values, where it goes wrong first."""
     parameters: Tuple[str, ...] = ()
     """The kernel's, by `name`, that what is wrong hangs on, through whatever memory."""
     source: str = ""
