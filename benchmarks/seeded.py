@@ -40,6 +40,7 @@ from seeding import cases, packages, programs, reducing, runs, scoreboard, verdi
 from seeding.operators import OPERATORS  # noqa: E402
 from seeding.oracles import DIES, ORACLES, Asked  # noqa: E402
 
+from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner.pool import Pool  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results" / "seeded.json"
@@ -177,6 +178,8 @@ def drawn(machine: runs.Machine, pool: Pool, given: argparse.Namespace) -> Itera
         try:
             text = runs.with_folder(fault.program.text, folder, fault.program.package)
             seen = runs.fault(pool.run(text, wants=asked.wants))
+        except UsageError:
+            return ""  # a worker dies of the package with the fault in it as soon as it imports that
         finally:
             shutil.rmtree(folder)
         return str(seen) if asked.sees(seen) else ""
