@@ -40,7 +40,7 @@ from seeding import cases, packages, programs, reducing, runs, scoreboard, verdi
 from seeding.operators import OPERATORS  # noqa: E402
 from seeding.oracles import DIES, ORACLES, Asked  # noqa: E402
 
-from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.errors import UsageError  # noqa: E402
 from shrinkray_gpu.runner.pool import Pool  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results" / "seeded.json"
