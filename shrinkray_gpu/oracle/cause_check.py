@@ -52,9 +52,9 @@ class LaunchCauses:
     causes: tuple[Cause, ...]
     unknown: str = ""
     """Why that may not be all."""
-    same_contents: bool = False
-    """Whether an index from memory must come from a tensor that holds the same, and an assertion compare the same
-    values: where all that makes them is kept."""
+    kept: bool = False
+    """Whether all that the host does to make what goes wrong is kept. Then an index from memory comes from a tensor
+    that holds the same, and an assertion compares the same values."""
 
     @classmethod
     def of(cls, run: Run) -> LaunchCauses | None:
@@ -79,7 +79,7 @@ class LaunchCauses:
         """What of the bug a candidate with the same causes may have lost."""
         first = self.causes[0]
         if self.made_by_host:
-            return HOST
+            return HOST if not self.kept else ""
         return SIZE if first.kind == WRONG_MASK and first.bounds and not first.by_one else ""
 
     def difference(self, run: Run) -> str:
@@ -93,9 +93,9 @@ class LaunchCauses:
         if drift := _drift(self.causes[0], launch.causes[0]):
             return drift
         mine, theirs = self.causes[0], launch.causes[0]
-        if self.same_contents and theirs.source != mine.source:
+        if self.kept and mine.source and theirs.source != mine.source:
             return "the index comes from a tensor that holds something else"
-        if self.same_contents and mine.kind in CONDITIONS and theirs.operands != mine.operands:
+        if self.kept and mine.operands and theirs.operands != mine.operands:
             return f"the {mine.kind} compares other values"
         left = list(self.causes[1:])
         for cause in launch.causes[1:]:

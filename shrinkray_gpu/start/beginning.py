@@ -97,7 +97,7 @@ def _keep(journal: Journal, start: Start) -> None:
                 "alone": start.alone,
                 "history": start.history,
                 "bare": start.bare,
-                "same_contents": causes is not None and causes.same_contents,
+                "kept": causes is not None and causes.kept,
                 "run": plain(start.reference).to_json(),
                 "fault": asdict(start.fault) if start.fault is not None else None,
             }
@@ -112,8 +112,8 @@ def _recalled(given: UserProgram, known: Mapping[str, Any]) -> Start:
     start = Start(given.program, oracle, run, fault=fault, told=known["told"], seen=(run,))
     if known["text"] is None:
         return start
-    if known.get("same_contents") and isinstance(oracle, SameFaultOracle) and oracle.causes is not None:
-        start = replace(start, oracle=replace(oracle, causes=replace(oracle.causes, same_contents=True)))
+    if known.get("kept") and isinstance(oracle, SameFaultOracle) and oracle.causes is not None:
+        start = replace(start, oracle=replace(oracle, causes=replace(oracle.causes, kept=True)))
     program = given.program.with_text(known["text"])
     return replace(
         start,

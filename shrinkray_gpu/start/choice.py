@@ -202,8 +202,11 @@ class StartSearch:
         causes = LaunchCauses.of(again)
         if causes is None or not oracle.judge(again).faults:
             return None
-        alike = not replace(causes, same_contents=True).difference(seen)
-        bound = replace(oracle, causes=replace(causes, same_contents=alike))
+        kept = replace(causes, kept=True)
+        if kept.difference(seen):  # another run has other values
+            first = replace(causes.causes[0], source="", operands=())
+            kept = replace(kept, causes=(first, *causes.causes[1:]))
+        bound = replace(oracle, causes=kept)
         return replace(whole, program=whole.program.with_text(marked), lifted=True, oracle=bound)
 
     def _computing(self, start: Start, oracle: Oracle, run: Run) -> Start | None:

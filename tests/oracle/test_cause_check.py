@@ -61,7 +61,7 @@ def test_where_what_makes_an_index_is_kept_it_comes_from_the_same_tensor() -> No
     other = ran(replace(index, source="16:00000001"))
     causes = LaunchCauses.of(ran(index))
     assert causes is not None and causes.difference(other) == ""
-    strict = replace(causes, same_contents=True)
+    strict = replace(causes, kept=True)
     assert strict.difference(ran(index)) == ""
     assert strict.difference(other) == "the index comes from a tensor that holds something else"
 
@@ -69,7 +69,7 @@ def test_where_what_makes_an_index_is_kept_it_comes_from_the_same_tensor() -> No
 def test_where_what_makes_them_is_kept_an_assertion_compares_the_same_values() -> None:
     causes = LaunchCauses.of(ran(replace(CHECK, operands=(602, 300))))
     assert causes is not None and causes.difference(ran(replace(CHECK, operands=(7, 4)))) == ""
-    strict = replace(causes, same_contents=True)
+    strict = replace(causes, kept=True)
     assert strict.difference(ran(replace(CHECK, operands=(602, 300)))) == ""
     assert strict.difference(ran(replace(CHECK, operands=(7, 4)))) == "the assertion compares other values"
 
@@ -145,3 +145,4 @@ def test_where_the_tensor_may_be_too_small_that_is_said() -> None:
     mask = replace(OPEN, kind=cause.WRONG_MASK, masked=True, bounds=1)
     doubts = [LaunchCauses.of(ran(one)) for one in (mask, replace(mask, by_one=True), replace(mask, bounds=0), STRIDE)]
     assert [one.doubt for one in doubts if one is not None] == [SIZE, "", "", HOST]
+    assert [replace(one, kept=True).doubt for one in doubts if one is not None] == [SIZE, "", "", ""]
