@@ -27,36 +27,23 @@ def with_refused_kept(text: str, run: Run) -> str:
     """The program's text, with marks at what the host computes and the front end refuses; empty where it refuses
     something else, or nobody knows."""
     compile, fault = broken_compile(run), Fault.of(run)
-    tree = ast.parse(text)
-    kernel = function(tree, compile.kernel) if compile is not None else None
-    if kernel is None or compile is None or compile.failure is None or fault is None or fault.phase != "compile":
+    if compile is None or compile.failure is None or fault is None or fault.phase != "compile":
         return ""
-    refused = _refused(kernel, tree, fault, compile.failure.text)
-    if refused is None:
+    found = _in_kernel(ast.parse(text), compile.kernel, fault, compile.failure.text)
+    if found is None:
         return ""
-    within, wanted = _in_kernel(tree, kernel, refused, compile.failure.text)
-    named = arguments_named(text, kernel.name, wanted)
+    _, wanted = found
+    named = arguments_named(text, compile.kernel, wanted)
     tree = ast.parse(named)
-    host = slice_of(tree, kernel.name, wanted)
-    values = [value for call in launches_of(tree, kernel.name) for value in passed(tree, call, kernel.name, wanted)]
-    if not any(_is_computed(part) for part in (*host.statements, *values)):
+    host = slice_of(tree, compile.kernel, wanted)
+    launches = launches_of(tree, compile.kernel)
+    values = [value for call in launches for value in passed(tree, call, compile.kernel, wanted)]
+    again = _in_kernel(tree, compile.kernel, fault, compile.failure.text)
+    if again is None or not any(_is_computed(part) for part in (*host.statements, *values)):
         return ""
-    # The kernels stand where they stood but for the lines that name arguments, so both slices are of one text.
-    within, _ = _in_kernel(tree, _known(tree, kernel.name), _moved(tree, kernel, refused), compile.failure.text)
+    within, _ = again
     statements, heads = [*host.statements, *within.statements], [*host.heads, *within.heads]
     return marked(named, Slice(statements, heads, host.calls, [*host.functions, *within.functions]))
-
-
-def _known(tree: ast.Module, name: str) -> ast.FunctionDef:
-    found = function(tree, name)
-    assert found is not None
-    return found
-
-
-def _moved(tree: ast.Module, kernel: ast.FunctionDef, refused: ast.stmt) -> ast.stmt:
-    """The same statement in another tree of the kernel."""
-    place = [each for each in ast.walk(kernel) if isinstance(each, ast.stmt)].index(refused)
-    return [each for each in ast.walk(_known(tree, kernel.name)) if isinstance(each, ast.stmt)][place]
 
 
 def _refused(kernel: ast.FunctionDef, tree: ast.Module, fault: Fault, said: str) -> ast.stmt | None:
@@ -75,9 +62,13 @@ def _refused(kernel: ast.FunctionDef, tree: ast.Module, fault: Fault, said: str)
     return next((each for each in simple if not writing.isdisjoint(names(each))), None)
 
 
-def _in_kernel(tree: ast.Module, kernel: ast.FunctionDef, refused: ast.stmt, said: str) -> tuple[Slice, list[str]]:
-    """What the statement hangs on in the kernel and what that calls, with the statement itself; and those of the
-    kernel's parameters among it that are known when it is compiled."""
+def _in_kernel(tree: ast.Module, name: str, fault: Fault, said: str) -> tuple[Slice, list[str]] | None:
+    """What the refused statement hangs on in a kernel and what that calls, with the statement itself; and those of the
+    kernel's parameters among it that are known when it is compiled. None where nobody knows."""
+    kernel = function(tree, name)
+    refused = _refused(kernel, tree, fault, said) if kernel is not None else None
+    if kernel is None or refused is None:
+        return None
     device = ast.Module([each for each in ast.walk(tree) if is_kernel(each)], [])
     slicer = Slicer(HostCode(device, device=True))
     loop = isinstance(refused, (ast.For, ast.While, ast.If))
