@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -128,17 +129,22 @@ class StartSearch:
         if not in_a_launch(run):
             why = "".join(f"not lifted: {obstacle}" for obstacle in lift.obstacles(run)[:1])
             return in_one_file(replace(as_it_is, told=why), oracle, self.runs, self.say)
-        if (whole := self._computing(as_it_is, oracle, run)) is not None:
-            return whole
-        if not self.runs.gpu:
-            return self._whole(as_it_is, oracle, self.given.cold(), run) or self._lifting(as_it_is, oracle, run, dumped)
-        pool = virtual_pool(self.given)
+
+        def whole(find: Callable[[], Start | None]) -> Start | None:
+            return if_it_helps(find, None, "looking for what the host makes", self.say)
+
+        found = whole(lambda: self._computing(as_it_is, oracle, run))
+        if found is None and not self.runs.gpu:
+            found = whole(lambda: self._whole(as_it_is, oracle, self.given.cold(), run))
+        if found is not None:
+            return found
+        pool = virtual_pool(self.given) if self.runs.gpu else None
         if pool is None or (fault := Fault.of(run)) is None or fault.phase != "device":
             return self._lifting(as_it_is, oracle, run, dumped)
         with ThreadPoolExecutor(1, thread_name_prefix="virtual") as beside:
             virtual = beside.submit(pool.cold, program.text)
             lifted = self._lifting(as_it_is, oracle, run, dumped)
-            return self._whole(as_it_is, oracle, pool, virtual.result()) or lifted
+            return whole(lambda: self._whole(as_it_is, oracle, pool, virtual.result())) or lifted
 
     def _lifting(self, as_it_is: Start, oracle: Oracle, run: Run, dumped: Fault | None) -> Start:
         """A launch alone, the list of all launches, or the program in one file: the first that shows the fault."""

@@ -56,13 +56,17 @@ class HostCode:
         self.definitions: dict[Key, list[ast.stmt]] = defaultdict(list)
         """What gives a value to each name, or may change it: by a call that nobody takes the value of."""
         self.calls: list[tuple[ast.stmt, ast.Call]] = []
+        self.statements: dict[Scope, list[ast.stmt]] = defaultdict(list)
+        """Of each function its own, in order."""
         self._outer: dict[Scope, Scope] = {}
         self._class: dict[Scope, ast.ClassDef] = {}
         self._kernels: dict[str, ast.FunctionDef] = {}
         self._classes: dict[str, ast.ClassDef] = {}
+        self._known: dict[ast.Call, list[ast.FunctionDef]] = {}
         self._survey(tree.body, None, None, ())
         for statement, scope in self.scope.items():
             self._define(statement, targets(statement), scope)
+        self._defined = {name for _, name in self.definitions}
         for statement, scope in self.scope.items() if not device else ():
             if isinstance(statement, ast.Expr) and isinstance(call := statement.value, ast.Call):
                 self._define(statement, list(self._changed(call)), scope)
@@ -77,6 +81,7 @@ class HostCode:
             inside, inner_owner, inner_above = scope, None, above
             if isinstance(node, ast.stmt):
                 self.scope[node], self.above[node] = scope, above
+                self.statements[scope].append(node)
                 inner_owner, inner_above = owner, (*above, node)
                 self.locals[scope].update(name for target in targets(node) for name in _assigned(target))
                 self.calls += [(node, call) for call in within(node, ast.Call)]
@@ -145,6 +150,11 @@ class HostCode:
 
     def callees(self, call: ast.Call) -> list[ast.FunctionDef]:
         """The program's functions that a call may run."""
+        if call not in self._known:
+            self._known[call] = self._run_by(call)
+        return self._known[call]
+
+    def _run_by(self, call: ast.Call) -> list[ast.FunctionDef]:
         if made := self._made(call):
             made_by = [self._classes[name] for name in made]
             return [each for each in self.functions["__init__"] if self._class.get(each) in made_by]
@@ -154,7 +164,7 @@ class HostCode:
         name = next(names(call.func), "") if plain else ""
         if name in self.functions:
             return self.functions[name]
-        if plain and not any(key[1] == name for key in self.definitions):
+        if plain and name not in self._defined:
             return []
         return [each for called in _CALLED for each in self.functions[called]]
 

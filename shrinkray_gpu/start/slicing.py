@@ -26,6 +26,7 @@ from shrinkray_gpu.start.host_code import (
 
 _Head: TypeAlias = ast.If | ast.For | ast.While
 _LISTS = (ast.Tuple, ast.List)
+_LEAVES = (ast.Return, ast.Break, ast.Continue)
 _HEADS = (ast.If, ast.For, ast.While)
 
 
@@ -101,8 +102,8 @@ class Slicer:
         scope, above = self._code.scope[statement], self._code.above[statement]
         for each in above:
             self._head(each)
-        before = [each for each, its in self._code.scope.items() if its is scope and each.lineno < statement.lineno]
-        for leave in before:
+        leaves = (each for each in self._code.statements[scope] if isinstance(each, _LEAVES))
+        for leave in [each for each in leaves if each.lineno < statement.lineno]:
             loops = [each for each in self._code.above[leave] if isinstance(each, (ast.For, ast.While))]
             ends = isinstance(leave, (ast.Break, ast.Continue)) and loops[-1] in above
             if ends or isinstance(leave, ast.Return):
@@ -219,8 +220,8 @@ class Slicer:
 
     def _keep_results(self, name: str) -> None:
         """What functions of this name return."""
-        for statement, scope in list(self._code.scope.items()):
-            if scope in self._code.functions[name]:
+        for function in self._code.functions[name]:
+            for statement in self._code.statements[function]:
                 if isinstance(statement, ast.Return) or any(within(statement, (ast.Yield, ast.YieldFrom))):
                     self._keep(statement)
 
