@@ -75,6 +75,12 @@ class LaunchCauses:
         return first.kind in CONDITIONS and not {ARGUMENT, LOADED}.isdisjoint(first.inputs)
 
     @property
+    def may_be_made_by_host(self) -> bool:
+        """The same, or whether what has no mask, or a wrong one, hangs on memory: what is there may be wrong instead."""
+        first = self.causes[0]
+        return self.made_by_host or first.kind in (NO_MASK, WRONG_MASK) and LOADED in first.inputs
+
+    @property
     def doubt(self) -> str:
         """What of the bug a candidate with the same causes may have lost."""
         first = self.causes[0]

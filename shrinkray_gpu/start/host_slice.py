@@ -25,8 +25,9 @@ _SCALAR = re.compile(r"u?i(?:8|16|32|64) ")
 
 
 def made_by_host(causes: LaunchCauses | None) -> str:
-    """What the host program makes that goes wrong in its launch; empty where that is the kernel's doing, or unknown."""
-    return _PLACE.sub("", causes.causes[0].sentence) if causes is not None and causes.made_by_host else ""
+    """What the host program makes, or may make, that goes wrong in its launch; empty where that is the kernel's doing,
+    or unknown."""
+    return _PLACE.sub("", causes.causes[0].sentence) if causes is not None and causes.may_be_made_by_host else ""
 
 
 def with_slice_kept(text: str, run: Run) -> str:

@@ -64,6 +64,8 @@ def run(kind: str, name: str = "", inputs: tuple[str, ...] = (kinds.ARGUMENT,), 
         (kinds.ASSERTION, (kinds.LOADED,), True),
         (kinds.ASSERTION, (kinds.PROGRAM,), False),
         (kinds.NO_MASK, (kinds.ARGUMENT, kinds.PROGRAM), False),
+        (kinds.NO_MASK, (kinds.LOADED, kinds.RANGE), True),  # or what is loaded is wrong
+        (kinds.WRONG_MASK, (kinds.LOADED, kinds.RANGE), True),
         (kinds.WRAPPED, (kinds.ARGUMENT, kinds.PROGRAM), False),
     ],
 )

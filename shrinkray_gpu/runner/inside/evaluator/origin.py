@@ -103,7 +103,11 @@ class _Search:
         fewer, by_one = self.what_if.inside_with_fewer(), self._by_one()
         indices = [step for step in self._unique(self._address_leaves()) if step.kind in kinds.INDICES]
         beyond = frozenset(step.kind for step in self.what_if.beyond(indices))
-        return Origin(kind, role=TERM, inputs=inputs, op=self.note.op, fewer=fewer, by_one=by_one, beyond=beyond)
+        # What numbers the elements and what a literal says is the kernel's own.
+        given = [step for step in self.trace.leaves() if step.role == BOUND or step.kind in (kinds.LOADED, kinds.TRIP)]
+        behind = frozenset(name for step in given for name in parameters_behind(step))
+        found = Origin(kind, role=TERM, inputs=inputs, op=self.note.op, fewer=fewer, by_one=by_one, beyond=beyond)
+        return replace(found, parameters=behind)
 
     # The kinds, in the order in which they are asked
 
