@@ -38,7 +38,7 @@ HELD = frozenset({MEMORY, EMPTY, UNWRITTEN})
 """Kinds that lie in what a tensor holds."""
 GUARDED = frozenset({OFFSET, MEMORY, NO_MASK, WRONG_MASK})
 """Kinds that a wrong condition of a branch brings about, too: each that led to the access still does."""
-HOST = "the host makes the value, and how may be gone; see that the fix of the original mends the repro"
+HOST = "what the host does to make the value may be gone; see that the fix of the original mends the repro"
 SIZE = "the tensor may be what is too small, not the mask what is wrong; of its size only the number is left"
 CONDITIONS = frozenset({ASSERTION, ZERO})
 """Kinds that no address shows: a passed operand of theirs may become a literal nowhere."""
@@ -76,7 +76,7 @@ class LaunchCauses:
 
     @property
     def may_be_made_by_host(self) -> bool:
-        """The same, or whether what has no mask, or a wrong one, hangs on memory: what is there may be wrong instead."""
+        """The same, or whether an access without a mask, or with a wrong one, hangs on memory: that may be wrong."""
         first = self.causes[0]
         return self.made_by_host or first.kind in (NO_MASK, WRONG_MASK) and LOADED in first.inputs
 
@@ -84,8 +84,10 @@ class LaunchCauses:
     def doubt(self) -> str:
         """What of the bug a candidate with the same causes may have lost."""
         first = self.causes[0]
-        if self.made_by_host:
-            return HOST if not self.kept else ""
+        if self.kept:
+            return ""
+        if self.may_be_made_by_host:
+            return HOST
         return SIZE if first.kind == WRONG_MASK and first.bounds and not first.by_one else ""
 
     def difference(self, run: Run) -> str:

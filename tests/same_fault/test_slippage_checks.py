@@ -389,8 +389,8 @@ def held(outcome: ControlOutcome, name: str = "num_stages=1") -> ControlResult:
         ),
         (
             FaultComparison(None, None, "", (), (), "division by zero", HOST),
-            "same fault: by where it begins (division by zero); not known: the host makes the value, and how may be "
-            "gone; see that the fix of the original mends the repro",
+            "same fault: by where it begins (division by zero); not known: what the host does to make the "
+            "value may be gone; see that the fix of the original mends the repro",
         ),
         (FaultComparison(SEEN, STICKY, "the class is another", (), ()), "NOT the same fault: the class is another"),
     ],
