@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from shrinkray_gpu.start.host_code import HostCode, by_name, names, parameters
-from shrinkray_gpu.start.slicing import Slice, Slicer
+from shrinkray_gpu.start.slicing import Slice, Slicer, everything
 
 MARK, HEAD = "  # shrink: keep", "  # shrink: keep-head"
 _SIMPLE = (ast.Expr, ast.Assign, ast.AnnAssign, ast.Return)
@@ -39,12 +39,15 @@ def arguments_named(text: str, kernel: str, wanted: Collection[str]) -> str:
 
 
 def slice_of(tree: ast.Module, kernel: str, wanted: Collection[str], *, grid: bool = False) -> Slice:
-    """What these arguments of a kernel hang on in all its launches, and what the grid does if asked."""
+    """What these arguments of a kernel hang on in all its launches, and what the grid does if asked; everything where
+    no launch is seen, or not what it hangs on."""
     statements = (node for node in ast.walk(tree) if isinstance(node, _SIMPLE))
     launches = {statement: call for statement in statements for call in launches_of(statement, kernel)}
     values = [value for call in launches.values() for value in passed(tree, call, kernel, wanted)]
     values += [call.func for call in launches.values() if grid]
-    return Slicer(HostCode(tree)).behind(list(launches), values)
+    code = HostCode(tree)
+    found = Slicer(code).behind(list(launches), values)
+    return found if launches and not found.is_open else everything(code)
 
 
 def launches_of(tree: ast.AST, kernel: str) -> Iterator[ast.Call]:

@@ -131,6 +131,23 @@ class HostCode:
         more = [] if given.vararg else [each.arg for each in given.kwonlyargs]
         return [*taken[function in self._class and not static :], *more]
 
+    def given(self, call: ast.Call, function: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
+        """The parameters of a function that a call fills; all, where something is unpacked."""
+        taken = self.taken(function)
+        unpacked = any(isinstance(each, ast.Starred) for each in call.args) or any(
+            not each.arg for each in call.keywords
+        )
+        yield from ((name, call) for name in parameters(function)) if unpacked else by_name(call, taken)
+        if function.args.vararg and len(call.args) > len(taken):
+            yield function.args.vararg.arg, call
+
+    def is_filled(self, function: Scope | str, name: str) -> bool:
+        """Whether a parameter has a value without a call that passes one: by its default, or as the object."""
+        assert isinstance(function, ast.FunctionDef)
+        own = parameters(function)[: len(parameters(function)) - len(self.taken(function))]
+        extra = [each.arg for each in (function.args.vararg, function.args.kwarg) if each]
+        return name in own[:1] * (function in self._class) or name in extra or name in with_default(function)
+
     def bound(self, target: ast.expr, scope: Scope) -> Iterator[Key]:
         """`name`, `object.name`, each of `a, b`; of `x[i]` that is x."""
         if isinstance(target, ast.Name):
@@ -192,6 +209,13 @@ def parameters(function: ast.FunctionDef) -> list[str]:
     given = function.args
     every = (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg)
     return [each.arg for each in every if each]
+
+
+def with_default(function: ast.FunctionDef) -> list[str]:
+    given = function.args
+    places = (*given.posonlyargs, *given.args)
+    named = [each.arg for each, value in zip(given.kwonlyargs, given.kw_defaults) if value is not None]
+    return [*(each.arg for each in places[len(places) - len(given.defaults) :]), *named]
 
 
 def by_name(call: ast.Call, parameters: Sequence[str]) -> Iterator[tuple[str, ast.expr]]:

@@ -21,10 +21,12 @@ from shrinkray_gpu.start.host_code import (
     own_parts,
     parameters,
     targets,
+    with_default,
     within,
 )
 
 _Head: TypeAlias = ast.If | ast.For | ast.While
+_SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.Delete)
 _LISTS = (ast.Tuple, ast.List)
 _LEAVES = (ast.Return, ast.Break, ast.Continue)
 _HEADS = (ast.If, ast.For, ast.While)
@@ -40,6 +42,8 @@ class Slice(NamedTuple):
     """The statements of which only a call is needed."""
     functions: list[ast.FunctionDef]
     """Those whose head says more than a name of a parameter that is needed: a default, or that it is a constant."""
+    is_open: bool = False
+    """Whether something is called, or passed, by a way that nobody sees: out of a table, by a decorator."""
 
 
 class Slicer:
@@ -75,8 +79,16 @@ class Slicer:
                 self._keep_definitions(need)
         calls = {each: call for each, call in self._called.items() if each not in self._whole}
         kept = [each for each in self._kept if each not in launches]
-        functions = [key[0] for key in self._needed if isinstance(key[0], ast.FunctionDef) and _is_told(key[0], key[1])]
-        return Slice(kept, list(self._heads), calls, list(dict.fromkeys(functions)))
+        functions = [key[0] for key in self._needed if isinstance(key[0], ast.FunctionDef) and is_told(key[0], key[1])]
+        return Slice(kept, list(self._heads), calls, list(dict.fromkeys(functions)), self._is_open())
+
+    def _is_open(self) -> bool:
+        callees = [(function, call) for _, call in self._code.calls for function in self._code.callees(call)]
+        if not self._reached <= {function for function, _ in callees}:
+            return True
+        given = {(function, name) for function, call in callees for name, _ in self._code.given(call, function)}
+        needed = {key for key in self._needed if isinstance(key[0], ast.FunctionDef) and key[1] in parameters(key[0])}
+        return any(key not in given and not self._code.is_filled(*key) for key in needed)
 
     def needed(self, function: ast.FunctionDef) -> list[str]:
         """The parameters of a function that this hangs on."""
@@ -226,16 +238,26 @@ class Slicer:
                     self._keep(statement)
 
 
-def _is_told(function: ast.FunctionDef, name: str) -> bool:
+def is_told(function: ast.FunctionDef, name: str) -> bool:
     """Whether the head of a function tells a parameter's default, or that a kernel is compiled for its value."""
-    given = function.args
-    places = (*given.posonlyargs, *given.args)
-    defaults = [*places[len(places) - len(given.defaults) :]]
-    defaults += [each for each, value in zip(given.kwonlyargs, given.kw_defaults) if value is not None]
-    constants = [
-        each for each in (*places, *given.kwonlyargs) if each.annotation and "constexpr" in names(each.annotation)
-    ]
-    return name in [each.arg for each in (*defaults, *constants)]
+    every = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+    constants = [each.arg for each in every if each.annotation and "constexpr" in names(each.annotation)]
+    return name in (*with_default(function), *constants)
+
+
+def everything(code: HostCode) -> Slice:
+    """All of the host's code but launches, prints and docstrings: where nobody knows what hangs on what."""
+    statements: list[ast.stmt] = [each for each in code.scope if isinstance(each, _SIMPLE) and not _is_free(each)]
+    heads = [each for each in code.scope if isinstance(each, _HEADS) and not _is_main(each)]
+    functions = [each for each in code.scope if isinstance(each, ast.FunctionDef) and with_default(each)]
+    return Slice(statements, heads, {}, functions, True)
+
+
+def _is_free(statement: ast.stmt) -> bool:
+    value = getattr(statement, "value", None)
+    called = value.func if isinstance(value, ast.Call) else None
+    launched = isinstance(called, ast.Subscript) and isinstance(statement, ast.Expr)
+    return launched or isinstance(value, ast.Constant) or called is not None and "print" in names(called)
 
 
 def _is_main(statement: ast.stmt) -> bool:

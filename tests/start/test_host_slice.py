@@ -41,7 +41,10 @@ class Norm:
         unused = rows * 2
         kernel[(rows,)](x, table, rows, stride=self.width)
         other[(1,)](x, unused)
+
+Norm(3)(torch.zeros(4, 8))
 """
+CALL = "Norm(3)(torch.zeros(4, 8))"
 ARGS = ("f32[4, 8] s(8, 1) +0 @0%128", "i64[8] s(1,) +0 @0%128", "i32 32", "i32 8")
 
 
@@ -93,7 +96,7 @@ def test_what_makes_it_is_marked(seen: Run, kept: list[str]) -> None:
     marked = with_slice_kept(PROGRAM, seen)
     compile(marked, "marked", "exec")
     lines = [line.partition(MARK)[0].strip() for line in marked.splitlines() if MARK in line]
-    assert sorted(lines) == sorted(kept)
+    assert sorted(lines) == sorted([*kept, CALL])
     heads = [line.partition(HEAD)[0].strip() for line in marked.splitlines() if HEAD in line]
     assert heads == [each for each in kept if each.startswith("if")]
 
@@ -130,6 +133,19 @@ def test_where_an_older_triton_numbers_its_parameters_any_of_the_type_may_be_mea
     marked = with_slice_kept(PROGRAM, unnamed)
     assert f"passed = self.width{MARK}" in marked and f"length = x.shape[1]{MARK}" in marked
     assert f"table = self.starts(self.table){MARK}" not in marked
+
+
+def test_where_nobody_sees_what_is_called_everything_is_marked() -> None:
+    """All but launches: these change with their kernels."""
+    marked = with_slice_kept(PROGRAM.replace(CALL, ""), run(kinds.EXTENT, "rows"))
+    assert f"unused = rows * 2{MARK}" in marked and f"if length > 4:{HEAD}" in marked
+    assert "other[(1,)](x, unused)\n" in marked and "kernel[(rows,)](x, table, rows, stride=self.width)\n" in marked
+
+
+def test_where_the_kernel_is_launched_by_another_name_everything_is_marked() -> None:
+    text = PROGRAM.replace("        kernel[(rows,)]", "        launched = kernel\n        launched[(rows,)]")
+    marked = with_slice_kept(text, run(kinds.EXTENT, "rows"))
+    assert f"launched = kernel{MARK}" in marked and f"unused = rows * 2{MARK}" in marked
 
 
 def test_a_kernel_of_another_file_leaves_the_text_alone() -> None:

@@ -170,10 +170,28 @@ def test_exactly_what_the_value_hangs_on(program: str) -> None:
     ]
     assert isinstance(launch.value, ast.Call)
     found = Slicer(HostCode(tree)).behind([launch], launch.value.args)
+    assert not found.is_open
     lines = text.split("\n")
     marked = {mark: [n for n, line in enumerate(lines, 1) if line.endswith(f"# {mark}")] for mark in ("in", "head")}
     assert sorted({each.lineno for each in found.statements}) == marked["in"]
     assert sorted(each.lineno for each in found.heads) == marked["head"]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "def f(n):\n    kernel[(1,)](n)\nTABLE = {'f': f}\nTABLE['f'](3)\n",
+        "def f(n, *, block):\n    kernel[(1,)](block)\nf(3)\n",
+        "def f(n):\n    kernel[(1,)](n)\ng = partial(f, 3)\ng()\n",
+    ],
+)
+def test_what_is_called_or_passed_by_a_way_that_nobody_sees_is_told(program: str) -> None:
+    tree = ast.parse(program)
+    [launch] = [
+        node for node in ast.walk(tree) if isinstance(node, ast.Expr) and ast.unparse(node).startswith("kernel")
+    ]
+    assert isinstance(launch.value, ast.Call)
+    assert Slicer(HostCode(tree)).behind([launch], launch.value.args).is_open
 
 
 def test_a_long_chain_is_followed() -> None:
