@@ -20,11 +20,14 @@ def function(tree: ast.AST, name: str) -> ast.FunctionDef | None:
 
 
 def arguments_named(text: str, kernel: str, wanted: Collection[str]) -> str:
-    """The text, where each of these arguments that is computed in the launch is computed in a line before it."""
+    """The text, where each of these arguments has a line of its own before the launch: one that is computed there, and
+    what no assignment of one variable makes."""
     tree = ast.parse(text)
+    made = [each.targets for each in HostCode(tree).scope if isinstance(each, ast.Assign)]
+    assigned = {each[0].id for each in made if len(each) == 1 and isinstance(each[0], ast.Name)}
     for statement in (node for node in ast.walk(tree) if isinstance(node, ast.Expr)):
         for value in (value for call in launches_of(statement, kernel) for value in passed(tree, call, kernel, wanted)):
-            computed = not isinstance(value, (ast.Name, ast.Constant)) and any(names(value))
+            computed = value.id not in assigned if isinstance(value, ast.Name) else any(names(value))
             lines = text.split("\n")
             first, at = statement.lineno - 1, value.lineno - 1
             before = lines[first][: statement.col_offset]

@@ -254,10 +254,13 @@ def everything(code: HostCode) -> Slice:
 
 
 def _is_free(statement: ast.stmt) -> bool:
-    value = getattr(statement, "value", None)
+    value = statement.value if isinstance(statement, ast.Expr) else None
     called = value.func if isinstance(value, ast.Call) else None
-    launched = isinstance(called, ast.Subscript) and isinstance(statement, ast.Expr)
-    return launched or isinstance(value, ast.Constant) or called is not None and "print" in names(called)
+    return isinstance(value, ast.Constant) or isinstance(called, ast.Subscript) or _is_print(called)
+
+
+def _is_print(called: ast.expr | None) -> bool:
+    return isinstance(called, ast.Name) and called.id == "print"
 
 
 def _is_main(statement: ast.stmt) -> bool:

@@ -135,6 +135,16 @@ def test_where_an_older_triton_numbers_its_parameters_any_of_the_type_may_be_mea
     assert f"table = self.starts(self.table){MARK}" not in marked
 
 
+def test_what_is_passed_on_has_a_line_of_its_own() -> None:
+    """Of `a, b = ...` nothing would see to it that it is passed."""
+    text = PROGRAM.replace(
+        "        rows = (\n            x.shape[0] * length\n        )", "        rows, unused = x.shape"
+    )
+    marked = with_slice_kept(text, run(kinds.EXTENT, "rows"))
+    assert f"        passed = rows{MARK}\n        kernel[(rows,)](x, table, passed, stride" in marked
+    assert f"rows, unused = x.shape{MARK}" in marked
+
+
 def test_where_nobody_sees_what_is_called_everything_is_marked() -> None:
     """All but launches: these change with their kernels."""
     marked = with_slice_kept(PROGRAM.replace(CALL, ""), run(kinds.EXTENT, "rows"))
