@@ -104,7 +104,11 @@ class LaunchCauses:
         if self.kept and mine.source and theirs.source != mine.source:
             return "the index comes from a tensor that holds something else"
         if self.kept and mine.operands and theirs.operands != mine.operands:
-            return f"the {mine.kind} compares other values"
+            return f"the {mine.access or mine.kind} hangs on other values"
+        if self.kept and mine.kind in (NO_MASK, WRONG_MASK) and theirs.varying < mine.varying:
+            return f"the {mine.access} hangs on fewer loaded values"
+        if self.kept and (is_of_grid(mine) > is_of_grid(theirs) or len(mine.beyond) and not theirs.beyond):
+            return "another index leaves the tensor, or nobody knows which"
         left = list(self.causes[1:])
         for cause in launch.causes[1:]:
             known = next((one for one in left if not _drift(one, cause)), None)

@@ -19,14 +19,16 @@ def function(tree: ast.AST, name: str) -> ast.FunctionDef | None:
     return next((each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and each.name == name), None)
 
 
-def arguments_named(text: str, kernel: str, wanted: Collection[str]) -> str:
+def arguments_named(text: str, kernel: str, wanted: Collection[str], *, grid: bool = False) -> str:
     """The text, where each of these arguments has a line of its own before the launch: one that is computed there, and
-    what no assignment of one variable makes."""
+    what no assignment of one variable makes. `grid`: so has the grid."""
     tree = ast.parse(text)
     made = [each.targets for each in HostCode(tree).scope if isinstance(each, ast.Assign)]
     assigned = {each[0].id for each in made if len(each) == 1 and isinstance(each[0], ast.Name)}
     for statement in (node for node in ast.walk(tree) if isinstance(node, ast.Expr)):
-        for value in (value for call in launches_of(statement, kernel) for value in passed(tree, call, kernel, wanted)):
+        calls = list(launches_of(statement, kernel))
+        grids = [call.func.slice for call in calls if grid and isinstance(call.func, ast.Subscript)]
+        for value in (*(value for call in calls for value in passed(tree, call, kernel, wanted)), *grids):
             computed = value.id not in assigned if isinstance(value, ast.Name) else any(names(value))
             lines = text.split("\n")
             first, at = statement.lineno - 1, value.lineno - 1
@@ -37,7 +39,7 @@ def arguments_named(text: str, kernel: str, wanted: Collection[str]) -> str:
                 written = line[value.col_offset : value.end_col_offset].decode()
                 lines[at] = (line[: value.col_offset] + name.encode() + line[value.end_col_offset :]).decode()
                 lines.insert(first, f"{before}{name} = {written}")
-                return arguments_named("\n".join(lines), kernel, wanted)
+                return arguments_named("\n".join(lines), kernel, wanted, grid=grid)
     return text
 
 

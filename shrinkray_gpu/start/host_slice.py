@@ -45,7 +45,7 @@ def with_slice_kept(text: str, run: Run) -> str:
     elif cause.kind in GIVEN:  # a one is no parameter of the compiled kernel
         values = set(map(str, cause.values))
         wanted |= {name for name, described in candidates.items() if described.rpartition(" ")[2] in values}
-    named = arguments_named(text, kernel.name, wanted)
+    named = arguments_named(text, kernel.name, wanted, grid=is_of_grid(cause))
     return marked(named, slice_of(ast.parse(named), kernel.name, wanted, grid=is_of_grid(cause)))
 
 

@@ -16,7 +16,8 @@ from shrinkray_gpu.start.argument_slice import arguments_named, function, launch
 from shrinkray_gpu.start.host_code import HostCode, is_kernel, names
 from shrinkray_gpu.start.slicing import Slice, Slicer
 
-_PLACE = re.compile(r"\bat (\d+):\d+:[ \t]*\ndef (\w+)")
+_PLACE = re.compile(r"\bat (\d+):\d+:[ \t]*\n(?:def (\w+))?")
+"""In the kernel, though the front end may be in a helper by then; of a long one the first lines are not quoted."""
 _INLINE = "inline_asm_elementwise"
 _MADE = (ast.AugAssign, ast.BinOp, ast.BoolOp, ast.IfExp, ast.JoinedStr, ast.Subscript)
 _SAFE = frozenset({"next_power_of_2", "shape", "stride", "size"})
@@ -49,7 +50,7 @@ def with_refused_kept(text: str, run: Run) -> str:
 def _refused(kernel: ast.FunctionDef, tree: ast.Module, fault: Fault, said: str) -> ast.stmt | None:
     statements = [each for each in ast.walk(kernel) if isinstance(each, ast.stmt) and each is not kernel]
     if FRONT_END.search(fault.klass):
-        line = next((int(found[1]) for found in _PLACE.finditer(said) if found[2] == kernel.name), 0)
+        line = next((int(found[1]) for found in _PLACE.finditer(said) if found[2] in (kernel.name, None)), 0)
         around = [each for each in statements if each.lineno <= kernel.lineno + line - 1 <= (each.end_lineno or 0)]
         return min(around, key=lambda each: (each.end_lineno or 0) - each.lineno, default=None) if line else None
     if "PTXAS" not in fault.klass:

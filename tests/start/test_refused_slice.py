@@ -79,6 +79,13 @@ def test_the_statement_and_what_makes_its_operands_stay(run: Run, kept: list[str
     assert [each.removesuffix(MARK) for each in lines if each.endswith(MARK)] == kept
 
 
+def test_of_a_long_kernel_the_first_lines_are_not_quoted() -> None:
+    said = f"at 2:4:\n    x\n    ^\n{RANGE}"
+    failure = Failure("triton.compiler.errors.CompilationError", said, traceback=said)
+    run = Run("virtual", 1, failure=failure, compiles=(Compilation("kernel", "", failure=failure),), virtual=True)
+    assert f"columns = tl.arange(0, BLOCK){MARK}" in with_refused_kept(PROGRAM, run)
+
+
 @pytest.mark.parametrize(
     ("program", "run"),
     [

@@ -83,6 +83,8 @@ def _of_access(launch: LaunchedKernel, found: Found, begins: Origin) -> Cause:
         bounds=begins.bounds,
         source=begins.source,
         parameters=tuple(sorted(begins.parameters)),
+        varying=begins.varying,
+        operands=begins.operands,
         below=found.offset < 0,
     )
     buffer = found.buffer

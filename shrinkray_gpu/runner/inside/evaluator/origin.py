@@ -23,6 +23,7 @@ from .memory import Address, Buffer
 from .module import ACCESSES, DIVISIONS, MAKES_DESCRIPTOR, family, listed
 from .numbers import Unfollowed, ends, wrapped
 from .trace import BOUND, FACTOR, TERM, Step, Trace, ends_of_loop, parameters_behind
+from .trace import behind as behind_of
 from .types import integer_bits, signature
 
 FAMILIES = {
@@ -60,6 +61,8 @@ class Origin:
     bounds: int = 0
     source: str = ""
     parameters: FrozenSet[str] = frozenset()
+    varying: int = 0
+    operands: Tuple[int, ...] = ()
 
 
 def origin(launch: LaunchedKernel, seen: Look, found: Found, *, limit: int) -> Origin:
@@ -106,8 +109,12 @@ class _Search:
         # What numbers the elements and what a literal says is the kernel's own.
         given = [step for step in self.trace.leaves() if step.role == BOUND or step.kind in (kinds.LOADED, kinds.TRIP)]
         behind = frozenset(name for step in given for name in parameters_behind(step))
+        loaded = {
+            (id(leaf.frame), leaf.name) for step in given for leaf in behind_of(step) if leaf.kind == kinds.LOADED
+        }
+        values = [step.value(self.lane) for step in self._unique(given) if step.kind == kinds.LOADED]
         found = Origin(kind, role=TERM, inputs=inputs, op=self.note.op, fewer=fewer, by_one=by_one, beyond=beyond)
-        return replace(found, parameters=behind)
+        return replace(found, parameters=behind, varying=len(loaded), operands=tuple(v[0] for v in values if v))
 
     # The kinds, in the order in which they are asked
 

@@ -100,9 +100,10 @@ class Cause:
     """How many of the kernel's arguments its mask hangs on; of an assertion or a divisor, those that it hangs on, and
     loaded values."""
     varying: int = 0
-    """Of an assertion or a divisor: how many loaded values it hangs on that are others for another program or lane."""
+    """Of an assertion or a divisor: how many loaded values it hangs on that are others for another program or lane. Of
+    a mask that is missing or wrong: how many loaded values the access hangs on, through whatever memory and loops."""
     operands: Tuple[int, ...] = ()
-    """These values, where it goes wrong first."""
+    """The loaded values themselves, where it goes wrong."""
     parameters: Tuple[str, ...] = ()
     """The kernel's, by `name`, that what is wrong hangs on, through whatever memory."""
     source: str = ""
