@@ -2,8 +2,9 @@
 
 Kept is a definition named by `--keep`, a statement marked `# shrink: keep`, and the statements between `# shrink:
 keep-begin` and `# shrink: keep-end`: they stay as they are, whole, and what they assign is still read somewhere. Of a
-statement with `# shrink: keep-head` in its first line the condition stays, or what it loops over; of a function the
-defaults of its parameters, and those of a kernel that are constants; of an assignment or a `return` the value.
+statement with `# shrink: keep-head` in its first line the condition stays, or what it loops over; of a function its
+decorators, the defaults of its parameters, and those of a kernel that are constants; of an assignment or a `return` the
+value.
 """
 
 from __future__ import annotations
@@ -76,7 +77,8 @@ def _head(statement: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
     if isinstance(statement, cst.FunctionDef):
         given = statement.params
         every = (*given.posonly_params, *given.params, *given.kwonly_params)
-        return tuple(each for each in every if each.default is not None or _is_constant(each))
+        told = [each for each in every if each.default is not None or _is_constant(each)]
+        return (*told, *statement.decorators)
     return (statement.test,) if isinstance(statement, cst.If | cst.While) else (statement,)
 
 

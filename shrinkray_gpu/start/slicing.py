@@ -249,8 +249,12 @@ def everything(code: HostCode) -> Slice:
     """All of the host's code but launches, prints and docstrings: where nobody knows what hangs on what."""
     statements: list[ast.stmt] = [each for each in code.scope if isinstance(each, _SIMPLE) and not _is_free(each)]
     heads = [each for each in code.scope if isinstance(each, _HEADS) and not _is_main(each)]
-    functions = [each for each in code.scope if isinstance(each, ast.FunctionDef) and with_default(each)]
+    functions = [each for each in code.scope if isinstance(each, ast.FunctionDef) and _says_more(each)]
     return Slice(statements, heads, {}, functions, True)
+
+
+def _says_more(function: ast.FunctionDef) -> bool:
+    return bool(function.decorator_list or with_default(function))
 
 
 def _is_free(statement: ast.stmt) -> bool:

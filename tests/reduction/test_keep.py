@@ -120,14 +120,17 @@ class TestMarks:
         """
         assert removable_lines(source) == ["return b", "a = n", "return a"]
 
-    def test_of_a_marked_function_the_defaults_and_constants_stay(self) -> None:
+    def test_of_a_marked_function_decorators_defaults_and_constants_stay(self) -> None:
         program = program_of("""
+        @tuned(BLOCK=lambda width: width // 2)
         def kernel(x, n, BLOCK: tl.constexpr, SIDE: int = 4):  # shrink: keep-head
             a = 1
         """)
+        [decorator] = program.layout.nodes(cst.Decorator)
+        assert not passes(program, Remove(decorator))
         given = {each.name.value: each for each in program.layout.nodes(cst.Param)}
         goes = {name: passes(program, Remove(each)) for name, each in given.items()}
-        assert goes == {"x": True, "n": True, "BLOCK": False, "SIDE": False}
+        assert goes == {"x": True, "n": True, "width": False, "BLOCK": False, "SIDE": False}
         assert removable_lines(program.text) == ["a = 1"]
 
     def test_nothing_inside_a_kept_definition_changes(self) -> None:
