@@ -84,11 +84,16 @@ class Slicer:
 
     def _is_open(self) -> bool:
         callees = [(function, call) for _, call in self._code.calls for function in self._code.callees(call)]
-        if not self._reached <= {function for function, _ in callees}:
+        if not self._reached <= {function for function, _ in callees} or any(map(self._is_wrapped, self._reached)):
             return True
         given = {(function, name) for function, call in callees for name, _ in self._code.given(call, function)}
         needed = {key for key in self._needed if isinstance(key[0], ast.FunctionDef) and key[1] in parameters(key[0])}
         return any(key not in given and not self._code.is_filled(*key) for key in needed)
+
+    def _is_wrapped(self, function: Scope) -> bool:
+        """Whether a function of the program decorates it, which may pass what it likes."""
+        decorators = function.decorator_list if function is not None else []
+        return any(not self._code.functions.keys().isdisjoint(names(each)) for each in decorators)
 
     def needed(self, function: ast.FunctionDef) -> list[str]:
         """The parameters of a function that this hangs on."""
