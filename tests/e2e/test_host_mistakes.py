@@ -1,0 +1,116 @@
+"""Mistakes of the host, reduced by the real command without a GPU: what makes the value stays, and its cure cures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.command import shrink
+
+WINDOW = '''\
+"""Tokens of two streams in a ring of rows: the row after the last is the first again."""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def put_rows(ring, places, values, width, BLOCK: tl.constexpr):
+    token = tl.program_id(0)
+    at = tl.load(places + token)
+    column = tl.arange(0, BLOCK)
+    kept = column < width
+    value = tl.load(values + token * width + column, mask=kept, other=0.0)
+    tl.store(ring + at * width + column, value * 2, mask=kept)
+
+
+class Ring:
+    def __init__(self, rows, width):
+        self.rows, self.next, self.seen = rows, 0, 0
+        self.data = torch.zeros(rows, width, device="cuda")
+
+    def places(self, count):
+        found = []
+        for _ in range(count):
+            found.append(self.next)
+            self.next += 1
+            if self.next > self.rows:
+                self.next = 0
+            self.seen += 1
+        return found
+
+    def put(self, values):
+        places = torch.tensor(self.places(len(values)), dtype=torch.int32, device="cuda")
+        put_rows[(len(values),)](self.data, places, values, values.shape[1], BLOCK=16)
+
+
+ring = Ring(8, 12)
+for count in (3, 4, 5):
+    ring.put(torch.randn(count, 12, device="cuda"))
+print(ring.data.sum().item(), ring.seen)
+'''
+TILES = '''\
+"""A tile for each width, rounded up to what a warp takes at once."""
+
+import torch
+import triton
+import triton.language as tl
+
+WARP = 32
+
+
+@triton.jit
+def scale_rows(x, y, width, by, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    column = tl.arange(0, BLOCK)
+    kept = column < width
+    tl.store(y + row * width + column, tl.load(x + row * width + column, mask=kept) * by, mask=kept)
+
+
+def tile(width):
+    blocks = (width + WARP - 1) // WARP
+    return blocks * WARP
+
+
+def scaled(x, by):
+    y = torch.empty_like(x)
+    scale_rows[(x.shape[0],)](x, y, x.shape[1], by, BLOCK=tile(x.shape[1]))
+    return y
+
+
+for width in (32, 60, 90):
+    print(scaled(torch.randn(4, width, device="cuda"), 2.0).shape)
+'''
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("program", "oracle", "wrong", "right"),
+    [
+        pytest.param(WINDOW, "illegal memory access", "self.next > self.rows", "self.next >= self.rows", id="ring"),
+        pytest.param(
+            TILES,
+            "arange's range must be a power of 2",
+            "blocks * WARP",
+            "triton.next_power_of_2(blocks) * WARP",
+            id="tile",
+        ),
+    ],
+)
+def test_the_mistake_stays_and_its_cure_cures(
+    program: str, oracle: str, wrong: str, right: str, tmp_path: Path
+) -> None:
+    pytest.importorskip("triton")
+    (tmp_path / "failing.py").write_text(program)
+    asked = ("--oracle", oracle, "--arch", "sm_90", "--jobs", "1")
+    said = shrink("failing.py", *asked, "--max-time", "15", "--no-report", "--json", cwd=tmp_path)
+    assert said.code == 0, said
+    assert "not lifted" in json.loads(said.out)["lifted"]
+    repro = (tmp_path / "repro_failing.py").read_text()
+    assert len(repro) < len(program) and repro.count(wrong) == 1, repro
+    (tmp_path / "cured.py").write_text(repro.replace(wrong, right))
+    checked = shrink("cured.py", *asked, "--check", cwd=tmp_path)
+    assert checked.code == 3 and "ended well" in checked.err, checked
