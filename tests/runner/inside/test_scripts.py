@@ -19,6 +19,11 @@ def plus(x, y, B=64):
 """
 
 SCRIPTS = {
+    "a module moved in inference mode": """
+with torch.inference_mode():
+    layer = torch.nn.Linear(4, 4).to("cuda")
+    print(layer(torch.ones(2, 4, device="cuda")).device, layer.weight.device)
+""",
     "views": """
 x = torch.arange(64, device="cuda", dtype=torch.float32).view(8, 8)
 y = x.t()[2:, ::2].contiguous()

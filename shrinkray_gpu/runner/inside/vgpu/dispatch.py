@@ -22,7 +22,7 @@ _FAKE: Any = torch._C._TorchDispatchModeKey.FAKE
 # Operations that torch itself lets cross devices.
 _CROSSES = frozenset(
     "copy_ _to_copy index index_put index_put_ _index_put_impl_ set_ resize_ _local_scalar_dense lift_fresh detach "
-    "_pack_padded_sequence _copy_from _copy_from_and_resize".split()
+    "_pack_padded_sequence _copy_from _copy_from_and_resize _has_compatible_shallow_copy_type".split()
 )
 # Operations whose output or effect lives where their first tensor does.
 _LIKE_FIRST = frozenset("copy_ index_put index_put_ _index_put_impl_ index".split())
