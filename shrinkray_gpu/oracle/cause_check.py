@@ -39,6 +39,8 @@ HELD = frozenset({MEMORY, EMPTY, UNWRITTEN})
 GUARDED = frozenset({OFFSET, MEMORY, NO_MASK, WRONG_MASK})
 """Kinds that a wrong condition of a branch brings about, too: each that led to the access still does."""
 HOST = "what the host does to make the value may be gone; see that the fix of the original mends the repro"
+KEPT = "the kernel may take the value otherwise than it did; see that the fix of the original mends the repro"
+"""Of programs that nobody had tuned on, some repros kept what the host did, and the kernel went wrong by itself."""
 SIZE = "the tensor may be what is too small, not the mask what is wrong; of its size only the number is left"
 CONDITIONS = frozenset({ASSERTION, ZERO})
 """Kinds that no address shows: a passed operand of theirs may become a literal nowhere."""
@@ -84,10 +86,8 @@ class LaunchCauses:
     def doubt(self) -> str:
         """What of the bug a candidate with the same causes may have lost."""
         first = self.causes[0]
-        if self.kept:
-            return ""
         if self.may_be_made_by_host:
-            return HOST
+            return KEPT if self.kept else HOST
         return SIZE if first.kind == WRONG_MASK and first.bounds and not first.by_one else ""
 
     def difference(self, run: Run) -> str:
@@ -100,15 +100,8 @@ class LaunchCauses:
             return f"not all of it can be followed: {launch.unfollowed}"
         if drift := _drift(self.causes[0], launch.causes[0]):
             return drift
-        mine, theirs = self.causes[0], launch.causes[0]
-        if self.kept and mine.source and theirs.source != mine.source:
-            return "the index comes from a tensor that holds something else"
-        if self.kept and mine.operands and theirs.operands != mine.operands:
-            return f"the {mine.access or mine.kind} hangs on other values"
-        if self.kept and mine.kind in (NO_MASK, WRONG_MASK) and theirs.varying < mine.varying:
-            return f"the {mine.access} hangs on fewer loaded values"
-        if self.kept and (is_of_grid(mine) > is_of_grid(theirs) or len(mine.beyond) and not theirs.beyond):
-            return "another index leaves the tensor, or nobody knows which"
+        if self.kept and (drift := _drift_where_kept(self.causes[0], launch.causes[0])):
+            return drift
         left = list(self.causes[1:])
         for cause in launch.causes[1:]:
             known = next((one for one in left if not _drift(one, cause)), None)
@@ -166,6 +159,19 @@ def _drift(mine: Cause, theirs: Cause) -> str:
     if theirs.far < mine.far:
         return "what it reaches is nearer to the tensor, and may be mapped, too"
     return _other_inputs(mine, frozenset(mine.inputs), frozenset(theirs.inputs))
+
+
+def _drift_where_kept(mine: Cause, theirs: Cause) -> str:
+    """What else tells another cause where the host makes the very same: what it holds, and what the access takes."""
+    if mine.source and theirs.source != mine.source:
+        return "the index comes from a tensor that holds something else"
+    if mine.operands and theirs.operands != mine.operands:
+        return f"the {mine.access or mine.kind} hangs on other values"
+    if mine.kind in (NO_MASK, WRONG_MASK) and theirs.varying < mine.varying:
+        return f"the {mine.access} hangs on fewer loaded values"
+    if is_of_grid(mine) and not is_of_grid(theirs) or mine.beyond and not theirs.beyond:
+        return "another index leaves the tensor, or nobody knows which"
+    return ""
 
 
 def _article(cause: Cause) -> str:

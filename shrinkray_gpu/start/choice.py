@@ -133,9 +133,9 @@ class StartSearch:
         def whole(find: Callable[[], Start | None]) -> Start | None:
             return if_it_helps(find, None, "looking for what the host makes", self.say)
 
-        found = whole(lambda: self._computing(as_it_is, oracle, run))
+        found = whole(lambda: self._keeping_what_is_refused(as_it_is, oracle, run))
         if found is None and not self.runs.gpu:
-            found = whole(lambda: self._whole(as_it_is, oracle, self.given.cold(), run))
+            found = whole(lambda: self._keeping_what_host_makes(as_it_is, oracle, self.given.cold(), run))
         if found is not None:
             return found
         pool = virtual_pool(self.given) if self.runs.gpu else None
@@ -144,7 +144,7 @@ class StartSearch:
         with ThreadPoolExecutor(1, thread_name_prefix="virtual") as beside:
             virtual = beside.submit(pool.cold, program.text)
             lifted = self._lifting(as_it_is, oracle, run, dumped)
-            return whole(lambda: self._whole(as_it_is, oracle, pool, virtual.result())) or lifted
+            return whole(lambda: self._keeping_what_host_makes(as_it_is, oracle, pool, virtual.result())) or lifted
 
     def _lifting(self, as_it_is: Start, oracle: Oracle, run: Run, dumped: Fault | None) -> Start:
         """A launch alone, the list of all launches, or the program in one file: the first that shows the fault."""
@@ -190,7 +190,7 @@ class StartSearch:
         told = failure_description(again, shows=self.runs.shows(oracle, again), offers=bool(offers))
         return in_one_file(replace(as_it_is, told=told), oracle, self.runs, self.say)
 
-    def _whole(self, start: Start, oracle: Oracle, pool: Pool, seen: Run) -> Start | None:
+    def _keeping_what_host_makes(self, start: Start, oracle: Oracle, pool: Pool, seen: Run) -> Start | None:
         """The program itself, where it makes what goes wrong in the launch of a kernel of its own. `seen`: its run on
         the virtual GPU, which `pool` has."""
         if not isinstance(oracle, SameFaultOracle) or not oracle.judge(seen).faults:
@@ -215,7 +215,7 @@ class StartSearch:
         bound = replace(oracle, causes=kept)
         return replace(whole, program=whole.program.with_text(marked), lifted=True, oracle=bound)
 
-    def _computing(self, start: Start, oracle: Oracle, run: Run) -> Start | None:
+    def _keeping_what_is_refused(self, start: Start, oracle: Oracle, run: Run) -> Start | None:
         """The program itself, where Triton's front end refuses what that computes for a kernel of its own."""
         if not with_refused_kept(start.program.text, run):
             return None

@@ -31,7 +31,7 @@ def with_refused_kept(text: str, run: Run) -> str:
     if compile is None or compile.failure is None or fault is None or fault.phase != "compile":
         return ""
     found = _in_kernel(ast.parse(text), compile.kernel, fault, compile.failure.text)
-    if found is None:
+    if found is None or not found[1]:
         return ""
     _, wanted = found
     named = arguments_named(text, compile.kernel, wanted)

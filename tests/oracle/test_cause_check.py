@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from shrinkray_gpu.oracle.cause_check import HOST, SIZE, LaunchCauses
+from shrinkray_gpu.oracle.cause_check import HOST, KEPT, SIZE, LaunchCauses
 from shrinkray_gpu.runner.inside.static import cause
 from shrinkray_gpu.runner.inside.static.cause import Cause
 from shrinkray_gpu.runner.run import Launch, Run
@@ -141,8 +141,21 @@ def test_a_run_in_which_nothing_goes_wrong_has_no_causes() -> None:
     assert LaunchCauses.of(ran()) is None
 
 
+def test_where_all_is_kept_a_mask_hangs_on_as_many_loaded_values_and_the_same_index_leaves() -> None:
+    mask = replace(OPEN, inputs=("loaded", "range"), varying=2, beyond=("range",))
+    causes = LaunchCauses.of(ran(mask))
+    assert causes is not None
+    kept = replace(causes, kept=True)
+    assert kept.difference(ran(mask)) == ""
+    assert "fewer loaded values" in kept.difference(ran(replace(mask, varying=1)))
+    assert "nobody knows which" in kept.difference(ran(replace(mask, beyond=())))
+    grid = LaunchCauses.of(ran(replace(OPEN, whole=True, beyond=("program",))))
+    assert grid is not None
+    assert "another index" in replace(grid, kept=True).difference(ran(replace(OPEN, beyond=("program",))))
+
+
 def test_where_the_tensor_may_be_too_small_that_is_said() -> None:
     mask = replace(OPEN, kind=cause.WRONG_MASK, masked=True, bounds=1)
     doubts = [LaunchCauses.of(ran(one)) for one in (mask, replace(mask, by_one=True), replace(mask, bounds=0), STRIDE)]
     assert [one.doubt for one in doubts if one is not None] == [SIZE, "", "", HOST]
-    assert [replace(one, kept=True).doubt for one in doubts if one is not None] == ["", "", "", ""]
+    assert [replace(one, kept=True).doubt for one in doubts if one is not None] == [SIZE, "", "", KEPT]
