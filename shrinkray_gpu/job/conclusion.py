@@ -69,6 +69,8 @@ def conclude(
         final = final_check(best, output, plan, options)
     if final.unknown:
         say(f"{final.unknown} clean runs told nothing, the second time with more time as well: {final.instead}")
+    if final.other_error:
+        say(f"not every clean run ends in the error asked for: {final.other_error}. The same access may end in either")
     if not final.stands:
         final = fallback_check(final, reduction, original, output, plan, options)
     comparison = looked.result() if looked else None

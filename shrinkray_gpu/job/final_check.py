@@ -17,7 +17,7 @@ from shrinkray_gpu.judging.cold_tier import PATIENT, full_verdict
 from shrinkray_gpu.lift.data_files import final_files
 from shrinkray_gpu.options import Options, jobs_of
 from shrinkray_gpu.oracle.statistics import Rate, upper
-from shrinkray_gpu.oracle.verdict import Verdict
+from shrinkray_gpu.oracle.verdict import Answer, Verdict
 from shrinkray_gpu.passes.layout.layout import layout
 from shrinkray_gpu.reduction.for_the_reader import with_layout
 from shrinkray_gpu.reduction.outcome import Reduction
@@ -49,6 +49,8 @@ class FinalCheck:
     """Whether it is not the smallest: that does not show the fault in every clean run."""
     instead: str = ""
     """What a run that does not show it does; empty where nobody knows."""
+    other_error: str = ""
+    """An error in which some of its runs end instead, as the same access may by chance."""
     unfenced: str = ""
     """The file that it writes, as the original does, so that it ran without a fence; empty where it ran in one."""
 
@@ -63,6 +65,7 @@ def final_check(text: str, output: Path, plan: calibration.Plan, options: Option
         _sound(seen.verified, runs - seen.unknown, plan.rate),
         unknown=seen.unknown,
         instead=seen.instead,
+        other_error=seen.other_error,
         unfenced=str(seen.written[0]) if seen.written else "",
     )
 
@@ -120,6 +123,7 @@ class CleanRuns:
     unknown: int = 0
     """Runs that were killed, or too slow, once more as well: load beside them does that."""
     instead: str = ""
+    other_error: str = ""
     written: tuple[Path, ...] = ()
     """Files that the fence refused and the original wrote: those runs were made once more without it."""
 
@@ -161,9 +165,12 @@ def clean_runs(text: str, output: Path, plan: calibration.Plan, options: Options
                 prefix=prefix,
             )
 
-    def once(patience: float) -> Verdict:
+    seen: dict[int, Run] = {}
+
+    def once(at: int, patience: float = 1.0) -> Verdict:
         if as_user:
-            verdict = oracle.judge(fenced(patience * limit))
+            seen[at] = fenced(patience * limit)
+            verdict = oracle.judge(seen[at])
             if verdict.is_known:
                 return verdict
         # What a plain process cannot tell: a static fault, the IR, a sticky error that the script swallows.
@@ -180,11 +187,20 @@ def clean_runs(text: str, output: Path, plan: calibration.Plan, options: Options
             return CleanRuns(hung, written=tuple(written))
     with builds:
         with ThreadPoolExecutor(min(runs, plan.pool.jobs)) as threads:
-            verdicts = list(threads.map(once, [1.0] * runs))
-        verdicts = [verdict if verdict.is_known or oracle.needs.timing else once(PATIENT) for verdict in verdicts]
+            verdicts = list(threads.map(once, range(runs)))
+        for at, verdict in enumerate(verdicts):
+            if not (verdict.is_known or oracle.needs.timing):
+                verdicts[at] = once(at, PATIENT)
+    other_error = ""
+    if any(verdict.faults for verdict in verdicts):
+        # One showed what was asked for. Where the same access falls by chance, the others end in another error.
+        either = oracle.taking_either()
+        for at, verdict in enumerate(verdicts):
+            if verdict.answer is Answer.PASSES and at in seen and (loose := either.judge(seen[at])).faults:
+                verdicts[at], other_error = loose, verdict.why
     instead = next((verdict.why for verdict in verdicts if not verdict.faults), "")
     unknown = sum(not verdict.is_known for verdict in verdicts)
-    return CleanRuns(sum(verdict.faults for verdict in verdicts), unknown, instead, tuple(written))
+    return CleanRuns(sum(verdict.faults for verdict in verdicts), unknown, instead, other_error, tuple(written))
 
 
 def builders(text: str, options: Options, setup: Setup) -> dict[str, str]:

@@ -15,6 +15,7 @@ from shrinkray_gpu.judging.confirming import ConfirmingRuns
 from shrinkray_gpu.judging.repetition import FlakyTest
 from shrinkray_gpu.judging.tiered_test import TieredTest
 from shrinkray_gpu.options import Options, Say
+from shrinkray_gpu.oracle.same import SameFaultOracle
 from shrinkray_gpu.passes import ONE_LAUNCH, PASSES
 from shrinkray_gpu.passes.host.observed import instrument
 from shrinkray_gpu.passes.kernel.typed import watchable
@@ -123,8 +124,9 @@ def _checkpoint(plan: calibration.Plan) -> int:
 
 def _first_fingerprint(plan: calibration.Plan) -> int:
     """Candidates before the first full fingerprint: on a GPU it takes some ten seconds in a process of its own, two in
-    a lane, which is that of a few tries in fresh contexts."""
-    if plan.predicts:
+    a lane, which is that of a few tries in fresh contexts. Where a dry run holds each candidate against the original's
+    cause, hardly one drifts, and ten seconds are hundreds of candidates."""
+    if plan.predicts or (isinstance(plan.oracle, SameFaultOracle) and plan.oracle.causes is not None):
         return 300
     return {"cold": 100, "fork": 25}.get(plan.mode.name, 50) if plan.gpu else 50
 

@@ -100,6 +100,10 @@ class Oracle:
         """Whether the question is about this fault of the original, so that a candidate must show the same one."""
         return True
 
+    def taking_either(self) -> Oracle:
+        """The same question, also content with an error in which the same access may end by chance."""
+        return self
+
     def asks_for(self, words: str) -> bool:
         """Whether a lack of memory, told in these words, is the very thing asked for."""
         return False
@@ -133,6 +137,9 @@ class All(Oracle):
 
     def binds(self, fault: Fault) -> bool:
         return any(one.binds(fault) for one in self.required)
+
+    def taking_either(self) -> All:
+        return self._with(required=tuple(one.taking_either() for one in self.required))
 
     def _combine(self, required: list[Verdict], rejected: list[tuple[Oracle, Verdict]]) -> Verdict:
         """A no is a no whatever else is unknown; an unknown keeps the rest from being a yes."""

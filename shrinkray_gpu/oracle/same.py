@@ -75,6 +75,9 @@ class SameFaultOracle(Oracle):
         shared = {"short_of_memory": inner.short_of_memory, "warning": inner.warning}
         return self._with(inner=inner, reference=bound, causes=causes, **shared)
 
+    def taking_either(self) -> SameFaultOracle:
+        return self._with(inner=self.inner.taking_either())
+
     def with_causes(self, run: Run) -> SameFaultOracle:
         """The same oracle, which holds candidates against the causes that a dry run of the original shows."""
         return self._with(causes=LaunchCauses.of(run)) if self.strict and self.reference is not None else self

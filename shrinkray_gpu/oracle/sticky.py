@@ -29,7 +29,8 @@ class StickyOracle(Oracle):
     death: tuple[str | int | None, ...] = ()
     """For `died`: type of the exception, exit status, signal."""
     either: bool = False
-    """Whether the original itself ended in the other error of the pair, in a process as its user starts it."""
+    """Whether the other error of the pair will do in a process as its user starts it: the original itself ended in it,
+    or another run of the same program in what was asked for."""
 
     def verdict(self, run: Run) -> Verdict:
         code, source = sticky_code(run)
@@ -62,6 +63,9 @@ class StickyOracle(Oracle):
         if self._raised(reference):
             return tuned._with(shown="raised")
         return tuned._with(shown="died", death=_death(reference))
+
+    def taking_either(self) -> StickyOracle:
+        return self._with(either=True)
 
     def _fits(self, code: int, run: Run) -> bool:
         """Which of the pair one access ends in depends on where its address falls; but the user's own run, at the very
