@@ -13,7 +13,9 @@ fault's inverse is the fix, so a repro is *true* if the fix, carried to what is 
 *slipped* if nothing of that place is left or the fix does not help (seeding/truth.py).
 
 Without a GPU all runs are on the virtual one, and only faults that it sees are planted. On a GPU
-(`--arch gpu`), a fault that the driver sees is reduced without an oracle, as the program's user would. A run that was
+(`--arch gpu`), a fault that the driver sees is reduced without an oracle, as the program's user would. With
+`--arch memcheck`, accesses that the driver lets pass are drawn on the virtual GPU, and reduced and judged under
+compute-sanitizer on the GPU. A run that was
 stopped goes on where it was, as long as the tree has the same commit. Figures: benchmarks/results/seeded.json.
 
 `verdicts` reduces nothing: it asks `shrink explain` whose fault each is, and sets that against what the operator says:
@@ -28,17 +30,20 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent import futures
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 from seeding import cases, packages, programs, reducing, runs, scoreboard, verdicts  # noqa: E402
 from seeding.operators import OPERATORS  # noqa: E402
-from seeding.oracles import DIES, ORACLES, Asked  # noqa: E402
+from seeding.oracles import ALONE, DIES, MEMCHECK, ORACLES, Asked  # noqa: E402
 
 from shrinkray_gpu.errors import UsageError  # noqa: E402
 from shrinkray_gpu.runner.pool import Pool  # noqa: E402
@@ -56,7 +61,9 @@ def main() -> None:
         command.add_argument("--half", choices="AB", default="A", help="A: to look at; B: for figures")
         command.add_argument("--limit", type=int, default=20, help="faults")
         command.add_argument("--seed", type=int, default=0)
-        command.add_argument("--arch", default="sm_90", help="of the virtual GPU; `gpu`: this machine's GPU")
+        command.add_argument(
+            "--arch", default="sm_90", help="of the virtual GPU; `gpu`, `memcheck`: this machine's GPU"
+        )
         command.add_argument("--timeout", type=float, default=300.0, help="seconds a reduction")
         command.add_argument("--commit", help="names the row; default: the tree's")
         command.add_argument("--oracle", action="append", choices=list(ORACLES), help="only faults that this one sees")
@@ -70,22 +77,47 @@ def main() -> None:
     if given.command == "table":
         print(scoreboard.table(scoreboard.load(given.results)))
         return
-    machine = runs.Machine(None if given.arch == "gpu" else int(given.arch.removeprefix("sm_")))
     packages.install(packages.download())
-    with runs.lanes(machine, [packages.SITE], given.at_a_time + 1) as pool:
-        faults = drawn(machine, pool, given)
+    with ExitStack() as lanes:
+        machine, faults, asking = _prepared(given, lanes)
         if given.command == "list":
             for fault in faults:
                 print(fault.name, fault.diff, sep="\n", flush=True)
         elif given.command == "run":
-            _run(faults, machine, pool, given)
+            _run(faults, machine, asking, given)
         elif given.command == "verdicts":
             _verdicts(faults, machine, given)
         else:
-            _judge(faults, pool, given)
+            _judge(faults, asking, given)
 
 
-def _run(faults: Iterator[cases.Planted], machine: runs.Machine, pool: Pool, given: argparse.Namespace) -> None:
+Asking = Callable[[cases.Planted], reducing.Ask]
+"""How what a repro of this fault shows is asked."""
+
+
+def _prepared(given: argparse.Namespace, lanes: ExitStack) -> tuple[runs.Machine, Iterator[cases.Planted], Asking]:
+    """What reduces, the faults as they are drawn, and how their repros are judged."""
+
+    def pool(machine: runs.Machine, jobs: int, **terms: Any) -> Pool:
+        return lanes.enter_context(runs.lanes(machine, [packages.SITE], jobs, **terms))
+
+    if given.arch != "memcheck":
+        machine = runs.Machine(None if given.arch == "gpu" else int(given.arch.removeprefix("sm_")))
+        plain = pool(machine, given.at_a_time + 1)
+        return (
+            machine,
+            drawn(machine, plain, given),
+            lambda fault: partial(reducing.outcome, plain, wants=fault.asked.wants),
+        )
+    given.oracle = ["bounds"]
+    machine, drawing = runs.Machine(None), runs.Machine(90)
+    found = (replace(fault, on_gpu=MEMCHECK) for fault in drawn(drawing, pool(drawing, 1), given))
+    checked = pool(machine, given.at_a_time, sanitizer=MEMCHECK.sanitizer, variables=ALONE)
+    ask = partial(reducing.sanitized_outcome, pool(machine, given.at_a_time), checked)
+    return machine, found, lambda fault: ask
+
+
+def _run(faults: Iterator[cases.Planted], machine: runs.Machine, asking: Asking, given: argparse.Namespace) -> None:
     board = scoreboard.load(given.results)
     key = {"commit": given.commit or _commit(), "half": given.half, "seed": given.seed, "arch": given.arch}
     key |= {"options": given.option} if given.option else {}
@@ -93,7 +125,8 @@ def _run(faults: Iterator[cases.Planted], machine: runs.Machine, pool: Pool, giv
     done = {one["name"] for one in row["faults"]}
 
     def reduced(fault: cases.Planted) -> reducing.Row:
-        return reducing.reduce(fault, machine, pool, _folder(fault), timeout=given.timeout, options=given.option)
+        ask, folder = asking(fault), _folder(fault)
+        return reducing.reduce(fault, machine, ask, folder, timeout=given.timeout, options=given.option)
 
     def keep(told: reducing.Row) -> None:
         row["faults"].append(told.to_json())
@@ -134,7 +167,7 @@ def _verdicts(faults: Iterator[cases.Planted], machine: runs.Machine, given: arg
     print(verdicts.table(row["faults"]))
 
 
-def _judge(faults: Iterator[cases.Planted], pool: Pool, given: argparse.Namespace) -> None:
+def _judge(faults: Iterator[cases.Planted], asking: Asking, given: argparse.Namespace) -> None:
     """Judge the repros of the last row of this half and seed once more, after the checker has changed."""
     board = scoreboard.load(given.results)
     row = scoreboard.row_of(board, {"half": given.half, "seed": given.seed, "arch": given.arch})
@@ -142,7 +175,7 @@ def _judge(faults: Iterator[cases.Planted], pool: Pool, given: argparse.Namespac
     for fault in faults:
         repro = _folder(fault) / "repro.py"
         if fault.name in told and repro.exists() and told[fault.name]["verdict"] in ("true", "slipped", "undecided"):
-            now = reducing.judge(fault, pool, repro)
+            now = reducing.judge(fault, asking(fault), repro)
             if now.verdict != told[fault.name]["verdict"]:
                 print(f"{fault.name}: {told[fault.name]['verdict']}, now {now.verdict}: {now.why}", flush=True)
             told[fault.name] |= {"verdict": now.verdict, "why": now.why, "fix": now.fixed}
@@ -200,7 +233,7 @@ def drawn(machine: runs.Machine, pool: Pool, given: argparse.Namespace) -> Itera
     found = cases.draw(
         programs.programs(), half=half, seed=seed, kernels=kernels, shows=shows, limit=limit, operators=operators
     )
-    return (replace(fault, dies=dies(fault)) for fault in found)
+    return (replace(fault, on_gpu=DIES) if dies(fault) else fault for fault in found)
 
 
 def _commit() -> str:

@@ -21,7 +21,7 @@ import libcst as cst
 
 from . import packages
 from .operators import OPERATORS, Operator
-from .oracles import DIES, ORACLES, Asked
+from .oracles import ORACLES, Asked
 from .places import Edit, Source
 from .programs import Program
 
@@ -43,12 +43,12 @@ class Planted:
     edit: Edit
     number: int
     """Among the places of this operator in this function."""
-    dies: bool = False
-    """On a GPU: whether the driver sees it, so that no oracle need be asked for."""
+    on_gpu: Asked | None = None
+    """How it is asked for on a GPU, where that is not as on the virtual one."""
 
     @property
     def asked(self) -> Asked:
-        return DIES if self.dies else ORACLES[self.operator.oracle]
+        return self.on_gpu or ORACLES[self.operator.oracle]
 
     @property
     def name(self) -> str:

@@ -16,6 +16,8 @@ class Asked:
     """Of the Fault, where the fault that the program shows is adopted."""
     rule: str = ""
     """`static:` and this; empty: without an oracle, as most users run the command."""
+    sanitizer: str = ""
+    """The tool of compute-sanitizer that sees it, where each tensor has an allocation of its own; empty: none."""
 
     @property
     def exists(self) -> bool:
@@ -28,12 +30,16 @@ class Asked:
 
     @property
     def options(self) -> tuple[str, ...]:
+        if self.sanitizer:
+            return "--oracle", f"sanitizer:{self.sanitizer}", "--env", "=".join(*ALONE.items())
         return ("--oracle", f"static:{self.rule}") if self.rule else ()
 
     def sees(self, fault: Fault | None) -> bool:
         return fault is not None and fault.phase in self.phases
 
 
+ALONE = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
+"""Else what lies behind a tensor is torch's own, and no sanitizer objects."""
 ORACLES = {
     "compiler": Asked(("compile",)),
     "resources": Asked(("launch", "compile")),
@@ -43,3 +49,5 @@ ORACLES = {
 }
 DIES = Asked(("device",))
 """On a GPU, of a fault that the driver sees: without an oracle, as the program's user runs the command."""
+MEMCHECK = Asked(("device",), sanitizer="memcheck")
+"""On a GPU, of an access that the driver lets pass."""

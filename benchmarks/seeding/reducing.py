@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import re
@@ -17,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.runner.pool import Pool
-from shrinkray_gpu.runner.run import Run
 
 from . import packages, runs, truth
 from .cases import Planted
@@ -55,10 +53,14 @@ class Row:
         return asdict(self)
 
 
+Ask = Callable[[str], truth.Outcome]
+"""What a run of a text shows."""
+
+
 def reduce(
-    planted: Planted, machine: runs.Machine, pool: Pool, folder: Path, *, timeout: float, options: list[str]
+    planted: Planted, machine: runs.Machine, ask: Ask, folder: Path, *, timeout: float, options: list[str]
 ) -> Row:
-    """Reduce in `folder`, which is emptied first; the repro stays there, and is judged in the pool."""
+    """Reduce in `folder`, which is emptied first; the repro stays there, and is judged by what `ask` tells of it."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     program, repro = folder / "program.py", folder / "repro.py"
@@ -75,7 +77,7 @@ def reduce(
     except ValueError:
         result = {}
     if code == 0:
-        judgement = judge(planted, pool, repro)
+        judgement = judge(planted, ask, repro)
     elif code is None:
         judgement = truth.Judgement("not reduced", "no result within the time limit")
     else:
@@ -137,21 +139,22 @@ def run_command(
             return None, "", ""
 
 
-def judge(planted: Planted, pool: Pool, repro: Path) -> truth.Judgement:
+def judge(planted: Planted, ask: Ask, repro: Path) -> truth.Judgement:
     """The verdict of a repro on disk."""
     text = repro.read_text()
     if re.search(rf"^\s*(?:from|import) {planted.program.package}\b", text, re.MULTILINE):
         return truth.Judgement("not reduced", "the repro still imports the package")
-    wants = planted.asked.wants
-    return truth.judge(text, planted.edit, planted.operator, outcomes(functools.partial(pool.run, wants=wants)))
+    return truth.judge(text, planted.edit, planted.operator, ask)
 
 
-def outcomes(run: Callable[[str], Run]) -> Callable[[str], truth.Outcome]:
-    """From runs to what the truth checker asks of them."""
+def outcome(pool: Pool, text: str, wants: tuple[str, ...] = ()) -> truth.Outcome:
+    """What a run in a lane shows."""
+    seen = pool.run(text, wants=wants)
+    undecided = next((each.undecided for each in seen.launches if each.undecided), "")
+    return truth.Outcome(runs.fault(seen), runs.kernels(seen), seen.trouble or undecided)
 
-    def outcome(text: str) -> truth.Outcome:
-        seen = run(text)
-        undecided = next((each.undecided for each in seen.launches if each.undecided), "")
-        return truth.Outcome(runs.fault(seen), runs.kernels(seen), seen.trouble or undecided)
 
-    return outcome
+def sanitized_outcome(pool: Pool, under_memcheck: Pool, text: str) -> truth.Outcome:
+    """What a run under memcheck shows. One in a lane tells which kernels there are: a plain process does not."""
+    seen = under_memcheck.run(text)
+    return truth.Outcome(None if seen.trouble else runs.recorded(seen), runs.kernels(pool.run(text)), seen.trouble)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
+from shrinkray_gpu.device import sanitizer_records
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
@@ -34,17 +36,25 @@ class Machine:
 
 
 @contextmanager
-def lanes(machine: Machine, folders: Sequence[Path], jobs: int = 1) -> Iterator[Pool]:
-    """A pool whose candidates find the packages in these folders, those of the first one first."""
+def lanes(
+    machine: Machine,
+    folders: Sequence[Path],
+    jobs: int = 1,
+    *,
+    sanitizer: str = "",
+    variables: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[Pool]:
+    """A pool whose candidates find the packages in these folders, those of the first one first. Under a tool of
+    compute-sanitizer each has a process of its own."""
     with tempfile.TemporaryDirectory(prefix="seeded-", ignore_cleanup_errors=True) as scratch:
         path = os.pathsep.join([*map(str, folders), os.environ.get("PYTHONPATH", "")])
-        environment = {**os.environ, **packages.environment(), "PYTHONPATH": path.rstrip(os.pathsep)}
+        environment = {**os.environ, **variables, **packages.environment(), "PYTHONPATH": path.rstrip(os.pathsep)}
         environment["TRITON_CACHE_DIR"] = f"{scratch}/triton"
         # Own: not imported in advance, since a text may put a copy of a package first.
         own = tuple(map(str, folders))
         given = (machine.python, environment, ("torch", "triton"), own, scratch, (scratch,))
         setup = Setup(*given, arch=machine.arch, warm=machine.arch is None, reuse=False)
-        script = Script(Path(scratch, "program.py"), cwd=Path(scratch))
+        script = Script(Path(scratch, "program.py"), cwd=Path(scratch), sanitizer=sanitizer)
         mode = "virtual" if machine.arch is not None else "fork"
         pool = Pool(script, setup, mode=mode, jobs=jobs, seconds=machine.seconds)
         try:
@@ -68,3 +78,10 @@ def kernels(run: Run) -> frozenset[str]:
 
 def fault(run: Run) -> Fault | None:
     return Fault.of(run)
+
+
+def recorded(run: Run) -> Fault | None:
+    """The first access that the sanitizer objects to."""
+    *texts, _summary = run.records
+    records = (sanitizer_records.record(text, "memcheck") for text in texts)
+    return next((Fault("device", one.kind, one.kernel) for one in records if one.kernel), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 from seeding import reducing, runs
@@ -29,7 +30,7 @@ RUN = "\nx = torch.zeros(1, device='cuda')\nkernel[(1,)](x)\n"
 @pytest.fixture(scope="module")
 def run() -> Iterator[Callable[[str], Outcome]]:
     with runs.lanes(runs.Machine(90), []) as pool:
-        yield reducing.outcomes(pool.run)
+        yield partial(reducing.outcome, pool)
 
 
 def planted(name: str) -> tuple[Edit, Operator]:
