@@ -12,6 +12,7 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import fault, spec, speech
 from shrinkray_gpu.oracle.driver_error import static_rule, sticky_code
 from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.runner.inside.launches.launch_log import NOT_FOLLOWED
 from shrinkray_gpu.runner.run import Run
 
 LAST_LINES = 5
@@ -78,6 +79,8 @@ def describe(run: Run, asked: str = "") -> str:
         parts = [f"The run tells nothing: {run.trouble}."]
     elif seen is None:
         parts = [f"The program ended well (exit {run.exit}) after {run.seconds:.1f} s."]
+        if mute := next((each for each in run.launches if each.unfollowed not in ("", NOT_FOLLOWED)), None):
+            parts.append(f"Whether {mute.kernel} leaves its tensors only a GPU can tell ({mute.unfollowed}).")
     else:
         parts = [f"The program showed another fault after {run.seconds:.1f} s: {seen}."]
     if asked and not speech.has_failed(run) and (where := _printed(run, asked)):

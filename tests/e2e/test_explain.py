@@ -79,6 +79,31 @@ def test_a_program_without_a_fault_is_told_so(tmp_path: Path) -> None:
     assert said.message.startswith("shrink: fine.py shows no fault. The program ended well (exit 0)")
 
 
+LOADED = """\
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def pick(table, index, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(out + lanes, tl.load(table + tl.load(index + lanes)))
+
+scores = torch.rand(16, 300_000, device="cuda")
+index = (scores * 100).sum(1).to(torch.int64)
+pick[(1,)](torch.zeros(100, device="cuda"), index, torch.empty(16, device="cuda"), BLOCK=16)
+torch.cuda.synchronize()
+"""
+
+
+def test_what_hangs_on_values_that_nobody_computed_is_told_as_such(tmp_path: Path) -> None:
+    """The indices are a sum over more elements than the virtual GPU computes."""
+    script = tmp_path / "loaded.py"
+    script.write_text(LOADED)
+    said = shrink("explain", script, "--arch", "sm_90", cwd=tmp_path)
+    assert said.code == 3 and "Whether pick leaves its tensors only a GPU can tell (" in said.message
+
+
 def test_another_fault_than_the_one_asked_for(tmp_path: Path) -> None:
     script = tmp_path / "failing.py"
     script.write_text("raise ValueError('other')\n")

@@ -65,7 +65,8 @@ def _data(cause: Cause, launch: Launch, trials: BlameTrials) -> Blame:
     if index < max((*cause.shape, math.prod(cause.shape) if cause.role == "term" else 0), default=0):
         why = "Some extent of the tensor is larger: what is made of the index may be wrong, and not the index"
         return Blame("not known", f"{cause.sentence}. {why}", BY_IR, _line(cause.place))
-    return Blame(DATA, cause.sentence, BY_IR, _line(cause.place))
+    why = "Whether the host's code made it or was given it is not told"
+    return Blame(DATA, f"{cause.sentence}. {why}", BY_IR, _line(cause.place))
 
 
 def _given(cause: Cause, launch: Launch, trials: BlameTrials) -> Blame:
@@ -121,9 +122,11 @@ def _passing_mask(cause: Cause, launch: Launch, trials: BlameTrials) -> Blame:
 def _surplus(cause: Cause, launch: Launch, trials: BlameTrials) -> Blame:
     """Whether there is a program instance too many."""
     if not cause.fewer:
-        if trials.in_kernel.twin is not None and trials.on_host.twin is None:
+        # Of a mask that is there, one that is made up only shows that it is too wide: its bound may be the host's.
+        wrong = cause.kind != kinds.WRONG_MASK or kinds.ARGUMENT not in cause.inputs or _has_such_a_mask(trials)
+        if wrong and trials.in_kernel.twin is not None and trials.on_host.twin is None:
             return _told(KERNEL, cause, trials)
-        return _either(cause, trials, "What else is wrong, the address or the mask, is not told")
+        return _either(cause, trials, "Whether the address, the mask or what the host passes is wrong is not told")
     if trials.in_kernel.twin is not None and _has_such_a_mask(trials):
         why = "The grid has a program instance too many, but the kernel has a mask that would keep it out"
         return _either(cause, trials, why)

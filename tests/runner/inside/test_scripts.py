@@ -104,6 +104,8 @@ a = torch.randn(4, generator=g, device="cuda")
 h = torch.Generator("cuda")
 h.manual_seed(1)
 print(torch.equal(a, torch.randn(4, generator=h, device="cuda")), g.device, torch.randperm(5, device="cuda").device)
+large = torch.rand(200, 3, 64, 64, generator=torch.Generator().manual_seed(3))
+print(large.shape, torch.randint(0, 9, large.shape, generator=g, device="cuda").device)
 """,
     "default_device": """
 torch.set_default_device("cuda")

@@ -218,7 +218,7 @@ def _is_whole(tensor: Any) -> bool:
 
 
 def _without_generator(kwargs: Dict[str, Any]) -> Dict[str, Any]:
-    return {k: v for k, v in kwargs.items() if k != "generator"}
+    return {k: None if k == "generator" else v for k, v in kwargs.items()}
 
 
 def _meta(x: Any) -> Any:

@@ -21,7 +21,7 @@ from ..static.rule import LaunchFacts, RuleFinding
 from .claims import Claims
 from .gpu import Gpu
 
-UNREAD = "a kernel that did not run would have written what is loaded"
+UNREAD = "what is loaded was not computed: by a kernel that did not run, or for its size"
 Passed = FrozenSet[Tuple[int, int, int]]
 _quiet_function: Any = torch._C.DisableTorchFunction
 _quiet_dispatch: Any = torch._C._DisableTorchDispatch
