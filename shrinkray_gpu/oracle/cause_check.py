@@ -78,9 +78,11 @@ class LaunchCauses:
 
     @property
     def may_be_made_by_host(self) -> bool:
-        """The same, or whether an access without a mask, or with a wrong one, hangs on memory: that may be wrong."""
+        """The same, or whether an access without a mask, or with a wrong one, hangs on memory, or on what is passed and
+        is not the tensor's: that may be wrong."""
         first = self.causes[0]
-        return self.made_by_host or first.kind in (NO_MASK, WRONG_MASK) and LOADED in first.inputs
+        hangs = LOADED in first.inputs or bool(first.passed)
+        return self.made_by_host or first.kind in (NO_MASK, WRONG_MASK) and hangs
 
     @property
     def doubt(self) -> str:
@@ -169,6 +171,8 @@ def _drift_where_kept(mine: Cause, theirs: Cause) -> str:
         return f"the {mine.access or mine.kind} hangs on other values"
     if mine.kind in (NO_MASK, WRONG_MASK) and theirs.varying < mine.varying:
         return f"the {mine.access} hangs on fewer loaded values"
+    if mine.passed and not theirs.passed:
+        return "what is passed is the tensor's own now"
     if is_of_grid(mine) and not is_of_grid(theirs) or mine.beyond and not theirs.beyond:
         return "another index leaves the tensor, or nobody knows which"
     return ""

@@ -12,6 +12,7 @@ from shrinkray_gpu.start.host_code import HostCode, by_name, names, parameters
 from shrinkray_gpu.start.slicing import Slice, Slicer, everything
 
 MARK, HEAD = "  # shrink: keep", "  # shrink: keep-head"
+_MARKS = re.compile(rf"{MARK}(?:-head)?$", re.MULTILINE)
 _SIMPLE = (ast.Expr, ast.Assign, ast.AnnAssign, ast.Return)
 
 
@@ -92,6 +93,11 @@ def marked(text: str, found: Slice) -> str:
         if end is not None:
             lines[end] = lines[end].rstrip() + HEAD
     return "\n".join(lines)
+
+
+def without_marks(text: str) -> str:
+    """The text for its reader, who did not ask for these marks."""
+    return _MARKS.sub("", text)
 
 
 def _mark(lines: list[str], node: ast.stmt | ast.expr, mark: str) -> None:

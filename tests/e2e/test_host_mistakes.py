@@ -85,6 +85,46 @@ for width in (32, 60, 90):
     print(scaled(torch.randn(4, width, device="cuda"), 2.0).shape)
 '''
 
+BATCHES = '''\
+"""Rows of a table in batches, the last of which may have fewer."""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scaled_rows(table, out, first, count, width, by, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    column = tl.arange(0, BLOCK)
+    kept = (column < width) & (row < count)
+    value = tl.load(table + (first + row) * width + column, mask=kept, other=0.0)
+    tl.store(out + row * width + column, value * by, mask=kept)
+
+
+def batches(rows, size):
+    for first in range(0, rows, size):
+        yield first, first + size
+
+
+class Loader:
+    def __init__(self, table, size):
+        self.table, self.size = table, size
+        self.out = torch.zeros(size, table.shape[1], device="cuda")
+
+    def __iter__(self):
+        for first, last in batches(self.table.shape[0], self.size):
+            count = last - first
+            scaled_rows[(count,)](self.table, self.out, first, count, self.table.shape[1], 0.5, BLOCK=16)
+            yield self.out[:count]
+
+
+total = torch.zeros((), device="cuda")
+for batch in Loader(torch.randn(90, 12, device="cuda"), 40):
+    total += batch.sum()
+print(total.item())
+'''
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
@@ -98,6 +138,9 @@ for width in (32, 60, 90):
             "triton.next_power_of_2(blocks) * WARP",
             id="tile",
         ),
+        pytest.param(
+            BATCHES, "static:bounds", "yield first, first + size", "yield first, min(first + size, rows)", id="batches"
+        ),
     ],
 )
 def test_the_mistake_stays_and_its_cure_cures(
@@ -110,7 +153,7 @@ def test_the_mistake_stays_and_its_cure_cures(
     assert said.code == 0, said
     assert "not lifted" in json.loads(said.out)["lifted"]
     repro = (tmp_path / "repro_failing.py").read_text()
-    assert len(repro) < len(program) and repro.count(wrong) == 1, repro
+    assert len(repro) < len(program) and repro.count(wrong) == 1 and "# shrink" not in repro, repro
     (tmp_path / "cured.py").write_text(repro.replace(wrong, right))
     checked = shrink("cured.py", *asked, "--check", cwd=tmp_path)
     assert checked.code == 3 and "ended well" in checked.err, checked

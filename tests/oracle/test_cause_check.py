@@ -154,6 +154,14 @@ def test_where_all_is_kept_a_mask_hangs_on_as_many_loaded_values_and_the_same_in
     assert "another index" in replace(grid, kept=True).difference(ran(replace(OPEN, beyond=("program",))))
 
 
+def test_a_mask_may_be_too_wide_by_what_the_host_passes() -> None:
+    mask = replace(OPEN, kind=cause.WRONG_MASK, masked=True, bounds=1, passed=("count",))
+    causes = LaunchCauses.of(ran(mask))
+    assert causes is not None and causes.may_be_made_by_host and not causes.made_by_host and causes.doubt == HOST
+    other = ran(replace(mask, passed=()))
+    assert causes.difference(other) == "" and "the tensor's own" in replace(causes, kept=True).difference(other)
+
+
 def test_where_the_tensor_may_be_too_small_that_is_said() -> None:
     mask = replace(OPEN, kind=cause.WRONG_MASK, masked=True, bounds=1)
     doubts = [LaunchCauses.of(ran(one)) for one in (mask, replace(mask, by_one=True), replace(mask, bounds=0), STRIDE)]

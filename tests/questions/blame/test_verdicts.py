@@ -35,6 +35,14 @@ x, y = torch.zeros({size}, device="cuda"), torch.zeros(16, device="cuda")
 gathered[(1,)](x, torch.full((16,), {index}, device="cuda"), y)
 torch.cuda.synchronize()
 """
+COUNTED = """@triton.jit
+def counted(x, y, first, count, B: tl.constexpr):
+    at = tl.arange(0, B)
+    tl.store(y + at, tl.load(x + first + at, mask=at < count), mask=at < count)
+x, y = torch.zeros(40, device="cuda"), torch.zeros(16, device="cuda")
+counted[(1,)](x, y, 32, 16, B=16)
+torch.cuda.synchronize()
+"""
 REFUSED = """@triton.jit
 def refused(x, n, B: tl.constexpr):
     at = tl.arange(0, {end})
@@ -76,6 +84,7 @@ def explained(text: str, folder: Path) -> Explained:
             "the stride stride is 40001, where the tensor's is 16;", "x.stride(0) for 40001 (program.py:7)",
         ),
         (HEAD + ROWS.format(stride="y.stride(0)"), "not known", "program.py:5", "the stride of another tensor", "x."),
+        (HEAD + COUNTED, "not known", "program.py:5", "or what the host passes is wrong", "at < count"),
         (HEAD + GATHERED.format(size=64, index=1 << 22), "data", "program.py:5", "an index that was loaded", ""),
         (HEAD + GATHERED.format(size=64, index=-1 << 22), "not known", "program.py:5", "stand for no index", ""),
         (

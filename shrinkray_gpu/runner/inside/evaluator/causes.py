@@ -77,6 +77,7 @@ def _of_access(launch: LaunchedKernel, found: Found, begins: Origin) -> Cause:
         whole=is_wholly_outside(found),
         fewer=begins.fewer,
         by_one=begins.by_one,
+        passed=begins.passed,
         foreign=begins.foreign,
         beyond=tuple(sorted(begins.beyond)),
         guards=begins.guards,

@@ -15,6 +15,7 @@ from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Optional, Set
 from ..static import cause as kinds
 from ..static import locations
 from ..static.ttgir import Op
+from . import wrong_mask
 from .access import can_be_false
 from .counterfactual import Counterfactual, extents_of
 from .guards import guards
@@ -55,6 +56,7 @@ class Origin:
     detail: str = ""
     fewer: bool = False
     by_one: bool = False
+    passed: Tuple[str, ...] = ()
     foreign: Tuple[str, ...] = ()
     beyond: FrozenSet[str] = frozenset()
     guards: int = 0
@@ -103,18 +105,23 @@ class _Search:
                 return found
         kind = kinds.WRONG_MASK if self.note.masked else kinds.NO_MASK
         inputs = frozenset(inputs_of(self._address_leaves()))
-        fewer, by_one = self.what_if.inside_with_fewer(), self._by_one()
+        assert self.found.buffer is not None
+        bounding = self.what_if, self.found.buffer, self._unique(self.trace.leaves())
+        fewer, by_one = self.what_if.inside_with_fewer(), wrong_mask.by_one(*bounding)
         indices = [step for step in self._unique(self._address_leaves()) if step.kind in kinds.INDICES]
         beyond = frozenset(step.kind for step in self.what_if.beyond(indices))
         # What numbers the elements and what a literal says is the kernel's own.
         given = [step for step in self.trace.leaves() if step.role == BOUND or step.kind in (kinds.LOADED, kinds.TRIP)]
-        behind = frozenset(name for step in given for name in parameters_behind(step))
+        excused = kind == kinds.NO_MASK or by_one
+        passed = () if excused else wrong_mask.passed(*bounding, self.launch.arguments)
+        behind = frozenset(name for step in given for name in parameters_behind(step)).union(passed)
         loaded = {
             (id(leaf.frame), leaf.name) for step in given for leaf in behind_of(step) if leaf.kind == kinds.LOADED
         }
         values = [step.value(self.lane) for step in self._unique(given) if step.kind == kinds.LOADED]
         found = Origin(kind, role=TERM, inputs=inputs, op=self.note.op, fewer=fewer, by_one=by_one, beyond=beyond)
-        return replace(found, parameters=behind, varying=len(loaded), operands=tuple(v[0] for v in values if v))
+        operands = tuple(v[0] for v in values if v)
+        return replace(found, parameters=behind, varying=len(loaded), operands=operands, passed=passed)
 
     # The kinds, in the order in which they are asked
 
@@ -326,14 +333,6 @@ class _Search:
                     value = leaf.scalar
                     return self._given(kinds.OFFSET, TERM, leaf, *([] if value is None else [value]))
         return None
-
-    def _by_one(self) -> bool:
-        """Whether the access is inside where a bound of its mask that is an extent of the tensor's is one less."""
-        assert self.found.buffer is not None
-        own = extents_of(self.found.buffer)
-        bounds = [step for step in self._unique(self.trace.leaves()) if step.role == BOUND]
-        values = [(step, step.scalar) for step in bounds if step.kind in (kinds.ARGUMENT, kinds.CONSTANT)]
-        return any(value in own and self.what_if.inside({step: value - 1}) for step, value in values if value)
 
     # What is there
 

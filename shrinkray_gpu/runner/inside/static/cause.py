@@ -89,6 +89,9 @@ class Cause:
     Asked only of a missing mask, and of one that lets it through."""
     by_one: bool = False
     """Whether a mask that lets it through compares with an extent of the tensor's, and would do with one less."""
+    passed: Tuple[str, ...] = ()
+    """Of a mask that lets it through, and with no other argument of the launch as its bound would not: the arguments in
+    it and in the address that are neither an extent nor a stride of the tensor, by `name`."""
     foreign: Tuple[str, ...] = ()
     """What is in the address though it is no index of the tensor's: a comparison, a number, a stride of another one."""
     beyond: Tuple[str, ...] = ()

@@ -176,6 +176,13 @@ def put(x, slot, at, y):
     tl.store(x + tl.load(slot) * 64 + tl.load(at) * 16 + column, tl.load(y + column))
 
 
+@triton.jit
+def counted(x, y, first, count, room):
+    at = tl.arange(0, 16)
+    kept = at < count
+    tl.store(y + at, tl.load(x + first + at, mask=kept), mask=at < room)
+
+
 def zeros(*shape, dtype=torch.float32):
     return torch.zeros(*shape, device="cuda", dtype=dtype)
 
@@ -242,6 +249,9 @@ put[(1,)](zeros(80), number(2), number(0), y)
 put[(1,)](zeros(80), number(1), number(0), y)
 shifted[(1,)](zeros(64)[48:], y, 16, 48)
 shifted[(1,)](zeros(64)[32:48], y, 16, 16)
+counted[(1,)](zeros(40), y, 32, 8, 16)
+counted[(1,)](zeros(40), y, 32, 16, 16)
+counted[(1,)](zeros(40), y, 32, 16, 8)
 scaled[(4,)](zeros(0), y, 56, True, 16)
 """
 
@@ -284,7 +294,9 @@ FAULTY = {
     46: Shape("put", cause.MEMORY, inputs=("loaded",)),  # in the last slot one row too far
     48: Shape("put", cause.MEMORY, inputs=("loaded",)),  # the slot, by what is no stride
     50: Shape("shifted", cause.OFFSET, inputs=("argument",)),  # that of the view
-    52: Shape("scaled", cause.EMPTY),
+    53: Shape("counted", cause.WRONG_MASK),
+    54: Shape("counted", cause.WRONG_MASK),
+    55: Shape("scaled", cause.EMPTY),
 }
 """By the number of the launch. Each other launch is the sound twin of a neighbour."""
 
@@ -360,3 +372,14 @@ def test_nothing_is_told_of_the_twins(played: list[dict[str, Any]]) -> None:
     sound = [launch for at, launch in enumerate(played) if at not in FAULTY]
     assert len(sound) == len(played) - len(FAULTY) > 5
     assert [launch for launch in sound if launch["causes"] or launch["unfollowed"] or launch["fault"]] == []
+
+
+def test_what_the_host_passes_for_a_mask_is_noted_where_nothing_else_that_it_passes_would_do(
+    played: list[dict[str, Any]],
+) -> None:
+    """Strides and rows are the tensor's own; of `room`, which is right, the kernel makes nothing."""
+    assert {at: list(played[at]["causes"][0]["passed"]) for at in (28, 53, 54)} == {
+        28: [],
+        53: ["count", "first"],
+        54: [],
+    }

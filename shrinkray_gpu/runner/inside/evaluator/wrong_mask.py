@@ -1,0 +1,30 @@
+"""A mask that lets an access through: its bound is the tensor's and one too many, or what the host passes is wrong."""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, Sequence, Tuple
+
+from ..static import cause as kinds
+from .counterfactual import Counterfactual, extents_of
+from .memory import Buffer
+from .trace import BOUND, Step
+
+
+def by_one(what_if: Counterfactual, buffer: Buffer, steps: Iterable[Step]) -> bool:
+    """Whether the access is inside where a bound of its mask that is an extent of the tensor's is one less. `steps`:
+    what mask and address are made of."""
+    own = extents_of(buffer)
+    bounds = [step for step in steps if step.role == BOUND and step.kind in (kinds.ARGUMENT, kinds.CONSTANT)]
+    values = [(step, step.scalar) for step in bounds]
+    return any(value in own and what_if.inside({step: value - 1}) for step, value in values if value)
+
+
+def passed(what_if: Counterfactual, buffer: Buffer, steps: Iterable[Step], arguments: Sequence[Any]) -> Tuple[str, ...]:
+    """See `Cause.passed`: of arguments among which a right bound is, the kernel may have taken the wrong one."""
+    own = {0, 1, *extents_of(buffer), *buffer.strides}
+    given = [(step, step.scalar) for step in steps if step.kind == kinds.ARGUMENT]
+    bounds = [(step, value) for step, value in given if step.role == BOUND and value is not None]
+    for other in {each for each in arguments if isinstance(each, int)}:
+        if any(other < value and what_if.extent(step, other) for step, value in bounds):
+            return ()
+    return tuple(sorted({step.name.lstrip("%") for step, value in given if value is not None and value not in own}))
