@@ -140,6 +140,8 @@ def _drift(mine: Cause, theirs: Cause) -> str:
         return f"the {mine.access} has lost a condition that led to it"
     if mine.kind == WRONG_MASK and theirs.bounds < mine.bounds:
         return f"the mask of the {mine.access} compares with fewer arguments"
+    if mine.by_one and not theirs.by_one:
+        return "the bound of the mask is no extent of the tensor any more, of which it takes one too many"
     fewer = theirs.bounds < mine.bounds or len(theirs.parameters) < len(mine.parameters)
     if mine.kind in CONDITIONS and fewer:
         return f"the {mine.kind} hangs on fewer values"

@@ -162,6 +162,14 @@ def test_a_mask_may_be_too_wide_by_what_the_host_passes() -> None:
     assert causes.difference(other) == "" and "the tensor's own" in replace(causes, kept=True).difference(other)
 
 
+def test_a_bound_that_is_one_too_many_stays_an_extent_of_the_tensor() -> None:
+    """`column <= n` of n columns is mended by `<`; of a tensor of n - 1 it is not."""
+    mask = replace(OPEN, kind=cause.WRONG_MASK, masked=True, bounds=1, by_one=True)
+    causes = LaunchCauses.of(ran(mask))
+    assert causes is not None and causes.difference(ran(mask)) == ""
+    assert "takes one too many" in causes.difference(ran(replace(mask, by_one=False)))
+
+
 def test_where_the_tensor_may_be_too_small_that_is_said() -> None:
     mask = replace(OPEN, kind=cause.WRONG_MASK, masked=True, bounds=1)
     doubts = [LaunchCauses.of(ran(one)) for one in (mask, replace(mask, by_one=True), replace(mask, bounds=0), STRIDE)]
