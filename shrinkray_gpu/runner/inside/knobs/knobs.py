@@ -119,8 +119,8 @@ class TurnedKnobs:
         environment.put(name, value)
 
     def _install(self, _: Any) -> None:
-        doors = (self._doors_of_options, self._doors_of_loops, self._doors_of_products, self._door_of_launches)
-        doors = (*doors, self._doors_of_passes)
+        doors = [self._doors_of_options, self._doors_of_loops, self._doors_of_products, self._doors_of_passes]
+        doors.append(self._door_of_launches)
         for door in doors:
             with contextlib.suppress(Exception):  # another Triton: this door is not there
                 door()

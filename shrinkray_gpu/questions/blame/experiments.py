@@ -1,0 +1,164 @@
+"""Experiments on the compiler: the program as it is, and with one thing below its source changed, each often enough.
+
+A fault may come and go. So the program is run as it is until the fault has shown a few times. A change that ends the
+fault is then run as often as it takes: by chance so many clean runs come in 5 % of cases at most, shared by all changes
+that are tried (Fisher's exact test).
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.oracle.statistics import CONFIDENCE, Rate, by_chance
+from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
+from shrinkray_gpu.runner.at_once import at_once
+from shrinkray_gpu.runner.inside.knobs import passes
+from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting, parse_setting
+from shrinkray_gpu.runner.pool import Pool
+from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.same_fault.controls import Control, ControlOutcome, outcome
+
+SECONDS = 30.0
+"""For the knobs of one program; what is left then is not tried."""
+SIGHTINGS, MOST = 5, 30
+"""The unaltered program is run until its fault has shown so often, or has run so often."""
+PASS, KNOB, TRITON, PTXAS = "pass", "knob", "triton", "ptxas"
+GONE, STAYS, UNTOLD = "gone", "stays", "not known"
+SURE = f"{CONFIDENCE:.0%} confidence"
+_BEGUN = re.compile(re.escape(passes.SAID) + r"(\w+)")
+
+
+@dataclass(frozen=True)
+class CompilerExperiment:
+    """One change below the program's source, and what becomes of the fault."""
+
+    kind: str
+    change: str
+    outcome: str
+    """`gone`, `stays`, or `not known`; of a ptxas: `accepts`, `refuses`, or `not known`."""
+    why: str
+    shown: int = 0
+    """Runs in which the fault showed, of `runs`."""
+    runs: int = 0
+
+    def __str__(self) -> str:
+        """As on the card."""
+        if self.kind == PTXAS:
+            return f"{self.change} {self.outcome}{f': {self.why}' if self.why else ''}"
+        runs = f" in {self.runs - self.shown if self.outcome == GONE else self.shown} of {self.runs} runs"
+        more = f": {self.why}" if self.outcome not in (GONE, STAYS) else ""
+        return f"{self.change}: {self.outcome}{runs if self.runs and not more else ''}{more}"
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What was tried on one program."""
+
+    unaltered: Rate = field(default_factory=lambda: Rate(0, 0))
+    experiments: tuple[CompilerExperiment, ...] = ()
+
+    def gone(self, *kinds: str) -> list[CompilerExperiment]:
+        return [each for each in self.experiments if each.kind in kinds and each.outcome == GONE]
+
+    def rows(self) -> Iterator[tuple[str, str]]:
+        """Labels and facts, as on the card: what ends the fault, each; what does not, together."""
+        if self.unaltered.runs:
+            yield "tried", f"as it is: the fault shows in {self.unaltered}; a change is told to end it at {SURE}"
+        plain = [each for each in self.experiments if each.kind in (PASS, KNOB)]
+        for each in self.experiments:
+            if each not in plain or each.outcome == GONE:
+                yield "tried", str(each)
+        for result in (STAYS, UNTOLD):
+            for kind, how in ((KNOB, ""), (PASS, "without one of ")):
+                some = [each for each in plain if (each.kind, each.outcome) == (kind, result)]
+                reasons = f" ({'; '.join(dict.fromkeys(each.why for each in some))[:160]})" if result == UNTOLD else ""
+                if some:
+                    names = ", ".join(each.change.rpartition(" ")[2] for each in some)
+                    yield "tried", f"{result}: {how}{names}{reasons}"
+
+
+@dataclass(frozen=True)
+class Laboratory:
+    """Where one fault is experimented on."""
+
+    pool: Pool
+    text: str
+    fault: Fault
+
+    def unaltered(self, seconds: float) -> tuple[Rate, list[Run]]:
+        """How often the fault shows, and the runs. Every kernel is compiled in each of them."""
+        end, runs, shown = time.monotonic() + seconds, list[Run](), 0
+        while shown < SIGHTINGS and len(runs) < MOST and not (runs and time.monotonic() > end):
+            runs += at_once(self.pool.jobs, self._run, [PLAIN] * min(self.pool.jobs, MOST - len(runs)))
+            shown = sum(self._verdict(run).faults for run in runs)
+        return Rate(shown, len(runs)), runs
+
+    def passes(self, runs: Sequence[Run]) -> list[str]:
+        """The passes of Triton's that these runs begin and may do without, in their order."""
+        said = (text for run in runs for text in (run.stderr, *(one.printed for one in run.compiles)))
+        return list(dict.fromkeys(name for text in said for name in _BEGUN.findall(text)))
+
+    def try_all(
+        self, ways: Sequence[tuple[str, KnobSetting]], unaltered: Rate, reference: Run, *, seconds: float
+    ) -> list[CompilerExperiment]:
+        """Each way (with its kind) once, then those that end the fault often enough; nothing is begun once the time is
+        over."""
+        end, needed = time.monotonic() + seconds, clean_runs_needed(unaltered, len(ways))
+        late = "not tried" if needed else "the fault shows too rarely"
+        begun = [(way, CompilerExperiment(kind, _name(way), UNTOLD, late)) for kind, way in ways]
+
+        def again(given: tuple[KnobSetting, CompilerExperiment], most: int) -> tuple[KnobSetting, CompilerExperiment]:
+            way, told = given
+            while told.runs < min(most, needed) and told.outcome == UNTOLD and time.monotonic() <= end:
+                run = self._run(way)
+                found, why = outcome(run, self._verdict(run), Control(way.name, way), reference)
+                runs = told.runs + 1
+                if found is ControlOutcome.FAULTS:
+                    told = replace(told, outcome=STAYS, why=why, shown=1, runs=runs)
+                elif found is ControlOutcome.NOT_APPLICABLE:
+                    return way, replace(told, why=why, runs=needed)  # no other run would tell more
+                else:
+                    more = f"gone in {runs} of {runs} runs, and it takes {needed}"
+                    told = replace(told, outcome=GONE if runs == needed else UNTOLD, why=more, runs=runs)
+            return way, told
+
+        for most in (1, needed):
+            begun = at_once(self.pool.jobs, partial(again, most=most), begun)
+        return [told for _, told in begun]
+
+    def _run(self, way: KnobSetting) -> Run:
+        return self.pool.run(self.text, way=replace(way, knobs={passes.KNOB: "", **way.knobs}))
+
+    def _verdict(self, run: Run) -> Verdict:
+        fault = Fault.of(run)
+        if run.trouble:
+            return unclear(run.trouble)
+        other = self.fault.difference(fault) if fault is not None else "it shows none"
+        return lacks(other) if other else shows(str(fault))
+
+
+def _name(way: KnobSetting) -> str:
+    return way.name.replace(f"{passes.KNOB}=", "without ")
+
+
+def clean_runs_needed(unaltered: Rate, changes: int) -> int:
+    """Runs without the fault that show that a change ended it, of so many that are tried. 0: more than are made."""
+    if not unaltered.sightings:
+        return 0
+    error = (1 - CONFIDENCE) / max(1, changes)
+    return next((runs for runs in range(1, MOST + 1) if by_chance(Rate(0, runs), unaltered) <= error), 0)
+
+
+def knob_ways(begun: Sequence[str], *, code: bool) -> list[tuple[str, KnobSetting]]:
+    """The pipeliner off and, of faults that hang on the machine code, LLVM and ptxas without optimisation; then Triton
+    without each of the passes."""
+    names = ["num_stages=1", *(("llvm=-O0", "ptxas=-O0") if code else ())]
+    return [
+        *((KNOB, parse_setting(name)) for name in names),
+        *((PASS, parse_setting(f"{passes.KNOB}={name}")) for name in begun),
+    ]
