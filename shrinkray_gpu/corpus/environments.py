@@ -90,8 +90,8 @@ def with_ptxas(version: str, *, python: str, say: Say = lambda text: None) -> Pa
     """
     tool = home() / f"ptxas-{version}" / "ptxas"
     try:
-        tool.parent.mkdir(parents=True, exist_ok=True)
-        with open(tool.with_suffix(".lock"), "w") as lock:
+        home().mkdir(parents=True, exist_ok=True)
+        with open(home() / f"ptxas-{version}.lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not tool.exists():
                 say(f"installing ptxas {version} into {tool.parent} ...")
@@ -109,11 +109,12 @@ def _install_ptxas(tool: Path, version: str, python: str) -> None:
     package = "nvidia-cuda-nvcc" if major > 12 else f"nvidia-cuda-nvcc-cu{major}"
     wanted = f"{package}=={version}{'.*' if version.count('.') < 2 else ''}"
     install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    with tempfile.TemporaryDirectory(dir=tool.parent) as folder:
+    with tempfile.TemporaryDirectory(dir=home()) as folder:
         _run([*install, "--target", folder, wanted], f"cannot install ptxas {version}")
         found = next(Path(folder).rglob("bin/ptxas"), None)
         if found is None:
             raise UsageError(f"{wanted} has no ptxas: name another release by --ptxas")
+        tool.parent.mkdir(exist_ok=True)
         found.replace(tool)
 
 

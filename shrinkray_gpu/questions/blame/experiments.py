@@ -29,7 +29,7 @@ SIGHTINGS, MOST = 5, 30
 """The unaltered program is run until its fault has shown so often, or has run so often."""
 PASS, KNOB, TRITON, PTXAS = "pass", "knob", "triton", "ptxas"
 GONE, STAYS, UNTOLD = "gone", "stays", "not known"
-SURE = f"{CONFIDENCE:.0%} confidence"
+SURE = f"{100 * CONFIDENCE:.0f} % confidence"
 _BEGUN = re.compile(re.escape(passes.SAID) + r"(\w+)")
 
 
@@ -40,7 +40,7 @@ class CompilerExperiment:
     kind: str
     change: str
     outcome: str
-    """`gone`, `stays`, or `not known`; of a ptxas: `accepts`, `refuses`, or `not known`."""
+    """`gone`, `stays`; of a ptxas `accepts`, `refuses`; or `not known`."""
     why: str
     shown: int = 0
     """Runs in which the fault showed, of `runs`."""

@@ -7,27 +7,30 @@ more. So a verdict is narrowed only where the fault is of the compiler itself: i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from packaging.version import Version
 
 from shrinkray_gpu.device import toolkit
+from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence import ptxas
 from shrinkray_gpu.evidence.evidence import Evidence
 from shrinkray_gpu.oracle.fault import FRONT_END as REFUSALS
 from shrinkray_gpu.oracle.fault import complaint, normalise
 from shrinkray_gpu.oracle.statistics import Rate
 from shrinkray_gpu.questions.blame import experiments
-from shrinkray_gpu.questions.blame.blame import BELOW, FRONT_END, PASS, PTXAS, UNKNOWN, Blame
-from shrinkray_gpu.questions.blame.experiments import GONE, KNOB, SECONDS, TRITON, CompilerExperiment, Tried
+from shrinkray_gpu.questions.blame.blame import BELOW, DATA, FRONT_END, HOST, KERNEL, PTXAS, UNKNOWN, Blame
+from shrinkray_gpu.questions.blame.blame import PASS as COMPILER_PASS
+from shrinkray_gpu.questions.blame.experiments import KNOB, PASS, SECONDS, TRITON, UNTOLD, CompilerExperiment, Tried
 from shrinkray_gpu.questions.blame.of_compiler import BY_FRONT_END, BY_PTXAS, OTHER_PTXAS, OTHER_TRITON, OWN_EXCEPTION
 from shrinkray_gpu.questions.blame.trials import BlameTrials
 from shrinkray_gpu.runner.knob_settings import KnobSetting
 
 ACCEPTS, REFUSES = "accepts", "refuses"
-_LIMIT = re.compile(r"C7600|regist|too much|too many|exceed|out of memory", re.IGNORECASE)
+_SAME = "in the same words"
+_LIMIT = re.compile(r"regist|too much|too many|exceed|out of memory", re.IGNORECASE)
 """What is refused for its size: another release, or other code, may just need less."""
 _LANGUAGE = re.compile(
     r"un(?:expected|known|supported|recognized|defined)|not (?:supported|allowed)|requires|illegal|feature|modifier"
@@ -50,7 +53,10 @@ def go_on(told: Blame, seen: Evidence, trials: BlameTrials, other: OtherReleases
     if seen.fault is None:
         return told
     is_open = OTHER_TRITON in told.next
-    unaltered, found = _by_runs(is_open and not REFUSALS.search(seen.fault.klass), seen, trials, other)
+    try:
+        unaltered, found = _by_runs(is_open and not REFUSALS.search(seen.fault.klass), seen, trials, other)
+    except UsageError as error:  # what was seen in a process of its own stays true where lanes do not start
+        unaltered, found = Rate(0, 0), [CompilerExperiment(KNOB, "all knobs and releases", UNTOLD, str(error))]
     if told.by == BY_PTXAS and told.whose == UNKNOWN or other.ptxas:
         found += _by_ptxas(seen, trials, other)
     tried = Tried(unaltered, tuple(found))
@@ -86,7 +92,7 @@ def _by_ptxas(seen: Evidence, trials: BlameTrials, other: OtherReleases) -> list
     text = made.get("ptx") or seen.ir.get("ptx", "")
     own = environment.get("TRITON_PTXAS_PATH") or toolkit.find("ptxas", trials.setup.python, environment)
     if not text:
-        return [CompilerExperiment(experiments.PTXAS, "ptxas", "not known", "the compiler ends before there is PTX")]
+        return [CompilerExperiment(experiments.PTXAS, "ptxas", UNTOLD, "the compiler ends before there is PTX")]
     tools = [("ptxas at hand", own, ()), ("ptxas at hand at -O0", own, ("-O0",))] if own else []
     tools += [(f"ptxas {version}", path, ()) for version, path in other.ptxas.items()]
     found: list[CompilerExperiment] = []
@@ -96,70 +102,74 @@ def _by_ptxas(seen: Evidence, trials: BlameTrials, other: OtherReleases) -> list
         words = complaint(done.said) or done.said.strip().partition("\n")[0]
         first = first or words
         same = found and normalise(words) == normalise(first)
-        result = ACCEPTS if done.accepted else "not known" if ".version" in words else REFUSES
-        why = "" if done.accepted else "in the same words" if same else words
+        result = ACCEPTS if done.accepted else UNTOLD if ".version" in words else REFUSES
+        why = "" if done.accepted else _SAME if same else words
         found.append(CompilerExperiment(experiments.PTXAS, f"{name} ({done.version})", result, why))
     return found
 
 
 def _narrowed(told: Blame, seen: Evidence, trials: BlameTrials, tried: Tried) -> Blame:
-    """The class as far as the experiments prove it, and what was seen in the sentence."""
+    """The class as far as the experiments prove it, with what was seen."""
+    own = Version(seen.versions.get("triton", "0").partition("+")[0])
+    releases = [each.change for each in tried.gone(TRITON)]
+    later = [each for each in releases if _number(each) > own]
+    found = replace(_class(told, seen, trials, tried, later), why=told.why.rstrip("."))
+    why, front_end = [found.why], told.by == BY_FRONT_END
+    if changes := [each.change for each in tried.gone(KNOB, PASS)]:
+        why.append(f"With any one of these the fault is gone: {', '.join(changes)}")
+    if later and found.whose in (UNKNOWN, KERNEL, HOST, DATA):
+        why.append(f"In {later[0]} the program ends without the fault, which may just accept more")
+    elif later:
+        why.append(f"Fixed in {later[0]}")
+    if earlier := [each for each in releases if each not in later]:
+        why.append(
+            f"In {', '.join(earlier)} the program ends without the fault, too" if later else f"Not in {earlier[-1]}"
+        )
+    if releases and front_end and found.whose == UNKNOWN:
+        why.append("Whether the kernel is wrong or this front end is not told")
+    asked = [each for each in tried.experiments if each.kind == experiments.PTXAS]
+    if takes := [each.change for each in asked if each.outcome == ACCEPTS and told.by == BY_PTXAS]:
+        why.append(f"The same PTX is taken by {', '.join(takes)}")
+    others = [each for each in asked if "at hand" not in each.change]
+    if others and all(each.why == _SAME for each in others):
+        why.append(f"The same PTX is refused in the same words by {', '.join(each.change for each in others)}")
+    return replace(found, why=". ".join(why))
+
+
+def _class(told: Blame, seen: Evidence, trials: BlameTrials, tried: Tried, later: Sequence[str]) -> Blame:
     fault, run = seen.fault, trials.seen
     assert fault is not None
-    releases = [each.change for each in tried.gone(TRITON)]
-    told = replace(told, why=". ".join([told.why.rstrip("."), *_sentences(tried, seen.versions.get("triton", ""))]))
     if told.by == BY_PTXAS and told.whose == UNKNOWN:
         return _of_ptxas(told, tried, trials)
-    if told.by == OWN_EXCEPTION and _later(releases, seen.versions.get("triton", "")):
+    if told.by == OWN_EXCEPTION and later:
         return replace(told, whose=FRONT_END)
-    if told.by == BY_FRONT_END and releases:
-        doubt = "Whether the kernel asks for what is new there, or this front end is wrong, is not told"
-        return replace(told, whose=UNKNOWN, why=f"{told.why}. {doubt}")
+    if told.by == BY_FRONT_END and tried.gone(TRITON):
+        return replace(told, whose=UNKNOWN)
     dies = run.signal is not None and any(not each.hash for each in run.compiles)
     fails = fault.phase == "compile" and "PassManager::run failed" in f"{fault.text} {seen.diagnostics}"
     if told.whose != UNKNOWN or not (dies or fails) or REFUSALS.search(fault.klass) or trials.inline_assembly:
         return told
-    passes = [each.change for each in tried.gone(experiments.PASS)]
-    if passes and not trials.compiles_to_llvm:
-        return replace(told, whose=PASS, named=passes[-1].rpartition(" ")[2], by="runs without one of Triton's passes")
+    passes = [each.change for each in tried.gone(PASS)]
+    if passes and trials.arch is not None and not trials.compiles_to_llvm:
+        by = "runs without one of Triton's passes"
+        return replace(told, whose=COMPILER_PASS, named=passes[-1].rpartition(" ")[2], by=by)
     return replace(told, whose=BELOW, by="runs with other compilers") if tried.gone(TRITON, KNOB, PASS) else told
 
 
 def _of_ptxas(told: Blame, tried: Tried, trials: BlameTrials) -> Blame:
-    """ptxas refuses what it is given: its own fault only where another one, or itself at -O0, takes the same PTX."""
+    """ptxas refuses what it is given: its own fault only where another one, or itself at -O0, takes the same PTX. What
+    is too large may be the kernel's doing, unless another Triton makes it small enough."""
     asked = [each for each in tried.experiments if each.kind == experiments.PTXAS]
     if trials.inline_assembly or not asked or asked[0].outcome != REFUSES:
         return told
     words, own = asked[0].why, _number(asked[0].change)
-    why = f"{told.why}. The kernel has no inline assembly: all of its PTX is the compiler's own"
     takes = [each for each in asked[1:] if each.outcome == ACCEPTS]
     earlier = [each for each in takes if "-O0" in each.change or _number(each.change) < own]
-    if takes and not _LIMIT.search(words) and (earlier or not _LANGUAGE.search(words)):
-        return replace(told, whose=PTXAS, why=why, by="the same PTX, given to others")
-    return replace(told, whose=BELOW, why=why)
-
-
-def _sentences(tried: Tried, own: str) -> Iterator[str]:
-    """What was seen, in words."""
-    changes = [each.change for each in tried.experiments if each.outcome == GONE and each.kind != TRITON]
-    if changes:
-        yield f"The fault is gone with any one of these: {', '.join(changes)}; that may come of another layout or timing"
-    releases = [each.change for each in tried.gone(TRITON)]
-    if later := _later(releases, own):
-        yield f"Fixed in {later[0]}: the program ends without the fault there"
-    if earlier := [each for each in releases if each not in later]:
-        yield f"Without the fault in {', '.join(earlier)}, too" if later else f"Not there in {', '.join(earlier)}"
-    asked = [each for each in tried.experiments if each.kind == experiments.PTXAS]
-    others = [each for each in asked if "at hand" not in each.change]
-    if takes := [each.change for each in asked if each.outcome == ACCEPTS]:
-        yield f"The same PTX is taken by {', '.join(takes)}"
-    if others and all(each.outcome == REFUSES and each.why == "in the same words" for each in others):
-        yield f"The same PTX is refused in the same words by {', '.join(each.change for each in others)}"
-
-
-def _later(releases: Sequence[str], own: str) -> list[str]:
-    """Those behind the user's own, oldest first."""
-    return [each for each in releases if own and _number(each) > Version(own.partition("+")[0])]
+    if _LIMIT.search(words):
+        return replace(told, whose=BELOW) if tried.gone(TRITON) else told
+    if takes and (earlier or not _LANGUAGE.search(words)):
+        return replace(told, whose=PTXAS, by="the same PTX, given to others")
+    return replace(told, whose=BELOW, by="its PTX, in which no inline assembly is")
 
 
 def _number(name: str) -> Version:
