@@ -23,8 +23,8 @@ from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.controls import Control, ControlOutcome, outcome
 
-SECONDS = 30.0
-"""For the knobs of one program; what is left then is not tried."""
+SECONDS = 20.0
+"""For the knobs of one program, and for each other release; what is left then is not tried."""
 SIGHTINGS, MOST = 5, 30
 """The unaltered program is run until its fault has shown so often, or has run so often."""
 PASS, KNOB, TRITON, PTXAS = "pass", "knob", "triton", "ptxas"
@@ -68,18 +68,18 @@ class Tried:
     def rows(self) -> Iterator[tuple[str, str]]:
         """Labels and facts, as on the card: what ends the fault, each; what does not, together."""
         if self.unaltered.runs:
-            yield "tried", f"as it is: the fault shows in {self.unaltered}; a change is told to end it at {SURE}"
+            yield "tried", f"as it is: the fault shows in {self.unaltered}; changes are told with {SURE}"
         plain = [each for each in self.experiments if each.kind in (PASS, KNOB)]
         for each in self.experiments:
             if each not in plain or each.outcome == GONE:
                 yield "tried", str(each)
         for result in (STAYS, UNTOLD):
-            for kind, how in ((KNOB, ""), (PASS, "without one of ")):
-                some = [each for each in plain if (each.kind, each.outcome) == (kind, result)]
+            some = [each for each in plain if each.outcome == result]
+            names, others = [each.change for each in some if each.kind == KNOB], sum(each.kind == PASS for each in some)
+            if some:
+                names += [f"without one of {others} passes (--json names them)"] if others else []
                 reasons = f" ({'; '.join(dict.fromkeys(each.why for each in some))[:160]})" if result == UNTOLD else ""
-                if some:
-                    names = ", ".join(each.change.rpartition(" ")[2] for each in some)
-                    yield "tried", f"{result}: {how}{names}{reasons}"
+                yield "tried", f"{result}: {', '.join(names)}{reasons}"
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ more. So a verdict is narrowed only where the fault is of the compiler itself: i
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -62,7 +63,7 @@ def go_on(told: Blame, seen: Evidence, trials: BlameTrials, other: OtherReleases
     tried = Tried(unaltered, tuple(found))
     asked = {OTHER_TRITON: bool(other.tritons), OTHER_PTXAS: bool(other.ptxas)}
     left = tuple(each for each in told.next if not asked.get(each))
-    return replace(_narrowed(told, seen, trials, tried), tried=tried, next=left)
+    return replace(narrowed(told, seen, trials, tried), tried=tried, next=left)
 
 
 def _by_runs(
@@ -73,8 +74,8 @@ def _by_runs(
     if not knobs and not releases:
         return Rate(0, 0), []
     laboratory = trials.laboratory
+    end, ways = time.monotonic() + SECONDS, []
     unaltered, runs = laboratory.unaltered(SECONDS)
-    ways = []
     if knobs:
         ways = experiments.knob_ways(laboratory.passes(runs), code=not (trials.seen.virtual and laboratory.fault.code))
         if laboratory.fault.phase == "device" and not trials.seen.virtual:
@@ -82,7 +83,7 @@ def _by_runs(
                 (KNOB, KnobSetting(f"ptxas {version}", environment={"TRITON_PTXAS_PATH": str(path)}))
                 for version, path in other.ptxas.items()
             ]
-    found = laboratory.try_all(ways, unaltered, runs[0], seconds=SECONDS)
+    found = laboratory.try_all(ways, unaltered, runs[0], seconds=end - time.monotonic())
     return unaltered, found + laboratory.try_all(releases, unaltered, runs[0], seconds=SECONDS * len(releases))
 
 
@@ -108,7 +109,7 @@ def _by_ptxas(seen: Evidence, trials: BlameTrials, other: OtherReleases) -> list
     return found
 
 
-def _narrowed(told: Blame, seen: Evidence, trials: BlameTrials, tried: Tried) -> Blame:
+def narrowed(told: Blame, seen: Evidence, trials: BlameTrials, tried: Tried) -> Blame:
     """The class as far as the experiments prove it, with what was seen."""
     own = Version(seen.versions.get("triton", "0").partition("+")[0])
     releases = [each.change for each in tried.gone(TRITON)]
@@ -147,7 +148,13 @@ def _class(told: Blame, seen: Evidence, trials: BlameTrials, tried: Tried, later
         return replace(told, whose=UNKNOWN)
     dies = run.signal is not None and any(not each.hash for each in run.compiles)
     fails = fault.phase == "compile" and "PassManager::run failed" in f"{fault.text} {seen.diagnostics}"
-    if told.whose != UNKNOWN or not (dies or fails) or REFUSALS.search(fault.klass) or trials.inline_assembly:
+    if (
+        told.whose != UNKNOWN
+        or told.by
+        or not (dies or fails)
+        or REFUSALS.search(fault.klass)
+        or trials.inline_assembly
+    ):
         return told
     passes = [each.change for each in tried.gone(PASS)]
     if passes and trials.arch is not None and not trials.compiles_to_llvm:
