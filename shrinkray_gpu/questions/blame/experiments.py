@@ -23,10 +23,12 @@ from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.controls import Control, ControlOutcome, outcome
 
-SECONDS = 20.0
-"""For the knobs of one program, and for each other release; what is left then is not tried."""
+SECONDS, RELEASE_SECONDS = 20.0, 60.0
+"""For all knobs, and for each other release that is asked for; what is left then is not tried."""
 SIGHTINGS, MOST = 5, 30
 """The unaltered program is run until its fault has shown so often, or has run so often."""
+FEW = 3
+"""More passes that change nothing are told by their number."""
 PASS, KNOB, TRITON, PTXAS = "pass", "knob", "triton", "ptxas"
 GONE, STAYS, UNTOLD = "gone", "stays", "not known"
 SURE = f"{100 * CONFIDENCE:.0f} % confidence"
@@ -75,9 +77,10 @@ class Tried:
                 yield "tried", str(each)
         for result in (STAYS, UNTOLD):
             some = [each for each in plain if each.outcome == result]
-            names, others = [each.change for each in some if each.kind == KNOB], sum(each.kind == PASS for each in some)
+            names = [each.change for each in some if each.kind == KNOB]
+            others = [each.change for each in some if each.kind == PASS]
             if some:
-                names += [f"without one of {others} passes (--json names them)"] if others else []
+                names += others if len(others) <= FEW else [f"without one of {len(others)} passes (--json names them)"]
                 reasons = f" ({'; '.join(dict.fromkeys(each.why for each in some))[:160]})" if result == UNTOLD else ""
                 yield "tried", f"{result}: {', '.join(names)}{reasons}"
 

@@ -19,12 +19,21 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence import ptxas
 from shrinkray_gpu.evidence.evidence import Evidence
 from shrinkray_gpu.oracle.fault import FRONT_END as REFUSALS
-from shrinkray_gpu.oracle.fault import complaint, normalise
+from shrinkray_gpu.oracle.fault import Fault, complaint, normalise
 from shrinkray_gpu.oracle.statistics import Rate
 from shrinkray_gpu.questions.blame import experiments
 from shrinkray_gpu.questions.blame.blame import BELOW, DATA, FRONT_END, HOST, KERNEL, PTXAS, UNKNOWN, Blame
 from shrinkray_gpu.questions.blame.blame import PASS as COMPILER_PASS
-from shrinkray_gpu.questions.blame.experiments import KNOB, PASS, SECONDS, TRITON, UNTOLD, CompilerExperiment, Tried
+from shrinkray_gpu.questions.blame.experiments import (
+    KNOB,
+    PASS,
+    RELEASE_SECONDS,
+    SECONDS,
+    TRITON,
+    UNTOLD,
+    CompilerExperiment,
+    Tried,
+)
 from shrinkray_gpu.questions.blame.of_compiler import BY_FRONT_END, BY_PTXAS, OTHER_PTXAS, OTHER_TRITON, OWN_EXCEPTION
 from shrinkray_gpu.questions.blame.trials import BlameTrials
 from shrinkray_gpu.runner.knob_settings import KnobSetting
@@ -51,7 +60,7 @@ class OtherReleases:
 
 def go_on(told: Blame, seen: Evidence, trials: BlameTrials, other: OtherReleases) -> Blame:
     """The verdict with what the experiments say."""
-    if seen.fault is None:
+    if seen.fault is None or Fault.of(trials.seen) is None:
         return told
     is_open = OTHER_TRITON in told.next
     try:
@@ -84,14 +93,16 @@ def _by_runs(
                 for version, path in other.ptxas.items()
             ]
     found = laboratory.try_all(ways, unaltered, runs[0], seconds=end - time.monotonic())
-    return unaltered, found + laboratory.try_all(releases, unaltered, runs[0], seconds=SECONDS * len(releases))
+    return unaltered, found + laboratory.try_all(releases, unaltered, runs[0], seconds=RELEASE_SECONDS * len(releases))
 
 
 def _by_ptxas(seen: Evidence, trials: BlameTrials, other: OtherReleases) -> list[CompilerExperiment]:
     """The PTX of the run, through the ptxas at hand and others. First the one at hand as it is, and at -O0."""
-    made, environment = trials.dumped, {**trials.setup.environment}
-    text = made.get("ptx") or seen.ir.get("ptx", "")
-    own = environment.get("TRITON_PTXAS_PATH") or toolkit.find("ptxas", trials.setup.python, environment)
+    assert seen.fault is not None
+    environment, python = trials.setup.environment, trials.setup.python
+    text = (seen.ir if seen.fault.phase == "device" else trials.dumped).get("ptx", "")
+    newest = toolkit.find("ptxas-blackwell", python, environment) if (trials.arch or 0) >= 100 else None
+    own = environment.get("TRITON_PTXAS_PATH") or newest or toolkit.find("ptxas", python, environment)
     if not text:
         return [CompilerExperiment(experiments.PTXAS, "ptxas", UNTOLD, "the compiler ends before there is PTX")]
     tools = [("ptxas at hand", own, ()), ("ptxas at hand at -O0", own, ("-O0",))] if own else []
@@ -118,6 +129,8 @@ def narrowed(told: Blame, seen: Evidence, trials: BlameTrials, tried: Tried) -> 
     why, front_end = [found.why], told.by == BY_FRONT_END
     if changes := [each.change for each in tried.gone(KNOB, PASS)]:
         why.append(f"With any one of these the fault is gone: {', '.join(changes)}")
+        if found.whose in (BELOW, UNKNOWN):
+            why[-1] += "; another layout, size or timing may be all that it takes"
     if later and found.whose in (UNKNOWN, KERNEL, HOST, DATA):
         why.append(f"In {later[0]} the program ends without the fault, which may just accept more")
     elif later:

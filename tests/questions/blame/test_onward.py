@@ -112,11 +112,21 @@ def test_a_ptxas_that_refuses_what_triton_made(tmp_path: Path, spared: str, word
 
 
 def test_too_few_registers_may_be_what_the_launch_asks_for(tmp_path: Path) -> None:
+    others.ptxas("13.0")
     program = tmp_path / "program.py"
     program.write_text(HEAD + FEW_REGISTERS)
-    told = explain(program, arch=90).blame
+    told = explain(program, arch=90, ptxas=["13.0"]).blame
     assert told.whose == "not known" and "Insufficient registers" in told.why
-    assert any("--ptxas" in each for each in told.next)
+    assert "refused in the same words by ptxas 13.0 (13.0." in told.why, told.why
+    assert any("--triton" in each for each in told.next) and not any("--ptxas" in each for each in told.next)
+
+
+def test_of_a_fault_on_the_device_each_ptxas_tells_what_it_makes_of_the_kernel() -> None:
+    others.ptxas("13.0")
+    told = explain(ROOT / "corpus/tma_misaligned/repro_tma_misaligned.py", arch=90, ptxas=["13.0"]).blame
+    asked = [each for each in told.tried.experiments if each.kind == "ptxas"]
+    assert [each.outcome for each in asked] == ["accepts"] * 3 and "ptxas 13.0 (13.0." in asked[2].change
+    assert told.whose == "compiler or below"
 
 
 def test_a_fault_that_comes_and_goes_is_told_as_gone_after_enough_runs(tmp_path: Path, draws: Path) -> None:
