@@ -20,6 +20,7 @@ KNOBS = {
     "ptxas=-O0": ("ptxas=-O0", {"ptxas": "0"}),
     "ptxas=O1": ("ptxas=-O1", {"ptxas": "1"}),
     "llvm=0": ("llvm=-O0", {"llvm": "0"}),
+    "skip=add_pipeline": ("skip=add_pipeline", {"skip": "add_pipeline"}),
     "int64": ("int64", {"int64": "1"}),
 }
 

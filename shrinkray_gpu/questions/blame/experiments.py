@@ -18,7 +18,7 @@ from shrinkray_gpu.oracle.statistics import CONFIDENCE, Rate, by_chance
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
 from shrinkray_gpu.runner.at_once import at_once
 from shrinkray_gpu.runner.inside.knobs import passes
-from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting, parse_setting
+from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
 from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.controls import Control, ControlOutcome, outcome
@@ -52,9 +52,9 @@ class CompilerExperiment:
         """As on the card."""
         if self.kind == PTXAS:
             return f"{self.change} {self.outcome}{f': {self.why}' if self.why else ''}"
-        runs = f" in {self.runs - self.shown if self.outcome == GONE else self.shown} of {self.runs} runs"
-        more = f": {self.why}" if self.outcome not in (GONE, STAYS) else ""
-        return f"{self.change}: {self.outcome}{runs if self.runs and not more else ''}{more}"
+        if self.outcome == UNTOLD:
+            return f"{self.change}: {self.outcome}: {self.why}"
+        return f"{self.change}: {self.outcome} in {self.shown or self.runs} of {self.runs} runs"
 
 
 @dataclass(frozen=True)
@@ -87,39 +87,37 @@ class Tried:
 
 @dataclass(frozen=True)
 class Laboratory:
-    """Where one fault is experimented on."""
+    """Where one fault is experimented on: the one of `seen`, the original's run."""
 
     pool: Pool
     text: str
-    fault: Fault
+    seen: Run
 
-    def unaltered(self, seconds: float) -> tuple[Rate, list[Run]]:
-        """How often the fault shows, and the runs. Every kernel is compiled in each of them."""
+    def unaltered(self, seconds: float) -> tuple[Rate, list[str]]:
+        """How often the fault shows, and the passes of Triton's that the program may do without, in their order."""
         end, runs, shown = time.monotonic() + seconds, list[Run](), 0
         while shown < SIGHTINGS and len(runs) < MOST and not (runs and time.monotonic() > end):
             runs += at_once(self.pool.jobs, self._run, [PLAIN] * min(self.pool.jobs, MOST - len(runs)))
             shown = sum(self._verdict(run).faults for run in runs)
-        return Rate(shown, len(runs)), runs
-
-    def passes(self, runs: Sequence[Run]) -> list[str]:
-        """The passes of Triton's that these runs begin and may do without, in their order."""
         said = (text for run in runs for text in (run.stderr, *(one.printed for one in run.compiles)))
-        return list(dict.fromkeys(name for text in said for name in _BEGUN.findall(text)))
+        begun = dict.fromkeys(name for text in said for name in _BEGUN.findall(text))
+        return Rate(shown, len(runs)), list(begun)
 
     def try_all(
-        self, ways: Sequence[tuple[str, KnobSetting]], unaltered: Rate, reference: Run, *, seconds: float
+        self, ways: Sequence[tuple[str, KnobSetting]], unaltered: Rate, *, seconds: float
     ) -> list[CompilerExperiment]:
         """Each way (with its kind) once, then those that end the fault often enough; nothing is begun once the time is
         over."""
         end, needed = time.monotonic() + seconds, clean_runs_needed(unaltered, len(ways))
-        late = "not tried" if needed else "the fault shows too rarely"
-        begun = [(way, CompilerExperiment(kind, _name(way), UNTOLD, late)) for kind, way in ways]
+        why = "the time was over" if needed else "the fault shows too rarely"
+        names = [way.name.replace(f"{passes.KNOB}=", "without ") for _, way in ways]
+        begun = [(way, CompilerExperiment(kind, name, UNTOLD, why)) for (kind, way), name in zip(ways, names)]
 
         def again(given: tuple[KnobSetting, CompilerExperiment], most: int) -> tuple[KnobSetting, CompilerExperiment]:
             way, told = given
             while told.runs < min(most, needed) and told.outcome == UNTOLD and time.monotonic() <= end:
                 run = self._run(way)
-                found, why = outcome(run, self._verdict(run), Control(way.name, way), reference)
+                found, why = outcome(run, self._verdict(run), Control(way.name, way), self.seen)
                 runs = told.runs + 1
                 if found is ControlOutcome.FAULTS:
                     told = replace(told, outcome=STAYS, why=why, shown=1, runs=runs)
@@ -138,15 +136,13 @@ class Laboratory:
         return self.pool.run(self.text, way=replace(way, knobs={passes.KNOB: "", **way.knobs}))
 
     def _verdict(self, run: Run) -> Verdict:
-        fault = Fault.of(run)
+        wanted, fault = Fault.of(self.seen), Fault.of(run)
         if run.trouble:
             return unclear(run.trouble)
-        other = self.fault.difference(fault) if fault is not None else "it shows none"
+        if wanted is None or fault is None:
+            return lacks("it shows none")
+        other = wanted.difference(fault)
         return lacks(other) if other else shows(str(fault))
-
-
-def _name(way: KnobSetting) -> str:
-    return way.name.replace(f"{passes.KNOB}=", "without ")
 
 
 def clean_runs_needed(unaltered: Rate, changes: int) -> int:
@@ -155,13 +151,3 @@ def clean_runs_needed(unaltered: Rate, changes: int) -> int:
         return 0
     error = (1 - CONFIDENCE) / max(1, changes)
     return next((runs for runs in range(1, MOST + 1) if by_chance(Rate(0, runs), unaltered) <= error), 0)
-
-
-def knob_ways(begun: Sequence[str], *, code: bool) -> list[tuple[str, KnobSetting]]:
-    """The pipeliner off and, of faults that hang on the machine code, LLVM and ptxas without optimisation; then Triton
-    without each of the passes."""
-    names = ["num_stages=1", *(("llvm=-O0", "ptxas=-O0") if code else ())]
-    return [
-        *((KNOB, parse_setting(name)) for name in names),
-        *((PASS, parse_setting(f"{passes.KNOB}={name}")) for name in begun),
-    ]

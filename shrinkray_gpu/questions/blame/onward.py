@@ -21,7 +21,6 @@ from shrinkray_gpu.evidence.evidence import Evidence
 from shrinkray_gpu.oracle.fault import FRONT_END as REFUSALS
 from shrinkray_gpu.oracle.fault import Fault, complaint, normalise
 from shrinkray_gpu.oracle.statistics import Rate
-from shrinkray_gpu.questions.blame import experiments
 from shrinkray_gpu.questions.blame.blame import BELOW, DATA, FRONT_END, HOST, KERNEL, PTXAS, UNKNOWN, Blame
 from shrinkray_gpu.questions.blame.blame import PASS as COMPILER_PASS
 from shrinkray_gpu.questions.blame.experiments import (
@@ -34,9 +33,10 @@ from shrinkray_gpu.questions.blame.experiments import (
     CompilerExperiment,
     Tried,
 )
+from shrinkray_gpu.questions.blame.experiments import PTXAS as PTX
 from shrinkray_gpu.questions.blame.of_compiler import BY_FRONT_END, BY_PTXAS, OTHER_PTXAS, OTHER_TRITON, OWN_EXCEPTION
 from shrinkray_gpu.questions.blame.trials import BlameTrials
-from shrinkray_gpu.runner.knob_settings import KnobSetting
+from shrinkray_gpu.runner.knob_settings import KnobSetting, parse_setting
 
 ACCEPTS, REFUSES = "accepts", "refuses"
 _SAME = "in the same words"
@@ -78,45 +78,43 @@ def go_on(told: Blame, seen: Evidence, trials: BlameTrials, other: OtherReleases
 def _by_runs(
     knobs: bool, seen: Evidence, trials: BlameTrials, other: OtherReleases
 ) -> tuple[Rate, list[CompilerExperiment]]:
-    """Runs of the program with a knob turned, and with other releases of Triton."""
+    """Runs of the program with a knob turned or a pass left out, and with other releases of Triton. LLVM and ptxas are
+    turned where their code decides; on a GPU so are the ptxas."""
     releases = [(TRITON, KnobSetting(f"triton {version}", python=path)) for version, path in other.tritons.items()]
     if not knobs and not releases:
         return Rate(0, 0), []
-    laboratory = trials.laboratory
-    end, ways = time.monotonic() + SECONDS, []
-    unaltered, runs = laboratory.unaltered(SECONDS)
-    if knobs:
-        ways = experiments.knob_ways(laboratory.passes(runs), code=not (trials.seen.virtual and laboratory.fault.code))
-        if laboratory.fault.phase == "device" and not trials.seen.virtual:
-            ways += [
-                (KNOB, KnobSetting(f"ptxas {version}", environment={"TRITON_PTXAS_PATH": str(path)}))
-                for version, path in other.ptxas.items()
-            ]
-    found = laboratory.try_all(ways, unaltered, runs[0], seconds=end - time.monotonic())
-    return unaltered, found + laboratory.try_all(releases, unaltered, runs[0], seconds=RELEASE_SECONDS * len(releases))
+    end, device = time.monotonic() + SECONDS, seen.fault is not None and seen.fault.phase == "device"
+    unaltered, begun = trials.laboratory.unaltered(SECONDS)
+    names = ["num_stages=1", *(() if device and trials.seen.virtual else ("llvm=-O0", "ptxas=-O0"))]
+    ways = [(KNOB, parse_setting(name)) for name in names]
+    if device and not trials.seen.virtual:
+        ways += [(KNOB, parse_setting(f"TRITON_PTXAS_PATH={path}")) for path in other.ptxas.values()]
+    ways += [(PASS, parse_setting(f"skip={name}")) for name in begun]
+    found = trials.laboratory.try_all(ways if knobs else [], unaltered, seconds=end - time.monotonic())
+    seconds = RELEASE_SECONDS * len(releases)
+    return unaltered, found + trials.laboratory.try_all(releases, unaltered, seconds=seconds)
 
 
 def _by_ptxas(seen: Evidence, trials: BlameTrials, other: OtherReleases) -> list[CompilerExperiment]:
-    """The PTX of the run, through the ptxas at hand and others. First the one at hand as it is, and at -O0."""
+    """The PTX of the run, through the ptxas at hand, the same at -O0, and others."""
     assert seen.fault is not None
     environment, python = trials.setup.environment, trials.setup.python
     text = (seen.ir if seen.fault.phase == "device" else trials.dumped).get("ptx", "")
     newest = toolkit.find("ptxas-blackwell", python, environment) if (trials.arch or 0) >= 100 else None
     own = environment.get("TRITON_PTXAS_PATH") or newest or toolkit.find("ptxas", python, environment)
-    if not text:
-        return [CompilerExperiment(experiments.PTXAS, "ptxas", UNTOLD, "the compiler ends before there is PTX")]
-    tools = [("ptxas at hand", own, ()), ("ptxas at hand at -O0", own, ("-O0",))] if own else []
+    if not text or not own:
+        why = "no ptxas is at hand" if text else "the compiler ends before there is PTX"
+        return [CompilerExperiment(PTX, "ptxas", UNTOLD, why)]
+    tools = [("ptxas at hand", Path(own), ()), ("ptxas at hand at -O0", Path(own), ("-O0",))]
     tools += [(f"ptxas {version}", path, ()) for version, path in other.ptxas.items()]
     found: list[CompilerExperiment] = []
-    first = ""
     for name, tool, options in tools:
-        done = ptxas.assemble(Path(str(tool)), text, *options, seconds=trials.seconds)
+        done = ptxas.assemble(tool, text, *options, seconds=trials.seconds)
         words = complaint(done.said) or done.said.strip().partition("\n")[0]
-        first = first or words
-        same = found and normalise(words) == normalise(first)
+        same = found and normalise(words) == normalise(found[0].why)
         result = ACCEPTS if done.accepted else UNTOLD if ".version" in words else REFUSES
         why = "" if done.accepted else _SAME if same else words
-        found.append(CompilerExperiment(experiments.PTXAS, f"{name} ({done.version})", result, why))
+        found.append(CompilerExperiment(PTX, f"{name} ({done.version})", result, why))
     return found
 
 
@@ -141,7 +139,7 @@ def narrowed(told: Blame, seen: Evidence, trials: BlameTrials, tried: Tried) -> 
         )
     if releases and front_end and found.whose == UNKNOWN:
         why.append("Whether the kernel is wrong or this front end is not told")
-    asked = [each for each in tried.experiments if each.kind == experiments.PTXAS]
+    asked = [each for each in tried.experiments if each.kind == PTX]
     if takes := [each.change for each in asked if each.outcome == ACCEPTS and told.by == BY_PTXAS]:
         why.append(f"The same PTX is taken by {', '.join(takes)}")
     others = [each for each in asked if "at hand" not in each.change]
@@ -161,13 +159,7 @@ def _class(told: Blame, seen: Evidence, trials: BlameTrials, tried: Tried, later
         return replace(told, whose=UNKNOWN)
     dies = run.signal is not None and any(not each.hash for each in run.compiles)
     fails = fault.phase == "compile" and "PassManager::run failed" in f"{fault.text} {seen.diagnostics}"
-    if (
-        told.whose != UNKNOWN
-        or told.by
-        or not (dies or fails)
-        or REFUSALS.search(fault.klass)
-        or trials.inline_assembly
-    ):
+    if told.whose != UNKNOWN or told.by or not (dies or fails) or trials.inline_assembly:
         return told
     passes = [each.change for each in tried.gone(PASS)]
     if passes and trials.arch is not None and not trials.compiles_to_llvm:
@@ -179,7 +171,7 @@ def _class(told: Blame, seen: Evidence, trials: BlameTrials, tried: Tried, later
 def _of_ptxas(told: Blame, tried: Tried, trials: BlameTrials) -> Blame:
     """ptxas refuses what it is given: its own fault only where another one, or itself at -O0, takes the same PTX. What
     is too large may be the kernel's doing, unless another Triton makes it small enough."""
-    asked = [each for each in tried.experiments if each.kind == experiments.PTXAS]
+    asked = [each for each in tried.experiments if each.kind == PTX]
     if trials.inline_assembly or not asked or asked[0].outcome != REFUSES:
         return told
     words, own = asked[0].why, _number(asked[0].change)

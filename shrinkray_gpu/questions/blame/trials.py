@@ -130,12 +130,10 @@ class BlameTrials:
     def laboratory(self) -> Laboratory:
         """For runs of the whole compiler. On the GPU itself where that shows the fault; without one, and without an
         architecture, in processes of their own."""
-        fault = Fault.of(self.seen)
-        assert fault is not None
-        jobs = min(cores.usable(), JOBS)
-        if self.seen.virtual or self.arch is not None and fault.phase in ("compile", "exit"):
-            return Laboratory(self._pool.beside(jobs), self.text, fault)
-        return Laboratory(self._device_pool.beside(jobs), self.text, fault)
+        fault, jobs = Fault.of(self.seen), min(cores.usable(), JOBS)
+        compiling = self.arch is not None and fault is not None and fault.phase in ("compile", "exit")
+        pool = self._pool if self.seen.virtual or compiling else self._device_pool
+        return Laboratory(pool.beside(jobs), self.text, self.seen)
 
     @cached_property
     def _device_pool(self) -> Pool:
