@@ -68,21 +68,19 @@ class Tried:
         return [each for each in self.experiments if each.kind in kinds and each.outcome == GONE]
 
     def rows(self) -> Iterator[tuple[str, str]]:
-        """Labels and facts, as on the card: what ends the fault, each; what does not, together."""
+        """Labels and facts, as on the card: each release, and the knobs and passes by what becomes of the fault."""
         if self.unaltered.runs:
             yield "tried", f"as it is: the fault shows in {self.unaltered}; changes are told with {SURE}"
-        plain = [each for each in self.experiments if each.kind in (PASS, KNOB)]
-        for each in self.experiments:
-            if each not in plain or each.outcome == GONE:
-                yield "tried", str(each)
-        for result in (STAYS, UNTOLD):
-            some = [each for each in plain if each.outcome == result]
-            names = [each.change for each in some if each.kind == KNOB]
-            others = [each.change for each in some if each.kind == PASS]
+        yield from (("tried", str(each)) for each in self.experiments if each.kind in (TRITON, PTXAS))
+        for result in (GONE, STAYS, UNTOLD):
+            some = [each for each in self.experiments if each.kind in (KNOB, PASS) and each.outcome == result]
+            names = [each.change for each in some if each.kind == KNOB or result == GONE]
+            others = [each.change for each in some if each.change not in names]
             if some:
                 names += others if len(others) <= FEW else [f"without one of {len(others)} passes (--json names them)"]
+                runs = f" in {some[0].runs} of {some[0].runs} runs" if result == GONE else ""
                 reasons = f" ({'; '.join(dict.fromkeys(each.why for each in some))[:160]})" if result == UNTOLD else ""
-                yield "tried", f"{result}: {', '.join(names)}{reasons}"
+                yield "tried", f"{result}{runs}: {', '.join(names)}{reasons}"
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.runner.inside.knobs import passes
 from shrinkray_gpu.runner.inside.launches import kernelkey
-from shrinkray_gpu.runner.knob_settings import parse_setting
+from shrinkray_gpu.runner.knob_settings import KnobSetting, parse_setting
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
