@@ -5,14 +5,13 @@ from __future__ import annotations
 import base64
 import difflib
 import re
-import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from shrinkray_gpu.device import toolkit
 from shrinkray_gpu.device.instruction import Instruction
+from shrinkray_gpu.evidence import ptxas
 from shrinkray_gpu.evidence.instruments.code import instructions
 from shrinkray_gpu.runner.run import Compilation, Run
 
@@ -100,15 +99,7 @@ def build_log(run: Run | None, *, python: str, environment: Mapping[str, str]) -
 def _ptxas(compile: Compilation, python: str, environment: Mapping[str, str]) -> str:
     """`ptxas -v` on the PTX; empty where there is neither."""
     tool, ptx = toolkit.find("ptxas", python, environment), compile.ir.get("ptx", "")
-    target = re.search(r"^\.target\s+(\w+)", ptx, re.MULTILINE)
-    if tool is None or target is None:
+    if tool is None or not ptx:
         return ""
-    with tempfile.TemporaryDirectory(prefix="shrink-") as folder:
-        Path(folder, "kernel.ptx").write_text(ptx, encoding="utf-8")
-        words = [str(tool), "-v", f"--gpu-name={target.group(1)}", "kernel.ptx", "-o", "kernel.cubin"]
-        try:
-            done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=SECONDS)
-        except (OSError, subprocess.SubprocessError):
-            return ""
-    said = (done.stdout + done.stderr).strip()
-    return f"$ ptxas {' '.join(words[1:])}\n{said}" if said else ""
+    done = ptxas.assemble(tool, ptx, seconds=SECONDS)
+    return f"$ {done.command}\n{done.said.strip()}"

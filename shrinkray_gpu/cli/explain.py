@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from shrinkray_gpu.cli.module import TakesModule, file_or_module, find_command
-from shrinkray_gpu.cli.words import CONTEXT, architecture, fail, running, settings
+from shrinkray_gpu.cli.words import CONTEXT, architecture, fail, narrator, ptxas_releases, releases, running, settings
 from shrinkray_gpu.evidence.card import card
 from shrinkray_gpu.questions.explanation import explain as explain_file
 from shrinkray_gpu.runner.interpreter import interpreter_path
@@ -25,6 +25,12 @@ from shrinkray_gpu.runner.interpreter import interpreter_path
     help="The fault comes and goes: ask initcheck and racecheck too, whatever one run does.",
 )
 @click.option("--synccheck", is_flag=True, help="Ask synccheck too.")
+@click.option(
+    "--triton", "tritons", metavar="V,V,...", help="Releases of Triton, installed aside: what becomes of it there."
+)
+@click.option(
+    "--ptxas", metavar="V,V,...", help="Releases of ptxas, installed aside: which take the PTX of its kernel."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, and nothing else.")
 def explain(file: Path | None, args: tuple[str, ...], module: str | None, **given: Any) -> None:
     """Run FILE once as `python FILE ARGS...`, and once more for each instrument that its fault calls for, and print
@@ -53,6 +59,9 @@ def explain(file: Path | None, args: tuple[str, ...], module: str | None, **give
         timeout=given["timeout"],
         intermittent=given["intermittent"],
         synccheck=given["synccheck"],
+        tritons=releases(given["tritons"]),
+        ptxas=ptxas_releases(given["ptxas"]),
+        say=narrator(given["as_json"]),
     )
     if given["as_json"]:
         click.echo(json.dumps(told.to_json(), indent=1))

@@ -139,6 +139,14 @@ def releases(given: str | None) -> list[str]:
     return environments.in_order(wanted)
 
 
+def ptxas_releases(given: str | None) -> list[str]:
+    """`12.4,13.0` as a list, oldest first; empty where nothing is given."""
+    wanted = [version.strip() for version in (given or "").split(",") if version.strip()]
+    if given is not None and not wanted:
+        raise UsageError(f"--ptxas {given!r} names no release: write 12.4, or several as 12.4,12.9,13.0")
+    return environments.ptxas_in_order(wanted)
+
+
 publish_option = click.option(
     "--publish",
     "strict",

@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -80,6 +81,50 @@ def triton_releases(python: str) -> list[str]:
         raise UsageError(f"pip does not say which releases of Triton there are: {done.strip()[:120]!r}")
     names = in_order(text.strip() for text in found[1].split(","))
     return [name for name in names if not Version(name).is_prerelease]
+
+
+def with_ptxas(version: str, *, python: str, say: Say = lambda text: None) -> Path:
+    """The ptxas of this release of CUDA (12.4 is the last 12.4.x), installed aside where that was not done before.
+
+    Raises UsageError where there is none, or nothing can be installed.
+    """
+    tool = home() / f"ptxas-{version}" / "ptxas"
+    try:
+        home().mkdir(parents=True, exist_ok=True)
+        with open(home() / f"ptxas-{version}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not tool.exists():
+                say(f"installing ptxas {version} into {tool.parent} ...")
+                _install_ptxas(tool, version, python)
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {tool}: {error.strerror}. Name another place for environments by SHRINK_ENVIRONMENTS"
+        ) from error
+    return tool
+
+
+def _install_ptxas(tool: Path, version: str, python: str) -> None:
+    """The package has nvcc and its libraries, too: only ptxas is kept."""
+    major = Version(version).major
+    package = "nvidia-cuda-nvcc" if major > 12 else f"nvidia-cuda-nvcc-cu{major}"
+    wanted = f"{package}=={version}{'.*' if version.count('.') < 2 else ''}"
+    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    with tempfile.TemporaryDirectory(dir=home()) as folder:
+        _run([*install, "--target", folder, wanted], f"cannot install ptxas {version}")
+        found = next(Path(folder).rglob("bin/ptxas"), None)
+        if found is None:
+            raise UsageError(f"{wanted} has no ptxas: name another release by --ptxas")
+        tool.parent.mkdir(exist_ok=True)
+        found.replace(tool)
+
+
+def ptxas_in_order(versions: Iterable[str]) -> list[str]:
+    """Releases of ptxas oldest first, each once, as they are typed. Raises UsageError for what is none."""
+    found = list(dict.fromkeys(versions))
+    for version in found:
+        if not re.fullmatch(r"(?:1[1-9]|[2-9]\d)\.\d+(?:\.\d+)?", version):
+            raise UsageError(f"--ptxas {version}: that is no release of CUDA; write 12.4, or several as 12.4,12.9,13.0")
+    return sorted(found, key=Version)
 
 
 def in_order(versions: Iterable[str]) -> list[str]:

@@ -1,10 +1,13 @@
-"""What ptxas says of the kernels of a build (`-Xptxas -v`): registers, stack, spills, shared memory."""
+"""What ptxas says of the kernels of a build (`-Xptxas -v`): registers, stack, spills, shared memory; and of PTX."""
 
 from __future__ import annotations
 
 import re
+import subprocess
+import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from shrinkray_gpu.runner.run import Build
 
@@ -12,6 +15,39 @@ _ENTRY = re.compile(r"Compiling entry function '(?P<name>[^']+)'")
 _FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _USED = re.compile(r"Used (\d+) registers")
 _SHARED = re.compile(r"(\d+) bytes smem")
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """What one ptxas made of some PTX."""
+
+    accepted: bool
+    said: str
+    version: str
+    """Of the ptxas, `12.8.93`; empty where it does not tell."""
+    command: str
+
+
+def assemble(tool: Path, ptx: str, *options: str, seconds: float) -> Assembled:
+    """Give PTX to a ptxas, as Triton does, for the target that it names."""
+    target = re.search(r"^\.target\s+(\w+)", ptx, re.MULTILINE)
+    arch = [f"--gpu-name={target[1]}"] if target else []
+    words = ["-v", "-lineinfo", *arch, *options, "kernel.ptx", "-o", "kernel.cubin"]
+    with tempfile.TemporaryDirectory(prefix="shrink-") as folder:
+        Path(folder, "kernel.ptx").write_text(ptx, encoding="utf-8")
+
+        def run(*words: str) -> tuple[int, str]:
+            try:
+                done = subprocess.run([str(tool), *words], cwd=folder, capture_output=True, text=True, timeout=seconds)
+            except subprocess.TimeoutExpired:
+                return 1, f"no end within {seconds:g} s"
+            except OSError as error:
+                return 1, str(error)
+            return done.returncode, done.stdout + done.stderr or f"exit status {done.returncode}"
+
+        version = re.search(r"\bV(\d[\d.]+)", run("--version")[1])
+        status, said = run(*words)
+    return Assembled(status == 0, said, version[1] if version else "", f"ptxas {' '.join(words)}")
 
 
 @dataclass(frozen=True)

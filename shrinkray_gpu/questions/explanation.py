@@ -11,13 +11,14 @@ import math
 import os
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.calibration import IMPORTS, PATIENCE
 from shrinkray_gpu.command.driver import Command
+from shrinkray_gpu.corpus import environments
 from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.evidence import instruments
 from shrinkray_gpu.evidence.evidence import Evidence
@@ -27,6 +28,7 @@ from shrinkray_gpu.evidence.instruments.sanitizers import SYNCCHECK
 from shrinkray_gpu.oracle import Oracle, all_of, describe, obstacle, parse
 from shrinkray_gpu.oracle.needs import UNASKED
 from shrinkray_gpu.questions.blame.blame import Blame
+from shrinkray_gpu.questions.blame.onward import OtherReleases, go_on
 from shrinkray_gpu.questions.blame.trials import BlameTrials
 from shrinkray_gpu.questions.blame.verdict import blame
 from shrinkray_gpu.reduction.program import read_program
@@ -61,10 +63,14 @@ def explain(
     timeout: float | None = None,
     intermittent: bool = False,
     synccheck: bool = False,
+    tritons: Sequence[str] = (),
+    ptxas: Sequence[str] = (),
+    say: Callable[[str], None] = lambda text: None,
 ) -> Explained:
     """All that the instruments say of the fault that the script at `path` shows, and whose it is; nothing is written
     beside it. With a
-    `command`, whose path that is then, of what `python -m MODULE ARGS...` shows.
+    `command`, whose path that is then, of what `python -m MODULE ARGS...` shows. `tritons` and `ptxas`: other releases,
+    installed aside, with which the program is run, and which its PTX is given to.
 
     Raises UsageError for bad input, NotReproduced if it shows no fault, or not the one that `oracle` asks for.
     """
@@ -75,6 +81,10 @@ def explain(
     wanted = all_of([parse(spec, folder=Path.cwd()) for spec in oracle]) if oracle else None
     environment = environment or {}
     _check_question(wanted, python=python, arch=arch, environment=environment, timeout=timeout)
+    other = OtherReleases(
+        {version: environments.with_triton(version, python=python, say=say) for version in tritons},
+        {version: environments.with_ptxas(version, python=python, say=say) for version in ptxas},
+    )
     place = (cwd or Path.cwd()).absolute()
     script = Script(
         path.absolute(),
@@ -116,7 +126,7 @@ def explain(
         at = f"{seen.place.file}:{seen.place.line}" if seen.place is not None else ""
         trials = BlameTrials(text, script, setup, own or timeout or PATIENCE, COLD, run, at)
         try:
-            return Explained(seen, blame(seen, trials))
+            return Explained(seen, go_on(blame(seen, trials), seen, trials, other))
         finally:
             trials.close()
 

@@ -91,6 +91,12 @@ def _python(value: str) -> KnobSetting:
     return KnobSetting(f"python={path}", python=path)
 
 
+def _skip(value: str) -> KnobSetting:
+    if not re.fullmatch(r"add_\w+", value):
+        raise UsageError(f"skip={value} names no pass of Triton's: type it as in its compiler.py, skip=add_pipeline")
+    return KnobSetting(f"skip={value}", knobs={"skip": value})
+
+
 WITHOUT = "SHRINKRAY_GPU_WITHOUT"
 """In the environment: a flag that builds of CUDA C++ leave out."""
 
@@ -114,6 +120,7 @@ KNOWN: Mapping[str, KnobKind] = {
     ),
     "ptxas": _level("ptxas", "0123", "another optimisation level of ptxas"),
     "llvm": _level("llvm", "0", "LLVM without its optimisation passes"),
+    "skip": KnobKind("skip=add_PASS", "Triton without this pass, named as in its compiler.py: add_pipeline", _skip),
     "int64": _word(
         KnobSetting("int64", knobs={"int64": "1"}),
         "products of 32-bit integers in Triton's kernels have 64 bits, so that no offset overflows",

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.corpus import environments
-from shrinkray_gpu.corpus.environments import in_order, triton_releases, with_triton
+from shrinkray_gpu.corpus.environments import in_order, triton_releases, with_ptxas, with_triton
 from shrinkray_gpu.errors import UsageError
 
 PYTHON = f"""\
@@ -27,6 +27,8 @@ for word in "$@"; do
     [ "$before" = --target ] && target=$word
     before=$word
 done
+case $before in nvidia-cuda-nvcc-cu12==12.4.*|nvidia-cuda-nvcc==13.0.88)
+    mkdir -p "$target/nvidia/cuda/bin"; echo "$before" > "$target/nvidia/cuda/bin/ptxas"; exit 0;; esac
 version=${{before#triton==}}
 case $version in 3.4.0|3.6.0) ;; *)
     echo "ERROR: Could not find a version that satisfies the requirement triton==$version" >&2
@@ -130,6 +132,23 @@ def test_a_place_that_cannot_be_written(python: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("SHRINK_ENVIRONMENTS", "/proc/environments")
     with pytest.raises(UsageError, match="Name another place for environments by SHRINK_ENVIRONMENTS"):
         with_triton("3.4.0", python=python)
+
+
+@pytest.mark.parametrize(
+    ("version", "package"),
+    [("12.4", "nvidia-cuda-nvcc-cu12==12.4.*"), ("13.0.88", "nvidia-cuda-nvcc==13.0.88")],
+)
+def test_a_ptxas_is_installed_once_and_alone(python: str, tmp_path: Path, version: str, package: str) -> None:
+    tool = [with_ptxas(version, python=python) for _ in range(2)][0]
+    assert tool.read_text().strip() == package and installs(python) == 1
+    assert [path.name for path in tool.parent.iterdir()] == ["ptxas"]
+    assert not [path for path in (tmp_path / "environments").iterdir() if path.is_dir() and path != tool.parent]
+
+
+def test_a_ptxas_that_is_not_to_be_had(python: str) -> None:
+    with pytest.raises(UsageError, match=r"cannot install ptxas 12\.99: ERROR: Could not find a version"):
+        with_ptxas("12.99", python=python)
+    assert not (environments.home() / "ptxas-12.99").exists()
 
 
 def test_the_releases_are_those_of_the_index_oldest_first(python: str) -> None:

@@ -125,6 +125,9 @@ def test_another_fault_than_the_one_asked_for(tmp_path: Path) -> None:
         (("failing.py", "--oracle", "script:/bin/true"), "runs the program itself"),
         (("failing.py", "--oracle", "timeout"), "needs --timeout"),
         (("failing.py", "--timeout", "nan"), "--timeout nan"),
+        (("failing.py", "--triton", "latest"), "--triton latest: that is no version; write 3.6.0"),
+        (("failing.py", "--ptxas", "3.6.0"), "--ptxas 3.6.0: that is no release of CUDA; write 12.4"),
+        (("failing.py", "--ptxas", ","), "names no release"),
         (("failing.py", "--unknown"), "No such option"),
     ],
 )

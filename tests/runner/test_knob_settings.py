@@ -20,6 +20,7 @@ KNOBS = {
     "ptxas=-O0": ("ptxas=-O0", {"ptxas": "0"}),
     "ptxas=O1": ("ptxas=-O1", {"ptxas": "1"}),
     "llvm=0": ("llvm=-O0", {"llvm": "0"}),
+    "skip=add_pipeline": ("skip=add_pipeline", {"skip": "add_pipeline"}),
     "int64": ("int64", {"int64": "1"}),
 }
 
@@ -87,6 +88,7 @@ REFUSED = {
     "ptxas=-O4": "type ptxas=-O0 to ptxas=-O3",
     "ptxas=fast": "type ptxas=-O0 to ptxas=-O3",
     "llvm=-O1": "type llvm=-O0",
+    "skip=pipeline": "type it as in its compiler.py, skip=add_pipeline",
     "python=/no/such/python": "cannot run the interpreter /no/such/python",
     "python=/bin/echo": "not a Python interpreter",
     "TMPDIR=/tmp": "shrink sets it",

@@ -11,13 +11,16 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from shrinkray_gpu.corpus import environments
 from shrinkray_gpu.errors import UsageError
 
+T = TypeVar("T")
 FOLDER = Path(__file__).parents[2] / "build" / "environments"
 LAST_PYTHON = {"3.0.0": (3, 12), "3.2.0": (3, 13)}
 """The newest Python that an old release has a wheel for."""
@@ -28,13 +31,22 @@ def python(version: str) -> str:
     else is a failure."""
     if sys.version_info[:2] > LAST_PYTHON.get(version, sys.version_info[:2]):
         pytest.skip(f"there is no Triton {version} for Python {sys.version_info[0]}.{sys.version_info[1]}")
+    return _made(f"Triton {version}", lambda: environments.with_triton(version, python=sys.executable))
+
+
+def ptxas(version: str) -> Path:
+    """The ptxas of this release of CUDA, likewise."""
+    return _made(f"ptxas {version}", lambda: environments.with_ptxas(version, python=sys.executable))
+
+
+def _made(what: str, make: Callable[[], T]) -> T:
     os.environ.setdefault("SHRINK_ENVIRONMENTS", str(FOLDER))
     try:
-        return environments.with_triton(version, python=sys.executable)
+        return make()
     except UsageError as error:
         if _network():
             raise
-        pytest.skip(f"Triton {version} is not in {environments.home()}, and there is no network: {error}")
+        pytest.skip(f"{what} is not in {environments.home()}, and there is no network: {error}")
 
 
 def _network() -> bool:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from shrinkray_gpu.questions.blame.experiments import Tried
+
 HOST, KERNEL, DATA = "host program", "kernel source", "data"
 FRONT_END, PASS, LLVM, PTXAS = "front end", "compiler pass", "LLVM", "ptxas"
 BELOW, DEVICE = "compiler or below", "driver or hardware"
@@ -29,6 +31,8 @@ class Blame:
     """The compiler pass that fails."""
     enough: str = ""
     """The smallest change that was shown to be enough, with the proof."""
+    tried: Tried = Tried()
+    """Experiments on the compiler."""
     next: tuple[str, ...] = ()
     """Experiments that would tell more."""
 
@@ -46,6 +50,7 @@ class Blame:
         yield "verdict", f"{whose}{at}{by}: {self.why}"
         if self.enough:
             yield "enough", self.enough
+        yield from self.tried.rows()
         for each in self.next:
             yield "next", each
 

@@ -10,12 +10,13 @@ from shrinkray_gpu.evidence.source_places import frames, is_of_triton
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.fault import FAILING_PASS, LAST_WORDS, Fault, broken_compile
 from shrinkray_gpu.oracle.fault import FRONT_END as REFUSALS
-from shrinkray_gpu.questions.blame.blame import HOST, KERNEL, LLVM, PASS, PTXAS, Blame, unknown
+from shrinkray_gpu.questions.blame.blame import HOST, KERNEL, LLVM, PASS, PTXAS, UNKNOWN, Blame, unknown
 from shrinkray_gpu.questions.blame.trials import BlameTrials
 
-OTHER_TRITON = "another Triton: `shrink replay` of a corpus case, or `shrink report FOLDER --triton 3.6.0,3.9.0`"
+OTHER_TRITON = "another Triton: `shrink explain FILE --triton 3.6.0,3.9.0`"
+OTHER_PTXAS = "the same PTX, given to another ptxas: `shrink explain FILE --ptxas 12.4,12.9,13.0`"
 REDUCE = "`shrink FILE` reduces it, and says under which knobs the repro passes"
-_BY_FRONT_END = "Triton's front end"
+BY_FRONT_END, BY_PTXAS, OWN_EXCEPTION = "Triton's front end", "ptxas", "an exception of the front end's own"
 _SIZES = re.compile(r"power of|Input shapes should|numel|exceeds", re.IGNORECASE)
 """What depends on numbers that the host may have given."""
 _OWN_ERRORS = ("AttributeError", "KeyError", "IndexError", "UnboundLocalError", "RecursionError", "AssertionError")
@@ -54,16 +55,15 @@ def _front_end(seen: Evidence, fault: Fault, trials: BlameTrials) -> Blame:
     place, enough = _place(seen), trials.enough(trials.in_kernel)
     why = f"{_message(fault, trials)}{f' ({fault.construct})' if fault.construct else ''}"
     if enough:
-        return Blame(KERNEL, why, _BY_FRONT_END, place, enough=enough)
+        return Blame(KERNEL, why, BY_FRONT_END, place, enough=enough)
     if "CompileTimeAssertionFailure" in seen.diagnostics or "static_assert" in fault.construct:
         return unknown(f"the kernel's own static assertion refuses what it is given{f', at {place}' if place else ''}")
     if own := _own_error(trials):
-        return unknown(
-            f"{why}. The front end fails with an exception of its own ({own}), not with a refusal", OTHER_TRITON
-        )
+        why += f". The front end fails with an exception of its own ({own}), not with a refusal"
+        return Blame(UNKNOWN, why, OWN_EXCEPTION, next=(OTHER_TRITON,))
     if _SIZES.search(fault.text):
         return _by_size(seen, trials, why, place)
-    return Blame(KERNEL, why, _BY_FRONT_END, place)
+    return Blame(KERNEL, why, BY_FRONT_END, place)
 
 
 def _message(fault: Fault, trials: BlameTrials) -> str:
@@ -79,10 +79,10 @@ def _by_size(seen: Evidence, trials: BlameTrials, why: str, place: str) -> Blame
     ends = [end.strip() for _, end in _RANGE.findall(line)]
     given = [end for end in ends if end.isidentifier()]
     if ends and not given:
-        return Blame(KERNEL, f"{why}: the kernel computes {' and '.join(ends)}", _BY_FRONT_END, place)
+        return Blame(KERNEL, f"{why}: the kernel computes {' and '.join(ends)}", BY_FRONT_END, place)
     parameters = source_text.parameters(trials.text, seen.kernel)
     if ends and given == ends and set(given) <= set(parameters):
-        return Blame(HOST, f"{why}: {' and '.join(given)} is what the launch passes", _BY_FRONT_END, place)
+        return Blame(HOST, f"{why}: {' and '.join(given)} is what the launch passes", BY_FRONT_END, place)
     return unknown(f"{why}. Whether the size is the kernel's or what the host passes is not told ({place})")
 
 
@@ -112,10 +112,9 @@ def _ptxas(seen: Evidence, fault: Fault, trials: BlameTrials, said: str) -> Blam
     for number, line in enumerate(trials.text.splitlines(), 1):
         if "$0" in line and any(word in line for word in words):
             why = f"ptxas refuses the kernel's inline assembly: {fault.text}"
-            return Blame(KERNEL, why, "ptxas", f"{trials.script.path.name}:{number}")
-    return unknown(
-        f"ptxas refuses what it is given: {fault.text}. Whether Triton and LLVM or ptxas are wrong is not told"
-    )
+            return Blame(KERNEL, why, BY_PTXAS, f"{trials.script.path.name}:{number}")
+    why = f"ptxas refuses what it is given: {fault.text}"
+    return Blame(UNKNOWN, why, BY_PTXAS, _place(seen), next=(OTHER_TRITON, OTHER_PTXAS))
 
 
 def _died(seen: Evidence, fault: Fault, trials: BlameTrials) -> Blame:

@@ -1,8 +1,10 @@
-"""Runs of the program on the virtual GPU that a verdict rests on, each made when it is asked for, and once."""
+"""Runs of the program that a verdict rests on, most of them on the virtual GPU, each made when it is asked for."""
 
 from __future__ import annotations
 
 import re
+import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +14,8 @@ from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.cause_check import faulting_launch
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.questions.blame import edited_module
+from shrinkray_gpu.questions.blame.experiments import Laboratory
+from shrinkray_gpu.runner import cores
 from shrinkray_gpu.runner.knob_settings import KnobSetting, parse_setting
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
@@ -19,6 +23,8 @@ from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.healthy_twin import WANTS, Health, health
 
 _DUMPED = re.compile(r"IR Dump Before (\w+)")
+JOBS = 4
+"""Experiments at a time, at most."""
 DUMPING = KnobSetting("passes told", environment={"MLIR_ENABLE_DUMP": "1"})
 
 
@@ -120,6 +126,39 @@ class BlameTrials:
         found = _DUMPED.findall(self._pool.cold(self.text, way=DUMPING).stderr)
         return found[-1] if found else ""
 
+    @cached_property
+    def laboratory(self) -> Laboratory:
+        """For runs of the whole compiler. On the GPU itself where that shows the fault; without one, and without an
+        architecture, in processes of their own."""
+        fault, jobs = Fault.of(self.seen), min(cores.usable(), JOBS)
+        compiling = self.arch is not None and fault is not None and fault.phase in ("compile", "exit")
+        pool = self._pool if self.seen.virtual or compiling else self._device_pool
+        return Laboratory(pool.beside(jobs), self.text, self.seen)
+
+    @cached_property
+    def _device_pool(self) -> Pool:
+        script, gpu = replace(self.script, sanitizer="", twins=(), tell=False), gpus.present()
+        setup, mode = replace(self.setup, warm=gpu, reuse=False), "fork" if gpu else "cold"
+        return Pool(script, setup, mode=mode, jobs=JOBS, seconds=self.seconds, extra=self.extra)
+
+    @cached_property
+    def dumped(self) -> Mapping[str, str]:
+        """The code of the kernel that was not finished, or else of the last one, as far as it came: `ttir`, `ptx`."""
+        with tempfile.TemporaryDirectory(dir=self.setup.scratch) as folder:
+            environment = {"TRITON_KERNEL_DUMP": "1", "TRITON_DUMP_DIR": folder}
+            self.laboratory.pool.cold(self.text, way=KnobSetting("kernels dumped", environment=environment))
+            made = sorted(Path(folder).glob("*/*.ttir"), key=lambda path: path.stat().st_mtime)
+            unfinished = [path for path in made if not path.with_suffix(".cubin").exists()]
+            last = (unfinished or made)[-1:]
+            found = [path.with_suffix(f".{stage}") for path in last for stage in ("ttir", "ptx")]
+            return {path.suffix[1:]: path.read_text(encoding="utf-8") for path in found if path.exists()}
+
+    @property
+    def inline_assembly(self) -> bool:
+        """Whether the kernel has assembly of somebody's own, or nobody knows."""
+        return "elementwise_inline_asm" in self.dumped.get("ttir", "elementwise_inline_asm")
+
     def close(self) -> None:
-        if "_pool" in self.__dict__:
-            self._pool.close()
+        for name in ("_pool", "_device_pool"):
+            if name in self.__dict__:
+                self.__dict__[name].close()

@@ -188,5 +188,5 @@ def test_the_card_and_the_json_end_in_the_verdict(tmp_path: Path) -> None:
     ]
     assert all(line.startswith((" ", "enough")) for line in lines[at + 1 :])
     verdict = told.to_json()["verdict"]
-    assert set(verdict) == {"whose", "why", "by", "place", "named", "enough", "next"}
+    assert set(verdict) == {"whose", "why", "by", "place", "named", "enough", "tried", "next"}
     assert verdict["whose"] == "kernel source" and "Triton's IR" in verdict["by"]

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.runner.inside.knobs import passes
 from shrinkray_gpu.runner.inside.launches import kernelkey
-from shrinkray_gpu.runner.knob_settings import parse_setting
+from shrinkray_gpu.runner.knob_settings import KnobSetting, parse_setting
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
@@ -287,6 +288,20 @@ print(made.metadata.num_stages)
 def test_a_kernel_that_is_only_compiled_is_turned_too(pool):
     plain, turned = both(pool, COMPILES, "num_stages=1")
     assert (plain.stdout, turned.stdout, turned.turned) == ("4\n", "1\n", {"num_stages": 1}), turned.stderr
+
+
+def test_a_pass_is_left_out_and_the_kernel_compiled_anew_each_time(pool):
+    for _ in range(2):
+        run = pool.run(COMPILES, way=parse_setting("skip=add_coalesce"))
+        assert (run.stdout, run.turned) == ("4\n", {"skip": 1}), run.stderr
+    assert pool.run(COMPILES, way=parse_setting("skip=add_nothing")).turned == {"skip": 0}
+
+
+def test_where_none_is_left_out_the_passes_are_told(pool):
+    run = pool.run(COMPILES, way=KnobSetting("passes", knobs={"skip": ""}))
+    begun = [line.rpartition(" ")[2] for line in run.stderr.splitlines() if line.startswith(passes.SAID)]
+    assert begun.index("add_coalesce") < begun.index("add_pipeline") and run.turned == {}
+    assert not any("convert" in name or "fence" in name for name in begun)
 
 
 def test_an_option_that_the_device_does_not_have_is_not_turned(pool):

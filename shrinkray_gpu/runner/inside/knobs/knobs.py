@@ -4,6 +4,7 @@
                                             the kernel (a launch, an autotuned Config, Inductor), and however;
                                             num_stages also of every `tl.range` that names stages of its own
     ptxas llvm                              optimisation level, as an option or in the environment Triton reads
+    skip                                    a pass of Triton's is left out (`passes`), and each kernel compiled anew
     int64                                   a product of two 32-bit integers has 64 bits, so that none overflows; on a
                                             GPU that is counted only where one would have (`overflow`)
     serial                                  the device is waited for before and after each launch
@@ -20,6 +21,7 @@ Of stages that is told from the TTIR: a kernel without a loop is the same kernel
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import sys
@@ -31,10 +33,10 @@ from ..cuda_cpp import zeroing
 from ..launches import kernelkey
 from ..process import device, environment
 from ..process.patches import Patches
-from . import overflow
+from . import overflow, passes
 
 OPTIONS = ("num_stages", "num_warps", "num_ctas", "maxnreg")
-COMPILING = (*OPTIONS, "ptxas", "llvm", "int64")
+COMPILING = (*OPTIONS, "ptxas", "llvm", "int64", passes.KNOB)
 """What changes the kernels."""
 _LEVEL = re.compile(r"(?:-O|--opt-level[ =])([0-9])")
 _NOTE = "shrink_stages.txt"
@@ -85,6 +87,8 @@ class TurnedKnobs:
         if self in self.log.listeners:
             self.log.listeners.remove(self)
         counts = {name: self.launched[name] or self.compiled_otherwise[name] for name in self.knobs}
+        if self.knobs.get(passes.KNOB) == "":  # nothing is left out
+            del counts[passes.KNOB]
         if "serial" in counts:  # the launch that is alone, or the first, has no other to wait for
             counts["serial"] = max(0, self.launches - 1)
         if "int64" in counts:
@@ -96,6 +100,7 @@ class TurnedKnobs:
 
     def _key(self) -> None:
         turned = ["%s=%s" % pair for pair in sorted(self.knobs.items()) if pair[0] in COMPILING]
+        turned += [os.urandom(8).hex()] * (passes.KNOB in self.knobs)
         kernelkey.turn(" ".join(turned + ["noted at %d" % self.witness.address] * bool(self.witness.address)))
 
     def _environment(self) -> None:
@@ -114,7 +119,8 @@ class TurnedKnobs:
         environment.put(name, value)
 
     def _install(self, _: Any) -> None:
-        doors = (self._doors_of_options, self._doors_of_loops, self._doors_of_products, self._door_of_launches)
+        doors = [self._doors_of_options, self._doors_of_loops, self._doors_of_products, self._doors_of_passes]
+        doors.append(self._door_of_launches)
         for door in doors:
             with contextlib.suppress(Exception):  # another Triton: this door is not there
                 door()
@@ -191,6 +197,24 @@ class TurnedKnobs:
 
         for owner, name, value in overflow.patches(tl, self.witness):
             self.patches.set(owner, name, value)
+
+    def _doors_of_passes(self) -> None:
+        if passes.KNOB in self.knobs:
+            for owner, name in passes.optional():
+                self.patches.wrap(owner, name, functools.partial(self._adding, name))
+
+    def _adding(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        left_out = self.knobs[passes.KNOB]
+
+        def add(*args: Any, **kwargs: Any) -> Any:
+            if name == left_out:
+                self.pending.options.add(passes.KNOB)
+                return None
+            if not left_out:
+                passes.tell(name)
+            return original(*args, **kwargs)
+
+        return add
 
     def _door_of_launches(self) -> None:
         from triton.runtime.jit import JITFunction
