@@ -6,8 +6,7 @@
 
 Programs and releases are in benchmarks/below_source/. Each defect was told of in public, and a later release mends it.
 All runs are on the virtual GPU; each release gets an environment below `build/`, half a gigabyte. `ask` proves a case
-first, and goes on where it was stopped, as long as the tree has the same commit.
-Figures: benchmarks/results/below_source.json.
+first, and goes on where it was stopped. Figures: benchmarks/results/below_source.json, a row a commit and half.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,11 +35,9 @@ from shrinkray_gpu.corpus import environments  # noqa: E402
 FOLDER = ROOT / "benchmarks" / "below_source"
 RESULTS = ROOT / "benchmarks" / "results" / "below_source.json"
 ABOUT = (
-    "Programs that are right, compiled by a release that is not, and whose fault `shrink explain` says it is. Rows in "
-    "the order of runs; none is ever taken out. Written by benchmarks/below_source.py."
+    "Programs that are right, a compiler that is not, and what `shrink explain` says. By benchmarks/below_source.py."
 )
-NO_FAULT = 3
-"""The exit code of `shrink explain` where the program shows none."""
+NO_FAULT = 3  # the exit code of `shrink explain` where the program shows none
 
 
 @dataclass(frozen=True)
@@ -54,12 +51,10 @@ class BelowCase:
     arch: str
     true: str
     """Whose the fault is, a word of `verdict.whose`."""
-    says: str
-    """What the broken release says, among other things."""
+    says: str  # what the broken release says, among other things
     report: str
     wrong: str
-    failing: str = ""
-    """The pass that fails."""
+    failing: str = ""  # the pass that fails
 
 
 def cases() -> list[BelowCase]:
@@ -72,12 +67,13 @@ def explain(case: BelowCase, releases: str, timeout: float) -> tuple[int | None,
     """Exit code, stdout and stderr of `shrink explain --json` with these releases."""
     wanted = dict(one.split() for one in releases.split(", "))
     python = environments.with_triton(wanted["triton"], python=sys.executable, say=print)
-    command = [sys.executable, "-m", "shrinkray_gpu", "explain", "--json", "--arch", case.arch, "--python", python]
+    program = str(FOLDER / f"{case.name}.py")
+    command = [sys.executable, "-m", "shrinkray_gpu", "explain", program, "--json"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     if "ptxas" in wanted:
         path = ptxas(wanted["ptxas"])
         environment |= {"TRITON_PTXAS_PATH": path, "TRITON_PTXAS_BLACKWELL_PATH": path}
-    return reducing.run_command([*command, str(FOLDER / f"{case.name}.py")], environment, ROOT, timeout)
+    return reducing.run_command([*command, "--arch", case.arch, "--python", python], environment, ROOT, timeout)
 
 
 def ptxas(release: str) -> str:
@@ -87,8 +83,7 @@ def ptxas(release: str) -> str:
     if not path.exists():
         get = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder)]
         subprocess.run([*get, f"nvidia-cuda-nvcc-cu12=={release}"], check=True)
-        with zipfile.ZipFile(next(folder.glob("*.whl"))) as wheel:
-            wheel.extract(str(path.relative_to(folder)), folder)
+        shutil.unpack_archive(next(folder.glob("*.whl")), folder, "zip")
         path.chmod(0o755)
     return str(path)
 
@@ -103,9 +98,8 @@ def proven(case: BelowCase, timeout: float) -> tuple[dict[str, Any], str, float]
     told = json.loads(said)
     if case.says not in said:
         return told, f"{case.broken} says something else: {told['fault']['text']}", seconds
-    code, said, error = explain(case, case.fixed, timeout)
-    unproven = "" if code == NO_FAULT else f"{case.fixed} mends nothing: exit {code} {error.strip()[-200:]}"
-    return told, unproven, seconds
+    code, _, error = explain(case, case.fixed, timeout)
+    return told, "" if code == NO_FAULT else f"{case.fixed} mends nothing: exit {code} {error.strip()[-200:]}", seconds
 
 
 def ask(case: BelowCase, timeout: float) -> dict[str, Any] | None:
@@ -113,11 +107,9 @@ def ask(case: BelowCase, timeout: float) -> dict[str, Any] | None:
     if unproven:
         print(f"{case.name}: {unproven}", flush=True)
         return None
-    verdict = told["verdict"]
-    releases = {"broken": case.broken, "fixed": case.fixed, "arch": case.arch, "report": case.report}
-    said = {"told": verdict["whose"], "place": verdict["place"], "why": verdict["why"][: reducing.LONGEST]}
-    named = {"pass": case.failing, "named": verdict["named"]}
-    return {"name": case.name, "true": case.true, **said, **named, **releases, "seconds": seconds}
+    case_says = {"name": case.name, "true": case.true, "pass": case.failing, "broken": case.broken, "fixed": case.fixed}
+    said = {key: told["verdict"][key][: reducing.LONGEST] for key in ("place", "named", "why")}
+    return {**case_says, "told": told["verdict"]["whose"], **said, "seconds": seconds}
 
 
 def figures(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -137,14 +129,13 @@ def main() -> None:
     os.environ.setdefault("SHRINK_ENVIRONMENTS", str(packages.BUILD.parent / "environments"))
     named = [one for one in cases() if one.name in (given.names or [one.name])]
     wanted = [one for one in named if given.half in (None, half_of(one.name))]
-    board = scoreboard.load(RESULTS) | {"about": ABOUT}
+    board, commit = scoreboard.load(RESULTS) | {"about": ABOUT}, given.commit or packages.commit()
     if given.command == "prove":
         for case in wanted:
             print(f"{case.name}: {proven(case, given.timeout)[1] or 'proven'}", flush=True)
         return
     for half in given.half or "AB":
-        key = {"half": half} | ({"commit": given.commit or packages.commit()} if given.command == "ask" else {})
-        row = scoreboard.row_of(board, key)
+        row = scoreboard.row_of(board, {"half": half} | ({"commit": commit} if given.command == "ask" else {}))
         for case in wanted if given.command == "ask" else ():
             done = {one["name"] for one in row["faults"]}
             if half_of(case.name) == half and case.name not in done and (told := ask(case, given.timeout)):
