@@ -27,7 +27,6 @@ from __future__ import annotations
 import argparse
 import math
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -119,7 +118,7 @@ def _prepared(given: argparse.Namespace, lanes: ExitStack) -> tuple[runs.Machine
 
 def _run(faults: Iterator[cases.Planted], machine: runs.Machine, asking: Asking, given: argparse.Namespace) -> None:
     board = scoreboard.load(given.results)
-    key = {"commit": given.commit or _commit(), "half": given.half, "seed": given.seed, "arch": given.arch}
+    key = {"commit": given.commit or packages.commit(), "half": given.half, "seed": given.seed, "arch": given.arch}
     key |= {"options": given.option} if given.option else {}
     row = scoreboard.row_of(board, key | ({"oracles": given.oracle} if given.oracle else {}))
     done = {one["name"] for one in row["faults"]}
@@ -153,7 +152,7 @@ def _run(faults: Iterator[cases.Planted], machine: runs.Machine, asking: Asking,
 
 def _verdicts(faults: Iterator[cases.Planted], machine: runs.Machine, given: argparse.Namespace) -> None:
     board = scoreboard.load(given.results) | {"about": verdicts.ABOUT}
-    key = {"commit": given.commit or _commit(), "half": given.half, "seed": given.seed, "arch": given.arch}
+    key = {"commit": given.commit or packages.commit(), "half": given.half, "seed": given.seed, "arch": given.arch}
     row = scoreboard.row_of(board, key | ({"oracles": given.oracle} if given.oracle else {}))
     done = {one["name"] for one in row["faults"]}
     for fault in faults:
@@ -234,12 +233,6 @@ def drawn(machine: runs.Machine, pool: Pool, given: argparse.Namespace) -> Itera
         programs.programs(), half=half, seed=seed, kernels=kernels, shows=shows, limit=limit, operators=operators
     )
     return (replace(fault, on_gpu=DIES) if dies(fault) else fault for fault in found)
-
-
-def _commit() -> str:
-    return subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.strip()
 
 
 if __name__ == "__main__":

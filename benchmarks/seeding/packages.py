@@ -119,3 +119,9 @@ def overlay(folder: Path, package: str, changes: dict[str, str], site: Path = SI
         path.unlink()
         path.write_text(text, encoding="utf-8")
     return folder
+
+
+def commit() -> str:
+    """The tree's, short: it names a row of results."""
+    asked = ["git", "rev-parse", "--short", "HEAD"]
+    return subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()

@@ -22,7 +22,7 @@ ABOUT = (
     "Faults planted in released kernels, and whose `shrink explain` says they are. The operator that plants a fault "
     "says what is true. Rows in the order of runs; none is ever taken out. Written by benchmarks/seeded.py verdicts."
 )
-UNKNOWN = "not known"
+UNKNOWN, NONE = "not known", "no verdict"
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,7 @@ def ask(planted: Planted, machine: runs.Machine, folder: Path, *, timeout: float
     except (ValueError, KeyError):
         words = (error or said).strip().splitlines()
         why = "no answer within the time limit" if code is None else words[-1] if words else f"exit {code}"
-        return VerdictRow(
-            planted.name, planted.operator.name, whose, "no verdict", False, False, "", line, why, "", seconds
-        )
+        return VerdictRow(planted.name, planted.operator.name, whose, NONE, False, False, "", line, why, "", seconds)
     return VerdictRow(
         planted.name,
         planted.operator.name,
@@ -95,33 +93,45 @@ def names_line(planted: Planted, text: str) -> bool:
     return any(int(number) in lines for number in re.findall(rf"\b{file}:(\d+)", text))
 
 
-def figures(faults: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """True against told, recall of each class with 95 % intervals, and how often a wrong class was told."""
-    classes = sorted({one["true"] for one in faults})
-    right = {each: [one["told"] == each for one in faults if one["true"] == each] for each in classes}
-    wrong = [one for one in faults if one["told"] not in (one["true"], UNKNOWN, "no verdict")]
+def classes(faults: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Recall of each class with 95 % intervals, and how often a wrong class was told."""
+    true = sorted({one["true"] for one in faults})
+    right = {each: [one["told"] == each for one in faults if one["true"] == each] for each in true}
+    wrong = [one for one in faults if one["told"] not in (one["true"], UNKNOWN, NONE)]
     told = [one for one in faults if one["told"] == one["true"]]
     return {
         "faults": len(faults),
         "recall": {each: interval(sum(found), len(found)) for each, found in right.items()},
         "wrong class": len(wrong),
         "not known or no verdict": len(faults) - len(told) - len(wrong),
-        "names the line, of all": interval(sum(one["named"] for one in faults), len(faults)),
-        "names or mends it, of all": interval(sum(one["named"] or one["mended"] for one in faults), len(faults)),
         "seconds": round(sum(one["seconds"] for one in faults), 1),
     }
 
 
-def table(faults: Sequence[Mapping[str, Any]]) -> str:
-    """True against told as a table, the figures, then what was not told rightly."""
+def figures(faults: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What `classes` tells, and how often the line that the fault changed is named."""
+    named = {
+        "names the line, of all": interval(sum(one["named"] for one in faults), len(faults)),
+        "names or mends it, of all": interval(sum(one["named"] or one["mended"] for one in faults), len(faults)),
+    }
+    return classes(faults) | named
+
+
+def confusion(faults: Sequence[Mapping[str, Any]]) -> str:
+    """True against told as a table."""
     counts = Counter((one["true"], one["told"]) for one in faults)
     told = sorted({one["told"] for one in faults})
     rows = [["true", *told], ["---"] * (1 + len(told))]
     rows += [[true, *(str(counts[true, each]) for each in told)] for true in sorted({one["true"] for one in faults})]
-    parts = ["\n".join(f"| {' | '.join(row)} |" for row in rows)]
-    parts.append("\n".join(f"{name}: {value}" for name, value in figures(faults).items()))
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def table(faults: Sequence[Mapping[str, Any]]) -> str:
+    """True against told as a table, the figures, then what was not told rightly."""
     others = [one for one in faults if one["told"] != one["true"] or not (one["named"] or one["mended"])]
-    parts.append(
-        "\n".join(f"{one['told']}: {one['name']} ({one['line']}): {one['place']} {one['why']}" for one in others)
-    )
+    parts = [
+        confusion(faults),
+        "\n".join(f"{name}: {value}" for name, value in figures(faults).items()),
+        "\n".join(f"{one['told']}: {one['name']} ({one['line']}): {one['place']} {one['why']}" for one in others),
+    ]
     return "\n\n".join(parts)
