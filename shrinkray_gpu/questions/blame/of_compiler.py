@@ -19,7 +19,13 @@ REDUCE = "`shrink FILE` reduces it, and says under which knobs the repro passes"
 BY_FRONT_END, BY_PTXAS, OWN_EXCEPTION = "Triton's front end", "ptxas", "an exception of the front end's own"
 _SIZES = re.compile(r"power of|Input shapes should|numel|exceeds", re.IGNORECASE)
 """What depends on numbers that the host may have given."""
-_OWN_ERRORS = ("AttributeError", "KeyError", "IndexError", "UnboundLocalError", "RecursionError", "AssertionError")
+_OWN_ERRORS = (
+    "AttributeError", "KeyError", "IndexError", "TypeError", "UnboundLocalError", "RecursionError", "AssertionError",
+)  # fmt: skip
+_LAST_LINE = re.compile(r'^  File "[^\n]*\n +(\S[^\n]*)\n(?: +[\^~]+ *\n)?(?=\S)', re.MULTILINE)
+"""Of a traceback: the line of code that raised."""
+_IN_COMPILER = re.compile(r"/lib/(?:Analysis|Conversion|Dialect|Target|Tools|Transforms)/|\bmlir::")
+_OF_LLVM = re.compile(r"/llvm/lib/|LLVM ERROR: Cannot select")
 _RAISED = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception))\b:? ?(.*)$", re.MULTILINE)
 _RANGE = re.compile(r"arange\(\s*([^,()]+),\s*([^()]+?)\s*\)")
 _QUOTED = re.compile(r"'\.?(\w+)'")
@@ -37,6 +43,8 @@ def of_compiler(seen: Evidence, fault: Fault, trials: BlameTrials) -> Blame:
         return _ptxas(seen, fault, trials, said)
     if run.signal is not None:
         return _died(seen, fault, trials)
+    if any(line.startswith("pm.run(") for line in _raising_lines(trials)) and trials.last_pass:
+        return _pass(trials.last_pass, f"a pass fails with {fault.text}, and this one was begun last", _place(seen))
     return unknown(f"the compiler ends in {fault.klass}: {fault.text}", OTHER_TRITON)
 
 
@@ -54,13 +62,14 @@ def _front_end(seen: Evidence, fault: Fault, trials: BlameTrials) -> Blame:
     """It refuses what the kernel's text asks of it, unless sizes decide that come from the host, or it broke itself."""
     place, enough = _place(seen), trials.enough(trials.in_kernel)
     why = f"{_message(fault, trials)}{f' ({fault.construct})' if fault.construct else ''}"
-    if enough:
+    own = _own_error(trials)
+    if enough and not own:
         return Blame(KERNEL, why, BY_FRONT_END, place, enough=enough)
     if "CompileTimeAssertionFailure" in seen.diagnostics or "static_assert" in fault.construct:
         return unknown(f"the kernel's own static assertion refuses what it is given{f', at {place}' if place else ''}")
-    if own := _own_error(trials):
+    if own:
         why += f". The front end fails with an exception of its own ({own}), not with a refusal"
-        return Blame(UNKNOWN, why, OWN_EXCEPTION, next=(OTHER_TRITON,))
+        return Blame(UNKNOWN, why, OWN_EXCEPTION, enough=enough, next=(OTHER_TRITON,))
     if _SIZES.search(fault.text):
         return _by_size(seen, trials, why, place)
     return Blame(KERNEL, why, BY_FRONT_END, place)
@@ -89,20 +98,34 @@ def _by_size(seen: Evidence, trials: BlameTrials, why: str, place: str) -> Blame
 def _own_error(trials: BlameTrials) -> str:
     """The exception that broke Triton's front end, where that is none with which it refuses a program: its type, and
     the place in Triton."""
-    failures = [compile.failure.traceback for compile in trials.seen.compiles if compile.failure is not None]
-    failure = speech.uncaught(trials.seen)
-    texts = [*failures, *([failure.traceback] if failure is not None else [])]
-    for text in texts:
-        first = text.split(speech.CAUSED)[0].split(speech.MEANWHILE)[0]
+    for first in _first_tracebacks(trials):
         places, raised = frames(first), _RAISED.findall(first)
         if not places or not raised or raised[-1][0] not in _OWN_ERRORS:
             continue
         file, line = places[-1]
         refuses = raised[-1][0] == "AssertionError" and raised[-1][1].strip()
         asked = "code_generator" in file  # an attribute that the kernel's text names
+        refuses = refuses or raised[-1][0] == "TypeError" and not _is_silent(first)
         if is_of_triton(file) and not refuses and not asked:
             return f"{raised[-1][0]} at {file.rpartition('/')[2]}:{line}"
     return ""
+
+
+def _first_tracebacks(trials: BlameTrials) -> list[str]:
+    """Of each failure of the compiler, and of the program's end, what was raised first."""
+    failures = [compile.failure for compile in trials.seen.compiles if compile.failure is not None]
+    texts = [each.traceback for each in (*failures, speech.uncaught(trials.seen)) if each is not None]
+    return [text.split(speech.CAUSED)[0].split(speech.MEANWHILE)[0] for text in texts]
+
+
+def _raising_lines(trials: BlameTrials) -> list[str]:
+    return [lines[-1] for text in _first_tracebacks(trials) if (lines := _LAST_LINE.findall(text))]
+
+
+def _is_silent(traceback: str) -> bool:
+    """Whether the line that raised meant something else: none that says `raise`."""
+    lines = _LAST_LINE.findall(traceback)
+    return bool(lines) and not lines[-1].startswith("raise")
 
 
 def _ptxas(seen: Evidence, fault: Fault, trials: BlameTrials, said: str) -> Blame:
@@ -121,15 +144,16 @@ def _died(seen: Evidence, fault: Fault, trials: BlameTrials) -> Blame:
     """The process died in native code: in LLVM's own, or in a pass."""
     words = list(LAST_WORDS.finditer(trials.seen.stderr))
     last = words[-1].group(0) if words else ""
-    why = f"the compiler dies by {fault.klass}{f': {fault.text}' if fault.text else ''}"
+    why = f"the compiler dies by {fault.klass}{f': {fault.text}' if fault.text else ''}".rstrip(".")
     inline = "inline_asm_elementwise" in trials.text
-    if re.search(r"/llvm/lib/", last) and inline:
+    if _OF_LLVM.search(last) and inline:
         return unknown(
             f"{why}. LLVM dies, and the kernel has inline assembly, which nobody checked before", OTHER_TRITON
         )
-    if re.search(r"/llvm/lib/", last):
+    if _OF_LLVM.search(last):
         return Blame(LLVM, why, "the compiler's own words", _place(seen), next=(OTHER_TRITON,))
-    if seen.run is not None and any(not compile.hash for compile in seen.run.compiles):
+    compiling = seen.run is not None and any(not compile.hash for compile in seen.run.compiles)
+    if compiling or _IN_COMPILER.search(last):
         if trials.compiles_to_llvm:
             return Blame(
                 LLVM, f"{why}, behind all passes of Triton", "a run to LLVM's IR, which ends well", _place(seen)
