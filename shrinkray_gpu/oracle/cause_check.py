@@ -8,7 +8,9 @@ goes wrong that did not before.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from shrinkray_gpu.runner.inside.static.cause import (
     ARGUMENT,
@@ -63,6 +65,15 @@ class LaunchCauses:
         """Those of the first launch in which anything goes wrong; None where nothing does, or nobody knows."""
         launch = faulting_launch(run)
         return cls(launch.kernel, launch.causes, launch.unfollowed) if launch is not None and launch.causes else None
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> LaunchCauses:
+        """What `dataclasses.asdict` made of them, as JSON brings it back."""
+
+        def tuples(one: Mapping[str, Any]) -> dict[str, Any]:
+            return {name: tuple(value) if isinstance(value, list) else value for name, value in one.items()}
+
+        return cls(**{**data, "causes": tuple(Cause(**tuples(one)) for one in data["causes"])})
 
     def __str__(self) -> str:
         first = self.causes[0]

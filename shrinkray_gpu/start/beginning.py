@@ -11,6 +11,7 @@ from typing import Any
 from shrinkray_gpu.calibration.missed import FURTHER
 from shrinkray_gpu.errors import if_it_helps
 from shrinkray_gpu.oracle import Fault
+from shrinkray_gpu.oracle.cause_check import LaunchCauses
 from shrinkray_gpu.oracle.needs import UNASKED
 from shrinkray_gpu.oracle.same import SameFaultOracle
 from shrinkray_gpu.reduction.journal import Journal
@@ -97,7 +98,7 @@ def _keep(journal: Journal, start: Start) -> None:
                 "alone": start.alone,
                 "history": start.history,
                 "bare": start.bare,
-                "kept": causes is not None and causes.kept,
+                "kept": asdict(causes) if causes is not None and causes.kept else None,
                 "run": plain(start.reference).to_json(),
                 "fault": asdict(start.fault) if start.fault is not None else None,
             }
@@ -112,8 +113,8 @@ def _recalled(given: UserProgram, known: Mapping[str, Any]) -> Start:
     start = Start(given.program, oracle, run, fault=fault, told=known["told"], seen=(run,))
     if known["text"] is None:
         return start
-    if known.get("kept") and isinstance(oracle, SameFaultOracle) and oracle.causes is not None:
-        start = replace(start, oracle=replace(oracle, causes=replace(oracle.causes, kept=True)))
+    if known.get("kept") and isinstance(oracle, SameFaultOracle):
+        start = replace(start, oracle=replace(oracle, causes=LaunchCauses.from_json(known["kept"])))
     program = given.program.with_text(known["text"])
     return replace(
         start,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -152,6 +153,13 @@ def test_where_all_is_kept_a_mask_hangs_on_as_many_loaded_values_and_the_same_in
     grid = LaunchCauses.of(ran(replace(OPEN, whole=True, beyond=("program",))))
     assert grid is not None
     assert "another index" in replace(grid, kept=True).difference(ran(replace(OPEN, beyond=("program",))))
+
+
+def test_causes_are_the_same_after_a_journal() -> None:
+    causes = LaunchCauses.of(ran(replace(OPEN, shape=(4, 16), operands=(7,), parameters=("n",))))
+    assert causes is not None
+    kept = replace(causes, kept=True)
+    assert LaunchCauses.from_json(json.loads(json.dumps(asdict(kept)))) == kept
 
 
 def test_a_mask_may_be_too_wide_by_what_the_host_passes() -> None:

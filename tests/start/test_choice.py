@@ -21,7 +21,7 @@ from shrinkray_gpu.calibration.missed import FURTHER
 from shrinkray_gpu.judging.tally import COLD, LANE
 from shrinkray_gpu.oracle import all_of, parse
 from shrinkray_gpu.oracle.oracle import Oracle
-from shrinkray_gpu.oracle.same import same_fault
+from shrinkray_gpu.oracle.same import SameFaultOracle, same_fault
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import knob_settings
@@ -30,6 +30,7 @@ from shrinkray_gpu.runner.pool import Pool, Script, Terms
 from shrinkray_gpu.runner.run import Compilation, Failure, Run
 from shrinkray_gpu.runner.stock import Stock
 from shrinkray_gpu.start import Start, UserProgram, choice, description, lifted_scripts
+from tests.e2e.test_host_mistakes import WINDOW
 from tests.e2e.test_lift import TWICE
 
 HELPED = "import helper\n\nhelper.find(7)\n"
@@ -76,6 +77,18 @@ def test_a_resumed_reduction_begins_alike_without_a_run(tmp_path: Path) -> None:
     assert (again.program.text, again.lifted, again.alone) == (first.program.text, True, False)
     assert again.oracle == first.oracle and again.reference == first.reference
     assert again.tries == {}
+
+
+def test_what_the_host_makes_is_kept_after_a_resumption_as_well(tmp_path: Path) -> None:
+    pytest.importorskip("triton")
+    program = given(tmp_path, WINDOW, "static:bounds")
+    script = program.chosen.needs.on(program.script, virtual=True) if program.chosen else program.script
+    program = replace(program, script=script, setup=replace(program.setup, arch=90))
+    first = begun(program, [])
+    assert "# shrink: keep" in first.program.text and isinstance(first.oracle, SameFaultOracle)
+    assert first.oracle.causes is not None and first.oracle.causes.kept
+    again = begun(program, [], resume=True)
+    assert (again.program.text, again.oracle) == (first.program.text, first.oracle)
 
 
 def test_one_file_that_does_not_show_the_fault_is_not_taken(tmp_path: Path) -> None:
