@@ -2,6 +2,7 @@
 
     python benchmarks/below_source.py prove           each fails with the release that is broken, and not with the other
     python benchmarks/below_source.py ask --half A    whose fault `shrink explain` says each is, in the broken release
+    python benchmarks/below_source.py ask --later     the same, told of the release that mends it by --triton
     python benchmarks/below_source.py table           true against told, of the last row of each half
 
 Programs and releases are in benchmarks/below_source/. Each defect was told of in public, and a later release mends it.
@@ -63,7 +64,7 @@ def cases() -> list[BelowCase]:
     return [BelowCase(name, **{words.get(key, key): one[key] for key in one}) for name, one in told.items()]
 
 
-def explain(case: BelowCase, releases: str, timeout: float) -> tuple[int | None, str, str]:
+def explain(case: BelowCase, releases: str, timeout: float, *options: str) -> tuple[int | None, str, str]:
     """Exit code, stdout and stderr of `shrink explain --json` with these releases."""
     wanted = dict(one.split() for one in releases.split(", "))
     python = environments.with_triton(wanted["triton"], python=sys.executable, say=print)
@@ -73,7 +74,8 @@ def explain(case: BelowCase, releases: str, timeout: float) -> tuple[int | None,
     if "ptxas" in wanted:
         path = ptxas(wanted["ptxas"])
         environment |= {"TRITON_PTXAS_PATH": path, "TRITON_PTXAS_BLACKWELL_PATH": path}
-    return reducing.run_command([*command, "--arch", case.arch, "--python", python], environment, ROOT, timeout)
+    command += ["--arch", case.arch, "--python", python, *options]
+    return reducing.run_command(command, environment, ROOT, timeout)
 
 
 def ptxas(release: str) -> str:
@@ -88,10 +90,10 @@ def ptxas(release: str) -> str:
     return str(path)
 
 
-def proven(case: BelowCase, timeout: float) -> tuple[dict[str, Any], str, float]:
+def proven(case: BelowCase, timeout: float, *options: str) -> tuple[dict[str, Any], str, float]:
     """What explain says with the broken release, why this proves nothing (else empty), and the seconds it took."""
     started = time.monotonic()
-    code, said, error = explain(case, case.broken, timeout)
+    code, said, error = explain(case, case.broken, timeout, *options)
     seconds = round(time.monotonic() - started, 1)
     if code != 0:
         return {}, f"{case.broken} shows no fault: exit {code} {error.strip()[-200:]}", seconds
@@ -102,8 +104,9 @@ def proven(case: BelowCase, timeout: float) -> tuple[dict[str, Any], str, float]
     return told, "" if code == NO_FAULT else f"{case.fixed} mends nothing: exit {code} {error.strip()[-200:]}", seconds
 
 
-def ask(case: BelowCase, timeout: float) -> dict[str, Any] | None:
-    told, unproven, seconds = proven(case, timeout)
+def ask(case: BelowCase, timeout: float, *, later: bool) -> dict[str, Any] | None:
+    options = ("--triton", case.fixed.split(", ")[0].removeprefix("triton ")) if later else ()
+    told, unproven, seconds = proven(case, timeout, *options)
     if unproven:
         print(f"{case.name}: {unproven}", flush=True)
         return None
@@ -123,6 +126,7 @@ def main() -> None:
     parser.add_argument("command", choices=("prove", "ask", "table"))
     parser.add_argument("names", nargs="*", help="of cases; default: all")
     parser.add_argument("--half", choices="AB", help="A: to look at; B: for figures")
+    parser.add_argument("--later", action="store_true", help="`explain` may ask the release that mends it")
     parser.add_argument("--timeout", type=float, default=300.0, help="seconds a run of explain")
     parser.add_argument("--commit", help="names the row; default: the tree's")
     given = parser.parse_args()
@@ -135,10 +139,15 @@ def main() -> None:
             print(f"{case.name}: {proven(case, given.timeout)[1] or 'proven'}", flush=True)
         return
     for half in given.half or "AB":
-        row = scoreboard.row_of(board, {"half": half} | ({"commit": commit} if given.command == "ask" else {}))
+        key = {"half": half, "later": given.later} | ({"commit": commit} if given.command == "ask" else {})
+        row = scoreboard.row_of(board, key)
         for case in wanted if given.command == "ask" else ():
             done = {one["name"] for one in row["faults"]}
-            if half_of(case.name) == half and case.name not in done and (told := ask(case, given.timeout)):
+            if (
+                half_of(case.name) == half
+                and case.name not in done
+                and (told := ask(case, given.timeout, later=given.later))
+            ):
                 row["faults"].append(told)
                 row["figures"] = figures(row["faults"])
                 scoreboard.save(RESULTS, board)
