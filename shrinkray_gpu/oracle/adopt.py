@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from shrinkray_gpu.device import error_table
+from shrinkray_gpu.device import error_table, gpus
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import fault, spec, speech
 from shrinkray_gpu.oracle.driver_error import static_rule, sticky_code
@@ -109,6 +109,11 @@ def obstacle(run: Run) -> str:
             f"The script needs the module {module}, which is missing: install it, or name an interpreter by --python."
         )
     if _NO_CUDA.search(failure.text):
+        if gpus.present() and "not compiled with CUDA" not in failure.text:
+            return (
+                "This machine has a GPU that no program can use: `nvidia-smi` says why, it may need a reset. "
+                "That is no fault of the script."
+            )
         return (
             "The script asks for CUDA and finds no GPU: run shrink where there is one, "
             "or compile for one by --arch sm_90 (nothing is launched then)."

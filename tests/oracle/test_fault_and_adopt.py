@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.device import gpus
 from shrinkray_gpu.oracle import Fault, adopt, describe, nearest, obstacle, parse, swallowed
 from shrinkray_gpu.runner.run import Compilation, Failure, Run
 from tests.oracle.runs import (
@@ -178,6 +179,14 @@ OBSTACLES = {
 def test_a_bad_set_up_is_not_adopted_as_a_fault(said: str) -> None:
     assert said in obstacle(OBSTACLES[said])
     assert adopt(OBSTACLES[said]) is None
+
+
+def test_a_gpu_that_no_program_can_use_is_the_machines_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on an H200 that asked for a reset: the device is there, and CUDA finds none."""
+    monkeypatch.setattr(gpus, "present", lambda: True)
+    assert "may need a reset" in obstacle(failing("RuntimeError", "No CUDA GPUs are available"))
+    without = failing("AssertionError", "Torch not compiled with CUDA enabled")
+    assert "run shrink where there is one" in obstacle(without)
 
 
 def test_real_faults_are_no_obstacles() -> None:
