@@ -76,17 +76,18 @@ def marked(text: str, found: Slice) -> str:
     """The text with these marks."""
     lines = text.split("\n")
     for statement in found.statements:
-        call = found.calls.get(statement)
+        call, end = found.calls.get(statement), statement.end_col_offset
         if isinstance(statement, ast.Expr) and call is not None and statement.lineno == statement.end_lineno:
             # What is printed of a result need not be there: behind the launch that faults nothing runs.
             at, line = statement.lineno - 1, lines[statement.lineno - 1].encode()
             kept = line[: statement.col_offset] + line[call.col_offset : call.end_col_offset]
             lines[at] = (kept + line[statement.end_col_offset :]).decode()
-            statement.end_col_offset = len(kept)
+            end = len(kept)
         only_called = call is not None and getattr(statement, "value", None) is call
-        _mark(lines, statement, HEAD if only_called and not isinstance(statement, ast.Expr) else MARK)
+        _mark(lines, statement, HEAD if only_called and not isinstance(statement, ast.Expr) else MARK, end)
     for head in found.heads:
-        _mark(lines, head.iter if isinstance(head, ast.For) else head.test, HEAD)
+        last = head.iter if isinstance(head, ast.For) else head.test
+        _mark(lines, last, HEAD, last.end_col_offset)
     for each in found.functions:
         above = range(each.body[0].lineno - 2, each.lineno - 2, -1)
         end = next((at for at in above if lines[at].rstrip().endswith(":")), None)
@@ -100,10 +101,11 @@ def without_marks(text: str) -> str:
     return _MARKS.sub("", text)
 
 
-def _mark(lines: list[str], node: ast.stmt | ast.expr, mark: str) -> None:
-    """Sets a mark behind a statement, or behind the colon that follows a head's last expression."""
+def _mark(lines: list[str], node: ast.stmt | ast.expr, mark: str, end: int | None) -> None:
+    """Sets a mark behind a statement that ends at this byte of its last line, or behind the colon that follows a head's
+    last expression."""
     last = (node.end_lineno or node.lineno) - 1
-    code = lines[last].encode()[: node.end_col_offset].decode()
+    code = lines[last].encode()[:end].decode()
     rest = lines[last].removeprefix(code)
     if isinstance(node, ast.expr):
         closing = re.match(r"[\s)]*:", rest)
