@@ -27,6 +27,7 @@ _ANYONES = frozenset(
     | {"stride", "item", "tolist", "sum", "max", "min", "mean", "copy_", "fill_", "gather", "scatter_", "float", "half"}
 )
 """Methods of containers and tensors that a class of the program may have, too."""
+_PLACES = (ast.Attribute, ast.Tuple)
 _HARMLESS = frozenset({"print", "synchronize", "manual_seed"})
 """Calls that change nothing that is passed to them."""
 
@@ -99,6 +100,18 @@ class HostCode:
             elif isinstance(node, ast.ClassDef):
                 self._classes[node.name] = inner_owner = node
             self._survey(ast.iter_child_nodes(node), inside, inner_owner, inner_above)
+
+    def taken_over(self, method: Scope) -> Iterator[ast.stmt]:
+        """Where the constructor of a method's class keeps what it is given: `self.width = width`."""
+        owner = self._class.get(method)
+        for each in self.functions["__init__"] if owner is not None else ():
+            for statement in self.statements[each] if self._class.get(each) is owner else ():
+                if isinstance(statement, ast.Assign) and all(isinstance(to, _PLACES) for to in statement.targets):
+                    value = statement.value
+                    if all(
+                        isinstance(part, ast.Name) for part in (value.elts if isinstance(value, ast.Tuple) else [value])
+                    ):
+                        yield statement
 
     def _define(self, statement: ast.stmt, targets: Iterable[ast.expr], scope: Scope) -> None:
         for target in targets:

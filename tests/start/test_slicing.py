@@ -52,6 +52,26 @@ OBJECTS = """
         x = layer(x, 2)  # in
     """
 
+FIELDS = """
+    class Router:
+        def __init__(self, experts, top_k, name):
+            self.experts, self.top_k = experts, top_k  # in
+            self.name = name  # in
+            self.calls = 0
+
+        def rows(self, scores):
+            order = scores.argsort()  # in
+            return order  # in
+
+    class Logger:
+        def __init__(self, name):
+            self.place = name
+
+    router = Router(8, 2, "first")  # in
+    placed = router.rows(scores())  # in
+    kernel[(1,)](placed)
+    """
+
 CACHE = """
     class Cache:
         def __init__(self):
