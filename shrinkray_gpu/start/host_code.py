@@ -61,6 +61,7 @@ class HostCode:
         """Of each function its own, in order."""
         self._outer: dict[Scope, Scope] = {}
         self._class: dict[Scope, ast.ClassDef] = {}
+        self._siblings: dict[ast.stmt, list[ast.AnnAssign]] = {}
         self._kernels: dict[str, ast.FunctionDef] = {}
         self._classes: dict[str, ast.ClassDef] = {}
         self._known: dict[ast.Call, list[ast.FunctionDef]] = {}
@@ -86,6 +87,8 @@ class HostCode:
                 inner_owner, inner_above = owner, (*above, node)
                 self.locals[scope].update(name for target in targets(node) for name in _assigned(target))
                 self.calls += [(node, call) for call in within(node, ast.Call)]
+                if isinstance(node, ast.AnnAssign) and owner is not None and scope is None:
+                    self._siblings[node] = [each for each in owner.body if isinstance(each, ast.AnnAssign)]
                 if owner is not None:
                     for target in targets(node):
                         for name in _assigned(target):
@@ -101,17 +104,13 @@ class HostCode:
                 self._classes[node.name] = inner_owner = node
             self._survey(ast.iter_child_nodes(node), inside, inner_owner, inner_above)
 
-    def taken_over(self, method: Scope) -> Iterator[ast.stmt]:
-        """Where the constructor of a method's class keeps what it is given: `self.width = width`."""
-        owner = self._class.get(method)
+    def fields_beside(self, statement: ast.stmt) -> Iterator[ast.stmt]:
+        """The fields of an object that has to do with a statement: what the constructor of its class takes over
+        (`self.width = width`), and of a field of a class the others."""
+        owner = self._class.get(self.scope[statement])
         for each in self.functions["__init__"] if owner is not None else ():
-            for statement in self.statements[each] if self._class.get(each) is owner else ():
-                if isinstance(statement, ast.Assign) and all(isinstance(to, _PLACES) for to in statement.targets):
-                    value = statement.value
-                    if all(
-                        isinstance(part, ast.Name) for part in (value.elts if isinstance(value, ast.Tuple) else [value])
-                    ):
-                        yield statement
+            yield from filter(_takes_over, self.statements[each] if self._class.get(each) is owner else ())
+        yield from self._siblings.get(statement, ())
 
     def _define(self, statement: ast.stmt, targets: Iterable[ast.expr], scope: Scope) -> None:
         for target in targets:
@@ -302,3 +301,11 @@ def _written(kernel: ast.FunctionDef) -> set[str]:
             break
         found |= more
     return found & set(parameters(kernel))
+
+
+def _takes_over(statement: ast.stmt) -> bool:
+    """Whether attributes become names: parameters, most of the time."""
+    if not isinstance(statement, ast.Assign) or not all(isinstance(each, _PLACES) for each in statement.targets):
+        return False
+    value = statement.value
+    return all(isinstance(part, ast.Name) for part in (value.elts if isinstance(value, ast.Tuple) else [value]))

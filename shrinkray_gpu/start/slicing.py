@@ -78,8 +78,8 @@ class Slicer:
             else:
                 self._keep_definitions(need)
         # A fix may take any field of an object that has to do with it.
-        for scope in {self._code.scope[each]: None for each in self._kept}:
-            self._kept.update(dict.fromkeys(self._code.taken_over(scope)))
+        for each in [*self._kept]:
+            self._kept.update(dict.fromkeys(self._code.fields_beside(each)))
         calls = {each: call for each, call in self._called.items() if each not in self._whole}
         kept = [each for each in self._kept if each not in launches]
         functions = [key[0] for key in self._needed if isinstance(key[0], ast.FunctionDef) and is_told(key[0], key[1])]

@@ -30,7 +30,7 @@ OBJECTS = """
     @dataclass
     class Config:
         width: int = 4  # in
-        depth: int = 5
+        depth: int = 5  # in
 
         @property
         def half(self):
