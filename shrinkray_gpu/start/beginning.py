@@ -113,8 +113,8 @@ def _recalled(given: UserProgram, known: Mapping[str, Any]) -> Start:
     start = Start(given.program, oracle, run, fault=fault, told=known["told"], seen=(run,))
     if known["text"] is None:
         return start
-    if known.get("kept") and isinstance(oracle, SameFaultOracle):
-        start = replace(start, oracle=replace(oracle, causes=LaunchCauses.from_json(known["kept"])))
+    if isinstance(kept := known.get("kept"), Mapping) and isinstance(oracle, SameFaultOracle):
+        start = replace(start, oracle=replace(oracle, causes=LaunchCauses.from_json(kept)))
     program = given.program.with_text(known["text"])
     return replace(
         start,
