@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from shrinkray_gpu.evidence.evidence import Evidence
+from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.questions.blame.blame import WHOSE, Blame
 from shrinkray_gpu.questions.blame.trials import BlameTrials
@@ -21,10 +22,12 @@ LAUNCH = Launch("k", "1", (1,), synced=True, unfollowed="")
 FAR = Run("virtual", 1, virtual=True, driver_error=700, launches=(LAUNCH,))
 
 
-def told(run: Run, *, text: str = "", **seen: Any) -> Blame:
+def told(run: Run, *, text: str = "", last_pass: str = "", **seen: Any) -> Blame:
+    """`last_pass`: the one that a run which tells of them begins last."""
     fault = Fault.of(run)
     setup = Setup("python", {}, (), (), "/nowhere")
     trials = BlameTrials(text, Script(Path("/nowhere/program.py")), setup, 1.0, 1.0, run)
+    trials.__dict__["last_pass"] = last_pass  # else it would be run
     return blame(Evidence("program.py", fault, "", run=run, **seen), trials)
 
 
@@ -59,11 +62,50 @@ def test_a_device_that_is_broken_says_so() -> None:
         ),
         ("UNREACHABLE executed at /src/llvm-project/llvm/include/llvm/Support/Error.h:7!", "", "not known"),
         ("LLVM ERROR: something", "", "not known"),
+        ("LLVM ERROR: Cannot select: intrinsic %llvm.nvvm.wait", "", "LLVM"),
     ],
 )
 def test_a_compiler_that_dies_is_told_by_where_its_last_words_come_from(words: str, text: str, whose: str) -> None:
     run = Run("cold", None, signal=6, stderr=f"cannot select\n{words}\n", compiles=(Compilation("k", ""),))
     assert told(run, text=text).whose == whose
+
+
+TRACEBACK = """\
+Traceback (most recent call last):
+  File "/site/triton/{file}", line 286, in make_llir
+    {line}
+    ~~~~~^^^^^
+{error}
+"""
+
+
+def failed(line: str, error: str, *, file: str = "backends/nvidia/compiler.py", refused: bool = False) -> Run:
+    """A compilation that ends in such an exception, which the front end makes a refusal of."""
+    trace, kind = TRACEBACK.format(file=file, line=line, error=error), error.partition(":")[0]
+    if refused:
+        trace, kind = f"{trace}\n{speech.CAUSED}\n\n{trace}", "triton.compiler.errors.CompilationError"
+    failure = Failure(kind, error.partition(": ")[2], traceback=trace)
+    return Run("virtual", 1, virtual=True, failure=failure, compiles=(Compilation("k", "", failure=failure),))
+
+
+def test_a_pass_that_does_not_say_so_is_the_one_that_was_begun_last() -> None:
+    """As Triton 3.1 and 3.2 have it, which say no more than an assertion or what C++ threw."""
+    dies = Run("cold", None, signal=6, stderr="python: /src/lib/Dialect/T.cpp:4: int f(): Assertion `x' failed.\n")
+    for run in (dies, failed("pm.run(mod)", "IndexError: map::at")):
+        found = told(run, last_pass="AccelerateMatmul")
+        assert (found.whose, found.named) == ("compiler pass", "AccelerateMatmul"), found
+        assert told(run).whose == "not known"
+    elsewhere = replace(dies, stderr="python: /my/lib.cpp:4: int f(): Assertion `x' failed.\n")
+    assert told(elsewhere, last_pass="AccelerateMatmul").whose == "not known"
+    assert told(failed("metadata[x]", "IndexError: map::at"), last_pass="AccelerateMatmul").whose == "not known"
+
+
+def test_a_type_error_that_no_line_raises_is_the_front_ends_own() -> None:
+    """What it raises itself is how it refuses a kernel."""
+    own = failed("return a <= b", "TypeError: '<=' not supported", file="language/core.py", refused=True)
+    assert told(own).whose == "not known" and "an exception of its own (TypeError at core.py:286)" in told(own).why
+    refusal = failed("raise TypeError(what)", "TypeError: wrong", file="language/core.py", refused=True)
+    assert told(refusal).whose == "kernel source"
 
 
 def test_an_error_of_python_behind_launches_may_hang_on_their_results() -> None:
