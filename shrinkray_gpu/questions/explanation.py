@@ -28,7 +28,7 @@ from shrinkray_gpu.evidence.instruments.sanitizers import SYNCCHECK
 from shrinkray_gpu.oracle import Oracle, all_of, describe, obstacle, parse
 from shrinkray_gpu.oracle.needs import UNASKED
 from shrinkray_gpu.questions.blame.blame import Blame
-from shrinkray_gpu.questions.blame.onward import OtherReleases, go_on
+from shrinkray_gpu.questions.blame.narrowing import OtherReleases, go_on
 from shrinkray_gpu.questions.blame.trials import BlameTrials
 from shrinkray_gpu.questions.blame.verdict import blame
 from shrinkray_gpu.reduction.program import read_program

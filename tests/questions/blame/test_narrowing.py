@@ -16,8 +16,8 @@ from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.oracle.statistics import Rate, by_chance
 from shrinkray_gpu.questions.blame.blame import Blame, unknown
 from shrinkray_gpu.questions.blame.experiments import CompilerExperiment, Laboratory, Tried, clean_runs_needed
+from shrinkray_gpu.questions.blame.narrowing import narrowed
 from shrinkray_gpu.questions.blame.of_compiler import BY_FRONT_END, OWN_EXCEPTION
-from shrinkray_gpu.questions.blame.onward import narrowed
 from shrinkray_gpu.questions.blame.trials import BlameTrials
 from shrinkray_gpu.questions.explanation import explain
 from shrinkray_gpu.runner.knob_settings import parse_setting
