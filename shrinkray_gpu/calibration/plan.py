@@ -80,7 +80,7 @@ class Plan:
 
     def measure_rate(self, text: str, runs: int) -> Rate:
         """How often a program shows the fault in so many runs, each in a fresh context or process."""
-        if self.pool.mode != "cold":  # a worker dies with the thread that made it, and this one's may end soon
+        if self.pool.mode != "cold":
             self.starter.submit(self.pool.start, text).result()
         verdicts = run_batches(self.oracle, self.pool, text)(runs)
         return Rate(sum(verdict.faults for verdict in verdicts), sum(verdict.is_known for verdict in verdicts))

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import select
-import signal
-import subprocess
 import tempfile
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +13,7 @@ from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
+from shrinkray_gpu.runner.guarded import Guarded
 from shrinkray_gpu.runner.run import Run
 
 LAST_BYTES = 4096
@@ -43,25 +41,18 @@ class ScriptOracle(Oracle):
             candidate.write_text(text, encoding="utf-8")
             started = time.monotonic()
             try:
-                # The script's ending is waited for through a pidfd, which does not reap it: its process group keeps
-                # its number until the whole group was killed, so the kill cannot reach anybody else.
-                process = subprocess.Popen(
+                process = Guarded(
                     [str(self.path), str(candidate)],
+                    environment=os.environ,
                     cwd=folder,
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=output,
-                    start_new_session=True,
+                    out=output.fileno(),
+                    err=output.fileno(),
                 )
             except OSError as error:
                 return unclear(f"{self.path.name} cannot be started: {error.strerror or error}")
-            try:
-                ended = _ended_within(process.pid, self.timeout)
-            finally:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                status = process.wait()
-            if not ended:
+            with closing(process):
+                status = process.wait(self.timeout)
+            if status is None:
                 return unclear(f"{self.path.name} was stopped after {self.timeout:.0f} s")
             return self._verdict_of(status, time.monotonic() - started, _last_line(output.fileno()))
 
@@ -74,16 +65,6 @@ class ScriptOracle(Oracle):
         if status in (126, 127):  # the shell's own "cannot execute" and "not found": the test did not test
             return unclear(f"{name} exits {status}, a command in it cannot be run{said}")
         return lacks(f"{name} exits {status}{said}")
-
-
-def _ended_within(pid: int, limit: float) -> bool:
-    watch = os.pidfd_open(pid)
-    try:
-        waiting = select.poll()
-        waiting.register(watch, select.POLLIN)
-        return bool(waiting.poll(max(0.0, limit) * 1000))
-    finally:
-        os.close(watch)
 
 
 def _last_line(output: int) -> str:

@@ -10,26 +10,24 @@ import os
 import shutil
 import signal
 import socket
-import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from pathlib import Path
+from functools import cached_property, partial
 from typing import Any
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner.children import faults
+from shrinkray_gpu.runner.guarded import MAIN, Guarded
 from shrinkray_gpu.runner.inside.capture import blackbox
 from shrinkray_gpu.runner.inside.process import wire
 from shrinkray_gpu.runner.output_pipes import TIMED_OUT, OutputPipes
 from shrinkray_gpu.runner.preamble import Preamble
 from shrinkray_gpu.runner.preamble import read as read_preamble
-from shrinkray_gpu.runner.run import Run, report_problem
+from shrinkray_gpu.runner.run import Run, hanging_problem, report_problem
 
-MAIN = Path(__file__).parent / "inside" / "main.py"
 ANSWER = 3.0
 """Seconds in which a process that was stopped at its time limit says what it hangs in."""
 START = 180.0
@@ -119,13 +117,18 @@ class RunSettings:
 class Lane:
     """The tool's end of one process that runs candidates. Used by one thread at a time."""
 
-    def __init__(self, link: socket.socket, name: int, exits: Exits, scratch: str) -> None:
-        self.link, self.name, self.exits, self.scratch = link, name, exits, scratch
+    def __init__(self, link: socket.socket, ended: Callable[[float], int | None], scratch: str) -> None:
+        """`ended` waits so many seconds for the process to end, and returns how: None, if nobody tells."""
+        self.link, self.ended, self.scratch = link, ended, scratch
         self.pid = 0
         self.confined = False
         self.device: dict[str, Any] = {}
         """Of a lane with a CUDA context: `name`, `arch`, and `free` bytes of memory when it came up."""
         self.used = 0
+        self.number = 0
+        """Of the last request; its answer carries it."""
+        self.over = ""
+        """Why it takes no other candidate, by its own account."""
         self.trouble = ""
         """Why it did not come up."""
 
@@ -133,13 +136,11 @@ class Lane:
         """Wait for the process to come up. False if it died or hangs."""
         if self.pid:
             return True
-        self.link.settimeout(seconds)
         try:
-            hello, _ = wire.receive(self.link)
-        except (OSError, wire.ConnectionClosed) as error:
+            hello, _ = wire.receive(self.link, seconds)
+        except OSError as error:
             self.trouble = f"a lane did not come up: {error or 'its process ended'}"
             return False
-        self.link.settimeout(None)
         if "broken" in hello:
             self.trouble = f"a lane did not come up: {hello['broken'].strip()}"
             return False
@@ -150,7 +151,8 @@ class Lane:
     def run(self, request: Request, settings: RunSettings, *, mode: str, seconds: float) -> tuple[Run, str]:
         """Run a candidate. Returns what happened, and why the lane is over (empty if it can take another)."""
         with _folder_of_its_own(self.scratch) as temporary:
-            message = {**request.message(), **settings.message(), "temporary": temporary}
+            self.number += 1
+            message = {**request.message(), **settings.message(), "temporary": temporary, "number": self.number}
             run, over, peak = self._run(message, mode, seconds)
             if settings.capture and run.captured is None:  # it did not live to tell
                 run = replace(run, captured=blackbox.recover(os.path.join(temporary, blackbox.FOLDER)))
@@ -160,14 +162,19 @@ class Lane:
         started = time.monotonic()
         with OutputPipes() as streams:
             try:
-                wire.send(self.link, request, streams.writers)
+                wire.send(self.link, request, streams.writers, wire.WHOLE)
             except OSError:
                 return Run(mode=mode, exit=None, trouble="the lane was gone before the candidate came"), "gone", 0
             streams.close_writers()
-            report = streams.until_report(self.link, started + seconds)
+            try:
+                report = streams.until_report(self.link, started + seconds)
+                if report:
+                    _check_answer(report, request["number"])
+            except wire.BrokenMessage as error:
+                return Run(mode, None, trouble=f"the candidate's process answered with {error}"), "broken", 0
             spent = time.monotonic() - started
             if report is TIMED_OUT or (report is not None and "hanging" in report):
-                told = _told(report) if report else self._what_hangs() if request["tell"] else {}
+                told = _told(report) if report else self._what_hangs(request["number"]) if request["tell"] else {}
                 self.kill()
                 streams.drain()
                 out, err = streams.texts()
@@ -175,12 +182,14 @@ class Lane:
                 run = Run.from_json({**ended, "mode": mode, "seconds": spent, "stdout": out, "stderr": err})
                 return run, "timeout", 0
             if report is None:
-                status = self.exits.wait(self.name, 5.0)
+                status = self.ended(5.0)
                 streams.drain()
                 out, err = streams.texts()
                 fresh = not self.used
                 if status is None:
                     return Run(mode, None, seconds=spent, trouble="the lane closed without an exit status"), "gone", 0
+                if status == -wire.LOST:
+                    return Run(mode, None, seconds=spent, trouble="the candidate's process cannot report"), "broken", 0
                 if status < 0:
                     return Run(mode, None, -status, seconds=spent, stdout=out, stderr=err, fresh=fresh), "exit", 0
                 return Run(mode, status, seconds=spent, stdout=out, stderr=err, fresh=fresh), "exit", 0
@@ -190,25 +199,25 @@ class Lane:
                 return Run(mode, None, trouble=f"the worker itself failed: {report['broken']}"), "broken", 0
             if why := report_problem(report):
                 return Run(mode, None, trouble=f"the worker's report is broken: {why}"), "broken", 0
-            over, peak = report.pop("over"), report.pop("peak")
+            self.over, peak = report.pop("over"), report.pop("peak")
             self.used += 1
             run = Run.from_json({**report, "mode": mode, "seconds": spent, "stdout": out, "stderr": err})
             run = replace(run, children=faults(run.failure, err))
-            return run, over, peak
+            return run, self.over, peak
 
-    def _what_hangs(self) -> dict[str, Any]:
+    def _what_hangs(self, number: int) -> dict[str, Any]:
         """Ask the process what is still at work in it; nothing where it does not answer, or ends just then."""
-        self.link.settimeout(ANSWER)
         try:
-            wire.send(self.link, {"tell": True})
-            answer, _ = wire.receive(self.link)
-        except (OSError, ValueError):
+            wire.send(self.link, {"tell": True}, seconds=ANSWER)
+            answer, _ = wire.receive(self.link, ANSWER)
+            _check_answer(answer, number)
+        except OSError:
             return {}
         return _told(answer)
 
     def kill(self) -> None:
-        """End the process and all that it started."""
-        if self.pid:
+        """End the process and all that it started. One that has told of its end ends by itself."""
+        if self.pid and not self.over:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
         self.link.close()
@@ -240,22 +249,25 @@ class Exits:
 
 
 class Worker:
-    """A fork server in the user's interpreter. Must be made by a thread that outlives it: it dies with its maker."""
+    """A fork server in the user's interpreter."""
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
         self.exits = Exits()
-        self.process, self.control = _start(setup)
-        self.control.settimeout(START)
+        said, err = os.pipe()
+        self.said = open(said, "rb")
         try:
-            wire.send(self.control, setup.message())
-            self.report: dict[str, Any] = wire.receive(self.control)[0]["ready"]
-        except (OSError, wire.ConnectionClosed, KeyError) as error:
-            self.process.kill()
-            text = self.process.communicate()[1].decode(errors="replace").strip().splitlines()
+            self.process, self.control = _start(setup, err=err)
+        finally:
+            os.close(err)
+        try:
+            wire.send(self.control, setup.message(), seconds=wire.WHOLE)
+            self.report: dict[str, Any] = wire.receive(self.control, START)[0]["ready"]
+        except (OSError, KeyError) as error:
+            self.close()
+            text = self.said.read().decode(errors="replace").strip().splitlines()
             last = text[-1] if text else "it said nothing"
             raise UsageError(f"the worker did not start in {setup.python}: {last}") from error
-        self.control.settimeout(None)
         self.lock = threading.Lock()
         self.names = 0
         threading.Thread(target=self._listen, daemon=True).start()
@@ -265,67 +277,58 @@ class Worker:
         """Fork a lane; it comes up on its own time."""
         ours, theirs = socket.socketpair()
         with self.lock, theirs:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.process.pid, signal.SIGCONT)  # a candidate may have stopped it
             self.names += 1
             name = self.names
-            wire.send(self.control, {"spawn": name}, (theirs.fileno(),))
-        return Lane(ours, name, self.exits, self.setup.scratch)
+            wire.send(self.control, {"spawn": name}, (theirs.fileno(),), wire.WHOLE)
+        return Lane(ours, partial(self.exits.wait, name), self.setup.scratch)
 
     def close(self) -> None:
         """End the worker; it takes its lanes along."""
-        with contextlib.suppress(OSError):
-            self.control.shutdown(socket.SHUT_RDWR)
-        try:
-            self.process.wait(5)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        self.process.close()
+        self.control.close()
 
     def _listen(self) -> None:
         try:
             while True:
                 message, _ = wire.receive(self.control)
                 self.exits.report(message["exited"], message["status"])
-        except (OSError, wire.ConnectionClosed):
+        except OSError:
             self.exits.close()
 
     def _discard_output(self) -> None:
-        assert self.process.stderr is not None
-        while self.process.stderr.read(65536):
-            pass
+        with self.said:
+            while self.said.read(65536):
+                pass
 
 
 def cold(setup: Setup, request: Request, settings: RunSettings, *, seconds: float) -> Run:
     """Run a candidate in a new process of its own, with nothing imported before it."""
     process, link = _start(setup, "--cold")
-    exits = Exits()
-    reaper = threading.Thread(target=lambda: exits.report(0, process.wait()), daemon=True)
-    reaper.start()
-    lane = Lane(link, 0, exits, setup.scratch)
+    lane = Lane(link, process.wait, setup.scratch)
     try:
-        wire.send(link, setup.message())
+        wire.send(link, setup.message(), seconds=wire.WHOLE)
         if not lane.wait_ready(START):
             return Run(mode="cold", exit=None, trouble="the interpreter did not start")
-        lane.pid = process.pid
         return lane.run(request, settings, mode="cold", seconds=seconds)[0]
     finally:
         lane.kill()
-        reaper.join(5.0)
-        assert process.stderr is not None
-        process.stderr.close()
+        process.close()
 
 
-def _start(setup: Setup, *options: str) -> tuple[subprocess.Popen[bytes], socket.socket]:
+def _start(setup: Setup, *options: str, err: int | None = None) -> tuple[Guarded, socket.socket]:
+    """A worker, and our end of its link. On stderr it tells why it does not start."""
     ours, theirs = socket.socketpair()
-    with theirs:
+    with theirs, open(os.devnull, "wb") as nowhere:
         try:
-            process = subprocess.Popen(
-                [setup.python, "-B", str(MAIN), *options, str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                env=dict(setup.environment),
-                pass_fds=(theirs.fileno(),),
-                start_new_session=True,
+            process = Guarded(
+                [setup.python, "-B", str(MAIN), *options],
+                environment=setup.environment,
+                cwd=os.getcwd(),
+                out=nowhere.fileno(),
+                err=nowhere.fileno() if err is None else err,
+                links=(theirs.fileno(),),
             )
         except OSError as error:
             ours.close()
@@ -344,6 +347,14 @@ def _folder_of_its_own(scratch: str) -> Iterator[str]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _check_answer(answer: dict[str, Any], number: int) -> None:
+    """Raises BrokenMessage where this does not answer the request of that number."""
+    if answer.pop("number", None) != number:
+        raise wire.BrokenMessage("a message that answers another request")
+    if "hanging" in answer and (why := hanging_problem(answer)):
+        raise wire.BrokenMessage(f"an odd message: {why}")
 
 
 def _told(answer: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,10 @@ from typing import Any
 from shrinkray_gpu.runner.inside.process import wire
 
 KEPT = 128 * 1024
-"""Bytes of output kept at either end of each stream."""
+"""Bytes of output kept at either end of each stream, where nobody says otherwise."""
+READ = 1 << 16
+MOST = 1 << 20
+"""Bytes that a pipe holds at most."""
 TIMED_OUT: dict[str, Any] = {}
 """In place of a report: the deadline came first."""
 
@@ -21,6 +24,7 @@ TIMED_OUT: dict[str, Any] = {}
 class OutputPipes:
     """Two pipes that a candidate writes to, read with a cap: head and tail are kept, the middle is dropped."""
 
+    most: int = KEPT
     writers: tuple[int, ...] = ()
     readers: tuple[int, ...] = ()
     kept: dict[int, _CappedText] = field(default_factory=dict)
@@ -28,7 +32,7 @@ class OutputPipes:
     def __enter__(self) -> OutputPipes:
         pipes = [os.pipe(), os.pipe()]
         self.readers, self.writers = tuple(r for r, _ in pipes), tuple(w for _, w in pipes)
-        self.kept = {reader: _CappedText() for reader in self.readers}
+        self.kept = {reader: _CappedText(self.most) for reader in self.readers}
         for reader in self.readers:
             os.set_blocking(reader, False)
         return self
@@ -45,7 +49,7 @@ class OutputPipes:
 
     def until_report(self, link: socket.socket, deadline: float) -> dict[str, Any] | None:
         """Read output until the lane reports, or its watchdog says that it hangs; None if it closed without a report,
-        TIMED_OUT at the deadline."""
+        TIMED_OUT at the deadline. Raises BrokenMessage."""
         with selectors.DefaultSelector() as selector:
             selector.register(link, selectors.EVENT_READ)
             for reader in self.readers:
@@ -58,15 +62,17 @@ class OutputPipes:
                     if key.fileobj is link:
                         try:
                             return wire.receive(link)[0]
-                        except (OSError, wire.ConnectionClosed):
+                        except ConnectionError:
                             return None
                     if not self._read(key.fd):
                         selector.unregister(key.fd)
 
     def drain(self) -> None:
+        """Read what waits in the pipes, and no more: what is left of a candidate may write on."""
         for reader in self.readers:
-            while self._read(reader):
-                pass
+            for _ in range(MOST // READ):
+                if not self._read(reader):
+                    break
 
     def texts(self) -> tuple[str, str]:
         out, err = (self.kept[reader].text() for reader in self.readers)
@@ -74,7 +80,7 @@ class OutputPipes:
 
     def _read(self, reader: int) -> bool:
         try:
-            data = os.read(reader, 65536)
+            data = os.read(reader, READ)
         except BlockingIOError:
             return False
         self.kept[reader].add(data)
@@ -82,16 +88,17 @@ class OutputPipes:
 
 
 class _CappedText:
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self.most = most
         self.head, self.tail, self.dropped = bytearray(), bytearray(), 0
 
     def add(self, data: bytes) -> None:
-        room = KEPT - len(self.head)
+        room = self.most - len(self.head)
         self.head += data[:room]
         self.tail += data[room:] if room < len(data) else b""
-        if len(self.tail) > KEPT:
-            self.dropped += len(self.tail) - KEPT
-            del self.tail[:-KEPT]
+        if len(self.tail) > self.most:
+            self.dropped += len(self.tail) - self.most
+            del self.tail[: -self.most]
 
     def text(self) -> str:
         gap = f"\n[{self.dropped} bytes left out]\n".encode() if self.dropped else b""

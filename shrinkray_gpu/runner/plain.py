@@ -5,19 +5,19 @@ Or under a tool that takes a command: a sanitizer, a shell that forbids core fil
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
-import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from shrinkray_gpu.runner import children
+from shrinkray_gpu.runner.guarded import Guarded
+from shrinkray_gpu.runner.output_pipes import KEPT, TIMED_OUT, OutputPipes
 from shrinkray_gpu.runner.run import Run
 
-KEPT = 128 * 1024
 FENCE = Path(__file__).parent / "inside" / "process" / "landlock.py"
 
 
@@ -32,40 +32,30 @@ def run_file(
     prefix: Sequence[str] = (),
     kept: int | None = KEPT,
 ) -> Run:
-    """Run the file, under the command `prefix` if any; its process group is killed after `seconds`.
+    """Run the file, under the command `prefix` if any. What it started ends with it, or after `seconds`.
 
-    Of each stream the last `kept` bytes are told, None: all.
+    Of each stream the first and last `kept` bytes are told, None: all.
     """
     started = time.monotonic()
-    process = subprocess.Popen(
-        [*prefix, python, str(path), *argv],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=dict(environment),
-        cwd=cwd,
-        start_new_session=True,
-    )
-    timed_out = False
-    try:
-        out, err = process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        timed_out = True
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        out, err = process.communicate()
-    status = process.returncode
-    out, err = (one if kept is None else one[-kept:] for one in (out, err))
-    said = err.decode(errors="replace")
+    with OutputPipes(sys.maxsize if kept is None else kept) as streams:
+        command = [*prefix, python, str(path), *argv]
+        out, err = streams.writers
+        with closing(Guarded(command, environment=environment, cwd=cwd, out=out, err=err)) as process:
+            streams.close_writers()
+            told = streams.until_report(process.tie, started + seconds)
+        streams.drain()
+        said, complained = streams.texts()
+    status = told["status"] if told else None
     return Run(
         mode="plain",
-        exit=None if timed_out or status < 0 else status,
-        signal=-status if status < 0 and not timed_out else None,
-        timed_out=timed_out,
+        exit=None if status is None or status < 0 else status,
+        signal=-status if status is not None and status < 0 else None,
+        timed_out=told is TIMED_OUT,
         seconds=time.monotonic() - started,
-        stdout=out.decode(errors="replace"),
-        stderr=said,
-        children=() if timed_out or status != 1 else children.faults(children.child_failure(said), said),
+        stdout=said,
+        stderr=complained,
+        children=children.faults(children.child_failure(complained), complained) if status == 1 else (),
+        trouble="the guard of its process was killed" if told is None else "",
     )
 
 

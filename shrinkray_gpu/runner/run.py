@@ -207,6 +207,20 @@ class Report(TypedDict):
     """Why the lane takes no other candidate; empty if it does."""
 
 
+class HangingReport(TypedDict):
+    """What a process tells that was stopped at its time limit."""
+
+    hanging: str
+    launches: list[Launch]
+    compiles: list[Compilation]
+    line: int | None
+
+
+def hanging_problem(report: Any) -> str:
+    """Where this is no `HangingReport`, and how; empty if it is one."""
+    return problem(HangingReport)(report)
+
+
 def report_problem(report: Any) -> str:
     """Where this is no `Report`, and how; empty if it is one."""
     why = problem(Report)(report)

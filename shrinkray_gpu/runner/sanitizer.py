@@ -13,6 +13,7 @@ from pathlib import Path
 from shrinkray_gpu.device import sanitizer_records, toolkit
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner import plain
+from shrinkray_gpu.runner.output_pipes import KEPT
 from shrinkray_gpu.runner.run import Run
 
 
@@ -68,6 +69,6 @@ def run(
     return replace(
         ran,
         exit=sanitizer_records.status(said, ran.exit),
-        stdout=sanitizer_records.program_output(said)[-plain.KEPT :],
+        stdout=sanitizer_records.program_output(said)[-KEPT:],
         records=(*texts, ended or "no summary: it did not come to its end"),
     )

@@ -42,8 +42,7 @@ class LaneTerms:
 class Stocks:
     """Workers with their lanes, by what they were started with. Of those not in use the ones used last are kept.
 
-    They are started in threads of this object's own: a worker dies with the thread that started it, and whoever wants
-    another one meanwhile does not wait for this one.
+    They are started in threads of this object's own: whoever wants another one meanwhile does not wait for this one.
     """
 
     def __init__(self, most: int) -> None:
@@ -81,13 +80,14 @@ class Stocks:
         terms: LaneTerms,
         record: LaneRecord,
     ) -> Run:
-        """Run a candidate in a lane of the stock for `key`."""
-        with self.using(key, make) as stock:
-            try:
-                return stock.run(request, settings, terms, record)
-            except WorkerGone:
-                self.drop(stock)
-                return Run(terms.mode, exit=None, trouble="the process that forks the lanes was killed")
+        """Run a candidate in a lane of the stock for `key`. A worker that was killed is started once more."""
+        for _ in range(2):
+            with self.using(key, make) as stock:
+                try:
+                    return stock.run(request, settings, terms, record)
+                except WorkerGone:
+                    self.drop(stock)
+        return Run(terms.mode, exit=None, trouble="the process that forks the lanes was killed")
 
     def drop(self, stock: Stock) -> None:
         """Have another one made when it is asked for next."""
@@ -134,6 +134,7 @@ class Stock:
             lane = self.take(terms.fresh)
             if not lane.wait_ready(START):
                 trouble = lane.trouble
+                lane.ended(1.0)  # until its parent tells of it, or is known to be gone
                 lane.kill()
                 self.release()
                 continue
@@ -147,6 +148,8 @@ class Stock:
             if not run.trouble or run.failure is not None:  # of a bug of ours, which another lane has, too
                 return run
             trouble = run.trouble
+            if over == "broken" and not lane.used:
+                break  # by the candidate, which would do that to the next lane, too
         return Run(terms.mode, exit=None, trouble=trouble)
 
     def take(self, fresh: bool) -> Lane:
@@ -154,7 +157,7 @@ class Stock:
         with self.lock:
             if self.clean and not fresh:
                 return self.clean.pop()
-            if not self.spares:
+            if not self.spares or self.worker.exits.closed:
                 raise WorkerGone
             lane = self.spares.popleft()
             with contextlib.suppress(OSError):

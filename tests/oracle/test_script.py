@@ -64,6 +64,13 @@ def test_children_that_outlive_the_script_are_stopped_too(tmp_path: Path) -> Non
     assert _gone(int(pids.read_text()))
 
 
+def test_daemons_of_the_script_are_stopped_too(tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    daemon = f"(setsid sh -c 'echo $$ > {pids}; exec sleep 1000' &) ; while [ ! -s {pids} ]; do :; done"
+    assert script(tmp_path, f"{daemon}; exit 0").judge_text("", "failing.py").faults
+    assert _gone(int(pids.read_text()))
+
+
 def test_the_why_shows_its_last_line(tmp_path: Path) -> None:
     verdict = script(tmp_path, "echo first; echo 'no fault here' >&2; exit 4").judge_text("", "failing.py")
     assert verdict.why == "test.sh exits 4: no fault here"

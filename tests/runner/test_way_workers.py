@@ -117,7 +117,8 @@ def test_an_interpreter_that_does_not_start_says_nothing_about_the_candidate(poo
 def test_where_each_candidate_has_a_process_ways_have_too(pool: Pool, tmp_path: Path) -> None:
     cold = Pool(pool.script, replace(pool.setup), mode="cold", jobs=1, seconds=5)
     runs = [cold.run(TELL, way=parse_setting("COLOUR=red")) for _ in range(2)]
-    assert [run.stdout.split()[:2] for run in runs] == [[str(os.getpid()), "red"]] * 2
+    parents = {worker(run) for run in runs}
+    assert len(parents) == 2 and [run.stdout.split()[1] for run in runs] == ["red"] * 2, "each has a guard of its own"
     assert {run.mode for run in runs} == {"cold"}
     cold.close()
 
@@ -126,6 +127,5 @@ def test_another_worker_comes_up_where_one_was_killed(pool: Pool) -> None:
     first = worker(pool.run(TELL))
     os.kill(first, signal.SIGKILL)
     runs = [pool.run(TELL) for _ in range(6)]
-    told = [run for run in runs if run.trouble]
-    assert told and all("killed" in run.trouble or "lane" in run.trouble for run in told)
-    assert worker(runs[-1]) != first
+    assert [run.trouble for run in runs] == [""] * 6
+    assert first not in {worker(run) for run in runs}

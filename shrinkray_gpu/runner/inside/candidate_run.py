@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+from os import _exit, getpid  # as they are before a candidate replaces them
 from typing import Any, Dict
 
 from .process import device, script, temporary
@@ -18,6 +19,7 @@ def run(request: Dict[str, Any], setup: Dict[str, Any], link: socket.socket) -> 
     """
     os.chdir(request["cwd"])
     temporary.use(request["temporary"])
+    process = getpid()
     candidate = WatchedCandidate(request, setup, link)
     with contextlib.ExitStack() as watching:
         for watcher in WATCHERS:
@@ -25,5 +27,7 @@ def run(request: Dict[str, Any], setup: Dict[str, Any], link: socket.socket) -> 
         status, failure, bug = script.perform(
             request["source"], request["path"], request["argv"], asserts=request["asserts"]
         )
+        if getpid() != process:
+            _exit(status)  # a child that the script forked came to the script's end
         candidate.ended()
     return {"exit": status, "failure": failure, "trouble": bug, **candidate.report, "peak": device.peak_bytes()}

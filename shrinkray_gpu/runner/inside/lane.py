@@ -5,20 +5,40 @@ from __future__ import annotations
 import atexit
 import os
 import resource
+import signal
 import socket
+import sys
 import traceback
+from os import _exit, getpid, kill  # as they are before a candidate replaces them
 from typing import Any, Dict
 
 from . import candidate_run
 from .process import device, landlock, wire
 
 
+def main() -> None:
+    """Be the lane of one candidate, in a process of its own."""
+    link = socket.socket(fileno=int(sys.argv[-1]))  # a program that takes the candidate's place holds it open
+    setup, _ = wire.receive(link)
+    serve(link, setup)
+
+
 def serve(link: socket.socket, setup: Dict[str, Any]) -> None:
-    """Be a lane. A fault of our own is told as such, never taken for the candidate's."""
+    """Be a lane, to the end of this process. A fault of our own is told as such, never taken for the candidate's."""
+    lane = _Lane(link, setup)
     try:
-        _Lane(link, setup).serve()
+        lane.serve()
     except BaseException:
-        wire.send(link, {"broken": traceback.format_exc()})
+        lane.answer({"broken": traceback.format_exc()})
+    finally:
+        _lose()
+
+
+def _lose() -> None:
+    """End this process by LOST, whatever the candidate did to that signal."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    signal.signal(wire.LOST, signal.SIG_DFL)
+    kill(getpid(), wire.LOST)
 
 
 class _Lane:
@@ -26,7 +46,17 @@ class _Lane:
 
     def __init__(self, link: socket.socket, setup: Dict[str, Any]) -> None:
         self.link, self.setup = link, setup
+        self.pid = getpid()
         self.confined = False
+        self.number = 0
+        """Of the request that is answered next."""
+
+    def answer(self, message: Dict[str, Any]) -> None:
+        """Tell the tool. A child that the candidate forked tells it nothing."""
+        if getpid() != self.pid:
+            _exit(1)
+        self.link.setblocking(True)  # as the candidate may have left it, both ways
+        wire.send(self.link, {**message, "number": self.number})
 
     def serve(self) -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -39,18 +69,19 @@ class _Lane:
             about = device.warm()
         if self.setup["reuse"]:
             from .launches import launch_log
-            from .process import restore
+            from .process import descendants, restore
 
             launch_log.LaunchLog(frozenset()).install()  # our own wrappers are no leftovers of a candidate
 
             baseline = restore.Baseline()
-        wire.send(self.link, {"hello": os.getpid(), "confined": self.confined, "device": about})
+        self.answer({"hello": self.pid, "confined": self.confined, "device": about})
         fresh = True
         while True:
             try:
-                request, fds = wire.receive(self.link)
+                request, fds = wire.receive(self.link, fds=2)
             except wire.ConnectionClosed:
                 return
+            self.number = request["number"]
             for fd, target in zip(fds, (1, 2)):
                 os.dup2(fd, target)
                 os.close(fd)
@@ -62,7 +93,7 @@ class _Lane:
             elif report["driver_error"]:
                 report["over"] = "a sticky error"
             else:
-                report["over"] = baseline.restore()
-            wire.send(self.link, report)
+                report["over"] = baseline.restore() if descendants.end_children() else "a process goes on"
+            self.answer(report)
             if report["over"]:
-                os._exit(0)
+                return

@@ -1,4 +1,9 @@
-"""Start of a worker: `python main.py [--cold] FD`. Makes this folder importable as `shrinkray_inside`; no more."""
+"""Start of a process that the tool talks with. Makes this folder importable as `shrinkray_inside`; no more.
+
+main.py FD             a worker
+main.py --cold FD      a lane that nothing was imported in
+main.py --keeper FD    the keeper
+"""
 
 import importlib
 import importlib.util
@@ -15,4 +20,5 @@ package = importlib.util.module_from_spec(spec)
 sys.modules["shrinkray_inside"] = package
 spec.loader.exec_module(package)
 
-importlib.import_module("shrinkray_inside.worker").main()
+role = {"--cold": "lane", "--keeper": "keeper"}.get(sys.argv[1], "worker")
+importlib.import_module("shrinkray_inside." + role).main()

@@ -18,6 +18,7 @@ from .process import device
 def preload(setup: Dict[str, Any]) -> Dict[str, Any]:
     """Import and warm. Returns what the tool is told: what is missing or failed, versions, whether CUDA was touched."""
     started = time.monotonic()
+    importlib.import_module(".process.asserts", __package__)  # here, so that no lane has to
     if setup["arch"]:
         from . import vgpu
 

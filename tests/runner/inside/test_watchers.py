@@ -35,7 +35,7 @@ def candidate(folder: Path, *, source: str = "", **asked: Any) -> WatchedCandida
     )
     request = Request(source, str(folder / "script.py"), cwd=str(folder))
     theirs, _ = socket.socketpair()
-    message = {**request.message(), **RunSettings(**asked).message(), "temporary": str(folder)}
+    message = {**request.message(), **RunSettings(**asked).message(), "temporary": str(folder), "number": 1}
     return WatchedCandidate(message, setup.message(), theirs)
 
 

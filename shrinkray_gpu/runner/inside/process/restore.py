@@ -6,6 +6,7 @@ fork of its own and nothing has to be restored.
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # `signal` takes 20 times as long
 import gc
 import os
 import random
@@ -17,8 +18,13 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-WATCHED = ("torch", "triton", "numpy", "builtins", "os", "sys", "random", "math", "time", "inspect")
+WATCHED = (
+    *("torch", "triton", "numpy", "builtins", "os", "sys", "random", "math", "time", "inspect"),
+    *("json", "select", "signal", "socket", "struct"),  # by which a candidate is reported on
+)
 """Packages whose functions and classes a candidate might patch."""
+LOOKED_INTO = ("torch", "triton.runtime.jit", "triton.runtime.autotuner", "json.decoder", "json.encoder", "socket")
+"""Modules whose classes' members it might patch, too."""
 
 
 class Baseline:
@@ -31,7 +37,8 @@ class Baseline:
         self.modules = set(sys.modules)
         self.streams = (sys.stdin, sys.stdout, sys.stderr, sys.excepthook, sys.displayhook)
         self.filters = list(warnings.filters)
-        self.handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)}
+        self.handlers = {number: _signal.getsignal(number) for number in signal.valid_signals()}
+        self.blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
         self.random = random.getstate()
         self.recursion = sys.getrecursionlimit()
         self.undo = [undo for undo in (_torch(), _triton(), _numpy()) if undo is not None]
@@ -54,9 +61,16 @@ class Baseline:
             if name.split(".")[0] not in WATCHED:  # those of torch and Triton cannot be imported twice
                 del sys.modules[name]
         sys.stdin, sys.stdout, sys.stderr, sys.excepthook, sys.displayhook = self.streams
+        try:
+            for stream in self.streams[1:3]:
+                stream.flush()
+        except (OSError, ValueError):
+            return "a stream is broken"
         warnings.filters[:] = self.filters  # type: ignore[index]
         for number, handler in self.handlers.items():
-            signal.signal(number, handler)
+            if handler is not None and _signal.getsignal(number) is not handler:
+                signal.signal(number, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, self.blocked)
         signal.alarm(0)
         random.setstate(self.random)
         sys.setrecursionlimit(self.recursion)
@@ -70,26 +84,27 @@ class Baseline:
         return _changed(self.patched)
 
 
-def _callables() -> dict[tuple[str, str], object]:
-    """Every function and class that hangs on a watched module, and the members of Triton's and torch's main classes."""
-    found: dict[tuple[str, str], object] = {}
+def _callables() -> list[tuple[str, Any, dict[str, object]]]:
+    """Every watched module, and the classes of some, each with its name and what may be called on it."""
+    found: list[tuple[str, Any, dict[str, object]]] = []
     for name, module in list(sys.modules.items()):
         if name.split(".")[0] in WATCHED and isinstance(module, types.ModuleType):
-            for key, value in list(vars(module).items()):
-                if callable(value) and not isinstance(value, types.ModuleType):
-                    found[name, key] = value
-                    if isinstance(value, type) and name in ("torch", "triton.runtime.jit", "triton.runtime.autotuner"):
-                        found.update({(f"{name}:{key}", member): x for member, x in list(vars(value).items())})
+            members = {key: value for key, value in list(vars(module).items()) if callable(value)}
+            found.append((name, module, members))
+            if name in LOOKED_INTO:
+                kinds = [(key, value) for key, value in members.items() if isinstance(value, type)]
+                found += [(f"{name}.{key}", kind, dict(vars(kind))) for key, kind in kinds]
     return found
 
 
-def _changed(before: dict[tuple[str, str], object]) -> str:
-    for (name, key), value in before.items():
-        module, _, kind = name.partition(":")
-        owner: Any = sys.modules.get(module)
-        holder = vars(owner).get(kind) if kind else owner
-        if holder is None or vars(holder).get(key) is not value:
-            return f"{name}.{key} was replaced"
+def _changed(before: list[tuple[str, Any, dict[str, object]]]) -> str:
+    for name, holder, members in before:
+        if isinstance(holder, types.ModuleType) and sys.modules.get(name) is not holder:
+            return f"{name} was replaced"
+        now = vars(holder)
+        for key, value in members.items():
+            if now.get(key) is not value:
+                return f"{name}.{key} was replaced"
     return ""
 
 

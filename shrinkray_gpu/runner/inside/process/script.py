@@ -14,7 +14,6 @@ import types
 from typing import Any
 
 from . import own_bug
-from .asserts import compile_without_asserts, ignore_asserts
 from .patches import Patches
 
 BUILTINS = dict(vars(builtins))
@@ -43,29 +42,33 @@ def perform(source: str, path: str, argv: list[str], *, asserts: bool = True) ->
     _patches.undo()  # the text of the candidate before this one is gone, with its temporary folder
     if "multiprocessing" in source:
         _give_to_children(source, path)
+    if not asserts:
+        from .asserts import compile_without_asserts, ignore_asserts  # which take 3 ms
     try:
         whole = asserts or "assert" not in source
         code = compile(source, path, "exec", dont_inherit=True) if whole else compile_without_asserts(source, path)
         with contextlib.nullcontext() if asserts else ignore_asserts():
-            exec(code, main.__dict__)
+            try:
+                exec(code, main.__dict__)
+            finally:
+                builtins.__dict__.update(BUILTINS)  # a candidate that replaced `len` must not garble our report
     except SystemExit as stop:
         status = _status(stop.code)
     except BaseException as error:
         status, failure, bug = 1, _failure(error, path), own_bug.words(error)
-    finally:
-        vars(builtins).update(BUILTINS)  # a candidate that replaced `len` must not garble our report
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and not thread.daemon:
             thread.join()
     try:
         atexit._run_exitfuncs()
     except BaseException as error:
-        traceback.print_exception(error)
+        _say("".join(traceback.format_exception(type(error), error, error.__traceback__)))
     for stream in (sys.stdout, sys.stderr):
         try:
-            stream.flush()
-        except (OSError, ValueError):
-            pass
+            if stream is not None and not getattr(stream, "closed", False):
+                stream.flush()
+        except Exception:
+            status = 120  # as Python ends then
     return status, failure, bug
 
 
@@ -95,8 +98,14 @@ def _status(code: object) -> int:
         return 0
     if isinstance(code, int):
         return code & 0xFF
-    print(code, file=sys.stderr)
+    _say(f"{code}\n")
     return 1
+
+
+def _say(text: str) -> None:
+    """On stderr, which the script may have closed or replaced: then nobody hears it, as with Python's own words."""
+    with contextlib.suppress(Exception):
+        sys.stderr.write(text)
 
 
 def _failure(error: BaseException, path: str) -> dict[str, Any]:
@@ -106,7 +115,7 @@ def _failure(error: BaseException, path: str) -> dict[str, Any]:
         frame = frame.tb_next
     error = error.with_traceback(frame or error.__traceback__)
     text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    print(text, end="", file=sys.stderr)
+    _say(text)
     lines = [entry.lineno for entry in traceback.extract_tb(error.__traceback__) if entry.filename == path]
     return {
         "type": _name(type(error)),

@@ -36,10 +36,10 @@ class Watchdog:
     The thread is none of `threading`'s: a script that joins all threads it can see would wait for it for ever.
     """
 
-    def __init__(self, link: socket.socket, log: Any, limit: float = 0.0) -> None:
-        """Called by the thread that runs the candidate. `limit`: seconds that the GPU may be at work after the last
-        launch; 0: until the tool asks."""
-        self.link, self.log, self.limit = link, log, limit
+    def __init__(self, link: socket.socket, log: Any, limit: float = 0.0, number: int = 0) -> None:
+        """Called by the thread that runs the candidate, of request `number`. `limit`: seconds that the GPU may be at
+        work after the last launch; 0: until the tool asks."""
+        self.link, self.log, self.limit, self.number = link, log, limit, number
         self._script_ended = False
         self._idle: Optional[float] = None
         """The launch, by its time, after which the GPU was found idle."""
@@ -105,6 +105,7 @@ class Watchdog:
             "launches": _few(list(self.log.launches)),
             "compiles": [{**one, "ir": {}} for one in self.log.compiles],
             "line": self._line(),
+            "number": self.number,
         }
 
     def _line(self) -> Optional[int]:

@@ -16,7 +16,8 @@ def watch(candidate: WatchedCandidate) -> Iterator[None]:
         return
     from ..process import watchdog
 
-    guard = watchdog.Watchdog(candidate.link, candidate.log, candidate.request["limit"])
+    asked = candidate.request
+    guard = watchdog.Watchdog(candidate.link, candidate.log, asked["limit"], asked["number"])
     candidate.when_ended(guard.script_ended)
     try:
         yield

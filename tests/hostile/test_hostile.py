@@ -1,0 +1,189 @@
+"""Each candidate from hell, in a used lane, a fork, a cold process and as its user runs it.
+
+What is said of it is true or unknown, the next candidate does not notice, and nothing is left of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu.runner.inside.process import wire
+from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.plain import run_text
+from shrinkray_gpu.runner.pool import Pool, Script
+from shrinkray_gpu.runner.run import Run
+from tests.hostile.candidates import ALL, DAEMON, POPEN, Candidate
+
+SECONDS = 1.5
+"""Time for a candidate that hangs."""
+GONE = 2.0
+"""Seconds after which nothing of a candidate may be left."""
+UNHARMED = "import json, threading\nprint(json.dumps('unharmed'), threading.active_count(), flush=True)\n"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where candidates run, and how what they leave is recognised: by a word in the environment of their processes."""
+
+    mode: str
+    pool: Pool
+    word: str
+
+    def run(self, source: str) -> Run:
+        if self.mode == "cold":
+            return self.pool.cold(source)
+        if self.mode != "plain":
+            return self.pool.run(source)
+        script, setup = self.pool.script, self.pool.setup
+        return run_text(
+            setup.python, source, script.path, (), environment=setup.environment, cwd=script.cwd,
+            scratch=Path(setup.scratch), seconds=SECONDS,
+        )  # fmt: skip
+
+    def left(self) -> list[str]:
+        """Processes that carry the word and are none of the pool's own."""
+        ours = set(self._ours())
+        return [one for one in carriers(self.word) if int(one.split()[0]) not in ours]
+
+    def _ours(self) -> Iterator[int]:
+        for made in self.pool._workers._made.values():
+            stock = made.result()
+            for lane in (*stock.clean, *stock.spares):
+                lane.wait_ready(10)
+                yield from (lane.pid, int(Path(f"/proc/{lane.pid}/stat").read_text().rpartition(")")[2].split()[1]))
+            yield stock.worker.process.pid
+
+    def files(self) -> int:
+        """Open files of the tool, without those of lanes that wait."""
+        waiting = sum(
+            len(made.result().clean) + len(made.result().spares) for made in self.pool._workers._made.values()
+        )
+        return len(os.listdir("/proc/self/fd")) - waiting
+
+
+def pool_in(folder: Path, mode: str, word: str) -> Pool:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    setup = Setup(
+        python=sys.executable,
+        environment={**environment, "HOSTILE": word},
+        imports=(),
+        own=(str(folder),),
+        scratch=str(folder / "scratch"),
+        reuse=mode == "warm",
+    )
+    return Pool(Script(folder / "script.py", cwd=folder), setup, mode="fork", jobs=1, seconds=SECONDS, extra=0.0)
+
+
+@pytest.fixture(scope="module", params=["warm", "fork", "cold", "plain"])
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    folder = tmp_path_factory.mktemp("hostile")
+    (folder / "scratch").mkdir()
+    place = Place(request.param, pool_in(folder, request.param, word := uuid.uuid4().hex), word)
+    with closing(place.pool), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(wire, "WHOLE", 2.0)
+        place.pool.start("")
+        yield place
+    assert not_gone(place.left) == []
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_candidate_from_hell(place: Place, name: str) -> None:
+    candidate = ALL[name]
+    if place.mode == "warm":
+        place.run("pass")
+    before = place.files()
+    began = time.monotonic()
+    run = place.run(candidate.source)
+    took = time.monotonic() - began
+    again = place.run(UNHARMED)
+    assert not_gone(place.left) == []
+    assert true_or_unknown(run, candidate) or (candidate.adopted and place.mode in ("warm", "fork")), run
+    assert (again.exit, again.stdout, again.trouble) == (0, '"unharmed" 1\n', ""), again
+    assert list(Path(place.pool.setup.scratch).iterdir()) == []
+    assert [one for one in os.listdir("/dev/shm") if place.word in one] == []
+    assert place.files() <= before
+    assert took < SECONDS + wire.WHOLE + 3
+
+
+def true_or_unknown(run: Run, candidate: Candidate) -> bool:
+    """Whether the run tells what a process of its own shows, or admits that it cannot."""
+    if run.trouble:
+        return candidate.unknown
+    if candidate.hangs:
+        return run.timed_out
+    if run.timed_out:
+        return False
+    ended = run.exit if run.signal is None else -run.signal
+    said = run.failure.type if run.failure else ""
+    told = ended == candidate.exit and (candidate.stdout is None or run.stdout == candidate.stdout)
+    return told and (run.mode == "plain" or said == candidate.failure or candidate.unknown)
+
+
+def carriers(word: str) -> list[str]:
+    """Number and command of the processes in whose environment the word is."""
+    found = []
+    for entry in filter(str.isdecimal, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if f"HOSTILE={word}".encode() in Path("/proc", entry, "environ").read_bytes():
+                found.append(f"{entry} {Path('/proc', entry, 'cmdline').read_text()}".replace("\0", " "))
+    return found
+
+
+def not_gone(look: Callable[[], list[str]]) -> list[str]:
+    """What is left after some time. It is ended here, so that one test fails of it and not all."""
+    limit = time.monotonic() + GONE
+    while (found := look()) and time.monotonic() < limit:
+        time.sleep(0.01)
+    for one in found:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(one.split()[0]), signal.SIGKILL)
+    return found
+
+
+TOOL = """
+import os, sys, threading, time
+from pathlib import Path
+from tests.hostile.test_hostile import Place, pool_in
+place = Place(sys.argv[1], pool_in(Path(sys.argv[2]), sys.argv[1], os.environ["HOSTILE"]), os.environ["HOSTILE"])
+threading.Thread(target=place.run, args=(sys.argv[3],), daemon=True).start()
+while not list(Path(sys.argv[2]).glob("scratch/**/daemon")):
+    time.sleep(0.01)
+os.kill(os.getpid(), 9)
+"""
+SAYS_SO = (
+    "import os, tempfile, time\n{start}"
+    "open(os.path.join(tempfile.gettempdir(), 'daemon'), 'w').close()\ntime.sleep(600)"
+)
+
+
+@pytest.mark.parametrize("mode", ["warm", "fork", "cold", "plain"])
+@pytest.mark.parametrize("start", [DAEMON, POPEN, ""], ids=["a double fork", "a program", "nothing"])
+def test_a_tool_that_is_killed_leaves_no_process(tmp_path: Path, mode: str, start: str) -> None:
+    (tmp_path / "scratch").mkdir()
+    word = uuid.uuid4().hex
+    environment = {**os.environ, "HOSTILE": word, "TMPDIR": str(tmp_path / "scratch")}
+    command = [sys.executable, "-c", TOOL, mode, str(tmp_path), SAYS_SO.format(start=start)]
+    done = subprocess.run(command, env=environment, cwd=Path(__file__).parents[2], timeout=60)
+    assert done.returncode == -signal.SIGKILL
+    assert not_gone(lambda: carriers(word)) == []
+
+
+def test_a_fork_server_that_is_killed_is_started_once_more(tmp_path: Path) -> None:
+    (tmp_path / "scratch").mkdir()
+    with closing(pool_in(tmp_path, "fork", "word")) as pool:
+        server = int(pool.run("import os; print(os.getppid())").stdout)
+        os.kill(server, signal.SIGKILL)
+        run = pool.run("import os; print(os.getppid())")
+        assert (run.trouble, run.exit) == ("", 0) and int(run.stdout) != server

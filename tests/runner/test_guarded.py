@@ -1,0 +1,84 @@
+"""Commands below a guard: how they end is told as it was, and nothing of them stays."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu.runner import guarded
+from shrinkray_gpu.runner.guarded import Guarded
+from shrinkray_gpu.runner.output_pipes import OutputPipes
+
+DAEMON = "(setsid sleep 1000 &)"
+
+
+@pytest.fixture
+def nowhere() -> Iterator[int]:
+    with open(os.devnull, "wb") as opened:
+        yield opened.fileno()
+
+
+def shell(text: str, out: int, **other: str) -> closing[Guarded]:
+    environment = {"PATH": os.environ["PATH"], **other}
+    return closing(Guarded(["sh", "-c", text], environment=environment, cwd="/", out=out, err=out))
+
+
+def carrying(word: str) -> list[str]:
+    """Processes with this in their environment."""
+    found = []
+    for entry in filter(str.isdecimal, os.listdir("/proc")):
+        try:
+            if word.encode() in Path("/proc", entry, "environ").read_bytes():
+                found.append(entry)
+        except OSError:
+            pass
+    return found
+
+
+@pytest.mark.parametrize(("text", "status"), [("exit 0", 0), ("exit 7", 7), ("kill -11 $$", -11), (DAEMON, 0)])
+def test_the_end_is_told_when_nothing_is_left(nowhere: int, tmp_path: Path, text: str, status: int) -> None:
+    with shell(text, nowhere, WORD=str(tmp_path)) as process:
+        assert process.wait(10) == status
+        assert carrying(str(tmp_path)) == []
+
+
+def test_what_goes_on_is_ended(nowhere: int, tmp_path: Path) -> None:
+    with shell(f"{DAEMON}; sleep 1000", nowhere, WORD=str(tmp_path)) as process:
+        assert process.wait(0.2) is None and len(carrying(str(tmp_path))) >= 2
+    assert carrying(str(tmp_path)) == []
+
+
+def test_a_command_that_is_not_there_is_told(nowhere: int) -> None:
+    with pytest.raises(FileNotFoundError, match="No such file"):
+        Guarded(["no-such-command"], environment={}, cwd="/", out=nowhere, err=nowhere)
+
+
+def test_a_keeper_that_is_killed_takes_its_own_along_and_is_started_once_more(nowhere: int, tmp_path: Path) -> None:
+    with shell(f"{DAEMON}; sleep 1000", nowhere, WORD=str(tmp_path)) as process:
+        os.kill(guarded._KEEPER.process.pid, signal.SIGKILL)
+        assert process.wait(10) is None and carrying(str(tmp_path)) == []
+    with shell("exit 3", nowhere) as process:
+        assert process.wait(10) == 3
+
+
+def test_what_is_written_for_ever_is_not_read_for_ever() -> None:
+    with OutputPipes() as streams:
+        flood, stop = os.dup(streams.writers[0]), threading.Event()
+
+        def write() -> None:
+            while not stop.is_set():
+                os.write(flood, b"x" * 4096)
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        streams.drain()
+        stop.set()
+        streams.drain()
+        writer.join()
+        os.close(flood)
