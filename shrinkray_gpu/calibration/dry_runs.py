@@ -48,8 +48,10 @@ def with_dry(plan: Plan, dry: Pool, source: str) -> Plan:
         )
     note = "dry runs on the virtual GPU reach the same launches"
     excludes = plan.oracle.judge(run).faults
-    predicts = excludes and is_sure(run)
-    if predicts:
+    predicts = excludes and (is_sure(run) or bool(plan.oracle.needs.sanitizer))
+    if predicts and plan.oracle.needs.sanitizer:
+        note += ", and the kernel's IR tells of which launches the sanitizer has a record"
+    elif predicts:
         note += ", and the static rule tells the fault from the compiled kernel"
     elif excludes:
         note += ", and the kernel's IR tells which candidates cannot show the fault"

@@ -10,7 +10,7 @@ from shrinkray_gpu.calibration.original import COLD_RUNS
 from shrinkray_gpu.calibration.plan import Plan
 from shrinkray_gpu.calibration.rate import with_rate
 from shrinkray_gpu.calibration.standing import ModeRejected, in_a_fork, lanes_that_fit, with_reuse
-from shrinkray_gpu.calibration.worker_lanes import BUILDING, FLOOR, LaneSet, close_pools
+from shrinkray_gpu.calibration.worker_lanes import BUILDING, FLOOR, LaneSet, builds, close_pools
 from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
 
@@ -27,7 +27,7 @@ def in_lanes(
         plan = with_rate(plan, source)
         if lanes.dry is not None and lanes.dry_started is not None:
             lanes.dry_started.result()
-            plan = with_build_gate(plan, lanes.dry, source)
+            plan = (with_build_gate if builds(source) else with_dry)(plan, lanes.dry, source)
             plan = _within(plan, seconds or max(FLOOR, 4 * max(run.seconds for run in colds)))
         return plan
     report = lanes.started.result()

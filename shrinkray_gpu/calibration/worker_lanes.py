@@ -121,12 +121,13 @@ def open_lanes(
             name = "virtual" if setup.arch else "fork"
             pool = Pool(script, forking, mode=name, jobs=jobs, seconds=cold.seconds, devices=devices, extra=cold.extra)
             lanes = replace(lanes, warm=pool, started=lanes.starter.submit(pool.start, source))
-        # Under compute-sanitizer each try is a process of its own: what does not even compile must not get there.
-        sanitized = oracle is not None and bool(oracle.needs.sanitizer) and builds(source)
+        # Under compute-sanitizer each try is a process of its own: what need not get there must not.
+        sanitized = oracle is not None and bool(oracle.needs.sanitizer)
         arch = gpus.capability() if gpu and (mode is None or sanitized) else None
         if arch:
             virtual = replace(forking, arch=arch, warm=False, reuse=False)
-            dry = Pool(replace(script, asserts=False), virtual, mode="virtual", jobs=jobs, seconds=cold.seconds)
+            bare = replace(script, asserts=False, sanitizer="")
+            dry = Pool(bare, virtual, mode="virtual", jobs=jobs, seconds=cold.seconds)
             lanes = replace(lanes, dry=dry, dry_started=lanes.starter.submit(dry.start, source))
     except BaseException:
         lanes.close()

@@ -6,7 +6,7 @@ protocol, and mypy holds the one against the other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -117,6 +117,9 @@ class SanitizerRecords(Protocol):
 
     def record(self, text: str, tool: str) -> Record:
         """One record's text, read."""
+
+    def kernels(self, texts: Iterable[str]) -> tuple[str, ...]:
+        """Those that records name, by their texts, in the order of the first ones."""
 
     def summary(self, text: str) -> str:
         """Its last line; empty if it did not come that far."""

@@ -80,7 +80,8 @@ class SameFaultOracle(Oracle):
 
     def with_causes(self, run: Run) -> SameFaultOracle:
         """The same oracle, which holds candidates against the causes that a dry run of the original shows."""
-        return self._with(causes=LaunchCauses.of(run)) if self.strict and self.reference is not None else self
+        bound = self.reference is not None or bool(self.inner.needs.sanitizer)
+        return self._with(causes=LaunchCauses.of(run)) if self.strict and bound else self
 
 
 def same_fault(oracle: Oracle, *, strict: bool = True) -> SameFaultOracle:

@@ -1,6 +1,7 @@
 """`sanitizer:TOOL[:REGEX]`: compute-sanitizer has a record that matches, of the kind that the original has.
 
-For faults that no CUDA error tells: a race, uninitialised memory, an overrun that stays inside mapped memory.
+For faults that no CUDA error tells: a race, uninitialised memory, an overrun that stays inside mapped memory. A dry run
+has no records: there a static rule that the launch breaks stands for the one that memcheck will have.
 """
 
 from __future__ import annotations
@@ -10,11 +11,16 @@ from dataclasses import dataclass
 from shrinkray_gpu.device import sanitizer_records
 from shrinkray_gpu.device.record import Record
 from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.driver_error import static_rule, undecided_by
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.oracle.guarded_pattern import Pattern
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
 from shrinkray_gpu.runner.run import Run
+
+NONE: frozenset[str] = frozenset()
+PREDICTED = {"memcheck": frozenset({"bounds", "alignment"})}
+"""By the tool: static rules of which each launch that breaks one leaves a record."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +33,8 @@ class SanitizerOracle(Oracle):
     """The kinds of the original's matching records, without sizes and places; empty before calibration."""
 
     def verdict(self, run: Run) -> Verdict:
+        if not run.records and run.virtual and self.needs.rules:
+            return self._predicted(run)
         if not run.records:
             return unclear(f"a {run.mode} run was not under compute-sanitizer, so nobody looked for records")
         seen = self._records(run)
@@ -49,6 +57,14 @@ class SanitizerOracle(Oracle):
 
     def binds(self, fault: Fault) -> bool:
         return False  # an access that the sanitizer stops ends in another CUDA error than without it, or in none
+
+    def _predicted(self, run: Run) -> Verdict:
+        for launch in run.launches:
+            rule = static_rule(launch)
+            if rule is not None and rule.name in self.needs.rules:
+                return shows(f"launch of {launch.kernel}{list(launch.grid)}: {launch.fault}")
+        undecided = undecided_by(run, self.needs.rules)
+        return unclear(undecided) if undecided else lacks(f"no launch breaks a static rule, {speech.ending(run)}")
 
     def _records(self, run: Run) -> list[Record]:
         *texts, _summary = run.records

@@ -22,7 +22,7 @@ from shrinkray_gpu.oracle.guarded_pattern import GuardedPattern, Pattern
 from shrinkray_gpu.oracle.hang import HangOracle
 from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.oracle.oracle import Oracle
-from shrinkray_gpu.oracle.sanitizer_report import SanitizerOracle
+from shrinkray_gpu.oracle.sanitizer_report import NONE, PREDICTED, SanitizerOracle
 from shrinkray_gpu.oracle.script import ScriptOracle
 from shrinkray_gpu.oracle.sticky import StickyOracle, codes_like
 from shrinkray_gpu.oracle.words import WEAK_ASSERTION, WordsOracle, plain_pattern
@@ -213,7 +213,7 @@ def _sanitizer(spec: str, argument: str, _: Path) -> Oracle:
             f"{', '.join(sanitizer_records.TOOLS)}, for example sanitizer:memcheck:Invalid __global__ write"
         )
     pattern = _pattern(spec, regex) if colon else None
-    return SanitizerOracle(spec=spec, needs=Needs(sanitizer=tool), pattern=pattern)
+    return SanitizerOracle(spec=spec, needs=Needs(sanitizer=tool, rules=PREDICTED.get(tool, NONE)), pattern=pattern)
 
 
 def _script(spec: str, argument: str, folder: Path) -> Oracle:

@@ -82,9 +82,9 @@ def _is_bound(given: UserProgram) -> bool:
 def _may_be_lifted(given: UserProgram) -> bool:
     """Whether a run with launches written down can answer the oracle, and a lifted script be what the user wants."""
     chosen = given.chosen
-    # Outputs that are compared, sanitizers' records and hangs need runs of their own kind, `script:` none of ours.
+    # Outputs that are compared and hangs need runs of their own kind, `script:` none of ours.
     needs = chosen.needs if chosen is not None else UNASKED
-    return needs.run and not (needs.twins or needs.builds or needs.sanitizer or needs.timing)
+    return needs.run and not (needs.twins or needs.builds or needs.timing)
 
 
 def _keep(journal: Journal, start: Start) -> None:

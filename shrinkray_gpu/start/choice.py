@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from shrinkray_gpu import calibration, lift
 from shrinkray_gpu.calibration.missed import FURTHER
-from shrinkray_gpu.device import error_table
+from shrinkray_gpu.device import error_table, sanitizer_records
 from shrinkray_gpu.errors import if_it_helps
 from shrinkray_gpu.judging.lane_tier import PLENTY
 from shrinkray_gpu.lift.data_files import files
@@ -139,7 +139,8 @@ class StartSearch:
         if found is not None:
             return found
         pool = virtual_pool(self.given) if self.runs.gpu else None
-        if pool is None or (fault := Fault.of(run)) is None or fault.phase != "device":
+        fault = Fault.of(run)
+        if pool is None or not (run.records or fault is not None and fault.phase == "device"):
             return self._lifting(as_it_is, oracle, run, dumped)
         with ThreadPoolExecutor(1, thread_name_prefix="virtual") as beside:
             virtual = beside.submit(pool.cold, program.text)
@@ -265,8 +266,10 @@ def _identity(given: UserProgram, oracle: Oracle, run: Run, seen: Fault | None) 
 
 
 def _offers(run: Run, identity: OriginalFingerprint | None) -> tuple[lift.Offer, ...]:
-    """The scripts to try, in order. Where several kernels are suspects, the instruments are waited for: they name
-    the one."""
+    """The scripts to try, in order: first the launches of the kernels that the sanitizer names, if it was there. Where
+    several kernels are suspects, the instruments are waited for: they name the one."""
+    if recorded := sanitizer_records.kernels(run.records):
+        return tuple(offer for kernel in recorded for offer in lift.offers(run, kernel))
     several = len(lift.suspect_kernels(run)) > 1
     fault = identity.fault if identity is not None and several else None
     return lift.offers(run, fault.kernel if fault is not None else _broken_kernel(run))
@@ -307,6 +310,8 @@ def in_a_launch(run: Run) -> bool:
     """Whether the fault may be one of a launch or of a kernel's compilation, and not the host program's own."""
     if not run.captured or not run.captured["launches"]:
         return False
+    if run.records:
+        return True
     fault = Fault.of(run)
     if fault is None or fault.phase in OWN_WORDS or run.signal is not None or fault.child:
         return True

@@ -18,5 +18,5 @@ def virtual_pool(given: UserProgram) -> Pool | None:
     arch = gpus.capability()
     if arch is None:
         return None
-    script = replace(given.script, asserts=False, wants=WANTS)  # no value of a float is right there
+    script = replace(given.script, asserts=False, wants=WANTS, sanitizer="")  # no value of a float is right there
     return Pool(script, replace(given.setup, arch=arch), mode="cold", jobs=1, seconds=SECONDS)

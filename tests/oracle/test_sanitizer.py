@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from shrinkray_gpu.device import sanitizer_records
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import Oracle, all_of, parse
 from shrinkray_gpu.oracle.verdict import Answer
-from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.run import Launch, Run
 
 SAMPLES = Path(__file__).parents[1] / "evidence" / "samples"
 
@@ -47,6 +48,29 @@ def test_other_records_or_none_are_a_no(name: str) -> None:
 
 def test_a_plain_run_answers_nothing() -> None:
     assert OVERRUN.judge(Run("plain", 0)).answer is Answer.UNKNOWN
+
+
+LAUNCH = Launch("scale", "abc", (1,), {})
+
+
+@pytest.mark.parametrize(
+    ("launch", "answer"),
+    [
+        (replace(LAUNCH, fault="bounds: a load past its tensor"), Answer.FAULTS),
+        (replace(LAUNCH, fault="assert: i < 4"), Answer.PASSES),
+        (LAUNCH, Answer.PASSES),
+        (replace(LAUNCH, undecided="bounds: it is too large"), Answer.UNKNOWN),
+    ],
+)
+def test_without_a_gpu_a_static_rule_tells_what_memcheck_will(launch: Launch, answer: Answer) -> None:
+    run = Run("virtual", 0, virtual=True, launches=(launch,))
+    assert OVERRUN.judge(run).answer is answer
+    assert oracle("sanitizer:racecheck").judge(run).answer is Answer.UNKNOWN
+
+
+def test_the_kernels_of_records() -> None:
+    assert sanitizer_records.kernels(under("memcheck_oob").records) == ("scale",)
+    assert sanitizer_records.kernels(under("memcheck_uninit").records) == ()
 
 
 def test_a_run_without_a_record_is_no_plain_run() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -78,6 +78,12 @@ def _kind(title: str) -> str:
     kind = re.sub(r" of size [\d,]+(?: bytes)?", "", title)
     kind = re.sub(r" at (?:0x[0-9a-f]+|\S.*\+0x[0-9a-f]+).*", "", kind)
     return re.sub(r" on CUDA API call to .*|[\d,]{2,}(?= bytes)", "", kind).strip().rstrip(".:")
+
+
+def kernels(texts: Iterable[str]) -> tuple[str, ...]:
+    """The kernels that records name, by their texts, in the order of the first ones."""
+    found = (place.group(1) for text in texts if (place := _PLACE.search(text.partition("    Saved host")[0])))
+    return tuple(dict.fromkeys(found))
 
 
 def summary(text: str) -> str:

@@ -1,0 +1,30 @@
+"""A fault that only compute-sanitizer sees: its launch is lifted all the same, and its cause is kept."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu.job.reduce import reduce
+from shrinkray_gpu.options import Options
+
+pytestmark = pytest.mark.gpu
+
+PROGRAM = Path(__file__).parent / "originals" / "overrun.py"
+ALONE = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
+"""Else what lies behind a tensor is torch's own, and the sanitizer does not object."""
+
+
+def test_an_overrun_that_no_driver_sees(tmp_path: Path) -> None:
+    shutil.copy(PROGRAM, tmp_path / "failing.py")
+    asked = Options(
+        oracle=("sanitizer:memcheck",), cwd=tmp_path, environment=ALONE, jobs=6, max_time=150, report=False
+    )
+    result = reduce(tmp_path / "failing.py", asked, say=print)
+    print(result.lifted, result.same, dict(result.tries), dict(result.seconds), result.after, result.text, flush=True)
+    assert result.ended == "done" and result.verified == result.final_runs
+    assert result.lifted.startswith("lifted: launch") and "(scale)" in result.lifted
+    assert result.after[0] <= 12
+    assert "tl.arange" in result.text and "mask=" not in result.text
