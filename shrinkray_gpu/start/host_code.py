@@ -28,7 +28,9 @@ _ANYONES = frozenset(
 )
 """Methods of containers and tensors that a class of the program may have, too."""
 _PLACES = (ast.Attribute, ast.Tuple)
-_HARMLESS = frozenset({"print", "synchronize", "manual_seed"})
+_HARMLESS = frozenset(
+    {"print", "synchronize", "manual_seed", "backward", "assert_close", "assert_allclose", "assert_equal"}
+)
 """Calls that change nothing that is passed to them."""
 
 
@@ -45,10 +47,10 @@ def is_kernel(node: ast.AST) -> TypeGuard[ast.FunctionDef]:
 
 class HostCode:
     """The host code of a program: all of it but the bodies of its kernels. `device`: these instead, where no call
-    changes what is passed to it."""
+    changes what is passed to it. `launched`: whether what kernels write may decide anything."""
 
-    def __init__(self, tree: ast.Module, *, device: bool = False) -> None:
-        self._device = device
+    def __init__(self, tree: ast.Module, *, device: bool = False, launched: bool = True) -> None:
+        self._device, self._launched = device, launched
         self.scope: dict[ast.stmt, Scope] = {}
         self.above: dict[ast.stmt, tuple[ast.stmt, ...]] = {}
         """The statements of the same function around each, the outermost first."""
@@ -121,7 +123,7 @@ class HostCode:
         """What a call may give another content: of a function of the program, what that changes of its arguments."""
         launched = next((self._kernels[each] for each in names(call.func) if each in self._kernels), None)
         if launched is not None:
-            changed = _written(launched)
+            changed = _written(launched) if self._launched else ()
             for name, value in by_name(call, parameters(launched)):
                 if name in changed:
                     yield value

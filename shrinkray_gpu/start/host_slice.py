@@ -46,7 +46,9 @@ def with_slice_kept(text: str, run: Run) -> str:
         values = set(map(str, cause.values))
         wanted |= {name for name, described in candidates.items() if described.rpartition(" ")[2] in values}
     named = arguments_named(text, kernel.name, wanted, grid=is_of_grid(cause))
-    return marked(named, slice_of(ast.parse(named), kernel.name, wanted, grid=is_of_grid(cause)))
+    # The virtual GPU runs no kernel: what went wrong there does so without what any of them writes.
+    found = slice_of(ast.parse(named), kernel.name, wanted, grid=is_of_grid(cause), launched=not run.virtual)
+    return marked(named, found)
 
 
 def _may_be(cause: Cause, described: str) -> bool:

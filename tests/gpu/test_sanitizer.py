@@ -19,9 +19,7 @@ ALONE = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
 
 def test_an_overrun_that_no_driver_sees(tmp_path: Path) -> None:
     shutil.copy(PROGRAM, tmp_path / "failing.py")
-    asked = Options(
-        oracle=("sanitizer:memcheck",), cwd=tmp_path, environment=ALONE, jobs=6, max_time=150, report=False
-    )
+    asked = Options(oracle=("sanitizer:memcheck",), cwd=tmp_path, environment=ALONE, jobs=6, max_time=150, report=False)
     result = reduce(tmp_path / "failing.py", asked, say=print)
     print(result.lifted, result.same, dict(result.tries), dict(result.seconds), result.after, result.text, flush=True)
     assert result.ended == "done" and result.verified == result.final_runs

@@ -177,6 +177,22 @@ METHODS = """
     kernel[(1,)](found)
     """
 
+COMPARED = """
+    x = torch.zeros(4)  # in
+    y = x.clone().requires_grad_(True)
+    y.sum().backward()
+    torch.testing.assert_close(x, y)
+    kernel[(1,)](x)
+    """
+
+
+def test_where_no_kernel_ran_none_has_made_anything() -> None:
+    tree = ast.parse(dedent(LAUNCHES))
+    launch = tree.body[-1]
+    assert isinstance(launch, ast.Expr) and isinstance(launch.value, ast.Call)
+    found = Slicer(HostCode(tree, launched=False)).behind([launch], launch.value.args)
+    assert [ast.unparse(each) for each in found.statements] == ["y = torch.zeros(4)"]
+
 
 @pytest.mark.parametrize(
     "program",
