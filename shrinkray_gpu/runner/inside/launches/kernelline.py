@@ -45,11 +45,10 @@ def lines_before(source: Any, symbol: Optional[str]) -> Optional[int]:
     """How many lines of the file come before the first that a function's IR counts. `source`: what the kernel was
     compiled from. `symbol`: the function as the IR calls it, empty for the kernel itself. None stands for one of the
     others, nobody knows which; the result is None where that cannot be told."""
-    kernel = getattr(source, "fn", None)
-    if _true or kernel is None:  # a kernel that was given as IR has the lines that it says
+    if not _counts_from_one(source):
         return 0
     if symbol == "":
-        return start(kernel) - 1
+        return start(source.fn) - 1
     fitting = [(len(fn.__name__), start(fn)) for fn in _reachable(source) if symbol and _is_called(fn, symbol)]
     lines = {line for length, line in fitting if length == max(fitting)[0]}
     return lines.pop() - 1 if len(lines) == 1 else None
@@ -58,7 +57,7 @@ def lines_before(source: Any, symbol: Optional[str]) -> Optional[int]:
 def with_true_lines(source: Any, printed: str) -> str:
     """What a compiler printed of a kernel, its places in lines of their files. One that may be in either of two
     functions loses its line."""
-    if _true or getattr(source, "fn", None) is None or _PLACE.search(printed) is None:
+    if not _counts_from_one(source) or _PLACE.search(printed) is None:
         return printed
     known: Dict[Tuple[str, int, int], Set[int]] = {}
     for fn in _reachable(source):
@@ -73,6 +72,16 @@ def with_true_lines(source: Any, printed: str) -> str:
         return "%s:%d:%d:" % (file, min(lines), column) if len(lines) == 1 else file + ":"
 
     return _PLACE.sub(placed, printed)
+
+
+def _counts_from_one(source: Any) -> bool:
+    """Whether lines in the IR count from a function's first: not where the kernel was given as IR, and not up to Triton
+    3.4, which looks the true line up for itself."""
+    from triton.runtime import jit
+
+    looked_up: Any = getattr(jit, "get_jit_fn_file_line", None)
+    by_attribute = looked_up is not None and "starting_line_number" in looked_up.__code__.co_names
+    return not _true and by_attribute and getattr(source, "fn", None) is not None
 
 
 def _places(fn: Any) -> Iterator[Tuple[int, int]]:
