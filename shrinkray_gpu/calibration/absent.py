@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from shrinkray_gpu.calibration.worker_lanes import PATIENCE
 from shrinkray_gpu.errors import NotReproduced, ShrinkError, UsageError
-from shrinkray_gpu.oracle import Fault, Oracle, adopt, describe, nearest, obstacle, swallowed
+from shrinkray_gpu.oracle import Fault, Oracle, adopt, describe, nearest, obstacle, swallowed, typed
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
 from shrinkray_gpu.runner.fence import advice, refused
 from shrinkray_gpu.runner.inside.static import rules
@@ -59,7 +59,7 @@ def explain(
             "with --oracle timeout"
         )
     if run.timed_out and oracle.needs.seconds and verdict.is_known:
-        return NotReproduced(f"{script.called} does not show {oracle.spec!r}: {verdict.why}")
+        return NotReproduced(f"{script.called} does not show {typed(oracle.spec)}: {verdict.why}")
     if verdict.answer is Answer.UNKNOWN:
         nothing = f"the run of {script.called} answers nothing: {verdict.why or run.trouble}"
         return NotReproduced("\n  ".join(filter(None, [nothing, beside])))
@@ -67,13 +67,13 @@ def explain(
         raise OSError(errno.ENOSPC, f"{full}, as the program said, too", setup.scratch)
     near = nearest(run, oracle.spec)
     if fenced := advice(refused(run, script.cwd)):
-        return NotReproduced(f"{script.called} does not show {oracle.spec!r}: {fenced}")
+        return NotReproduced(f"{script.called} does not show {typed(oracle.spec)}: {fenced}")
     more = [beside] * bool(beside)
     more += [f"would have matched: --oracle {shlex.quote(spec)}" for spec in near[:1]]
     more += [oracle.hint] * bool(oracle.hint)
     runs = f" in {len(seen)} runs" if len(seen) > 1 else ""
     return NotReproduced(
-        "\n  ".join([f"{script.called} does not show {oracle.spec!r}{runs}. {describe(run, oracle.spec)}", *more])
+        "\n  ".join([f"{script.called} does not show {typed(oracle.spec)}{runs}. {describe(run, oracle.spec)}", *more])
     )
 
 

@@ -14,7 +14,7 @@ adopt.py         the SPEC for a fault seen, and words for one that was not
 from shrinkray_gpu.oracle.adopt import adopt, describe, nearest, obstacle, swallowed
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.oracle.oracle import Oracle, all_of
-from shrinkray_gpu.oracle.spec import parse, table
+from shrinkray_gpu.oracle.spec import parse, table, typed
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
 
 __all__ = [
@@ -30,4 +30,5 @@ __all__ = [
     "parse",
     "swallowed",
     "table",
+    "typed",
 ]
