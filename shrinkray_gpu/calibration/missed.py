@@ -12,6 +12,7 @@ from shrinkray_gpu.errors import NotReproduced
 from shrinkray_gpu.judging.cold_tier import full_verdict
 from shrinkray_gpu.judging.repetition import PROGRAMMING
 from shrinkray_gpu.oracle import Fault, Oracle, adopt, obstacle
+from shrinkray_gpu.oracle.fault import FRONT_END
 from shrinkray_gpu.oracle.verdict import Verdict
 from shrinkray_gpu.runner.inside.static.rules import ASKED, RULES
 from shrinkray_gpu.runner.lanes import Setup
@@ -66,6 +67,8 @@ def _chance(seen: Sequence[Run], verdicts: Sequence[Verdict], oracle: Oracle) ->
             return False
         if run.failure is not None and run.failure.type in {*PROGRAMMING, "PermissionError"}:
             return False
+        if run.virtual and (fault := Fault.of(run)) is not None and FRONT_END.search(fault.klass):
+            return False  # what Triton's front end refuses it refuses each time
     if not oracle.needs.run:  # the user's own script, which may take its time
         return len(seen) < ALIKE
     if all(map(is_clean, seen)):

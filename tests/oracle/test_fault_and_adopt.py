@@ -227,3 +227,21 @@ def test_of_a_function_that_a_kernel_calls_the_innermost_exception_says_why() ->
         told[why] = fault
     one, other = told.values()
     assert "the message is" in one.difference(other)
+
+
+def test_a_line_that_nearly_says_what_was_asked_for_is_shown() -> None:
+    run = failing("OutOfResources", "out of resource: shared memory, Required: 524288, Hardware limit: 232448.")
+    near = describe(run, "out of resource: shared memory, Required: 114112, Hardware limit: 232448.")
+    assert "It nearly says these words: 'OutOfResources: out of resource: shared memory, Required: 524288" in near
+    assert "nearly" not in describe(run, "misaligned address")
+
+
+def test_words_that_stand_only_in_quoted_source_are_told_apart() -> None:
+    run = failing("ValueError", "shape 3", stderr=traceback("ValueError: shape 3", source="acc = tl.dot(x, w)"))
+    assert "These words are only in source code that the message quotes" in describe(run, "acc = tl.dot(x, w)")
+
+
+def test_what_is_unlike_every_spec_is_answered_by_the_sharpest() -> None:
+    run = failing("ValueError", "shape mismatch")
+    assert nearest(run, "foobar")[0] == "exception:ValueError:shape mismatch"
+    assert nearest(run, "exception:ValeError")[0] == "exception:ValueError"
