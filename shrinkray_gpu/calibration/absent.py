@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from shrinkray_gpu.calibration.worker_lanes import PATIENCE
 from shrinkray_gpu.errors import NotReproduced, ShrinkError, UsageError
-from shrinkray_gpu.oracle import Fault, Oracle, adopt, describe, nearest, obstacle, swallowed, typed
+from shrinkray_gpu.oracle import Fault, Oracle, adopt, beside_kernels, describe, nearest, obstacle, swallowed, typed
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
 from shrinkray_gpu.runner.fence import advice, refused
 from shrinkray_gpu.runner.inside.static import rules
@@ -80,8 +80,8 @@ def explain(
 def adoptable_spec(run: Run) -> str:
     """The SPEC of the fault seen. Raises UsageError for a broken set-up, NotReproduced when it just passes."""
     spec = adopt(run)
-    if spec is None and obstacle(run):
-        raise UsageError(obstacle(run))
+    if spec is None and (why := obstacle(run) or beside_kernels(run)):
+        raise UsageError(why)
     if spec is None:
         raise NotReproduced(faultless([run]))
     return spec

@@ -11,7 +11,7 @@ fault.py         the Fault that a Run shows, compared by meaning
 adopt.py         the SPEC for a fault seen, and words for one that was not
 """
 
-from shrinkray_gpu.oracle.adopt import adopt, describe, nearest, obstacle, swallowed
+from shrinkray_gpu.oracle.adopt import adopt, beside_kernels, describe, nearest, obstacle, swallowed
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.oracle.oracle import Oracle, all_of
 from shrinkray_gpu.oracle.spec import parse, table, typed
@@ -24,6 +24,7 @@ __all__ = [
     "Verdict",
     "adopt",
     "all_of",
+    "beside_kernels",
     "describe",
     "nearest",
     "obstacle",

@@ -28,6 +28,9 @@ _NO_TEST = ("UsageError", "no test was run")
 _PYTEST_SAID = re.compile(
     r"^(?:\x1b\[[\d;]*m)*(?:ERROR: +(?!usage:)|E +|\S+: error: )(.+?)(?:\x1b\[[\d;]*m)*$", re.MULTILINE
 )
+_ARGUMENTS = re.compile(r"^usage: [\s\S]*?^\S.*?: error: (.*)$", re.MULTILINE)
+"""What argparse says, and click."""
+_FRAME = re.compile(r'^  File "[^"\n]*", line \d+, in (.+)$', re.MULTILINE)
 _MISSING = re.compile(r"No module named '([\w.]+)'")
 _NO_CUDA = re.compile(
     r"not compiled with CUDA|Found no NVIDIA driver|No CUDA GPUs are available|0 active drivers|no CUDA-capable device"
@@ -62,7 +65,7 @@ def adopt(run: Run) -> str | None:
     """The SPEC that asks for the fault seen; None if there is none, or none worth reducing (see `obstacle`). Of a
     program that ends well: a failure that it caught, unless an autotuner lives with failures of that kind."""
     caught = next(_swallowed(run, expected=False), None)
-    return None if obstacle(run) else next(_fitting(run), caught)
+    return None if obstacle(run) or beside_kernels(run) else next(_fitting(run), caught)
 
 
 def swallowed(run: Run) -> list[str]:
@@ -130,6 +133,28 @@ def obstacle(run: Run) -> str:
         )
     if failure.type in ("SyntaxError", "IndentationError", "TabError") and failure.line is None:
         return "The script is not Python that this interpreter can read: name another one by --python."
+    return ""
+
+
+def beside_kernels(run: Run) -> str:
+    """Why this failure is hardly one that somebody wants reduced who names none, and what to do; empty if it may be."""
+    failure = speech.uncaught(run)
+    if run.exit == 2 and failure is None and (said := _ARGUMENTS.search(run.stderr)):
+        return (
+            f"The program refuses its own arguments ({said[1]}): give those that it takes after --. To reduce that "
+            "refusal, ask for --oracle exit:2."
+        )
+    untouched = not (run.launches or run.compiles)
+    if (
+        failure is not None
+        and failure.type == "NameError"
+        and untouched
+        and _FRAME.findall(failure.traceback) == ["<module>"]
+    ):
+        return (
+            f"The program ends at its top level, before any kernel, in NameError: {failure.text}. Is that the right "
+            "file? To reduce the error all the same, ask for --oracle exception:NameError."
+        )
     return ""
 
 

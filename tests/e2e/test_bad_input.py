@@ -132,6 +132,21 @@ def test_a_script_that_passes(tmp_path: Path, text: str) -> None:
     check(shrink("fine.py", *INDEX, cwd=tmp_path), 3, "ended well (exit 0)", folder=tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("text", "words", "oracle"),
+    [
+        ("[project]\n", "in NameError: name 'project' is not defined. Is that the right file?", "exception:NameError"),
+        ("import argparse\nargparse.ArgumentParser().parse_args()\n", "unrecognized arguments: extra", "exit:2"),
+    ],
+)
+def test_what_is_no_fault_of_a_kernel_is_asked_about_and_not_adopted(
+    tmp_path: Path, text: str, words: str, oracle: str
+) -> None:
+    (tmp_path / "other.py").write_text(text)
+    check(shrink("other.py", "extra", cwd=tmp_path), 2, words, f"ask for --oracle {oracle}", folder=tmp_path)
+    assert shrink("other.py", "extra", "--check", "--oracle", oracle, cwd=tmp_path).code == 0
+
+
 def test_a_missing_module(tmp_path: Path) -> None:
     (tmp_path / "needy.py").write_text("import no_such_module\n")
     check(shrink("needy.py", *INDEX, cwd=tmp_path), 2, "no_such_module", "--python", folder=tmp_path)
