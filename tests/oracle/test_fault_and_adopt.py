@@ -91,16 +91,17 @@ CARDS = {
     "sticky": "device fault: misaligned address (CUDA error 716) in kernel jsd",
     "static": "device fault: misaligned address (CUDA error 716) in kernel jsd",
     "timeout": "timeout fault: no end within the time limit in kernel jsd",
-    "compile error": "compile fault: CompilationError in kernel k3: Descriptor block shape must have at least N bytes "
-    "in the last dimension, but got N * N = N bytes",
+    "compile error": "compile fault: CompilationError in kernel k3: Descriptor block shape must have at least 16 bytes "
+    "in the last dimension, but got 4 * 2 = 8 bytes",
     "compiler pass": "compile fault: TritonGPUPipeline in kernel k: 'tt.dot' op expected matching shapes",
     "ptxas": "compile fault: PTXASError in kernel k: Unknown modifier '.instr'",
     "compiler abort": "compile fault: SIGABRT in kernel k: Assertion `idx < size()' failed.",
     "abort": "exit fault: SIGABRT: Assertion `idx < size()' failed.",
-    "shared memory": "launch fault: out of resource: out of resource: shared memory",
+    "shared memory": "launch fault: out of resource: out of resource: shared memory, "
+    "Required: 294912, Hardware limit: 232448.",
     "invalid argument": "launch fault: invalid argument in kernel jsd",
-    "exception": "python fault: IndexError: index N is out of bounds for dimension N with size N",
-    "shapes": "python fault: ValueError: bad shape [N, N] of the tensor at ADDRESS in PATH (got Nxf32)",
+    "exception": "python fault: IndexError: index 37 is out of bounds for dimension 0 with size 12",
+    "shapes": "python fault: ValueError: bad shape [8, 64] of the tensor at 0x7f00a in y.bin (got 1x4xf32)",
     "status": "exit fault: exit status 3",
 }
 
@@ -208,7 +209,7 @@ def test_what_happened_instead_of_the_fault() -> None:
     other = describe(
         failing("ValueError", "shape 3", seconds=1.0, stderr="ValueError: shape 3\n"), "misaligned address"
     )
-    assert other.startswith("The program showed another fault after 1.0 s: python fault: ValueError: shape N.\n")
+    assert other.startswith("The program showed another fault after 1.0 s: python fault: ValueError: shape 3.\n")
     assert "tells nothing: the lane died" in describe(Run("fork", None, trouble="the lane died"))
     assert "printed nothing" in describe(passing())
 
