@@ -114,7 +114,11 @@ def title(dossier: Dossier) -> str:
     fault = seen.fault
     what = fault.klass if fault is not None else str(told.get("spec", "fault"))
     if fault is not None and fault.phase == "compile":
-        what = f"{fault.klass}: {_complaint(fault.text)}" if fault.text else f"compiler fails in {fault.klass}"
+        what = (
+            f"{fault.klass}: {_complaint(fault.said or fault.text)}"
+            if fault.text
+            else f"compiler fails in {fault.klass}"
+        )
     parts = [what[:120]]
     if seen.instruction:
         parts.append(f"at {disassembly.family(seen.instruction)}")
@@ -149,7 +153,7 @@ def symptom(dossier: Dossier) -> str:
                 f"{architectures.name(told['arch'])}. It was not run on a GPU."
             )
         return f"The program ends in {said}, in {runs}."
-    return f"{code(fault.klass)}{f': {code(_complaint(fault.text))}' if fault.text else ''}, in {runs}."
+    return f"{code(fault.klass)}{f': {code(_complaint(fault.said or fault.text))}' if fault.text else ''}, in {runs}."
 
 
 def exact_error(dossier: Dossier) -> str:

@@ -6,13 +6,15 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from shrinkray_gpu.calibration.absent import faultless, is_clean
+from shrinkray_gpu.calibration.absent import faultless, is_clean, rule_broken
 from shrinkray_gpu.calibration.worker_lanes import LaneSet
 from shrinkray_gpu.errors import NotReproduced
 from shrinkray_gpu.judging.cold_tier import full_verdict
 from shrinkray_gpu.judging.repetition import PROGRAMMING
 from shrinkray_gpu.oracle import Fault, Oracle, adopt, obstacle
+from shrinkray_gpu.oracle.fault import FRONT_END
 from shrinkray_gpu.oracle.verdict import Verdict
+from shrinkray_gpu.runner.inside.static.rules import ASKED, RULES
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
@@ -65,6 +67,8 @@ def _chance(seen: Sequence[Run], verdicts: Sequence[Verdict], oracle: Oracle) ->
             return False
         if run.failure is not None and run.failure.type in {*PROGRAMMING, "PermissionError"}:
             return False
+        if run.virtual and (fault := Fault.of(run)) is not None and FRONT_END.search(fault.klass):
+            return False  # what Triton's front end refuses it refuses each time
     if not oracle.needs.run:  # the user's own script, which may take its time
         return len(seen) < ALIKE
     if all(map(is_clean, seen)):
@@ -73,6 +77,14 @@ def _chance(seen: Sequence[Run], verdicts: Sequence[Verdict], oracle: Oracle) ->
     first = faults[0]
     alike = first is not None and all(fault is not None and not first.difference(fault) for fault in faults)
     return not alike or len(seen) < ALIKE
+
+
+def beside_the_point(seen: Sequence[Run], oracle: Oracle, source: str, lanes: LaneSet) -> str:
+    """What static rules that were not asked for say of a program that runs to its end on the virtual GPU."""
+    if not (oracle.needs.run and all(run.virtual and is_clean(run) for run in seen)):
+        return ""
+    every = tuple(ASKED + rule.name for rule in RULES)
+    return rule_broken(lanes.cheapest(oracle).run(source, fresh=True, wants=every))
 
 
 def further(setup: Setup) -> int:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from shrinkray_gpu.calibration.absent import explain
-from shrinkray_gpu.calibration.missed import once_more, runs_until_fault, several, verdict_on
+from shrinkray_gpu.calibration.missed import (
+    beside_the_point,
+    once_more,
+    runs_until_fault,
+    several,
+    verdict_on,
+)
 from shrinkray_gpu.calibration.mode import Mode
 from shrinkray_gpu.calibration.plan import Plan, Reproduction
 from shrinkray_gpu.calibration.worker_lanes import LaneSet
@@ -42,7 +48,8 @@ def cold_plan(
         once_more(looked, verdicts, judged, source, lanes)
     reference = next((run for run, verdict in zip(looked, verdicts) if verdict.faults), None)
     if reference is None:
-        raise explain(looked, verdicts[0], judged, pool.setup, pool.script, timeout)
+        beside = beside_the_point(looked, judged, source, lanes)
+        raise explain(looked, verdicts[0], judged, pool.setup, pool.script, timeout, beside)
     # Not those in a lane, unless there are no others.
     cold = [run for run in colds if run.mode == "cold"] or colds
     reproduction = Reproduction(

@@ -14,6 +14,7 @@ from shrinkray_gpu.corpus.addition import CaseWords
 from shrinkray_gpu.corpus.addition import add as add_case
 from shrinkray_gpu.corpus.case import Case, cases
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.oracle import typed
 from shrinkray_gpu.runner.interpreter import interpreter_path
 
 
@@ -104,7 +105,7 @@ def _shown(case: Case) -> str:
         ("title", case.title),
         ("class", case.klass),
         ("mechanism", " ".join(case.mechanism.split())),
-        ("oracle", ", ".join(map(repr, case.oracle))),
+        ("oracle", ", ".join(map(typed, case.oracle))),
         ("reject", ", ".join(map(repr, case.reject))),
         ("fault", str(case.fault or "")),
         ("needs", ", ".join(wants)),

@@ -28,6 +28,7 @@ from shrinkray_gpu.job.asked import places
 from shrinkray_gpu.job.reduce import check, reduce
 from shrinkray_gpu.lift.from_trace import trace
 from shrinkray_gpu.options import Options, display_name
+from shrinkray_gpu.oracle import typed
 from shrinkray_gpu.passes import PASSES
 from shrinkray_gpu.result.summary import Result
 
@@ -194,7 +195,7 @@ def main(file: Path | None, args: tuple[str, ...], module: str | None, **given: 
         assert file is not None
         file, options = _traced(file, given["launch"], options)
         if given["only_check"]:
-            click.echo(f"{display_name(file, options)} shows {check(file, options, say=say)!r}")
+            click.echo(f"{display_name(file, options)} shows {typed(check(file, options, say=say))}")
             return
         best = places(file, options)[1] / "best.py"
         if not quiet:
@@ -290,7 +291,7 @@ def _tell(result: Result, file: Path, command: Command | None) -> None:
         f"  {sum(result.tries.values())} tries ({tries}) in {spent['start'] + spent['search'] + spent['check']:.0f} s: "
         f"start {spent['start']:.0f}, search {spent['search']:.0f}, final check {spent['check']:.0f}{gpu}"
     )
-    click.echo(f"  {result.spec!r} in {result.verified} of {result.final_runs} clean runs")
+    click.echo(f"  {typed(result.spec)} in {result.verified} of {result.final_runs} clean runs")
     beside = "" if result.attachment.endswith(".zip") else ", and artifacts/ and report.html beside it"
     more = len(result.others) - TOLD
     for label, text in (

@@ -89,7 +89,9 @@ NEEDS: Mapping[str, FieldType] = {
 SEEN: Mapping[str, FieldType] = dict.fromkeys(
     ("gpu", "driver", "cuda", "triton", "torch", "helion", "python", "arch", "date"), TEXT
 )
-FAULT: Mapping[str, FieldType] = {each.name: WHOLE if each.type == "int" else TEXT for each in fields(Fault)}
+FAULT: Mapping[str, FieldType] = {
+    each.name: WHOLE if each.type == "int" else TEXT for each in fields(Fault) if each.compare
+}
 EXPECTATIONS = ("faults", "fixed", "changed", "flaky")
 
 

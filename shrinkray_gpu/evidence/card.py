@@ -55,7 +55,7 @@ def _fault(seen: Evidence) -> Iterator[CardRow]:
     else:
         yield "fault", f"{fault.phase} fault: {fault.klass}"
     if fault.text:
-        yield "", fault.text
+        yield "", fault.said or fault.text
     yield "ended", seen.ending
     for line in [line for line in seen.diagnostics.splitlines() if line.strip()][:DIAGNOSTICS]:
         yield "said", line.strip()

@@ -135,7 +135,7 @@ def prepare(
     )
     ready = Ready(start, program, plan, test, None)
     try:
-        for line in findings(plan):
+        for line in findings(plan, start.reference):
             say(line)
         if options.guards and plan.oracle.needs.run:
             ready = replace(ready, checks=slippage_checks(program, plan, test, named, options, start.fault))

@@ -31,6 +31,7 @@ from shrinkray_gpu.job.ready import prepare, user_program
 from shrinkray_gpu.job.search_run import search
 from shrinkray_gpu.judging.tiered_test import TieredTest
 from shrinkray_gpu.options import Options, Say, display_name
+from shrinkray_gpu.oracle import Oracle
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.native.native_tree import can_parse
 from shrinkray_gpu.reduction.outcome import ProgressEvent
@@ -86,6 +87,7 @@ def _reduced(
     chosen, options = oracle_of(options)
     named = controls.named_controls(options.controls, options.control_environment, options.control_patches, program)
     check_controls(named, chosen, options)
+    _say_doubt(chosen, say)
     given = user_program(path, program, options, chosen, building(program, setup_of(path, folder, options)), say)
     width = max(6, min(32, 3 * given.limits.jobs))
     with Journal.open(
@@ -149,6 +151,12 @@ def _reduced(
     return result
 
 
+def _say_doubt(chosen: Oracle | None, say: Say) -> None:
+    """What the user may have meant instead, before the program is run for it."""
+    if chosen is not None and chosen.hint:
+        say(f"warning: {chosen.hint}")
+
+
 def _say_what_is_lacking(program: Program, options: Options, say: Say) -> None:
     if program.literals and not can_parse():
         say(UNREAD)
@@ -164,8 +172,12 @@ def check(path: Path, options: Options, *, say: Say = lambda text: None) -> str:
     a GPU.
     """
     program = program_of(path, options)
+    check_keep(program, options)
     check_python(options.python)
     chosen, options = oracle_of(options)
+    named = controls.named_controls(options.controls, options.control_environment, options.control_patches, program)
+    check_controls(named, chosen, options)
+    _say_doubt(chosen, say)
     with tempfile.TemporaryDirectory(prefix="shrink-") as folder:
         given = user_program(path, program, options, chosen, setup_of(path, Path(folder), options), say)
         plan = given.plan(Start(program))

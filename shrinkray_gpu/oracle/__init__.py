@@ -11,10 +11,10 @@ fault.py         the Fault that a Run shows, compared by meaning
 adopt.py         the SPEC for a fault seen, and words for one that was not
 """
 
-from shrinkray_gpu.oracle.adopt import adopt, describe, nearest, obstacle, swallowed
+from shrinkray_gpu.oracle.adopt import adopt, beside_kernels, describe, nearest, obstacle, swallowed
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.oracle.oracle import Oracle, all_of
-from shrinkray_gpu.oracle.spec import parse, table
+from shrinkray_gpu.oracle.spec import parse, table, typed
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
 
 __all__ = [
@@ -24,10 +24,12 @@ __all__ = [
     "Verdict",
     "adopt",
     "all_of",
+    "beside_kernels",
     "describe",
     "nearest",
     "obstacle",
     "parse",
     "swallowed",
     "table",
+    "typed",
 ]

@@ -16,12 +16,21 @@ from shrinkray_gpu.runner.inside.launches.launch_log import NOT_FOLLOWED
 from shrinkray_gpu.runner.run import Run
 
 LAST_LINES = 5
+SEARCHED = 200
+"""Lines of what a run says, of the last, that are compared with what was asked for."""
 MOST_CHARACTERS = 160
+ALIKE = 0.7
+"""From this ratio on one SPEC is taken for another, with a slip in it."""
+NEARLY = 0.85
+"""From this ratio on a line is taken for the one that was asked for, though not word for word."""
 _NO_TEST = ("UsageError", "no test was run")
 """Raised by the driver of a pytest command (`command/driver.py`): a type of pytest's, called so in any module."""
 _PYTEST_SAID = re.compile(
     r"^(?:\x1b\[[\d;]*m)*(?:ERROR: +(?!usage:)|E +|\S+: error: )(.+?)(?:\x1b\[[\d;]*m)*$", re.MULTILINE
 )
+_ARGUMENTS = re.compile(r"^usage: [\s\S]*?^\S.*?: error: (.*)$", re.MULTILINE)
+"""What argparse says, and click."""
+_FRAME = re.compile(r'^  File "[^"\n]*", line \d+, in (.+)$', re.MULTILINE)
 _MISSING = re.compile(r"No module named '([\w.]+)'")
 _NO_CUDA = re.compile(
     r"not compiled with CUDA|Found no NVIDIA driver|No CUDA GPUs are available|0 active drivers|no CUDA-capable device"
@@ -56,7 +65,7 @@ def adopt(run: Run) -> str | None:
     """The SPEC that asks for the fault seen; None if there is none, or none worth reducing (see `obstacle`). Of a
     program that ends well: a failure that it caught, unless an autotuner lives with failures of that kind."""
     caught = next(_swallowed(run, expected=False), None)
-    return None if obstacle(run) else next(_fitting(run), caught)
+    return None if obstacle(run) or beside_kernels(run) else next(_fitting(run), caught)
 
 
 def swallowed(run: Run) -> list[str]:
@@ -65,11 +74,13 @@ def swallowed(run: Run) -> list[str]:
 
 
 def nearest(run: Run, asked: str = "") -> list[str]:
-    """The SPECs that this run would have matched, sharpest first, or the likest to what was asked for."""
-    found = [*_fitting(run), *swallowed(run)][:4]
-    if not asked:
-        return found
-    return sorted(found, key=lambda one: -difflib.SequenceMatcher(None, asked.casefold(), one.casefold()).ratio())
+    """The SPECs that this run would have matched, sharpest first, but for those that are like what was asked for."""
+
+    def likeness(one: str) -> float:
+        ratio = difflib.SequenceMatcher(None, asked.casefold(), one.casefold()).ratio()
+        return ratio if ratio >= ALIKE else 0.0
+
+    return sorted([*_fitting(run), *swallowed(run)][:4], key=likeness, reverse=True)
 
 
 def describe(run: Run, asked: str = "") -> str:
@@ -85,10 +96,12 @@ def describe(run: Run, asked: str = "") -> str:
         parts = [f"The program showed another fault after {run.seconds:.1f} s: {seen}."]
     if asked and not speech.has_failed(run) and (where := _printed(run, asked)):
         parts.append(f"It did print these words ({where}), but what a successful program prints is no fault.")
+    if asked and speech.has_failed(run):
+        parts.append(_almost(run, asked))
     if said := obstacle(run):
         parts.append(said)
     last = [line.rstrip() for line in (run.stdout + "\n" + run.stderr).splitlines() if line.strip()][-LAST_LINES:]
-    text = " ".join(parts)
+    text = " ".join(filter(None, parts))
     return text + (
         "\nIts last lines:\n" + "\n".join("    " + line for line in last) if last else "\nIt printed nothing."
     )
@@ -120,6 +133,28 @@ def obstacle(run: Run) -> str:
         )
     if failure.type in ("SyntaxError", "IndentationError", "TabError") and failure.line is None:
         return "The script is not Python that this interpreter can read: name another one by --python."
+    return ""
+
+
+def beside_kernels(run: Run) -> str:
+    """Why this failure is hardly one that somebody wants reduced who names none, and what to do; empty if it may be."""
+    failure = speech.uncaught(run)
+    if run.exit == 2 and failure is None and (said := _ARGUMENTS.search(run.stderr)):
+        return (
+            f"The program refuses its own arguments ({said[1]}): give those that it takes after --. To reduce that "
+            "refusal, ask for --oracle exit:2."
+        )
+    untouched = not (run.launches or run.compiles)
+    if (
+        failure is not None
+        and failure.type == "NameError"
+        and untouched
+        and _FRAME.findall(failure.traceback) == ["<module>"]
+    ):
+        return (
+            f"The program ends at its top level, before any kernel, in NameError: {failure.text}. Is that the right "
+            "file? To reduce the error all the same, ask for --oracle exception:NameError."
+        )
     return ""
 
 
@@ -219,9 +254,20 @@ def _quoted(text: str) -> str:
     return re.sub(r"([\\.^$*+?{}\[\]|()])", r"\\\1", text)
 
 
-def _printed(run: Run, asked: str) -> str:
-    words = " ".join(asked.split()).casefold()
-    for name, text in (("stdout", run.stdout), ("stderr", run.stderr)):
-        if words in " ".join(text.split()).casefold():
-            return name
+def _almost(run: Run, asked: str) -> str:
+    """Why words do not count that a reader finds in what a failing run says; or the line that they nearly are."""
+    lines = [line.strip() for said in speech.failure_words(run) for line in said.text.splitlines()[-SEARCHED:]]
+    bare = {tail: line for line in lines for tail in (line, line.partition(": ")[2])}
+    if near := difflib.get_close_matches(asked, bare, n=1, cutoff=NEARLY):
+        return f"It nearly says these words: {bare[near[0]]!r}."
+    if _printed(run, asked) == "stderr" and not _holds(speech.without_quotations(run.stderr), asked):
+        return "These words are only in source code that the message quotes, which is no evidence."
     return ""
+
+
+def _holds(text: str, words: str) -> bool:
+    return " ".join(words.split()).casefold() in " ".join(text.split()).casefold()
+
+
+def _printed(run: Run, asked: str) -> str:
+    return next((name for name in ("stdout", "stderr") if _holds(getattr(run, name), asked)), "")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from signal import SIGABRT
 
 from shrinkray_gpu.device import error_table
@@ -89,6 +89,8 @@ class Fault:
     """What the source line at the fault calls: `descriptor load`, `tl.store`. Told, not compared."""
     child: str = ""
     """What processes of the script died of before it did, normalised, a line each: see `_children`."""
+    said: str = field(default="", compare=False)
+    """The message with its numbers, for people; of a path only the name. Told, not compared."""
     near: str = ""
     """The last kernel launched, where several were and nobody knows which it was. Told, not compared."""
 
@@ -113,19 +115,19 @@ class Fault:
 
     def difference(self, other: Fault) -> str:
         """In what the other fault differs from this one, in words; empty if in nothing that is known of both."""
-        for field in ("phase", "klass", "text", "instruction", "space", "access"):
-            mine, theirs = getattr(self, field), getattr(other, field)
-            if mine == theirs or (field in _OBSERVED and not (mine and theirs)):
+        for name in ("phase", "klass", "text", "instruction", "space", "access"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine == theirs or (name in _OBSERVED and not (mine and theirs)):
                 continue
-            if field == "klass" and {self.code, other.code} == OUTSIDE:
+            if name == "klass" and {self.code, other.code} == OUTSIDE:
                 continue
-            if field == "instruction" and {self.code, other.code} <= OUTSIDE and {mine, theirs} == READS:
+            if name == "instruction" and {self.code, other.code} <= OUTSIDE and {mine, theirs} == READS:
                 continue
-            if field == "text" and self._is_loose() and _first_clause(mine) == _first_clause(theirs):
+            if name == "text" and self._is_loose() and _first_clause(mine) == _first_clause(theirs):
                 continue
             if not theirs:
                 return f"it does not say {speech.clip(mine)!r}"
-            return f"{_WORDS.get(field, field)} is {speech.clip(theirs)!r} instead of {speech.clip(mine)!r}"
+            return f"{_WORDS.get(name, name)} is {speech.clip(theirs)!r} instead of {speech.clip(mine)!r}"
         if self.code == other.code == MISALIGNED and self.size and other.size and self.size != other.size:
             return f"the access is {other.size} {'byte' if other.size == 1 else 'bytes'} wide instead of {self.size}"
         mine, theirs = self.child, other.child
@@ -142,7 +144,7 @@ class Fault:
         code = f" (CUDA error {self.code})" if self.code and str(self.code) not in self.klass else ""
         kernel = f" in kernel {self.kernel}" if self.kernel else f", last launch {self.near}" if self.near else ""
         at = f" at {self.instruction}" if self.instruction else ""
-        text = f": {speech.clip(self.text)}" if self.text else ""
+        text = f": {speech.clip(self.said or self.text)}" if self.text else ""
         child = f" (child process: {speech.clip(self.child)})" if self.child else ""
         return f"{self.phase} fault: {self.klass}{code}{kernel}{at}{text}{child}"
 
@@ -209,6 +211,12 @@ def lookalike(wanted: Fault, seen: Fault) -> bool:
     return seen.phase == wanted.phase == "python" and seen.klass == wanted.klass == "AssertionError"
 
 
+def _saying(fault: Fault, message: str) -> Fault:
+    """The fault with its message, as it is compared and as people read it."""
+    named = _PATH.sub(lambda found: found[0].rstrip("/").rpartition("/")[2], message)
+    return replace(fault, text=normalise(message), said=" ".join(named.split()))
+
+
 def normalise(text: str) -> str:
     """The message without what differs from one candidate to the next: paths, numbers, spacing, suggestions."""
     text = _SUGGESTION.sub("", text)
@@ -269,7 +277,7 @@ def _compiling(run: Run) -> Fault | None:
     else:
         klass = speech.signal_name(run.signal or 0)
     text = compiler_message(compile, failure, own)
-    return Fault("compile", klass, compile.kernel if compile else "", text=normalise(speech.clip(text, 400)))
+    return _saying(Fault("compile", klass, compile.kernel if compile else ""), speech.clip(text, 400))
 
 
 def compiler_message(compile: Compilation | None, failure: Failure | None, everything: str) -> str:
@@ -303,12 +311,13 @@ def _raised(run: Run, last: str) -> Fault | None:
     kind = failure.type.rpartition(".")[2]
     said = speech.without_quotations(failure.text)
     if kind == "OutOfResources":
-        return Fault("launch", "out of resource", last, text=normalise(said.partition(",")[0]))
+        short = _saying(Fault("launch", "out of resource", last), speech.clip(said, 400))
+        return replace(short, text=normalise(said.partition(",")[0]))
     if refused := REFUSED.search(said):
         words = refused.group(1).strip()
         error = error_table.parse_error(words)
         return Fault("launch", error.text if error else words, last)
-    return Fault("python", kind, text=normalise(speech.clip(said, 400)), child=_children(run))
+    return _saying(Fault("python", kind, child=_children(run)), speech.clip(said, 400))
 
 
 def _ended(run: Run) -> Fault:
@@ -322,7 +331,7 @@ def _ended(run: Run) -> Fault:
     if run.compiles and (failure := run.compiles[-1].failure) is not None:
         broken = run.compiles[-1]
         text = compiler_message(broken, failure, speech.diagnostics(broken))
-        return Fault("exit", klass, broken.kernel, text=normalise(speech.clip(text, 400)), child=child)
+        return _saying(Fault("exit", klass, broken.kernel, child=child), speech.clip(text, 400))
     return Fault("exit", klass, text=_parting(run.stderr), child=child)
 
 

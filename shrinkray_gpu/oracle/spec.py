@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import shlex
 import signal
 import textwrap
 from collections.abc import Callable, Iterable
@@ -73,6 +74,11 @@ def parse(spec: str, *, folder: Path) -> Oracle:
         if spec == form.prefix or (form.is_optional and spec == form.prefix.rstrip(":")):
             return form.build(spec, "", folder)
     return _words(spec, spec, folder)
+
+
+def typed(spec: str) -> str:
+    """The spec in quotes, as a shell takes it: copied from a message, it is the same oracle again."""
+    return shlex.quote(spec) if "'" in spec else f"'{spec}'"
 
 
 def table(width: int = 110) -> str:

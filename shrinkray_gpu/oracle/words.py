@@ -13,6 +13,9 @@ from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
 from shrinkray_gpu.runner.run import Failure, Run
 
 _FRAME = re.compile(r'^ +File "[^"\n]*", line (?P<line>\d+)[^\n]*\n +(?P<code>\S[^\n]*)', re.MULTILINE)
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
+_MARKS = re.compile(r"[\"'`]+")
+_ANY_MARKS = "[\"'`]{0,3}"
 PLACES = ("exception", "child", "compiler", "launch", "stderr")
 WEAK_ASSERTION = (
     "a failing assertion alone is a weak oracle: almost any change of meaning keeps it failing, so check what remains. "
@@ -84,5 +87,8 @@ class WordsOracle(Oracle):
 
 
 def plain_pattern(words: str) -> Pattern:
-    """These words, in any case, with any white space between them."""
-    return re.compile(r"\s+".join(re.escape(word) for word in words.split()), re.IGNORECASE)
+    """These words, in any case, with any white space between them. Terminals colour what they show, and web pages eat
+    backticks: neither colours nor quotation marks of the words need be there."""
+    bare = [[re.escape(part) for part in _MARKS.split(word) if part] for word in _COLOUR.sub("", words).split()]
+    spaced = rf"{_ANY_MARKS}\s+{_ANY_MARKS}".join(_ANY_MARKS.join(parts) for parts in bare if parts)
+    return re.compile(spaced or r"\s+".join(map(re.escape, words.split())), re.IGNORECASE)

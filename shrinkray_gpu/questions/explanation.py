@@ -25,7 +25,7 @@ from shrinkray_gpu.evidence.evidence import Evidence
 from shrinkray_gpu.evidence.examine import examine
 from shrinkray_gpu.evidence.instruments.instrument import PRESENT
 from shrinkray_gpu.evidence.instruments.sanitizers import SYNCCHECK
-from shrinkray_gpu.oracle import Oracle, all_of, describe, obstacle, parse
+from shrinkray_gpu.oracle import Oracle, all_of, describe, obstacle, parse, typed
 from shrinkray_gpu.oracle.needs import UNASKED
 from shrinkray_gpu.questions.blame.blame import Blame
 from shrinkray_gpu.questions.blame.narrowing import OtherReleases, go_on
@@ -140,7 +140,9 @@ def _check_shown(seen: Evidence, run: Run, wanted: Oracle | None, called: str, p
     if wanted is not None:
         verdict = wanted.judge(_with_records(run, seen, wanted.needs.sanitizer) if wanted.needs.sanitizer else run)
         if not verdict.faults:
-            raise NotReproduced(f"{called} does not show {wanted.spec!r}: {verdict.why}. {describe(run, wanted.spec)}")
+            raise NotReproduced(
+                f"{called} does not show {typed(wanted.spec)}: {verdict.why}. {describe(run, wanted.spec)}"
+            )
     if seen.fault is None and not seen.findings:
         raise NotReproduced(f"{called} shows no fault. {describe(run)}")
 

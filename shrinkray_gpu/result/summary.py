@@ -18,6 +18,7 @@ from shrinkray_gpu.judging.tally import LANE, Tally
 from shrinkray_gpu.options import Options
 from shrinkray_gpu.oracle.statistics import Rate
 from shrinkray_gpu.reduction.outcome import Reduction
+from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.fault_comparison import FaultComparison
 from shrinkray_gpu.same_fault.healthy_twin import Health
 
@@ -144,15 +145,17 @@ def _patches(evidence: FaultComparison, repro: str) -> Iterator[tuple[str, str]]
             yield control.name, "\n".join(changed)
 
 
-def findings(plan: calibration.Plan) -> list[str]:
-    """What was seen of the original, for the user."""
+def findings(plan: calibration.Plan, own: Run | None = None) -> list[str]:
+    """What was seen of the original, for the user. `own`: the run of the user's program that showed the fault, where
+    another one is reduced in its place."""
     modes = {
         "virtual": "on the virtual GPU, a fork for each candidate",
         "warm": "in warm contexts, reused while they stay clean",
         "fork": "in forked children of a warm process",
         "cold": "in a new process each",
     }
-    why = plan.oracle.judge(plan.reference).why if plan.oracle.needs.run else ""
+    verdicts = [plan.oracle.judge(run) for run in (own, plan.reference) if run is not None and plan.oracle.needs.run]
+    why = next((verdict.why for verdict in verdicts if verdict.faults), "")
     lines_ = [
         f"fault: {why or plan.oracle.spec} ({plan.seen.faulted} of {plan.seen.runs} runs), "
         f"{plan.seen.cold_seconds:.1f} s in a cold process, {plan.seen.warm_seconds:.2f} s in a lane",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -63,6 +64,9 @@ def check(said: Said, code: int, *words: str, folder: Path) -> None:
         (("failing.py", "--cwd", "nowhere"), "'nowhere' does not exist"),
         (("failing.py", "--skip-pass", "magic"), "no such pass. There are"),
         (("failing.py", "--keep", "magic"), "no such name in failing.py"),
+        (("failing.py", "--check", "--keep", "magic"), "no such name in failing.py"),
+        (("failing.py", "--check", "--no-guards", "--control", "serial"), "leaves all controls out"),
+        (("failing.py", "--arch", "sm_95"), "such as sm_80, sm_90 or sm_100"),
         (("failing.py", "--faster"), "No such option '--faster'"),
         (("failing.py", "--jobs", "none"), "'none' is not a valid integer"),
         (("failing.py", "--timeout", "0"), "--timeout"),
@@ -107,11 +111,40 @@ def test_an_oracle_that_never_matches_names_the_one_that_would(script: Path) -> 
     check(again, 3, "would have matched: --oracle exception:IndexError", folder=script.parent)
 
 
+def test_a_misspelled_oracle_is_doubted_before_the_program_runs(script: Path) -> None:
+    said = shrink("failing.py", "--oracle", "complie:foo", cwd=script.parent)
+    assert said.err.startswith("warning: 'complie:foo' is taken as plain words; did you mean 'compile:foo'?\n")
+
+
+def test_the_oracle_that_is_shown_can_be_typed_again(script: Path) -> None:
+    script.write_text('raise ValueError("it\'s 3.5 of [7]")\n')
+    said = shrink("failing.py", "--check", cwd=script.parent)
+    head, _, oracle = said.out.strip().partition(" shows ")
+    [spec] = shlex.split(oracle)
+    assert "\\" in spec and "'" in spec
+    assert shrink("failing.py", "--check", "--oracle", spec, cwd=script.parent).out == said.out
+
+
 @pytest.mark.parametrize("text", ["", "print('all is well')\n"], ids=["empty", "passing"])
 def test_a_script_that_passes(tmp_path: Path, text: str) -> None:
     (tmp_path / "fine.py").write_text(text)
     check(shrink("fine.py", cwd=tmp_path), 3, "ends without a fault", "no --oracle says", folder=tmp_path)
     check(shrink("fine.py", *INDEX, cwd=tmp_path), 3, "ended well (exit 0)", folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "oracle"),
+    [
+        ("[project]\n", "in NameError: name 'project' is not defined. Is that the right file?", "exception:NameError"),
+        ("import argparse\nargparse.ArgumentParser().parse_args()\n", "unrecognized arguments: extra", "exit:2"),
+    ],
+)
+def test_what_is_no_fault_of_a_kernel_is_asked_about_and_not_adopted(
+    tmp_path: Path, text: str, words: str, oracle: str
+) -> None:
+    (tmp_path / "other.py").write_text(text)
+    check(shrink("other.py", "extra", cwd=tmp_path), 2, words, f"ask for --oracle {oracle}", folder=tmp_path)
+    assert shrink("other.py", "extra", "--check", "--oracle", oracle, cwd=tmp_path).code == 0
 
 
 def test_a_missing_module(tmp_path: Path) -> None:

@@ -98,3 +98,20 @@ def test_memory_that_nobody_wrote(tmp_path: Path) -> None:
     repro = reduced(tmp_path, NEVER_CLEARED, oracle, "memory that nobody wrote")
     assert repro.count("torch.empty(") == 1
     assert faults(tmp_path, repro, oracle) and not faults(tmp_path, repro.replace("empty(", "zeros("), oracle)
+
+
+@pytest.mark.slow
+def test_the_fault_is_told_by_the_file_s_own_line_where_a_lifted_script_is_reduced(tmp_path: Path) -> None:
+    pytest.importorskip("triton")
+    (tmp_path / "failing.py").write_text(UNTRUE_HINT)
+    said = shrink("failing.py", "--oracle", "static:alignment", *ARCH, "--max-time", "1", cwd=tmp_path)
+    line = next(at for at, text in enumerate(UNTRUE_HINT.splitlines(), 1) if "multiple_of" in text)
+    assert "lifted: launch 1 of 1" in said.err
+    assert f"a value (failing.py:{line}:" in said.err, said.err
+
+
+def test_what_the_front_end_refuses_is_not_run_again(tmp_path: Path) -> None:
+    pytest.importorskip("triton")
+    (tmp_path / "failing.py").write_text(UNTRUE_HINT.replace("tl.arange(0, COLUMNS)", "tl.arange(0, 3)"))
+    said = shrink("failing.py", "--oracle", "zzz", "--arch", "sm_90", "--check", cwd=tmp_path)
+    assert said.code == 3 and "does not show 'zzz'. The program showed another fault" in said.message, said

@@ -91,16 +91,17 @@ CARDS = {
     "sticky": "device fault: misaligned address (CUDA error 716) in kernel jsd",
     "static": "device fault: misaligned address (CUDA error 716) in kernel jsd",
     "timeout": "timeout fault: no end within the time limit in kernel jsd",
-    "compile error": "compile fault: CompilationError in kernel k3: Descriptor block shape must have at least N bytes "
-    "in the last dimension, but got N * N = N bytes",
+    "compile error": "compile fault: CompilationError in kernel k3: Descriptor block shape must have at least 16 bytes "
+    "in the last dimension, but got 4 * 2 = 8 bytes",
     "compiler pass": "compile fault: TritonGPUPipeline in kernel k: 'tt.dot' op expected matching shapes",
     "ptxas": "compile fault: PTXASError in kernel k: Unknown modifier '.instr'",
     "compiler abort": "compile fault: SIGABRT in kernel k: Assertion `idx < size()' failed.",
     "abort": "exit fault: SIGABRT: Assertion `idx < size()' failed.",
-    "shared memory": "launch fault: out of resource: out of resource: shared memory",
+    "shared memory": "launch fault: out of resource: out of resource: shared memory, "
+    "Required: 294912, Hardware limit: 232448.",
     "invalid argument": "launch fault: invalid argument in kernel jsd",
-    "exception": "python fault: IndexError: index N is out of bounds for dimension N with size N",
-    "shapes": "python fault: ValueError: bad shape [N, N] of the tensor at ADDRESS in PATH (got Nxf32)",
+    "exception": "python fault: IndexError: index 37 is out of bounds for dimension 0 with size 12",
+    "shapes": "python fault: ValueError: bad shape [8, 64] of the tensor at 0x7f00a in y.bin (got 1x4xf32)",
     "status": "exit fault: exit status 3",
 }
 
@@ -208,7 +209,7 @@ def test_what_happened_instead_of_the_fault() -> None:
     other = describe(
         failing("ValueError", "shape 3", seconds=1.0, stderr="ValueError: shape 3\n"), "misaligned address"
     )
-    assert other.startswith("The program showed another fault after 1.0 s: python fault: ValueError: shape N.\n")
+    assert other.startswith("The program showed another fault after 1.0 s: python fault: ValueError: shape 3.\n")
     assert "tells nothing: the lane died" in describe(Run("fork", None, trouble="the lane died"))
     assert "printed nothing" in describe(passing())
 
@@ -227,3 +228,21 @@ def test_of_a_function_that_a_kernel_calls_the_innermost_exception_says_why() ->
         told[why] = fault
     one, other = told.values()
     assert "the message is" in one.difference(other)
+
+
+def test_a_line_that_nearly_says_what_was_asked_for_is_shown() -> None:
+    run = failing("OutOfResources", "out of resource: shared memory, Required: 524288, Hardware limit: 232448.")
+    near = describe(run, "out of resource: shared memory, Required: 114112, Hardware limit: 232448.")
+    assert "It nearly says these words: 'OutOfResources: out of resource: shared memory, Required: 524288" in near
+    assert "nearly" not in describe(run, "misaligned address")
+
+
+def test_words_that_stand_only_in_quoted_source_are_told_apart() -> None:
+    run = failing("ValueError", "shape 3", stderr=traceback("ValueError: shape 3", source="acc = tl.dot(x, w)"))
+    assert "These words are only in source code that the message quotes" in describe(run, "acc = tl.dot(x, w)")
+
+
+def test_what_is_unlike_every_spec_is_answered_by_the_sharpest() -> None:
+    run = failing("ValueError", "shape mismatch")
+    assert nearest(run, "foobar")[0] == "exception:ValueError:shape mismatch"
+    assert nearest(run, "exception:ValeError")[0] == "exception:ValueError"

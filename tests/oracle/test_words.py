@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.oracle import Answer, parse
+from shrinkray_gpu.oracle.words import plain_pattern
 from shrinkray_gpu.runner.run import Compilation, Failure, Launch, Run
 from tests.oracle.runs import (
     ACCELERATOR,
@@ -221,3 +222,18 @@ def test_so_is_what_the_script_raises_by_itself() -> None:
 
     assert warned('raise RuntimeError(f"off by {error}")')
     assert not warned("launch(x)") and not warned('raise RuntimeError("in a library")', line=3)
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "found"),
+    [
+        ("block sizes or num_stages may help", "Reducing block sizes or `num_stages` may help.", True),
+        ("\x1b[31mbad 'x'\x1b[0m here", "bad x here", True),
+        ("can't do", "can't `do` that", True),
+        ("bad x", "badx", False),
+        ("a b", "a, b", False),
+        ("''", "nothing is quoted", False),
+    ],
+)
+def test_pasted_words_need_neither_colours_nor_quotation_marks(words: str, said: str, found: bool) -> None:
+    assert bool(plain_pattern(words).search(said)) == found

@@ -52,7 +52,16 @@ def test_each_question_of_the_seam_is_asked_by_somebody(member: str) -> None:
 
 @pytest.mark.parametrize(
     ("typed", "number"),
-    [("sm_90", 90), ("90", 90), ("sm90a", 90), ("sm_121", 121), ("sm_60", None), ("gfx942", None), ("sm_90b", None)],
+    [
+        ("sm_90", 90),
+        ("90", 90),
+        ("sm90a", 90),
+        ("sm_121", 121),
+        ("sm_60", None),
+        ("sm_95", None),
+        ("gfx942", None),
+        ("sm_90b", None),
+    ],
 )
 def test_what_arch_may_be(typed: str, number: int | None) -> None:
     assert architectures.number(typed) == number

@@ -10,6 +10,7 @@ from ..static import cause as kinds
 from ..static import locations
 from ..static.cause import Cause, Evaluation
 from ..static.ttgir import Op
+from . import module as modules
 from .launch import (
     INSIDE,
     LIMIT,
@@ -149,8 +150,20 @@ def _of_condition(launch: LaunchedKernel, found: Found, rule: str, kind: str) ->
 
 
 def place_of(launch: LaunchedKernel, op: Optional[Op]) -> str:
+    """`kernel.py:57:12`, in lines of the file; empty where that is not known."""
     found = locations.of_place(launch.raw, op.place) if op is not None else None
-    return "%s:%d:%d" % (os.path.basename(found[0]), found[1], found[2]) if found else ""
+    if op is None or found is None:
+        return ""
+    before = launch.lines_before(_function_of(launch, op))
+    return "" if before is None else "%s:%d:%d" % (os.path.basename(found[0]), before + found[1], found[2])
+
+
+def _function_of(launch: LaunchedKernel, op: Op) -> Optional[str]:
+    """The function that an operation is in, as `lines_before` takes it."""
+    if locations.is_inlined(launch.raw, op.place):
+        return None
+    functions = enumerate(modules.read(launch.raw).functions.items())
+    return next((name if at else "" for at, (name, each) in functions if any(op is one for one in each.all)), None)
 
 
 def _of(place: str) -> str:

@@ -92,6 +92,17 @@ def meanings(fn: Any) -> List[Tuple[str, str]]:
     return sorted(found.items())
 
 
+def referred_to(fn: Any) -> Iterator[Any]:
+    """The jit functions that one refers to by a global name."""
+    scope = _scope(fn.fn)
+    for chain in set(_chains(fn.parse())):
+        value = scope.get(chain[0], _NOTHING)
+        for name in chain[1:]:
+            value = _member(value, name)
+        if isinstance(value, jit_class()):
+            yield value
+
+
 def _scope(function: Any) -> Dict[str, Any]:
     scope = {**vars(builtins), **function.__globals__}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):

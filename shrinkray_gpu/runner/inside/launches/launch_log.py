@@ -171,7 +171,8 @@ def _watched_compile(original: Callable[..., Any]) -> Callable[..., Any]:
                 kernel = original(src, *args, **kwargs)
         except BaseException as error:
             code = getattr(getattr(getattr(src, "fn", None), "fn", None), "__code__", None)
-            watch.failed(name, error, options, said.text, getattr(code, "co_filename", ""))
+            printed = kernelline.with_true_lines(src, said.text)
+            watch.failed(name, error, options, printed, getattr(code, "co_filename", ""))
             raise
         watch.compiled(kernel.metadata.name if hasattr(kernel.metadata, "name") else name, kernel, options)
         return kernel

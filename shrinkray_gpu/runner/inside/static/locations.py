@@ -41,6 +41,12 @@ def of_place(text: str, reference: str) -> Optional[SourceLocation]:
     return _resolved(_table(text), reference, 0) if reference else None
 
 
+def is_inlined(text: str, reference: str) -> bool:
+    """Whether this place is in a function that was inlined into the one where the operation is now."""
+    what = _table(text).get(reference, "")
+    return "callsite(" in what or any(is_inlined(text, name) for name in _NEXT.findall(what))
+
+
 def _resolved(table: Dict[str, str], what: str, depth: int) -> Optional[SourceLocation]:
     """The innermost place: of `callsite(callee at caller)` the callee, unless nobody knows that one."""
     if depth > _DEPTH:

@@ -14,6 +14,7 @@ from ..evaluator import alignment, causes, uninitialised
 from ..evaluator.copies import examine
 from ..evaluator.launch import LaunchedKernel
 from ..evaluator.memory import Buffer, Described
+from ..launches.kernelline import lines_before
 from ..launches.launch_log import NOT_FOLLOWED
 from ..static import rules, stores
 from ..static.cause import Evaluation
@@ -72,7 +73,8 @@ def _followed(
 ) -> Evaluation:
     ttir = str(kernel.asm["ttir"])
     written = stores.stored_parameters(ttir)
-    launch = LaunchedKernel(str(kernel.asm.get("source", ttir)), ttir, grid, values, written, passed)
+    raw, before = str(kernel.asm.get("source", ttir)), partial(lines_before, kernel.src)
+    launch = LaunchedKernel(raw, ttir, grid, values, written, passed, before)
     try:
         return evaluate(launch, kernel.asm)
     except Exception as error:  # ours: it ends no candidate, and proves nothing

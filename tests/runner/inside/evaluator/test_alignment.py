@@ -112,8 +112,8 @@ def test_what_is_not_known_is_no_fault(played: list[dict[str, Any]]) -> None:
 
 def test_the_sentence_names_the_claim_and_the_access(played: list[dict[str, Any]]) -> None:
     assert played[0]["causes"][0]["sentence"] == (
-        "a value (script.py:3:46) is said to be a multiple of 16, and is 18; "
-        "the load at script.py:5:29 takes 16 bytes at byte 72"
+        "a value (script.py:7:46) is said to be a multiple of 16, and is 18; "
+        "the load at script.py:9:29 takes 16 bytes at byte 72"
     )
 
 
