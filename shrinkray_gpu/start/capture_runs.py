@@ -67,7 +67,7 @@ class Runs:
         return runs
 
     def _with_records(self, written: Run, text: str) -> Run:
-        """A run under the sanitizer, with the launches of another one: in the first nothing of ours writes them down."""
+        """A run under the sanitizer, with the launches of another one: there nothing of ours writes them down."""
         self.tries[COLD] += 1
         seen = self.given.cold().cold(text)
         return replace(seen, captured=written.captured, launches=written.launches, compiles=written.compiles)
