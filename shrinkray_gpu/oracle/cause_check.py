@@ -93,7 +93,7 @@ class LaunchCauses:
         is not the tensor's: that may be wrong."""
         first = self.causes[0]
         hangs = LOADED in first.inputs or bool(first.passed)
-        return self.made_by_host or first.kind in (NO_MASK, WRONG_MASK) and hangs
+        return self.made_by_host or is_of_size(first) or first.kind in (NO_MASK, WRONG_MASK) and hangs
 
     @property
     def doubt(self) -> str:
@@ -127,6 +127,12 @@ class LaunchCauses:
 def is_of_grid(cause: Cause) -> bool:
     """Whether there are more program instances than the tensor has elements for: one of them has nothing to do."""
     return cause.kind in (NO_MASK, WRONG_MASK) and cause.whole and cause.beyond == (PROGRAM,)
+
+
+def is_of_size(cause: Cause) -> bool:
+    """Whether each program instance takes one element, and only how many there are of both decides: of `x[program + 1]`
+    nobody knows whether the tensor lacks its last element or the kernel goes too far."""
+    return cause.kind in (NO_MASK, WRONG_MASK) and set(cause.inputs).intersection((*INDICES, LOADED)) == {PROGRAM}
 
 
 def faulting_launch(run: Run) -> Launch | None:

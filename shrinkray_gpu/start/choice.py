@@ -196,7 +196,7 @@ class StartSearch:
         the virtual GPU, which `pool` has."""
         if not isinstance(oracle, SameFaultOracle) or not oracle.judge(seen).faults:
             return None
-        made = made_by_host(LaunchCauses.of(seen))
+        made = made_by_host(LaunchCauses.of(seen), start.program.text)
         if not made:
             return None
         told = f"not lifted: what goes wrong is made before the launch: {made}"

@@ -11,23 +11,30 @@ from __future__ import annotations
 import ast
 import re
 
-from shrinkray_gpu.oracle.cause_check import GIVEN, LaunchCauses, faulting_launch, is_of_grid
+from shrinkray_gpu.oracle.cause_check import GIVEN, LaunchCauses, faulting_launch, is_of_grid, is_of_size
 from shrinkray_gpu.runner.inside.static import cause as kinds
 from shrinkray_gpu.runner.inside.static.cause import Cause
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.start.argument_slice import arguments_named, function, marked, slice_of
+from shrinkray_gpu.start.constant_branch import ConstantBranch, constant_branch
 from shrinkray_gpu.start.host_code import parameters
 
 _INTEGERS = re.compile(r"u?i(?:8|16|32|64)\[")
 _PLACE = re.compile(r" (?:\(\S+:\d+:\d+\)|at \S+:\d+:\d+)")
 """Lines are counted from the kernel's first here, where the text alone decides what is compiled again."""
+_LINE = re.compile(r":(\d+):\d+$")
 _SCALAR = re.compile(r"u?i(?:8|16|32|64) ")
 
 
-def made_by_host(causes: LaunchCauses | None) -> str:
+def made_by_host(causes: LaunchCauses | None, text: str = "") -> str:
     """What the host program makes, or may make, that goes wrong in its launch; empty where that is the kernel's doing,
-    or unknown."""
-    return _PLACE.sub("", causes.causes[0].sentence) if causes is not None and causes.may_be_made_by_host else ""
+    or unknown. `text`: the program's."""
+    if causes is None:
+        return ""
+    cause = causes.causes[0]
+    kernel = function(ast.parse(text), causes.kernel)
+    chosen = kernel is not None and _branch(kernel, cause) is not None
+    return _PLACE.sub("", cause.sentence) if causes.may_be_made_by_host or chosen else ""
 
 
 def with_slice_kept(text: str, run: Run) -> str:
@@ -45,10 +52,31 @@ def with_slice_kept(text: str, run: Run) -> str:
     elif cause.kind in GIVEN:  # a one is no parameter of the compiled kernel
         values = set(map(str, cause.values))
         wanted |= {name for name, described in candidates.items() if described.rpartition(" ")[2] in values}
-    named = arguments_named(text, kernel.name, wanted, grid=is_of_grid(cause))
+    grid = is_of_grid(cause) or is_of_size(cause)
+    branch = _branch(kernel, cause)
+    wanted |= set(branch.constants if branch is not None else ())
+    named = arguments_named(text, kernel.name, wanted, grid=grid)
+    tree = ast.parse(named)
     # The virtual GPU runs no kernel: what went wrong there does so without what any of them writes.
-    found = slice_of(ast.parse(named), kernel.name, wanted, grid=is_of_grid(cause), launched=not run.virtual)
+    found = slice_of(tree, kernel.name, wanted, grid=grid, launched=not run.virtual)
+    again = function(tree, kernel.name)
+    branch = _branch(again, cause, again.lineno - kernel.lineno) if again is not None else None
+    if again is not None and branch is not None:
+        found = found._replace(
+            statements=[*found.statements, *branch.accesses],
+            heads=[*found.heads, branch.test],
+            functions=[*found.functions, again],
+        )
     return marked(named, found)
+
+
+def _branch(kernel: ast.FunctionDef, cause: Cause, moved: int = 0) -> ConstantBranch | None:
+    """The branch around an access that lacks a mask, or has a wrong one, which constants decide. `moved`: lines that
+    the kernel lies further down than in the text that was run."""
+    line = _LINE.search(cause.at)
+    if cause.kind not in (kinds.NO_MASK, kinds.WRONG_MASK) or line is None:
+        return None
+    return constant_branch(kernel, int(line[1]) + moved)
 
 
 def _may_be(cause: Cause, described: str) -> bool:

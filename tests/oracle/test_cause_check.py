@@ -170,6 +170,12 @@ def test_a_mask_may_be_too_wide_by_what_the_host_passes() -> None:
     assert causes.difference(other) == "" and "the tensor's own" in replace(causes, kept=True).difference(other)
 
 
+def test_of_one_element_a_program_nobody_knows_whether_the_tensor_or_the_grid_is_wrong() -> None:
+    for inputs, may_be in ({("constant", "program"): True, ("program", "range"): False, ("constant",): False}).items():
+        causes = LaunchCauses.of(ran(replace(OPEN, inputs=inputs)))
+        assert causes is not None and causes.may_be_made_by_host is may_be and not causes.made_by_host
+
+
 def test_a_bound_that_is_one_too_many_stays_an_extent_of_the_tensor() -> None:
     """`column <= n` of n columns is mended by `<`; of a tensor of n - 1 it is not."""
     mask = replace(OPEN, kind=cause.WRONG_MASK, masked=True, bounds=1, by_one=True)

@@ -54,7 +54,7 @@ def test_on_the_virtual_gpu_one_run_more_is_enough(tmp_path: Path, draws: Path) 
     start = begun(missed, [])
     with pytest.raises(NotReproduced, match="in 2 runs"):
         missed.plan(start)
-    assert draws.stat().st_size == 2
+    assert draws.stat().st_size == 3  # in the last one all static rules are looked at
 
 
 def test_a_run_of_another_fault_is_not_repeated(tmp_path: Path, draws: Path) -> None:

@@ -177,6 +177,8 @@ class Trace:
             yielded = op.regions[0].blocks[-1].ops[-1].operands()
             for carried in (*loop.initial[place : place + 1], *yielded[place : place + 1]):
                 yield carried, frame, env, role
+            if name in loop.names and name not in yielded[place : place + 1]:
+                yield loop.variable, frame, env, role  # how far it has grown is a matter of trips
             return
         if op.name in ("scf.if", "scf.while"):
             place = op.results.index(name) if name in op.results else 0

@@ -252,6 +252,7 @@ shifted[(1,)](zeros(64)[32:48], y, 16, 16)
 counted[(1,)](zeros(40), y, 32, 8, 16)
 counted[(1,)](zeros(40), y, 32, 16, 16)
 counted[(1,)](zeros(40), y, 32, 16, 8)
+looped[(1,)](zeros(4, 16), y, 32, 16)
 scaled[(4,)](zeros(0), y, 56, True, 16)
 """
 
@@ -271,7 +272,7 @@ FAULTY = {
     5: Shape("rows", cause.STRIDE, inputs=("argument",)),
     6: Shape("rows", cause.WRAPPED, "product i32", ("argument", "program")),
     8: Shape("gathered", cause.MEMORY, inputs=("loaded",)),
-    10: Shape("looped", cause.NO_MASK),
+    10: Shape("looped", cause.NO_MASK, inputs=("range", "trip")),
     12: Shape("checked", cause.ASSERTION, "tt.assert", ("argument", "loaded")),
     14: Shape("divided", cause.ZERO),
     16: Shape("shifted", cause.OFFSET, inputs=("argument",)),
@@ -296,7 +297,8 @@ FAULTY = {
     50: Shape("shifted", cause.OFFSET, inputs=("argument",)),  # that of the view
     53: Shape("counted", cause.WRONG_MASK),
     54: Shape("counted", cause.WRONG_MASK),
-    55: Shape("scaled", cause.EMPTY),
+    55: Shape("looped", cause.EXTENT, inputs=("argument",)),  # how often its pointers are advanced
+    56: Shape("scaled", cause.EMPTY),
 }
 """By the number of the launch. Each other launch is the sound twin of a neighbour."""
 
