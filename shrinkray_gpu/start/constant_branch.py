@@ -1,7 +1,8 @@
 """An access in a branch that is decided when the kernel is compiled: `if EVEN: tl.load(p) else: tl.load(p, mask=m)`.
 
 The branch without the mask is right where its constant is. So the constant may be what is wrong, and whoever makes it:
-a decorator of the kernel, or the host. Triton's IR has no trace of the branch that was not taken.
+a decorator of the kernel, or the host. Triton's IR has no trace of the branch that was not taken. So all that both
+branches access stays as it is: else the one without the mask would go wrong with a right constant, too.
 """
 
 from __future__ import annotations
@@ -10,17 +11,26 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from shrinkray_gpu.start.host_code import names, parameters
+from shrinkray_gpu.start.host_code import HostCode, is_kernel, names, parameters
+from shrinkray_gpu.start.slicing import Slice, Slicer
 
 
 class ConstantBranch(NamedTuple):
-    """What must stay of a kernel."""
+    """One in a kernel."""
 
     test: ast.If
     accesses: list[ast.stmt]
-    """Of both branches."""
-    constants: list[str]
-    """The kernel's parameters that decide."""
+    """Of both sides."""
+
+    def behind(self, tree: ast.Module, kernel: ast.FunctionDef) -> tuple[Slice, list[str]]:
+        """What must stay of the kernel, and of what it calls; and the kernel's parameters that it hangs on."""
+        device = ast.Module([each for each in ast.walk(tree) if is_kernel(each)], [])
+        slicer = Slicer(HostCode(device, device=True))
+        parts = [part for each in self.accesses for part in ast.iter_child_nodes(each) if isinstance(part, ast.expr)]
+        found = slicer.behind(self.accesses, parts)
+        statements, heads = [*found.statements, *self.accesses], list(dict.fromkeys([*found.heads, self.test]))
+        functions = list(dict.fromkeys([*found.functions, kernel]))
+        return found._replace(statements=statements, heads=heads, functions=functions), slicer.needed(kernel)
 
 
 def constant_branch(kernel: ast.FunctionDef, line: int) -> ConstantBranch | None:
@@ -34,7 +44,7 @@ def constant_branch(kernel: ast.FunctionDef, line: int) -> ConstantBranch | None
                 mine = [each for each in _accesses(taken) if each.lineno <= line <= (each.end_lineno or each.lineno)]
                 theirs = list(_accesses(other))
                 if mine and _masked(mine) < _masked(theirs):
-                    found = ConstantBranch(node, [*mine, *theirs], [name for name in names(node.test) if name in own])
+                    found = ConstantBranch(node, [*mine, *theirs])
     return found
 
 

@@ -18,6 +18,7 @@ from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.start.argument_slice import arguments_named, function, marked, slice_of
 from shrinkray_gpu.start.constant_branch import ConstantBranch, constant_branch
 from shrinkray_gpu.start.host_code import parameters
+from shrinkray_gpu.start.slicing import Slice
 
 _INTEGERS = re.compile(r"u?i(?:8|16|32|64)\[")
 _PLACE = re.compile(r" (?:\(\S+:\d+:\d+\)|at \S+:\d+:\d+)")
@@ -41,7 +42,8 @@ def with_slice_kept(text: str, run: Run) -> str:
     """The program's text, with marks at what makes the value; the text itself where its kernel is none of the text's,
     or is launched by no call of its name."""
     launch = faulting_launch(run)
-    kernel = function(ast.parse(text), launch.kernel) if launch is not None else None
+    tree = ast.parse(text)
+    kernel = function(tree, launch.kernel) if launch is not None else None
     if launch is None or kernel is None or not launch.causes:
         return text
     cause, taken = launch.causes[0], parameters(kernel)
@@ -54,7 +56,8 @@ def with_slice_kept(text: str, run: Run) -> str:
         wanted |= {name for name, described in candidates.items() if described.rpartition(" ")[2] in values}
     grid = is_of_grid(cause) or is_of_size(cause)
     branch = _branch(kernel, cause)
-    wanted |= set(branch.constants if branch is not None else ())
+    if branch is not None:
+        wanted |= set(branch.behind(tree, kernel)[1])
     named = arguments_named(text, kernel.name, wanted, grid=grid)
     tree = ast.parse(named)
     # The virtual GPU runs no kernel: what went wrong there does so without what any of them writes.
@@ -62,11 +65,9 @@ def with_slice_kept(text: str, run: Run) -> str:
     again = function(tree, kernel.name)
     branch = _branch(again, cause, again.lineno - kernel.lineno) if again is not None else None
     if again is not None and branch is not None:
-        found = found._replace(
-            statements=[*found.statements, *branch.accesses],
-            heads=[*found.heads, branch.test],
-            functions=[*found.functions, again],
-        )
+        within, _ = branch.behind(tree, again)
+        statements, heads = [*found.statements, *within.statements], [*found.heads, *within.heads]
+        found = Slice(statements, heads, found.calls, [*found.functions, *within.functions])
     return marked(named, found)
 
 

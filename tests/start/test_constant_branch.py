@@ -37,7 +37,7 @@ EVEN = 6
 def branch(old: str = "", new: str = "", *, line: int = EVEN) -> list[str]:
     [kernel] = [each for each in ast.walk(ast.parse(PROGRAM.replace(old, new))) if isinstance(each, ast.FunctionDef)]
     found = constant_branch(kernel, line)
-    return [] if found is None else [*found.constants, *map(ast.unparse, found.accesses)]
+    return [] if found is None else [ast.unparse(each) for each in (found.test.test, *found.accesses)]
 
 
 def test_both_sides_are_found() -> None:
@@ -73,7 +73,8 @@ def test_the_branch_stays_and_what_decides() -> None:
     causes = LaunchCauses.of(run)
     assert made_by_host(causes) == "" and made_by_host(causes, PROGRAM) == "it goes wrong"
     marked = with_slice_kept(PROGRAM, run)
-    for line in ("part = tl.load(x + at)", "part = tl.load(x + at, mask=at < n)", "x = torch.zeros(6)"):
+    accesses = ("part = tl.load(x + at)", "part = tl.load(x + at, mask=at < n)")
+    for line in ("at = tl.arange(0, BLOCK)", *accesses, "x = torch.zeros(6)"):
         assert f"{line}{MARK}\n" in marked
     assert f"    if EVEN:{HEAD}\n" in marked and f"BLOCK: tl.constexpr):{HEAD}\n" in marked
     elsewhere = replace(run.launches[0], causes=(replace(cause, at="program.py:9:4"),))

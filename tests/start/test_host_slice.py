@@ -66,7 +66,8 @@ def run(kind: str, name: str = "", inputs: tuple[str, ...] = (kinds.ARGUMENT,), 
         (kinds.MEMORY, (kinds.LOADED,), True),
         (kinds.ASSERTION, (kinds.LOADED,), True),
         (kinds.ASSERTION, (kinds.PROGRAM,), False),
-        (kinds.NO_MASK, (kinds.ARGUMENT, kinds.PROGRAM), False),
+        (kinds.NO_MASK, (kinds.ARGUMENT, kinds.PROGRAM, kinds.RANGE), False),
+        (kinds.NO_MASK, (kinds.ARGUMENT, kinds.PROGRAM), True),  # or the grid is wrong, or the tensor's size
         (kinds.NO_MASK, (kinds.LOADED, kinds.RANGE), True),  # or what is loaded is wrong
         (kinds.WRONG_MASK, (kinds.LOADED, kinds.RANGE), True),
         (kinds.WRAPPED, (kinds.ARGUMENT, kinds.PROGRAM), False),
@@ -103,7 +104,7 @@ def test_what_makes_it_is_marked(seen: Run, kept: list[str]) -> None:
 
 
 def test_a_grid_that_is_too_large_for_a_table_is_the_hosts() -> None:
-    seen = run(kinds.NO_MASK, inputs=("program",))
+    seen = run(kinds.NO_MASK, inputs=("program", "range"))
     [launch] = seen.launches
     [cause] = launch.causes
     more = replace(seen, launches=(replace(launch, causes=(replace(cause, whole=True, beyond=("program",)),)),))
