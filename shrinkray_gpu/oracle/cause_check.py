@@ -160,6 +160,8 @@ def _drift(mine: Cause, theirs: Cause) -> str:
     if mine.by_one and not theirs.by_one:
         return "the bound of the mask is no extent of the tensor any more, of which it takes one too many"
     fewer = theirs.bounds < mine.bounds or len(theirs.parameters) < len(mine.parameters)
+    if mine.kind == EXTENT and len(theirs.parameters) < len(mine.parameters):
+        return "the bound hangs on fewer values that are passed"
     if mine.kind in CONDITIONS and fewer:
         return f"the {mine.kind} hangs on fewer values"
     if mine.kind in CONDITIONS and 0 < theirs.varying < mine.varying:

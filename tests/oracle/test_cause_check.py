@@ -162,6 +162,13 @@ def test_causes_are_the_same_after_a_journal() -> None:
     assert LaunchCauses.from_json(json.loads(json.dumps(asdict(kept)))) == kept
 
 
+def test_an_extent_hangs_on_no_fewer_values() -> None:
+    extent = replace(OPEN, kind=cause.EXTENT, inputs=("argument",), parameters=("VEC", "n"))
+    causes = LaunchCauses.of(ran(extent))
+    assert causes is not None and causes.difference(ran(extent)) == ""
+    assert "fewer values" in causes.difference(ran(replace(extent, parameters=("n",))))
+
+
 def test_a_mask_may_be_too_wide_by_what_the_host_passes() -> None:
     mask = replace(OPEN, kind=cause.WRONG_MASK, masked=True, bounds=1, passed=("count",))
     causes = LaunchCauses.of(ran(mask))

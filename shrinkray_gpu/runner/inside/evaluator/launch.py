@@ -34,17 +34,17 @@ class LaunchedKernel:
     """What is looked at. `raw`: the module as the frontend made it; `ttir`: what Triton's first passes made of it, by
     which it is told what they removed (empty: nothing). `arguments`: of each of the kernel's parameters an integer, a
     `Buffer`, a `Described`, or None for what is not known. `written`: indices of the parameters it may write through;
-    None: nobody knows which. `passed` gives line, column and value of each operation that names an integer which the
-    host passes: Triton makes constants of constexprs, and of each argument that is 1. `lines_before`: of a function of
-    `raw`, what to add to its lines for those of the file; None where nobody knows. An empty name is the kernel's, None
-    that of a function that was inlined."""
+    None: nobody knows which. `passed` gives, by line, column and value of each operation that names an integer which
+    the host passes, that name: Triton makes constants of constexprs, and of each argument that is 1. `lines_before`: of
+    a function of `raw`, what to add to its lines for those of the file; None where nobody knows. An empty name is the
+    kernel's, None that of a function that was inlined."""
 
     raw: str
     ttir: str
     grid: Tuple[int, int, int]
     arguments: Tuple[Any, ...]
     written: Optional[FrozenSet[int]] = None
-    passed: Callable[[], FrozenSet[Tuple[int, int, int]]] = frozenset
+    passed: Callable[[], Dict[Tuple[int, int, int], str]] = dict
     lines_before: Callable[[Optional[str]], Optional[int]] = lambda function: 0
 
 

@@ -114,7 +114,8 @@ class _Search:
         given = [step for step in self.trace.leaves() if step.role == BOUND or step.kind in (kinds.LOADED, kinds.TRIP)]
         excused = kind == kinds.NO_MASK or by_one
         passed = () if excused else wrong_mask.passed(*bounding, self.launch.arguments)
-        behind = frozenset(name for step in given for name in parameters_behind(step)).union(passed)
+        behind = frozenset(name for step in given for name in parameters_behind(step))
+        behind = behind.union(passed, self._bounding_constexprs())
         loaded = {
             (id(leaf.frame), leaf.name) for step in given for leaf in behind_of(step) if leaf.kind == kinds.LOADED
         }
@@ -273,7 +274,8 @@ class _Search:
     def _bounds(self) -> int:
         """How many of the kernel's arguments the mask hangs on."""
         steps = self._unique(self.trace.leaves())
-        return len({step.name for step in steps if step.role == BOUND and step.kind == kinds.ARGUMENT})
+        given = {step.name for step in steps if step.role == BOUND and step.kind == kinds.ARGUMENT}
+        return len(given) + len(self._bounding_constexprs())
 
     def _factors(self) -> List[Tuple[Step, int]]:
         """What is given and multiplies an index of the access, with its value."""
@@ -302,7 +304,8 @@ class _Search:
                 continue
             for other in sorted(own, reverse=True):
                 if other < value and self.what_if.extent(step, other):
-                    return self._given(kind, BOUND, step, value, other)
+                    found = self._given(kind, BOUND, step, value, other)
+                    return replace(found, parameters=found.parameters | self._bounding_constexprs())
         return None
 
     def _offsets(self) -> Optional[Origin]:
@@ -342,10 +345,22 @@ class _Search:
         return Origin(kind, role=role, inputs=given, op=step.op, value=value, name=step.name, parameters=behind)
 
     def _giver(self, step: Step) -> str:
-        """What a value comes from; see `LaunchedKernel.passed`."""
+        """What a value comes from."""
+        return kinds.ARGUMENT if self._constexpr(step) else step.kind
+
+    def _constexpr(self, step: Step) -> str:
+        """The parameter of which a constant is the value, see `LaunchedKernel.passed`; empty where it is none's."""
         place = locations.of_place(self.launch.raw, step.op.place) if step.kind == kinds.CONSTANT and step.op else None
-        is_passed = place is not None and (*place[1:], step.scalar) in self.launch.passed()
-        return kinds.ARGUMENT if is_passed else step.kind
+        if place is None or step.scalar is None:
+            return ""
+        return self.launch.passed().get((*place[1:], step.scalar), "")
+
+    def _bounding_constexprs(self) -> FrozenSet[str]:
+        """Those of which a side of the mask's comparisons is made that no index is on."""
+        compared = [each for each in self.trace.steps if each.op is not None and each.op.name == "arith.cmpi"]
+        sides = [self.trace.below(side) for each in compared for side in self.trace.inputs(each)]
+        bounds = (leaf for side in sides if all(each.kind not in kinds.INDICES for each in side) for leaf in side)
+        return frozenset(filter(None, map(self._constexpr, bounds)))
 
     def _unique(self, steps: Iterable[Step]) -> List[Step]:
         out: Dict[Tuple[int, str, str], Step] = {}

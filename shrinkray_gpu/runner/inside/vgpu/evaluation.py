@@ -6,7 +6,7 @@ import ast
 import re
 from dataclasses import asdict
 from functools import partial
-from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
 import torch
 
@@ -23,7 +23,7 @@ from .claims import Claims
 from .gpu import Gpu
 
 UNREAD = "what is loaded was not computed: by a kernel that did not run, or for its size"
-Passed = FrozenSet[Tuple[int, int, int]]
+Passed = Dict[Tuple[int, int, int], str]
 _quiet_function: Any = torch._C.DisableTorchFunction
 _quiet_dispatch: Any = torch._C._DisableTorchDispatch
 Evaluate = Callable[[LaunchedKernel, Any], Evaluation]
@@ -99,18 +99,18 @@ def _passed(kernel: Any, described: Iterable[str]) -> Passed:
 
     function = getattr(kernel.src, "fn", None)
     if function is None:  # a kernel that was given as IR
-        return frozenset()
+        return {}
     integers = [re.match(r"[iu]\d+ (-?\d+)$", each) for each in described]
     values = {name: int(found.group(1)) for name, found in zip(function.arg_names, integers) if found}
     before = get_jit_fn_file_line(function)[1] - 1
-    return frozenset(
-        (before + place.lineno, place.col_offset, values[side.id])
+    return {
+        (before + place.lineno, place.col_offset, values[side.id]): side.id
         for node in ast.walk(ast.parse(function.src))
         if isinstance(node, ast.BinOp)
         for side in (node.left, node.right)
         if isinstance(side, ast.Name) and side.id in values
         for place in (node, *_operand(node.right))
-    )
+    }
 
 
 def _operand(node: Any) -> Iterator[Any]:

@@ -183,6 +183,12 @@ def counted(x, y, first, count, room):
     tl.store(y + at, tl.load(x + first + at, mask=kept), mask=at < room)
 
 
+@triton.jit
+def padded(x, y, n, VEC: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + at, tl.load(y + at), mask=at < tl.cdiv(n, VEC) * VEC)
+
+
 def zeros(*shape, dtype=torch.float32):
     return torch.zeros(*shape, device="cuda", dtype=dtype)
 
@@ -253,6 +259,7 @@ counted[(1,)](zeros(40), y, 32, 8, 16)
 counted[(1,)](zeros(40), y, 32, 16, 16)
 counted[(1,)](zeros(40), y, 32, 16, 8)
 looped[(1,)](zeros(4, 16), y, 32, 16)
+padded[(1,)](zeros(20), y, 17, 16, 32)
 scaled[(4,)](zeros(0), y, 56, True, 16)
 """
 
@@ -298,7 +305,8 @@ FAULTY = {
     53: Shape("counted", cause.WRONG_MASK),
     54: Shape("counted", cause.WRONG_MASK),
     55: Shape("looped", cause.EXTENT, inputs=("argument",)),  # how often its pointers are advanced
-    56: Shape("scaled", cause.EMPTY),
+    56: Shape("padded", cause.WRONG_MASK),
+    57: Shape("scaled", cause.EMPTY),
 }
 """By the number of the launch. Each other launch is the sound twin of a neighbour."""
 
@@ -341,7 +349,7 @@ def test_the_end_at_which_an_access_leaves_is_noted(played: list[dict[str, Any]]
 
 def test_the_arguments_that_a_mask_compares_with_are_counted(played: list[dict[str, Any]]) -> None:
     """Of an assertion, whatever its condition hangs on."""
-    assert {at: played[at]["causes"][0]["bounds"] for at in (0, 2, 12, 28)} == {0: 0, 2: 1, 12: 2, 28: 1}
+    assert {at: played[at]["causes"][0]["bounds"] for at in (0, 2, 12, 28, 56)} == {0: 0, 2: 1, 12: 2, 28: 1, 56: 2}
 
 
 def test_of_several_loaded_values_the_one_at_fault_is_told(played: list[dict[str, Any]]) -> None:
@@ -356,10 +364,11 @@ def test_an_offset_that_the_view_has_already_is_told_so(played: list[dict[str, A
 
 
 def test_the_parameters_that_it_hangs_on_are_named(played: list[dict[str, Any]]) -> None:
-    """The other stride of launch 3 is a one, and so no parameter of the compiled kernel."""
-    named = {at: played[at]["causes"][0]["parameters"] for at in (2, 3, 8, 12, 16, 46)}
+    """The other stride of launch 3 is a one, and so no parameter of the compiled kernel. Nor are constants, of which a
+    bound may be made all the same."""
+    named = {at: played[at]["causes"][0]["parameters"] for at in (2, 3, 8, 12, 16, 46, 56)}
     assert named == {
-        2: ["n"], 3: ["column_stride"], 8: ["index"], 12: ["limit", "x"], 16: ["to"], 46: ["at"],
+        2: ["n"], 3: ["column_stride"], 8: ["index"], 12: ["limit", "x"], 16: ["to"], 46: ["at"], 56: ["VEC", "n"],
     }  # fmt: skip
 
 
