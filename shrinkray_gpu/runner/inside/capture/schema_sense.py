@@ -20,6 +20,9 @@ def contradictions(launch: Record) -> Iterator[str]:
     """What does not fit together in a `schema.LaunchRecord` that has its form, from the record's own name on."""
     yield from _definitions(launch["definitions"])
     yield from _call(launch, launch["definitions"], "")
+    for name, text in launch.get("source", {}).items():
+        if name == "home" and not all(map(_is_name, text.split("."))) or text and not _is_expression(text):
+            yield ".source.%s is no expression" % name
 
 
 def contradictions_in_history(history: Record) -> Iterator[str]:
