@@ -16,7 +16,7 @@ from functools import cache
 
 import libcst as cst
 
-from shrinkray_gpu.passes.python.expressions import is_extent, is_grid
+from shrinkray_gpu.passes.python.expressions import in_grid, is_extent
 from shrinkray_gpu.passes.python.loops import is_step
 from shrinkray_gpu.reduction.edit import Edit, Replace
 from shrinkray_gpu.reduction.keep import allowed_edits
@@ -129,10 +129,7 @@ def _counts(program: Program, number: cst.Integer) -> bool:
     if isinstance(up, cst.Arg):
         call = program.parents[up]
         return up.keyword is None and in_kernel(program, number) and last_name(getattr(call, "func", call)) != "arange"
-    if is_extent(program, number):
-        return True
-    around = ancestors(program, number)
-    return any(isinstance(above, cst.SubscriptElement) and is_grid(program, above) for above in around)
+    return is_extent(program, number) or in_grid(program, number)
 
 
 def _layout_argument(program: Program, number: cst.CSTNode) -> int | None:
