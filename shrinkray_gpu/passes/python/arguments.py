@@ -18,8 +18,8 @@ from shrinkray_gpu.passes.python.definitions import Losses
 from shrinkray_gpu.reduction.edit import Change, Edit, Insert, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.calls import Function, all_parameters, argument, functions, matches, takes_any_option
+from shrinkray_gpu.source.compilations import is_source
 from shrinkray_gpu.source.edits import removal
-from shrinkray_gpu.source.literals import last_name
 from shrinkray_gpu.source.masking import always_holds
 from shrinkray_gpu.source.pinning import maker, replace_reads
 from shrinkray_gpu.source.scoping import Binding, bindings, modules, variables_by_place
@@ -182,7 +182,7 @@ def _compiled(parameter: _GivenParameter, name: str, place: int) -> Iterator[cst
     """What is said at this place of `ASTSource(kernel, types, constants, attributes)`, where it stands there."""
     function = parameter.function
     for call in every(parameter.program, cst.Call) if function.is_kernel and not function.calls else ():
-        if last_name(call.func).endswith("ASTSource"):
+        if is_source(call):
             kernel, table = argument(call, "fn", 0), argument(call, name, place)
             if (
                 isinstance(kernel, cst.Name)

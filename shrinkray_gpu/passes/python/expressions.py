@@ -15,6 +15,7 @@ from shrinkray_gpu.language.languages import GUARDS
 from shrinkray_gpu.passes.python.loops import is_step
 from shrinkray_gpu.reduction.edit import Edit, Template
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.compilations import is_compilation, is_told
 from shrinkray_gpu.source.edits import removal, replacement
 from shrinkray_gpu.source.kernels import in_kernel
 from shrinkray_gpu.source.literals import code, is_scalar, last_name
@@ -60,6 +61,8 @@ def find(program: Program) -> Iterator[Edit]:
         if value and isinstance(node, cst.List) and not in_kernel(program, node):
             yield from _fewer_elements(program, node, level)
         if isinstance(node, cst.Call) and not (isinstance(node.func, cst.Name) and node.func.value in own):
+            if is_compilation(node):
+                continue
             if value or getattr(program.parents[node], "func", None) is node:  # `compiled(source, options=...)(x)`
                 yield from _fewer_arguments(program, node, level)
 
@@ -196,7 +199,7 @@ def is_value(program: Program, node: cst.BaseExpression) -> bool:
     """Whether something else may stand here: no target, no callee, no annotation, import, keyword or attribute name,
     and nothing in a mask, which would let more through without the size order's seeing it."""
     parent = program.parents[node]
-    if in_mask(program, node):
+    if in_mask(program, node) or is_told(program, node):
         return False
     if isinstance(parent, (cst.Index, cst.Arg)) and _is_whole_grid(program, parent):
         return False  # see `launches`: with `kernel[0](x)` a compiler that is mended ends in a TypeError
