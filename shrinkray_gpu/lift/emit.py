@@ -138,20 +138,21 @@ def _types(launch: LaunchRecord) -> dict[str, str]:
 
 
 def _compiled(launch: LaunchRecord, source: CompileSource) -> str | None:
-    """`triton.compile(ASTSource(kernel, types, constants, attributes), target=..., options=...)`."""
+    """`triton.compile(ASTSource(kernel, types, constants, attributes), target=..., options=...)`, or of a file."""
     given = ["None" if source[key] == "{}" else source[key] for key in ("constants", "attributes")]
     while given and given[-1] == "None":
         given.pop()
     given = [launch["kernel"], source["signature"], *given]
-    imports, words = [f"from {source['home']} import {source['maker']}\n"], []
+    imports = [f"from {source['home']} import {source['maker']}\n"] if not source["file"] else []
+    words = []
     if source["target"]:
         imports.append("from triton.backends.compiler import GPUTarget\n")
         words.append(f"target={source['target']}")
     if source["options"] != "{}":
         words.append(f"options={source['options']}")
-    made = f"{source['maker']}({', '.join(given)})"
+    made = source["file"] or f"{source['maker']}({', '.join(given)})"
     line = f"triton.compile({', '.join([made, *words])})\n"
-    if len(line) > WIDTH:
+    if len(line) > WIDTH and not source["file"]:
         line = f"source = {source['maker']}(\n{_filled(given)})\ntriton.compile({', '.join(['source', *words])})\n"
     return script(launch["definitions"], imports, line)
 

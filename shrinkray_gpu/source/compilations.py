@@ -9,6 +9,9 @@ from shrinkray_gpu.source.calls import argument
 from shrinkray_gpu.source.literals import last_name
 from shrinkray_gpu.source.tree import ancestors
 
+IR = (".ttir", ".ttgir", ".llir", ".ptx", ".amdgcn")
+"""Ends of the names of files that `triton.compile` takes."""
+
 
 def is_source(node: cst.CSTNode) -> bool:
     """Whether it makes what is compiled: Triton's `ASTSource(...)`, or Gluon's."""
@@ -16,9 +19,11 @@ def is_source(node: cst.CSTNode) -> bool:
 
 
 def is_compilation(node: cst.CSTNode) -> bool:
-    """Whether it compiles such a source, or for a target that it names."""
+    """Whether it compiles such a source, a file of IR, or for a target that it names."""
     if not isinstance(node, cst.Call) or last_name(node.func) != "compile":
         return False
+    if node.args and isinstance(path := node.args[0].value, cst.SimpleString):
+        return str(path.evaluated_value).endswith(IR)
     return any(is_source(arg.value) or arg.keyword is not None and arg.keyword.value == "target" for arg in node.args)
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from shrinkray_gpu import lift
+from shrinkray_gpu.lift.data_files import copy_files, files, final_files
 from shrinkray_gpu.lift.other_sizes import with_other_sizes
 from shrinkray_gpu.runner.pool import Pool
+from shrinkray_gpu.start.description import lifted_description
 from tests.lift.conftest import Lift
 
 HEAD = """
@@ -112,6 +116,35 @@ def test_a_launch_comes_before_what_is_only_compiled(lifted: Lift) -> None:
 def test_what_a_launch_has_compiled_is_no_compilation(pool: Pool) -> None:
     run = pool.run(HEAD + 'other[(1,)](torch.zeros(64, device="cuda"))\n', capture="launch")
     assert run.captured is not None and [each.get("how") for each in run.captured["launches"]] == ["jit"]
+
+
+IR_FILE = """
+import os, tempfile, triton
+from triton.backends.compiler import GPUTarget
+with tempfile.TemporaryDirectory() as folder:
+    path = os.path.join(folder, "copy.ttir")
+    with open(path, "w") as f:
+        f.write("module { tt.func public @copy(%x: !tt.ptr<f32>) { %v = tt.load %x : !tt.ptr<i32> tt.return } }")
+    triton.compile(path, target=GPUTarget("cuda", 80, 32), options={"num_warps": 2})
+"""
+
+
+def test_of_a_file_with_ir_there_is_a_copy(lifted: Lift, tmp_path: Path) -> None:
+    found = lifted(IR_FILE)
+    assert found.original.failure is not None and found.again.failure is not None
+    assert found.again.failure.text == found.original.failure.text == "Parse MLIR file failed."
+    assert found.original.compiles[-1].kernel == "copy.ttir"
+    assert 'target=GPUTarget("cuda", 80, 32), options={"num_warps": 2})' in found.text and "ASTSource" not in found.text
+    [copy] = files(found.text)
+    assert copy.suffix == ".ttir" and "@copy" in copy.read_text()
+    final, [beside] = final_files(copy_files(found.text, tmp_path / "values"), tmp_path / "repro.py")
+    assert beside.name == "repro.ttir" and beside.read_text() == copy.read_text()
+    assert final.startswith(
+        "# Needs repro.ttir beside it: 94 bytes of IR that the failing program compiled, as it was."
+    )
+    assert 'triton.compile(str(Path(__file__).with_name("repro.ttir")), target=' in final
+    [offer] = lift.offers(found.original)
+    assert "what is in copy.ttir is not reduced" in lifted_description(found.original, [offer], offer.text)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,8 @@ def in_words(record: Record) -> Record:
     try:
         sources = Sources()
         storages: Dict[int, int] = {}
-        kernel_name = sources.function(kernel, record["specialised"])
+        is_file = isinstance(kernel, compilations.IRFile)
+        kernel_name = name if is_file else sources.function(kernel, record["specialised"])
         arguments, overlap = overlaps.merge_storages(record["arguments"])
         source = {"source": compilations.in_words(sources, record["source"])} if "source" in record else {}
         return {

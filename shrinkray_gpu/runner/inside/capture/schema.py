@@ -180,6 +180,8 @@ Argument = Union[
 class CompileSource(TypedDict):
     """What `triton.compile` was given, where that was no launch's doing; source texts, each an expression."""
 
+    file: str
+    """The path of a file with IR, which says all that the next five else do; empty: it was a kernel."""
     home: str
     """The module of `maker`."""
     maker: str

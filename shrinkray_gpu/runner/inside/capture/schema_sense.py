@@ -21,7 +21,7 @@ def contradictions(launch: Record) -> Iterator[str]:
     yield from _definitions(launch["definitions"])
     yield from _call(launch, launch["definitions"], "")
     for name, text in launch.get("source", {}).items():
-        if name == "home" and not all(map(_is_name, text.split("."))) or text and not _is_expression(text):
+        if text and not _is_expression(text):
             yield ".source.%s is no expression" % name
 
 
@@ -62,7 +62,7 @@ def _call(launch: Record, definitions: List[Record], at: str) -> Iterator[str]:
             if part == "arguments" and parameters is not None and name not in parameters:
                 yield "%s.name is none of the kernel's parameters" % place
             yield from _argument(argument, place)
-    if parameters is None:
+    if parameters is None and not launch.get("source", {}).get("file"):
         yield "%s.definitions hold no function %s" % (at, launch["kernel"])
 
 
