@@ -16,6 +16,7 @@ from typing import Any, Callable, Dict
 
 from ..process.trouble import note_trouble
 from .contents import beside
+from .specialisation import divisible_of
 
 Record = Dict[str, Any]
 
@@ -38,7 +39,10 @@ def script_is_driver() -> bool:
     """Whether the driver at work is one of the script's own, which names a target whatever the machine has."""
     from triton.runtime import driver
 
-    home = type(getattr(driver, "active", None)).__module__
+    try:
+        home = type(driver.active).__module__
+    except RuntimeError:  # there is none
+        return False
     return not home.startswith(("triton.", _OWN))
 
 
@@ -80,8 +84,10 @@ def _of_file(file: IRFile, folder: str) -> Record:
 def _of_source(src: Any) -> Record:
     names = list(src.fn.arg_names)
     attributes = getattr(src, "attrs", None) or {}
-    if not isinstance(attributes, dict):
-        raise TypeError("what is divisible by 16 is told by an %s" % type(attributes).__name__)
+    if not isinstance(attributes, dict):  # an AttrsDescriptor, up to Triton 3.2
+        if divisible_of(src.fn, {"signature": src.signature, "configs": [attributes]}):
+            raise TypeError("what is divisible by 16 is told by an %s" % type(attributes).__name__)
+        attributes = {}
     return {
         "maker": type(src),
         "file": "",
