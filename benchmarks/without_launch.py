@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import shutil
 import sys
 import time
@@ -87,10 +88,10 @@ def reduced(case: CompileOnly, timeout: float) -> dict[str, Any]:
     command = [sys.executable, "-m", "shrinkray_gpu", str(program), "--arch", f"sm_{ARCH}", "--oracle", case.oracle]
     command += ["--jobs", "2", "--no-report", "--json", "-o", str(repro)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TRITON_CACHE_DIR": str(folder / "triton")}
-    started = time.monotonic()
+    started, spent = time.monotonic(), _cpu()
     code, said, error = reducing.run_command(command, environment, folder, timeout)
-    seconds = round(time.monotonic() - started, 1)
-    row = {"name": case.name, "looked at": case.looked_at, "seconds": seconds}
+    seconds = {"seconds": round(time.monotonic() - started, 1), "cpu": round(_cpu() - spent, 1)}
+    row = {"name": case.name, "looked at": case.looked_at, **seconds}
     if code != 0:
         return row | {"refused": (error or said).strip()[-reducing.LONGEST :]}
     told = json.loads(said)
@@ -99,6 +100,12 @@ def reduced(case: CompileOnly, timeout: float) -> dict[str, Any]:
     counts["tokens"] = [tokens(case.failing.read_text()), tokens(text), tokens(case.smallest)]
     near = _near(folder / "failing.shrink" / "journal.jsonl", NEAR * tokens(case.smallest))
     return row | counts | {"tries": told["tries"], "near": near, "lifted": told["lifted"], "same": told["same"]}
+
+
+def _cpu() -> float:
+    """Of all processes that have ended, seconds."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _near(journal: Path, enough: float) -> list[float] | None:
@@ -112,9 +119,9 @@ def _near(journal: Path, enough: float) -> list[float] | None:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    found = [
-        f"{'program':24} {'lines':>12} {'tokens':>14} {'by hand':>8} {'tries':>6} {'s':>6}  {'near at':>12}  looked at"
-    ]
+    heads = ("tries", "s", "CPU s")
+    found = [f"{'program':24} {'lines':>12} {'tokens':>14} {'by hand':>8}" + "".join(f" {each:>6}" for each in heads)]
+    found[0] += f"  {'near at':>12}  looked at"
     for row in rows:
         if "refused" in row:
             found.append(f"{row['name']:24} refused: {row['refused']}")
@@ -124,7 +131,7 @@ def table(rows: list[dict[str, Any]]) -> str:
         tries = sum(row["tries"].values()) if isinstance(row["tries"], dict) else row["tries"]
         found.append(
             f"{row['name']:24} {before:>5} to {after:>3} {large:>6} to {small:>4} {hand:>8} {tries:>6} "
-            f"{row['seconds']:>6}  {near:>12}  {'yes' if row['looked at'] else 'no'}"
+            f"{row['seconds']:>6} {row['cpu'] or '-':>6}  {near:>12}  {'yes' if row['looked at'] else 'no'}"
         )
     return "\n".join(found)
 
