@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from shrinkray_gpu import lift
 from shrinkray_gpu.lift.data_files import copy_files, files, final_files
 from shrinkray_gpu.lift.other_sizes import with_other_sizes
+from shrinkray_gpu.runner.inside.capture import capture
+from shrinkray_gpu.runner.inside.capture.blackbox import BlackBox
 from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.start.description import lifted_description
 from tests.lift.conftest import Lift
@@ -167,3 +170,15 @@ def test_the_same_with_other_sizes(pool: Pool, constants: str, others: str) -> N
 def test_a_launch_has_no_other_sizes(pool: Pool) -> None:
     launch = 'x = torch.zeros(64, device="cuda")\nrows[(1,)](x, x, 64, N=64, WIDE=True)\n'
     assert with_other_sizes(pool.run(REFUSED + launch, capture="launch")) is None
+
+
+def test_many_compilations_push_out_no_launch(tmp_path: Path) -> None:
+    log = SimpleNamespace(launches=[], listeners=[])
+    kept = capture.Capture(log, "launch", BlackBox(str(tmp_path)))
+    for number in range(capture.REMEMBERED * 2):
+        record = kept.record(None, "jit" if number < 3 else "compile")
+        record.update(kind=number)
+        kept._keep(record, 0)
+    kept.box.close()
+    how = [record["how"] for record in kept.records.values()]
+    assert len(how) == capture.REMEMBERED and how.count("jit") == 3

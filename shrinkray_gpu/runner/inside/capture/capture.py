@@ -247,8 +247,9 @@ class Capture:
         record["launches"] = list(now)
         self.records[kind] = record
         self.records.move_to_end(kind)
-        if len(self.records) > REMEMBERED:
-            self.records.popitem(last=False)
+        if len(self.records) > REMEMBERED:  # a build of many kernels must not push out what was launched
+            only = (each for each, kept in self.records.items() if kept["how"] in compilations.ONLY_COMPILED)
+            self.records.pop(next(only, next(iter(self.records))))
 
 
 class _ChildEvents:
