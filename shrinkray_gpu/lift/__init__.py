@@ -16,6 +16,7 @@ from shrinkray_gpu.lift.emit import lift, lifts, obstacle
 from shrinkray_gpu.lift.launch_list import histories
 from shrinkray_gpu.lift.refusals import beyond
 from shrinkray_gpu.runner.inside.capture.blackbox import SUSPECTS
+from shrinkray_gpu.runner.inside.capture.compilations import ONLY_COMPILED
 from shrinkray_gpu.runner.inside.capture.schema import LaunchRecord
 from shrinkray_gpu.runner.run import Run
 
@@ -32,6 +33,8 @@ class Offer:
     """Which launch of the run it is, from 0, if any kernel got that far."""
     graph: bool = False
     """Whether it was recorded in a CUDA graph; in the script it is a plain launch."""
+    compiled: bool = False
+    """Whether it was compiled only, and launched by nobody."""
 
 
 def offers(run: Run, kernel: str = "") -> tuple[Offer, ...]:
@@ -42,7 +45,7 @@ def offers(run: Run, kernel: str = "") -> tuple[Offer, ...]:
     found: dict[str, Offer] = {}
     named = [x for x in _launches(run) if kernel and x["kernel"] == kernel]
     suspects = named[:SUSPECTS] or _suspects(run)
-    every = [[Offer(text, x["kernel"], _launched(x), bool(x.get("graph"))) for text in _texts(x)[0]] for x in suspects]
+    every = [[_offer(text, x) for text in _texts(x)[0]] for x in suspects]
     for row in zip_longest(*every):
         for offer in row:
             if offer is not None:
@@ -69,8 +72,9 @@ def _texts(launch: LaunchRecord) -> tuple[tuple[str, ...], str]:
         return (), f"a bug of shrink's own keeps it from being written down ({bug_words(error)})"
 
 
-def _launched(launch: LaunchRecord) -> int | None:
-    return launch.get("launch")
+def _offer(text: str, launch: LaunchRecord) -> Offer:
+    only_compiled = launch.get("how") in ONLY_COMPILED
+    return Offer(text, launch["kernel"], launch.get("launch"), bool(launch.get("graph")), only_compiled)
 
 
 def suspect_kernels(run: Run) -> frozenset[str]:

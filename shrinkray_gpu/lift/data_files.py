@@ -1,4 +1,4 @@
-"""The files with recorded values that a lifted script loads: where they lie during the reduction, and in the end.
+"""The files with recorded values, or with IR, that a lifted script loads: where they lie meanwhile, and in the end.
 
 A candidate runs as text, in the user's working directory and under the original's name, so that neither tells where its
 files are. Until the end, then, a script names them by their absolute paths; what the user gets names them by its own.
@@ -10,6 +10,8 @@ import ast
 import json
 import shutil
 from pathlib import Path
+
+from shrinkray_gpu.source.compilations import IR
 
 _END = ".pt"
 _IMPORT = "from pathlib import Path\n"
@@ -37,14 +39,15 @@ def final_files(text: str, output: Path) -> tuple[str, tuple[Path, ...]]:
     if not found:
         return text, ()
     places = {
-        path: output.with_name(f"{output.stem}{f'_{number}' if number > 1 else ''}{_END}")
+        path: output.with_name(f"{output.stem}{f'_{number}' if number > 1 else ''}{path.suffix}")
         for number, path in enumerate(found, 1)
     }
     for path, place in places.items():
         shutil.copyfile(path, place)
-    body = _renamed(text, {path: f'Path(__file__).with_name("{place.name}")' for path, place in places.items()})
+    beside = {path: f'Path(__file__).with_name("{place.name}")' for path, place in places.items()}
+    body = _renamed(text, {path: f"str({found})" if path.suffix in IR else found for path, found in beside.items()})
     said = "".join(
-        f"# Needs {place.name} beside it: {place.stat().st_size:,} bytes of values recorded from the failing program.\n"
+        f"# Needs {place.name} beside it: {place.stat().st_size:,} bytes of {_holding(place)}.\n"
         for place in places.values()
     )
     tree = ast.parse(body)
@@ -55,6 +58,12 @@ def final_files(text: str, output: Path) -> tuple[str, tuple[Path, ...]]:
     lines = body.splitlines(True)
     imported = [] if _IMPORT in lines else [_IMPORT]
     return said + "".join([*lines[:at], *imported, *lines[at:]]), tuple(places.values())
+
+
+def _holding(place: Path) -> str:
+    if place.suffix in IR:
+        return "IR that the failing program compiled, as it was"
+    return "values recorded from the failing program"
 
 
 def _renamed(text: str, names: dict[Path, str]) -> str:
@@ -75,8 +84,12 @@ def _loads(text: str) -> list[tuple[ast.Constant, Path]]:
     found = []
     for node in ast.walk(tree):
         match node:
-            case ast.Call(func=ast.Attribute(attr="load"), args=[ast.Constant(value=str(name)) as constant, *_]) if (
-                name.endswith(_END) and Path(name).is_absolute() and constant.lineno == constant.end_lineno
+            case ast.Call(
+                func=ast.Attribute(attr="load" | "compile" as how), args=[ast.Constant(value=str(name)) as constant, *_]
+            ) if (
+                name.endswith(_END if how == "load" else IR)
+                and Path(name).is_absolute()
+                and constant.lineno == constant.end_lineno
             ):
                 found.append((constant, Path(name)))
     return sorted(found, key=lambda pair: (pair[0].lineno, pair[0].col_offset))

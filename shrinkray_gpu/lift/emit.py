@@ -1,4 +1,8 @@
-"""From a captured launch to a script: imports, kernel, inputs by a simple recipe, launch, synchronise."""
+"""From a captured launch to a script: imports, kernel, inputs by a simple recipe, launch, synchronise.
+
+A kernel that was compiled and not launched becomes one `triton.compile`, or one `warmup`: what the compiler sees stays
+as it was, and the script needs a GPU only where the program did.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +13,9 @@ import textwrap
 from collections.abc import Mapping, Sequence
 
 from shrinkray_gpu.lift.inputs import Inputs, more_behind, share_memory, tensors
-from shrinkray_gpu.lift.values import Choice, choices
+from shrinkray_gpu.lift.values import ZEROS, Choice, Content, choices, itemsize, tuple_text
 from shrinkray_gpu.runner.inside.capture.live_values import INSTALLED
-from shrinkray_gpu.runner.inside.capture.schema import Argument, Definition, LaunchRecord
+from shrinkray_gpu.runner.inside.capture.schema import Argument, CompileSource, Definition, LaunchRecord
 
 WIDTH = 110
 ALLOCATOR = 'triton.set_allocator(lambda size, align, stream: torch.empty(size, dtype=torch.int8, device="cuda"))\n'
@@ -49,6 +53,12 @@ def lifts(launch: LaunchRecord) -> tuple[str, ...]:
     """
     if obstacle(launch):
         return ()
+    if "source" in launch:
+        text = _compiled(launch, launch["source"])
+        return (text,) if text is not None else ()
+    if launch.get("how") == "warmup":
+        # As a launch it compiles alike, and more can be seen of it.
+        return tuple(text for text in (_emit(launch, _zeros, warmup=True), _emit(launch, _zeros)) if text is not None)
     every = [t for argument in launch["arguments"] for t in tensors(argument)]
     found = choices(every)
     texts = [_emit(launch, choice) for choice in found]
@@ -93,17 +103,58 @@ def _imported(text: str) -> list[str]:
     return found
 
 
-def _emit(launch: LaunchRecord, choice: Choice, *, apart: bool = False, whole: bool = False) -> str | None:
+def _emit(
+    launch: LaunchRecord, choice: Choice, *, apart: bool = False, whole: bool = False, warmup: bool = False
+) -> str | None:
     definitions = launch["definitions"]
     inputs = Inputs(choice, reserved_names(definitions), apart=apart, whole=whole)
     inputs.plan(launch["arguments"])
-    values = {argument["name"]: inputs.text(argument) for argument in launch["arguments"]}
+    types = _types(launch) if warmup else {}
+    values = {a["name"]: types.get(a["name"]) or inputs.text(a) for a in launch["arguments"]}
     options = telling_options(launch)
     if None in values.values() or None in options.values():
         return None
+    if warmup:
+        return script(definitions, inputs.imports, "".join([*inputs.lines, call(launch, values, options, warmup=True)]))
     allocator = ALLOCATOR if launch["allocator"] else ""
     steps = [allocator, inputs.seed, *inputs.lines, call(launch, values, options), "torch.cuda.synchronize()\n"]
     return script(definitions, inputs.imports, "".join(steps))
+
+
+def _zeros(tensor: Mapping[str, object]) -> Content:
+    return ZEROS
+
+
+def _types(launch: LaunchRecord) -> dict[str, str]:
+    """The types of tensors that `warmup` takes in their place: those given by position, that begin where 16 divides."""
+    found = {}
+    for argument in launch["arguments"][: _leading(launch)]:
+        if (
+            argument["kind"] == "tensor"
+            and not (argument["offset"] * itemsize(argument["dtype"]) + argument["residue"]) % 16
+        ):
+            found[argument["name"]] = f"torch.{argument['dtype']}"
+    return found
+
+
+def _compiled(launch: LaunchRecord, source: CompileSource) -> str | None:
+    """`triton.compile(ASTSource(kernel, types, constants, attributes), target=..., options=...)`, or of a file."""
+    given = ["None" if source[key] == "{}" else source[key] for key in ("constants", "attributes")]
+    while given and given[-1] == "None":
+        given.pop()
+    given = [launch["kernel"], source["signature"], *given]
+    imports = [f"from {source['home']} import {source['maker']}\n"] if not source["file"] else []
+    words = []
+    if source["target"]:
+        imports.append("from triton.backends.compiler import GPUTarget\n")
+        words.append(f"target={source['target']}")
+    if source["options"] != "{}":
+        words.append(f"options={source['options']}")
+    made = source["file"] or f"{source['maker']}({', '.join(given)})"
+    line = f"triton.compile({', '.join([made, *words])})\n"
+    if len(line) > WIDTH and not source["file"]:
+        line = f"source = {source['maker']}(\n{_filled(given)})\ntriton.compile({', '.join(['source', *words])})\n"
+    return script(launch["definitions"], imports, line)
 
 
 def reserved_names(definitions: Sequence[Definition]) -> set[str]:
@@ -153,18 +204,33 @@ def imports(code: str, definitions: Sequence[Definition], more: Sequence[str]) -
     return "".join(sorted(every, key=lambda line: (line.startswith("from "), line)))
 
 
-def call(launch: LaunchRecord, values: Mapping[str, str | None], options: Mapping[str, str | None]) -> str:
-    """Leading arguments by position; from the first constexpr (or gap, where a default stands) on, by name."""
-    words: list[str] = []
-    by_name = False
-    for index, argument in enumerate(launch["arguments"]):
-        by_name = by_name or argument["constexpr"] or _parameters(launch)[index] != argument["name"]
-        words.append(f"{argument['name']}={values[argument['name']]}" if by_name else str(values[argument["name"]]))
+def _leading(launch: LaunchRecord) -> int:
+    """How many arguments come before the first constexpr, or gap, where a default stands."""
+    pairs = zip(launch["arguments"], _parameters(launch))
+    return next(
+        (at for at, (a, name) in enumerate(pairs) if a["constexpr"] or a["name"] != name), len(launch["arguments"])
+    )
+
+
+def call(
+    launch: LaunchRecord,
+    values: Mapping[str, str | None],
+    options: Mapping[str, str | None],
+    *,
+    warmup: bool = False,
+) -> str:
+    """Leading arguments by position; the others by name."""
+    leading = _leading(launch)
+    names = [argument["name"] for argument in launch["arguments"]]
+    words = [*(str(values[name]) for name in names[:leading]), *(f"{name}={values[name]}" for name in names[leading:])]
     words += [f"{name}={value}" for name, value in options.items()]
     grid = list(launch["grid"] or ())  # a launch without one is an obstacle
     while len(grid) > 1 and grid[-1] == 1:
         grid.pop()
-    head = f"{launch['kernel']}[({', '.join(map(str, grid))}{',' if len(grid) == 1 else ''})]"
+    sizes = tuple_text(grid)
+    head = f"{launch['kernel']}[{sizes}]"
+    if warmup:
+        head, words = f"{launch['kernel']}.warmup", [*words, f"grid={sizes}"]
     line = f"{head}({', '.join(words)})\n"
     if len(line) <= WIDTH:
         return line

@@ -62,6 +62,8 @@ _SUGGESTION = re.compile(r"\. Did you (?:mean|forget to import)\b[^\n]*\?")
 """Python's own, of 3.12 and later and not of earlier ones; which name is the nearest changes with the program."""
 _PATH = re.compile(r"(?<![\w.])(?:~|\.{1,2})?(?:/[\w.+@=-]+){2,}/?")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
+_MANGLED = re.compile(r"@[\w.]*__[\w.]*")
+"""A function of the program, with the types of its parameters: `@__main__.read__Pfp32_i32`."""
 _NUMBER = re.compile(r"(?<![A-Za-z_\d.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?:x\d+)*(?![\d])")
 
 
@@ -218,8 +220,10 @@ def _saying(fault: Fault, message: str) -> Fault:
 
 
 def normalise(text: str) -> str:
-    """The message without what differs from one candidate to the next: paths, numbers, spacing, suggestions."""
+    """The message without what differs from one candidate to the next: paths, numbers, names that Triton gives to the
+    program's functions, spacing, suggestions."""
     text = _SUGGESTION.sub("", text)
+    text = _MANGLED.sub("@FUNCTION", text)
     text = _PATH.sub("PATH", text)
     text = _ADDRESS.sub("ADDRESS", text)
     text = _NUMBER.sub("N", text)

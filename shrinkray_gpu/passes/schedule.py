@@ -31,7 +31,7 @@ from shrinkray_gpu.passes.cuda import (
     cuda_unreachable,
     cuda_unread,
 )
-from shrinkray_gpu.passes.host import configs, launches, observed, repeats
+from shrinkray_gpu.passes.host import compilations, configs, launches, observed, repeats
 from shrinkray_gpu.passes.kernel import (
     accesses,
     assembly,
@@ -113,6 +113,7 @@ PASSES: tuple[Pass, ...] = (
     Pass(cuda_unread, COARSE, SAME, "members, variables and parameters, all at once"),
     Pass(repeats, COARSE, SAME, "warm-ups and timing loops run the fault ten times over"),
     Pass(launches, COARSE, 1, "a grid of one program runs at once"),
+    Pass(compilations, COARSE, 1, "the same where nothing is launched: what the compiler is told, and need not be"),
     Pass(tiles, COARSE, 2, "a 32x32x32 tile compiles 25 times as fast as a 256x128x64 one"),
     Pass(definitions, COARSE, 12, "reference checks go with all that they define"),
     Pass(statements, COARSE, 10, "the workhorse, from the outermost block in"),

@@ -7,6 +7,7 @@ of defence is the runner, which lets candidates write in their own folder only.
 
 Assertions in kernels are the same case for another reason: `tl.static_assert(x.dtype == tl.float32, ...)` made
 `static_assert(0 == tl.float32, ...)` fails in the same words, and of nothing that was wrong. They too go whole or stay.
+So does the target of a compilation: for `GPUTarget("cuda", 0, 0)` many kernels fail as for the GPU that there is.
 """
 
 from __future__ import annotations
@@ -64,12 +65,15 @@ class Hazard:
 
     call: cst.Call
     bound: frozenset[Node]
+    reached: bool = True
+    """Whether what decides if the call is reached may not change either."""
 
 
 def hazards(program: Program) -> list[Hazard]:
     """Every dangerous call of the script."""
     calls = program.layout.nodes(cst.Call)
     asserted = [Hazard(call, frozenset({call.args[0].value})) for call in calls if _asserts(call)]
+    asserted += [Hazard(call, frozenset({arg}), reached=False) for call in calls for arg in _targets(call)]
     modules = _imported(program)
     found = [(call, parts) for call in calls if (parts := _dangerous_parts(call, modules))]
     if not found:
@@ -90,6 +94,15 @@ def hazards(program: Program) -> list[Hazard]:
 
 def _asserts(call: cst.Call) -> bool:
     return bool(call.args) and _dotted(call.func).rpartition(".")[2] in _ASSERTIONS
+
+
+def _targets(call: cst.Call) -> Iterator[cst.Arg]:
+    """The target that `triton.compile(source, target=GPUTarget("cuda", 90, 32))` names."""
+    for arg in call.args if _dotted(call.func).rpartition(".")[2] == "compile" else ():
+        made = arg.value
+        if isinstance(made, cst.Call) and _dotted(made.func).rpartition(".")[2] == "GPUTarget":
+            if all(isinstance(each.value, cst.Integer | cst.SimpleString) for each in made.args):
+                yield arg
 
 
 def _imported(program: Program) -> dict[str, str]:

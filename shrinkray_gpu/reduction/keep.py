@@ -107,17 +107,19 @@ class _Protection:
         self._kept = _Zone(kept, program)
         self._texts = {node: program.text[slice(*program.layout.inner[node])] for node in kept}
         self._read = [_Zone([node], program) for node in _readers(program, kept)]
-        self._dangers = [(_Zone(danger.bound, program), _Zone([danger.call], program)) for danger in dangers]
+        self._dangers = [
+            (_Zone(danger.bound, program), _Zone([danger.call], program), danger.reached) for danger in dangers
+        ]
 
     def allows(self, edit: Edit) -> bool:
         if any(self._kept.is_touched_by(change) for change in edit.changes) and not self._drops_copies(edit):
             return False
         if any(zone.is_dropped_by(change) for zone in self._read for change in edit.changes):
             return False
-        for bound, call in self._dangers:
+        for bound, call, reached in self._dangers:
             if any(call.is_dropped_by(change) for change in edit.changes):
                 continue  # without the call its arguments are anyone's
-            if any(bound.is_touched_by(change) or call.is_unreached_by(change) for change in edit.changes):
+            if any(bound.is_touched_by(change) or reached and call.is_unreached_by(change) for change in edit.changes):
                 return False
         return True
 

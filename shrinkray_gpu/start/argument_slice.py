@@ -13,6 +13,8 @@ from shrinkray_gpu.start.slicing import Slice, Slicer, everything
 
 MARK, HEAD = "  # shrink: keep", "  # shrink: keep-head"
 _MARKS = re.compile(rf"{MARK}(?:-head)?$", re.MULTILINE)
+_OF_SOURCE = ("fn", "signature", "constexprs")
+"""The parameters of `ASTSource`, in order."""
 _SIMPLE = (ast.Expr, ast.Assign, ast.AnnAssign, ast.Return)
 
 
@@ -26,7 +28,7 @@ def arguments_named(text: str, kernel: str, wanted: Collection[str], *, grid: bo
     tree = ast.parse(text)
     made = [each.targets for each in HostCode(tree).scope if isinstance(each, ast.Assign)]
     assigned = {each[0].id for each in made if len(each) == 1 and isinstance(each[0], ast.Name)}
-    for statement in (node for node in ast.walk(tree) if isinstance(node, ast.Expr)):
+    for statement in (node for node in ast.walk(tree) if isinstance(node, _SIMPLE)):
         calls = list(launches_of(statement, kernel))
         grids = [call.func.slice for call in calls if grid and isinstance(call.func, ast.Subscript)]
         for value in (*(value for call in calls for value in passed(tree, call, kernel, wanted)), *grids):
@@ -59,14 +61,32 @@ def slice_of(
 
 
 def launches_of(tree: ast.AST, kernel: str) -> Iterator[ast.Call]:
+    """Where the kernel is launched, or compiled: by `kernel.warmup(...)`, or by what `triton.compile` gets."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript):
-            if kernel in list(names(node.func.value)):
-                yield node
+        if isinstance(node, ast.Call) and any(kernel in list(names(each)) for each in _launched(node)):
+            yield node
+
+
+def _launched(call: ast.Call) -> Iterator[ast.expr]:
+    called = call.func
+    if isinstance(called, ast.Subscript) or isinstance(called, ast.Attribute) and called.attr == "warmup":
+        yield called.value
+    elif _is_source(call):
+        yield from (value for name, value in by_name(call, _OF_SOURCE) if name == "fn")
+
+
+def _is_source(call: ast.Call) -> bool:
+    return next(names(call.func), "").endswith("ASTSource")
 
 
 def passed(tree: ast.Module, call: ast.Call, kernel: str, wanted: Collection[str]) -> Iterator[ast.expr]:
     """What a launch passes for these parameters, or may: of `*strides` nobody knows which it fills."""
+    if _is_source(call):
+        for table in (value for name, value in by_name(call, _OF_SOURCE) if name == "constexprs"):
+            pairs = list(zip(table.keys, table.values)) if isinstance(table, ast.Dict) else []
+            told = {key.value: value for key, value in pairs if isinstance(key, ast.Constant)}
+            yield from (told[name] for name in wanted if name in told) if len(told) == len(pairs) > 0 else (table,)
+        return
     found = function(tree, kernel)
     taken = parameters(found) if found is not None else []
     yield from (value for name, value in by_name(call, taken) if name in wanted)

@@ -14,6 +14,7 @@ from shrinkray_gpu.errors import if_it_helps
 from shrinkray_gpu.judging.lane_tier import PLENTY
 from shrinkray_gpu.lift.data_files import files
 from shrinkray_gpu.lift.emit import LIBRARIES
+from shrinkray_gpu.lift.other_sizes import with_other_sizes
 from shrinkray_gpu.oracle import Fault, Oracle, speech
 from shrinkray_gpu.oracle.carried import ChildFault
 from shrinkray_gpu.oracle.cause_check import LaunchCauses, faulting_launch
@@ -217,8 +218,12 @@ class StartSearch:
         return replace(whole, program=whole.program.with_text(marked), lifted=True, oracle=bound)
 
     def _keeping_what_is_refused(self, start: Start, oracle: Oracle, run: Run) -> Start | None:
-        """The program itself, where Triton's front end refuses what that computes for a kernel of its own."""
+        """The program itself, where Triton's front end refuses what that computes for a kernel of its own. What is only
+        compiled is asked with other numbers first: refused alike, it does not hang on these."""
         if not with_refused_kept(start.program.text, run):
+            return None
+        other = with_other_sizes(run)
+        if other is not None and self.runs.shows(oracle, self.given.alone.cold().cold(other)):
             return None
         told = "not lifted: what the compiler refuses hangs on what the host computes"
         whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)

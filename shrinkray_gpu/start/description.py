@@ -8,11 +8,15 @@ from shrinkray_gpu import lift
 from shrinkray_gpu.lift import losses
 from shrinkray_gpu.oracle import Fault
 from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.source.compilations import IR
 
 
 def lifted_description(run: Run, offers: Sequence[lift.Offer], text: str) -> str:
     offer = next(each for each in offers if each.text == text)
     launches, kernel = len(run.launches), f"{offer.kernel}, of a CUDA graph" if offer.graph else offer.kernel
+    if offer.compiled:
+        ir = f", whose text stays as it is: what is in {kernel} is not reduced" if kernel.endswith(IR) else ""
+        return f"the compilation of {kernel} alone shows the fault{ir}"
     if offer.launch is None:
         return f"the launch of {kernel} alone shows the fault"
     return f"launch {offer.launch + 1} of {max(launches, offer.launch + 1)} ({kernel}) alone shows the fault"

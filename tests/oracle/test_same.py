@@ -158,6 +158,12 @@ def test_no_fault_at_all_is_no_find() -> None:
     assert not verdict.faults and verdict.other is None
 
 
+def test_a_function_of_the_program_is_no_part_of_the_message() -> None:
+    said = "doesn't match function result type ('tensor<128xf32>') in function @__main__.%s"
+    assert normalise(said % "read__Pfp32_i32_c512") == normalise(said % "g__Pfp32")
+    assert normalise("expects @trap") == "expects @trap"
+
+
 def test_what_python_suggests_is_no_part_of_the_message() -> None:
     """3.12 and later do so: a case recorded with 3.11 is the same fault there."""
     plain = "'dtype' object has no attribute 'numel'"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from shrinkray_gpu.passes.python import arguments
+from shrinkray_gpu.reduction.program import Program
 from tests.passes.outcomes import lines, offers
 
 
@@ -52,6 +53,37 @@ def test_so_are_the_tables_of_a_kernel_that_is_only_compiled() -> None:
         source = ASTSource(kernel, {"x": "*fp32", "BLOCK": "constexpr"}, {"BLOCK": 64})
         other = {"n": 1, "rows": 2}
     """)
+
+
+def test_a_constant_of_a_kernel_that_is_only_compiled_is_written_in_its_body() -> None:
+    text = """
+        @triton.jit
+        def kernel(x, BLOCK: tl.constexpr, KIND):
+            tl.store(x, BLOCK)
+        source = ASTSource(kernel, {"x": "*fp32", "BLOCK": "constexpr", "KIND": "i32"}, {"BLOCK": 64})
+    """
+    found = offers(arguments, text)
+    assert found["put 64 for parameter BLOCK of kernel"] == lines("""
+        @triton.jit
+        def kernel(x, KIND):
+            tl.store(x, 64)
+        source = ASTSource(kernel, {"x": "*fp32", "KIND": "i32"}, {})
+    """)
+    assert [what for what in found if what.startswith("put")] == ["put 64 for parameter BLOCK of kernel"]
+
+
+def test_what_is_divisible_by_16_is_so_after_a_parameter_less() -> None:
+    text = """
+        @triton.jit
+        def kernel(n, x, m, y):
+            tl.store(x, y)
+        source = ASTSource(kernel, {"n": "i32", "x": "*fp32"}, {}, {(0,): A, (1,): B, (3,): C})
+    """
+    found = offers(arguments, text)
+    assert "{(0,): B, (2,): C}" in found["remove parameter n of kernel"]
+    assert "{(0,): A, (1,): B, (2,): C}" in found["remove parameter m of kernel"]
+    edits = [edit for edit in arguments.find(Program.from_text(lines(text))) if edit.what.startswith("remove")]
+    assert len({edit.rivals for edit in edits}) == 1 and edits[0].rivals  # two at once would count one twice
 
 
 def test_the_one_literal_argument_is_written_in_the_body() -> None:

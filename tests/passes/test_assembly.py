@@ -13,13 +13,21 @@ def call(asm: str, constraints: str, inputs: str, rest: str = "tl.int32, True, 1
 
 
 def test_an_input_goes_with_its_constraint_and_its_number() -> None:
-    text = HEAD + f"    y = {call('add $0, $2, $1; add $0, $0, $3;', '=r,r,f,r', 'a, b, c')}\n"
-    want = HEAD + f"    y = {call('add $0, $0, $1; add $0, $0, $2;', '=r,r,r', 'a, c')}\n"
+    text = HEAD + f"    y = {call('add $0, $2, $1; add $0, $0, $3;', '=f,r,f,r', 'a, b, c')}\n"
+    want = HEAD + f"    y = {call('add $0, $0, $1; add $0, $0, $2;', '=f,r,r', 'a, c')}\n"
     assert offered(assembly.find, text, want)
 
 
+def test_an_operand_stays_where_none_of_its_kind_is_left() -> None:
+    text = HEAD + f"    y = {call('cvt.rs $0, $1, $2, $3;', '=h,f,f,r', 'a, b, c')}\n"
+    one = HEAD + f"    y = {call('cvt.rs $0, $1, $1, $2;', '=h,f,r', 'b, c')}\n"
+    other = HEAD + f"    y = {call('cvt.rs $0, $1, $1, $2;', '=h,f,r', 'a, c')}\n"
+    assert offered(assembly.find, text, one) and offered(assembly.find, text, other)
+    assert len(results(assembly.find, text)) == 2
+
+
 def test_all_inputs_at_once_and_what_only_they_used() -> None:
-    text = HEAD + f"    a = tl.load(x)\n    y = {call('cvt $0, $1, ${2:x};', '=r,r,f', 'a, 0.0')}\nk[(1,)](s, t)\n"
+    text = HEAD + f"    a = tl.load(x)\n    y = {call('cvt $0, $1, ${2:x};', '=r,r,r', 'a, 0')}\nk[(1,)](s, t)\n"
     want = f"@triton.jit\ndef k(out):\n    y = {call('cvt $0, $0, ${0:x};', '=r', '')}\nk[(1,)](s)\n"
     assert offered(assembly.find, text, want)
 

@@ -160,6 +160,12 @@ def test_a_grid_stays_one() -> None:
     assert not any(text.startswith(("kernel[0", "kernel[None")) for text in found)
 
 
+def test_the_grid_of_a_warmup_stays_one_too() -> None:
+    found = results(find, "kernel.warmup(x, grid=(cdiv(n, 64), 2))\n")
+    assert "kernel.warmup(x, grid=(1, 2))" in found and "kernel.warmup(x, grid=(n, 2))" in found
+    assert not any("grid=0" in text or "grid=None" in text or "grid=(0" in text for text in found)
+
+
 def test_a_shape_has_no_extent_of_zero() -> None:
     kernel = (
         "@triton.jit\ndef k(x, M, N: tl.constexpr):\n    d = tl.make_tensor_descriptor(x, [{0}, 1], [1, 1], [16, 16])\n"

@@ -46,6 +46,12 @@ def test_a_grid_that_asks_for_tuned_values_stays() -> None:
     assert not any(what.startswith("plain grid") for what in found)
 
 
+def test_the_grid_of_a_warmup() -> None:
+    found = after_kernel("k.warmup(x, n, BLOCK=4, num_warps=8, grid=(n, 2))\n")
+    assert found["grid of the launch at line 3 is (1,)"] == "k.warmup(x, n, BLOCK=4, num_warps=8, grid=(1,))\n"
+    assert found["drop num_warps=8 at line 3"] == "k.warmup(x, n, BLOCK=4, grid=(n, 2))\n"
+
+
 def test_options_of_tuned_configurations() -> None:
     found = offers(launches, "c = [triton.Config({'B': 4}, num_warps=4), triton.Config({'B': 8}, num_warps=8)]\n")
     assert found["drop every num_warps"] == "c = [triton.Config({'B': 4}), triton.Config({'B': 8})]\n"

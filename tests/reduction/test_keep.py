@@ -252,6 +252,23 @@ def test_what_an_assertion_hangs_on_goes_only_where_it_is_decided(test: str, may
     assert passes(program, Unwrap(branch, keep=(branch.body,))) == may_go
 
 
+def test_the_target_of_a_compilation_stays_as_long_as_that() -> None:
+    """For a GPU that there is none of, many kernels fail in the same words."""
+    program = program_of("""
+    for warps in (4, 8):
+        triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": warps})
+    """)
+    target = node(program, 'target=GPUTarget("cuda", 90, 32)', cst.Arg)
+    assert not passes(program, Replace(node(program, "90"), ("0",)))
+    assert not passes(program, Remove(target))
+    assert not passes(program, Replace(node(program, 'GPUTarget("cuda", 90, 32)', cst.Call), ("None",)))
+    (loop,) = program.layout.nodes(cst.For)
+    assert isinstance(loop, cst.For)
+    assert passes(program, Unwrap(loop, keep=(loop.body,))) and passes(program, Remove(loop))
+    computed = program_of('triton.compile(source, target=GPUTarget("cuda", arch, 32))')
+    assert passes(computed, Replace(node(computed, "arch"), ("90",)))
+
+
 class TestDangerousCalls:
     SOURCE = """
     import os, shutil

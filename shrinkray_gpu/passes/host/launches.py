@@ -19,6 +19,7 @@ from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.calls import argument
 from shrinkray_gpu.source.edits import removal, replacement
 from shrinkray_gpu.source.kernels import is_kernel
+from shrinkray_gpu.source.literals import last_name
 from shrinkray_gpu.source.pinning import assigned_value
 from shrinkray_gpu.source.scoping import variables_by_read
 from shrinkray_gpu.source.tree import dotted_text, every, line_number, source, statement, within
@@ -43,7 +44,11 @@ def find(program: Program) -> Iterator[Edit]:
 
 
 def _grid(call: cst.Call) -> cst.BaseExpression | None:
-    """`grid` of `kernel[grid](...)`; of `kernel[2, 3](...)` nothing, since its parts are no expression."""
+    """`grid` of `kernel[grid](...)` and `kernel.warmup(..., grid=grid)`; of `kernel[2, 3](...)` nothing, since its
+    parts are no expression."""
+    if last_name(call.func) == "warmup":
+        named = (arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "grid")
+        return next(named, None)
     if isinstance(call.func, cst.Subscript) and len(call.func.slice) == 1:
         index = call.func.slice[0].slice
         return index.value if isinstance(index, cst.Index) else None
@@ -55,12 +60,12 @@ def _is_launch(program: Program, call: cst.Call) -> bool:
     kernel = _kernel(program, call)
     if kernel is not None:
         return is_kernel(program, kernel)
-    assert isinstance(call.func, cst.Subscript)
+    assert isinstance(call.func, (cst.Subscript, cst.Attribute))
     return "kernel" in dotted_text(call.func.value).lower() or bool(_options(call))
 
 
 def _kernel(program: Program, call: cst.Call) -> cst.FunctionDef | None:
-    callee = call.func.value if isinstance(call.func, cst.Subscript) else None
+    callee = call.func.value if isinstance(call.func, (cst.Subscript, cst.Attribute)) else None
     binding = variables_by_read(program).get(callee) if isinstance(callee, cst.Name) else None
     place = binding.places[-1] if binding is not None else None
     return place if isinstance(place, cst.FunctionDef) else None

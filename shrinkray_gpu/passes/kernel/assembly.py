@@ -2,7 +2,8 @@
 
 The text, the constraints and the list of inputs of `tl.inline_asm_elementwise` count the same operands: one that goes
 from the list alone leaves the others to mean something else. So they change together. The shape is a kernel with some
-lines of PTX, one instruction of which the assembler refuses.
+lines of PTX, one instruction of which the assembler refuses. In its place in the text another operand of the same kind
+serves: one of another kind would be refused for that, in the same words.
 """
 
 from __future__ import annotations
@@ -51,25 +52,30 @@ def _fewer_inputs(
     for places in dict.fromkeys((every_place, *((place,) for place in every_place))):
         gone = {outputs + place * each + number for place in places for number in range(each)}
         rest = ",".join(one for number, one in enumerate(constraints) if number not in gone)
+        renumbered = _renumbered(text, constraints, gone)
+        if renumbered is None:
+            continue
         elements = [listed.elements[place] for place in places]
         lost = orphans(program, elements)
         yield Edit(
             f"without {'all inputs' if len(elements) > 1 else 'an input'} {where}",
             (*map(Remove, elements), Replace(written, (_quoted(rest),)),
-             Replace(asm, (_quoted(_renumbered(text, gone)),)), *lost),
+             Replace(asm, (_quoted(renumbered),)), *lost),
             INPUTS,
             weight(program, *elements) + weights(program, lost),
         )  # fmt: skip
 
 
-def _renumbered(text: str, gone: set[int]) -> str:
-    """Operands that are gone become the first output, the others move up."""
-
-    def put(found: re.Match[str]) -> str:
-        number = int(found[2])
-        return f"${found[1]}{0 if number in gone else number - sum(other < number for other in gone)}"
-
-    return _OPERAND.sub(put, text)
+def _renumbered(text: str, constraints: list[str], gone: set[int]) -> str | None:
+    """Operands that are gone become the first one left of their kind, the others move up. None where none is left."""
+    kinds = [constraint.lstrip("=&+") for constraint in constraints]
+    left = [number for number in range(len(kinds)) if number not in gone]
+    first = {kinds[number]: place for place, number in reversed([*enumerate(left)])}
+    places = {number: first[kinds[number]] for number in gone if kinds[number] in first}
+    places |= {number: place for place, number in enumerate(left)}
+    if any(int(found[2]) not in places for found in _OPERAND.finditer(text)):
+        return None
+    return _OPERAND.sub(lambda found: f"${found[1]}{places[int(found[2])]}", text)
 
 
 def _fewer_instructions(asm: cst.BaseExpression, text: str, where: str) -> Iterator[Edit]:

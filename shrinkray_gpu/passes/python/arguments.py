@@ -17,7 +17,8 @@ import libcst as cst
 from shrinkray_gpu.passes.python.definitions import Losses
 from shrinkray_gpu.reduction.edit import Change, Edit, Insert, Remove, Replace
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.calls import Function, all_parameters, functions, matches, takes_any_option
+from shrinkray_gpu.source.calls import Function, all_parameters, argument, functions, matches, takes_any_option
+from shrinkray_gpu.source.compilations import is_source
 from shrinkray_gpu.source.edits import removal
 from shrinkray_gpu.source.masking import always_holds
 from shrinkray_gpu.source.pinning import maker, replace_reads
@@ -77,17 +78,18 @@ def find(program: Program) -> Iterator[Edit]:
 
 def _edits(parameter: _GivenParameter, losses: Losses) -> Iterator[Edit]:
     program, param, given, variable = parameter.program, parameter.node, parameter.given, parameter.variable
-    entries = _entries(parameter)
-    gone: tuple[Change, ...] = (*map(Remove, (param, *given, *entries)), *_gradients(parameter))
+    entries, moved = _entries(parameter), _positions(parameter)
+    gone: tuple[Change, ...] = (*map(Remove, (param, *given, *entries)), *moved, *_gradients(parameter))
     gain = weight(program, param, *given, *entries)
+    rivals = (_positions, parameter.function.node) if moved else None
     name, calls = parameter.name, parameter.function.calls
     if not variable.reads and len(variable.names) == 1:
-        yield Edit(f"remove parameter {name}", gone, 0, gain)
+        yield Edit(f"remove parameter {name}", gone, 0, gain, rivals)
         return
     value = _one_value(parameter)
     put = _value_in_reads(parameter, value) if value is not None else None
     if value is not None and put is not None:
-        yield Edit(f"put {source(program, value)} for parameter {name}", (*gone, *put), 0, gain)
+        yield Edit(f"put {source(program, value)} for parameter {name}", (*gone, *put), 0, gain, rivals)
     if param.default is not None and given:
         yield removal(program, f"leave {name} to its default", *given, level=1)
         for arg in given if len(given) > 1 else ():
@@ -98,7 +100,7 @@ def _edits(parameter: _GivenParameter, losses: Losses) -> Iterator[Edit]:
     if lost is not None and parameter.function.node not in lost:
         rest = [node for node in lost if node is not param]
         everything = (*gone, *map(Remove, rest))
-        yield Edit(f"remove parameter {name} and its uses", everything, 1, gain + weight(program, *rest))
+        yield Edit(f"remove parameter {name} and its uses", everything, 1, gain + weight(program, *rest), rivals)
 
 
 def _one_for_two(parameters: Iterable[_GivenParameter]) -> Iterator[Edit]:
@@ -176,9 +178,47 @@ def _entries(parameter: _GivenParameter) -> list[cst.DictElement]:
     return found
 
 
+def _compiled(parameter: _GivenParameter, name: str, place: int) -> Iterator[cst.Dict]:
+    """What is said at this place of `ASTSource(kernel, types, constants, attributes)`, where it stands there."""
+    function = parameter.function
+    for call in every(parameter.program, cst.Call) if function.is_kernel and not function.calls else ():
+        if is_source(call):
+            kernel, table = argument(call, "fn", 0), argument(call, name, place)
+            if (
+                isinstance(kernel, cst.Name)
+                and kernel.value == function.node.name.value
+                and isinstance(table, cst.Dict)
+            ):
+                yield table
+
+
+def _positions(parameter: _GivenParameter) -> list[Change]:
+    """What is divisible by 16 is told by a parameter's number, `{(2,): [["tt.divisibility", 16]]}`: those behind this
+    parameter move up."""
+    place = all_parameters(parameter.function.node).index(parameter.node)
+    found: list[Change] = []
+    for table in _compiled(parameter, "attrs", 3):
+        for entry in table.elements:
+            key = entry.key if isinstance(entry, cst.DictElement) else None
+            number = key.elements[0].value if isinstance(key, cst.Tuple) and key.elements else None
+            if isinstance(number, cst.Integer) and number.evaluated_value == place:
+                found.append(Remove(entry))
+            elif isinstance(number, cst.Integer) and number.evaluated_value > place:
+                found.append(Replace(number, (str(number.evaluated_value - 1),)))
+    return found
+
+
+def _constants(parameter: _GivenParameter) -> list[cst.BaseExpression]:
+    """The values of a parameter whose kernel is compiled without a launch."""
+    tables = [*_compiled(parameter, "constexprs", 2)]
+    return [entry.value for table in tables for entry in _entries(parameter) if entry in table.elements]
+
+
 def _one_value(parameter: _GivenParameter) -> cst.BaseExpression | None:
     """What the parameter always is, if that is a value that means the same inside the function."""
     program, function, given = parameter.program, parameter.function, parameter.given
+    if constants := _constants(parameter):
+        return constants[0] if len(constants) == 1 and _is_literal(constants[0]) else None
     values = [arg.value for arg in given]
     if len(given) < len(function.calls) or not function.calls:
         if parameter.node.default is None:
@@ -188,17 +228,21 @@ def _one_value(parameter: _GivenParameter) -> cst.BaseExpression | None:
     if len(texts) != 1 or not (function.only_called or not given):
         return None
     value = values[0]
-    if isinstance(value, (cst.Integer, cst.Float, cst.SimpleString)):
+    if _is_literal(value):
         return value
-    if isinstance(value, cst.UnaryOperation) and isinstance(value.expression, (cst.Integer, cst.Float)):
-        return value
-    if isinstance(value, cst.Name):
-        return value if value.value in ("True", "False", "None") else None
     root = dotted_text(value).partition(".")[0]
     if root and isinstance(value, cst.Attribute) and not (function.is_kernel and root == "torch"):
         first = next(name for name in within(program, value, cst.Name) if name.value == root)
         return value if first in modules(program) else None
     return None
+
+
+def _is_literal(value: cst.BaseExpression) -> bool:
+    if isinstance(value, cst.UnaryOperation):
+        return isinstance(value.expression, (cst.Integer, cst.Float))
+    if isinstance(value, cst.Name):
+        return value.value in ("True", "False", "None")
+    return isinstance(value, (cst.Integer, cst.Float, cst.SimpleString))
 
 
 def _value_in_reads(parameter: _GivenParameter, value: cst.BaseExpression) -> Sequence[Change] | None:

@@ -15,6 +15,7 @@ from shrinkray_gpu.language.languages import GUARDS
 from shrinkray_gpu.passes.python.loops import is_step
 from shrinkray_gpu.reduction.edit import Edit, Template
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.compilations import is_compilation, is_told
 from shrinkray_gpu.source.edits import removal, replacement
 from shrinkray_gpu.source.kernels import in_kernel
 from shrinkray_gpu.source.literals import code, is_scalar, last_name
@@ -60,6 +61,8 @@ def find(program: Program) -> Iterator[Edit]:
         if value and isinstance(node, cst.List) and not in_kernel(program, node):
             yield from _fewer_elements(program, node, level)
         if isinstance(node, cst.Call) and not (isinstance(node.func, cst.Name) and node.func.value in own):
+            if is_compilation(node):
+                continue
             if value or getattr(program.parents[node], "func", None) is node:  # `compiled(source, options=...)(x)`
                 yield from _fewer_arguments(program, node, level)
 
@@ -110,7 +113,7 @@ def _constants(program: Program, node: cst.BaseExpression) -> list[Template]:
             return [("0",), ("0.0",)] if "float" in source(program, node) else [("0",)]
         return [("0",), ("1",)]
     if isinstance(parent, (cst.Element, cst.Index)):
-        if any(isinstance(up, cst.SubscriptElement) and is_grid(program, up) for up in ancestors(program, node)):
+        if in_grid(program, node):
             return [("1",)]
         return [("0",), ("1",), ("None",)]
     return [("0",), ("None",)]
@@ -196,9 +199,9 @@ def is_value(program: Program, node: cst.BaseExpression) -> bool:
     """Whether something else may stand here: no target, no callee, no annotation, import, keyword or attribute name,
     and nothing in a mask, which would let more through without the size order's seeing it."""
     parent = program.parents[node]
-    if in_mask(program, node):
+    if in_mask(program, node) or is_told(program, node):
         return False
-    if isinstance(parent, cst.Index) and _whole_grid(program, parent):
+    if isinstance(parent, (cst.Index, cst.Arg)) and _is_whole_grid(program, parent):
         return False  # see `launches`: with `kernel[0](x)` a compiler that is mended ends in a TypeError
     if node in modules(program) or isinstance(parent, (cst.ConcatenatedString, cst.FunctionDef, cst.ClassDef)):
         return False
@@ -262,14 +265,23 @@ def _is_settled(program: Program, node: cst.CSTNode) -> bool:
     return all(name.value in settled for name in names)
 
 
-def is_grid(program: Program, element: cst.CSTNode) -> bool:
-    """Whether this element of a subscript is in the grid of a launch, `kernel[grid](...)`."""
-    subscript = program.parents[element]
-    call = program.parents[subscript]
-    return isinstance(call, cst.Call) and call.func is subscript
+def in_grid(program: Program, node: cst.CSTNode) -> bool:
+    """Whether the node is in the grid of a launch, `kernel[grid](...)`, or of `kernel.warmup(..., grid=grid)`."""
+    return any(_is_grid(program, up) for up in ancestors(program, node))
 
 
-def _whole_grid(program: Program, index: cst.Index) -> bool:
-    element = program.parents[index]
+def _is_grid(program: Program, node: cst.CSTNode) -> bool:
+    above = program.parents.get(node)
+    if isinstance(node, cst.SubscriptElement):
+        call = program.parents.get(above) if above is not None else None
+        return isinstance(call, cst.Call) and call.func is above
+    named = isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value == "grid"
+    return named and isinstance(above, cst.Call) and last_name(above.func) == "warmup"
+
+
+def _is_whole_grid(program: Program, node: cst.Index | cst.Arg) -> bool:
+    if isinstance(node, cst.Arg):
+        return _is_grid(program, node)
+    element = program.parents[node]
     subscript = program.parents[element]
-    return isinstance(subscript, cst.Subscript) and len(subscript.slice) == 1 and is_grid(program, element)
+    return isinstance(subscript, cst.Subscript) and len(subscript.slice) == 1 and _is_grid(program, element)

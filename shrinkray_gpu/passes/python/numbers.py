@@ -16,11 +16,12 @@ from functools import cache
 
 import libcst as cst
 
-from shrinkray_gpu.passes.python.expressions import is_extent, is_grid
+from shrinkray_gpu.passes.python.expressions import in_grid, is_extent
 from shrinkray_gpu.passes.python.loops import is_step
 from shrinkray_gpu.reduction.edit import Edit, Replace
 from shrinkray_gpu.reduction.keep import allowed_edits
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.compilations import is_told_of_alignment
 from shrinkray_gpu.source.kernels import in_kernel
 from shrinkray_gpu.source.literals import last_name
 from shrinkray_gpu.source.tree import ancestors, every, source
@@ -51,7 +52,7 @@ def find(program: Program) -> Iterator[Edit]:
     floor = _smallest_legal_tile(program)
     yield from together(program)
     for node in every(program, cst.Integer, cst.Float):
-        if _layout_argument(program, node) in (LANES, WARPS):
+        if _layout_argument(program, node) in (LANES, WARPS) or is_told_of_alignment(program, node):
             continue
         if isinstance(node, cst.Float):
             for text in ("1.0", "0.0") if node.evaluated_value not in (0.0, 1.0) else ():
@@ -72,6 +73,7 @@ def find(program: Program) -> Iterator[Edit]:
 def together(program: Program, above: int = 0) -> Iterator[Edit]:
     """Moves of several numbers at once, those of at least `above` only."""
     large = (node for node in every(program, cst.Integer) if value_of(node) >= above)
+    large = (node for node in large if not is_told_of_alignment(program, node))
     free = (node for node in large if _layout_argument(program, node) != LANES)
     integers = [node for node in free if _movable(program, node)]
     floor = _smallest_legal_tile(program)
@@ -129,10 +131,7 @@ def _counts(program: Program, number: cst.Integer) -> bool:
     if isinstance(up, cst.Arg):
         call = program.parents[up]
         return up.keyword is None and in_kernel(program, number) and last_name(getattr(call, "func", call)) != "arange"
-    if is_extent(program, number):
-        return True
-    around = ancestors(program, number)
-    return any(isinstance(above, cst.SubscriptElement) and is_grid(program, above) for above in around)
+    return is_extent(program, number) or in_grid(program, number)
 
 
 def _layout_argument(program: Program, number: cst.CSTNode) -> int | None:

@@ -21,6 +21,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, TypedDi
 
 from ..process.schema_check import problem
 from . import schema
+from .compilations import ONLY_COMPILED
 
 Record = Dict[str, Any]
 
@@ -146,7 +147,7 @@ def suspects(entries: List[Record]) -> List[Record]:
 
     On the virtual GPU the first that faults is it. One that raised is it. Otherwise the latest come first; but an
     autotuner's trials after all real launches, unless the last thing that happened was a trial: then the autotuner did
-    not live to choose.
+    not live to choose. What was compiled and not launched comes after all of these, unless the last thing was that.
     """
     latest = sorted(entries, key=lambda entry: -int(entry["time"]))
     faulty = [entry for entry in latest if entry["fault"]]
@@ -155,6 +156,8 @@ def suspects(entries: List[Record]) -> List[Record]:
     raised = [entry for entry in latest[:1] if entry["raised"]]
     if not raised and latest and not latest[0]["tuning"]:
         latest.sort(key=lambda entry: bool(entry["tuning"]))  # stable
+    if not raised and latest and latest[0]["record"].get("how") not in ONLY_COMPILED:
+        latest.sort(key=lambda entry: entry["record"].get("how") in ONLY_COMPILED)
     return [entry["record"] for entry in raised or [*latest[:SUSPECTS], *_of_other_kernels(latest)]]
 
 

@@ -5,13 +5,15 @@ The first of each kind is also written to a file before it runs, in full (`black
 when the process dies of it. Nothing reads device memory, waits for the device, or keeps a tensor alive.
 
 Three doors lead to a launch: `JITFunction.run` here, Inductor's launchers in `inductor_launches`, and `kernel[grid]` of
-a kernel that the script compiled itself in `precompiled`; all of them in child processes, too, by `child_processes`.
+a kernel that the script compiled itself in `precompiled`. What is compiled and not launched goes by `compilations`. All
+of them in child processes, too, by `child_processes`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import threading
 import time
 from collections import OrderedDict
 from typing import Any, Callable, Dict, List, Optional
@@ -20,6 +22,7 @@ from ..process.patches import Patches
 from ..process.trouble import note_trouble
 from . import (
     blackbox,
+    compilations,
     contents,
     description,
     graphs,
@@ -50,6 +53,7 @@ class Capture:
         self.contents: Optional[contents.Contents] = None
         """Where what tensors hold is written down, too."""
         self._claimed = 0
+        self._here = threading.local()
         self._kernels: Dict[int, Any] = {}  # kinds name kernels by their ids, so what they name must live
 
     @property
@@ -62,6 +66,7 @@ class Capture:
         self.patches.on_import("triton", self._wrap)
         tuning.install(self.patches)
         precompiled.install(self)
+        compilations.install(self)
         inductor_launches.install(self)
         if self.history is not None:
             self.history.install()
@@ -79,10 +84,12 @@ class Capture:
         def run(kernel: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
             if not self.at_work:
                 return original(kernel, *args, grid=grid, warmup=warmup, **kwargs)
-            record = self.record(kernel, "jit")
+            if warmup and compilations.script_is_driver():
+                return original(kernel, *args, grid=grid, warmup=True, **kwargs)
+            record = self.record(kernel, "warmup" if warmup else "jit")
             with note_trouble(record):
                 description.describe_call(record, kernel, args, kwargs)
-            if warmup:  # compiles only; one that fails is written down as a launch, which fails alike
+            if warmup:  # compiles only
                 record["grid"] = [1] if callable(grid) else description.grid(grid)
                 return self.compile(record, lambda: original(kernel, *args, grid=grid, warmup=True, **kwargs))
 
@@ -141,6 +148,18 @@ class Capture:
         record["allocator"] = description.allocator_set()
         return record
 
+    @property
+    def busy(self) -> bool:
+        """Whether this thread is in a launch, or a compilation, that is on record."""
+        return bool(getattr(self._here, "busy", False))
+
+    def _let_go(self, go: Callable[[], Any]) -> Any:
+        before, self._here.busy = self.busy, True
+        try:
+            return go()
+        finally:
+            self._here.busy = before
+
     def is_unclaimed(self, kernel: Any) -> bool:
         """Whether the log has a launch of this compiled kernel that is not on record here yet."""
         seen = self.log.launches[self._claimed :]
@@ -164,7 +183,7 @@ class Capture:
         if self.history is not None and not into_graph:
             self.history.launching(record)
         try:
-            compiled = go()
+            compiled = self._let_go(go)
         except BaseException as error:
             # A sticky error of an earlier launch surfaces here too, and says nothing of this one.
             record["raised"] = "[CUDA]" not in str(error) or os.environ.get("CUDA_LAUNCH_BLOCKING") == "1"
@@ -192,16 +211,20 @@ class Capture:
         self.records.move_to_end(key)
 
     def compile(self, record: Record, go: Callable[[], Any]) -> Any:
-        """Let a kernel compile that is launched later, and then described anew: its record stays if it fails."""
+        """Let a kernel compile. Its record stays if it fails, or if nothing may ever launch it; a launch of it later is
+        described anew."""
         record["kind"] = launch_kind.kind(record)
         self._write_ahead(record)
         try:
-            found = go()
+            found = self._let_go(go)
         except BaseException:
             record["raised"] = True
             self._keep(record, len(self.log.launches))
             raise
-        self.box.again(record["kind"], {"over": True})
+        if record["how"] in compilations.ONLY_COMPILED:
+            self._keep(record, len(self.log.launches))
+        else:
+            self.box.again(record["kind"], {"over": True})
         return found
 
     def _write_ahead(self, record: Record) -> None:
@@ -224,8 +247,9 @@ class Capture:
         record["launches"] = list(now)
         self.records[kind] = record
         self.records.move_to_end(kind)
-        if len(self.records) > REMEMBERED:
-            self.records.popitem(last=False)
+        if len(self.records) > REMEMBERED:  # a build of many kernels must not push out what was launched
+            only = (each for each, kept in self.records.items() if kept["how"] in compilations.ONLY_COMPILED)
+            self.records.pop(next(only, next(iter(self.records))))
 
 
 class _ChildEvents:

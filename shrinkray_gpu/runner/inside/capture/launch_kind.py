@@ -13,7 +13,8 @@ def kind(record: Record) -> Tuple[Any, ...]:
     storages: Dict[int, int] = {}
     arguments = tuple(_sort(argument, storages) for argument in record.get("arguments", ()))
     options = tuple((option["name"], _sort(option, storages)) for option in record.get("options", ()))
-    return (id(record["kernel"]), record["how"], record["trouble"], arguments, options)
+    source = tuple((name, repr(value)) for name, value in record.get("source", {}).items())
+    return (id(record["kernel"]), record["how"], record["trouble"], arguments, options, source)
 
 
 def _sort(argument: Record, storages: Dict[int, int]) -> Tuple[Any, ...]:

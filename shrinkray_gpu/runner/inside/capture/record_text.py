@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from typing import Any, Dict, List
 
-from . import inductor_launches, overlaps
+from . import compilations, inductor_launches, overlaps
 from .kernelsource import Sources, Unliftable
 from .live_values import is_jit
 
@@ -21,8 +21,10 @@ def in_words(record: Record) -> Record:
     try:
         sources = Sources()
         storages: Dict[int, int] = {}
-        kernel_name = sources.function(kernel, record["specialised"])
+        is_file = isinstance(kernel, compilations.IRFile)
+        kernel_name = name if is_file else sources.function(kernel, record["specialised"])
         arguments, overlap = overlaps.merge_storages(record["arguments"])
+        source = {"source": compilations.in_words(sources, record["source"])} if "source" in record else {}
         return {
             "kernel": kernel_name,
             "trouble": "",
@@ -37,6 +39,7 @@ def in_words(record: Record) -> Record:
             "options": _options(sources, record),
             "allocator": record["allocator"] and record["scratch"] != 0,
             "definitions": sources.definitions,
+            **source,
         }
     except Unliftable as error:
         return {"kernel": name, "trouble": str(error)}

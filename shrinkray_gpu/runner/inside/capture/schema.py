@@ -177,6 +177,23 @@ Argument = Union[
 # Launches
 
 
+class CompileSource(TypedDict):
+    """What `triton.compile` was given, where that was no launch's doing; source texts, each an expression."""
+
+    file: str
+    """The path of a file with IR, which says all that the next five else do; empty: it was a kernel."""
+    home: str
+    """The module of `maker`."""
+    maker: str
+    """`ASTSource`, or Gluon's."""
+    signature: str
+    constants: str
+    attributes: str
+    options: str
+    target: str
+    """Empty: that of the machine."""
+
+
 class Definition(TypedDict):
     kind: Literal["import", "constant", "function"]
     name: str
@@ -187,7 +204,7 @@ class _LaunchNotes(TypedDict, total=False):
     """What a trace of another tool does not say."""
 
     how: str
-    """The door by which it went: `jit`, `compiled`, `inductor`."""
+    """The door by which it went: `jit`, `compiled`, `inductor`; `warmup` and `compile` launch nothing."""
     tuning: bool
     """Whether it is an autotuner's trial."""
     graph: bool
@@ -201,6 +218,7 @@ class _LaunchNotes(TypedDict, total=False):
     """Whether arguments share memory, and no storage that torch knows of."""
     process: int
     """The child process that launched it; absent for the script's own."""
+    source: CompileSource
 
 
 class RefusedLaunch(_LaunchNotes):

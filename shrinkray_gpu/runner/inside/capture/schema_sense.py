@@ -20,6 +20,9 @@ def contradictions(launch: Record) -> Iterator[str]:
     """What does not fit together in a `schema.LaunchRecord` that has its form, from the record's own name on."""
     yield from _definitions(launch["definitions"])
     yield from _call(launch, launch["definitions"], "")
+    for name, text in launch.get("source", {}).items():
+        if text and not _is_expression(text):
+            yield ".source.%s is no expression" % name
 
 
 def contradictions_in_history(history: Record) -> Iterator[str]:
@@ -59,7 +62,7 @@ def _call(launch: Record, definitions: List[Record], at: str) -> Iterator[str]:
             if part == "arguments" and parameters is not None and name not in parameters:
                 yield "%s.name is none of the kernel's parameters" % place
             yield from _argument(argument, place)
-    if parameters is None:
+    if parameters is None and not launch.get("source", {}).get("file"):
         yield "%s.definitions hold no function %s" % (at, launch["kernel"])
 
 

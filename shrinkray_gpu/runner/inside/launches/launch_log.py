@@ -163,7 +163,8 @@ def _watched_compile(original: Callable[..., Any]) -> Callable[..., Any]:
         watch = _active
         if watch is None:
             return original(src, *args, **kwargs)
-        name = getattr(src, "name", None) or getattr(getattr(src, "fn", None), "__name__", None) or str(src)
+        name = getattr(src, "name", None) or getattr(getattr(src, "fn", None), "__name__", None)
+        name = name or os.path.basename(str(src))  # a file of IR
         options = compilation.options(kwargs.get("options") or (args[1] if len(args) > 1 else None))
         said = compiler_output.Listening()
         try:
