@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Optional, Set, Tuple
 
 from ..static import cause as kinds
-from ..static import locations
 from ..static.ttgir import Op
 from . import wrong_mask
 from .access import can_be_false
@@ -115,7 +114,7 @@ class _Search:
         excused = kind == kinds.NO_MASK or by_one
         passed = () if excused else wrong_mask.passed(*bounding, self.launch.arguments)
         behind = frozenset(name for step in given for name in parameters_behind(step))
-        behind = behind.union(passed, self._bounding_constexprs())
+        behind = behind.union(passed, wrong_mask.constexprs(self.launch, self.trace))
         loaded = {
             (id(leaf.frame), leaf.name) for step in given for leaf in behind_of(step) if leaf.kind == kinds.LOADED
         }
@@ -275,7 +274,7 @@ class _Search:
         """How many of the kernel's arguments the mask hangs on."""
         steps = self._unique(self.trace.leaves())
         given = {step.name for step in steps if step.role == BOUND and step.kind == kinds.ARGUMENT}
-        return len(given) + len(self._bounding_constexprs())
+        return len(given) + len(wrong_mask.constexprs(self.launch, self.trace))
 
     def _factors(self) -> List[Tuple[Step, int]]:
         """What is given and multiplies an index of the access, with its value."""
@@ -305,7 +304,7 @@ class _Search:
             for other in sorted(own, reverse=True):
                 if other < value and self.what_if.extent(step, other):
                     found = self._given(kind, BOUND, step, value, other)
-                    return replace(found, parameters=found.parameters | self._bounding_constexprs())
+                    return replace(found, parameters=found.parameters | wrong_mask.constexprs(self.launch, self.trace))
         return None
 
     def _offsets(self) -> Optional[Origin]:
@@ -346,21 +345,7 @@ class _Search:
 
     def _giver(self, step: Step) -> str:
         """What a value comes from."""
-        return kinds.ARGUMENT if self._constexpr(step) else step.kind
-
-    def _constexpr(self, step: Step) -> str:
-        """The parameter of which a constant is the value, see `LaunchedKernel.passed`; empty where it is none's."""
-        place = locations.of_place(self.launch.raw, step.op.place) if step.kind == kinds.CONSTANT and step.op else None
-        if place is None or step.scalar is None:
-            return ""
-        return self.launch.passed().get((*place[1:], step.scalar), "")
-
-    def _bounding_constexprs(self) -> FrozenSet[str]:
-        """Those of which a side of the mask's comparisons is made that no index is on."""
-        compared = [each for each in self.trace.steps if each.op is not None and each.op.name == "arith.cmpi"]
-        sides = [self.trace.below(side) for each in compared for side in self.trace.inputs(each)]
-        bounds = (leaf for side in sides if all(each.kind not in kinds.INDICES for each in side) for leaf in side)
-        return frozenset(filter(None, map(self._constexpr, bounds)))
+        return kinds.ARGUMENT if wrong_mask.constexpr(self.launch, step) else step.kind
 
     def _unique(self, steps: Iterable[Step]) -> List[Step]:
         out: Dict[Tuple[int, str, str], Step] = {}

@@ -1,13 +1,16 @@
-"""A mask that lets an access through: its bound is the tensor's and one too many, or what the host passes is wrong."""
+"""A mask that lets an access through: its bound is the tensor's and one too many, or what the host passes is wrong,
+constants among it."""
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Sequence, Tuple
+from typing import Any, FrozenSet, Iterable, Sequence, Tuple
 
 from ..static import cause as kinds
+from ..static import locations
 from .counterfactual import Counterfactual, extents_of
+from .launch import LaunchedKernel
 from .memory import Buffer
-from .trace import BOUND, Step
+from .trace import BOUND, Step, Trace
 
 
 def by_one(what_if: Counterfactual, buffer: Buffer, steps: Iterable[Step]) -> bool:
@@ -28,3 +31,19 @@ def passed(what_if: Counterfactual, buffer: Buffer, steps: Iterable[Step], argum
         if any(other < value and what_if.extent(step, other) for step, value in bounds):
             return ()
     return tuple(sorted({step.name.lstrip("%") for step, value in given if value is not None and value not in own}))
+
+
+def constexpr(launch: LaunchedKernel, step: Step) -> str:
+    """The parameter of which a constant is the value, see `LaunchedKernel.passed`; empty where it is none's."""
+    place = locations.of_place(launch.raw, step.op.place) if step.kind == kinds.CONSTANT and step.op else None
+    if place is None or step.scalar is None:
+        return ""
+    return launch.passed().get((*place[1:], step.scalar), "")
+
+
+def constexprs(launch: LaunchedKernel, trace: Trace) -> FrozenSet[str]:
+    """Those of which a side of the mask's comparisons is made that no index is on."""
+    compared = [each for each in trace.steps if each.op is not None and each.op.name == "arith.cmpi"]
+    sides = [trace.below(side) for each in compared for side in trace.inputs(each)]
+    bounds = (leaf for side in sides if all(each.kind not in kinds.INDICES for each in side) for leaf in side)
+    return frozenset(filter(None, (constexpr(launch, leaf) for leaf in bounds)))
