@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import os
 import tempfile
 from collections.abc import Iterator
@@ -39,6 +40,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("gpu") and not has_gpu():
             item.add_marker(pytest.mark.skip(reason="needs an NVIDIA GPU"))
+        if isinstance(item, pytest.Function) and _shares_with_its_module(item):
+            item.add_marker(pytest.mark.xdist_group(item.module.__name__))
+
+
+def _shares_with_its_module(item: pytest.Function) -> bool:
+    """Whether a fixture of the module's is made for it: then the module stays in one process of pytest, and that is
+    made once."""
+    made = item._fixtureinfo.name2fixturedefs.values()
+    return any(each.scope == "module" for each in itertools.chain.from_iterable(made))
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +56,7 @@ def replayer() -> Iterator[Replayer]:
     """One worker for the programs that a module judges as cases of a corpus: torch is imported once, runs are forks.
     No longer than a module: a test that forks this process would remove the folder of a longer one when its child ends.
 
-    On a GPU where there is one, since what the virtual GPU shows is shown there, too. Tests that ask for it belong to
-    `xdist_group("replayer")`.
+    On a GPU where there is one, since what the virtual GPU shows is shown there, too.
     """
     with closing(Replayer(arch=None if has_gpu() else 90, jobs=1)) as made:
         yield made

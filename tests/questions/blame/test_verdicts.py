@@ -114,12 +114,6 @@ def test_whose_fault_it_is(tmp_path: Path, text: str, whose: str, place: str, wo
         ),
         ("corpus/wrong_stride/repro_wrong_stride.py", "host program", "passed in the wrong order"),
         ("corpus/device_assert/repro_device_assert.py", "data", "a loaded value is 5"),
-        (
-            "corpus/warp_specialized_pointer_dot/repro_warp_specialized_pointer_dot.py",
-            "compiler pass",
-            "unsupported load",
-        ),
-        ("corpus/tma_misaligned/repro_tma_misaligned.py", "compiler or below", "is the compiler's choice"),
         ("corpus/shared_memory_exceeded/repro_shared_memory_exceeded.py", "host program", "asks for 9 stages"),
         ("corpus/topk_one/repro_topk_one.py", "not known", "an exception of its own (AttributeError at semantic.py"),
         ("tests/programs/ptxas_error.py", "kernel source", "ptxas refuses the kernel's inline assembly"),
@@ -130,9 +124,15 @@ def test_whose_fault_it_is(tmp_path: Path, text: str, whose: str, place: str, wo
 def test_whose_fault_a_case_is(path: str, whose: str, words: str) -> None:
     told = explain(ROOT / path, arch=90).blame
     assert told.whose == whose and words in told.why, told
-    assert (told.named == "NVGPUWarpSpecialization") is (whose == "compiler pass")
-    if whose in ("compiler pass", "compiler or below"):
-        assert any("--triton" in each for each in told.next)
+
+
+def test_a_pass_that_crashes_is_named_and_what_it_compiled() -> None:
+    both = explain(ROOT / "corpus/warp_specialized_pointer_dot/repro_warp_specialized_pointer_dot.py", arch=90)
+    told, seen = both.blame, both.evidence
+    assert (told.whose, told.named) == ("compiler pass", "NVGPUWarpSpecialization") and "unsupported load" in told.why
+    assert any("--triton" in each for each in told.next)
+    assert seen.fault is not None and (seen.fault.phase, seen.fault.klass) == ("compile", "NVGPUWarpSpecialization")
+    assert seen.kernel == "kernel" and seen.place is not None and seen.place.text.startswith("def kernel(")
 
 
 MODULE = """import torch, triton, triton.language as tl
