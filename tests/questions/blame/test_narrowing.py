@@ -40,8 +40,8 @@ FEW_REGISTERS = """@triton.jit
 def dot(x, y, B: tl.constexpr):
     at = tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :]
     tl.store(y + at, tl.dot(tl.load(x + at), tl.load(x + at)))
-x, y = (torch.zeros(128, 128, device="cuda", dtype=each) for each in (torch.float16, torch.float32))
-dot[(1,)](x, y, B=128, maxnreg=48)
+x, y = (torch.zeros(64, 64, device="cuda", dtype=each) for each in (torch.float16, torch.float32))
+dot[(1,)](x, y, B=64, maxnreg=24)
 torch.cuda.synchronize()
 """
 BROKEN = """#!/bin/sh

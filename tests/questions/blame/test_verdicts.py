@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from shrinkray_gpu.evidence.card import card
+from shrinkray_gpu.questions.blame import trials
 from shrinkray_gpu.questions.explanation import Explained, explain
+from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.pool import Pool, Script
+from shrinkray_gpu.runner.private_setup import private_setup
 
 ROOT = Path(__file__).parents[3]
 HEAD = "import torch, triton, triton.language as tl\n"
@@ -60,12 +68,32 @@ def refused(**given: object) -> str:
     return HEAD + REFUSED.format(**{"end": "B", "index": "at", "B": 16, **given})
 
 
+@pytest.fixture(scope="module")
+def lanes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
+    """One worker on the virtual GPU for the trials of all verdicts that need no module of the program's own."""
+    folder = tmp_path_factory.mktemp("trials")
+    setup = private_setup(folder, os.environ, python=sys.executable, imports=("torch", "triton"), own=(), arch=90)
+    with closing(Pool(Script(folder / "none.py"), setup, mode="virtual", jobs=1, seconds=60)) as made:
+        yield made
+
+
+@pytest.fixture
+def one_worker(lanes: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def serving(script: Script, setup: Setup, *, seconds: float, **_: object) -> Pool:
+        view = lanes.serving(script, seconds=seconds)
+        monkeypatch.setattr(view, "close", lambda: None)
+        return view
+
+    monkeypatch.setattr(trials, "Pool", serving)
+
+
 def explained(text: str, folder: Path) -> Explained:
     path = folder / "program.py"
     path.write_text(text)
     return explain(path, arch=90)
 
 
+@pytest.mark.usefixtures("one_worker")
 @pytest.mark.parametrize(
     ("text", "whose", "place", "words", "enough"),
     [
@@ -104,6 +132,7 @@ def test_whose_fault_it_is(tmp_path: Path, text: str, whose: str, place: str, wo
     assert (enough in told.enough) if enough else not told.enough
 
 
+@pytest.mark.usefixtures("one_worker")
 @pytest.mark.parametrize(
     ("path", "whose", "words"),
     [
@@ -172,6 +201,7 @@ def test_a_kernel_in_a_module_is_mended_there_and_nothing_is_written(tmp_path: P
     assert (module / "kernels.py").read_text() == MODULE
 
 
+@pytest.mark.usefixtures("one_worker")
 def test_a_launch_that_is_refused_is_told_with_its_line() -> None:
     told = explain(ROOT / "tests/programs/out_of_shared_memory.py", arch=90).blame
     assert told.whose == "host program" and "asks for 8 stages" in told.why and "num_stages=1" in told.enough
@@ -180,6 +210,7 @@ def test_a_launch_that_is_refused_is_told_with_its_line() -> None:
     assert file == "out_of_shared_memory.py" and "_kernel[" in text[int(line) - 1]
 
 
+@pytest.mark.usefixtures("one_worker")
 def test_the_card_and_the_json_end_in_the_verdict(tmp_path: Path) -> None:
     told = explained(copy(mask=""), tmp_path)
     lines = card(told.evidence, told.blame.rows()).splitlines()
