@@ -36,12 +36,25 @@ def has_gpu() -> bool:
     return nvml.nvmlInit_v2() == 0 and nvml.nvmlDeviceGetCount_v2(ctypes.byref(count)) == 0 and count.value > 0
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     for item in items:
         if item.get_closest_marker("gpu") and not has_gpu():
             item.add_marker(pytest.mark.skip(reason="needs an NVIDIA GPU"))
         if isinstance(item, pytest.Function) and _shares_with_its_module(item):
             item.add_marker(pytest.mark.xdist_group(item.module.__name__))
+    yield
+    if config.getoption("loadgroup", False):  # a process of xdist's
+        _name_groups(items)
+
+
+def _name_groups(items: list[pytest.Item]) -> None:
+    """Name the group in each test's id, by which xdist keeps it together. xdist 3.8 writes to `_nodeid`, which pytest
+    9.2 does not read: without this, what a group shares is made in each process."""
+    for item in items:
+        group = item.get_closest_marker("xdist_group")
+        if group and hasattr(item, "_id") and not item.nodeid.endswith(f"@{group.args[0]}"):
+            item._id = type(item._id).parse(f"{item.nodeid}@{group.args[0]}")
 
 
 def _shares_with_its_module(item: pytest.Function) -> bool:

@@ -14,7 +14,6 @@ import pytest
 from tests.corpus.making import LOOKUP, write
 from tests.e2e.command import Said, shrink
 
-
 ROOT = Path(__file__).parents[2]
 NARROW = """\
 import torch
