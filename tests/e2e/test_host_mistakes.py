@@ -161,4 +161,4 @@ def test_the_mistake_stays_and_its_cure_cures(
     repro = (tmp_path / "repro_failing.py").read_text()
     assert len(repro) < len(program) and repro.count(wrong) == 1 and "# shrink" not in repro, repro
     cured = judged(repro.replace(wrong, right), oracle)
-    assert cured.answer is Answer.PASSES and "ended well" in cured.why, cured
+    assert cured.answer is Answer.PASSES and "it ends well (exit 0)" in cured.why, cured
