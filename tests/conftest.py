@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import os
 import tempfile
 from collections.abc import Iterator
@@ -35,10 +36,32 @@ def has_gpu() -> bool:
     return nvml.nvmlInit_v2() == 0 and nvml.nvmlDeviceGetCount_v2(ctypes.byref(count)) == 0 and count.value > 0
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     for item in items:
         if item.get_closest_marker("gpu") and not has_gpu():
             item.add_marker(pytest.mark.skip(reason="needs an NVIDIA GPU"))
+        if isinstance(item, pytest.Function) and _shares_with_its_module(item):
+            item.add_marker(pytest.mark.xdist_group(item.module.__name__))
+    yield
+    if config.getoption("loadgroup", False):  # a process of xdist's
+        _name_groups(items)
+
+
+def _name_groups(items: list[pytest.Item]) -> None:
+    """Name the group in each test's id, by which xdist keeps it together. xdist 3.8 writes to `_nodeid`, which pytest
+    9.2 does not read: without this, what a group shares is made in each process."""
+    for item in items:
+        group = item.get_closest_marker("xdist_group")
+        if group and hasattr(item, "_id") and not item.nodeid.endswith(f"@{group.args[0]}"):
+            item._id = type(item._id).parse(f"{item.nodeid}@{group.args[0]}")
+
+
+def _shares_with_its_module(item: pytest.Function) -> bool:
+    """Whether a fixture of the module's is made for it: then the module stays in one process of pytest, and that is
+    made once."""
+    made = item._fixtureinfo.name2fixturedefs.values()
+    return any(each.scope == "module" for each in itertools.chain.from_iterable(made))
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +69,7 @@ def replayer() -> Iterator[Replayer]:
     """One worker for the programs that a module judges as cases of a corpus: torch is imported once, runs are forks.
     No longer than a module: a test that forks this process would remove the folder of a longer one when its child ends.
 
-    On a GPU where there is one, since what the virtual GPU shows is shown there, too. Tests that ask for it belong to
-    `xdist_group("replayer")`.
+    On a GPU where there is one, since what the virtual GPU shows is shown there, too.
     """
     with closing(Replayer(arch=None if has_gpu() else 90, jobs=1)) as made:
         yield made

@@ -43,7 +43,6 @@ def test_is_what_its_card_says(program: suite.Failing) -> None:
     all_of([parse(spec, folder=program.folder) for spec in program.oracle])
 
 
-@pytest.mark.xdist_group("replayer")
 @pytest.mark.parametrize("each", [one for one in benchmarks() if one.case.klass == "compile"], ids=lambda one: one.name)
 def test_compiler_fault_and_the_smallest_known_show_the_same(
     each: Mechanism, replayer: Replayer, tmp_path: Path

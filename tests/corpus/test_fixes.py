@@ -34,7 +34,6 @@ def assert_the_fix_ends_the_fault(each: Mechanism, replayer: Replayer, folder: P
     assert after.status is Status.FIXED, (after.status, after.why, after.fault)
 
 
-@pytest.mark.xdist_group("replayer")
 @pytest.mark.parametrize("each", [_parameter(one) for one in ALL if one.name not in OTHER_RELEASE])
 def test_the_fix_of_the_original_ends_the_fault(each: Mechanism, replayer: Replayer, tmp_path: Path) -> None:
     there = expected_status(each.case, replayer.place.versions["triton"])

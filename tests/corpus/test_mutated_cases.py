@@ -120,7 +120,6 @@ def test_a_bad_case_is_a_failed_row(tmp_path: Path) -> None:
     assert load_or_broken(bad).broken
 
 
-@pytest.mark.xdist_group("replayer")
 def test_what_is_thrown_over_a_case_is_its_row_alone(
     tmp_path: Path, replayer: Replayer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

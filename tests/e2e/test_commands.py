@@ -15,7 +15,7 @@ from shrinkray_gpu.reduction.size import lines
 from tests.e2e.command import Said, only, plain, refused, shrink
 
 TMA = ("--arch", "sm_90", "--oracle", "misaligned address")
-SOON = ("--max-time", "2", "--no-guards")
+SOON = (*only("constants", "statements"), "--no-guards")
 """Little search and no evidence: this is about what is reduced."""
 INDEX = ("--oracle", "exception:IndexError")
 

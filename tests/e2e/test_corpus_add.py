@@ -28,7 +28,7 @@ scale[(1,)](torch.zeros(64, device="cuda"), WIDTH={"narrow": 8}[sys.argv[1]])
 print("done")
 """
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("corpus_add")]  # in one process of pytest: reduced once
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

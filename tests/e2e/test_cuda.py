@@ -6,25 +6,24 @@ import importlib.util
 import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.e2e.command import only, shrink
+
 NVCC = shutil.which("nvcc") or ("/usr/local/cuda/bin/nvcc" if os.access("/usr/local/cuda/bin/nvcc", os.X_OK) else None)
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(900),
     pytest.mark.skipif(NVCC is None, reason="no nvcc here"),
     pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="no torch here"),
 ]
 
-FINE = (
-    "cuda_definitions", "cuda_expressions", "cuda_numbers", "expressions", "numbers", "names", "decorations", "guards",
-    "tiles",
+PASSES = (
+    "cuda_conditionals", "cuda_slices", "cuda_unreachable", "cuda_inlining", "cuda_unread", "cuda_branches",
+    "cuda_constants", "cuda_layout", "constants", "inlining",
 )  # fmt: skip
-IDLE = ("cuda_statements", "cuda_results", "cuda_parameters")
+"""Those that find something before the last tokens: each try is a build."""
 
 PROGRAM = '''
 import torch
@@ -82,16 +81,13 @@ def test_a_warning_of_nvcc_is_reduced_in_both_languages(tmp_path: Path) -> None:
     script, output = tmp_path / "product.py", tmp_path / "repro.py"
     script.write_text(PROGRAM)
     oracle = "build:cannot perform wmma load or store on local memory"
-    command = [sys.executable, "-m", "shrinkray_gpu", str(script), "--arch", "sm_90", "--oracle", oracle]
-    command += ["--output", str(output), "--no-report", "--no-second", "--cu"]
-    for name in (*FINE, *IDLE):  # the former find the last tokens, the latter nothing: at a build for each try
-        command += ["--skip-pass", name]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
+    words = ("--arch", "sm_90", "--oracle", oracle, "--output", output, "--cu", *only(*PASSES))
+    done = shrink(script, *words, cwd=tmp_path)
+    assert done.code == 0, done
     text = output.read_text()
     assert re.search(r"half (\w+)\[.*\];.*load_matrix_sync\(\w+, \1, ", text, re.DOTALL), "a local array is loaded"
     assert re.search(r"__global__ void (\w+)\(.*\b\1<<<", text, re.DOTALL), "by a kernel that is launched"
     assert re.search(r"\.run\(", text), "from Python"
-    assert f"{output.with_suffix('.cu')} builds with plain nvcc, and shows the same" in done.stdout
+    assert f"{output.with_suffix('.cu')} builds with plain nvcc, and shows the same" in done.out
     assert "#ifdef" not in text and "//" not in text and "TILE" not in text
     assert sum(1 for line in text.splitlines() if line.strip()) <= 20, text

@@ -95,18 +95,6 @@ def test_what_differs_from_run_to_run(tmp_path: Path) -> None:
     assert "urandom" in text and "tl.store" in text and "print" not in text, text
 
 
-def test_a_program_that_does_not_differ(tmp_path: Path) -> None:
-    given(tmp_path, WRONG)
-    said = shrink("failing.py", "--oracle", "differs:OTHER=1", *ON_THE_CPU, cwd=tmp_path)
-    assert said.code == 3 and "does not show 'differs:OTHER=1'" in said.message
-
-
-def test_a_program_without_kernels(tmp_path: Path) -> None:
-    given(tmp_path, "import torch\nprint(torch.ones(3).sum())\n")
-    said = shrink("failing.py", "--oracle", "nondeterministic", *ON_THE_CPU, cwd=tmp_path)
-    assert said.code == 3 and "does not show" in said.message
-
-
 def test_a_failing_assertion_is_told_to_be_weak(tmp_path: Path) -> None:
     given(tmp_path, "import json\nassert json is None\n")
     said = well(shrink("failing.py", "--oracle", "exception:AssertionError", cwd=tmp_path))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import signal
 import sys
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 
 from shrinkray_gpu.reduction.size import lines
 from tests.e2e.command import Said, plain, shrink, shrinking, step
-from tests.e2e.programs import LOOKUP, NARROW_TILES
+from tests.e2e.programs import LOOKUP
 
 INDEX = ("--oracle", "exception:IndexError")
 
@@ -58,21 +57,6 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path, undisturbed: str) ->
     given(tmp_path)
     well(shrink("failing.py", *INDEX, "--seed", "0", cwd=tmp_path))
     assert reduced(tmp_path).read_text() == undisturbed
-
-
-def test_on_the_virtual_gpu(tmp_path: Path) -> None:
-    given(tmp_path, NARROW_TILES)
-    said = well(shrink("failing.py", "--arch", "sm_90", "--oracle", "misaligned address", "--no-second", cwd=tmp_path))
-    text = reduced(tmp_path).read_text()
-    assert lines(text) <= 13, text
-    assert "torch.cuda.synchronize()" in text and "num_stages" in text
-    shown = next(line for line in said.out.splitlines() if "shows the fault: " in line)
-    words = shlex.split(shown.partition("shows the fault: ")[2])
-    assert words[0] == "shrink" and "--check" in words
-    before = {path.name for path in tmp_path.iterdir()}
-    checked = well(shrink(*words[1:], cwd=tmp_path))
-    assert "repro_failing.py shows 'misaligned address'" in checked.out
-    assert {path.name for path in tmp_path.iterdir()} == before
 
 
 def test_check_of_what_does_not_show_it(tmp_path: Path) -> None:

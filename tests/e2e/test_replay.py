@@ -14,8 +14,6 @@ import pytest
 from tests.corpus.making import LOOKUP, write
 from tests.e2e.command import Said, shrink
 
-pytestmark = pytest.mark.xdist_group("replayed")  # in one process of pytest: the corpus is replayed once
-
 ROOT = Path(__file__).parents[2]
 NARROW = """\
 import torch

@@ -18,7 +18,7 @@ import pytest
 from shrinkray_gpu.corpus.case import load
 from shrinkray_gpu.corpus.expectation import Status
 from shrinkray_gpu.corpus.replay import Replayer
-from tests.e2e.command import refused, shrink
+from tests.e2e.command import only, refused, shrink
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 ARCH = ("--arch", "sm_90")
@@ -31,15 +31,13 @@ FIX = """\
 -    for start in tl.range(2, num_stages=3):
 +    for start in tl.range(2, num_stages=2):
 """
-once = pytest.mark.xdist_group("flagship")
-"""All in one process of pytest, so that the reduction is made once."""
 
 
-def attached(case: str, folder: Path, *words: str, seconds: int = 1, report: bool = True) -> Path:
-    """The folder of a reduction of a case's repro, which has hardly anything left to take away, nor to lift."""
-    shutil.copy(CORPUS / case / f"repro_{case}.py", folder / "failing.py")
-    soon = ("--max-time", str(seconds), "--skip-pass", "lift")
-    said = shrink("failing.py", *ARCH, *soon, *words, cwd=folder, report=report)
+def attached(case: str, folder: Path, *words: str, report: bool = True) -> Path:
+    """The folder of a reduction of a case's repro, which ends after one step: a function that nobody calls goes."""
+    repro = (CORPUS / case / f"repro_{case}.py").read_text()
+    (folder / "failing.py").write_text(f"{repro}\n\ndef unused():\n    pass\n")
+    said = shrink("failing.py", *ARCH, *only("unreachable"), "--skip-pass", "lift", *words, cwd=folder, report=report)
     assert said.code == 0, said.err
     assert ("to attach: failing.shrink/" in said.out) is report
     return folder / "failing.shrink"
@@ -50,10 +48,9 @@ def flagship(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("flagship")
     (folder / "fix.diff").write_text(FIX)
     words = ("--oracle", "misaligned address", "--control-patch", "fix.diff", "--zip", "--gpu-price", "3")
-    return attached("tma_misaligned", folder, *words, seconds=10)  # time for a step, which the size plot needs
+    return attached("tma_misaligned", folder, *words)
 
 
-@once
 def test_the_issue_of_the_flagship_has_all_that_a_maintainer_asks_for(flagship: Path) -> None:
     issue = (flagship / "ISSUE.md").read_text()
     for fact in (
@@ -85,7 +82,6 @@ def test_the_issue_of_the_flagship_has_all_that_a_maintainer_asks_for(flagship: 
     assert re.search(r"^\| num_warps of the launch .* \| no \|$", issue, re.M), "what does not decide is told too"
 
 
-@once
 def test_what_a_reader_pastes_is_what_was_tried(flagship: Path, replayer: Replayer, tmp_path: Path) -> None:
     issue = (flagship / "ISSUE.md").read_text()
     found = re.search(r"```python\n(.*?)```", issue, re.S)
@@ -102,7 +98,6 @@ def test_what_a_reader_pastes_is_what_was_tried(flagship: Path, replayer: Replay
         assert outcome.status is status, (name, outcome.why)
 
 
-@once
 def test_the_artifacts_are_whole_and_tell_nobody_where_they_were_made(flagship: Path) -> None:
     folder = flagship / "artifacts"
     names = {path.name for path in folder.iterdir()}
@@ -123,7 +118,6 @@ def test_the_artifacts_are_whole_and_tell_nobody_where_they_were_made(flagship: 
         assert "failing/ISSUE.md" in archive.namelist() and "failing/artifacts/env.json" in archive.namelist()
 
 
-@once
 def test_the_page_in_a_browser(flagship: Path) -> None:
     """Loads it as a file, with no network; clicks and keys through its tabs."""
     playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")

@@ -31,7 +31,6 @@ TRAPS = {trap.path.stem: trap for trap in traps(ORIGINS)}
 TRIES = int(os.environ.get("TRAP_TRIES", "60"))
 """What CI can afford. More of them ask more of the guards; try it by hand when they change."""
 RULES = ("static:bounds", "static:assert", "static:div0")
-pytestmark = pytest.mark.xdist_group("origins")
 
 
 @pytest.fixture(scope="module")

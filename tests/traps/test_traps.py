@@ -16,7 +16,7 @@ from tests.traps.trap import Trap, traps
 TRAPS = {trap.path.stem: trap for trap in traps(Path(__file__).parent / "programs")}
 GUARDED = ("--jobs", "1", "--max-time", "4")
 """Of search: what CI can afford. A longer reduction asks more of the guards; try it by hand when they change."""
-LONGER = ("--jobs", "1", "--max-time", "60")
+LONGER = ("--jobs", "1", "--max-time", "20")
 """For a machine so busy that nothing could be tried in them."""
 NAIVE = ("--jobs", "1", "--max-time", "90")
 """Ends as soon as it slips; the rest is for a busy machine."""

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from shrinkray_gpu.evidence.card import card
+from shrinkray_gpu.questions.blame import trials
 from shrinkray_gpu.questions.explanation import Explained, explain
+from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.pool import Pool, Script
+from shrinkray_gpu.runner.private_setup import private_setup
 
 ROOT = Path(__file__).parents[3]
 HEAD = "import torch, triton, triton.language as tl\n"
@@ -60,12 +68,32 @@ def refused(**given: object) -> str:
     return HEAD + REFUSED.format(**{"end": "B", "index": "at", "B": 16, **given})
 
 
+@pytest.fixture(scope="module")
+def lanes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
+    """One worker on the virtual GPU for the trials of all verdicts that need no module of the program's own."""
+    folder = tmp_path_factory.mktemp("trials")
+    setup = private_setup(folder, os.environ, python=sys.executable, imports=("torch", "triton"), own=(), arch=90)
+    with closing(Pool(Script(folder / "none.py"), setup, mode="virtual", jobs=1, seconds=60)) as made:
+        yield made
+
+
+@pytest.fixture
+def one_worker(lanes: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def serving(script: Script, setup: Setup, *, seconds: float, **_: object) -> Pool:
+        view = lanes.serving(script, seconds=seconds)
+        monkeypatch.setattr(view, "close", lambda: None)
+        return view
+
+    monkeypatch.setattr(trials, "Pool", serving)
+
+
 def explained(text: str, folder: Path) -> Explained:
     path = folder / "program.py"
     path.write_text(text)
     return explain(path, arch=90)
 
 
+@pytest.mark.usefixtures("one_worker")
 @pytest.mark.parametrize(
     ("text", "whose", "place", "words", "enough"),
     [
@@ -104,6 +132,7 @@ def test_whose_fault_it_is(tmp_path: Path, text: str, whose: str, place: str, wo
     assert (enough in told.enough) if enough else not told.enough
 
 
+@pytest.mark.usefixtures("one_worker")
 @pytest.mark.parametrize(
     ("path", "whose", "words"),
     [
@@ -114,12 +143,6 @@ def test_whose_fault_it_is(tmp_path: Path, text: str, whose: str, place: str, wo
         ),
         ("corpus/wrong_stride/repro_wrong_stride.py", "host program", "passed in the wrong order"),
         ("corpus/device_assert/repro_device_assert.py", "data", "a loaded value is 5"),
-        (
-            "corpus/warp_specialized_pointer_dot/repro_warp_specialized_pointer_dot.py",
-            "compiler pass",
-            "unsupported load",
-        ),
-        ("corpus/tma_misaligned/repro_tma_misaligned.py", "compiler or below", "is the compiler's choice"),
         ("corpus/shared_memory_exceeded/repro_shared_memory_exceeded.py", "host program", "asks for 9 stages"),
         ("corpus/topk_one/repro_topk_one.py", "not known", "an exception of its own (AttributeError at semantic.py"),
         ("tests/programs/ptxas_error.py", "kernel source", "ptxas refuses the kernel's inline assembly"),
@@ -130,9 +153,15 @@ def test_whose_fault_it_is(tmp_path: Path, text: str, whose: str, place: str, wo
 def test_whose_fault_a_case_is(path: str, whose: str, words: str) -> None:
     told = explain(ROOT / path, arch=90).blame
     assert told.whose == whose and words in told.why, told
-    assert (told.named == "NVGPUWarpSpecialization") is (whose == "compiler pass")
-    if whose in ("compiler pass", "compiler or below"):
-        assert any("--triton" in each for each in told.next)
+
+
+def test_a_pass_that_crashes_is_named_and_what_it_compiled() -> None:
+    both = explain(ROOT / "corpus/warp_specialized_pointer_dot/repro_warp_specialized_pointer_dot.py", arch=90)
+    told, seen = both.blame, both.evidence
+    assert (told.whose, told.named) == ("compiler pass", "NVGPUWarpSpecialization") and "unsupported load" in told.why
+    assert any("--triton" in each for each in told.next)
+    assert seen.fault is not None and (seen.fault.phase, seen.fault.klass) == ("compile", "NVGPUWarpSpecialization")
+    assert seen.kernel == "kernel" and seen.place is not None and seen.place.text.startswith("def kernel(")
 
 
 MODULE = """import torch, triton, triton.language as tl
@@ -172,6 +201,7 @@ def test_a_kernel_in_a_module_is_mended_there_and_nothing_is_written(tmp_path: P
     assert (module / "kernels.py").read_text() == MODULE
 
 
+@pytest.mark.usefixtures("one_worker")
 def test_a_launch_that_is_refused_is_told_with_its_line() -> None:
     told = explain(ROOT / "tests/programs/out_of_shared_memory.py", arch=90).blame
     assert told.whose == "host program" and "asks for 8 stages" in told.why and "num_stages=1" in told.enough
@@ -180,6 +210,7 @@ def test_a_launch_that_is_refused_is_told_with_its_line() -> None:
     assert file == "out_of_shared_memory.py" and "_kernel[" in text[int(line) - 1]
 
 
+@pytest.mark.usefixtures("one_worker")
 def test_the_card_and_the_json_end_in_the_verdict(tmp_path: Path) -> None:
     told = explained(copy(mask=""), tmp_path)
     lines = card(told.evidence, told.blame.rows()).splitlines()

@@ -93,10 +93,6 @@ def noted(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, int, int,
     return dict(zip(LAUNCHES, map(json.loads, lines), strict=True))
 
 
-once = pytest.mark.xdist_group("overflow")
-
-
-@once
 @pytest.mark.parametrize(("i", "k", "overflows"), PRODUCTS)
 def test_a_product_that_does_not_fit_is_noted_and_comes_out_right(
     noted: dict[tuple[str, int, int, int], Noted], i: int, k: int, overflows: bool
@@ -106,7 +102,6 @@ def test_a_product_that_does_not_fit_is_noted_and_comes_out_right(
     assert values[:7] == [*((i + lane) * 1024 for lane in range(4)), 1024 * i + 2 * i, k * i, i * 2**40]
 
 
-@once
 @pytest.mark.parametrize(("i", "overflows"), MADE_OF_PRODUCTS)
 def test_what_is_made_of_a_product_has_32_bits_as_well(
     noted: dict[tuple[str, int, int, int], Noted], i: int, overflows: bool
@@ -117,7 +112,6 @@ def test_what_is_made_of_a_product_has_32_bits_as_well(
     assert values[:4] == [(2 * i + lane - 1) * 1024 for lane in range(4)]
 
 
-@once
 @pytest.mark.parametrize(("last", "outside"), ACCESSES)
 def test_an_access_beyond_all_tensors_is_noted(
     noted: dict[tuple[str, int, int, int], Noted], last: int, outside: int

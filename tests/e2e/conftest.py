@@ -1,0 +1,32 @@
+"""One worker on the virtual GPU for what these tests ask beside the command that they test."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+
+import pytest
+
+from shrinkray_gpu.oracle import Verdict, parse
+from shrinkray_gpu.runner.pool import Pool, Script
+from shrinkray_gpu.runner.private_setup import private_setup
+
+Judged = Callable[[str, str], Verdict]
+
+
+@pytest.fixture(scope="session")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
+    """judged(text, oracle): whether the text shows it, on sm_90. Each text is a fork, where `--check` starts a process
+    of its own and imports torch there."""
+    folder = tmp_path_factory.mktemp("judged")
+    setup = private_setup(folder, os.environ, python=sys.executable, imports=("torch", "triton"), own=(), arch=90)
+    script = Script(folder / "failing.py", cwd=folder)
+    with closing(Pool(script, setup, mode="virtual", jobs=1, seconds=60)) as pool:
+
+        def verdict(text: str, spec: str) -> Verdict:
+            oracle = parse(spec, folder=folder)
+            return oracle.judge(pool.serving(oracle.needs.on(script, virtual=True), seconds=60).run(text))
+
+        yield verdict
