@@ -91,6 +91,8 @@ class Launch:
     """Why that may not be all; empty where nothing else goes wrong."""
     accesses: int = 0
     """How many loads, stores and atomics may touch memory in it, where it was followed."""
+    interpreted: bool = False
+    """On the virtual GPU: whether Triton's interpreter ran it, so that its tensors hold what it wrote."""
     host: str = ""
     """`file.py:12` of the line that launches, where `lines` are wanted."""
 

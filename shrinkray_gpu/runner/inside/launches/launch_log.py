@@ -108,6 +108,7 @@ class LaunchLog:
                 "causes": [],
                 "unfollowed": NOT_FOLLOWED,
                 "accesses": 0,
+                "interpreted": False,
                 "host": _host_line() if "lines" in self.wants else "",
             }
         )
