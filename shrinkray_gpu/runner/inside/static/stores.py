@@ -35,6 +35,8 @@ class Touched(NamedTuple):
 
     stored: FrozenSet[int]
     loaded: FrozenSet[int]
+    once: FrozenSet[int]
+    """Of those stored, the ones that one operation alone may write through, which no loop is around."""
 
 
 def stored_parameters(ttir: str) -> Optional[FrozenSet[int]]:
@@ -51,16 +53,21 @@ def touched_parameters(ttir: str) -> Optional[Touched]:
         return None
     function = next(iter(functions.values()))
     taint: Dict[str, Set[int]] = {name: {i} for i, name in enumerate(_pointers(function)) if name}
-    stored: Set[int] = set()
+    stores: Dict[int, Set[int]] = {}
     loaded: Set[int] = set()
     ops = list(_walk(function))
     while True:
         before = sum(len(s) for s in taint.values())
         for op, inside in ops:
-            if not _step(op, inside, taint, stored, loaded):
+            if not _step(op, inside, taint, stores.setdefault(id(op), set()), loaded):
                 return None
         if sum(len(s) for s in taint.values()) == before:
-            return Touched(frozenset(stored), frozenset(loaded))
+            break
+    repeated = {id(each) for op, _ in ops if op.name in ("scf.for", "scf.while") for each, _ in _walk(op)}
+    through = [(at, index) for at, found in stores.items() for index in found]
+    stored = frozenset(index for _, index in through)
+    often = {index for at, index in through if at in repeated or [i for _, i in through].count(index) > 1}
+    return Touched(stored, frozenset(loaded), stored - often)
 
 
 def _pointers(function: Op) -> List[str]:
@@ -112,6 +119,8 @@ def _step(op: Op, inside: List[str], taint: Dict[str, Set[int]], stored: Set[int
         stored |= target
         if op.name not in _STORES:
             loaded |= target
+        if known:  # what an atomic operation gives back is a number, as that of a load
+            return True
     if carried:
         for name in op.results + (inside + values if op.regions else []):
             taint.setdefault(name, set()).update(carried)
