@@ -79,6 +79,12 @@ def _chance(seen: Sequence[Run], verdicts: Sequence[Verdict], oracle: Oracle) ->
     return not alike or len(seen) < ALIKE
 
 
+def no_kernel_ran(run: Run) -> bool:
+    """Whether a run on the virtual GPU may have missed the fault since that hangs on what a kernel writes."""
+    blind = run.virtual and not run.trouble and not run.timed_out
+    return blind and bool(run.launches) and not any(launch.interpreted for launch in run.launches)
+
+
 def beside_the_point(seen: Sequence[Run], oracle: Oracle, source: str, lanes: LaneSet) -> str:
     """What static rules that were not asked for say of a program that runs to its end on the virtual GPU."""
     if not (oracle.needs.run and all(run.virtual and is_clean(run) for run in seen)):

@@ -15,7 +15,7 @@ from shrinkray_gpu.oracle.cause_check import GIVEN, LaunchCauses, faulting_launc
 from shrinkray_gpu.runner.inside.static import cause as kinds
 from shrinkray_gpu.runner.inside.static.cause import Cause
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.start.argument_slice import arguments_named, function, marked, slice_of
+from shrinkray_gpu.start.argument_slice import arguments_named, function, marked, slice_of, with_kernels
 from shrinkray_gpu.start.host_code import parameters
 
 _INTEGERS = re.compile(r"u?i(?:8|16|32|64)\[")
@@ -46,9 +46,12 @@ def with_slice_kept(text: str, run: Run) -> str:
         values = set(map(str, cause.values))
         wanted |= {name for name, described in candidates.items() if described.rpartition(" ")[2] in values}
     named = arguments_named(text, kernel.name, wanted, grid=is_of_grid(cause))
-    # The virtual GPU runs no kernel: what went wrong there does so without what any of them writes.
-    found = slice_of(ast.parse(named), kernel.name, wanted, grid=is_of_grid(cause), launched=not run.virtual)
-    return marked(named, found)
+    # Where the virtual GPU runs no kernel, what goes wrong does so without what any of them writes.
+    interpreted = any(each.interpreted for each in run.launches)
+    tree = ast.parse(named)
+    launched = interpreted or not run.virtual
+    found = slice_of(tree, kernel.name, wanted, grid=is_of_grid(cause), launched=launched)
+    return marked(named, with_kernels(tree, found) if interpreted else found)
 
 
 def _may_be(cause: Cause, described: str) -> bool:

@@ -29,7 +29,7 @@ _Head: TypeAlias = ast.If | ast.For | ast.While
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.Delete)
 _LISTS = (ast.Tuple, ast.List)
 _LEAVES = (ast.Return, ast.Break, ast.Continue)
-_HEADS = (ast.If, ast.For, ast.While)
+HEADS = (ast.If, ast.For, ast.While)
 
 
 class Slice(NamedTuple):
@@ -130,7 +130,7 @@ class Slicer:
                 self._keep(leave)
 
     def _head(self, statement: ast.stmt) -> None:
-        if isinstance(statement, _HEADS) and statement not in self._heads and not _is_main(statement):
+        if isinstance(statement, HEADS) and statement not in self._heads and not _is_main(statement):
             self._heads[statement] = None
             for part in own_parts(statement):
                 self._use(part, self._code.scope[statement])
@@ -145,7 +145,7 @@ class Slicer:
         self._reached.add(scope)
         for caller, call in self._code.calls:
             if scope in self._code.callees(call):
-                if isinstance(caller, _HEADS):
+                if isinstance(caller, HEADS):
                     self._head(caller)
                 else:
                     self._kept[caller] = None
@@ -225,7 +225,7 @@ class Slicer:
 
     def _keep_definitions(self, key: Key) -> None:
         for statement in self._code.definitions.get(key, ()):
-            if isinstance(statement, _HEADS):
+            if isinstance(statement, HEADS):
                 self._head(statement)
             else:
                 self._keep(statement)
@@ -256,7 +256,7 @@ def is_told(function: ast.FunctionDef, name: str) -> bool:
 def everything(code: HostCode) -> Slice:
     """All of the host's code but launches, prints and docstrings: where nobody knows what hangs on what."""
     statements: list[ast.stmt] = [each for each in code.scope if isinstance(each, _SIMPLE) and not _is_free(each)]
-    heads = [each for each in code.scope if isinstance(each, _HEADS) and not _is_main(each)]
+    heads = [each for each in code.scope if isinstance(each, HEADS) and not _is_main(each)]
     functions = [each for each in code.scope if isinstance(each, ast.FunctionDef) and _says_more(each)]
     return Slice(statements, heads, {}, functions, True)
 

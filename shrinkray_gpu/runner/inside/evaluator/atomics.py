@@ -1,7 +1,8 @@
 """What an atomic addition gives back: it hangs on the order of the lanes, which a GPU may take as it likes.
 
 Where each lane adds the same number, the lanes that meet at one address find there what it held, and that number more
-for each lane before them: any of these, as the order has it. So an axis of its own, beyond those of loops, has them all.
+for each lane before them: any of these, as the order has it. So an axis of its own, beyond those of
+loops, has them all.
 """
 
 from __future__ import annotations

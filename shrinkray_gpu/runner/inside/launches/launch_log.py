@@ -20,6 +20,8 @@ from . import compilation, kernelkey, kernelline, launch_arguments, loopbounds
 
 Record = Dict[str, Any]
 NOT_FOLLOWED = "nobody followed it"
+INTERPRETED = "interpreted"
+"""In `wants`: the virtual GPU runs kernels by Triton's interpreter, where that is safe and cheap."""
 
 
 class LaunchLog:

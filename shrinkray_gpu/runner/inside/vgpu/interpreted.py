@@ -17,8 +17,6 @@ from . import interpreter
 from .evaluation import tensor_of
 from .gpu import Gpu
 
-INTERPRETED = "interpreted"
-"""In a request's `wants`: run kernels by Triton's interpreter where that is safe, and cheap."""
 BYTES = 1 << 24
 """Of all storages that one launch is given."""
 PROGRAMS = 1 << 12

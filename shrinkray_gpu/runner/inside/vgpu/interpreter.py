@@ -80,7 +80,9 @@ def _received(fd: int, until: float) -> bytes:
     return b"".join(parts)
 
 
-def _child(fd: int, kernel: Any, arguments: Dict[str, Any], grid: Any, written: Any, blank: Any, filling: int, seconds: float) -> None:
+def _child(
+    fd: int, kernel: Any, arguments: Dict[str, Any], grid: Any, written: Any, blank: Any, filling: int, seconds: float
+) -> None:
     try:
         gc.disable()  # see warm_up
         signal.signal(signal.SIGXCPU, signal.SIG_DFL)
@@ -90,7 +92,9 @@ def _child(fd: int, kernel: Any, arguments: Dict[str, Any], grid: Any, written: 
         own = _Own()
         for tensor in blank:
             as_bytes(own.copy(tensor)).fill_(filling)
-        taken = {name: own.copy(value) if isinstance(value, torch.Tensor) else value for name, value in arguments.items()}
+        taken = {
+            name: own.copy(value) if isinstance(value, torch.Tensor) else value for name, value in arguments.items()
+        }
         _interpreted(kernel)[grid](**taken)
         sent = pickle.dumps([as_bytes(own.copy(tensor)).numpy().tobytes() for tensor in written])
         with os.fdopen(fd, "wb") as stream:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 from ..evaluator.memory import Buffer
+from ..launches.launch_log import INTERPRETED
 from ..static import locations, rules, stores
 from ..static.cause import EMPTY
 from ..static.rule import LaunchFacts, Rule, RuleFinding
@@ -41,7 +42,7 @@ def launcher(gpu: Gpu, src: Any, metadata: Any) -> Callable[..., None]:
         if blocks:
             facts = _judge(gpu, grid, given)
             gpu.launched = True
-            if facts and interpreted.INTERPRETED in gpu.watch.wants and interpreted.run(gpu, src, args, given, facts):
+            if facts and INTERPRETED in gpu.watch.wants and interpreted.run(gpu, src, args, given, facts):
                 gpu.watch.launches[-1]["interpreted"] = True
             else:
                 _doubt(gpu, given)
