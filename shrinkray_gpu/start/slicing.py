@@ -172,7 +172,9 @@ class Slicer:
 
     def _run(self, call: ast.Call, scope: Scope) -> None:
         """What a call does is needed, not what it returns."""
-        if not isinstance(call.func, ast.Name):
+        if isinstance(call.func, ast.Subscript):  # a launch: its grid decides what is done
+            self._use(call.func, scope)
+        elif not isinstance(call.func, ast.Name):
             self._use(getattr(call.func, "value", call.func), scope)
         self._pass(call, scope)
         for function in self._code.callees(call):

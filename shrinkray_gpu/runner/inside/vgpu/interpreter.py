@@ -85,6 +85,7 @@ def _child(
 ) -> None:
     try:
         gc.disable()  # see warm_up
+        torch.set_num_threads(1)  # threads are not forked, and whoever shares out work waits for them
         signal.signal(signal.SIGXCPU, signal.SIG_DFL)
         most = max(1, round(seconds))
         resource.setrlimit(resource.RLIMIT_CPU, (most, most))
