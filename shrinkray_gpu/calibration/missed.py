@@ -82,7 +82,12 @@ def _chance(seen: Sequence[Run], verdicts: Sequence[Verdict], oracle: Oracle) ->
 def no_kernel_ran(run: Run) -> bool:
     """Whether a run on the virtual GPU may have missed the fault since that hangs on what a kernel writes."""
     blind = run.virtual and not run.trouble and not run.timed_out
-    return blind and bool(run.launches) and not any(launch.interpreted for launch in run.launches)
+    return blind and bool(run.launches) and not with_kernels(run)
+
+
+def with_kernels(run: Run) -> bool:
+    """Whether Triton's interpreter ran a kernel there."""
+    return any(launch.interpreted for launch in run.launches)
 
 
 def beside_the_point(seen: Sequence[Run], oracle: Oracle, source: str, lanes: LaneSet) -> str:

@@ -12,6 +12,7 @@ from shrinkray_gpu.calibration.missed import (
     runs_until_fault,
     several,
     verdict_on,
+    with_kernels,
 )
 from shrinkray_gpu.calibration.mode import Mode
 from shrinkray_gpu.calibration.plan import Plan, Reproduction
@@ -83,4 +84,4 @@ def _with_kernels_run(colds: list[Run], judged: Callable[[Run], Verdict], pool: 
     if len(colds) != 1 or not no_kernel_ran(colds[0]) or judged(colds[0]).faults:
         return colds
     again = pool.cold(source, wants=(INTERPRETED,))
-    return [again] if judged(again).is_known else colds
+    return [again] if with_kernels(again) and judged(again).is_known else colds

@@ -11,7 +11,7 @@ from functools import partial
 
 from shrinkray_gpu import calibration
 from shrinkray_gpu.calibration.absent import is_clean
-from shrinkray_gpu.calibration.missed import FURTHER_SECONDS, further, no_kernel_ran
+from shrinkray_gpu.calibration.missed import FURTHER_SECONDS, further, no_kernel_ran, with_kernels
 from shrinkray_gpu.device import gpus
 from shrinkray_gpu.judging.cold_tier import full_verdict
 from shrinkray_gpu.judging.tally import COLD, LANE
@@ -53,9 +53,12 @@ class Runs:
         if not shows(runs[0]) and no_kernel_ran(runs[0]):
             given = self.given.with_kernels_run()
             self.tries[COLD] += 1
-            if shows(again := given.cold().cold(text, capture=capture, way=way)):
+            again = given.cold().cold(text, capture=capture, way=way)
+            if shows(again) and with_kernels(again):
                 self.given = given
                 return [again]
+            if is_clean(runs[0]):
+                runs.append(again)
         if sanitized:
             runs = [self._with_records(runs[0], text)]
         while not shows(runs[-1]) and is_clean(runs[-1]) and len(runs) < most and time.monotonic() < until:

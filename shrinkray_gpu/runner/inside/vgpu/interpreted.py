@@ -7,6 +7,10 @@ before, and the kernel did not write as a whole, stays unknown.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import os
+import pickle
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import torch
@@ -43,11 +47,16 @@ def run(gpu: Gpu, src: Any, args: Sequence[Any], given: Given, facts: LaunchFact
         if arguments is None or written is None or not _stays_inside(facts):
             return False
         blank = [tensor for tensor in written if not _is_known(gpu, tensor)]
-        told = interpreter.outputs(src.fn, arguments, facts.grid, written, blank, _NOBODYS, left)
-        gpu.interpreting += told.seconds
-        if told.contents is None:
-            return False
-        for tensor, content in zip(written, told.contents):
+        kept = _file(gpu, arguments, facts.grid, blank)
+        contents = _read(kept)
+        if contents is None:
+            told = interpreter.outputs(src.fn, arguments, facts.grid, written, blank, _NOBODYS, left)
+            gpu.interpreting += told.seconds
+            contents = told.contents
+            if contents is None:
+                return False
+            _keep(kept, contents)
+        for tensor, content in zip(written, contents):
             now = torch.frombuffer(bytearray(content), dtype=torch.uint8)
             if any(tensor is each for each in blank) and _is_left(now, tensor.element_size()):
                 gpu.claims.doubt(tensor)
@@ -100,6 +109,41 @@ def _written(gpu: Gpu, given: Given, facts: LaunchFacts) -> Optional[List[Any]]:
         if index in touched.stored:
             written[storage._cdata] = value
     return list(written.values()) if sum(storages.values()) <= BYTES else None
+
+
+def _file(gpu: Gpu, arguments: Dict[str, Any], grid: Any, blank: Sequence[Any]) -> str:
+    """Where the outcome of this very launch is kept: other candidates have the same kernel and the same contents."""
+    digest = hashlib.sha256(("%s %r" % (gpu.watch.last_kernel.hash, grid)).encode())
+    storages: Dict[int, int] = {}
+    for name, value in sorted(arguments.items()):
+        told: Any = value
+        if isinstance(value, torch.Tensor):
+            unknown = any(value is each for each in blank)
+            same = storages.setdefault(value.untyped_storage()._cdata, len(storages))
+            told = (value.dtype, tuple(value.shape), value.stride(), value.storage_offset(), same, unknown)
+            if not unknown:
+                digest.update(interpreter.as_bytes(value).numpy().tobytes())
+        digest.update(("%s %r" % (name, told)).encode())
+    return os.path.join(os.environ.get("TRITON_CACHE_DIR") or "", "interpreted-" + digest.hexdigest())
+
+
+def _read(file: str) -> Optional[List[bytes]]:
+    try:
+        with open(file, "rb") as stream:
+            contents: List[bytes] = pickle.load(stream)
+            return contents
+    except Exception:  # not there, or not whole
+        return None
+
+
+def _keep(file: str, contents: List[bytes]) -> None:
+    if os.path.dirname(file):
+        with contextlib.suppress(OSError):
+            os.makedirs(os.path.dirname(file), exist_ok=True)
+            beside = "%s.%d" % (file, os.getpid())
+            with open(beside, "wb") as stream:
+                pickle.dump(contents, stream)
+            os.replace(beside, file)
 
 
 def _is_known(gpu: Gpu, tensor: Any) -> bool:
