@@ -21,6 +21,8 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
+tl: Any = None
+"""`triton.language`, in the fork: where the interpreter looks for it."""
 PATIENCE = 10
 """Seconds by the clock for each of processor time: the machine may have other work."""
 
@@ -96,7 +98,10 @@ def _child(
         taken = {
             name: own.copy(value) if isinstance(value, torch.Tensor) else value for name, value in arguments.items()
         }
-        _interpreted(kernel)[grid](**taken)
+        turned = _interpreted(kernel)
+        if not _works():
+            return
+        turned[grid](**taken)
         sent = pickle.dumps([as_bytes(own.copy(tensor)).numpy().tobytes() for tensor in written])
         with os.fdopen(fd, "wb") as stream:
             stream.write(sent)
@@ -152,8 +157,27 @@ def _interpreted(kernel: Any) -> Any:
         if isinstance(value, JITFunction):
             setattr(language.tensor, name, _method(of(value)))
     turned = of(kernel)
-    kernel.fn.__globals__.setdefault("triton_language", language)  # where the interpreter looks for what to patch
+    space = kernel.fn.__globals__
+    if not any(value is language or value is language.core for value in list(space.values())):
+        space["triton_language"] = language  # where the interpreter looks for what to patch
     return turned
+
+
+def _works() -> bool:
+    """Whether the interpreter writes what it should: with a NumPy that is too new for it, Triton 3.0's does not."""
+    from triton.runtime.interpreter import InterpretedFunction
+
+    globals()["tl"] = sys.modules["triton.language"]
+    out = torch.zeros(4, dtype=torch.int32)
+    InterpretedFunction(_probe)[(2,)](out)
+    return bool(out.tolist() == [7, 0, 8, 10])
+
+
+def _probe(out: Any) -> None:
+    i = tl.arange(0, 4)
+    before = tl.load(out + i, mask=i > 1, other=5)
+    tl.atomic_add(out + 2, 4)
+    tl.store(out + i, before + i + 2, mask=i != 1)
 
 
 def _has(module: ModuleType, kind: type) -> bool:
