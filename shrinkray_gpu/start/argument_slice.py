@@ -58,13 +58,13 @@ def slice_of(
     return found if launches and not found.is_open else everything(code)
 
 
-def with_kernels(tree: ast.Module, found: Slice) -> Slice:
-    """The slice, and all of the kernels that it launches, with what they call: it hangs on what these write. Of an open
-    one, all launches are a part."""
+def with_kernels(tree: ast.Module, found: Slice, kernel: str) -> Slice:
+    """The slice of a kernel's arguments, and all of the kernels that it launches, with what they call: it hangs on what
+    these write. Of an open one, all launches are a part."""
     kernels = {each.name: each for each in ast.walk(tree) if is_kernel(each)}
-    if found.is_open:
-        launches = {each: None for name in kernels for each in _launching(tree, name)}
-        found = found._replace(statements=[*found.statements, *launches])
+    launched = kernels if found.is_open else [kernel] if found.feeds_itself else []
+    launches = {each: None for name in launched for each in _launching(tree, name)}
+    found = found._replace(statements=[*found.statements, *launches])
     reached: dict[str, ast.FunctionDef] = {}
     todo = [name for each in found.statements for name in names(each) if name in kernels]
     while todo:

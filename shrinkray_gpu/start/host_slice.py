@@ -51,7 +51,7 @@ def with_slice_kept(text: str, run: Run) -> str:
     tree = ast.parse(named)
     launched = interpreted or not run.virtual
     found = slice_of(tree, kernel.name, wanted, grid=is_of_grid(cause), launched=launched)
-    return marked(named, with_kernels(tree, found) if interpreted else found)
+    return marked(named, with_kernels(tree, found, kernel.name) if interpreted else found)
 
 
 def _may_be(cause: Cause, described: str) -> bool:

@@ -7,6 +7,7 @@ loops, has them all.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import Any, List
 
@@ -51,6 +52,8 @@ def given_back(machine: Machine, op: Op, address: Any) -> Any:
     found = torch.zeros((len(order), len(offsets)), dtype=torch.int64)
     first = held[torch.div(met, width, rounding_mode="floor")].to(torch.int64)
     found[:, active] = first[group][None, :] + added * before
+    counts = hashlib.sha256(repr((met.tolist(), first.tolist(), lanes.tolist(), added)).encode())
+    machine.counted.append(counts.hexdigest()[:8])
     machine.orders += 1
     machine.loops += 1  # what comes later has its axes beyond
     return machine.algebra.wrap(Lanes(found.reshape(len(order), *shape), 0, 0).tighten(), width * 8)

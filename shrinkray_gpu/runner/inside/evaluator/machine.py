@@ -103,6 +103,8 @@ class Machine:
         self.loops = 0
         self.orders = 0
         """How many results of atomic operations have an axis for the order of the lanes."""
+        self.counted: List[str] = []
+        """Stands for what they gave back."""
         self.notes: List[Note] = []
         self.doubt = ""
         self.hazard = ""
