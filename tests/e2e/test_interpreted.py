@@ -1,4 +1,4 @@
-"""Mistakes of the host that show only with what an earlier kernel wrote: reduced without a GPU, and their cure cures."""
+"""Mistakes that show only with what an earlier kernel wrote, reduced without a GPU: their cure cures the repro."""
 
 from __future__ import annotations
 
