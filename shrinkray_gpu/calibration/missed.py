@@ -26,6 +26,8 @@ VIRTUAL = 1
 """The same on the virtual GPU, where chance has no part but in the host's own work."""
 FURTHER_SECONDS = 120.0
 """For these, and then enough."""
+UNCOMPUTED = "#?"
+"""In the description of an argument: see `Launch.args`."""
 ALIKE = 3
 """Runs that end in one and the same other fault: that is no chance, and most likely the oracle is wrong."""
 
@@ -81,8 +83,9 @@ def _chance(seen: Sequence[Run], verdicts: Sequence[Verdict], oracle: Oracle) ->
 
 def no_kernel_ran(run: Run) -> bool:
     """Whether a run on the virtual GPU may have missed the fault since that hangs on what a kernel writes."""
-    blind = run.virtual and not run.trouble and not run.timed_out
-    return blind and bool(run.launches) and not with_kernels(run)
+    if not run.virtual or run.trouble or run.timed_out or with_kernels(run):
+        return False
+    return any(launch.guessed or any(UNCOMPUTED in each for each in launch.args) for launch in run.launches)
 
 
 def with_kernels(run: Run) -> bool:

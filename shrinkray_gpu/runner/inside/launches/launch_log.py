@@ -111,6 +111,7 @@ class LaunchLog:
                 "unfollowed": NOT_FOLLOWED,
                 "accesses": 0,
                 "interpreted": False,
+                "guessed": False,
                 "host": _host_line() if "lines" in self.wants else "",
             }
         )
