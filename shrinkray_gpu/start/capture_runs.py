@@ -51,6 +51,9 @@ class Runs:
         self.tries[COLD] += 1
         runs, until = [self.given.cold().cold(text, capture=capture, way=way)], time.monotonic() + FURTHER_SECONDS
         if not shows(runs[0]) and no_kernel_ran(runs[0]):
+            self.say(
+                "a run ends without the fault, which may hang on what kernels write: one more, in which they are run"
+            )
             given = self.given.with_kernels_run()
             self.tries[COLD] += 1
             again = given.cold().cold(text, capture=capture, way=way)
