@@ -34,6 +34,8 @@ def make(
     given = oracle if isinstance(oracle, Oracle) else None
     lanes = lanes or open_lanes(source, script, setup, oracle=given, limits=limits)
     try:
+        if given is not None:
+            lanes = lanes.fitting(given)
         plan, colds = cold_plan(source, lanes, oracle, timeout=limits.timeout, seen=seen, bound=bound)
         own = given.needs.seconds if given else None
         lanes = lanes.fitting(plan.oracle)

@@ -26,6 +26,8 @@ VIRTUAL = 1
 """The same on the virtual GPU, where chance has no part but in the host's own work."""
 FURTHER_SECONDS = 120.0
 """For these, and then enough."""
+UNCOMPUTED = "#?"
+"""In the description of an argument: see `Launch.args`."""
 ALIKE = 3
 """Runs that end in one and the same other fault: that is no chance, and most likely the oracle is wrong."""
 
@@ -77,6 +79,18 @@ def _chance(seen: Sequence[Run], verdicts: Sequence[Verdict], oracle: Oracle) ->
     first = faults[0]
     alike = first is not None and all(fault is not None and not first.difference(fault) for fault in faults)
     return not alike or len(seen) < ALIKE
+
+
+def no_kernel_ran(run: Run) -> bool:
+    """Whether a run on the virtual GPU may have missed the fault since that hangs on what a kernel writes."""
+    if not run.virtual or run.trouble or run.timed_out or with_kernels(run):
+        return False
+    return any(launch.guessed or any(UNCOMPUTED in each for each in launch.args) for launch in run.launches)
+
+
+def with_kernels(run: Run) -> bool:
+    """Whether Triton's interpreter ran a kernel there."""
+    return any(launch.interpreted for launch in run.launches)
 
 
 def beside_the_point(seen: Sequence[Run], oracle: Oracle, source: str, lanes: LaneSet) -> str:

@@ -7,16 +7,21 @@ from collections.abc import Callable, Sequence
 from shrinkray_gpu.calibration.absent import explain
 from shrinkray_gpu.calibration.missed import (
     beside_the_point,
+    no_kernel_ran,
     once_more,
     runs_until_fault,
     several,
     verdict_on,
+    with_kernels,
 )
 from shrinkray_gpu.calibration.mode import Mode
 from shrinkray_gpu.calibration.plan import Plan, Reproduction
 from shrinkray_gpu.calibration.worker_lanes import LaneSet
 from shrinkray_gpu.device import gpus
 from shrinkray_gpu.oracle import Oracle
+from shrinkray_gpu.oracle.verdict import Verdict
+from shrinkray_gpu.runner.inside.launches.launch_log import INTERPRETED
+from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
 
 COLD_RUNS = 3
@@ -39,6 +44,8 @@ def cold_plan(
     # Where time is the question they come one after another: then lanes, if there are any, tell more for less.
     alone = isinstance(oracle, Oracle) and oracle.needs.timing and lanes.warm is not None
     colds = [*seen, *several(pool, source, (COLD_RUNS if gpu and not alone else 1) - len(seen))]
+    if isinstance(oracle, Oracle):
+        colds = _with_kernels_run(colds, lambda run: verdict_on(oracle, source, pool.script, run), pool, source)
     at_first = len(colds)
     looked, first = (colds, colds[0]) if isinstance(oracle, Oracle) else runs_until_fault(colds, source, lanes)
     judged = oracle if isinstance(oracle, Oracle) else oracle(first)
@@ -62,6 +69,19 @@ def cold_plan(
     )
     mode = Mode("cold", "as asked", lanes.cold.terms, peak=max(run.peak for run in colds))
     plan = Plan(reproduction, mode, lanes.cold, gpu, lanes.starter)
+    if plan.oracle.needs.interpreted:
+        plan = plan.noted(
+            "Triton's interpreter runs kernels here, one after another: the fault hangs on what they write"
+        )
     if again := len(looked) - at_first:
         plan = plan.noted(f"a run ended without the fault, which may be a flaky one: it was made {again} times more")
     return plan, colds
+
+
+def _with_kernels_run(colds: list[Run], judged: Callable[[Run], Verdict], pool: Pool, source: str) -> list[Run]:
+    """The runs; or one more alone, in which Triton's interpreter runs kernels, if that answers and they do not show the
+    fault."""
+    if len(colds) != 1 or not no_kernel_ran(colds[0]) or judged(colds[0]).faults:
+        return colds
+    again = pool.cold(source, wants=(INTERPRETED,))
+    return [again] if with_kernels(again) and judged(again).is_known else colds

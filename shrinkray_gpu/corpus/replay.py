@@ -21,6 +21,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+from shrinkray_gpu.calibration.missed import no_kernel_ran
 from shrinkray_gpu.corpus.case import Case
 from shrinkray_gpu.corpus.expectation import CaseConclusion, CaseOutcome, Status, expected_status
 from shrinkray_gpu.corpus.machine import ReplayEnvironment, lacking
@@ -30,6 +31,7 @@ from shrinkray_gpu.oracle import Answer, Oracle
 from shrinkray_gpu.reduction.program import read_program
 from shrinkray_gpu.runner import cores
 from shrinkray_gpu.runner.at_once import at_once
+from shrinkray_gpu.runner.inside.launches.launch_log import INTERPRETED
 from shrinkray_gpu.runner.interpreter import check_python
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.private_setup import private_setup
@@ -142,7 +144,10 @@ class Replayer:
         seen: list[Sighting] = []
         for _ in range(fixed or (GPU_RUNS if self.place.gpu else 1)):
             run = pool.cold(text) if case.cold else pool.run(text, fresh=True)
-            seen.append(sighting_of(case, oracle, run))
+            sighting = sighting_of(case, oracle, run)
+            if sighting.answer is not Answer.FAULTS and no_kernel_ran(run) and not oracle.judge(run).is_known:
+                sighting = sighting_of(case, oracle, pool.cold(text, wants=(INTERPRETED,)))
+            seen.append(sighting)
             last = seen[-1]
             if last.alike or (not fixed and len(seen) == 1 and last.answer is Answer.FAULTS):
                 break  # it cannot run here, or shows at once, as it always did

@@ -10,6 +10,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.runner.inside.launches.launch_log import INTERPRETED
 from shrinkray_gpu.runner.inside.static.rules import ASKED, RULES
 from shrinkray_gpu.runner.knob_settings import KnobSetting
 from shrinkray_gpu.runner.pool import Script
@@ -40,6 +41,8 @@ class Needs:
     """Whether time is the question: candidates run with nothing beside them, and tell what they hang in."""
     seconds: float | None = None
     """After which a run hangs, where the oracle itself says so."""
+    interpreted: bool = False
+    """Whether the virtual GPU must run kernels by Triton's interpreter, since the fault hangs on what they write."""
     asserts: bool = False
     """Whether the script's own errors are the question, so that the virtual GPU must leave assertions as they are."""
 
@@ -57,7 +60,7 @@ class Needs:
     def wants(self) -> tuple[str, ...]:
         """What the worker must deliver beside the everyday facts."""
         named = (*(BUILD + pattern for pattern in self.builds), *(ASKED + rule for rule in self.rules))
-        return tuple(sorted({*self.stages, *named}))
+        return tuple(sorted({*self.stages, *named, *[INTERPRETED] * self.interpreted}))
 
     def on(self, script: Script, *, virtual: bool) -> Script:
         """The script, run as these needs ask for."""
@@ -86,6 +89,7 @@ class Needs:
             sanitizer=self.sanitizer or other.sanitizer,
             timing=self.timing or other.timing,
             seconds=other.seconds if self.seconds is None else self.seconds,
+            interpreted=self.interpreted or other.interpreted,
             asserts=self.asserts or other.asserts,
         )
 

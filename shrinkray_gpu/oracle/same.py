@@ -72,8 +72,11 @@ class SameFaultOracle(Oracle):
         # A rule whose error no driver raises shows no Fault.
         ruled = shown is None and any(launch.fault for launch in reference.launches)
         causes = LaunchCauses.of(reference) if bound is not None or ruled else None
+        needs = self.needs
+        if any(launch.interpreted for launch in reference.launches):
+            needs = dataclasses.replace(needs, interpreted=True)
         shared = {"short_of_memory": inner.short_of_memory, "warning": inner.warning}
-        return self._with(inner=inner, reference=bound, causes=causes, **shared)
+        return self._with(inner=inner, reference=bound, causes=causes, needs=needs, **shared)
 
     def taking_either(self) -> SameFaultOracle:
         return self._with(inner=self.inner.taking_either())

@@ -91,6 +91,11 @@ class Launch:
     """Why that may not be all; empty where nothing else goes wrong."""
     accesses: int = 0
     """How many loads, stores and atomics may touch memory in it, where it was followed."""
+    interpreted: bool = False
+    """On the virtual GPU: whether Triton's interpreter ran it, so that its tensors hold what it wrote."""
+    guessed: bool = False
+    """On the virtual GPU: whether the host went on, after it, with a guess at what a kernel that never ran would have
+    written."""
     host: str = ""
     """`file.py:12` of the line that launches, where `lines` are wanted."""
 

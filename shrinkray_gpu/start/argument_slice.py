@@ -8,8 +8,8 @@ import itertools
 import re
 from collections.abc import Collection, Iterator
 
-from shrinkray_gpu.start.host_code import HostCode, by_name, names, parameters
-from shrinkray_gpu.start.slicing import Slice, Slicer, everything
+from shrinkray_gpu.start.host_code import HostCode, by_name, is_kernel, names, parameters
+from shrinkray_gpu.start.slicing import HEADS, Slice, Slicer, everything
 
 MARK, HEAD = "  # shrink: keep", "  # shrink: keep-head"
 _MARKS = re.compile(rf"{MARK}(?:-head)?$", re.MULTILINE)
@@ -58,6 +58,34 @@ def slice_of(
     code = HostCode(tree, launched=launched)
     found = Slicer(code).behind(list(launches), values)
     return found if launches and not found.is_open else everything(code)
+
+
+def with_kernels(tree: ast.Module, found: Slice, kernel: str) -> Slice:
+    """The slice of a kernel's arguments, and all of the kernels that it launches, with what they call: it hangs on what
+    these write. Of an open one, all launches are a part."""
+    kernels = {each.name: each for each in ast.walk(tree) if is_kernel(each)}
+    launched = kernels if found.is_open else [kernel] if found.feeds_itself else []
+    launches = {each: None for name in launched for each in _launching(tree, name)}
+    found = found._replace(statements=[*found.statements, *launches])
+    reached: dict[str, ast.FunctionDef] = {}
+    todo = [name for each in found.statements for name in names(each) if name in kernels]
+    while todo:
+        name = todo.pop()
+        if name not in reached:
+            reached[name] = kernels[name]
+            todo += [each for each in names(kernels[name]) if each in kernels]
+    inside = [each for kernel in reached.values() for part in kernel.body for each in ast.walk(part)]
+    heads = [each for each in inside if isinstance(each, HEADS)]
+    statements = [each for each in inside if isinstance(each, ast.stmt) and not isinstance(each, HEADS)]
+    return found._replace(
+        statements=[*found.statements, *statements],
+        heads=[*found.heads, *heads],
+        functions=[*found.functions, *reached.values()],
+    )
+
+
+def _launching(tree: ast.AST, kernel: str) -> Iterator[ast.Expr]:
+    return (each for each in ast.walk(tree) if isinstance(each, ast.Expr) and any(launches_of(each, kernel)))
 
 
 def launches_of(tree: ast.AST, kernel: str) -> Iterator[ast.Call]:

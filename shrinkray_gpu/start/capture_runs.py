@@ -11,7 +11,7 @@ from functools import partial
 
 from shrinkray_gpu import calibration
 from shrinkray_gpu.calibration.absent import is_clean
-from shrinkray_gpu.calibration.missed import FURTHER_SECONDS, further
+from shrinkray_gpu.calibration.missed import FURTHER_SECONDS, further, no_kernel_ran, with_kernels
 from shrinkray_gpu.device import gpus
 from shrinkray_gpu.judging.cold_tier import full_verdict
 from shrinkray_gpu.judging.tally import COLD, LANE
@@ -44,11 +44,24 @@ class Runs:
     ) -> list[Run]:
         """Runs of a text until one shows the fault, which is the last then. A flaky one may keep away by chance: what
         ends well is run again, up to `most` times in all, where that is cheapest. The first is a cold one. On the
-        virtual GPU, where hardly anything is left to chance, once more is enough."""
+        virtual GPU, where hardly anything is left to chance, once more is enough; but there kernels are run if that
+        shows the fault, and from then on."""
         sanitized = self.given.script.sanitizer and capture
         most = 1 if sanitized else min(most, further(self.given.setup) + 1)
         self.tries[COLD] += 1
         runs, until = [self.given.cold().cold(text, capture=capture, way=way)], time.monotonic() + FURTHER_SECONDS
+        if not shows(runs[0]) and no_kernel_ran(runs[0]):
+            self.say(
+                "a run ends without the fault, which may hang on what kernels write: one more, in which they are run"
+            )
+            given = self.given.with_kernels_run()
+            self.tries[COLD] += 1
+            again = given.cold().cold(text, capture=capture, way=way)
+            if shows(again) and with_kernels(again):
+                self.given = given
+                return [again]
+            if is_clean(runs[0]):
+                runs.append(again)
         if sanitized:
             runs = [self._with_records(runs[0], text)]
         while not shows(runs[-1]) and is_clean(runs[-1]) and len(runs) < most and time.monotonic() < until:

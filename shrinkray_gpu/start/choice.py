@@ -45,13 +45,18 @@ class StartSearch:
     """What it takes to find out what to begin with."""
 
     def __init__(self, given: UserProgram, say: Say) -> None:
-        self.given, self.say = given, say
+        self.say = say
         self.runs = Runs(given, say)
         self.trying: LiftedScripts | None = None
         self.ahead: calibration.LaneSet | None = None
         """Workers for lifted scripts, until `trying` has them."""
         self.expecting = False
         """Whether those of other ways come up as well."""
+
+    @property
+    def given(self) -> UserProgram:
+        """The program, and how it is run by now."""
+        return self.runs.given
 
     def start(self) -> Start:
         try:

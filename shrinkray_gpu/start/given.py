@@ -11,6 +11,7 @@ from shrinkray_gpu.device import error_table
 from shrinkray_gpu.evidence.dump_runs import DumpRun
 from shrinkray_gpu.oracle import Fault, Oracle
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.runner.inside.launches.launch_log import INTERPRETED
 from shrinkray_gpu.runner.knob_settings import KnobSetting
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
@@ -75,6 +76,10 @@ class UserProgram:
     """Ways in which a fault of the device will be tried later, each in a worker of its own."""
     command: Command | None = None
     """Where it is `-m MODULE`, that: its text is a driver of ours, and says nothing of its size."""
+
+    def with_kernels_run(self) -> UserProgram:
+        """The same, where Triton's interpreter runs kernels on the virtual GPU."""
+        return replace(self, script=replace(self.script, wants=(*self.script.wants, INTERPRETED)))
 
     def on_the_way(self, peak: int | None = None) -> DumpRun | None:
         """For one run that writes a core dump as well; None where that may not show the fault as other runs do. `peak`:

@@ -287,7 +287,7 @@ def _written(kernel: ast.FunctionDef) -> set[str]:
     for call in calls:
         name = next(names(call.func), "")
         if "store" in name or "atomic" in name:
-            found.update(names(call if isinstance(call.func, ast.Name) else call.args[0] if call.args else call.func))
+            found.update(_outside_loads(call if isinstance(call.func, ast.Name) or not call.args else call.args[0]))
             found.update(names(call.func))
         elif isinstance(call.func, ast.Name):
             found.update(name for each in call.args for name in names(each))
@@ -297,12 +297,22 @@ def _written(kernel: ast.FunctionDef) -> set[str]:
             for each in ast.walk(kernel)
             if isinstance(each, (ast.Assign, ast.AugAssign))
             and any(not found.isdisjoint(_assigned(target)) for target in targets(each))
-            for name in names(each.value)
+            for name in _outside_loads(each.value)
         }
         if more <= found:
             break
         found |= more
     return found & set(parameters(kernel))
+
+
+def _outside_loads(node: ast.AST) -> Iterator[str]:
+    """Names in an expression of a kernel, but for those of what `tl.load` reads: that is a number, not a pointer."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "load":
+        return
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        yield node.id if isinstance(node, ast.Name) else node.attr
+    for each in ast.iter_child_nodes(node):
+        yield from _outside_loads(each)
 
 
 def _takes_over(statement: ast.stmt) -> bool:

@@ -15,7 +15,7 @@ from shrinkray_gpu.oracle.cause_check import GIVEN, LaunchCauses, faulting_launc
 from shrinkray_gpu.runner.inside.static import cause as kinds
 from shrinkray_gpu.runner.inside.static.cause import Cause
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.start.argument_slice import arguments_named, function, marked, slice_of
+from shrinkray_gpu.start.argument_slice import arguments_named, function, marked, slice_of, with_kernels
 from shrinkray_gpu.start.constant_branch import ConstantBranch, constant_branch
 from shrinkray_gpu.start.host_code import parameters
 from shrinkray_gpu.start.slicing import Slice
@@ -60,15 +60,16 @@ def with_slice_kept(text: str, run: Run) -> str:
         wanted |= set(branch.behind(tree, kernel)[1])
     named = arguments_named(text, kernel.name, wanted, grid=grid)
     tree = ast.parse(named)
-    # The virtual GPU runs no kernel: what went wrong there does so without what any of them writes.
-    found = slice_of(tree, kernel.name, wanted, grid=grid, launched=not run.virtual)
+    # Where the virtual GPU runs no kernel, what goes wrong does so without what any of them writes.
+    interpreted = any(each.interpreted for each in run.launches)
+    found = slice_of(tree, kernel.name, wanted, grid=grid, launched=interpreted or not run.virtual)
     again = function(tree, kernel.name)
     branch = _branch(again, cause, again.lineno - kernel.lineno) if again is not None else None
     if again is not None and branch is not None:
         within, _ = branch.behind(tree, again)
         statements, heads = [*found.statements, *within.statements], [*found.heads, *within.heads]
         found = Slice(statements, heads, found.calls, [*found.functions, *within.functions])
-    return marked(named, found)
+    return marked(named, with_kernels(tree, found, kernel.name) if interpreted else found)
 
 
 def _branch(kernel: ast.FunctionDef, cause: Cause, moved: int = 0) -> ConstantBranch | None:

@@ -29,7 +29,7 @@ _Head: TypeAlias = ast.If | ast.For | ast.While
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.Delete)
 _LISTS = (ast.Tuple, ast.List)
 _LEAVES = (ast.Return, ast.Break, ast.Continue)
-_HEADS = (ast.If, ast.For, ast.While)
+HEADS = (ast.If, ast.For, ast.While)
 
 
 class Slice(NamedTuple):
@@ -42,6 +42,8 @@ class Slice(NamedTuple):
     """The statements of which only a call is needed."""
     functions: list[ast.FunctionDef]
     """Those whose head says more than a name of a parameter that is needed: a default, or that it is a constant."""
+    feeds_itself: bool = False
+    """Whether it hangs on what a launch of the same kernel writes, as one before or in a loop."""
     is_open: bool = False
     """Whether something is called, or passed, by a way that nobody sees: out of a table, by a decorator."""
 
@@ -61,10 +63,13 @@ class Slicer:
         self._todo: list[Key | str] = []
         """What is needed and was not looked for yet: names, and functions of whose results one is."""
         self._reached: set[Scope] = set()
+        self._launches: frozenset[ast.stmt] = frozenset()
+        self._feeds_itself = False
         self._waiting: dict[Key, list[tuple[ast.expr, Scope]]] = defaultdict(list)
 
     def behind(self, launches: Sequence[ast.stmt], values: Collection[ast.expr]) -> Slice:
         """What the values hang on that these statements pass; the statements themselves are left out."""
+        self._launches = frozenset(launches)
         self._whole.update(launches)  # what else they pass may change
         for statement in launches:
             self._reach(statement)
@@ -83,7 +88,8 @@ class Slicer:
         calls = {each: call for each, call in self._called.items() if each not in self._whole}
         kept = [each for each in self._kept if each not in launches]
         functions = [key[0] for key in self._needed if isinstance(key[0], ast.FunctionDef) and is_told(key[0], key[1])]
-        return Slice(kept, list(self._heads), calls, list(dict.fromkeys(functions)), self._is_open())
+        called = list(dict.fromkeys(functions))
+        return Slice(kept, list(self._heads), calls, called, self._feeds_itself, self._is_open())
 
     def _is_open(self) -> bool:
         callees = [(function, call) for _, call in self._code.calls for function in self._code.callees(call)]
@@ -103,6 +109,7 @@ class Slicer:
         return [name for name in parameters(function) if (function, name) in self._needed]
 
     def _keep(self, statement: ast.stmt) -> None:
+        self._feeds_itself |= statement in self._launches
         if statement in self._whole:
             return
         self._whole.add(statement)
@@ -130,7 +137,7 @@ class Slicer:
                 self._keep(leave)
 
     def _head(self, statement: ast.stmt) -> None:
-        if isinstance(statement, _HEADS) and statement not in self._heads and not _is_main(statement):
+        if isinstance(statement, HEADS) and statement not in self._heads and not _is_main(statement):
             self._heads[statement] = None
             for part in own_parts(statement):
                 self._use(part, self._code.scope[statement])
@@ -145,7 +152,7 @@ class Slicer:
         self._reached.add(scope)
         for caller, call in self._code.calls:
             if scope in self._code.callees(call):
-                if isinstance(caller, _HEADS):
+                if isinstance(caller, HEADS):
                     self._head(caller)
                 else:
                     self._kept[caller] = None
@@ -172,7 +179,9 @@ class Slicer:
 
     def _run(self, call: ast.Call, scope: Scope) -> None:
         """What a call does is needed, not what it returns."""
-        if not isinstance(call.func, ast.Name):
+        if isinstance(call.func, ast.Subscript):  # a launch: its grid decides what is done
+            self._use(call.func, scope)
+        elif not isinstance(call.func, ast.Name):
             self._use(getattr(call.func, "value", call.func), scope)
         self._pass(call, scope)
         for function in self._code.callees(call):
@@ -225,7 +234,7 @@ class Slicer:
 
     def _keep_definitions(self, key: Key) -> None:
         for statement in self._code.definitions.get(key, ()):
-            if isinstance(statement, _HEADS):
+            if isinstance(statement, HEADS):
                 self._head(statement)
             else:
                 self._keep(statement)
@@ -256,9 +265,9 @@ def is_told(function: ast.FunctionDef, name: str) -> bool:
 def everything(code: HostCode) -> Slice:
     """All of the host's code but launches, prints and docstrings: where nobody knows what hangs on what."""
     statements: list[ast.stmt] = [each for each in code.scope if isinstance(each, _SIMPLE) and not _is_free(each)]
-    heads = [each for each in code.scope if isinstance(each, _HEADS) and not _is_main(each)]
+    heads = [each for each in code.scope if isinstance(each, HEADS) and not _is_main(each)]
     functions = [each for each in code.scope if isinstance(each, ast.FunctionDef) and _says_more(each)]
-    return Slice(statements, heads, {}, functions, True)
+    return Slice(statements, heads, {}, functions, True, True)
 
 
 def _says_more(function: ast.FunctionDef) -> bool:

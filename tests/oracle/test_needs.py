@@ -22,6 +22,7 @@ ASKED = {
     "sanitizer": "memcheck",
     "timing": True,
     "seconds": 3.0,
+    "interpreted": True,
     "asserts": True,
 }
 
@@ -47,10 +48,17 @@ def test_a_program_runs_under_one_tool_at_a_time() -> None:
 
 
 def test_the_runner_is_told_of_what_it_must_do() -> None:
-    needs = Needs(stages=frozenset({"ptx"}), builds=frozenset({"warning"}), twins=repetitions(2), timing=True)
+    needs = Needs(
+        stages=frozenset({"ptx"}), builds=frozenset({"warning"}), twins=repetitions(2), timing=True, interpreted=True
+    )
     asked = needs.on(Script(Path("a.py"), argv=("--n", "1")), virtual=True)
     assert asked == Script(
-        Path("a.py"), argv=("--n", "1"), asserts=False, wants=("build:warning", "ptx"), twins=repetitions(2), tell=True
+        Path("a.py"),
+        argv=("--n", "1"),
+        asserts=False,
+        wants=("build:warning", "interpreted", "ptx"),
+        twins=repetitions(2),
+        tell=True,
     )
 
 

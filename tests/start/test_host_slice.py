@@ -163,3 +163,63 @@ def test_where_the_kernel_is_launched_by_another_name_everything_is_marked() -> 
 def test_a_kernel_of_another_file_leaves_the_text_alone() -> None:
     text = "from package import kernel\nkernel[(1,)](x, rows)\n"
     assert with_slice_kept(text, run(kinds.EXTENT, "rows")) == text
+
+
+INTERPRETED = """\
+@triton.jit
+def helper(x):
+    return x + 1
+
+@triton.jit
+def counts(x, out, B: tl.constexpr):
+    if B > 1:
+        tl.store(out, helper(tl.load(x)))
+
+@triton.jit
+def other(x, out):
+    tl.store(out, tl.load(x))
+
+@triton.jit
+def kernel(x, table):
+    tl.store(x + tl.load(table), 1)
+
+n = 3
+unused = torch.zeros(4)
+table = torch.zeros(4)
+counts[(n,)](table, table, B=2)
+other[(1,)](unused, unused)
+kernel[(4,)](unused, table)
+"""
+
+
+def test_a_kernel_that_was_run_stays_with_what_it_calls() -> None:
+    """What the launch hangs on was written by one: its launch stays, its grid and all of its code."""
+    seen = run(kinds.MEMORY, "table", (kinds.LOADED,))
+    launches = (Launch("counts", "", (3,), interpreted=True), *seen.launches)
+    args = ("f32[4] s(4,) +0 @0%128", ARGS[1])
+    seen = replace(seen, launches=(launches[0], replace(launches[1], args=args)))
+    text = with_slice_kept(INTERPRETED, seen)
+    kept = [line.partition(MARK)[0].strip() for line in text.split("\n") if line.endswith((MARK, HEAD))]
+    assert kept == [
+        "def helper(x):",
+        "return x + 1",
+        "def counts(x, out, B: tl.constexpr):",
+        "if B > 1:",
+        "tl.store(out, helper(tl.load(x)))",
+        "n = 3",
+        "table = torch.zeros(4)",
+        "counts[(n,)](table, table, B=2)",
+    ]
+    assert "counts" not in "".join(
+        line
+        for line in with_slice_kept(INTERPRETED, replace(seen, launches=seen.launches[1:])).split("\n")
+        if line.endswith((MARK, HEAD))
+    )
+
+
+def test_a_kernel_that_feeds_itself_stays_whole() -> None:
+    program = INTERPRETED.replace("counts[(n,)](table, table, B=2)", "kernel[(n,)](table, table)")
+    seen = run(kinds.MEMORY, "table", (kinds.LOADED,))
+    seen = replace(seen, launches=(Launch("kernel", "", (3,), interpreted=True), *seen.launches))
+    text = with_slice_kept(program, seen)
+    assert f"    tl.store(x + tl.load(table), 1){MARK}" in text and f"def kernel(x, table):{HEAD}" in text

@@ -9,6 +9,7 @@ from shrinkray_gpu.device import gpus
 from shrinkray_gpu.evidence.instruments.instrument import WANTS, Cost, Instrument, Observation, Subject, watched
 from shrinkray_gpu.evidence.sights import Sight
 from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.runner.inside.launches.launch_log import INTERPRETED
 from shrinkray_gpu.runner.inside.static import rules
 from shrinkray_gpu.runner.run import Launch, Run
 
@@ -23,7 +24,7 @@ def look(subject: Subject, run: Run | None) -> Observation:
         return Observation.missing(STATIC, "needs to know the GPU: name one by --arch, such as sm_90")
     seconds = 0.0
     if run is None or subject.setup.arch is None:
-        wants = (*WANTS, *(each for each in subject.script.wants if each.startswith(rules.ASKED)))
+        wants = (*WANTS, *(each for each in subject.script.wants if each.startswith((rules.ASKED, INTERPRETED))))
         script = replace(subject.script, asserts=False, wants=wants, sanitizer="", twins=())
         run, seconds = watched(subject, script, replace(subject.setup, arch=arch, warm=False, reuse=False))
     broken = next((launch for launch in run.launches if launch.fault), None)

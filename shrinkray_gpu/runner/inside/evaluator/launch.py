@@ -37,7 +37,7 @@ class LaunchedKernel:
     None: nobody knows which. `passed` gives, by line, column and value of each operation that names an integer which
     the host passes, that name: Triton makes constants of constexprs, and of each argument that is 1. `lines_before`: of
     a function of `raw`, what to add to its lines for those of the file; None where nobody knows. An empty name is the
-    kernel's, None that of a function that was inlined."""
+    kernel's, None that of a function that was inlined. `once`: see `Machine`."""
 
     raw: str
     ttir: str
@@ -46,6 +46,7 @@ class LaunchedKernel:
     written: Optional[FrozenSet[int]] = None
     passed: Callable[[], Dict[Tuple[int, int, int], str]] = dict
     lines_before: Callable[[Optional[str]], Optional[int]] = lambda function: 0
+    once: FrozenSet[int] = frozenset()
 
 
 @dataclass
@@ -131,6 +132,7 @@ def _look(module: Module, launch: LaunchedKernel, limit: int, most: int, overrid
         programs=programs,
         overrides=overrides,
         written=launch.written,
+        once=launch.once,
     )
     machine.run()
     accesses: Dict[Any, Found] = {}

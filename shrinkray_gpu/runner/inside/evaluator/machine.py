@@ -78,7 +78,8 @@ class Note:
 class Machine:
     """One run of a kernel. `handlers`: by its name, what an operation does that is not plain arithmetic. `programs`:
     for each of the grid's axes the indices that are run. `overrides`: values that replace what an operation or a
-    parameter gives, by function and name. `written`: indices of the parameters that the kernel may write through."""
+    parameter gives, by function and name. `written`: indices of the parameters that the kernel may write through;
+    `once`: of those that it writes through in one place alone, which no loop is around."""
 
     def __init__(
         self,
@@ -91,14 +92,19 @@ class Machine:
         programs: Tuple[Any, Any, Any],
         overrides: Optional[Dict[Tuple[IrFunction, str], Any]] = None,
         written: Optional[FrozenSet[int]] = None,
+        once: FrozenSet[int] = frozenset(),
     ) -> None:
         self.module, self.arguments, self.grid = module, arguments, grid
         self.handlers, self.algebra, self.programs = handlers, algebra, programs
         self.overrides = overrides or {}
-        self.written = written
+        self.written, self.once = written, once
         self.active: Any = 1
         self.conditions: Conditions = ()
         self.loops = 0
+        self.orders = 0
+        """How many results of atomic operations have an axis for the order of the lanes."""
+        self.counted: List[str] = []
+        """Stands for what they gave back."""
         self.notes: List[Note] = []
         self.doubt = ""
         self.hazard = ""

@@ -9,6 +9,7 @@ import torch
 
 from ..static.ttgir import Op
 from . import integers, loops, shapes
+from .atomics import ORDER, given_back, hangs_on_order
 from .machine import Machine
 from .memory import Address, BlockPointer, Described
 from .module import ACCESSES, DESCRIBED, MAKES_DESCRIPTOR, listed
@@ -35,12 +36,14 @@ def access(machine: Machine, op: Op) -> None:
         machine.note(op, Unfollowed("too many lanes"))
     if not machine.is_needed(op):
         return
-    if op.name != "tt.load":
+    if op.name == "tt.atomic_cas":
         machine.set(op, Unfollowed("an atomic operation gives it"))
         return
     other = machine.get(names[2]) if len(names) > 2 else 0
     try:
-        machine.set(op, _loaded(machine, op, address, wrapped(mask), other))
+        loads = op.name == "tt.load"
+        found = _loaded(machine, op, address, wrapped(mask), other) if loads else given_back(machine, op, address)
+        machine.set(op, found)
     except TooLarge:
         machine.set(op, Unfollowed("too many lanes"))
 
@@ -199,7 +202,10 @@ def fold(machine: Machine, op: Op) -> None:
         block = extents(op.tail.rpartition(" : ")[2].partition(" -> ")[0])
         combination = machine.module.combination(op.regions[0])
         try:
-            value = shapes.folded(machine.algebra, op, value, combination, block, op.name == "tt.scan")
+            if hangs_on_order(machine, value, len(block)):
+                value = Unfollowed(ORDER)
+            else:
+                value = shapes.folded(machine.algebra, op, value, combination, block, op.name == "tt.scan")
         except TooLarge:
             value = Unfollowed("too many lanes")
     machine.set(op, value if not isinstance(value, Address) else Unfollowed(op.name))

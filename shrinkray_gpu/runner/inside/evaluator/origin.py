@@ -68,7 +68,8 @@ class Origin:
 
 def origin(launch: LaunchedKernel, seen: Look, found: Found, *, limit: int) -> Origin:
     """The origin of an access that is outside."""
-    return _Search(launch, seen, found, limit).origin()
+    begins = _Search(launch, seen, found, limit).origin()
+    return replace(begins, source=" ".join(filter(None, (begins.source, *seen.machine.counted))))
 
 
 class _Search:

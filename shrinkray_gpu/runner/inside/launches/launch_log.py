@@ -20,6 +20,8 @@ from . import compilation, kernelkey, kernelline, launch_arguments, loopbounds
 
 Record = Dict[str, Any]
 NOT_FOLLOWED = "nobody followed it"
+INTERPRETED = "interpreted"
+"""In `wants`: the virtual GPU runs kernels by Triton's interpreter, where that is safe and cheap."""
 
 
 class LaunchLog:
@@ -108,6 +110,8 @@ class LaunchLog:
                 "causes": [],
                 "unfollowed": NOT_FOLLOWED,
                 "accesses": 0,
+                "interpreted": False,
+                "guessed": False,
                 "host": _host_line() if "lines" in self.wants else "",
             }
         )

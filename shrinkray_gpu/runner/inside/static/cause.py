@@ -110,7 +110,8 @@ class Cause:
     parameters: Tuple[str, ...] = ()
     """The kernel's, by `name`, that what is wrong hangs on, through whatever memory."""
     source: str = ""
-    """Of an index from memory: stands for what the tensor holds that it was loaded from; empty where nobody knows."""
+    """Of an index from memory: stands for what the tensor holds that it was loaded from; empty where nobody knows. With
+    that of atomic additions for what these gave back."""
     below: bool = False
     """Whether the access leaves the tensor's storage before its start, not behind its end."""
 

@@ -89,6 +89,8 @@ class DeviceDispatch(TorchDispatchMode):
             if self._waits(name, args, inputs, devices, device):
                 gpu.wait()
         doubtful = [t for t in inputs if claims.unknown(t)]
+        if doubtful and (name in _WAITS or name in unknown.ANSWERS):
+            gpu.guess()
         if doubtful and name in unknown.ANSWERS:
             out = unknown.answer(name, func, args, kwargs)
         elif doubtful and name == "_local_scalar_dense":

@@ -99,7 +99,11 @@ class VirtualDriver:
         self, fn: Callable[[], Any], *args: Any, quantiles: Any = None, return_mode: str = "mean", **kwargs: Any
     ) -> Any:
         """One run instead of many, and every run takes 1 ms: the first of equals wins, in every run of the script."""
-        fn()
+        self.device.tuning = True
+        try:
+            fn()
+        finally:
+            self.device.tuning = False
         self.device.wait()
         if quantiles is not None:
             return [1.0] * len(quantiles) if len(quantiles) > 1 else 1.0

@@ -72,9 +72,10 @@ def _followed(
     evaluate: Evaluate, kernel: Any, grid: Any, values: Tuple[Any, ...], passed: Callable[[], Passed]
 ) -> Evaluation:
     ttir = str(kernel.asm["ttir"])
-    written = stores.stored_parameters(ttir)
+    touched = stores.touched_parameters(ttir)
+    written, once = (touched.stored, touched.once) if touched is not None else (None, frozenset())
     raw, before = str(kernel.asm.get("source", ttir)), partial(lines_before, kernel.src)
-    launch = LaunchedKernel(raw, ttir, grid, values, written, passed, before)
+    launch = LaunchedKernel(raw, ttir, grid, values, written, passed, before, once)
     try:
         return evaluate(launch, kernel.asm)
     except Exception as error:  # ours: it ends no candidate, and proves nothing

@@ -154,6 +154,8 @@ def _waits(mode: DeviceFunctions, func: Any, args: Sequence[Any], kwargs: Dict[s
     """Functions that read a tensor's values on the host without passing the dispatcher, or before they do."""
     if mode.gpu.claims.device(args[0]) == "cuda":
         mode.gpu.wait()
+        if mode.gpu.claims.unknown(args[0]):
+            mode.gpu.guess()
     return func(*args, **kwargs)
 
 

@@ -30,6 +30,8 @@ class Gpu:
         self.harmed = ""  # why a real device would be in another sticky error already
         self.ended: List[Dict[str, Any]] = []  # records of launches that ended in a fault, and were not waited for
         self.capture: Optional[Faults] = None  # faults of the CUDA graph that is being captured
+        self.tuning = False  # whether a launch is a trial, which a real device makes more often
+        self.interpreting = 0.0  # seconds of processor time for kernels that were run by Triton's interpreter
         self.default: Any = None  # torch.set_default_device
         self.evaluations: Any = None  # `evaluation.Evaluations`, from the first launch on
 
@@ -53,6 +55,11 @@ class Gpu:
             self.ended.pop()["synced"] = True
         self.broken = self.broken or self.pending
         self.check()
+
+    def guess(self) -> None:
+        """The host reads what nobody computed, and goes on with a guess."""
+        if self.watch.launches:
+            self.watch.launches[-1]["guessed"] = True
 
     def check(self) -> None:
         """Any call to a device in a sticky error fails with that error."""

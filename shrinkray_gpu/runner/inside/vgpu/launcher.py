@@ -6,12 +6,14 @@ memory from the allocator, arguments, grid.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator, List, Tuple
+from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 from ..evaluator.memory import Buffer
+from ..launches.launch_log import INTERPRETED
 from ..static import locations, rules, stores
 from ..static.cause import EMPTY
 from ..static.rule import LaunchFacts, Rule, RuleFinding
+from . import interpreted
 from .evaluation import Evaluations, parameters, tensor_of
 from .gpu import Gpu
 
@@ -38,20 +40,24 @@ def launcher(gpu: Gpu, src: Any, metadata: Any) -> Callable[..., None]:
         if enter is not None:
             enter(about)
         if blocks:
-            _judge(gpu, grid, given)
+            facts = _judge(gpu, grid, given)
             gpu.launched = True
-            _doubt(gpu, given)
+            if facts and INTERPRETED in gpu.watch.wants and interpreted.run(gpu, src, args, given, facts):
+                gpu.watch.launches[-1]["interpreted"] = True
+            else:
+                _doubt(gpu, given)
         if leave is not None:
             leave(about)
 
     return launch
 
 
-def _judge(gpu: Gpu, grid: Tuple[int, int, int], given: List[Tuple[Any, Any]]) -> None:
+def _judge(gpu: Gpu, grid: Tuple[int, int, int], given: List[Tuple[Any, Any]]) -> Optional[LaunchFacts]:
+    """Hold the last launch against the rules. Returns what it is, if there is code to look at."""
     kernel = gpu.watch.last_kernel
     ttgir, ttir = (kernel.asm.get(stage) if kernel is not None else None for stage in ("ttgir", "ttir"))
     if not isinstance(ttgir, str) or not isinstance(ttir, str):
-        return
+        return None
     if gpu.evaluations is None:
         gpu.evaluations = Evaluations(gpu)
     facts = gpu.evaluations.facts(kernel, grid, given)
@@ -62,6 +68,7 @@ def _judge(gpu: Gpu, grid: Tuple[int, int, int], given: List[Tuple[Any, Any]]) -
     if not gpu.harmed and any(isinstance(value, Buffer) and value.null for value in facts.args):
         found = facts.evaluation()
         gpu.harmed = next((cause.sentence for cause in found.causes if cause.kind == EMPTY), found.hazard)
+    return facts
 
 
 def _condemned(gpu: Gpu, rule: Rule, finding: RuleFinding, facts: LaunchFacts) -> bool:

@@ -1,0 +1,89 @@
+"""Mistakes that show only with what an earlier kernel wrote, reduced without a GPU: their cure cures the repro."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.command import only, shrink
+
+INDEX = '''\
+"""The last row of each sequence, marked."""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def ends_kernel(lengths, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.cumsum(tl.load(lengths + i, mask=i < n, other=0), axis=0), mask=i < n)
+
+
+@triton.jit
+def mark_kernel(rows, out, value):
+    row = tl.load(rows + tl.program_id(0))
+    tl.store(out + row, value)
+
+
+def last_rows(lengths):
+    ends = torch.empty_like(lengths)
+    ends_kernel[(1,)](lengths, ends, lengths.numel(), BLOCK=8)
+    return ends
+
+
+lengths = torch.tensor([3, 5, 2, 6], dtype=torch.int32, device="cuda")
+marks = torch.zeros(int(lengths.sum()), device="cuda")
+mark_kernel[(lengths.numel(),)](last_rows(lengths), marks, 1.0)
+torch.cuda.synchronize()
+print(marks.sum().item())
+'''
+COUNT = '''\
+"""The elements above a threshold, counted by one kernel and numbered by another."""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def count_kernel(x, out, threshold, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    above = tl.load(x + i, mask=i < n, other=0.0) > threshold
+    tl.store(out, tl.sum(above.to(tl.int32), axis=0))
+
+
+@triton.jit
+def number_kernel(out, first):
+    i = tl.program_id(0)
+    tl.store(out + i, i + first)
+
+
+x = torch.arange(100, device="cuda").float()
+found = torch.zeros(1, dtype=torch.int32, device="cuda")
+count_kernel[(1,)](x, found, 39.5, 100, BLOCK=128)
+n = int(found[0])
+numbers = torch.empty(n - 1, dtype=torch.int32, device="cuda")
+number_kernel[(n,)](numbers, 7)
+torch.cuda.synchronize()
+assert numbers.numel() > 0
+'''
+ASKED = ("--arch", "sm_90", "--oracle", "illegal memory access")
+
+
+@pytest.mark.parametrize(
+    ("program", "wrong", "right", "kernel"),
+    [(INDEX, "return ends\n", "return ends - 1\n", "ends_kernel"), (COUNT, "(n - 1,", "(n,", "count_kernel")],
+    ids=["an index", "a count that the host reads"],
+)
+def test_what_a_kernel_wrote_decides(tmp_path: Path, program: str, wrong: str, right: str, kernel: str) -> None:
+    (tmp_path / "failing.py").write_text(program)
+    said = shrink("failing.py", *ASKED, *only("definitions", "statements"), cwd=tmp_path)
+    assert said.code == 0 and "Triton's interpreter runs kernels here" in said.out + said.err
+    repro = (tmp_path / "repro_failing.py").read_text()
+    assert wrong in repro and program[program.index(f"def {kernel}") :].split("\n\n\n")[0] in repro
+    (tmp_path / "fixed.py").write_text(repro.replace(wrong, right))
+    checked = shrink("fixed.py", "--check", "--arch", "sm_90", "--oracle", "static:bounds", cwd=tmp_path)
+    assert checked.code == 3 and "fixed.py does not show 'static:bounds'" in checked.message

@@ -1,0 +1,135 @@
+"""Kernels that Triton's interpreter runs on the virtual GPU: what they write decides, and nothing else changes."""
+
+from __future__ import annotations
+
+import pytest
+
+from shrinkray_gpu.runner.inside.launches.launch_log import INTERPRETED
+from tests.runner.inside.conftest import Outcome, Play
+
+WANTS = frozenset({"static:bounds", INTERPRETED})
+KERNELS = """
+import torch, triton, triton.language as tl
+
+@triton.jit
+def twice(x):
+    return x + x
+
+@triton.jit
+def ends(counts, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.cumsum(tl.load(counts + i, mask=i < n, other=0), axis=0), mask=i < n)
+
+@triton.jit
+def total(x, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out, tl.sum(twice(tl.load(x + i, mask=i < n, other=0)), axis=0) // 2)
+
+@triton.jit
+def put(out, places):
+    tl.store(out + tl.load(places + tl.program_id(0)), 1)
+
+@triton.jit
+def rank(keys, cursor, out, n, step, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    key = tl.load(keys + i, mask=i < n, other=0)
+    tl.store(out + key * step + tl.atomic_add(cursor + key, 1, mask=i < n), i, mask=i < n)
+
+def ints(*values):
+    return torch.tensor(values, dtype=torch.int32, device="cuda")
+
+def fresh(n):
+    return torch.empty(n, dtype=torch.int32, device="cuda")
+"""
+INDEX = """
+places = fresh(4)
+ends[(1,)](ints(1, 2, 3, 4), places, 4, BLOCK=8)
+put[(4,)](fresh(SIZE), places)
+"""
+COUNT = """
+count = fresh(1)
+total[(1,)](ints(1, 2, 3, 4), count, 4, BLOCK=8)
+out = fresh(int(count[0]))
+print("COUNT", out.numel())
+put[(1,)](out, ints(9 + OFF))
+"""
+PARTLY = """
+places = fresh(8)
+ends[(1,)](ints(1, 2, 3, 4), places, 4, BLOCK=8)
+put[(4,)](fresh(4), places)
+"""
+UNWRITTEN = """
+places = fresh(4)
+ends[(1,)](fresh(4), places, 4, BLOCK=8)
+put[(4,)](fresh(4), places)
+"""
+OUTSIDE = """
+places = fresh(4)
+ends[(1,)](ints(1, 2), places, 4, BLOCK=8)
+put[(4,)](fresh(4), places)
+"""
+LATER = """
+places = fresh(4)
+ends[(1,)](ints(1, 2, 3, 4), places, 4, BLOCK=8)
+print("GLOBALS", "np" in globals(), type(twice).__name__, type(tl.sum).__name__)
+total[(1,)](places, fresh(1), 4, BLOCK=4)
+"""
+ORDER = """
+keys = torch.arange(12, device="cuda", dtype=torch.int32) % 3
+rank[(3,)](keys, ints(0, 0, 0), fresh(SIZE), 12, 4, BLOCK=4)
+"""
+
+
+def faults(outcome: Outcome) -> list[bool]:
+    return [bool(launch["fault"]) for launch in outcome.launches]
+
+
+@pytest.mark.parametrize(("size", "faulty"), [(10, True), (11, False)])
+def test_an_index_that_a_kernel_wrote_decides(play: Play, size: int, faulty: bool) -> None:
+    outcome = play(KERNELS + INDEX.replace("SIZE", str(size)), wants=WANTS)
+    assert not outcome.error and faults(outcome) == [False, faulty]
+    assert [launch["unfollowed"] for launch in outcome.launches] == ["", ""]
+    assert [launch["interpreted"] for launch in outcome.launches] == [True, not faulty]
+
+
+def test_who_does_not_ask_for_it_gets_no_answer(play: Play) -> None:
+    outcome = play(KERNELS + INDEX.replace("SIZE", "10"), wants=frozenset({"static:bounds"}))
+    assert faults(outcome) == [False, False] and "was not computed" in outcome.launches[1]["undecided"]
+    assert not any(launch["interpreted"] for launch in outcome.launches)
+
+
+@pytest.mark.parametrize(("off", "faulty"), [("1", True), ("0", False)])
+def test_the_host_reads_the_number_that_a_kernel_wrote(play: Play, off: str, faulty: bool) -> None:
+    outcome = play(KERNELS + COUNT.replace("OFF", off), wants=WANTS)
+    assert "COUNT 10" in outcome.printed and faults(outcome) == [False, faulty]
+
+
+def test_what_a_kernel_left_unwritten_is_not_known(play: Play) -> None:
+    outcome = play(KERNELS + PARTLY, wants=WANTS)
+    assert outcome.launches[0]["interpreted"] and "was not computed" in outcome.launches[1]["undecided"]
+
+
+@pytest.mark.parametrize("program", [UNWRITTEN, OUTSIDE], ids=["reads what nobody wrote", "leaves its tensor"])
+def test_such_a_launch_is_not_run(play: Play, program: str) -> None:
+    outcome = play(KERNELS + program, wants=WANTS)
+    assert not outcome.launches[0]["interpreted"] and not outcome.launches[1]["interpreted"]
+
+
+def test_kernels_are_compiled_as_before_afterwards(play: Play) -> None:
+    outcome = play(KERNELS + LATER, wants=WANTS)
+    assert "GLOBALS False JITFunction JITFunction" in outcome.printed and not outcome.error
+    assert [launch["interpreted"] for launch in outcome.launches] == [True, True]
+
+
+@pytest.mark.parametrize(("size", "faulty"), [(11, True), (12, False)])
+def test_what_an_atomic_addition_gives_back_is_followed(play: Play, size: int, faulty: bool) -> None:
+    outcome = play(KERNELS + ORDER.replace("SIZE", str(size)), wants=frozenset({"static:bounds"}))
+    assert faults(outcome) == [faulty] and outcome.launches[0]["unfollowed"] == ""
+
+
+@pytest.mark.parametrize(("size", "faulty"), [(14, True), (15, False)])
+def test_each_order_of_the_lanes_counts(play: Play, size: int, faulty: bool) -> None:
+    """The first lane of all is the last of its key in some order only."""
+    kernels = KERNELS.replace("out + key * step + tl.atomic", "out + 11 - i + tl.atomic")
+    outcome = play(kernels + ORDER.replace("SIZE", str(size)), wants=frozenset({"static:bounds"}))
+    assert faults(outcome) == [faulty] and outcome.launches[0]["unfollowed"] == ""
