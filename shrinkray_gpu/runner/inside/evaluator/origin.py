@@ -297,7 +297,7 @@ class _Search:
         assert buffer is not None
         own = extents_of(buffer)
         for step in self._unique(steps):
-            if step.kind != given:
+            if self._giver(step) != given:
                 continue
             value = self._seen(step)
             if value is None or value in own:
@@ -341,8 +341,10 @@ class _Search:
 
     def _given(self, kind: str, role: str, step: Step, *value: int) -> Origin:
         """A value that the kernel was given, and the one that it should have been."""
-        given, behind = frozenset([self._giver(step)]), parameters_behind(step)
-        return Origin(kind, role=role, inputs=given, op=step.op, value=value, name=step.name, parameters=behind)
+        given, constant = frozenset([self._giver(step)]), wrong_mask.constexpr(self.launch, step)
+        behind = parameters_behind(step) | ({constant} if constant else frozenset())
+        name = constant or step.name
+        return Origin(kind, role=role, inputs=given, op=step.op, value=value, name=name, parameters=behind)
 
     def _giver(self, step: Step) -> str:
         """What a value comes from."""

@@ -107,10 +107,11 @@ def _passed(kernel: Any, described: Iterable[str]) -> Passed:
     return {
         (before + place.lineno, place.col_offset, values[side.id]): side.id
         for node in ast.walk(ast.parse(function.src))
-        if isinstance(node, ast.BinOp)
-        for side in (node.left, node.right)
+        if isinstance(node, (ast.BinOp, ast.Compare))
+        for sides in [(node.left, node.right) if isinstance(node, ast.BinOp) else (node.left, *node.comparators)]
+        for side in sides
         if isinstance(side, ast.Name) and side.id in values
-        for place in (node, *_operand(node.right))
+        for place in (node, *_operand(sides[-1]))
     }
 
 

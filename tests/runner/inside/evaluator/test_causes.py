@@ -189,6 +189,12 @@ def padded(x, y, n, VEC: tl.constexpr, BLOCK: tl.constexpr):
     tl.store(x + at, tl.load(y + at), mask=at < tl.cdiv(n, VEC) * VEC)
 
 
+@triton.jit
+def compiled_for(x, y, WIDTH: tl.constexpr):
+    at = tl.arange(0, 32)
+    tl.store(x + at, tl.load(y + at), mask=at < WIDTH)
+
+
 def zeros(*shape, dtype=torch.float32):
     return torch.zeros(*shape, device="cuda", dtype=dtype)
 
@@ -260,6 +266,7 @@ counted[(1,)](zeros(40), y, 32, 16, 16)
 counted[(1,)](zeros(40), y, 32, 16, 8)
 looped[(1,)](zeros(4, 16), y, 32, 16)
 padded[(1,)](zeros(20), y, 17, 16, 32)
+compiled_for[(1,)](zeros(20), y, 24)
 scaled[(4,)](zeros(0), y, 56, True, 16)
 """
 
@@ -306,7 +313,8 @@ FAULTY = {
     54: Shape("counted", cause.WRONG_MASK),
     55: Shape("looped", cause.EXTENT, inputs=("argument",)),  # how often its pointers are advanced
     56: Shape("padded", cause.WRONG_MASK),
-    57: Shape("scaled", cause.EMPTY),
+    57: Shape("compiled_for", cause.EXTENT, inputs=("argument",)),
+    58: Shape("scaled", cause.EMPTY),
 }
 """By the number of the launch. Each other launch is the sound twin of a neighbour."""
 
@@ -364,11 +372,11 @@ def test_an_offset_that_the_view_has_already_is_told_so(played: list[dict[str, A
 
 
 def test_the_parameters_that_it_hangs_on_are_named(played: list[dict[str, Any]]) -> None:
-    """The other stride of launch 3 is a one, and so no parameter of the compiled kernel. Nor are constants, of which a
-    bound may be made all the same."""
-    named = {at: played[at]["causes"][0]["parameters"] for at in (2, 3, 8, 12, 16, 46, 56)}
+    """Also a stride of 1, and what the kernel is compiled for: the compiled one has no such parameters."""
+    named = {at: played[at]["causes"][0]["parameters"] for at in (2, 3, 8, 12, 16, 46, 56, 57)}
     assert named == {
-        2: ["n"], 3: ["column_stride"], 8: ["index"], 12: ["limit", "x"], 16: ["to"], 46: ["at"], 56: ["VEC", "n"],
+        2: ["n"], 3: ["column_stride", "row_stride"], 8: ["index"], 12: ["limit", "x"], 16: ["to"], 46: ["at"],
+        56: ["VEC", "n"], 57: ["WIDTH"],
     }  # fmt: skip
 
 
