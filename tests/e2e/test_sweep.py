@@ -63,7 +63,7 @@ def test_a_fault_that_comes_and_goes_beside_one_that_stays(tmp_path: Path) -> No
     found = json.loads(said.out)
     kinds = [(cell["settings"]["BLOCK"], cell["kind"], cell["runs"]) for cell in found["cells"]]
     assert kinds == [("64", "intermittent", 20), ("80", "consistent", 20)]
-    assert "power of N" in next(iter(found["cells"][1]["seen"]))
+    assert "power of 2" in next(iter(found["cells"][1]["seen"]))
     folder = tmp_path / "turns.sweep" / "001"
     assert xml.parse(folder / "matrix.svg").getroot().tag.endswith("svg")
     assert {path.name for path in folder.iterdir()} == {

@@ -12,7 +12,7 @@ from shrinkray_gpu.options import Options
 
 pytestmark = pytest.mark.gpu
 
-PROGRAM = Path(__file__).parent / "originals" / "overrun.py"
+PROGRAM = Path(__file__).parent / "lifting" / "overrun.py"
 ALONE = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
 """Else what lies behind a tensor is torch's own, and the sanitizer does not object."""
 
