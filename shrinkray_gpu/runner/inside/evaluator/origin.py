@@ -342,8 +342,7 @@ class _Search:
     def _given(self, kind: str, role: str, step: Step, *value: int) -> Origin:
         """A value that the kernel was given, and the one that it should have been."""
         given, constant = frozenset([self._giver(step)]), wrong_mask.constexpr(self.launch, step)
-        behind = parameters_behind(step) | ({constant} if constant else frozenset())
-        name = constant or step.name
+        name, behind = constant or step.name, parameters_behind(step).union([constant] if constant else [])
         return Origin(kind, role=role, inputs=given, op=step.op, value=value, name=name, parameters=behind)
 
     def _giver(self, step: Step) -> str:
