@@ -83,12 +83,12 @@ def _chance(seen: Sequence[Run], verdicts: Sequence[Verdict], oracle: Oracle) ->
 
 def no_kernel_ran(run: Run) -> bool:
     """Whether a run on the virtual GPU may have missed the fault since that hangs on what a kernel writes."""
-    if not run.virtual or run.trouble or run.timed_out or with_kernels(run):
+    if not run.virtual or run.trouble or run.timed_out or kernels_ran(run):
         return False
     return any(launch.guessed or any(UNCOMPUTED in each for each in launch.args) for launch in run.launches)
 
 
-def with_kernels(run: Run) -> bool:
+def kernels_ran(run: Run) -> bool:
     """Whether Triton's interpreter ran a kernel there."""
     return any(launch.interpreted for launch in run.launches)
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from shrinkray_gpu.calibration.absent import explain
 from shrinkray_gpu.calibration.missed import (
     beside_the_point,
+    kernels_ran,
     no_kernel_ran,
     once_more,
     runs_until_fault,
     several,
     verdict_on,
-    with_kernels,
 )
 from shrinkray_gpu.calibration.mode import Mode
 from shrinkray_gpu.calibration.plan import Plan, Reproduction
@@ -84,4 +84,4 @@ def _with_kernels_run(colds: list[Run], judged: Callable[[Run], Verdict], pool: 
     if len(colds) != 1 or not no_kernel_ran(colds[0]) or judged(colds[0]).faults:
         return colds
     again = pool.cold(source, wants=(INTERPRETED,))
-    return [again] if with_kernels(again) and judged(again).is_known else colds
+    return [again] if kernels_ran(again) and judged(again).is_known else colds

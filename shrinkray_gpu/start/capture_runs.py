@@ -11,7 +11,7 @@ from functools import partial
 
 from shrinkray_gpu import calibration
 from shrinkray_gpu.calibration.absent import is_clean
-from shrinkray_gpu.calibration.missed import FURTHER_SECONDS, further, no_kernel_ran, with_kernels
+from shrinkray_gpu.calibration.missed import FURTHER_SECONDS, further, kernels_ran, no_kernel_ran
 from shrinkray_gpu.device import gpus
 from shrinkray_gpu.judging.cold_tier import full_verdict
 from shrinkray_gpu.judging.tally import COLD, LANE
@@ -57,7 +57,7 @@ class Runs:
             given = self.given.with_kernels_run()
             self.tries[COLD] += 1
             again = given.cold().cold(text, capture=capture, way=way)
-            if shows(again) and with_kernels(again):
+            if shows(again) and kernels_ran(again):
                 self.given = given
                 return [again]
             if is_clean(runs[0]):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import re
 
+from shrinkray_gpu.calibration.missed import kernels_ran
 from shrinkray_gpu.oracle.cause_check import GIVEN, LaunchCauses, faulting_launch, is_of_grid, is_of_size
 from shrinkray_gpu.runner.inside.static import cause as kinds
 from shrinkray_gpu.runner.inside.static.cause import Cause
@@ -61,7 +62,7 @@ def with_slice_kept(text: str, run: Run) -> str:
     named = arguments_named(text, kernel.name, wanted, grid=grid)
     tree = ast.parse(named)
     # Where the virtual GPU runs no kernel, what goes wrong does so without what any of them writes.
-    interpreted = any(each.interpreted for each in run.launches)
+    interpreted = kernels_ran(run)
     found = slice_of(tree, kernel.name, wanted, grid=grid, launched=interpreted or not run.virtual)
     again = function(tree, kernel.name)
     branch = _branch(again, cause, again.lineno - kernel.lineno) if again is not None else None

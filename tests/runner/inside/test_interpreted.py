@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from shrinkray_gpu.runner.inside.launches.launch_log import INTERPRETED
+from shrinkray_gpu.runner.inside.vgpu.interpreted import _read
 from tests.runner.inside.conftest import Outcome, Play
 
 WANTS = frozenset({"static:bounds", INTERPRETED})
@@ -133,3 +136,10 @@ def test_each_order_of_the_lanes_counts(play: Play, size: int, faulty: bool) -> 
     kernels = KERNELS.replace("out + key * step + tl.atomic", "out + 11 - i + tl.atomic")
     outcome = play(kernels + ORDER.replace("SIZE", str(size)), wants=frozenset({"static:bounds"}))
     assert faults(outcome) == [faulty] and outcome.launches[0]["unfollowed"] == ""
+
+
+def test_an_outcome_that_is_not_whole_is_not_believed(tmp_path: Path) -> None:
+    kept = tmp_path / "interpreted-0"
+    assert _read(str(kept), [2, 3]) is None
+    kept.write_bytes(b"abcde")
+    assert _read(str(kept), [2, 3]) == [b"ab", b"cde"] and _read(str(kept), [2, 2]) is None

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import os
-import pickle
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import torch
@@ -48,7 +48,7 @@ def run(gpu: Gpu, src: Any, args: Sequence[Any], given: Given, facts: LaunchFact
             return False
         blank = [tensor for tensor in written if not _is_known(gpu, tensor)]
         kept = _file(gpu, arguments, facts.grid, blank)
-        contents = _read(kept)
+        contents = _read(kept, [interpreter.as_bytes(tensor).numel() for tensor in written])
         if contents is None:
             told = interpreter.outputs(src.fn, arguments, facts.grid, written, blank, _NOBODYS, left)
             gpu.interpreting += told.seconds
@@ -127,13 +127,15 @@ def _file(gpu: Gpu, arguments: Dict[str, Any], grid: Any, blank: Sequence[Any]) 
     return os.path.join(os.environ.get("TRITON_CACHE_DIR") or "", "interpreted-" + digest.hexdigest())
 
 
-def _read(file: str) -> Optional[List[bytes]]:
+def _read(file: str, sizes: Sequence[int]) -> Optional[List[bytes]]:
+    """What is kept there, of storages of so many bytes; None where nothing is, or something else."""
     try:
         with open(file, "rb") as stream:
-            contents: List[bytes] = pickle.load(stream)
-            return contents
-    except Exception:  # not there, or not whole
+            whole = stream.read()
+    except OSError:
         return None
+    ends = list(itertools.accumulate(sizes))
+    return [whole[end - size : end] for size, end in zip(sizes, ends)] if len(whole) == sum(sizes) else None
 
 
 def _keep(file: str, contents: List[bytes]) -> None:
@@ -142,7 +144,7 @@ def _keep(file: str, contents: List[bytes]) -> None:
             os.makedirs(os.path.dirname(file), exist_ok=True)
             beside = "%s.%d" % (file, os.getpid())
             with open(beside, "wb") as stream:
-                pickle.dump(contents, stream)
+                stream.writelines(contents)
             os.replace(beside, file)
 
 
