@@ -47,9 +47,16 @@ class Counterfactual:
         fits = all(self._fits(step, stride) for step, stride in values.items())
         return fits or self._ends_with_tensor(values, 1)
 
-    def extent(self, step: Step, extent: int) -> bool:
-        """The same of an extent of the tensor, or of the number of its elements."""
+    def extent(self, step: Step, extent: int, indices: Iterable[Step] = ()) -> bool:
+        """The same of an extent of the tensor, or of the number of its elements. `indices`: what is compared with this
+        bound; an extent of another dimension than theirs explains nothing."""
         buffer = self._buffer
+        factors = [abs(factor) for factor in map(self.factor, indices) if factor]
+        if factors:
+            own = max((stride for stride in buffer.strides if stride <= min(factors)), default=1)
+            extents = {n for n, stride in zip(buffer.shape, buffer.strides) if stride == own}
+            if extent not in extents | {count_of(buffer)}:
+                return False
         row = max((stride for n, stride in zip(buffer.shape, buffer.strides) if n == extent), default=1)
         return self.inside({step: extent}) and self._ends_with_tensor({step: extent}, row)
 
@@ -137,7 +144,12 @@ class Counterfactual:
 
 def extents_of(buffer: Buffer) -> Set[int]:
     """The extents of a tensor, and the number of its elements."""
+    return {*buffer.shape, count_of(buffer)}
+
+
+def count_of(buffer: Buffer) -> int:
+    """The elements of a tensor."""
     count = 1
     for n in buffer.shape:
         count *= n
-    return {*buffer.shape, count}
+    return count

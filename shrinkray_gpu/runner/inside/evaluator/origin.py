@@ -303,7 +303,7 @@ class _Search:
             if value is None or value in own:
                 continue
             for other in sorted(own, reverse=True):
-                if other < value and self.what_if.extent(step, other):
+                if other < value and self.what_if.extent(step, other, self.trace.compared(step)):
                     found = self._given(kind, BOUND, step, value, other)
                     return replace(found, parameters=found.parameters | wrong_mask.constexprs(self.launch, self.trace))
         return None

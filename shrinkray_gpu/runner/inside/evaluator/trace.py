@@ -7,7 +7,7 @@ import zlib
 from dataclasses import dataclass
 from typing import Any, Dict, FrozenSet, Iterator, List, Optional, Set, Tuple
 
-from ..static.cause import ARGUMENT, COMPARISON, CONSTANT, GRID, LOADED, OTHER, PROGRAM, RANGE, TRIP
+from ..static.cause import ARGUMENT, COMPARISON, CONSTANT, GRID, INDICES, LOADED, OTHER, PROGRAM, RANGE, TRIP
 from ..static.ttgir import Op
 from .access import Lane, at
 from .machine import Frame
@@ -113,6 +113,16 @@ class Trace:
             if each.kind:
                 out.append(each)
             todo.extend(self.inputs(each))
+        return out
+
+    def compared(self, bound: Step) -> List[Step]:
+        """The indices that the mask compares with this bound."""
+        out: List[Step] = []
+        for each in self.steps:
+            sides = self.inputs(each) if each.op is not None and each.op.name == "arith.cmpi" else []
+            for side, other in zip(sides, reversed(sides)):
+                if bound in self.below(side):
+                    out += (leaf for leaf in self.below(other) if leaf.kind in INDICES)
         return out
 
     def _follow(self, name: str, frame: Frame, env: Any, role: str, axes: Axes) -> Step:
