@@ -32,7 +32,7 @@ def options(trap: Trap, folder: Path) -> Iterator[list[str]]:
     elif kind == "oracle":
         yield [*trap.arch, "--no-guards", "--oracle", rest]
     elif kind == "output":
-        yield _script(folder, f'{python} "$1" 2>&1 | grep -qF -e {shlex.quote(rest)}')
+        yield [*_skipping(trap), *_script(folder, f'{python} "$1" 2>&1 | grep -qF -e {shlex.quote(rest)}')]
     elif kind == "exit":
         yield _script(folder, f'{python} "$1"; test $? -eq {int(rest)}')
     elif kind == "signal":
@@ -54,6 +54,10 @@ def options(trap: Trap, folder: Path) -> Iterator[list[str]]:
 def _without_controls(words: Sequence[str]) -> list[str]:
     """Controls are guards."""
     return [word for word, before in zip(words, ("", *words)) if "--control-patch" not in (word, before)]
+
+
+def _skipping(trap: Trap) -> list[str]:
+    return [word for name in sorted(trap.skipped) for word in ("--skip-pass", name)]
 
 
 def _script(folder: Path, line: str) -> list[str]:

@@ -1,5 +1,5 @@
-# shrink --oracle "Input shapes should have"
-# lure: raise ValueError("Input shapes should have ..."): the host's own check says what the compiler says
+# shrink --skip-pass lift --oracle "Input shapes should have"
+# lure: raise ValueError("Input shapes should have ..."), the host's own check, once the loop is gone that adds up a size
 # must: tl\.dot\(
 # ends: 1 CompilationError
 # fault: compile
@@ -21,17 +21,19 @@ def update_kernel(a_ptr, b_ptr, c_ptr, RANK: tl.constexpr, BLOCK: tl.constexpr):
     tl.store(c_ptr + rows[:, None] * BLOCK + rows[None, :], tl.dot(a, b))
 
 
-def check_shapes(rows, columns):
-    if rows < 16 or columns < 16:
-        raise ValueError("Input shapes should have at least 16 rows and 16 columns")
+def refuse(size):
+    raise ValueError(f"Input shapes should have at least 16 rows and 16 columns, not {size}")
 
 
-def build(rank, block):
-    check_shapes(block, block)
+def build(rank, tiles):
+    size = 0
+    for tile in tiles:
+        size += tile
+    block = size if size >= 16 else refuse(size)
     signature = dict(a_ptr="*fp16", b_ptr="*fp16", c_ptr="*fp32", RANK="constexpr", BLOCK="constexpr")
     source = ASTSource(fn=update_kernel, signature=signature, constexprs={"RANK": rank, "BLOCK": block})
     return triton.compile(source, target=GPUTarget("cuda", 90, 32))
 
 
 for rank in (16, 8):
-    print(rank, build(rank, block=32).name)
+    print(rank, build(rank, tiles=(16, 16)).name)

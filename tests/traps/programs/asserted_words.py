@@ -1,6 +1,6 @@
-# shrink --oracle "compile:CompilationError[\s\S]*must be a power of 2"
-# lure: any other error in the kernel: Triton quotes the kernel's first lines, and its docstring says the words
-# must: tl\.arange\(0, \w+\)
+# shrink --skip-pass lift --oracle "compile:CompilationError[\s\S]*must be a power of 2"
+# lure: a window that the kernel's own assertion refuses in the same words, once the loop is gone that adds it up
+# must: tl\.arange\(0, [^)]
 # ends: 1 arange's range must be a power of 2\s*$
 # fault: arange
 # naive: output must be a power of 2
@@ -11,26 +11,32 @@ import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-WINDOWS = (32, 48)
+WINDOWS = ((16, 16), (32, 16))
+
+
+@triton.jit
+def refused(WINDOW: tl.constexpr):
+    tl.static_assert(WINDOW > 16, "WINDOW must be a power of 2 above 16; small windows have a kernel of their own")
 
 
 @triton.jit
 def pool_kernel(x_ptr, out_ptr, stride, WINDOW: tl.constexpr):
-    """Mean of each window; WINDOW must be a power of 2."""
-    tl.static_assert(WINDOW > 16, "small windows have a kernel of their own")
     row = tl.program_id(0)
-    offsets = tl.arange(0, WINDOW)
+    offsets = tl.arange(0, WINDOW if WINDOW > 16 else refused(WINDOW))
     x = tl.load(x_ptr + row * stride + offsets)
     mean = tl.sum(x, axis=0) / WINDOW
     tl.store(out_ptr + row, mean)
 
 
-def build(window):
+def build(parts):
+    window = 0
+    for part in parts:
+        window += part
     signature = {"x_ptr": "*fp16", "out_ptr": "*fp32", "stride": "i32", "WINDOW": "constexpr"}
     source = ASTSource(fn=pool_kernel, signature=signature, constexprs={"WINDOW": window})
     return triton.compile(source, target=GPUTarget("cuda", 90, 32))
 
 
-for window in WINDOWS:
-    compiled = build(window)
-    print(window, len(compiled.asm["ptx"]))
+for parts in WINDOWS:
+    compiled = build(parts)
+    print(parts, len(compiled.asm["ptx"]))
