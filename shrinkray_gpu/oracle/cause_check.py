@@ -173,7 +173,7 @@ def _drift(mine: Cause, theirs: Cause) -> str:
     for what in theirs.foreign:
         if what not in mine.foreign:
             return f"{what} is now in the address"
-    if mine.beyond and not set(theirs.beyond) <= set(mine.beyond):
+    if mine.beyond and _leaves_otherwise(frozenset(mine.beyond), frozenset(theirs.beyond)):
         return f"beyond the tensor is {_words(frozenset(theirs.beyond))} instead of {_words(frozenset(mine.beyond))}"
     if theirs.first and not mine.first:
         return "the first program instance already goes wrong"
@@ -182,6 +182,11 @@ def _drift(mine: Cause, theirs: Cause) -> str:
     if theirs.far < mine.far:
         return "what it reaches is nearer to the tensor, and may be mapped, too"
     return _other_inputs(mine, frozenset(mine.inputs), frozenset(theirs.inputs))
+
+
+def _leaves_otherwise(mine: frozenset[str], theirs: frozenset[str]) -> bool:
+    """Whether something else leaves the tensor, or only what was added to an index."""
+    return not theirs <= mine or bool(theirs and mine & set(INDICES) and not theirs & set(INDICES))
 
 
 def _drift_where_kept(mine: Cause, theirs: Cause) -> str:

@@ -84,6 +84,11 @@ def test_where_what_makes_them_is_kept_an_assertion_compares_the_same_values() -
             "beyond the tensor is program instead of range",
         ),
         (
+            replace(OPEN, beyond=("constant", "range")),
+            replace(OPEN, beyond=("constant",)),
+            "beyond the tensor is constant instead of constant and range",
+        ),
+        (
             replace(CHECK, inputs=("argument", "loaded")),
             replace(CHECK, inputs=("constant", "loaded")),
             "what is passed decides no more",

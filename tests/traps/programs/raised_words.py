@@ -1,5 +1,5 @@
 # shrink --skip-pass lift --oracle "Input shapes should have"
-# lure: raise ValueError("Input shapes should have ..."), the host's own check, once the loop is gone that adds up a size
+# lure: raise ValueError("Input shapes should have ..."), the host's own check, once the loop is gone that adds it up
 # must: tl\.dot\(
 # ends: 1 CompilationError
 # fault: compile

@@ -29,8 +29,7 @@ from .machine import Note
 from .memory import Address, Buffer
 from .module import ACCESSES, family
 from .numbers import Algebra, Lanes, Number, Sum, TooLarge, Unfollowed, wrapped
-from .origin import inputs_of
-from .trace import FACTOR, TERM, Step, Trace
+from .trace import FACTOR, TERM, Step, Trace, inputs_of
 from .types import extents, pointee, signature
 
 _CLAIM = re.compile(r"tt\.(divisibility|contiguity) = dense<\[?([\d, ]+)\]?>")

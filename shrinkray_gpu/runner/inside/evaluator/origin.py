@@ -19,10 +19,10 @@ from .access import can_be_false
 from .counterfactual import Counterfactual, extents_of
 from .guards import guards
 from .launch import INSIDE, Found, LaunchedKernel, Look
-from .memory import Address, Buffer
+from .memory import Buffer
 from .module import ACCESSES, DIVISIONS, MAKES_DESCRIPTOR, family, listed
 from .numbers import Unfollowed, ends, wrapped
-from .trace import BOUND, FACTOR, TERM, Step, Trace, ends_of_loop, parameters_behind
+from .trace import BOUND, FACTOR, TERM, Step, Trace, ends_of_loop, inputs_of, parameters_behind
 from .trace import behind as behind_of
 from .types import integer_bits, signature
 
@@ -108,8 +108,7 @@ class _Search:
         assert self.found.buffer is not None
         bounding = self.what_if, self.found.buffer, self._unique(self.trace.leaves())
         fewer, by_one = self.what_if.inside_with_fewer(), wrong_mask.by_one(*bounding)
-        indices = [step for step in self._unique(self._address_leaves()) if step.kind in kinds.INDICES]
-        beyond = frozenset(step.kind for step in self.what_if.beyond(indices))
+        beyond = frozenset(step.kind for step in self._beyond())
         # What numbers the elements and what a literal says is the kernel's own.
         given = [step for step in self.trace.leaves() if step.role == BOUND or step.kind in (kinds.LOADED, kinds.TRIP)]
         excused = kind == kinds.NO_MASK or by_one
@@ -123,6 +122,13 @@ class _Search:
         found = Origin(kind, role=TERM, inputs=inputs, op=self.note.op, fewer=fewer, by_one=by_one, beyond=beyond)
         operands = tuple(v[0] for v in values if v)
         return replace(found, parameters=behind, varying=len(loaded), operands=operands, passed=passed)
+
+    def _beyond(self) -> FrozenSet[Step]:
+        """The indices that leave a dimension of the tensor; where none does by itself, with what is added to them."""
+        leaves = self._unique(self._address_leaves())
+        indices = [step for step in leaves if step.kind in kinds.INDICES]
+        added = [step for step in leaves if step.role == TERM and step.kind in (kinds.CONSTANT, kinds.ARGUMENT)]
+        return self.what_if.beyond(indices) or self.what_if.beyond([*indices, *(one for one in added if one.scalar)])
 
     # The kinds, in the order in which they are asked
 
@@ -382,15 +388,6 @@ def _number(value: Any) -> Optional[int]:
 
 def _own_strides(buffer: Buffer) -> List[int]:
     return sorted({stride for extent, stride in zip(buffer.shape, buffer.strides) if extent > 1})
-
-
-def inputs_of(steps: Iterable[Step]) -> Set[str]:
-    """What these leaves are, but for the pointer itself."""
-    return {step.kind for step in steps if step.kind not in ("", kinds.OTHER) and not _is_base(step)}
-
-
-def _is_base(step: Step) -> bool:
-    return step.kind == kinds.ARGUMENT and isinstance(step.env.get(step.name), Address)
 
 
 def leaves_of(found: Found) -> Tuple[Step, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from dataclasses import dataclass
-from typing import Any, Dict, FrozenSet, Iterator, List, Optional, Set, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Optional, Set, Tuple
 
 from ..static.cause import ARGUMENT, COMPARISON, CONSTANT, GRID, INDICES, LOADED, OTHER, PROGRAM, RANGE, TRIP
 from ..static.ttgir import Op
@@ -231,6 +231,15 @@ def behind(step: Step) -> List[Step]:
 def parameters_behind(step: Step) -> FrozenSet[str]:
     """The kernel's parameters among them."""
     return frozenset(each.name.lstrip("%") for each in behind(step) if each.kind == ARGUMENT)
+
+
+def inputs_of(steps: Iterable[Step]) -> Set[str]:
+    """What these leaves are, but for the pointer itself."""
+    return {step.kind for step in steps if step.kind not in ("", OTHER) and not _is_base(step)}
+
+
+def _is_base(step: Step) -> bool:
+    return step.kind == ARGUMENT and isinstance(step.env.get(step.name), Address)
 
 
 def _role(op: Op, place: int, role: str) -> str:

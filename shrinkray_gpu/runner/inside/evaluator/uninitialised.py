@@ -16,8 +16,7 @@ from .launch import ALL, INSIDE, LIMIT, Found, LaunchedKernel, first_program, fo
 from .memory import Buffer, Described
 from .module import family
 from .numbers import Algebra, Unfollowed
-from .origin import inputs_of
-from .trace import FACTOR, TERM, Trace
+from .trace import FACTOR, TERM, Trace, inputs_of
 from .types import extents, signature
 
 

@@ -96,7 +96,7 @@ class Cause:
     """What is in the address though it is no index of the tensor's: a comparison, a number, a stride of another one."""
     beyond: Tuple[str, ...] = ()
     """Of a missing mask, and of one that lets it through: which sorts of indices leave their dimension of the tensor,
-    as in `inputs`; empty where nobody knows."""
+    as in `inputs`, with the numbers that are added to them if it takes these; empty where nobody knows."""
     guards: int = 0
     """How many branches lead to the access by a condition on something that its address is made of."""
     bounds: int = 0

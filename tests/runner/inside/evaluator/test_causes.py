@@ -201,6 +201,12 @@ def rounded_up(x, columns, stride):
     tl.store(x + tl.program_id(0) * stride + at, 0.0, mask=at < tl.cdiv(columns, 8) * 8)
 
 
+@triton.jit
+def second_half(x, y, WIDTH: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(y + at, tl.load(x + tl.program_id(0) * (2 * WIDTH) + WIDTH + at))
+
+
 def zeros(*shape, dtype=torch.float32):
     return torch.zeros(*shape, device="cuda", dtype=dtype)
 
@@ -275,6 +281,8 @@ padded[(1,)](zeros(20), y, 17, 16, 32)
 compiled_for[(1,)](zeros(20), y, 24)
 rounded_up[(8,)](zeros(8, 20), 18, 20)
 rounded_up[(8,)](zeros(8, 24), 18, 24)
+second_half[(4,)](zeros(4, 24), y, 12, 16)
+second_half[(4,)](zeros(4, 32), y, 16, 16)
 scaled[(4,)](zeros(0), y, 56, True, 16)  # comes last: after a null pointer nobody knows
 """
 
@@ -323,12 +331,13 @@ FAULTY = {
     56: Shape("padded", cause.WRONG_MASK),
     57: Shape("compiled_for", cause.EXTENT, inputs=("argument",)),
     58: Shape("rounded_up", cause.WRONG_MASK),  # with as many columns as there are rows it would be inside
-    60: Shape("scaled", cause.EMPTY),
+    60: Shape("second_half", cause.NO_MASK),
+    62: Shape("scaled", cause.EMPTY),
 }
 """By the number of the launch. Each other launch is the sound twin of a neighbour."""
 
 
-LATER = {0, 2, 5, 6, 23, 28, 32, 33, 38, 40, 42, 58}
+LATER = {0, 2, 5, 6, 23, 28, 32, 33, 38, 40, 42, 58, 60}
 """Those whose first program instance is sound."""
 
 
@@ -349,9 +358,10 @@ def test_what_is_no_index_of_the_tensor_is_noted(played: list[dict[str, Any]]) -
 
 
 def test_the_index_that_leaves_its_dimension_is_noted(played: list[dict[str, Any]]) -> None:
-    """Of a block of numbers program and lane, of a row of a batch the lane; of a grid that is too large the program."""
-    noted = {at: list(played[at]["causes"][0]["beyond"]) for at in (0, 28, 32)}
-    assert noted == {0: ["program", "range"], 28: ["range"], 32: ["program"]}
+    """Of a block of numbers program and lane, of a row of a batch the lane; of a grid that is too large the program; of
+    the second half of a row the lane and where that half begins."""
+    noted = {at: list(played[at]["causes"][0]["beyond"]) for at in (0, 28, 32, 60)}
+    assert noted == {0: ["program", "range"], 28: ["range"], 32: ["program"], 60: ["constant", "range"]}
 
 
 def test_a_branch_guards_what_it_looks_at(played: list[dict[str, Any]]) -> None:
