@@ -114,6 +114,26 @@ def _other_expansion(node: cst.CSTNode, code: Code) -> Offers:
             yield node, f"{_alone(node.value, code)}[{other}, {one}]"
 
 
+def _transposed(node: cst.CSTNode, code: Code) -> Offers:
+    """An operand of a product."""
+    if isinstance(node, cst.Call) and dotted_text(node.func).endswith(".dot") and len(node.args) > 1:
+        transpose = code(node.func).removesuffix("dot") + "trans"
+        for operand in (arg.value for arg in node.args[:2]):
+            before = _before_transposition(operand)
+            yield operand, f"{transpose}({code(operand)})" if before is None else _alone(before, code)
+
+
+def _before_transposition(node: cst.BaseExpression) -> cst.BaseExpression | None:
+    if isinstance(node, cst.Attribute) and node.attr.value == "T":
+        return node.value
+    if isinstance(node, cst.Call) and _method(node) == "trans":
+        if len(node.args) == 1:
+            return node.args[0].value
+        if not node.args and isinstance(node.func, cst.Attribute):
+            return node.func.value
+    return None
+
+
 def _other_axis(node: cst.CSTNode, code: Code) -> Offers:
     if isinstance(node, cst.Call) and _method(node) in REDUCTIONS:
         for arg in node.args:
@@ -161,6 +181,7 @@ CURES = (
     Cure("without a cast", _without_cast),
     Cure("expanded the other way", _other_expansion),
     Cure("along the other axis", _other_axis),
+    Cure("transposed", _transposed),
     Cure("of another type", _other_type),
     Cure("of another extent", _other_extent),
     Cure("a constexpr", _constexpr),

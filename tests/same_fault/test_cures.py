@@ -25,6 +25,7 @@ def host(q):
 """
 KERNEL = """x = tl.load(p + tl.arange(0, 8)[:, None] * (n + 1).to(tl.float32))
 y = tl.sum(x, axis=1) + tl.zeros((8,), tl.int32)
+z = tl.dot(x, tl.trans(y)) + tl.dot(x.T, y.trans())
 z = tl.load(n.to(tl.pointer_type(tl.float16)) + tl.cast(n, tl.pointer_type(tl.float16)))
 """
 
@@ -35,6 +36,15 @@ z = tl.load(n.to(tl.pointer_type(tl.float16)) + tl.cast(n, tl.pointer_type(tl.fl
         ("without a cast", ["(n + 1) for (n + 1).to(tl.float32)"]),
         ("expanded the other way", ["tl.arange(0, 8)[None, :] for tl.arange(0, 8)[:, None]"]),
         ("along the other axis", ["tl.sum(x, axis=0) for tl.sum(x, axis=1)"]),
+        (
+            "transposed",
+            [
+                "tl.dot(x, y.trans()) for tl.dot(x.T, y.trans())",
+                "tl.dot(x.T, y) for tl.dot(x.T, y.trans())",
+                "tl.dot(tl.trans(x), tl.trans(y)) for tl.dot(x, tl.trans(y))",
+                "tl.dot(x, y) for tl.dot(x, tl.trans(y))",
+            ],
+        ),
         ("of another extent", ["tl.arange(0, 7) for tl.arange(0, 8)"]),
         (
             "of another type",
