@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -340,6 +341,16 @@ def test_an_interpreter_that_is_none_is_refused_in_one_line(tmp_path: Path) -> N
     setup = Setup(python="/bin/false", environment={}, imports=(), own=(), scratch=str(tmp_path))
     with pytest.raises(UsageError, match="did not start in /bin/false"):
         Worker(setup)
+
+
+def test_a_worker_starts_though_its_gpu_does_not_answer(tmp_path: Path) -> None:
+    """One that is busy may have no memory for one context more. There is none at all here."""
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+    worker = Worker(
+        Setup(sys.executable, environment, imports=("torch", "triton"), own=(), scratch=str(tmp_path), warm=True)
+    )
+    with closing(worker):
+        assert not worker.report["failed"]
 
 
 def test_a_lane_forked_while_its_worker_ends_ends_as_well(tmp_path: Path) -> None:

@@ -25,11 +25,12 @@ def preload(setup: Dict[str, Any]) -> Dict[str, Any]:
         vgpu.before_imports()
     report = _import(setup)
     report["touched"] = device.is_initialised()
-    if setup["arch"] or (setup["warm"] and setup["prepare"]):
+    # On a real GPU too: each child's first compile would cost 0.6 s more. One that does not answer now may do so later.
+    arch = setup["arch"] or (setup["warm"] and setup["prepare"] and _capability())
+    if arch:
         from . import vgpu
 
-        # On a real GPU too: each child's first compile would cost 0.6 s more.
-        vgpu.prepare(setup["arch"] or _capability(), operations=bool(setup["arch"]))
+        vgpu.prepare(arch, operations=bool(setup["arch"]))
     elif setup["prepare"]:
         _name_triton()
     report["spoilt"] = device.is_initialised()
