@@ -3,6 +3,7 @@
     python benchmarks/agreement.py draw --seed 7 --each 70 --json build/candidates.json      without a GPU
     python benchmarks/agreement.py gpu --json build/candidates.json                          adds what the driver says
     python benchmarks/agreement.py table --json build/candidates.json
+    python benchmarks/agreement.py cost --json build/candidates.json                         what the evaluator costs
 
 Corpus cases are reduced on the virtual GPU, and of the candidates that launch something so many of each case are drawn.
 They contradict each other where a launch is proved to be inside and the GPU faults. The other way round nothing
@@ -40,7 +41,7 @@ WANTS = ("static:bounds", "static:assert", "static:div0")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("command", choices=("draw", "gpu", "table"))
+    parser.add_argument("command", choices=("draw", "gpu", "table", "cost"))
     parser.add_argument("--json", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--each", type=int, default=70, help="candidates of each case")
@@ -54,8 +55,8 @@ def main() -> None:
     if given.command == "gpu":
         with runs.lanes(runs.Machine(None), [], given.jobs) as pool, ThreadPoolExecutor(given.jobs) as threads:
             rows = list(threads.map(lambda row: {**row, "gpu": _driver(pool.run(row["text"], fresh=True))}, rows))
-    if given.command == "table":
-        print(_table(rows))
+    if given.command in ("table", "cost"):
+        print(_table(rows) if given.command == "table" else _cost(rows))
     else:
         given.json.write_text(json.dumps(rows, indent=1))
 
@@ -66,7 +67,7 @@ def _drawn(given: argparse.Namespace) -> list[dict[str, Any]]:
         texts = sorted(_candidates(case, given))
         rows += [{"case": case, "text": text} for text in chance.sample(texts, min(given.each, len(texts)))]
     with runs.lanes(runs.Machine(90), [], given.jobs) as pool, ThreadPoolExecutor(given.jobs) as threads:
-        return list(threads.map(lambda row: {**row, "evaluator": _told(pool.run(row["text"], wants=WANTS))}, rows))
+        return list(threads.map(lambda row: {**row, **_followed(pool.run(row["text"], wants=WANTS))}, rows))
 
 
 def _candidates(case: str, given: argparse.Namespace) -> set[str]:
@@ -94,6 +95,10 @@ def _candidates(case: str, given: argparse.Namespace) -> set[str]:
     return seen
 
 
+def _followed(run: Run) -> dict[str, Any]:
+    return {"evaluator": _told(run), "seconds": round(sum(launch.evaluating for launch in run.launches), 5)}
+
+
 def _told(run: Run) -> str:
     if any(launch.causes for launch in run.launches):
         return "outside"
@@ -114,6 +119,16 @@ def _table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(
         ["| case | evaluator | GPU | candidates |", "| --- | --- | --- | --- |", *lines, f"\ncontradictions: {against}"]
     )
+
+
+def _cost(rows: list[dict[str, Any]]) -> str:
+    """Processor milliseconds a candidate: by case the median, the 95th percentile and the most."""
+    lines = []
+    for case in (*dict.fromkeys(row["case"] for row in rows), "all"):
+        costs = sorted(1000 * row["seconds"] for row in rows if case in (row["case"], "all"))
+        told = " | ".join(f"{cost:.1f}" for cost in (costs[len(costs) // 2], costs[len(costs) * 95 // 100], costs[-1]))
+        lines.append(f"| {case} | {len(costs)} | {told} |")
+    return "\n".join(["| case | candidates | median, ms | p95 | most |", "| --- | --- | --- | --- | --- |", *lines])
 
 
 if __name__ == "__main__":

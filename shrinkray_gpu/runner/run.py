@@ -96,6 +96,8 @@ class Launch:
     guessed: bool = False
     """On the virtual GPU: whether the host went on, after it, with a guess at what a kernel that never ran would have
     written."""
+    evaluating: float = field(default=0.0, compare=False)
+    """On the virtual GPU: processor seconds that following it took."""
     host: str = ""
     """`file.py:12` of the line that launches, where `lines` are wanted."""
 

@@ -19,7 +19,7 @@ REPORT: dict[str, Any] = {
         {
             **{"kernel": "k", "hash": "0", "grid": (1, 2), "args": ("i32 7",), "synced": True},
             **{"failure": "", "fault": "", "undecided": "", "causes": [], "unfollowed": "", "accesses": 0, "host": ""},
-            **{"guessed": False, "interpreted": False},
+            **{"guessed": False, "interpreted": False, "evaluating": 0.0},
         }
     ],
     "builds": [{"name": "extension", "printed": "", "failed": False, "launched": None, "calls": [], "flags": []}],

@@ -112,6 +112,7 @@ class LaunchLog:
                 "accesses": 0,
                 "interpreted": False,
                 "guessed": False,
+                "evaluating": 0.0,
                 "host": _host_line() if "lines" in self.wants else "",
             }
         )

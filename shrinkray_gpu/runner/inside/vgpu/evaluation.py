@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import time
 from dataclasses import asdict
 from functools import partial
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
@@ -56,8 +57,10 @@ class Evaluations:
         record = self.gpu.watch.launches[-1]
         key = (evaluate, kernel.hash, grid, tuple(record["args"]), tuple(map(_extent, values)))
         if key not in self._known:
+            started = time.process_time()
             with _quiet_function(), _quiet_dispatch():
                 self._known[key] = _followed(evaluate, kernel, grid, values, partial(_passed, kernel, record["args"]))
+            record["evaluating"] += time.process_time() - started
         found = self._known[key]
         if any(rule.asked for rule in rules.held_against(self.gpu.watch.wants)):  # else it is about another fault
             told = [asdict(cause) for cause in found.causes]
