@@ -7,7 +7,7 @@ does; an extent only where it then ends there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Dict, FrozenSet, Iterable, List, Optional, Set
 
 from .access import Reach, at, reach
@@ -27,6 +27,8 @@ class Counterfactual:
     seen: Look
     found: Found
     limit: int
+    looks: Dict[object, Look] = field(default_factory=dict)
+    """By what was another value in them."""
 
     def inside(self, values: Values) -> bool:
         """Whether with these values the access still happens and is inside, in the whole launch, and no other one
@@ -138,8 +140,11 @@ class Counterfactual:
         return next((each for each in same if each.note.frame.function is function), None)
 
     def _look(self, values: Values) -> Look:
-        overrides = {(step.function, step.name): value for step, value in values.items()}
-        return look(self.launch, limit=self.limit, overrides=overrides)
+        asked = frozenset((id(step.function), step.name, value) for step, value in values.items())
+        if asked not in self.looks:
+            overrides = {(step.function, step.name): value for step, value in values.items()}
+            self.looks[asked] = look(self.launch, limit=self.limit, overrides=overrides)
+        return self.looks[asked]
 
 
 def extents_of(buffer: Buffer) -> Set[int]:
