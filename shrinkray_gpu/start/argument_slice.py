@@ -146,6 +146,21 @@ def marked(text: str, found: Slice) -> str:
     return "\n".join(lines)
 
 
+def waiting(text: str, kernel: str) -> str:
+    """The text, where the host waits for the device behind each launch of this kernel."""
+    tree, lines = ast.parse(text), text.split("\n")
+    imported = [alias for each in tree.body if isinstance(each, ast.Import) for alias in each.names]
+    if not any(alias.name == "torch" and alias.asname is None for alias in imported):
+        return text
+    for statement in sorted(_launching(tree, kernel), key=lambda each: each.lineno, reverse=True):
+        before = lines[statement.lineno - 1].encode()[: statement.col_offset].decode()
+        last = (statement.end_lineno or statement.lineno) - 1
+        rest = lines[last].encode()[statement.end_col_offset :].decode().strip()
+        if not before.strip() and (not rest or rest.startswith("#")):
+            lines.insert(last + 1, f"{before}torch.cuda.synchronize(){MARK}")
+    return "\n".join(lines)
+
+
 def without_marks(text: str) -> str:
     """The text for its reader, who did not ask for these marks."""
     return _MARKS.sub("", text)

@@ -29,7 +29,7 @@ from shrinkray_gpu.start.argument_slice import function
 from shrinkray_gpu.start.capture_runs import Runs, plain
 from shrinkray_gpu.start.description import failure_description, lifted_description
 from shrinkray_gpu.start.given import Say, Start, UserProgram
-from shrinkray_gpu.start.host_slice import made_by_host, with_slice_kept
+from shrinkray_gpu.start.host_slice import made_by_host, with_slice_kept, with_waits
 from shrinkray_gpu.start.lifted_scripts import LiftedScripts, ahead, lifted_prelude
 from shrinkray_gpu.start.one_file import in_one_file
 from shrinkray_gpu.start.refused_slice import with_refused_kept
@@ -207,10 +207,13 @@ class StartSearch:
             return None
         told = f"not lifted: what goes wrong is made before the launch: {made}"
         whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
-        marked = with_slice_kept(whole.program.text, seen)
         launch = faulting_launch(seen)
-        if launch is None or function(ast.parse(marked), launch.kernel) is None:
+        if launch is None or function(ast.parse(whole.program.text), launch.kernel) is None:
             return None
+        text = with_waits(whole.program.text, seen)
+        waited = pool.cold(text)
+        alike = oracle.judge(waited).faults
+        marked = with_slice_kept(text, waited) if alike else with_slice_kept(whole.program.text, seen)
         again = pool.cold(marked)
         causes = LaunchCauses.of(again)
         if causes is None or not oracle.judge(again).faults:

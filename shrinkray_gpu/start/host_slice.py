@@ -16,7 +16,17 @@ from shrinkray_gpu.oracle.cause_check import GIVEN, LaunchCauses, faulting_launc
 from shrinkray_gpu.runner.inside.static import cause as kinds
 from shrinkray_gpu.runner.inside.static.cause import Cause
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.start.argument_slice import arguments_named, function, marked, slice_of, with_kernels
+from shrinkray_gpu.start.argument_slice import (
+    MARK,
+    arguments_named,
+    function,
+    marked,
+    slice_of,
+    waiting,
+    with_kernels,
+    without_marks,
+)  # fmt: skip
+from shrinkray_gpu.start.behind_fault import behind_fault
 from shrinkray_gpu.start.constant_branch import ConstantBranch, constant_branch
 from shrinkray_gpu.start.host_code import parameters
 from shrinkray_gpu.start.slicing import Slice
@@ -70,7 +80,17 @@ def with_slice_kept(text: str, run: Run) -> str:
         within, _ = branch.behind(tree, again)
         statements, heads = [*found.statements, *within.statements], [*found.heads, *within.heads]
         found = Slice(statements, heads, found.calls, [*found.functions, *within.functions])
-    return marked(named, with_kernels(tree, found, kernel.name) if interpreted else found)
+    found = with_kernels(tree, found, kernel.name) if interpreted else found
+    return marked(named, found.without(behind_fault(tree, run)) if named == text else found)
+
+
+def with_waits(text: str, run: Run) -> str:
+    """The program's text, where it waits for the device behind each launch that may fault. What lies behind the one
+    that does so never runs then, and `with_slice_kept` marks nothing of it."""
+    launch = faulting_launch(run)
+    if launch is None or MARK in text:
+        return text
+    return waiting(without_marks(with_slice_kept(text, run)), launch.kernel)
 
 
 def _branch(kernel: ast.FunctionDef, cause: Cause, moved: int = 0) -> ConstantBranch | None:

@@ -47,6 +47,14 @@ class Slice(NamedTuple):
     is_open: bool = False
     """Whether something is called, or passed, by a way that nobody sees: out of a table, by a decorator."""
 
+    def without(self, parts: Collection[ast.AST]) -> Slice:
+        """What of it is none of these."""
+        return self._replace(
+            statements=[each for each in self.statements if each not in parts],
+            heads=[each for each in self.heads if each not in parts],
+            functions=[each for each in self.functions if each not in parts],
+        )
+
 
 class Slicer:
     """Finds what some values hang on, once: it remembers what was needed."""

@@ -9,9 +9,9 @@ import pytest
 from shrinkray_gpu.oracle.cause_check import LaunchCauses
 from shrinkray_gpu.runner.inside.static import cause as kinds
 from shrinkray_gpu.runner.inside.static.cause import Cause
-from shrinkray_gpu.runner.run import Launch, Run
+from shrinkray_gpu.runner.run import Failure, Launch, Run
 from shrinkray_gpu.start.argument_slice import HEAD, MARK
-from shrinkray_gpu.start.host_slice import made_by_host, with_slice_kept
+from shrinkray_gpu.start.host_slice import made_by_host, with_slice_kept, with_waits
 
 PROGRAM = """\
 @triton.jit
@@ -223,3 +223,28 @@ def test_a_kernel_that_feeds_itself_stays_whole() -> None:
     seen = replace(seen, launches=(Launch("kernel", "", (3,), interpreted=True), *seen.launches))
     text = with_slice_kept(program, seen)
     assert f"    tl.store(x + tl.load(table), 1){MARK}" in text and f"def kernel(x, table):{HEAD}" in text
+
+
+def test_behind_a_wait_for_the_launch_nothing_is_marked() -> None:
+    """Nobody sees what is called there, so it may change what is passed."""
+    seen, text = run(kinds.STRIDE, "stride"), f"import torch\n{PROGRAM}".replace("other[(1,)](x", "LATER['log'](self")
+    waiting = with_waits(text, seen)
+    lines = [line.partition(MARK)[0].strip() for line in waiting.splitlines()]
+    at = lines.index("torch.cuda.synchronize()")
+    assert lines[at - 1].startswith("kernel[") and lines[at + 1].startswith("LATER[")
+    start, call = waiting.count("\n"), lines.index(CALL) + 1
+    frames = [(call, "<module>"), (at + 1, "__call__")]
+    traceback = "".join(f'  File "p.py", line {line}, in {name}\n' for line, name in frames)
+    failed = replace(
+        seen, failure=Failure("RuntimeError", "", traceback=f"Traceback (most recent call last):\n{traceback}")
+    )
+    marked = with_slice_kept(waiting, failed).splitlines()
+    assert len(marked) == start + (not waiting.endswith("\n")) and MARK in marked[at]
+    assert MARK in with_slice_kept(waiting, seen).splitlines()[at + 1] and MARK not in marked[at + 1]
+
+
+def test_no_wait_is_added_where_torch_has_another_name_or_the_user_has_set_marks() -> None:
+    seen = run(kinds.STRIDE, "stride")
+    assert "synchronize" not in with_waits(PROGRAM, seen)
+    text = f"import torch{MARK}\n{PROGRAM}"
+    assert with_waits(text, seen) == text
