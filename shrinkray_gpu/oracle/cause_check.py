@@ -8,6 +8,7 @@ goes wrong that did not before.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -77,12 +78,16 @@ class LaunchCauses:
 
     def __str__(self) -> str:
         first = self.causes[0]
+        if first.overwritten:
+            return "pinned memory that was overwritten before a copy from there was done"
         return f"{first.kind} ({first.operation})" if first.operation else first.kind
 
     @property
     def made_by_host(self) -> bool:
         """Whether the host program makes what goes wrong; False where that is the kernel's doing, or unknown."""
         first = self.causes[0]
+        if first.overwritten:
+            return True
         if first.kind in GIVEN and ARGUMENT in first.inputs or first.kind in HELD or is_of_grid(first):
             return True
         return first.kind in CONDITIONS and not {ARGUMENT, LOADED}.isdisjoint(first.inputs)
@@ -149,6 +154,11 @@ def _drift(mine: Cause, theirs: Cause) -> str:
         return f"{theirs.operation or 'no operation'} instead of {mine.operation or 'none'}"
     if mine.breaks != theirs.breaks or mine.access != theirs.access:
         return f"at {_article(theirs)} instead of {_article(mine)}"
+    if bool(mine.overwritten) != bool(theirs.overwritten):
+        how = "also with" if mine.overwritten else "only with other contents than"
+        return f"it goes wrong {how} what was copied from pinned memory at first"
+    if Counter(mine.busy) - Counter(theirs.busy):
+        return "the device has less to do before it comes to the copy"
     if mine.masked and not theirs.masked:
         return f"the {mine.access} has lost its mask"
     if mine.below != theirs.below:

@@ -34,6 +34,8 @@ class Gpu:
         self.interpreting = 0.0  # seconds of processor time for kernels that were run by Triton's interpreter
         self.default: Any = None  # torch.set_default_device
         self.evaluations: Any = None  # `evaluation.Evaluations`, from the first launch on
+        self.copies: Any = None  # `pinned_copies.PinnedCopies`, where there is torch
+        self.worked: List[str] = []  # what torch had the device do that takes long, since the host waited for it
 
     def fault(self, rule: Rule, reason: str, launch: Dict[str, Any]) -> None:
         """A launch breaks this rule; nobody knows yet. One that goes into a graph does so at each replay, whatever
@@ -46,11 +48,15 @@ class Gpu:
             if rule.code:
                 self.pending = self.pending or (rule, reason)
 
-    def wait(self) -> None:
-        """The host waits for the device, and learns what became of its launches."""
+    def wait(self, before: Optional[int] = None) -> None:
+        """The host waits for the device, and learns what became of its launches. `before`: of the copies from pinned
+        memory only those whose number is less are sure to be done."""
         if self.capture is not None:
             raise accelerator_error("CUDA error: operation not permitted when stream is capturing")
+        if self.copies:
+            self.copies.wait(before)
         self.watch.sync()
+        self.worked.clear()
         while self.ended:
             self.ended.pop()["synced"] = True
         self.broken = self.broken or self.pending
