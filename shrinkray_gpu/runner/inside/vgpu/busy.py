@@ -17,7 +17,8 @@ MOST = 64
 def words(gpu: Gpu) -> Tuple[str, ...]:
     """One for each thing that the device was given to do since the host last waited for it."""
     launches = [
-        "%s %s %s" % (gpu.watch.ttir_key(each["hash"])[:16], each["grid"], [arg for arg in each["args"] if "[" not in arg])
+        "%s %s %s"
+        % (gpu.watch.ttir_key(each["hash"])[:16], each["grid"], [arg for arg in each["args"] if "[" not in arg])
         for each in gpu.watch.queued[-MOST:]
     ]
     return tuple(sorted(launches + gpu.worked[-MOST:]))

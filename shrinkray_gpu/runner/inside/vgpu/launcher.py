@@ -81,9 +81,7 @@ def _is_condemned(gpu: Gpu, kernel: Any, record: Record, facts: LaunchFacts) -> 
     return any(_condemned(gpu, rule, rule.examine(facts), facts, kernel, record) for rule in held)
 
 
-def _condemned(
-    gpu: Gpu, rule: Rule, finding: RuleFinding, facts: LaunchFacts, kernel: Any, record: Record
-) -> bool:
+def _condemned(gpu: Gpu, rule: Rule, finding: RuleFinding, facts: LaunchFacts, kernel: Any, record: Record) -> bool:
     unknown = gpu.harmed if finding.reason else finding.unknown
     if finding.reason and not unknown:
         place = ""

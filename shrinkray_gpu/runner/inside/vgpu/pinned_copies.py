@@ -149,9 +149,12 @@ class PinnedCopies:
     @_quietly
     def computed(self, inputs: Sequence[Any], written: Sequence[Any], filled: bool, results: Sequence[Any]) -> None:
         """An operation of torch was done. `filled`: it left nothing of what it wrote to."""
-        for tensor in written:
-            if self._claims.device(tensor) == "cpu":
-                self._overwritten(tensor.untyped_storage(), host_line)
+        by_host = all(self._claims.device(tensor) == "cpu" for tensor in inputs)
+        for tensor in written if by_host else ():
+            self._overwritten(self._queue, tensor.untyped_storage(), host_line)
+        for copy in self._queue if not by_host else ():
+            if any(copy.source.cdata == address(tensor) for tensor in written):
+                copy.held = None  # what else the host writes there cannot be told from what the device did
         places = {address(tensor) for tensor in written}
         read = {address(tensor) for tensor in inputs}
         made = [tensor for tensor in results if address(tensor) not in read]  # no view
@@ -187,13 +190,14 @@ class PinnedCopies:
 
     def _look(self) -> None:
         """See what was written by way of NumPy."""
-        for place in self._arrays.intersection(each.source.cdata for each in self._queue):
+        seen = [each for each in self._queue if each.source.cdata in self._arrays and each.held is not None]
+        for place in {each.source.cdata for each in seen}:
             storage = torch.UntypedStorage._new_with_weak_ptr(place)  # type: ignore[no-untyped-call]
             if storage is not None:
-                self._overwritten(storage, lambda: "")
+                self._overwritten(seen, storage, lambda: "")
 
-    def _overwritten(self, storage: Any, line: Callable[[], str]) -> None:
-        for copy in [each for each in self._queue if each.source.cdata == storage._cdata]:
+    def _overwritten(self, copies: Sequence[_Copy], storage: Any, line: Callable[[], str]) -> None:
+        for copy in [each for each in copies if each.source.cdata == storage._cdata]:
             later = copy.anew(storage, line)
             if later is not None:
                 reading = [each for each in self._launches if copy in _copies(each.held.values())]
@@ -249,7 +253,9 @@ def _as_now(value: Any) -> Any:
 
 
 def _unkept(value: Any) -> Any:
-    return _on_buffer(lambda each: replace(each, tensor=None, unread=each.unread if each.tensor is None else NOT_KEPT), value)
+    return _on_buffer(
+        lambda each: replace(each, tensor=None, unread=each.unread if each.tensor is None else NOT_KEPT), value
+    )
 
 
 def _with(value: Any, held: Dict[int, _Held], copy: _Copy, later: Later) -> Any:
