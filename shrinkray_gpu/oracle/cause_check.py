@@ -44,6 +44,7 @@ GUARDED = frozenset({OFFSET, MEMORY, NO_MASK, WRONG_MASK})
 HOST = "what the host does to make the value may be gone; see that the fix of the original mends the repro"
 KEPT = "the kernel may take the value otherwise than it did; see that the fix of the original mends the repro"
 """Of programs that nobody had tuned on, some repros kept what the host did, and the kernel went wrong by itself."""
+TIME = "whether the device comes to the copy late enough, only runs on one tell"
 SIZE = "the tensor may be what is too small, not the mask what is wrong; of its size only the number is left"
 CONDITIONS = frozenset({ASSERTION, ZERO})
 """Kinds that no address shows: a passed operand of theirs may become a literal nowhere."""
@@ -105,7 +106,8 @@ class LaunchCauses:
         """What of the bug a candidate with the same causes may have lost."""
         first = self.causes[0]
         if self.may_be_made_by_host:
-            return KEPT if self.kept else HOST
+            told = KEPT if self.kept else HOST
+            return f"{told}; {TIME}" if self.causes[0].overwritten else told
         return SIZE if first.kind == WRONG_MASK and first.bounds and not first.by_one else ""
 
     def difference(self, run: Run) -> str:
@@ -158,7 +160,7 @@ def _drift(mine: Cause, theirs: Cause) -> str:
         how = "also with" if mine.overwritten else "only with other contents than"
         return f"it goes wrong {how} what was copied from pinned memory at first"
     if Counter(mine.busy) - Counter(theirs.busy):
-        return "the device has less to do before it comes to the copy"
+        return "the device has less to do before it comes to the copy, or the host writes later"
     if mine.masked and not theirs.masked:
         return f"the {mine.access} has lost its mask"
     if mine.below != theirs.below:

@@ -64,10 +64,9 @@ class LaunchLog:
     def last_launch(self) -> Optional[Record]:
         return self.launches[-1] if self.launches else None
 
-    @property
-    def queued(self) -> List[Record]:
-        """The launches since the host last waited for the device."""
-        return self.launches[self._synced :]
+    def queued(self, most: int) -> List[Record]:
+        """The last launches since the host waited for the device."""
+        return self.launches[max(self._synced, len(self.launches) - most) :]
 
     def ttir_key(self, hash: str) -> str:
         """As in `run.Compilation`, of a kernel that was compiled; empty where nobody saw that."""

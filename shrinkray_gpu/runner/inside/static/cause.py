@@ -118,7 +118,7 @@ class Cause:
     """`file.py:12` of the host's line that overwrote pinned memory before it had waited for a copy from there, where it
     goes wrong only if the copy takes that."""
     busy: Tuple[str, ...] = ()
-    """Then what the device has to do before it comes to the copy."""
+    """Then what the device has to do before it comes to the copy, and whether the host writes at once."""
 
 
 @dataclass(frozen=True)

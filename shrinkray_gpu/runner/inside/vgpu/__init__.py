@@ -78,14 +78,14 @@ def _drive(patches: Patches, gpu: Gpu) -> None:
 
 
 def _tensors(patches: Patches, gpu: Gpu, stack: contextlib.ExitStack) -> None:
-    from . import busy, content, cuda, host, inductor, late_imports, operators
+    from . import content, cuda, host, inductor, late_imports, operators
     from .claims import Claims
     from .evaluation import tensor_of
     from .modes import modes
     from .pinned_copies import PinnedCopies
 
     claims = gpu.claims = Claims()
-    gpu.copies = PinnedCopies(claims, lambda: busy.words(gpu))
+    gpu.copies = PinnedCopies(gpu)
 
     def word(tensor: Any) -> str:
         return content.word(claims, tensor_of(tensor))

@@ -8,6 +8,7 @@ that the host waits for ends it. Streams count as one here: waiting for any of t
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Optional, Sequence, Set, Tuple
 
@@ -16,12 +17,16 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from ..evaluator.memory import Buffer, Described
 from ..launches.launch_log import host_line
+from .busy import Busy
 from .claims import Claims, address
+from .gpu import Gpu
 
 BYTES = 1 << 20
 """Of the largest storage that is looked at with later contents, or kept as it was at a launch."""
 MOST = 64
 """Launches in the queue whose tensors are kept as they were."""
+AT_ONCE = "no kernel is compiled before the host writes"
+"""In `Cause.busy`: that takes longer than most of what a device may be busy with."""
 NOT_KEPT = "what the tensor held at the launch was not kept"
 NOT_LOOKED_AT = "the host overwrote the pinned memory that it was copied from before it had waited for the copy"
 DERIVED = "it was made from pinned memory that the host overwrote before it had waited for the copy"
@@ -43,7 +48,8 @@ class Later:
 @dataclass(eq=False)
 class _Copy:
     """`number`: how many were made before. `source`: a weak reference to the storage. `held`: what the target's storage
-    holds once the copy is done; None where that is too large, or nobody knows."""
+    holds once the copy is done; None where that is too large, or nobody knows. `busy`: what the device had to do then.
+    `compiled`: how many kernels had been."""
 
     number: int
     source: Any
@@ -51,10 +57,15 @@ class _Copy:
     taken: _View
     given: _View
     held: Any
-    busy: Tuple[str, ...]
+    busy: Busy
+    compiled: int
     later: List[Later] = field(default_factory=list)
 
-    def anew(self, storage: Any, line: Callable[[], str]) -> Optional[Later]:
+    def lose_sight(self) -> None:
+        """The device wrote to the source, in its turn: what the host writes there cannot be told from that."""
+        self.held = None
+
+    def anew(self, storage: Any, line: Callable[[], str], compiled: int) -> Optional[Later]:
         """What it may take now that its source's storage was written to; None where that is nothing else."""
         found = None
         if self.held is not None:
@@ -63,12 +74,15 @@ class _Copy:
         for known in (self.held, *(each.storage for each in self.later)):
             if found is None and self.later or found is not None and torch.equal(as_bytes(known), as_bytes(found)):
                 return None
-        self.later.append(Later(found, line(), self.busy))
+        _, _, dtype = self.taken
+        alone = "a copy of %d bytes" % (math.prod(self.shape) * dtype.itemsize)
+        at_once = (AT_ONCE,) if compiled == self.compiled else ()
+        self.later.append(Later(found, line(), (*(self.busy.words or (alone,)), *at_once)))
         return self.later[-1]
 
 
 @dataclass(frozen=True, eq=False)
-class _Held:
+class _CopiedContent:
     """What a storage holds while copies are in the queue: what they take, or what is made of that (`derived`)."""
 
     copies: FrozenSet[_Copy]
@@ -84,7 +98,7 @@ Judge = Callable[[Tuple[Any, ...], Later], bool]
 @dataclass(frozen=True, eq=False)
 class _Launch:
     values: Tuple[Any, ...]
-    held: Dict[int, _Held]
+    held: Dict[int, _CopiedContent]
     """By the address of their storage."""
     judge: Judge
 
@@ -104,13 +118,12 @@ def _quietly(method: Callable[..., Any]) -> Callable[..., Any]:
 class PinnedCopies:
     """Those in the queue of one virtual GPU; true while there are any."""
 
-    def __init__(self, claims: Claims, busy: Callable[[], Tuple[str, ...]]) -> None:
-        """`busy`: what the device was given to do since the host last waited for it."""
+    def __init__(self, gpu: Gpu) -> None:
         self.made = 0
-        self._claims = claims
-        self._busy = busy
+        self._gpu = gpu
+        self._claims: Claims = gpu.claims
         self._queue: List[_Copy] = []
-        self._holds: Dict[int, _Held] = {}
+        self._holds: Dict[int, _CopiedContent] = {}
         self._launches: List[_Launch] = []
         self._arrays: Set[int] = set()
         """Storages that NumPy has, too."""
@@ -136,7 +149,8 @@ class PinnedCopies:
             (taken.storage_offset(), taken.stride(), taken.dtype),
             (target.storage_offset(), target.stride(), target.dtype),
             storage.clone() if known else None,
-            self._busy() or ("a copy of %d bytes" % (taken.numel() * taken.element_size()),),
+            Busy.now(self._gpu),
+            len(self._gpu.watch.compiles),
         )
         self.made += 1
         self._queue = [each for each in self._queue if not each.source.expired()] + [copy]
@@ -144,7 +158,7 @@ class PinnedCopies:
         whole = target.numel() * target.element_size() == storage.nbytes()
         before = self._holds.get(address(target)) if not whole else None
         copies = frozenset([copy]).union(before.copies if before is not None else ())
-        self._holds[address(target)] = _Held(copies, before is not None, StorageWeakRef(storage))
+        self._holds[address(target)] = _CopiedContent(copies, before is not None, StorageWeakRef(storage))
 
     @_quietly
     def computed(self, inputs: Sequence[Any], written: Sequence[Any], filled: bool, results: Sequence[Any]) -> None:
@@ -154,7 +168,7 @@ class PinnedCopies:
             self._overwritten(self._queue, tensor.untyped_storage(), host_line)
         for copy in self._queue if not by_host else ():
             if any(copy.source.cdata == address(tensor) for tensor in written):
-                copy.held = None  # what else the host writes there cannot be told from what the device did
+                copy.lose_sight()
         places = {address(tensor) for tensor in written}
         read = {address(tensor) for tensor in inputs}
         made = [tensor for tensor in results if address(tensor) not in read]  # no view
@@ -198,7 +212,7 @@ class PinnedCopies:
 
     def _overwritten(self, copies: Sequence[_Copy], storage: Any, line: Callable[[], str]) -> None:
         for copy in [each for each in copies if each.source.cdata == storage._cdata]:
-            later = copy.anew(storage, line)
+            later = copy.anew(storage, line, len(self._gpu.watch.compiles))
             if later is not None:
                 reading = [each for each in self._launches if copy in _copies(each.held.values())]
                 faulty = [each for each in reading if each.faults(copy, later)]
@@ -208,7 +222,7 @@ class PinnedCopies:
         copies = _copies(self._holds[place] for place in read if place in self._holds)
         for tensor in written:
             if copies:
-                self._holds[address(tensor)] = _Held(copies, True, StorageWeakRef(tensor.untyped_storage()))
+                self._holds[address(tensor)] = _CopiedContent(copies, True, StorageWeakRef(tensor.untyped_storage()))
             else:
                 self._holds.pop(address(tensor), None)
 
@@ -228,7 +242,7 @@ def _view(storage: Any, shape: Tuple[int, ...], view: _View) -> Any:
     return torch.empty(0, dtype=dtype).set_(storage, offset, shape, strides)
 
 
-def _copies(held: Iterable[_Held]) -> FrozenSet[_Copy]:
+def _copies(held: Iterable[_CopiedContent]) -> FrozenSet[_Copy]:
     return frozenset(copy for each in held for copy in each.copies)
 
 
@@ -258,7 +272,7 @@ def _unkept(value: Any) -> Any:
     )
 
 
-def _with(value: Any, held: Dict[int, _Held], copy: _Copy, later: Later) -> Any:
+def _with(value: Any, held: Dict[int, _CopiedContent], copy: _Copy, later: Later) -> Any:
     """With the later contents in the place of what the copy took."""
 
     def change(buffer: Buffer) -> Buffer:
