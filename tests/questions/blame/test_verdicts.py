@@ -142,6 +142,11 @@ def test_whose_fault_it_is(tmp_path: Path, text: str, whose: str, place: str, wo
             "is 2679111680, and is kept as",
         ),
         ("corpus/wrong_stride/repro_wrong_stride.py", "host program", "passed in the wrong order"),
+        (
+            "corpus/stale_trip_count/repro_stale_trip_count.py",
+            "host program",
+            "the host wrote to pinned memory (repro_stale_trip_count.py:73) before it had waited",
+        ),
         ("corpus/device_assert/repro_device_assert.py", "data", "a loaded value is 5"),
         ("corpus/shared_memory_exceeded/repro_shared_memory_exceeded.py", "host program", "asks for 9 stages"),
         ("corpus/topk_one/repro_topk_one.py", "not known", "an exception of its own (AttributeError at semantic.py"),

@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import pytest
 
-from shrinkray_gpu.runner.inside.vgpu.pinned_copies import AT_ONCE
+from shrinkray_gpu.runner.inside.vgpu.pinned_copies import AT_ONCE, COPIES, LAUNCHES
+from tests.corpus.fixes import mechanisms
 from tests.runner.inside.conftest import Outcome, Play
+
+CASE = next(each for each in mechanisms() if each.name == "stale_trip_count")
 
 SCRIPT = """
 import numpy, torch, triton, triton.language as tl
@@ -125,10 +128,24 @@ def test_what_is_not_looked_at_is_unknown(play: Play, body: str) -> None:
 
 def test_many_launches_in_the_queue(play: Play) -> None:
     """Of most, only what they were launched with decides; of none is anything claimed that is not so."""
-    body = "step(h, d)\nfor _ in range(100):\n    put[(1,)](x, d)\n"
+    body = f"step(h, d)\nfor n in range({LAUNCHES + 9}):\n    put[(n + 2,)](x, d)\n"
     assert not played(play, body).undecided
     late = played(play, body + f"h.fill_({FAR})")
-    assert len(late.faults) == 101
+    assert len(late.faults) == LAUNCHES + 10
+
+
+def test_many_copies_in_the_queue(play: Play) -> None:
+    """Each with other contents: so many are looked at, and of the others it is said that nobody knows."""
+    body = f"for n in range({COPIES + 9}):\n    h.fill_(n % 8)\n    step(h, d)\n    put[(n + 2,)](x, d)\n"
+    seen = played(play, body)
+    assert not seen.faults and seen.undecided and "the host overwrote" in seen.undecided[0]
+    assert seen.launches[-1]["unfollowed"] == ""
+    assert played(play, body + f"h.fill_({FAR})").faults
+
+
+def test_a_launch_that_is_repeated_is_judged_once(play: Play) -> None:
+    seen = played(play, f"step(h, d)\nfor _ in range(9):\n    put[(1,)](x, d)\nh.fill_({FAR})")
+    assert len(seen.faults) == 2  # of the first it is known what x holds
 
 
 def test_waiting_for_each_launch_is_waiting(play: Play) -> None:
@@ -146,6 +163,8 @@ def test_the_cause_tells_who_wrote_and_what_the_device_is_busy_with(play: Play) 
     assert cause["overwritten"] == f"script.py:{line}" and cause["overwritten"] in cause["sentence"]
     (busy,) = cause["busy"]
     assert "(2,)" in busy and "i32 1000" in busy
+    torchs = played(play, f"torch.mm(x.view(4, 2), x.view(2, 4))\nstep(h, d)\nh.fill_({FAR})").launches[-1]
+    assert torchs["causes"][0]["busy"] == ["mm [(4, 2), (2, 4)]"]
     warm = played(play, f"step(h, d)\ntorch.cuda.synchronize()\nstep(h, d)\nh.fill_({FAR})").launches[-1]["causes"][0]
     assert warm["busy"] == ["a copy of 16 bytes", AT_ONCE]
 
@@ -166,3 +185,16 @@ plain.fill_(1)
 print(pinned.sum().item())
 """
     assert played(play, body).printed.split() == "False True True True True True False 0.0".split()
+
+
+@pytest.mark.parametrize("file", ["failing.py", CASE.source.name])
+def test_the_case_of_the_corpus_shows_it_and_its_fix_ends_it(play: Play, file: str) -> None:
+    """Every launch of the fixed program is proved to be inside: a trip count of 8192 and all."""
+    broken = (CASE.source.parent / file).read_text()
+    seen = play(broken, wants=BOUNDS)
+    (line,) = [number for number, text in enumerate(broken.splitlines(), 1) if "self.host.fill_" in text]
+    cause = next(each for launch in seen.launches for each in launch["causes"])
+    assert seen.sticky == 700 and cause["overwritten"] == f"script.py:{line}" and cause["operands"] == [8192]
+    fixed = play(CASE.with_fix(broken), wants=BOUNDS)
+    assert not fixed.error and not fixed.undecided
+    assert all(launch["unfollowed"] == "" and not launch["causes"] for launch in fixed.launches)

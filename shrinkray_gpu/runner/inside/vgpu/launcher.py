@@ -104,12 +104,13 @@ def _queue(gpu: Gpu, given: List[Tuple[Any, Any]], facts: Optional[LaunchFacts])
     read = [tensor for index, tensor in tensors if touched is None or index in touched.loaded]
     written = [tensor for index, tensor in tensors if touched is None or index in touched.stored]
 
-    def judge(values: Tuple[Any, ...], later: Later) -> bool:
-        anew = evaluations.later_facts(kernel, facts.grid, record, values, later) if facts is not None else None
-        return anew is not None and _is_condemned(gpu, kernel, record, anew)
+    grid = facts.grid if facts is not None else (0, 0, 0)
 
-    faults = facts is None or record["fault"]
-    gpu.copies.launched(() if facts is None else facts.args, read, written, None if faults else judge)
+    def judge(values: Tuple[Any, ...], later: Later) -> bool:
+        return _is_condemned(gpu, kernel, record, evaluations.later_facts(kernel, grid, record, values, later))
+
+    key, values = (kernel.hash, grid, tuple(record["args"])), facts.args if facts is not None else ()
+    gpu.copies.launched(key, values, read, written, None if facts is None or record["fault"] else judge)
     if os.environ.get("CUDA_LAUNCH_BLOCKING") == "1":
         gpu.copies.wait()
 

@@ -23,8 +23,9 @@ from .gpu import Gpu
 
 BYTES = 1 << 20
 """Of the largest storage that is looked at with later contents, or kept as it was at a launch."""
-MOST = 64
-"""Launches in the queue whose tensors are kept as they were."""
+LAUNCHES, COPIES, CONTENTS = 64, 32, 4
+"""The last launches in the queue whose tensors are kept as they were; the last copies whose source is looked at, and
+how many later contents of each."""
 AT_ONCE = "no kernel is compiled before the host writes"
 """In `Cause.busy`: that takes longer than most of what a device may be busy with."""
 NOT_KEPT = "what the tensor held at the launch was not kept"
@@ -62,18 +63,22 @@ class _Copy:
     later: List[Later] = field(default_factory=list)
 
     def lose_sight(self) -> None:
-        """The device wrote to the source, in its turn: what the host writes there cannot be told from that."""
+        """From here on nobody looks at what is written to the source."""
         self.held = None
 
     def anew(self, storage: Any, line: Callable[[], str], compiled: int) -> Optional[Later]:
         """What it may take now that its source's storage was written to; None where that is nothing else."""
+        if any(each.storage is None for each in self.later):
+            return None
         found = None
         if self.held is not None:
             found = self.held.clone()
             _view(found, self.shape, self.given).copy_(_view(storage, self.shape, self.taken))
-        for known in (self.held, *(each.storage for each in self.later)):
-            if found is None and self.later or found is not None and torch.equal(as_bytes(known), as_bytes(found)):
+            known = (self.held, *(each.storage for each in self.later))
+            if any(torch.equal(as_bytes(each), as_bytes(found)) for each in known):
                 return None
+        if len(self.later) == CONTENTS:
+            found = None
         _, _, dtype = self.taken
         alone = "a copy of %d bytes" % (math.prod(self.shape) * dtype.itemsize)
         at_once = (AT_ONCE,) if compiled == self.compiled else ()
@@ -97,6 +102,7 @@ Judge = Callable[[Tuple[Any, ...], Later], bool]
 
 @dataclass(frozen=True, eq=False)
 class _Launch:
+    key: Any
     values: Tuple[Any, ...]
     held: Dict[int, _CopiedContent]
     """By the address of their storage."""
@@ -154,6 +160,8 @@ class PinnedCopies:
         )
         self.made += 1
         self._queue = [each for each in self._queue if not each.source.expired()] + [copy]
+        for each in self._queue[-COPIES - 1 : -COPIES]:
+            each.lose_sight()
         self._forget()
         whole = target.numel() * target.element_size() == storage.nbytes()
         before = self._holds.get(address(target)) if not whole else None
@@ -168,7 +176,7 @@ class PinnedCopies:
             self._overwritten(self._queue, tensor.untyped_storage(), host_line)
         for copy in self._queue if not by_host else ():
             if any(copy.source.cdata == address(tensor) for tensor in written):
-                copy.lose_sight()
+                copy.lose_sight()  # that is in its turn, and cannot be told from what the host writes
         places = {address(tensor) for tensor in written}
         read = {address(tensor) for tensor in inputs}
         made = [tensor for tensor in results if address(tensor) not in read]  # no view
@@ -176,19 +184,20 @@ class PinnedCopies:
 
     @_quietly
     def launched(
-        self, values: Sequence[Any], read: Sequence[Any], written: Sequence[Any], judge: Optional[Judge]
+        self, key: Any, values: Sequence[Any], read: Sequence[Any], written: Sequence[Any], judge: Optional[Judge]
     ) -> None:
-        """A kernel was launched that may read and write through these tensors. `judge`: None where it faults as it
-        is."""
+        """A kernel was launched that may read and write through these tensors. `key`: is the same for launches that are
+        judged alike. `judge`: None where it faults as it is."""
         self._look()
         held = {address(each): self._holds[address(each)] for each in read if address(each) in self._holds}
-        if held and judge is not None:
-            launch = _Launch(tuple(map(_as_now, values)), held, judge)
+        known = any(each.key == key and each.held == held for each in self._launches)
+        if held and judge is not None and not known:
+            launch = _Launch(key, tuple(map(_as_now, values)), held, judge)
             later = [(copy, each) for copy in _copies(held.values()) for each in copy.later]
             if not any(launch.faults(*each) for each in later):
                 self._launches.append(launch)
-            for each in self._launches[-MOST - 1 : -MOST]:
-                self._launches[-MOST - 1] = replace(each, values=tuple(map(_unkept, each.values)))
+            for each in self._launches[-LAUNCHES - 1 : -LAUNCHES]:
+                self._launches[-LAUNCHES - 1] = replace(each, values=tuple(map(_unkept, each.values)))
         self._made_from({address(each) for each in [*read, *written]}, written)
 
     @_quietly
