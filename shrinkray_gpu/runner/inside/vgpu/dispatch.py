@@ -138,7 +138,7 @@ class DeviceDispatch(TorchDispatchMode):
                 copies.copied(inputs[1], inputs[0])
                 return
             from_host = True
-        if from_host:
+        if from_host and copies:
             copies.wait()
         if copies:
             filled = name in _FILLS and all(map(_is_whole, written))

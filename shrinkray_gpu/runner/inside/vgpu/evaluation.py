@@ -69,7 +69,10 @@ class Evaluations:
 
         def copies() -> RuleFinding:
             with _quiet_function(), _quiet_dispatch():
-                return examine(ttgir, grid, values)
+                finding = examine(ttgir, grid, values)
+            if launch.later is not None and finding.reason:
+                return replace(finding, reason=_told(launch.later, finding.reason))
+            return finding
 
         def found(evaluate: Evaluate) -> Callable[[], Evaluation]:
             return lambda: self._of(evaluate, launch)
@@ -97,19 +100,19 @@ class Evaluations:
 def _overwritten(found: Evaluation, record: Record, later: Later) -> Evaluation:
     """What goes wrong with later contents only."""
     already = {(cause["breaks"], cause["at"]) for cause in record["causes"] if not cause["overwritten"]}
-    by = later.line or "by way of NumPy"
     late = [
-        replace(
-            cause,
-            overwritten=by,
-            busy=later.busy,
-            sentence="the host wrote to pinned memory (%s) before it had waited for a copy from there with "
-            "non_blocking=True; if the copy takes that, %s" % (by, cause.sentence),
-        )
+        replace(cause, overwritten=later.by, busy=later.busy, sentence=_told(later, cause.sentence))
         for cause in found.causes
         if (cause.breaks, cause.at) not in already
     ]
     return replace(found, causes=tuple(late))
+
+
+def _told(later: Later, sentence: str) -> str:
+    return (
+        "the host wrote to pinned memory (%s) before it had waited for a copy from there with non_blocking=True; "
+        "if the copy takes that, %s" % (later.by, sentence)
+    )
 
 
 def _contents(value: Any) -> str:

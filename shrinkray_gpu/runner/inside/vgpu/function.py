@@ -11,6 +11,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
 
+from . import lazy
 from .claims import tensors
 from .dispatch import DeviceRequest
 from .gpu import Gpu
@@ -70,7 +71,7 @@ class DeviceFunctions(TorchFunctionMode):
             _check_generator(kwargs["generator"], kind or "cpu")
         if kind is None or kind == "meta":
             return func(*args, **kwargs)
-        if kind == "cuda" and func in _FROM_HOST:
+        if kind == "cuda" and func in _FROM_HOST and self.gpu.copies:
             self.gpu.copies.wait()
         return self.wanting(kind, lambda: func(*args, **{**kwargs, "device": CPU}))
 
@@ -98,7 +99,7 @@ class DeviceFunctions(TorchFunctionMode):
             return tensor
         if here == "cuda" and wait:
             self.gpu.wait()
-        elif wait:
+        elif wait and self.gpu.copies:
             self.gpu.copies.wait()
         out = self.wanting(str(kind), tensor.clone)
         if here == "cpu" and kind == "cuda" and not wait and self.gpu.capture is None:
@@ -169,7 +170,7 @@ def _pin(mode: DeviceFunctions, func: Any, args: Sequence[Any], kwargs: Dict[str
         raise RuntimeError("cannot pin '%s' only dense CPU tensors can be pinned" % _type(mode, func, args, {}))
     if claims.pinned(tensor):
         return tensor
-    out = tensor.clone()
+    out = tensor if tensor.numel() > lazy.LIMIT else tensor.clone()  # a larger one would be unknown
     claims.pin(out)
     return out
 

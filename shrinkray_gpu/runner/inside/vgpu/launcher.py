@@ -7,7 +7,7 @@ memory from the allocator, arguments, grid.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 from ..evaluator.memory import Buffer
 from ..launches.launch_log import INTERPRETED, Record
@@ -17,9 +17,7 @@ from ..static.rule import LaunchFacts, Rule, RuleFinding
 from . import interpreted
 from .evaluation import Evaluations, parameters, tensor_of
 from .gpu import Gpu
-
-if TYPE_CHECKING:
-    from .pinned_copies import Later
+from .pinned_copies import Later
 
 _LIMITS = (2**31 - 1, 65535, 65535)  # CUDA's largest grid
 
@@ -98,19 +96,20 @@ def _condemned(gpu: Gpu, rule: Rule, finding: RuleFinding, facts: LaunchFacts, k
 def _queue(gpu: Gpu, given: List[Tuple[Any, Any]], facts: Optional[LaunchFacts]) -> None:
     """The last launch reads what the device copies from pinned memory, perhaps: it is judged with what the host writes
     there as well."""
-    kernel, record, evaluations = gpu.watch.last_kernel, gpu.watch.launches[-1], gpu.evaluations
-    touched = stores.touched_parameters(facts.ttir) if facts is not None else None
     tensors = list(_tensors(given))
+    touched = stores.touched_parameters(facts.ttir) if facts is not None else None
     read = [tensor for index, tensor in tensors if touched is None or index in touched.loaded]
     written = [tensor for index, tensor in tensors if touched is None or index in touched.stored]
-
-    grid = facts.grid if facts is not None else (0, 0, 0)
+    if facts is None:
+        gpu.copies.launched((), (), read, written, None)
+        return
+    kernel, record, grid, evaluations = gpu.watch.last_kernel, gpu.watch.launches[-1], facts.grid, gpu.evaluations
 
     def judge(values: Tuple[Any, ...], later: Later) -> bool:
         return _is_condemned(gpu, kernel, record, evaluations.later_facts(kernel, grid, record, values, later))
 
-    key, values = (kernel.hash, grid, tuple(record["args"])), facts.args if facts is not None else ()
-    gpu.copies.launched(key, values, read, written, None if facts is None or record["fault"] else judge)
+    key = (kernel.hash, grid, tuple(record["args"]))
+    gpu.copies.launched(key, facts.args, read, written, None if record["fault"] else judge)
     if os.environ.get("CUDA_LAUNCH_BLOCKING") == "1":
         gpu.copies.wait()
 

@@ -38,11 +38,11 @@ _View = Tuple[int, Tuple[int, ...], Any]
 
 @dataclass(frozen=True, eq=False)
 class Later:
-    """What a copy may take instead. `storage`: all that its target's then holds; None where nobody knows. `line`: of
-    the host that wrote it; empty where it did so by way of NumPy. `busy`: as in `Cause`."""
+    """What a copy may take instead. `storage`: all that its target's then holds; None where nobody knows. `by`: the
+    host's line that wrote it, or by which way it did. `busy`: as in `Cause`."""
 
     storage: Any
-    line: str
+    by: str
     busy: Tuple[str, ...]
 
 
@@ -66,12 +66,13 @@ class _Copy:
         """From here on nobody looks at what is written to the source."""
         self.held = None
 
-    def anew(self, storage: Any, line: Callable[[], str], compiled: int) -> Optional[Later]:
+    def anew(self, storage: Any, by: Callable[[], str], compiled: int) -> Optional[Later]:
         """What it may take now that its source's storage was written to; None where that is nothing else."""
         if any(each.storage is None for each in self.later):
             return None
-        found = None
-        if self.held is not None:
+        found, (offset, _, dtype) = None, self.taken
+        size = math.prod(self.shape) * dtype.itemsize
+        if self.held is not None and storage.nbytes() >= offset * dtype.itemsize + size:
             found = self.held.clone()
             _view(found, self.shape, self.given).copy_(_view(storage, self.shape, self.taken))
             known = (self.held, *(each.storage for each in self.later))
@@ -79,10 +80,8 @@ class _Copy:
                 return None
         if len(self.later) == CONTENTS:
             found = None
-        _, _, dtype = self.taken
-        alone = "a copy of %d bytes" % (math.prod(self.shape) * dtype.itemsize)
         at_once = (AT_ONCE,) if compiled == self.compiled else ()
-        self.later.append(Later(found, line(), (*(self.busy.words or (alone,)), *at_once)))
+        self.later.append(Later(found, by(), (*(self.busy.words or ("a copy of %d bytes" % size,)), *at_once)))
         return self.later[-1]
 
 
@@ -217,11 +216,11 @@ class PinnedCopies:
         for place in {each.source.cdata for each in seen}:
             storage = torch.UntypedStorage._new_with_weak_ptr(place)  # type: ignore[no-untyped-call]
             if storage is not None:
-                self._overwritten(seen, storage, lambda: "")
+                self._overwritten(seen, storage, lambda: "by way of NumPy")
 
-    def _overwritten(self, copies: Sequence[_Copy], storage: Any, line: Callable[[], str]) -> None:
+    def _overwritten(self, copies: Sequence[_Copy], storage: Any, by: Callable[[], str]) -> None:
         for copy in [each for each in copies if each.source.cdata == storage._cdata]:
-            later = copy.anew(storage, line, len(self._gpu.watch.compiles))
+            later = copy.anew(storage, by, len(self._gpu.watch.compiles))
             if later is not None:
                 reading = [each for each in self._launches if copy in _copies(each.held.values())]
                 faulty = [each for each in reading if each.faults(copy, later)]
