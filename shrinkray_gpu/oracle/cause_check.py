@@ -143,8 +143,10 @@ def is_of_size(cause: Cause) -> bool:
 
 
 def faulting_launch(run: Run) -> Launch | None:
-    """The launch whose causes count: of those that break a rule, or else of all, the first that has some."""
+    """The launch whose causes count: of those that break a rule, or else of all, the first that has some. One that
+    goes wrong only where the device is late comes after those that always do."""
     broken = [launch for launch in run.launches if launch.fault]
+    broken.sort(key=lambda launch: any(cause.overwritten for cause in launch.causes[:1]))
     return next((launch for launch in (*broken, *run.launches) if launch.causes), None)
 
 

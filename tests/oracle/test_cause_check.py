@@ -207,3 +207,15 @@ def test_what_is_overwritten_too_early_is_the_host_s_doing_and_a_matter_of_time(
     late = LaunchCauses.of(ran(replace(OPEN, overwritten="k.py:7")))
     assert late is not None and late.made_by_host and TIME in late.doubt and HOST in late.doubt
     assert "pinned memory" in str(late)
+
+
+def test_what_also_goes_wrong_where_the_device_is_not_late_is_another_case() -> None:
+    both = replace(
+        ran(LATE),
+        launches=tuple(
+            replace(each, fault="bounds: far") for each in (*ran(LATE, LATE).launches, *ran(GATHER).launches)
+        ),
+    )
+    assert "also with what was copied" in difference(ran(LATE), both)
+    causes = LaunchCauses.of(both)
+    assert causes is not None and not causes.causes[0].overwritten

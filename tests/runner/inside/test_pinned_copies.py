@@ -126,6 +126,23 @@ def test_what_is_not_looked_at_is_unknown(play: Play, body: str) -> None:
     assert "".join(seen.undecided).count("before it had waited") == 1
 
 
+def test_the_program_goes_on_as_on_a_device_that_is_not_late(play: Play) -> None:
+    """So it is seen whether it goes wrong in any case; the error comes at its end, if it has waited."""
+    late = f"step(h, d)\nh.fill_({FAR})\ntorch.cuda.synchronize()\n"
+    seen = played(play, late + "print('goes on')")
+    assert "goes on" in seen.printed and seen.sticky == 700 and "illegal memory access" in seen.error
+    assert played(play, late + "raise SystemExit(0)").sticky == 700
+    assert played(play, late + "int('x')").failure["type"] == "ValueError"  # type: ignore[index]
+    both = played(play, late + "step(h, d)")
+    assert len(both.faults) == 2 and "the host wrote" not in both.error
+
+
+def test_who_never_waits_never_knows(play: Play) -> None:
+    body = f"torch.cuda.synchronize = lambda: None\nstep(h, d)\nh.fill_({FAR})"
+    seen = played(play, body)
+    assert seen.faults and not seen.sticky and not seen.error
+
+
 def test_many_launches_in_the_queue(play: Play) -> None:
     """Of most, only what they were launched with decides; of none is anything claimed that is not so."""
     body = f"step(h, d)\nfor n in range({LAUNCHES + 9}):\n    put[(n + 2,)](x, d)\n"

@@ -42,11 +42,11 @@ def undecided_launches() -> List[str]:
 
 
 @contextlib.contextmanager
-def virtual(arch: int, watch: Any, *, machine_code: bool = True) -> Iterator[Gpu]:
+def virtual(arch: int, watch: Any, *, machine_code: bool = True, ends: bool = False) -> Iterator[Gpu]:
     """Make this process see one GPU of that capability. All is put back at the end. Without `machine_code`
-    Triton's kernels are compiled to LLVM's IR, and no further."""
+    Triton's kernels are compiled to LLVM's IR, and no further. `ends`: whether the GPU's `end` is called."""
     global _last
-    gpu = _last = Gpu(arch, watch)
+    gpu = _last = Gpu(arch, watch, ends=ends)
     patches = Patches()
     try:
         with contextlib.ExitStack() as stack:

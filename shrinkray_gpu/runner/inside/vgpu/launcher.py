@@ -73,19 +73,21 @@ def _judge(gpu: Gpu, grid: Tuple[int, int, int], given: List[Tuple[Any, Any]]) -
     return facts
 
 
-def _is_condemned(gpu: Gpu, kernel: Any, record: Record, facts: LaunchFacts) -> bool:
-    """Whether a launch breaks a rule."""
+def _is_condemned(gpu: Gpu, kernel: Any, record: Record, facts: LaunchFacts, *, late: bool = False) -> bool:
+    """Whether a launch breaks a rule; if `late`, by what the host overwrote."""
     held = rules.held_against(gpu.watch.wants)
-    return any(_condemned(gpu, rule, rule.examine(facts), facts, kernel, record) for rule in held)
+    return any(_condemned(gpu, rule, rule.examine(facts), facts, kernel, record, late) for rule in held)
 
 
-def _condemned(gpu: Gpu, rule: Rule, finding: RuleFinding, facts: LaunchFacts, kernel: Any, record: Record) -> bool:
+def _condemned(
+    gpu: Gpu, rule: Rule, finding: RuleFinding, facts: LaunchFacts, kernel: Any, record: Record, late: bool
+) -> bool:
     unknown = gpu.harmed if finding.reason else finding.unknown
     if finding.reason and not unknown:
         place = ""
         if finding.operation and "lines" in gpu.watch.wants:
             place = locations.of_operation(facts.ttgir, finding.operation)
-        gpu.fault(rule, finding.reason + (", at " + place if place else ""), record)
+        gpu.fault(rule, finding.reason + (", at " + place if place else ""), record, late=late)
         return True
     if unknown:
         record["undecided"] = rules.fault_text(rule, unknown)
@@ -106,7 +108,8 @@ def _queue(gpu: Gpu, given: List[Tuple[Any, Any]], facts: Optional[LaunchFacts])
     kernel, record, grid, evaluations = gpu.watch.last_kernel, gpu.watch.launches[-1], facts.grid, gpu.evaluations
 
     def judge(values: Tuple[Any, ...], later: Later) -> bool:
-        return _is_condemned(gpu, kernel, record, evaluations.later_facts(kernel, grid, record, values, later))
+        anew = evaluations.later_facts(kernel, grid, record, values, later)
+        return _is_condemned(gpu, kernel, record, anew, late=True)
 
     key = (kernel.hash, grid, tuple(record["args"]))
     gpu.copies.launched(key, facts.args, read, written, None if record["fault"] else judge)
