@@ -8,6 +8,7 @@ goes wrong that did not before.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -43,6 +44,7 @@ GUARDED = frozenset({OFFSET, MEMORY, NO_MASK, WRONG_MASK})
 HOST = "what the host does to make the value may be gone; see that the fix of the original mends the repro"
 KEPT = "the kernel may take the value otherwise than it did; see that the fix of the original mends the repro"
 """Of programs that nobody had tuned on, some repros kept what the host did, and the kernel went wrong by itself."""
+TIME = "whether the device comes to the copy late enough, only runs on one tell"
 SIZE = "the tensor may be what is too small, not the mask what is wrong; of its size only the number is left"
 CONDITIONS = frozenset({ASSERTION, ZERO})
 """Kinds that no address shows: a passed operand of theirs may become a literal nowhere."""
@@ -77,12 +79,16 @@ class LaunchCauses:
 
     def __str__(self) -> str:
         first = self.causes[0]
+        if first.overwritten:
+            return "pinned memory that was overwritten before a copy from there was done"
         return f"{first.kind} ({first.operation})" if first.operation else first.kind
 
     @property
     def made_by_host(self) -> bool:
         """Whether the host program makes what goes wrong; False where that is the kernel's doing, or unknown."""
         first = self.causes[0]
+        if first.overwritten:
+            return True
         if first.kind in GIVEN and ARGUMENT in first.inputs or first.kind in HELD or is_of_grid(first):
             return True
         return first.kind in CONDITIONS and not {ARGUMENT, LOADED}.isdisjoint(first.inputs)
@@ -100,7 +106,8 @@ class LaunchCauses:
         """What of the bug a candidate with the same causes may have lost."""
         first = self.causes[0]
         if self.may_be_made_by_host:
-            return KEPT if self.kept else HOST
+            told = KEPT if self.kept else HOST
+            return f"{told}; {TIME}" if self.causes[0].overwritten else told
         return SIZE if first.kind == WRONG_MASK and first.bounds and not first.by_one else ""
 
     def difference(self, run: Run) -> str:
@@ -136,8 +143,10 @@ def is_of_size(cause: Cause) -> bool:
 
 
 def faulting_launch(run: Run) -> Launch | None:
-    """The launch whose causes count: of those that break a rule, or else of all, the first that has some."""
+    """The launch whose causes count: of those that break a rule, or else of all, the first that has some. One that
+    goes wrong only where the device is late comes after those that always do."""
     broken = [launch for launch in run.launches if launch.fault]
+    broken.sort(key=lambda launch: any(cause.overwritten for cause in launch.causes[:1]))
     return next((launch for launch in (*broken, *run.launches) if launch.causes), None)
 
 
@@ -149,6 +158,11 @@ def _drift(mine: Cause, theirs: Cause) -> str:
         return f"{theirs.operation or 'no operation'} instead of {mine.operation or 'none'}"
     if mine.breaks != theirs.breaks or mine.access != theirs.access:
         return f"at {_article(theirs)} instead of {_article(mine)}"
+    if bool(mine.overwritten) != bool(theirs.overwritten):
+        how = "also with" if mine.overwritten else "only with other contents than"
+        return f"it goes wrong {how} what was copied from pinned memory at first"
+    if Counter(mine.busy) - Counter(theirs.busy):
+        return "the device has less to do before it comes to the copy, or the host writes later"
     if mine.masked and not theirs.masked:
         return f"the {mine.access} has lost its mask"
     if mine.below != theirs.below:

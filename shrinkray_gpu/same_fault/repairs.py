@@ -110,7 +110,18 @@ class FaultPlace:
 def repairs(program: Program, cause: Cause, kernel: str, file: str) -> Repairs:
     """What may end the fault whose cause this is, in no order. Nothing for kinds that no small edit mends."""
     place = FaultPlace(program, cause, kernel, file)
+    if cause.overwritten:
+        return _waited_for(place)
     return itertools.chain.from_iterable(offer(place) for offer in _BY_KIND.get(cause.kind, ()))
+
+
+def _waited_for(place: FaultPlace) -> Repairs:
+    """A copy that the host waits for."""
+    for call in every(place.program, cst.Call):
+        for arg in call.args:
+            named = arg.keyword is not None and arg.keyword.value == "non_blocking"
+            if named and isinstance(arg.value, cst.Name) and arg.value.value == "True":
+                yield place.edit(call, (arg.value, "False"))
 
 
 def _widened(place: FaultPlace) -> Repairs:

@@ -48,8 +48,11 @@ class Mechanism:
 
     def fixed(self) -> str:
         """The reproducer's text with the fix applied. Raises ValueError unless each place is there exactly once."""
+        return self.with_fix(self.text)
+
+    def with_fix(self, text: str) -> str:
+        """The same for another text of the program."""
         told = tomlkit.parse((self.source.parent / "fix.toml").read_text(encoding="utf-8")).unwrap()
-        text = self.text
         for change in told["replace"]:
             if text.count(change["find"]) != 1:
                 raise ValueError(f"{self.name}: fix.toml: {change['find']!r} occurs {text.count(change['find'])} times")

@@ -11,6 +11,7 @@ from shrinkray_gpu.oracle import Answer
 from tests.e2e.command import only, shrink
 from tests.e2e.conftest import Judged
 
+STALE = Path(__file__).parents[2] / "corpus" / "stale_trip_count" / "failing.py"
 WINDOW = '''\
 """Tokens of two streams in a ring of rows: the row after the last is the first again."""
 
@@ -143,6 +144,13 @@ SHORT = only("decorations", "statements", "constants")
             "blocks * WARP",
             "triton.next_power_of_2(blocks) * WARP",
             id="tile",
+        ),
+        pytest.param(
+            STALE.read_text(),
+            "illegal memory access",
+            "        self.host.fill_(chunks)\n",
+            "        torch.cuda.synchronize()\n        self.host.fill_(chunks)\n",
+            id="pinned",
         ),
         pytest.param(
             BATCHES, "static:bounds", "yield first, first + size", "yield first, min(first + size, rows)", id="batches"

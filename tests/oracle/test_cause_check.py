@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from shrinkray_gpu.oracle.cause_check import HOST, KEPT, SIZE, LaunchCauses
+from shrinkray_gpu.oracle.cause_check import HOST, KEPT, SIZE, TIME, LaunchCauses
 from shrinkray_gpu.runner.inside.static import cause
 from shrinkray_gpu.runner.inside.static.cause import Cause
 from shrinkray_gpu.runner.run import Launch, Run
@@ -23,6 +23,7 @@ HINT = replace(PRODUCT, breaks="alignment", kind=cause.HINT, operation="integer"
 OPEN = replace(PRODUCT, kind=cause.NO_MASK, operation="", inputs=("program", "range"), masked=False, exact=True)
 CHECK = replace(PRODUCT, breaks="assert", kind=cause.ASSERTION, operation="tt.assert", inputs=("loaded",), access="")
 TILE = replace(STRIDE, kind=cause.DESCRIPTOR)
+LATE = replace(GATHER, overwritten="k.py:7", busy=("a copy", "spin 9", "spin 9"))
 
 
 def ran(*causes: Cause, unfollowed: str = "") -> Run:
@@ -50,6 +51,7 @@ def difference(original: Run, candidate: Run) -> str:
         (HINT, replace(HINT, inputs=("constant", "trip"))),
         (replace(OPEN, beyond=("program", "range")), replace(OPEN, beyond=("program",))),
         (replace(STRIDE, guards=1), STRIDE),
+        (LATE, replace(LATE, overwritten="k.py:2", busy=(*LATE.busy, "more"))),
         (replace(STRIDE, foreign=("a stride", "a comparison")), replace(STRIDE, foreign=("a stride",))),
     ],
 )
@@ -124,6 +126,9 @@ def test_where_what_makes_them_is_kept_an_assertion_compares_the_same_values() -
         (HINT, replace(HINT, kind=cause.ELEMENT, operation=""), "address between two elements instead of untrue hint"),
         (HINT, replace(HINT, operation="pointer"), "pointer instead of integer"),
         (HINT, replace(HINT, inputs=("constant",)), "made of constant instead of argument and program"),
+        (LATE, replace(LATE, overwritten=""), "also with what was copied from pinned memory at first"),
+        (GATHER, replace(GATHER, overwritten="k.py:7"), "only with other contents than what was copied"),
+        (LATE, replace(LATE, busy=("a copy", "spin 9")), "the device has less to do"),
     ],
 )
 def test_another_cause_is_told(original: Cause, candidate: Cause, why: str) -> None:
@@ -201,3 +206,21 @@ def test_where_the_tensor_may_be_too_small_that_is_said() -> None:
     doubts = [LaunchCauses.of(ran(one)) for one in (mask, replace(mask, by_one=True), replace(mask, bounds=0), STRIDE)]
     assert [one.doubt for one in doubts if one is not None] == [SIZE, "", "", HOST]
     assert [replace(one, kept=True).doubt for one in doubts if one is not None] == [SIZE, "", "", KEPT]
+
+
+def test_what_is_overwritten_too_early_is_the_host_s_doing_and_a_matter_of_time() -> None:
+    late = LaunchCauses.of(ran(replace(OPEN, overwritten="k.py:7")))
+    assert late is not None and late.made_by_host and TIME in late.doubt and HOST in late.doubt
+    assert "pinned memory" in str(late)
+
+
+def test_what_also_goes_wrong_where_the_device_is_not_late_is_another_case() -> None:
+    both = replace(
+        ran(LATE),
+        launches=tuple(
+            replace(each, fault="bounds: far") for each in (*ran(LATE, LATE).launches, *ran(GATHER).launches)
+        ),
+    )
+    assert "also with what was copied" in difference(ran(LATE), both)
+    causes = LaunchCauses.of(both)
+    assert causes is not None and not causes.causes[0].overwritten

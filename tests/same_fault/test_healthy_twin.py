@@ -41,6 +41,16 @@ x, index, y = torch.zeros(64, device="cuda"), torch.full((16,), {at}, device="cu
 gathered[(1,)](x, index, y)
 torch.cuda.synchronize()
 """
+STALE = """@triton.jit
+def put(x, place):
+    tl.store(x + tl.load(place), 0)
+x, d = torch.zeros(8, device="cuda"), torch.zeros(1, dtype=torch.int32, device="cuda")
+h = torch.zeros(1, dtype=torch.int32, pin_memory=True)
+d.copy_(h, non_blocking=True)
+put[(1,)](x, d)
+h.fill_({at})
+torch.cuda.synchronize()
+"""
 FAR = 1 << 22
 
 
@@ -87,6 +97,7 @@ def trials(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trials]:
         (copy(bound="n + 8"), "at < n for at < n + 8 (line 5)"),
         (copy(n="56 * 4", grid=14), "x.shape[0] for 56 * 4 (line 7)"),
         (copy(grid=5, load="tl.load(x + at)", bound="64", size=64), "(4,) for (5,) (line 7)"),
+        (HEAD + STALE.format(at=FAR), "d.copy_(h, non_blocking=False) for d.copy_(h, non_blocking=True) (line 7)"),
         (rows(a=40_000), "x.stride(0) for 40000 (line 8)"),
         (rows(a="x.stride(0) * 4"), "x.stride(0) for x.stride(0) * 4 (line 8)"),
         (rows(shape=(70_000, 40_000), a=40_000, rows=70_000), "row.to(tl.int64) * a for row * a (line 6)"),

@@ -19,11 +19,17 @@ from shrinkray_gpu.runner.inside.static.cause import Cause
 from shrinkray_gpu.runner.run import Launch
 
 BY_IR = "Triton's IR, followed for the whole launch"
+_LINE = re.compile(r":\d+$")
 _TENSOR = re.compile(r"^\w+\[([\d, ]*)\] s\(([\d, ]*)\)")
 
 
 def of_cause(cause: Cause, launch: Launch, trials: BlameTrials) -> Blame:
     """The verdict on a launch that goes wrong where this cause says."""
+    if cause.overwritten and launch.unfollowed:
+        return unknown(f"{cause.sentence}. Whether it does with what is copied at first is not told")
+    if cause.overwritten:
+        at = cause.overwritten if _LINE.search(cause.overwritten) else launch.host
+        return replace(_told(HOST, cause, trials, "With what is copied at first it does not"), place=at)
     decide = _BY_KIND.get(cause.kind)
     return decide(cause, launch, trials) if decide is not None else unknown(cause.sentence)
 

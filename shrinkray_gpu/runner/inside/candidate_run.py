@@ -24,8 +24,10 @@ def run(request: Dict[str, Any], setup: Dict[str, Any], link: socket.socket) -> 
     with contextlib.ExitStack() as watching:
         for watcher in WATCHERS:
             watching.enter_context(watcher(candidate))
+        gpu = candidate.virtual_gpu
+        at_end = gpu.end if gpu is not None else script.nothing
         status, failure, bug = script.perform(
-            request["source"], request["path"], request["argv"], asserts=request["asserts"]
+            request["source"], request["path"], request["argv"], asserts=request["asserts"], at_end=at_end
         )
         if getpid() != process:
             _exit(status)  # a child that the script forked came to the script's end

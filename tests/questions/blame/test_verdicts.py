@@ -142,6 +142,11 @@ def test_whose_fault_it_is(tmp_path: Path, text: str, whose: str, place: str, wo
             "is 2679111680, and is kept as",
         ),
         ("corpus/wrong_stride/repro_wrong_stride.py", "host program", "passed in the wrong order"),
+        (
+            "corpus/stale_trip_count/repro_stale_trip_count.py",
+            "host program",
+            "the host wrote to pinned memory (repro_stale_trip_count.py:73) before it had waited",
+        ),
         ("corpus/device_assert/repro_device_assert.py", "data", "a loaded value is 5"),
         ("corpus/shared_memory_exceeded/repro_shared_memory_exceeded.py", "host program", "asks for 9 stages"),
         ("corpus/topk_one/repro_topk_one.py", "not known", "an exception of its own (AttributeError at semantic.py"),
@@ -153,6 +158,30 @@ def test_whose_fault_it_is(tmp_path: Path, text: str, whose: str, place: str, wo
 def test_whose_fault_a_case_is(path: str, whose: str, words: str) -> None:
     told = explain(ROOT / path, arch=90).blame
     assert told.whose == whose and words in told.why, told
+
+
+def test_of_a_launch_that_nobody_followed_it_is_not_told_that_it_was_overwritten(tmp_path: Path) -> None:
+    """With what was copied at first it may go wrong as well: here what a kernel wrote decides, too."""
+    late = """@triton.jit
+def put(x, y, place):
+    tl.store(x + tl.load(place), 0)
+    tl.store(x + tl.load(y), 0)
+@triton.jit
+def zero(y):
+    tl.store(y, 0)
+x, y = torch.zeros(8, device="cuda"), torch.zeros(1, dtype=torch.int32, device="cuda")
+h, d = torch.zeros(1, dtype=torch.int32, pin_memory=True), torch.zeros(1, dtype=torch.int32, device="cuda")
+zero[(1,)](y)
+{anew}
+d.copy_(h, non_blocking=True)
+put[(1,)](x, y, d)
+h.fill_(1 << 24)
+torch.cuda.synchronize()
+"""
+    told = explained(HEAD + late.replace("{anew}", ""), tmp_path).blame
+    assert told.whose == "not known" and "with what is copied at first is not told" in told.why, told
+    known = explained(HEAD + late.replace("{anew}", "y = torch.zeros_like(d)"), tmp_path).blame
+    assert (known.whose, known.place) == ("host program", "program.py:15"), known
 
 
 def test_a_pass_that_crashes_is_named_and_what_it_compiled() -> None:

@@ -76,8 +76,8 @@ def _perform(source: str, path: str, wants: frozenset[str], arch: int) -> dict[s
     sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # pytest put its own there
     log = launch_log.LaunchLog(wants)
     log.install()
-    with vgpu.virtual(arch, log):
-        status, failure, _ = script.perform(source, path, [], asserts=False)
+    with vgpu.virtual(arch, log, ends=True) as gpu:
+        status, failure, _ = script.perform(source, path, [], asserts=False, at_end=gpu.end)
     return {
         "exit": status,
         "failure": failure,

@@ -79,7 +79,7 @@ def test_a_rule_sees_the_code_the_grid_and_the_arguments(monkeypatch: pytest.Mon
 
     judged(monkeypatch, Rule("looks", 716, "", "", "", look))
     [facts] = seen
-    assert (facts.ttgir, facts.ttir, facts.grid, facts.args) == ("code", "code", (1, 1, 1), [5])
+    assert (facts.ttgir, facts.ttir, facts.grid, facts.args) == ("code", "code", (1, 1, 1), (5,))
 
 
 def test_a_rule_that_nobody_asks_for_looks_at_no_launch(monkeypatch: pytest.MonkeyPatch) -> None:

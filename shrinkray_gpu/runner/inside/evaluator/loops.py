@@ -19,7 +19,7 @@ from .types import result_ranks
 NOT_NEEDED = Unfollowed("nothing hangs on it")
 RING = 16
 """Trips after which a carried value must come back to one that it had, to be found to go round."""
-TRIPS = 4096
+TRIPS = 8192
 """Trips that are run side by side; of more, those at both ends."""
 
 

@@ -64,6 +64,14 @@ class LaunchLog:
     def last_launch(self) -> Optional[Record]:
         return self.launches[-1] if self.launches else None
 
+    def queued(self, most: int) -> List[Record]:
+        """The last launches since the host waited for the device."""
+        return self.launches[max(self._synced, len(self.launches) - most) :]
+
+    def ttir_key(self, hash: str) -> str:
+        """As in `run.Compilation`, of a kernel that was compiled; empty where nobody saw that."""
+        return str(self._seen[hash]["ttir_key"]) if hash in self._seen else ""
+
     def sync(self) -> None:
         """The host waited for the device: all launches so far have come to their end."""
         for launch in self.launches[self._synced :]:
@@ -113,7 +121,7 @@ class LaunchLog:
                 "interpreted": False,
                 "guessed": False,
                 "evaluating": 0.0,
-                "host": _host_line() if "lines" in self.wants else "",
+                "host": host_line() if "lines" in self.wants else "",
             }
         )
         for listener in self.listeners:
@@ -125,10 +133,11 @@ _wrapped = False
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
-def _host_line() -> str:
-    """`file.py:12` of the line that launches: the innermost one that is neither Triton's nor ours."""
+def host_line() -> str:
+    """`file.py:12` of the line that is run: the innermost one that is neither Triton's, torch's nor ours."""
     frame: Any = sys._getframe(1)
-    own = (_OURS, "<", os.path.dirname(str(sys.modules["triton"].__file__)))
+    libraries = [sys.modules[name] for name in ("triton", "torch") if name in sys.modules]
+    own = (_OURS, "<", *(os.path.dirname(str(each.__file__)) + os.sep for each in libraries))
     while frame is not None:
         file = frame.f_code.co_filename
         if not file.startswith(own):

@@ -11,7 +11,7 @@ import sys
 import threading
 import traceback
 import types
-from typing import Any
+from typing import Any, Callable
 
 from . import own_bug
 from .patches import Patches
@@ -21,12 +21,19 @@ _patches = Patches()
 """Of `multiprocessing.spawn`, while one candidate runs."""
 
 
-def perform(source: str, path: str, argv: list[str], *, asserts: bool = True) -> tuple[int, dict[str, Any] | None, str]:
+def nothing() -> None:
+    pass
+
+
+def perform(
+    source: str, path: str, argv: list[str], *, asserts: bool = True, at_end: Callable[[], None] = nothing
+) -> tuple[int, dict[str, Any] | None, str]:
     """Execute `source` as the script at `path`. Returns the exit status, the uncaught exception as a Failure dict, and
     why that is a bug of ours; empty where it is the script's own.
 
     The text need not be the file's: Triton and inspect read it from linecache, where an entry without a time stamp is
-    never checked against the disk. `asserts=False` lets every assert hold, for runs whose values are not real.
+    never checked against the disk. `asserts=False` lets every assert hold, for runs whose values are not real. `at_end`
+    is called where no exception ends it, and may raise one.
     """
     linecache.cache[path] = (len(source), None, source.splitlines(True), path)
     main = types.ModuleType("__main__")
@@ -50,10 +57,11 @@ def perform(source: str, path: str, argv: list[str], *, asserts: bool = True) ->
         with contextlib.nullcontext() if asserts else ignore_asserts():
             try:
                 exec(code, main.__dict__)
+            except SystemExit as stop:
+                status = _status(stop.code)
             finally:
                 builtins.__dict__.update(BUILTINS)  # a candidate that replaced `len` must not garble our report
-    except SystemExit as stop:
-        status = _status(stop.code)
+        at_end()
     except BaseException as error:
         status, failure, bug = 1, _failure(error, path), own_bug.words(error)
     for thread in threading.enumerate():

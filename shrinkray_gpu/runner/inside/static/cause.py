@@ -114,6 +114,11 @@ class Cause:
     that of atomic additions for what these gave back."""
     below: bool = False
     """Whether the access leaves the tensor's storage before its start, not behind its end."""
+    overwritten: str = ""
+    """`file.py:12` of the host's line that overwrote pinned memory before it had waited for a copy from there, where it
+    goes wrong only if the copy takes that."""
+    busy: Tuple[str, ...] = ()
+    """Then what the device has to do before it comes to the copy, and whether the host writes at once."""
 
 
 @dataclass(frozen=True)

@@ -42,11 +42,11 @@ def undecided_launches() -> List[str]:
 
 
 @contextlib.contextmanager
-def virtual(arch: int, watch: Any, *, machine_code: bool = True) -> Iterator[Gpu]:
+def virtual(arch: int, watch: Any, *, machine_code: bool = True, ends: bool = False) -> Iterator[Gpu]:
     """Make this process see one GPU of that capability. All is put back at the end. Without `machine_code`
-    Triton's kernels are compiled to LLVM's IR, and no further."""
+    Triton's kernels are compiled to LLVM's IR, and no further. `ends`: whether the GPU's `end` is called."""
     global _last
-    gpu = _last = Gpu(arch, watch)
+    gpu = _last = Gpu(arch, watch, ends=ends)
     patches = Patches()
     try:
         with contextlib.ExitStack() as stack:
@@ -82,8 +82,10 @@ def _tensors(patches: Patches, gpu: Gpu, stack: contextlib.ExitStack) -> None:
     from .claims import Claims
     from .evaluation import tensor_of
     from .modes import modes
+    from .pinned_copies import PinnedCopies
 
     claims = gpu.claims = Claims()
+    gpu.copies = PinnedCopies(gpu)
 
     def word(tensor: Any) -> str:
         return content.word(claims, tensor_of(tensor))

@@ -20,7 +20,7 @@ _plain: Any = torch._C.DisableTorchFunction
 
 
 class _Claim:
-    __slots__ = ("ref", "cuda", "unknown", "origin", "written")
+    __slots__ = ("ref", "cuda", "unknown", "origin", "written", "pinned")
 
     def __init__(self, ref: Any) -> None:
         self.ref = ref
@@ -28,6 +28,7 @@ class _Claim:
         self.unknown = False
         self.origin = ""
         self.written: Optional[bool] = True
+        self.pinned = False
 
 
 class Claims:
@@ -43,26 +44,35 @@ class Claims:
             kind = str(tensor.device.type)
             if kind != "cpu":
                 return kind
-            claim = self._of.get(_address(tensor))
+            claim = self._of.get(address(tensor))
         return "cuda" if claim is not None and claim.cuda else "cpu"
 
     def unknown(self, tensor: Any) -> bool:
         """Whether a kernel that never ran would have written here, or it was computed from such values."""
         with _plain():
-            claim = self._of.get(_address(tensor)) if tensor.device.type == "cpu" else None
+            claim = self._of.get(address(tensor)) if tensor.device.type == "cpu" else None
         return claim is not None and claim.unknown
 
     def origin(self, tensor: Any) -> str:
         """Of unknown values: a word on how the whole storage came about; empty where nobody knows."""
         with _plain():
-            claim = self._of.get(_address(tensor)) if tensor.device.type == "cpu" else None
+            claim = self._of.get(address(tensor)) if tensor.device.type == "cpu" else None
         return claim.origin if claim is not None else ""
 
     def written(self, tensor: Any) -> Optional[bool]:
         """Whether each element was written since `torch.empty`: all, none, or (None) nobody knows which."""
         with _plain():
-            claim = self._of.get(_address(tensor)) if tensor.device.type == "cpu" else None
+            claim = self._of.get(address(tensor)) if tensor.device.type == "cpu" else None
         return claim is None or claim.written
+
+    def pinned(self, tensor: Any) -> bool:
+        """Whether it is in memory of the host that the device reads by itself."""
+        with _plain():
+            claim = self._of.get(address(tensor)) if tensor.device.type == "cpu" else None
+        return claim is not None and claim.pinned and not claim.cuda
+
+    def pin(self, tensor: Any) -> None:
+        self._set(tensor, pinned=True)
 
     def empty(self, tensor: Any) -> None:
         """Fresh from `torch.empty`."""
@@ -93,7 +103,7 @@ class Claims:
                     setattr(claim, name, value)
 
     def _at(self, tensor: Any) -> _Claim:
-        key = _address(tensor)
+        key = address(tensor)
         claim = self._of.get(key)
         if claim is None:
             if len(self._of) >= self._purge_at:
@@ -108,7 +118,8 @@ class Claims:
         self._purge_at = max(_PURGE_EVERY, 2 * len(self._of))
 
 
-def _address(tensor: Any) -> int:
+def address(tensor: Any) -> int:
+    """Of its storage's handle."""
     return int(tensor.untyped_storage()._cdata)
 
 

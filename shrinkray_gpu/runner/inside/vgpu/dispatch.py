@@ -108,12 +108,41 @@ class DeviceDispatch(TorchDispatchMode):
                 claims.trust(inputs[0])
             if name in _EMPTY:
                 claims.empty(out)
-        for t in tensors(_written(func, args, kwargs)):
+        written = tensors(_written(func, args, kwargs))
+        for t in written:
             claims.write(t, whole=name in _FILLS and _is_whole(t))
+        if gpu.copies or name == "copy_":
+            self._queue(name, args, kwargs, inputs, devices, written, out)
+        if device == "cuda" and name in _HEAVY:
+            gpu.worked.append("%s %s" % (name, [tuple(t.shape) for t in inputs]))
         if device == "cuda":
             for t in tensors((out,)):
                 claims.claim(t)
         return out
+
+    def _queue(
+        self,
+        name: str,
+        args: Sequence[Any],
+        kwargs: Dict[str, Any],
+        inputs: List[Any],
+        devices: List[str],
+        written: List[Any],
+        out: Any,
+    ) -> None:
+        """What the operation does to copies from pinned memory, or is itself one."""
+        copies = self.gpu.copies
+        from_host = devices[:1] == ["cuda"] and any(d == "cpu" and t.dim() for t, d in zip(inputs, devices))
+        if name == "copy_" and devices == ["cuda", "cpu"]:
+            if (args[2] if len(args) > 2 else kwargs.get("non_blocking")) and self.gpu.capture is None:
+                copies.copied(inputs[1], inputs[0])
+                return
+            from_host = True
+        if from_host and copies:
+            copies.wait()
+        if copies:
+            filled = name in _FILLS and all(map(_is_whole, written))
+            copies.computed(inputs, written, filled, tensors((out,)))
 
     def _waits(self, name: str, args: Sequence[Any], inputs: List[Any], devices: List[str], device: str) -> bool:
         if name in _WAITS:

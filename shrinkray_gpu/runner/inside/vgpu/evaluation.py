@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import re
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
@@ -16,12 +17,13 @@ from ..evaluator.copies import examine
 from ..evaluator.launch import LaunchedKernel
 from ..evaluator.memory import Buffer, Described
 from ..launches.kernelline import lines_before
-from ..launches.launch_log import NOT_FOLLOWED
+from ..launches.launch_log import NOT_FOLLOWED, Record
 from ..static import rules, stores
 from ..static.cause import Evaluation
 from ..static.rule import LaunchFacts, RuleFinding
 from .claims import Claims
 from .gpu import Gpu
+from .pinned_copies import Later, as_bytes
 
 UNREAD = "what is loaded was not computed: by a kernel that did not run, or for its size"
 Passed = Dict[Tuple[int, int, int], str]
@@ -29,6 +31,19 @@ _quiet_function: Any = torch._C.DisableTorchFunction
 _quiet_dispatch: Any = torch._C._DisableTorchDispatch
 Evaluate = Callable[[LaunchedKernel, Any], Evaluation]
 """Is given the launch, and the kernel's code by stages."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Launched:
+    """`values`: of the kernel's parameters. `later`: contents that some of the tensors may have instead of their own,
+    and `held`, in words, what all hold then."""
+
+    kernel: Any
+    grid: Tuple[int, int, int]
+    record: Record
+    values: Tuple[Any, ...]
+    later: Optional[Later] = None
+    held: Tuple[str, ...] = ()
 
 
 class Evaluations:
@@ -41,27 +56,41 @@ class Evaluations:
     def facts(self, kernel: Any, grid: Tuple[int, int, int], arguments: Iterable[Tuple[Any, Any]]) -> LaunchFacts:
         """The last launch, as rules look at it. `arguments`: type and value of each that the compiled kernel takes."""
         with _quiet_function(), _quiet_dispatch():
-            values = parameters(self.gpu.claims, arguments)
+            values = tuple(parameters(self.gpu.claims, arguments))
+        return self._facts(_Launched(kernel, grid, self.gpu.watch.launches[-1], values))
+
+    def later_facts(
+        self, kernel: Any, grid: Tuple[int, int, int], record: Record, values: Tuple[Any, ...], later: Later
+    ) -> LaunchFacts:
+        """An earlier launch, with other contents of its tensors."""
+        return self._facts(_Launched(kernel, grid, record, values, later, tuple(map(_contents, values))))
+
+    def _facts(self, launch: _Launched) -> LaunchFacts:
+        ttgir, ttir, grid, values = launch.kernel.asm["ttgir"], launch.kernel.asm["ttir"], launch.grid, launch.values
 
         def copies() -> RuleFinding:
             with _quiet_function(), _quiet_dispatch():
-                return examine(ttgir, grid, values)
+                finding = examine(ttgir, grid, values)
+            if launch.later is not None and finding.reason:
+                return replace(finding, reason=_told(launch.later, finding.reason))
+            return finding
 
         def found(evaluate: Evaluate) -> Callable[[], Evaluation]:
-            return lambda: self._of(evaluate, kernel, grid, tuple(values))
+            return lambda: self._of(evaluate, launch)
 
-        ttgir, ttir = kernel.asm["ttgir"], kernel.asm["ttir"]
         return LaunchFacts(ttgir, ttir, grid, values, found(_outside), found(_misaligned), found(_unwritten), copies)
 
-    def _of(self, evaluate: Evaluate, kernel: Any, grid: Tuple[int, int, int], values: Tuple[Any, ...]) -> Evaluation:
-        record = self.gpu.watch.launches[-1]
-        key = (evaluate, kernel.hash, grid, tuple(record["args"]), tuple(map(_extent, values)))
+    def _of(self, evaluate: Evaluate, launch: _Launched) -> Evaluation:
+        kernel, grid, record, values = launch.kernel, launch.grid, launch.record, launch.values
+        key = (evaluate, kernel.hash, grid, tuple(record["args"]), tuple(map(_extent, values)), launch.held)
         if key not in self._known:
             started = time.process_time()
             with _quiet_function(), _quiet_dispatch():
                 self._known[key] = _followed(evaluate, kernel, grid, values, partial(_passed, kernel, record["args"]))
             record["evaluating"] += time.process_time() - started
         found = self._known[key]
+        if launch.later is not None:
+            found = _overwritten(found, record, launch.later)
         if any(rule.asked for rule in rules.held_against(self.gpu.watch.wants)):  # else it is about another fault
             told = [asdict(cause) for cause in found.causes]
             record["causes"] += [cause for cause in told if cause not in record["causes"]]
@@ -69,6 +98,32 @@ class Evaluations:
                 record["unfollowed"] = found.unknown
             record["accesses"] = max(record["accesses"], found.accesses)
         return found
+
+
+def _overwritten(found: Evaluation, record: Record, later: Later) -> Evaluation:
+    """What goes wrong with later contents only."""
+    already = {(cause["breaks"], cause["at"]) for cause in record["causes"] if not cause["overwritten"]}
+    late = [
+        replace(cause, overwritten=later.by, busy=later.busy, sentence=_told(later, cause.sentence))
+        for cause in found.causes
+        if (cause.breaks, cause.at) not in already
+    ]
+    return replace(found, causes=tuple(late))
+
+
+def _told(later: Later, sentence: str) -> str:
+    return (
+        "the host wrote to pinned memory (%s) before it had waited for a copy from there with non_blocking=True; "
+        "if the copy takes that, %s" % (later.by, sentence)
+    )
+
+
+def _contents(value: Any) -> str:
+    """A word on what a buffer holds."""
+    buffer = value.buffer if isinstance(value, Described) else value
+    if not isinstance(buffer, Buffer) or buffer.tensor is None:
+        return ""
+    return hashlib.sha256(as_bytes(buffer.tensor.untyped_storage()).numpy().tobytes()).hexdigest()
 
 
 def _followed(

@@ -11,6 +11,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
 
+from . import lazy
 from .claims import tensors
 from .dispatch import DeviceRequest
 from .gpu import Gpu
@@ -18,6 +19,8 @@ from .gpu import Gpu
 Tensor = torch.Tensor
 CUDA = torch.device("cuda", 0)
 CPU = torch.device("cpu")
+_FROM_HOST = (torch.tensor, torch.as_tensor, torch.asarray)
+"""What fills a tensor on the host, and copies it to the device where it is to be there: the host waits for that."""
 _FAKE: Any = torch._C._TorchDispatchModeKey.FAKE
 
 
@@ -58,7 +61,9 @@ class DeviceFunctions(TorchFunctionMode):
         if device is None and self.gpu.default is not None and func in self.constructors:
             device = self.gpu.default
         if kwargs.get("pin_memory"):
-            kwargs = {**kwargs, "pin_memory": False}
+            out = self.__torch_function__(func, types, args, {**kwargs, "pin_memory": False})
+            self.gpu.claims.pin(out)
+            return out
         kind = device_type(device)
         if kind == "cuda":
             check_ordinal(device)
@@ -66,6 +71,8 @@ class DeviceFunctions(TorchFunctionMode):
             _check_generator(kwargs["generator"], kind or "cpu")
         if kind is None or kind == "meta":
             return func(*args, **kwargs)
+        if kind == "cuda" and func in _FROM_HOST and self.gpu.copies:
+            self.gpu.copies.wait()
         return self.wanting(kind, lambda: func(*args, **{**kwargs, "device": CPU}))
 
     def wanting(self, kind: str, call: Callable[[], Any]) -> Any:
@@ -92,7 +99,11 @@ class DeviceFunctions(TorchFunctionMode):
             return tensor
         if here == "cuda" and wait:
             self.gpu.wait()
+        elif wait and self.gpu.copies:
+            self.gpu.copies.wait()
         out = self.wanting(str(kind), tensor.clone)
+        if here == "cpu" and kind == "cuda" and not wait and self.gpu.capture is None:
+            self.gpu.copies.copied(tensor, out)
         if self.gpu.claims.unknown(tensor) and not self.gpu.claims.unknown(out):
             self.gpu.claims.doubt(out)
         return out
@@ -138,7 +149,8 @@ def _type(mode: DeviceFunctions, func: Any, args: Sequence[Any], kwargs: Dict[st
 
 def _cuda(mode: DeviceFunctions, func: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:
     device = kwargs.get("device", args[1] if len(args) > 1 else None)
-    return mode.move(args[0], "cuda" if device is None else device)
+    asynchronous = kwargs.get("non_blocking", args[2] if len(args) > 2 else False)
+    return mode.move(args[0], "cuda" if device is None else device, wait=not asynchronous)
 
 
 def _numpy(mode: DeviceFunctions, func: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:
@@ -147,7 +159,20 @@ def _numpy(mode: DeviceFunctions, func: Any, args: Sequence[Any], kwargs: Dict[s
             "can't convert cuda:0 device type tensor to numpy. "
             "Use Tensor.cpu() to copy the tensor to host memory first."
         )
+    if mode.gpu.claims.pinned(args[0]):
+        mode.gpu.copies.shown(args[0])
     return func(*args, **kwargs)
+
+
+def _pin(mode: DeviceFunctions, func: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:
+    tensor, claims = args[0], mode.gpu.claims
+    if claims.device(tensor) == "cuda":
+        raise RuntimeError("cannot pin '%s' only dense CPU tensors can be pinned" % _type(mode, func, args, {}))
+    if claims.pinned(tensor):
+        return tensor
+    out = tensor if tensor.numel() > lazy.LIMIT else tensor.clone()  # a larger one would be unknown
+    claims.pin(out)
+    return out
 
 
 def _waits(mode: DeviceFunctions, func: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:
@@ -214,8 +239,8 @@ def _handlers() -> Dict[Any, Handler]:
         base.tolist: _waits,
         base.item: _item,
         base.__repr__: _repr,
-        base.pin_memory: lambda m, f, a, k: a[0],
-        base.is_pinned: lambda m, f, a, k: True,
+        base.pin_memory: _pin,
+        base.is_pinned: lambda m, f, a, k: m.gpu.claims.pinned(a[0]),
         torch.device: _make_device,
         nn._parse_to: _parse_to,
     }

@@ -19,13 +19,17 @@ Faults = List[Tuple[Rule, str, Dict[str, Any]]]  # which rule a launch breaks, h
 class Gpu:
     """One virtual device, for one candidate."""
 
-    def __init__(self, arch: int, watch: Any, claims: Any = None) -> None:
+    def __init__(self, arch: int, watch: Any, claims: Any = None, *, ends: bool = False) -> None:
+        """`ends`: whether somebody calls `end`."""
         self.arch = arch
+        self._ends = ends
         self.watch = watch
         self.claims = claims
         self.launched = False
         self.pending: Optional[Tuple[Rule, str]] = None
         self.broken: Optional[Tuple[Rule, str]] = None  # the fault that the host has learnt of
+        self.late: Optional[Tuple[Rule, str]] = None  # the one that a device which is late ends in
+        self.awaited = False  # whether the host has waited since
         self.undecided: List[str] = []  # launches on which a static rule had no opinion, and why
         self.harmed = ""  # why a real device would be in another sticky error already
         self.ended: List[Dict[str, Any]] = []  # records of launches that ended in a fault, and were not waited for
@@ -34,26 +38,41 @@ class Gpu:
         self.interpreting = 0.0  # seconds of processor time for kernels that were run by Triton's interpreter
         self.default: Any = None  # torch.set_default_device
         self.evaluations: Any = None  # `evaluation.Evaluations`, from the first launch on
+        self.copies: Any = None  # `pinned_copies.PinnedCopies`, where there is torch
+        self.worked: List[str] = []  # what torch had the device do that takes long, since the host waited for it
 
-    def fault(self, rule: Rule, reason: str, launch: Dict[str, Any]) -> None:
+    def fault(self, rule: Rule, reason: str, launch: Dict[str, Any], *, late: bool = False) -> None:
         """A launch breaks this rule; nobody knows yet. One that goes into a graph does so at each replay, whatever
-        was waited for in between."""
+        was waited for in between. `late`: only where the device is, so that the program goes on as one that is not
+        lets it, to its end."""
         if self.capture is not None:
             self.capture.append((rule, reason, launch))
         else:
             launch["fault"], launch["synced"] = rules.fault_text(rule, reason), False
             self.ended.append(launch)
-            if rule.code:
+            if rule.code and late and self._ends:
+                self.late = self.late or (rule, reason)
+            elif rule.code:
                 self.pending = self.pending or (rule, reason)
 
-    def wait(self) -> None:
-        """The host waits for the device, and learns what became of its launches."""
+    def wait(self, before: Optional[int] = None) -> None:
+        """The host waits for the device, and learns what became of its launches. `before`: of the copies from pinned
+        memory only those whose number is less are sure to be done."""
         if self.capture is not None:
             raise accelerator_error("CUDA error: operation not permitted when stream is capturing")
+        if self.copies:
+            self.copies.wait(before)
         self.watch.sync()
+        self.worked.clear()
         while self.ended:
             self.ended.pop()["synced"] = True
         self.broken = self.broken or self.pending
+        self.awaited = self.late is not None
+        self.check()
+
+    def end(self) -> None:
+        """The script has come to its end, and has waited for a device that may have been late."""
+        self.broken = self.broken or (self.late if self.awaited else None)
         self.check()
 
     def guess(self) -> None:

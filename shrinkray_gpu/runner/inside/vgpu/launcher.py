@@ -6,16 +6,18 @@ memory from the allocator, arguments, grid.
 
 from __future__ import annotations
 
+import os
 from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 from ..evaluator.memory import Buffer
-from ..launches.launch_log import INTERPRETED
+from ..launches.launch_log import INTERPRETED, Record
 from ..static import locations, rules, stores
 from ..static.cause import EMPTY
 from ..static.rule import LaunchFacts, Rule, RuleFinding
 from . import interpreted
 from .evaluation import Evaluations, parameters, tensor_of
 from .gpu import Gpu
+from .pinned_copies import Later
 
 _LIMITS = (2**31 - 1, 65535, 65535)  # CUDA's largest grid
 
@@ -42,6 +44,8 @@ def launcher(gpu: Gpu, src: Any, metadata: Any) -> Callable[..., None]:
         if blocks:
             facts = _judge(gpu, grid, given)
             gpu.launched = True
+            if gpu.copies:
+                _queue(gpu, given, facts)
             if facts and INTERPRETED in gpu.watch.wants and interpreted.run(gpu, src, args, given, facts):
                 gpu.watch.launches[-1]["interpreted"] = True
             else:
@@ -61,9 +65,7 @@ def _judge(gpu: Gpu, grid: Tuple[int, int, int], given: List[Tuple[Any, Any]]) -
     if gpu.evaluations is None:
         gpu.evaluations = Evaluations(gpu)
     facts = gpu.evaluations.facts(kernel, grid, given)
-    for rule in rules.held_against(gpu.watch.wants):
-        if _condemned(gpu, rule, rule.examine(facts), facts):
-            break
+    _is_condemned(gpu, kernel, gpu.watch.launches[-1], facts)
     # An overrun may go unnoticed, a null pointer never does: then the fault of a later launch is not what is seen.
     if not gpu.harmed and any(isinstance(value, Buffer) and value.null for value in facts.args):
         found = facts.evaluation()
@@ -71,19 +73,58 @@ def _judge(gpu: Gpu, grid: Tuple[int, int, int], given: List[Tuple[Any, Any]]) -
     return facts
 
 
-def _condemned(gpu: Gpu, rule: Rule, finding: RuleFinding, facts: LaunchFacts) -> bool:
+def _is_condemned(gpu: Gpu, kernel: Any, record: Record, facts: LaunchFacts, *, late: bool = False) -> bool:
+    """Whether a launch breaks a rule; if `late`, by what the host overwrote."""
+    held = rules.held_against(gpu.watch.wants)
+    return any(_condemned(gpu, rule, rule.examine(facts), facts, kernel, record, late) for rule in held)
+
+
+def _condemned(
+    gpu: Gpu, rule: Rule, finding: RuleFinding, facts: LaunchFacts, kernel: Any, record: Record, late: bool
+) -> bool:
     unknown = gpu.harmed if finding.reason else finding.unknown
-    record = gpu.watch.launches[-1]
     if finding.reason and not unknown:
         place = ""
         if finding.operation and "lines" in gpu.watch.wants:
             place = locations.of_operation(facts.ttgir, finding.operation)
-        gpu.fault(rule, finding.reason + (", at " + place if place else ""), record)
+        gpu.fault(rule, finding.reason + (", at " + place if place else ""), record, late=late)
         return True
     if unknown:
         record["undecided"] = rules.fault_text(rule, unknown)
-        gpu.undecided.append("%s: %s" % (gpu.watch.last_kernel.name, unknown))
+        gpu.undecided.append("%s: %s" % (kernel.name, unknown))
     return False
+
+
+def _queue(gpu: Gpu, given: List[Tuple[Any, Any]], facts: Optional[LaunchFacts]) -> None:
+    """The last launch reads what the device copies from pinned memory, perhaps: it is judged with what the host writes
+    there as well."""
+    tensors = list(_tensors(given))
+    touched = stores.touched_parameters(facts.ttir) if facts is not None else None
+    read = [tensor for index, tensor in tensors if touched is None or index in touched.loaded]
+    written = [tensor for index, tensor in tensors if touched is None or index in touched.stored]
+    if facts is None:
+        gpu.copies.launched((), (), read, written, None)
+        return
+    kernel, record, grid, evaluations = gpu.watch.last_kernel, gpu.watch.launches[-1], facts.grid, gpu.evaluations
+
+    def judge(values: Tuple[Any, ...], later: Later) -> bool:
+        anew = evaluations.later_facts(kernel, grid, record, values, later)
+        return _is_condemned(gpu, kernel, record, anew, late=True)
+
+    key = (kernel.hash, grid, tuple(record["args"]))
+    gpu.copies.launched(key, facts.args, read, written, None if record["fault"] else judge)
+    if os.environ.get("CUDA_LAUNCH_BLOCKING") == "1":
+        gpu.copies.wait()
+
+
+def _tensors(given: List[Tuple[Any, Any]]) -> Iterator[Tuple[int, Any]]:
+    """Each with the index of its parameter."""
+    index = 0
+    for kind, value in given:
+        tensor = tensor_of(value)
+        if tensor is not None:
+            yield index, tensor
+        index += len(parameters(None, [(kind, value)]))
 
 
 def _doubt(gpu: Gpu, given: List[Tuple[Any, Any]]) -> None:
@@ -94,14 +135,10 @@ def _doubt(gpu: Gpu, given: List[Tuple[Any, Any]]) -> None:
     text = kernel.asm.get("ttir") if kernel is not None else None
     if not hasattr(kernel, "_written"):
         kernel._written = stores.stored_parameters(text) if isinstance(text, str) else None
-    index = 0
-    for kind, value in given:
+    for index, tensor in _tensors(given):
         if kernel._written is None or index in kernel._written:
-            tensor = tensor_of(value)
-            if tensor is not None:
-                gpu.claims.doubt(tensor)
-                gpu.claims.write(tensor, whole=False)
-        index += len(parameters(None, [(kind, value)]))
+            gpu.claims.doubt(tensor)
+            gpu.claims.write(tensor, whole=False)
 
 
 def _scratch(gpu: Gpu, metadata: Any, blocks: int, stream: Any) -> None:

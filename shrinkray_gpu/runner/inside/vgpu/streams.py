@@ -19,6 +19,7 @@ def classes(gpu: Gpu) -> Dict[str, Any]:
             self.device = torch.device("cuda", 0)
 
         def query(self) -> bool:
+            gpu.copies.wait()
             return True
 
         def is_capturing(self) -> bool:
@@ -33,7 +34,9 @@ def classes(gpu: Gpu) -> Dict[str, Any]:
         wait_event = wait_stream
 
         def record_event(self, event: Any = None) -> Any:
-            return event or Event()
+            event = event or Event()
+            event.record(self)
+            return event
 
         def __enter__(self) -> "Stream":
             return self
@@ -48,27 +51,29 @@ def classes(gpu: Gpu) -> Dict[str, Any]:
             self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, **kwargs: Any
         ) -> None:
             self._timing = enable_timing
-            self._recorded = False
+            self._recorded: Optional[int] = None  # how many copies from pinned memory had been made
 
         def record(self, stream: Any = None) -> None:
             gpu.check()
-            self._recorded = True
+            self._recorded = gpu.copies.made
 
         def wait(self, stream: Any = None) -> None:
             return None
 
         def query(self) -> bool:
             gpu.check()
+            if self._recorded is not None:
+                gpu.copies.wait(self._recorded)
             return True
 
         def synchronize(self) -> None:
-            if self._recorded:
-                gpu.wait()
+            if self._recorded is not None:
+                gpu.wait(self._recorded)
 
         def elapsed_time(self, end: Any) -> float:
             if not self._timing:
                 raise ValueError("Both events must be created with argument 'enable_timing=True'.")
-            if not (self._recorded and end._recorded):
+            if self._recorded is None or end._recorded is None:
                 raise ValueError("Both events must be recorded before calculating elapsed time.")
             gpu.check()
             return 1.0

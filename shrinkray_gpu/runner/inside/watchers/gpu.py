@@ -21,7 +21,8 @@ def watch(candidate: WatchedCandidate) -> Iterator[None]:
         return
     from .. import vgpu
 
-    with vgpu.virtual(candidate.arch, candidate.log, machine_code=candidate.request["machine_code"]) as gpu:
+    machine_code = candidate.request["machine_code"]
+    with vgpu.virtual(candidate.arch, candidate.log, machine_code=machine_code, ends=True) as gpu:
         candidate.sees(gpu)
         yield
     candidate.report["driver_error"] = vgpu.sticky()
