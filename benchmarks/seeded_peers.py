@@ -115,10 +115,11 @@ def _by_peer(
             program, form.text, f"sm_{ARCH}", given.timeout, given.lanes, machine.python, form.variables
         )
         found = peers.reduced(tool, setting)
-        judgement = judged(fault, form, found["text"], ask, Path(made))
+        judgement, besides = judged(fault, form, found["text"], ask, Path(made))
     return {
         "verdict": judgement.verdict,
         "why": judgement.why.partition(" (")[0],
+        "import let pass": besides,
         "pasted": form.pasted,
         "words": words,
         "before": lines(form.text),
@@ -177,23 +178,23 @@ def last_line(form: Form, machine: runs.Machine) -> str:
     return said[-1]
 
 
-def judged(fault: cases.Planted, form: Form, text: str, ask: reducing.Ask, folder: Path) -> truth.Judgement:
-    """The verdict of what a tool left, as of a repro of ours; what lost no line is not reduced."""
+def judged(fault: cases.Planted, form: Form, text: str, ask: reducing.Ask, folder: Path) -> tuple[truth.Judgement, str]:
+    """The verdict of what a tool left, as of a repro of ours, and the checker's where the import of the package is let
+    pass. What lost no line is not reduced, and of what has no kernel in it there is only one verdict."""
     if lines(text) >= lines(form.text):
-        return truth.Judgement("not reduced", "no line less within the time")
+        return truth.Judgement("not reduced", "no line less within the time"), ""
     repro = folder / "repro.py"
     repro.write_text(text)
     judgement = reducing.judge(fault, ask, repro)
     if judgement.verdict == "not reduced" and form.pasted:
-        cause = truth.judge(text, fault.edit, fault.operator, ask)
-        return truth.Judgement("not reduced", f"it still imports the package; the cause in it: {cause.verdict}")
-    return judgement
+        return judgement, truth.judge(text, fault.edit, fault.operator, ask).verdict
+    return judgement, judgement.verdict
 
 
 def table(board: dict[str, Any]) -> str:
     """As docs/seeded.md has it."""
     head = ("tool", "faults", *truth.VERDICTS, f"true, {scoreboard.SHORT} lines or fewer")
-    head += ("lines before", "lines", "seconds")
+    head += ("true, imports let pass", "lines before", "lines", "seconds")
     rows = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
     for name in ("ours", *peers.PEERS):
         mine = [one["tools"][name] for one in board["faults"].values() if name in one["tools"]]
@@ -201,10 +202,10 @@ def table(board: dict[str, Any]) -> str:
             continue
         counts = [sum(one["verdict"] == verdict for one in mine) for verdict in truth.VERDICTS]
         short = sum(one["verdict"] == "true" and one["lines"] <= scoreboard.SHORT for one in mine)
+        loose = sum(one.get("import let pass", one["verdict"]) == "true" for one in mine)
         medians = [statistics.median(one[key] for one in mine) for key in ("before", "lines", "seconds")]
-        rows.append(
-            "| " + " | ".join(map(str, [name, len(mine), *counts, short, *(f"{one:g}" for one in medians)])) + " |"
-        )
+        figures = [name, len(mine), *counts, short, loose, *(f"{one:g}" for one in medians)]
+        rows.append("| " + " | ".join(map(str, figures)) + " |")
     return "\n".join(rows)
 
 
