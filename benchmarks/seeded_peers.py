@@ -180,7 +180,7 @@ def last_line(form: Form, machine: runs.Machine) -> str:
 
 def judged(fault: cases.Planted, form: Form, text: str, ask: reducing.Ask, folder: Path) -> tuple[truth.Judgement, str]:
     """The verdict of what a tool left, as of a repro of ours, and the checker's where the import of the package is let
-    pass. What lost no line is not reduced, and of what has no kernel in it there is only one verdict."""
+    pass. What lost no line is not reduced."""
     if lines(text) >= lines(form.text):
         return truth.Judgement("not reduced", "no line less within the time"), ""
     repro = folder / "repro.py"
