@@ -43,6 +43,7 @@ from shrinkray_gpu.reduction.size import lines, tokens  # noqa: E402
 RESULTS = Path(__file__).parent / "results"
 VIRTUAL = Path(__file__).with_name("virtual_python.py")
 NO_GPU = "no GPU"
+PEERS = ("shrinkray", "autodd", "pysource-minimize", "cvise")
 ONE_RUN = 60
 """Seconds that a candidate may take in a peer's test."""
 CHECK = 60
@@ -88,6 +89,8 @@ class Setting:
     limit: float
     lanes: int
     python: str
+    variables: tuple[str, ...] = ()
+    """NAME=VALUE, of a peer's candidates."""
 
 
 @dataclass(frozen=True)
@@ -104,10 +107,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=120, help="seconds for each tool, from its start")
     parser.add_argument("--lanes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--python", default=sys.executable, help="has torch and Triton")
-    parser.add_argument("--shrinkray", help="its command")
-    parser.add_argument("--autodd", help="tilelang/autodd.py of TileLang's source tree")
-    parser.add_argument("--pysource-minimize", help="an interpreter that has it")
-    parser.add_argument("--cvise", help="its command")
+    add_tools(parser)
     parser.add_argument("--only", nargs="*", help="names of tools; default: all that were given")
     parser.add_argument("--again", action="store_true", help="run also what has results")
     parser.add_argument("--until", type=float, help="begin nothing that would not end within so many seconds")
@@ -130,11 +130,7 @@ def main() -> None:
             _take(kept, json.loads(other.read_text()), before)
         path.write_text(json.dumps(kept, indent=1) + "\n")
         return
-    tools = [Tool("ours", "")] + [
-        Tool(name, place)
-        for name in ("shrinkray", "autodd", "pysource-minimize", "cvise")
-        if (place := getattr(given, name.replace("-", "_")))
-    ]
+    tools = [Tool("ours", ""), *given_tools(given)]
     tools = [tool for tool in tools if not given.only or tool.name in given.only]
     chosen = [one for one in suite.programs() if one.name in given.programs or not given.programs]
     if unknown := set(given.programs) - {one.name for one in chosen}:
@@ -166,6 +162,20 @@ def main() -> None:
         print(_table(kept))
 
 
+def add_tools(parser: argparse.ArgumentParser) -> None:
+    """Options that say where the peers are."""
+    parser.add_argument("--shrinkray", help="its command")
+    parser.add_argument("--autodd", help="tilelang/autodd.py of TileLang's source tree")
+    parser.add_argument("--pysource-minimize", help="an interpreter that has it")
+    parser.add_argument("--cvise", help="its command")
+
+
+def given_tools(given: argparse.Namespace) -> list[Tool]:
+    """The peers whose place was given."""
+    places = {name: getattr(given, name.replace("-", "_")) for name in PEERS}
+    return [Tool(name, place) for name, place in places.items() if place]
+
+
 def _take(kept: dict[str, Any], other: dict[str, Any], before: dict[str, Any]) -> None:
     """Results from another machine, which began with those of `before`: what is not among these was run there."""
     kept["environment"] = other["environment"]
@@ -177,6 +187,12 @@ def _take(kept: dict[str, Any], other: dict[str, Any], before: dict[str, Any]) -
 
 def measure(tool: Tool, setting: Setting) -> dict[str, Any]:
     """One reduction of the program by the tool, and what became of it."""
+    found = reduced(tool, setting)
+    return {**found, "same fault": _cold(setting, found["text"])}
+
+
+def reduced(tool: Tool, setting: Setting) -> dict[str, Any]:
+    """One reduction of the program by the tool: the smallest text that passed its test, and what that took."""
     with tempfile.TemporaryDirectory(prefix="peers-", ignore_cleanup_errors=True) as made:
         folder = Path(made)
         (folder / "kept").mkdir()
@@ -198,7 +214,6 @@ def measure(tool: Tool, setting: Setting) -> dict[str, Any]:
             tries, course, text = _ours(folder, watched, first, setting)
         else:
             tries, course, text, first = _peers(folder, epoch, setting)
-        verdict = _cold(setting, text)
         told = (folder / "log").read_text(errors="replace")[-400:] if tries < 2 else ""
         if (out := os.environ.get("OUT")) and tool.name == "ours":
             kept = Path(out) / "peers" / setting.program.name
@@ -211,7 +226,6 @@ def measure(tool: Tool, setting: Setting) -> dict[str, Any]:
         "tries": tries,
         "wall": round(wall, 1),
         "before the first candidate": round(first, 1),
-        "same fault": verdict,
         "course": course,
         "text": text,
         **({"log": told} if told else {}),
@@ -294,7 +308,7 @@ def _test(folder: Path, target: Path, setting: Setting) -> Path:
         TEST.format(
             name=target.name,
             seconds=program.seconds or ONE_RUN,
-            python=f"env TRITON_CACHE_DIR={folder}/triton {python}",
+            python=shlex.join(["env", f"TRITON_CACHE_DIR={folder}/triton", *setting.variables]) + f" {python}",
             folder=folder,
             decide="[ $status = 137 ]" if program.seconds else f'grep -qF -- {shlex.quote(program.words)} "$said"',
         )

@@ -25,12 +25,15 @@ def main() -> None:
     sys.modules["shrinkray_inside"] = package
     spec.loader.exec_module(package)
     vgpu = importlib.import_module("shrinkray_inside.vgpu")
+    launch_log = importlib.import_module("shrinkray_inside.launches.launch_log")
     # What vgpu.prepare has done by this import in the fork server.
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
     path = Path(sys.argv[1]).absolute()
     sys.argv[:] = sys.argv[1:]
     sys.path[0] = str(path.parent)
-    with vgpu.virtual(ARCH):
+    log = launch_log.LaunchLog(frozenset())
+    log.install()
+    with vgpu.virtual(ARCH, log):
         runpy.run_path(str(path), run_name="__main__")
 
 
