@@ -134,6 +134,14 @@ def _before_transposition(node: cst.BaseExpression) -> cst.BaseExpression | None
     return None
 
 
+def _type_of_other(node: cst.CSTNode, code: Code) -> Offers:
+    """An operand of a product, cast to what the other one has."""
+    if isinstance(node, cst.Call) and dotted_text(node.func).endswith(".dot") and len(node.args) > 1:
+        one, other = (arg.value for arg in node.args[:2])
+        yield one, f"({code(one)}).to(({code(other)}).dtype)"
+        yield other, f"({code(other)}).to(({code(one)}).dtype)"
+
+
 def _other_axis(node: cst.CSTNode, code: Code) -> Offers:
     if isinstance(node, cst.Call) and _method(node) in REDUCTIONS:
         for arg in node.args:
@@ -182,6 +190,7 @@ CURES = (
     Cure("expanded the other way", _other_expansion),
     Cure("along the other axis", _other_axis),
     Cure("transposed", _transposed),
+    Cure("of the other's type", _type_of_other),
     Cure("of another type", _other_type),
     Cure("of another extent", _other_extent),
     Cure("a constexpr", _constexpr),

@@ -25,7 +25,7 @@ from shrinkray_gpu.reduction.size import lines
 from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.of_lifted import OriginalFingerprint
-from shrinkray_gpu.start.argument_slice import function
+from shrinkray_gpu.start.argument_slice import MARK, function
 from shrinkray_gpu.start.capture_runs import Runs, plain
 from shrinkray_gpu.start.description import failure_description, lifted_description
 from shrinkray_gpu.start.given import Say, Start, UserProgram
@@ -210,10 +210,12 @@ class StartSearch:
         launch = faulting_launch(seen)
         if launch is None or function(ast.parse(whole.program.text), launch.kernel) is None:
             return None
+        marked = with_slice_kept(whole.program.text, seen)
         text = with_waits(whole.program.text, seen)
         waited = pool.cold(text)
-        alike = oracle.judge(waited).faults
-        marked = with_slice_kept(text, waited) if alike else with_slice_kept(whole.program.text, seen)
+        less = with_slice_kept(text, waited) if oracle.judge(waited).faults else ""
+        if less and less.count(MARK) <= marked.count(MARK):
+            marked = less
         again = pool.cold(marked)
         causes = LaunchCauses.of(again)
         if causes is None or not oracle.judge(again).faults:

@@ -45,6 +45,15 @@ z = tl.load(n.to(tl.pointer_type(tl.float16)) + tl.cast(n, tl.pointer_type(tl.fl
                 "tl.dot(x, y) for tl.dot(x, tl.trans(y))",
             ],
         ),
+        (
+            "of the other's type",
+            [
+                "tl.dot((x.T).to((y.trans()).dtype), y.trans()) for tl.dot(x.T, y.trans())",
+                "tl.dot(x.T, (y.trans()).to((x.T).dtype)) for tl.dot(x.T, y.trans())",
+                "tl.dot((x).to((tl.trans(y)).dtype), tl.trans(y)) for tl.dot(x, tl.trans(y))",
+                "tl.dot(x, (tl.trans(y)).to((x).dtype)) for tl.dot(x, tl.trans(y))",
+            ],
+        ),
         ("of another extent", ["tl.arange(0, 7) for tl.arange(0, 8)"]),
         (
             "of another type",
