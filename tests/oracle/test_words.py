@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.oracle import Answer, parse
+from shrinkray_gpu.oracle import Answer, parse, speech
 from shrinkray_gpu.oracle.words import plain_pattern
 from shrinkray_gpu.runner.run import Compilation, Failure, Launch, Run
 from tests.oracle.runs import (
@@ -237,3 +237,13 @@ def test_so_is_what_the_script_raises_by_itself() -> None:
 )
 def test_pasted_words_need_neither_colours_nor_quotation_marks(words: str, said: str, found: bool) -> None:
     assert bool(plain_pattern(words).search(said)) == found
+
+
+def test_of_functions_that_the_kernel_calls_the_innermost_says_why_though_its_traceback_was_taken_away() -> None:
+    inner = "CompilationError: at 2:11:\ndef mixed(v, w):\n    return v + w\n           ^\nValueError('shapes 8 and 4')"
+    middle = "CompilationError: at 2:11:\ndef middle(v, w):\n    return mixed(v, w)\n           ^"
+    outer = "at 3:26:\ndef k(x):\n    middle(x, 1)\n    ^"
+    chain = inner + CAUSE + middle + CAUSE + traceback(f"CompilationError: {outer}")
+    compile = Compilation("k", "", failure=Failure("CompilationError", outer, traceback=chain))
+    assert list(speech.reasons(compile)) == ["CompilationError:", "CompilationError:\nValueError('shapes 8 and 4')"]
+    assert speech.reason(compile) == "ValueError('shapes 8 and 4')"

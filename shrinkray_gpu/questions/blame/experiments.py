@@ -47,6 +47,8 @@ class CompilerExperiment:
     shown: int = 0
     """Runs in which the fault showed, of `runs`."""
     runs: int = 0
+    line: int = 0
+    """Of the PTX, where a ptxas refuses it first."""
 
     def __str__(self) -> str:
         """As on the card."""

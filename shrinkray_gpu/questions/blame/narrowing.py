@@ -34,7 +34,14 @@ from shrinkray_gpu.questions.blame.experiments import (
     Tried,
 )
 from shrinkray_gpu.questions.blame.experiments import PTXAS as PTX
-from shrinkray_gpu.questions.blame.of_compiler import BY_FRONT_END, BY_PTXAS, OTHER_PTXAS, OTHER_TRITON, OWN_EXCEPTION
+from shrinkray_gpu.questions.blame.of_compiler import (
+    BY_FRONT_END,
+    BY_LIBRARY,
+    BY_PTXAS,
+    OTHER_PTXAS,
+    OTHER_TRITON,
+    OWN_EXCEPTION,
+)
 from shrinkray_gpu.questions.blame.trials import BlameTrials
 from shrinkray_gpu.runner.knob_settings import KnobSetting, parse_setting
 
@@ -48,6 +55,9 @@ _LANGUAGE = re.compile(
     re.IGNORECASE,
 )
 """What is refused by the rules of PTX: a later ptxas that takes it may merely know more."""
+_LACKING = re.compile(r"not supported on \.target|requires \.target")
+_REFUSED_LINE = re.compile(r"\bline (\d+); (?:error|fatal)")
+_INSTRUCTION = re.compile(r"\b[a-z]\w*(?:(?:\.|::)\w+)+")
 
 
 @dataclass(frozen=True)
@@ -114,7 +124,9 @@ def _by_ptxas(seen: Evidence, trials: BlameTrials, other: OtherReleases) -> list
         same = found and normalise(words) == normalise(found[0].why)
         result = ACCEPTS if done.accepted else UNTOLD if ".version" in words else REFUSES
         why = "" if done.accepted else _SAME if same else words
-        found.append(CompilerExperiment(PTX, f"{name} ({done.version})", result, why))
+        line = _REFUSED_LINE.search(done.said)
+        at = int(line[1]) if line else 0
+        found.append(CompilerExperiment(PTX, f"{name} ({done.version})", result, why, line=at))
     return found
 
 
@@ -124,7 +136,7 @@ def narrowed(told: Blame, seen: Evidence, trials: BlameTrials, tried: Tried) -> 
     releases = [each.change for each in tried.gone(TRITON)]
     later = [each for each in releases if _number(each) > own]
     found = replace(_class(told, seen, trials, tried, later), why=told.why.rstrip("."))
-    why, front_end = [found.why], told.by == BY_FRONT_END
+    why, front_end = [found.why], told.by in (BY_FRONT_END, BY_LIBRARY)
     if changes := [each.change for each in tried.gone(KNOB, PASS)]:
         why.append(f"With any one of these the fault is gone: {', '.join(changes)}")
         if found.whose in (BELOW, UNKNOWN):
@@ -153,10 +165,11 @@ def _class(told: Blame, seen: Evidence, trials: BlameTrials, tried: Tried, later
     assert fault is not None
     if told.by == BY_PTXAS and told.whose == UNKNOWN:
         return _of_ptxas(told, tried, trials)
-    if told.by == OWN_EXCEPTION and later:
+    takes = tried.gone(TRITON)
+    if told.by in (OWN_EXCEPTION, BY_LIBRARY) and later:
         return replace(told, whose=FRONT_END)
-    if told.by == BY_FRONT_END and tried.gone(TRITON):
-        return replace(told, whose=UNKNOWN)
+    if told.by in (BY_FRONT_END, BY_LIBRARY) and takes:
+        return replace(told, whose=FRONT_END if 0 < len(later) < len(takes) else UNKNOWN)
     dies = run.signal is not None and any(not each.hash for each in run.compiles)
     fails = fault.phase == "compile" and "PassManager::run failed" in f"{fault.text} {seen.diagnostics}"
     if told.whose != UNKNOWN or told.by or not (dies or fails) or trials.inline_assembly:
@@ -181,7 +194,19 @@ def _of_ptxas(told: Blame, tried: Tried, trials: BlameTrials) -> Blame:
         return replace(told, whose=BELOW) if tried.gone(TRITON) else told
     if takes and (earlier or not _LANGUAGE.search(words)):
         return replace(told, whose=PTXAS, by="the same PTX, given to others")
+    instruction = _assembly_at(trials.dumped.get("ptx", ""), asked[0].line) if not takes else ""
+    if _LACKING.search(words) and instruction and (writer := trials.writer(instruction)):
+        by = f"its PTX, into which this pass wrote {instruction}"
+        return replace(told, whose=COMPILER_PASS, named=writer, by=by)
     return replace(told, whose=BELOW, by="its PTX, in which no inline assembly is")
+
+
+def _assembly_at(ptx: str, line: int) -> str:
+    """The instruction in a line of PTX that LLVM took over as it was written; empty where LLVM chose it."""
+    lines = ptx.splitlines()[:line]
+    marks = [each for each in lines if each.strip() in ("// begin inline asm", "// end inline asm")]
+    found = _INSTRUCTION.search(lines[-1]) if marks and "begin" in marks[-1] else None
+    return found[0] if found else ""
 
 
 def _number(name: str) -> Version:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from shrinkray_gpu.evidence import source_text
 from shrinkray_gpu.evidence.evidence import Evidence
@@ -10,13 +11,14 @@ from shrinkray_gpu.evidence.source_places import frames, is_of_triton
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.fault import FAILING_PASS, LAST_WORDS, Fault, broken_compile
 from shrinkray_gpu.oracle.fault import FRONT_END as REFUSALS
-from shrinkray_gpu.questions.blame.blame import HOST, KERNEL, LLVM, PASS, PTXAS, UNKNOWN, Blame, unknown
+from shrinkray_gpu.questions.blame.blame import BELOW, HOST, KERNEL, LLVM, PASS, PTXAS, UNKNOWN, Blame, unknown
 from shrinkray_gpu.questions.blame.trials import BlameTrials
 
 OTHER_TRITON = "another Triton: `shrink explain FILE --triton 3.6.0,3.9.0`"
 OTHER_PTXAS = "the same PTX, given to another ptxas: `shrink explain FILE --ptxas 12.4,12.9,13.0`"
 REDUCE = "`shrink FILE` reduces it, and says under which knobs the repro passes"
 BY_FRONT_END, BY_PTXAS, OWN_EXCEPTION = "Triton's front end", "ptxas", "an exception of the front end's own"
+BY_LIBRARY = "Triton's front end, of its own library"
 _SIZES = re.compile(r"power of|Input shapes should|numel|exceeds", re.IGNORECASE)
 """What depends on numbers that the host may have given."""
 _OWN_ERRORS = (
@@ -29,6 +31,10 @@ _OF_LLVM = re.compile(r"/llvm/lib/|LLVM ERROR: Cannot select")
 _RAISED = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception))\b:? ?(.*)$", re.MULTILINE)
 _RANGE = re.compile(r"arange\(\s*([^,()]+),\s*([^()]+?)\s*\)")
 _QUOTED = re.compile(r"'\.?(\w+)'")
+_EXCERPT = re.compile(r"\bat \d+:\d+:\n((?:.*\n)+?) *\^\n")
+_HOME = re.compile(r'"([^"\n]*/triton)/compiler/')
+_OF_TRITON = re.compile(r"Unsupported \.version|is not defined for option 'gpu-name'")
+"""What ptxas says of the two things in PTX that no kernel writes."""
 
 
 def of_compiler(seen: Evidence, fault: Fault, trials: BlameTrials) -> Blame:
@@ -62,14 +68,17 @@ def _front_end(seen: Evidence, fault: Fault, trials: BlameTrials) -> Blame:
     """It refuses what the kernel's text asks of it, unless sizes decide that come from the host, or it broke itself."""
     place, enough = _place(seen), trials.enough(trials.in_kernel)
     why = f"{_message(fault, trials)}{f' ({fault.construct})' if fault.construct else ''}"
-    own = _own_error(trials)
+    own, library = _own_error(trials), _library_function(trials)
     if enough and not own:
-        return Blame(KERNEL, why, BY_FRONT_END, place, enough=enough)
+        return Blame(KERNEL, why, BY_LIBRARY if library else BY_FRONT_END, place, enough=enough)
     if "CompileTimeAssertionFailure" in seen.diagnostics or "static_assert" in fault.construct:
         return unknown(f"the kernel's own static assertion refuses what it is given{f', at {place}' if place else ''}")
     if own:
         why += f". The front end fails with an exception of its own ({own}), not with a refusal"
         return Blame(UNKNOWN, why, OWN_EXCEPTION, enough=enough, next=(OTHER_TRITON,))
+    if library:
+        why += f". What is refused stands in Triton's own library, in {library}"
+        return Blame(UNKNOWN, why, BY_LIBRARY, place, next=(OTHER_TRITON,))
     if _SIZES.search(fault.text):
         return _by_size(seen, trials, why, place)
     return Blame(KERNEL, why, BY_FRONT_END, place)
@@ -111,6 +120,17 @@ def _own_error(trials: BlameTrials) -> str:
     return ""
 
 
+def _library_function(trials: BlameTrials) -> str:
+    """The function of Triton's own language in whose text the front end stopped: `softmax`; empty where it did not."""
+    for failure in (compile.failure for compile in trials.seen.compiles if compile.failure is not None):
+        quoted, home = _EXCERPT.search(failure.traceback), _HOME.search(failure.traceback)
+        if quoted and home and quoted[1].startswith("def "):
+            library = (Path(home[1]) / "language").rglob("*.py")
+            if any(quoted[1] in file.read_text(encoding="utf-8") for file in library):
+                return quoted[1][len("def ") :].partition("(")[0]
+    return ""
+
+
 def _first_tracebacks(trials: BlameTrials) -> list[str]:
     """Of each failure of the compiler, and of the program's end, what was raised first."""
     failures = [compile.failure for compile in trials.seen.compiles if compile.failure is not None]
@@ -137,6 +157,9 @@ def _ptxas(seen: Evidence, fault: Fault, trials: BlameTrials, said: str) -> Blam
             why = f"ptxas refuses the kernel's inline assembly: {fault.text}"
             return Blame(KERNEL, why, BY_PTXAS, f"{trials.script.path.name}:{number}")
     why = f"ptxas refuses what it is given: {fault.text}"
+    if _OF_TRITON.search(fault.text) and not seen.options.get("ptx_version"):
+        why += ". Version and target of the PTX are Triton's choice, and no kernel's"
+        return Blame(BELOW, why, BY_PTXAS, _place(seen), next=(OTHER_TRITON, OTHER_PTXAS))
     return Blame(UNKNOWN, why, BY_PTXAS, _place(seen), next=(OTHER_TRITON, OTHER_PTXAS))
 
 

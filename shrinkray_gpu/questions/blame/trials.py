@@ -23,6 +23,7 @@ from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.healthy_twin import WANTS, Health, health
 
 _DUMPED = re.compile(r"IR Dump Before (\w+)")
+_GAP = re.compile(r"^\[\d+ bytes left out\]$", re.MULTILINE)
 JOBS = 4
 """Experiments at a time, at most."""
 DUMPING = KnobSetting("passes told", environment={"MLIR_ENABLE_DUMP": "1"})
@@ -121,10 +122,22 @@ class BlameTrials:
     @cached_property
     def last_pass(self) -> str:
         """The pass that was begun last before the compiler died; empty where none tells."""
+        return self._begun[-1][0] if self._begun else ""
+
+    def writer(self, instruction: str) -> str:
+        """The pass that put an instruction of PTX into the code; empty where none tells, or the kernel had it."""
+        for (name, code), (_, after) in zip(self._begun, self._begun[1:]):
+            if instruction in after:
+                return "" if instruction in code or _GAP.search(code) else name
+        return ""
+
+    @cached_property
+    def _begun(self) -> list[tuple[str, str]]:
+        """Each pass that was begun, and the code before it."""
         if self.arch is None:
-            return ""
-        found = _DUMPED.findall(self._pool.cold(self.text, way=DUMPING).stderr)
-        return found[-1] if found else ""
+            return []
+        _, *said = _DUMPED.split(self._pool.cold(self.text, way=DUMPING).stderr)
+        return [*zip(said[::2], said[1::2])]
 
     @cached_property
     def laboratory(self) -> Laboratory:

@@ -17,7 +17,7 @@ from shrinkray_gpu.oracle.statistics import Rate, by_chance
 from shrinkray_gpu.questions.blame.blame import Blame, unknown
 from shrinkray_gpu.questions.blame.experiments import CompilerExperiment, Laboratory, Tried, clean_runs_needed
 from shrinkray_gpu.questions.blame.narrowing import narrowed
-from shrinkray_gpu.questions.blame.of_compiler import BY_FRONT_END, OWN_EXCEPTION
+from shrinkray_gpu.questions.blame.of_compiler import BY_FRONT_END, BY_LIBRARY, BY_PTXAS, OWN_EXCEPTION
 from shrinkray_gpu.questions.blame.trials import BlameTrials
 from shrinkray_gpu.questions.explanation import explain
 from shrinkray_gpu.runner.knob_settings import parse_setting
@@ -42,6 +42,13 @@ def dot(x, y, B: tl.constexpr):
     tl.store(y + at, tl.dot(tl.load(x + at), tl.load(x + at)))
 x, y = (torch.zeros(64, 64, device="cuda", dtype=each) for each in (torch.float16, torch.float32))
 dot[(1,)](x, y, B=64, maxnreg=24)
+torch.cuda.synchronize()
+"""
+ON_TURING = """@triton.jit
+def narrow(x, y):
+    at = tl.arange(0, 64)
+    tl.store(y + at, tl.load(x + at).to(tl.bfloat16).to(tl.float8e5))
+narrow[(1,)](torch.zeros(64, device="cuda"), torch.zeros(64, device="cuda", dtype=torch.float8_e5m2))
 torch.cuda.synchronize()
 """
 BROKEN = """#!/bin/sh
@@ -73,9 +80,15 @@ def test_the_passes_without_which_no_copy_is_misplaced_are_evidence_and_no_class
     error = by_chance(Rate(0, tried[0].runs), told.tried.unaltered)
     assert all(each.shown == 0 for each in tried) and error * len(told.tried.experiments) <= 0.05
     shown = told.to_json()["tried"]
-    assert shown["unaltered"]["sightings"] >= 5 and {"kind", "change", "outcome", "why", "shown", "runs"} == set(
-        shown["experiments"][0]
-    )
+    assert shown["unaltered"]["sightings"] >= 5 and {
+        "kind",
+        "change",
+        "outcome",
+        "why",
+        "shown",
+        "runs",
+        "line",
+    } == set(shown["experiments"][0])
 
 
 def test_what_a_later_triton_takes_without_its_own_exception_was_the_front_end_s() -> None:
@@ -113,6 +126,25 @@ def test_a_ptxas_that_refuses_what_triton_made(tmp_path: Path, spared: str, word
     first, second = (each for each in told.tried.experiments if each.kind == "ptxas")
     assert first.outcome == "refuses" and second.outcome == ("accepts" if whose == "ptxas" else "refuses")
     assert ("is taken by ptxas at hand at -O0" in told.why) == (whose == "ptxas")
+
+
+def test_version_and_target_of_ptx_are_no_kernel_s(tmp_path: Path) -> None:
+    broken, words = tmp_path / "ptxas", "Unsupported .version 9.9; current version is '8.5'"
+    real = toolkit.find("ptxas", sys.executable, {})
+    broken.write_text(BROKEN.format(spared='"none"', ptxas=real, words=words, refused="entry swap"))
+    broken.chmod(0o755)
+    program = tmp_path / "program.py"
+    program.write_text(HEAD + SWAP)
+    told = explain(program, arch=90, environment={"TRITON_PTXAS_PATH": str(broken)}).blame
+    assert told.whose == "compiler or below" and "Triton's choice" in told.why, told
+
+
+def test_an_instruction_that_the_target_lacks_was_written_by_a_pass(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(HEAD + ON_TURING)
+    told = explain(program, arch=75, python=others.python("3.9.0")).blame
+    assert (told.whose, told.named) == ("compiler pass", "ConvertTritonGPUToLLVM"), told
+    assert "this pass wrote min.f16x2" in told.by and "requires .target sm_80" in told.why, told
 
 
 def test_too_few_registers_may_be_what_the_launch_asks_for(tmp_path: Path) -> None:
@@ -173,6 +205,16 @@ GONE = {
         (unknown("it dies"), [], False, "", "not known", "it dies"),
         (Blame("not known", "own", OWN_EXCEPTION), ["earlier"], False, "", "not known", "Not in triton 3.6.0"),
         (Blame("host program", "a size", BY_FRONT_END), ["earlier"], False, "", "not known", "or this front end is"),
+        (
+            Blame("kernel source", "no", BY_FRONT_END),
+            ["earlier", "later"],
+            False,
+            "",
+            "front end",
+            "Fixed in triton 3.9",
+        ),
+        (Blame("kernel source", "no", BY_LIBRARY), ["later"], False, "", "front end", "Fixed in triton 3.9.0"),
+        (Blame("not known", "no", BY_LIBRARY), ["earlier"], False, "", "not known", "Not in triton 3.6.0"),
         (Blame("kernel source", "it wraps", "Triton's IR"), ["later"], False, "", "kernel source", "accept more"),
     ],
 )
@@ -186,3 +228,36 @@ def test_how_far_experiments_narrow_a_death(
     found = narrowed(told, seen, trials, Tried(Rate(5, 5), tuple(GONE[each] for each in gone)))
     assert found.whose == whose and words in found.why, found
     assert found.named == ("add_pipeline" if whose == "compiler pass" else "")
+
+
+CHOSEN = "\t// begin inline asm\n\tld.a.b %r1;\n\t// end inline asm\n\tmin.bf16 %r1, %r2;\n"
+WRITTEN = "\t// begin inline asm\n\t@%p1 min.bf16 %r1, %r2;\n\t// end inline asm\n"
+FORBIDDEN = "Feature '.bf16' requires .target sm_80 or higher"
+BEGUN = [("Canonicalizer", "tt.min"), ("ToLLVM", "tt.min"), ("CSE", 'inline_asm "@$4 min.bf16 $0, $1;"')]
+
+
+@pytest.mark.parametrize(
+    ("ptx", "line", "words", "other", "begun", "whose"),
+    [
+        (WRITTEN, 2, FORBIDDEN, "refuses", BEGUN, "compiler pass"),
+        (CHOSEN, 4, FORBIDDEN, "refuses", BEGUN, "compiler or below"),
+        (WRITTEN, 2, "Modifier '.cg' cannot be combined", "refuses", BEGUN, "compiler or below"),
+        (WRITTEN, 2, FORBIDDEN, "accepts", BEGUN, "compiler or below"),
+        (WRITTEN, 2, FORBIDDEN, "refuses", BEGUN[2:], "compiler or below"),
+        (WRITTEN, 2, FORBIDDEN, "refuses", [("ToLLVM", "[9 bytes left out]"), BEGUN[2]], "compiler or below"),
+    ],
+)
+def test_whose_ptx_is_that_the_target_forbids(
+    ptx: str, line: int, words: str, other: str, begun: list[tuple[str, str]], whose: str
+) -> None:
+    setup = Setup("python", {}, (), (), "/nowhere", arch=75)
+    trials = BlameTrials("", Script(Path("/nowhere/program.py")), setup, 1.0, 1.0, DIES)
+    trials.__dict__.update(dumped={"ttir": "tt.func", "ptx": ptx}, _begun=begun)
+    seen = Evidence("program.py", Fault("compile", "PTXASError"), "", run=DIES, versions={"triton": "3.7.1"})
+    asked = [
+        CompilerExperiment("ptxas", "ptxas at hand (12.4.99)", "refuses", words, line=line),
+        CompilerExperiment("ptxas", "ptxas 13.0 (13.0.48)", other, "in the same words", line=line),
+    ]
+    told = Blame("not known", "ptxas refuses what it is given", BY_PTXAS)
+    found = narrowed(told, seen, trials, Tried(Rate(5, 5), tuple(asked)))
+    assert (found.whose, found.named) == (whose, "ToLLVM" if whose == "compiler pass" else ""), found

@@ -51,6 +51,13 @@ x, y = torch.zeros(40, device="cuda"), torch.zeros(16, device="cuda")
 counted[(1,)](x, y, 32, 16, B=16)
 torch.cuda.synchronize()
 """
+SOFTMAX = """@triton.jit
+def rows(x, y):
+    at = tl.arange(0, 16)[:, None] * 32 + tl.arange(0, 32)[None, :]
+    tl.store(y + at, tl.softmax(tl.load(x + at), 1))
+rows[(1,)](torch.zeros(16, 32, device="cuda"), torch.zeros(16, 32, device="cuda"))
+torch.cuda.synchronize()
+"""
 REFUSED = """@triton.jit
 def refused(x, n, B: tl.constexpr):
     at = tl.arange(0, {end})
@@ -121,6 +128,11 @@ def explained(text: str, folder: Path) -> Explained:
         ),
         (refused(end="B + 1"), "kernel source", "program.py:4", "a power of 2", "tl.arange(0, B) for"),
         (refused(B=12), "host program", "program.py:4", "B is what the launch passes", ""),
+        (
+            HEAD + SOFTMAX, "not known", "program.py:5",
+            "incompatible dimensions at index 1: 32 and 16') (tl.load). What is refused stands in Triton's own library",
+            "",
+        ),
         ("print([1][3])\n", "host program", "program.py:1", "IndexError", ""),
         ("assert 1 > 2, 'a check'\n", "not known", "", "a check", ""),
     ],
