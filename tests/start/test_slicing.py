@@ -219,7 +219,7 @@ def test_exactly_what_the_value_hangs_on(program: str) -> None:
         "def f(n):\n    kernel[(1,)](n)\nTABLE = {'f': f}\nTABLE['f'](3)\n",
         "def f(n, *, block):\n    kernel[(1,)](block)\nf(3)\n",
         "def f(n):\n    kernel[(1,)](n)\ng = partial(f, 3)\ng()\n",
-        "def more(f):\n    return lambda n: f(n + 1)\n@more\ndef f(n):\n    kernel[(1,)](n)\nf(3)\n",
+        "def more(h):\n    return lambda n: h(n + 1)\n@more\ndef f(n):\n    kernel[(1,)](n)\nf(3)\n",
     ],
 )
 def test_what_is_called_or_passed_by_a_way_that_nobody_sees_is_told(program: str) -> None:
