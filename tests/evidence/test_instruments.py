@@ -156,6 +156,15 @@ def test_tma_by_core_dump_is_a_write_to_shared_memory(tmp_path: Path) -> None:
     )
 
 
+def test_what_is_refused_in_the_library_of_triton_is_at_the_line_that_calls_it(tmp_path: Path) -> None:
+    """Triton tells the innermost function first."""
+    said = "at 3:4:\ndef _reduce(input, axis):\n    ^\ninvalid axis 1\nat 2:8:\ndef kernel(x):\n        ^"
+    failure = Failure("triton.compiler.errors.CompilationError", said, traceback=said)
+    run = Run("virtual", 1, failure=failure, compiles=(Compilation("kernel", "", failure=failure),))
+    seen = assemble(subject("import triton\n\ndef kernel(x):\n    tl.max(x, 1)\n", "axis.py", tmp_path), run, ())
+    assert seen.place == source_text.SourceLine(str(tmp_path / "axis.py"), 4, "tl.max(x, 1)")
+
+
 def test_of_several_compilations_the_one_with_the_instruction_is_meant(tmp_path: Path) -> None:
     """Without SASS the last launch of the kernel is the guess."""
     run = faulting(
