@@ -6,6 +6,7 @@ kernel has such, no race is told of it. Two stores of the same value do no harm 
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, replace
 from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
@@ -161,12 +162,15 @@ def _races(found: List[Touch], every: Programs, written: FrozenSet[int]) -> Tupl
     del low, high
     values = StoredValues(programs, written, LIMIT)
     races: List[Race] = []
-    for at, first in enumerate(groups):
-        for other in groups[at:]:
-            if {first.kind, other.kind} not in ({LOAD}, {ATOMIC}):
+    whole = programs == every
+    for first, other in itertools.combinations_with_replacement(groups, 2):
+        if {first.kind, other.kind} not in ({LOAD}, {ATOMIC}):
+            try:
                 race = _race(first, other, programs, granule, values if first.kind == other.kind == STORE else None)
                 races += [race] if race is not None else []
-    return sorted(races, key=lambda race: _RANK[race.other.kind])[:MOST], programs == every
+            except TooLarge:  # what they store
+                whole = False
+    return sorted(races, key=lambda race: _RANK[race.other.kind])[:MOST], whole
 
 
 _RANK = {LOAD: 0, ATOMIC: 1, STORE: 2}

@@ -19,7 +19,7 @@ from . import integers
 from .machine import PROGRAM_AXES, Frame
 from .memory import Address
 from .module import ACCESSES, IrFunction, called
-from .numbers import Algebra, Both, Lanes, Sum, Unfollowed, elements, wrapped
+from .numbers import Algebra, Both, Lanes, Sum, TooLarge, Unfollowed, elements, wrapped
 from .touches import Programs, Touch
 from .types import extents, signature
 
@@ -129,19 +129,31 @@ class StoredValues:
         return found
 
     def _number(self, frame: Frame, env: Any, name: str, op: Optional[Op]) -> Any:
-        """What a value is, where it is made of known integers; the machine computes only what accesses hang on."""
-        value, key = wrapped(_held(frame, env, name)), (id(frame), name, id(op))
-        if isinstance(value, (int, Lanes, Sum, Both)):
-            return value
+        """What an integer is that is made of program ids, ranges, arguments and constants; None for others. What memory
+        holds does not count: it may be made up. The machine computes only what accesses hang on."""
+        key = (id(frame), name, id(op))
         if key not in self._numbers:
-            outer = _given(frame, name) if op is None else None
-            found = self._number(*outer[:3], _maker(outer[0], outer[3], outer[2])) if outer is not None else None
-            if op is not None and op.name.startswith("arith."):
-                operands = [self._number(frame, env, each, _maker(frame, op, each)) for each in op.operands()]
-                if all(each is not None for each in operands):
-                    found = wrapped(integers.evaluate(self._algebra, op.name[len("arith.") :], op.body, operands))
+            try:
+                found = wrapped(self._integer(frame, env, name, op))
+            except TooLarge:
+                found = None
             self._numbers[key] = found if isinstance(found, (int, Lanes, Sum, Both)) else None
         return self._numbers[key]
+
+    def _integer(self, frame: Frame, env: Any, name: str, op: Optional[Op]) -> Any:
+        if op is None:
+            outer = _given(frame, name)
+            if outer is None:
+                return _held(frame, env, name)
+            return self._number(*outer[:3], _maker(outer[0], outer[3], outer[2]))
+        if not op.name.startswith((*_TYPED, "tt.get_num_programs", "tt.make_range")):
+            return None
+        operands = [self._number(frame, env, each, _maker(frame, op, each)) for each in op.operands()]
+        if any(each is None for each in operands):
+            return None
+        if _held(frame, env, name) is not None or not op.name.startswith("arith."):
+            return _held(frame, env, name)
+        return integers.evaluate(self._algebra, op.name[len("arith.") :], op.body, operands)
 
     def _loaded(self, frame: Frame, env: Any, op: Op) -> Any:
         address, names = _held(frame, env, op.operands()[0]), op.operands()
