@@ -15,7 +15,7 @@ import torch
 
 from ..static import cause as kinds
 from ..static.cause import Cause, Evaluation
-from ..static.ttgir import VALUE, Op
+from ..static.ttgir import VALUE
 from .access import can_be_false
 from .causes import place_of
 from .launch import LIMIT, LaunchedKernel, Look, look
@@ -136,7 +136,7 @@ def _of_storage(found: List[Touch], seen: Look, written: FrozenSet[int]) -> Tupl
     return [], "" if whole else TOO_MANY
 
 
-class _Group(NamedTuple):
+class _Touched(NamedTuple):
     """What one operation touches: by lane the place, the program instance, and which of its touches it is."""
 
     kind: str
@@ -181,7 +181,7 @@ def _cells(found: Sequence[Touch], programs: Programs) -> Tuple[int, List[Tuple[
     """Of each touch the places and the program instances of its lanes, a place of so many bytes each."""
     raw = [places(each, programs) for each in found]
     granule = 0
-    for each, (offset, _) in zip(found, raw):
+    for each in found:
         granule = math.gcd(granule, each.width)
     if any(bool((offset % granule != 0).any()) for offset, _ in raw):
         granule = 1
@@ -206,7 +206,7 @@ def _ends(place: Any, value: Any) -> Tuple[Any, Any]:
     return low[keys], high[keys]
 
 
-def _groups(found: Sequence[Touch], cells: Sequence[Tuple[Any, Any]], low: Any, high: Any) -> List[_Group]:
+def _groups(found: Sequence[Touch], cells: Sequence[Tuple[Any, Any]], low: Any, high: Any) -> List[_Touched]:
     """By operation what it touches of the places that more than one program instance touches; stores come first."""
     several = low != high
     groups: Dict[int, List[Tuple[Touch, Any, Any]]] = {}
@@ -220,12 +220,12 @@ def _groups(found: Sequence[Touch], cells: Sequence[Tuple[Any, Any]], low: Any, 
     for parts in groups.values():
         which = torch.cat([torch.full((len(place),), at) for at, (_, place, _) in enumerate(parts)])
         place, program = (torch.cat([part[at] for part in parts]) for at in (1, 2))
-        out.append(_Group(parts[0][0].kind, [part[0] for part in parts], place, program, which))
+        out.append(_Touched(parts[0][0].kind, [part[0] for part in parts], place, program, which))
     return sorted(out, key=lambda group: -_RANK[group.kind])
 
 
 def _race(
-    first: _Group, other: _Group, programs: Programs, granule: int, values: Optional[StoredValues]
+    first: _Touched, other: _Touched, programs: Programs, granule: int, values: Optional[StoredValues]
 ) -> Optional[Race]:
     """A race between two operations, the one of the lowest place. `values`: where both store, what they do."""
     pair = (first,) if first is other else (first, other)

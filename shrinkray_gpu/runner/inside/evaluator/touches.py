@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, List, Optional, Sequence, Tuple
 
 import torch
 
@@ -75,9 +75,10 @@ def touches(launch: LaunchedKernel, machine: Machine) -> Tuple[List[Touch], List
     found: List[Touch] = []
     elsewhere: List[Note] = []
     for note in left(launch, machine):
-        mask, doubt = note.mask, ""
+        mask: Any = note.mask
+        doubt = ""
         if isinstance(mask, Unfollowed):
-            mask, doubt = 1 if mask.bound is None else mask.bound, mask.why
+            doubt, mask = mask.why, 1 if mask.bound is None else mask.bound
         if note.op.name not in ACCESSES and note.op.name not in DESCRIBED or isinstance(mask, int) and not mask:
             continue
         if not isinstance(note.subject, Address):
@@ -91,7 +92,8 @@ def touches(launch: LaunchedKernel, machine: Machine) -> Tuple[List[Touch], List
     return found, elsewhere
 
 
-class Programs(NamedTuple):
+@dataclass(frozen=True)
+class Programs:
     """The program instances of a launch that are looked at: so many along each axis, of the indices that were run."""
 
     x: int
@@ -123,16 +125,16 @@ class Programs(NamedTuple):
 
     def narrow(self, data: Any, rank: int) -> Any:
         """The lanes of these alone, in a tensor before whose block of `rank` dimensions the program's axes lie."""
-        for axis, count in enumerate(self, start=rank + 1):
+        for axis, count in enumerate((self.x, self.y, self.z), start=rank + 1):
             if data.dim() >= axis and data.shape[-axis] > count:
                 data = data.narrow(data.dim() - axis, 0, count)
         return data
 
     def fewer(self) -> "Programs":
         """Half of them, along the longest axis."""
-        longest = max(self)
-        at = self.index(longest)
-        return Programs(*(longest // 2 if each == at else count for each, count in enumerate(self)))
+        axes = [self.x, self.y, self.z]
+        axes[axes.index(max(axes))] //= 2
+        return Programs(*axes)
 
 
 def lanes(touch: Touch, programs: Programs) -> int:

@@ -31,7 +31,7 @@ UNWRITTEN = "memory that nobody wrote"
 UNCLAIMED = "access wider than any claim allows"
 UNORDERED = "race"
 
-UPDATE = "of what is stored then"
+UPDATE = "update"
 """Of a race, `Cause.detail`: the value that is stored hangs on the one that is loaded."""
 
 PROGRAM, RANGE, TRIP, LOADED, ARGUMENT, CONSTANT, GRID, COMPARISON, OTHER = (
@@ -52,7 +52,7 @@ class Cause:
     kind: str
     """One of the kinds above: where it begins."""
     operation: str
-    """What goes wrong there, and in which type: `product i32`; of a race `load-store`; empty where no operation does."""
+    """What goes wrong there, and in which type: `product i32`; empty where no operation does. Of a race, the two."""
     role: str
     """What that is to the access: a `term` or `factor` of its address, a `bound` of its mask."""
     inputs: Tuple[str, ...]

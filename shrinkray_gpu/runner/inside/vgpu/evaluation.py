@@ -51,8 +51,8 @@ class Evaluations:
             return lambda: self._of(evaluate, kernel, grid, tuple(values))
 
         ttgir, ttir = kernel.asm["ttgir"], kernel.asm["ttir"]
-        asked = (found(each) for each in (_outside, _misaligned, _unwritten, _racing))
-        return LaunchFacts(ttgir, ttir, grid, values, *asked, copies)
+        outside, misaligned, unwritten, racing = map(found, (_outside, _misaligned, _unwritten, _racing))
+        return LaunchFacts(ttgir, ttir, grid, values, outside, misaligned, unwritten, racing, copies)
 
     def _of(self, evaluate: Evaluate, kernel: Any, grid: Tuple[int, int, int], values: Tuple[Any, ...]) -> Evaluation:
         record = self.gpu.watch.launches[-1]

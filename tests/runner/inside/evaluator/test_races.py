@@ -127,7 +127,10 @@ def zeros(n=64, dtype=torch.float32):
 
 triton.set_allocator(lambda size, align, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
 """
-LOST = "the store at script.py:13:34 and the load at script.py:13:42 touch element 0 of counts in program instances 0 and 1"
+LOST = (
+    "the store at script.py:13:34 and the load at script.py:13:42 "
+    "touch element 0 of counts in program instances 0 and 1"
+)
 LAUNCHES: dict[str, tuple[str, str]] = {
     "lost update": ("counted[(4,)](zeros(64, torch.int32), zeros(8, torch.int32), 64, False, 16)", "load-store"),
     "atomic": ("counted[(4,)](zeros(64, torch.int32), zeros(8, torch.int32), 64, True, 16)", ""),
@@ -168,7 +171,10 @@ LAUNCHES: dict[str, tuple[str, str]] = {
 }
 UNKNOWN = {
     "lock": ("locked[(4,)](zeros(1, torch.int32), zeros(1), zeros())", "tt.atomic_cas: it may order"),
-    "scattered, nobody knows where": ("scattered[(2,)](torch.empty(16, dtype=torch.int64, device='cuda'), zeros())", "tt.store: nobody wrote"),
+    "scattered, nobody knows where": (
+        "scattered[(2,)](torch.empty(16, dtype=torch.int64, device='cuda'), zeros())",
+        "tt.store: nobody wrote",
+    ),
     "assembly": ("nudged[(4,)](zeros(), zeros())", "tt.elementwise_inline_asm: it may"),
 }
 ALL = {**LAUNCHES, **UNKNOWN}
@@ -184,7 +190,9 @@ def launch(played: list[dict[str, Any]], name: str) -> dict[str, Any]:
 def test_what_is_known(played: list[dict[str, Any]], name: str) -> None:
     found, operation = launch(played, name), LAUNCHES[name][1]
     assert [each["operation"] for each in found["causes"]][:1] == [operation][: bool(operation)], found
-    assert found["fault"].startswith("race: the " if operation else "") and bool(found["fault"]) is bool(operation), found
+    assert found["fault"].startswith("race: the " if operation else "") and bool(found["fault"]) is bool(operation), (
+        found
+    )
     assert operation or not found["unfollowed"], found
 
 
