@@ -61,19 +61,19 @@ def evaluate(launch: LaunchedKernel) -> Evaluation:
         storages.setdefault(each.buffer.storage, []).append(each)
     written = frozenset(storage for storage, group in storages.items() if any(each.kind != LOAD for each in group))
     unknown = seen.machine.doubt or ("" if seen.whole else "a part of its program instances was looked at")
-    unknown = unknown or _unread(seen.module)
+    unread, order = _unread(seen.module), _order(seen)
+    unknown = unknown or unread
     for note in elsewhere:
         if written or kind_of(note.op) != LOAD:
             unknown = unknown or "%s: %s" % (note.op.name, getattr(note.subject, "why", "an unknown pointer"))
     causes: List[Cause] = []
-    order = _order(seen)
     with torch.no_grad():
         for group in storages.values():
             races, why = _of_storage(group, seen, written)
             unknown = unknown or why
             if races and order:
                 unknown = unknown or order
-            elif not _unread(seen.module):
+            elif not unread:
                 causes += (_cause(launch, seen, race) for race in races)
     return Evaluation(tuple(causes), unknown)
 
@@ -128,8 +128,8 @@ def _of_storage(found: List[Touch], seen: Look, written: FrozenSet[int]) -> Tupl
             return [], "%s: %s" % (anywhere.note.op.name, anywhere.doubt)
         if len(sure) < len(known):
             doubtful, whole = _races(known, all_programs, written)
-            for race in doubtful:
-                unsure = race.first if race.first.doubt else race.other
+            if doubtful:
+                unsure = doubtful[0].first if doubtful[0].first.doubt else doubtful[0].other
                 return [], "%s: %s" % (unsure.note.op.name, unsure.doubt)
     except TooLarge:
         return [], TOO_MANY
@@ -152,7 +152,7 @@ def _races(found: List[Touch], every: Programs, written: FrozenSet[int]) -> Tupl
     if not found:
         return [], True
     programs = every
-    while sum(lanes(each, programs) * each.width for each in found) > 8 * LIMIT:
+    while sum(lanes(each, programs) * each.width for each in found) > 4 * LIMIT:
         if programs.count <= 2:
             raise TooLarge
         programs = programs.fewer()

@@ -18,8 +18,8 @@ RULE = Rule(
     name=RACE,
     code=0,
     words="two program instances race",
-    holds="two program instances of a launch touch one element, one by a plain store of another value, in no order; a "
-    "device takes either one first",
+    holds="two program instances of a launch touch one element, one by a plain store, in no order; two stores of the "
+    "same do no harm",
     wanted="an element that a program instance stores to must be its own, or be touched by atomic operations alone",
     examine=examine,
     asked=True,
