@@ -31,7 +31,7 @@ MOST = 8
 """Races of one tensor that are told."""
 TRIED = 64
 """Places at which an example is looked for."""
-_FAMILIAR = ("arith.", "math.", "scf.", "cf.", "ub.", "tt.", "llvm.intr.assume", "gpu.barrier")
+_FAMILIAR = ("arith.", "math.", "scf.", "cf.", "ub.", "tt.", "llvm.intr.assume", "gpu.barrier", "ttg.barrier")
 TOO_MANY = "too many lanes to compare program instances"
 
 

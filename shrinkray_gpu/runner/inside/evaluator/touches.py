@@ -17,7 +17,8 @@ from .numbers import Lanes, Number, Sum, Unfollowed, broadcast, elements, wrappe
 from .types import extents, pointee, signature
 
 LOAD, ATOMIC, STORE = "load", "atomic", "store"
-EVERYWHERE = 1 << 62
+EVERYWHERE = torch.tensor(1 << 58)
+"""Beyond all memory."""
 
 
 def kind_of(op: Op) -> str:
@@ -167,8 +168,8 @@ def are_apart(found: Sequence[Touch], programs: Programs, limit: int) -> bool:
     """Whether each program instance keeps to a range of bytes of its own, for sure."""
     if programs.count > limit or any(each.offset is None for each in found):
         return False
-    lows = torch.full(programs.shape, EVERYWHERE)
-    highs = torch.full(programs.shape, -EVERYWHERE)
+    lows = EVERYWHERE.expand(programs.shape)
+    highs = -lows
     for each in found:
         low, high, active = _range(each, programs)
         lows = torch.where(active, torch.minimum(lows, low), lows)
@@ -179,7 +180,8 @@ def are_apart(found: Sequence[Touch], programs: Programs, limit: int) -> bool:
 
 
 def _range(touch: Touch, programs: Programs) -> Tuple[Any, Any, Any]:
-    """The least and the greatest offset of each program instance whatever the mask, and whether it touches any."""
+    """The least and the greatest offset of each program instance, as far as one part of the mask limits one part of the
+    offset, and whether it touches any."""
 
     def over_lanes(data: Any, fold: Any) -> Any:
         lead = max(data.dim(), touch.rank + PROGRAM_AXES) - touch.rank - PROGRAM_AXES
@@ -189,8 +191,11 @@ def _range(touch: Touch, programs: Programs) -> Tuple[Any, Any, Any]:
 
     low = high = torch.full(programs.shape, touch._constant)
     for term in touch._terms:
-        low = low + over_lanes(term.to(torch.int64), torch.amin)
-        high = high + over_lanes(term.to(torch.int64), torch.amax)
+        least = greatest = term.to(torch.int64)
+        for factor in touch._factors:
+            if broadcast((term.shape, factor.shape)) == tuple(term.shape):
+                least, greatest = least.where(factor, EVERYWHERE), greatest.where(factor, -EVERYWHERE)
+        low, high = low + over_lanes(least, torch.amin), high + over_lanes(greatest, torch.amax)
     active = torch.ones(programs.shape, dtype=torch.bool)
     for factor in touch._factors:
         active = active & over_lanes(factor, torch.amax)

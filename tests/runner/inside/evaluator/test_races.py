@@ -41,6 +41,19 @@ def tiled(y, rows, columns, stride, MASKED: tl.constexpr):
 
 
 @triton.jit
+def rows(y, columns):
+    row, column = tl.program_id(0) * 4 + tl.arange(0, 4), tl.arange(0, 16)
+    tl.store(y + row[:, None] * columns + column[None, :], tl.program_id(0), mask=(column < columns)[None, :])
+
+
+@triton.jit
+def split(x, y):
+    both = tl.load(x + tl.program_id(0) * 8 + tl.arange(0, 4)[:, None] * 2 + tl.arange(0, 2)[None, :])
+    even, odd = tl.split(both)
+    tl.store(y + even, odd)
+
+
+@triton.jit
 def shifted(x, y, n, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(y + at, tl.load(x + at + 1, mask=at + 1 < n), mask=at < n)
@@ -146,6 +159,9 @@ LAUNCHES: dict[str, tuple[str, str]] = {
     "tiles masked": ("tiled[(2, 4)](zeros(256), 16, 13, 13, True)", ""),
     "tiles that run on": ("tiled[(2, 4)](zeros(256), 16, 13, 13, False)", "store-store"),
     "tiles of a wrong stride": ("tiled[(2, 4)](zeros(256), 16, 16, 8, True)", "store-store"),
+    "rows": ("rows[(1 << 16,)](zeros(13 << 18), 13)", ""),
+    "split": ("split[(4,)](torch.arange(32, device='cuda'), zeros())", ""),
+    "split onto one": ("split[(4,)](torch.arange(32, device='cuda') % 16, zeros())", "store-store"),
     "neighbours": ("shifted[(4,)](zeros(), zeros(), 64, 16)", ""),
     "neighbours in place": ("(lambda t: shifted[(4,)](t, t, 64, 16))(zeros())", "load-store"),
     "views": ("(lambda t: shifted[(3,)](t[16:], t, 48, 16))(zeros())", "load-store"),
