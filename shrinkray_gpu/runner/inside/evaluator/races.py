@@ -24,7 +24,7 @@ from .module import Module
 from .numbers import TooLarge
 from .operations import NOTING_ALL
 from .stored import StoredValues
-from .touches import ATOMIC, LOAD, STORE, Programs, Touch, are_apart, kind_of, lanes, places, touches
+from .touches import ATOMIC, LOAD, STORE, Programs, Touch, are_apart, kind_of, lane_of, lanes, places, touches
 from .trace import FACTOR, TERM, Step, Trace, behind, inputs_of, parameters_behind
 
 MOST = 8
@@ -121,19 +121,19 @@ def _of_storage(found: List[Touch], seen: Look, written: FrozenSet[int]) -> Tupl
     known = [each for each in found if each.offset is not None]
     sure = [each for each in known if not each.doubt]
     try:
-        races, whole = _races(sure, all_programs, written)
+        races, why = _races(sure, all_programs, written)
         if races:
-            return races, ""
+            return races, why
         if anywhere is not None:
             return [], "%s: %s" % (anywhere.note.op.name, anywhere.doubt)
         if len(sure) < len(known):
-            doubtful, whole = _races(known, all_programs, written)
+            doubtful, why = _races(known, all_programs, written)
             if doubtful:
                 unsure = doubtful[0].first if doubtful[0].first.doubt else doubtful[0].other
                 return [], "%s: %s" % (unsure.note.op.name, unsure.doubt)
     except TooLarge:
         return [], TOO_MANY
-    return [], "" if whole else TOO_MANY
+    return [], why
 
 
 class _Touched(NamedTuple):
@@ -146,11 +146,11 @@ class _Touched(NamedTuple):
     touch: Any
 
 
-def _races(found: List[Touch], every: Programs, written: FrozenSet[int]) -> Tuple[List[Race], bool]:
-    """The races among these touches of one storage, and whether all program instances were compared; of too many, the
-    first ones are. Raises TooLarge."""
+def _races(found: List[Touch], every: Programs, written: FrozenSet[int]) -> Tuple[List[Race], str]:
+    """The races among these touches of one storage, and why there may be others; of too many program instances the
+    first ones are compared. Raises TooLarge."""
     if not found:
-        return [], True
+        return [], ""
     programs = every
     while sum(lanes(each, programs) * each.width for each in found) > 4 * LIMIT:
         if programs.count <= 2:
@@ -162,15 +162,26 @@ def _races(found: List[Touch], every: Programs, written: FrozenSet[int]) -> Tupl
     del low, high
     values = StoredValues(programs, written, LIMIT)
     races: List[Race] = []
-    whole = programs == every
+    unknown = "" if programs == every else TOO_MANY
     for first, other in itertools.combinations_with_replacement(groups, 2):
         if {first.kind, other.kind} not in ({LOAD}, {ATOMIC}):
             try:
                 race = _race(first, other, programs, granule, values if first.kind == other.kind == STORE else None)
-                races += [race] if race is not None else []
             except TooLarge:  # what they store
-                whole = False
-    return sorted(races, key=lambda race: _RANK[race.other.kind])[:MOST], whole
+                unknown = unknown or TOO_MANY
+                continue
+            if race is not None and first.kind == other.kind == STORE and not _is_shown(race, values):
+                unknown = unknown or "%s: two program instances may store the same" % race.first.note.op.name
+            elif race is not None:
+                races.append(race)
+    return sorted(races, key=lambda race: _RANK[race.other.kind])[:MOST], unknown
+
+
+def _is_shown(race: Race, values: StoredValues) -> bool:
+    """Whether two stores do not store the same."""
+    touches_of = (race.first, race.ours), (race.other, race.theirs)
+    ours, theirs = (lane_of(each, race.programs, program, race.byte) for each, program in touches_of)
+    return values.differ(race.first, race.other, (ours, theirs))
 
 
 _RANK = {LOAD: 0, ATOMIC: 1, STORE: 2}

@@ -16,6 +16,7 @@ import torch
 
 from ..static.ttgir import VALUE, Op
 from . import integers
+from .access import Lane, at
 from .machine import PROGRAM_AXES, Frame
 from .memory import Address
 from .module import ACCESSES, IrFunction, called
@@ -51,7 +52,9 @@ class StoredValues:
         self._numbers: Dict[Tuple[int, str, int], Any] = {}
         self._literals: Dict[str, int] = {}
         self._given = 0
-        self._is_even = True
+        self._is_even = self._loads = self._races = True
+        self._memory: Dict[int, Tuple[bool, bool]] = {}
+        """By the id of a touch, whether its value hangs on memory that stays, and on memory that the launch changes."""
 
     def numbers(self, touch: Touch) -> Any:
         """For each program instance a number. Where two are equal, both store the same in each place that both store
@@ -61,15 +64,51 @@ class StoredValues:
         start = (note.frame, note.env, names[1] if note.op.name in ACCESSES else names[-1], note.op)
         text = self._literal(start)
         if text:
+            self._memory[id(touch)] = False, False
             place = self._literals.setdefault(text, -1 - len(self._literals))
             return torch.full((self._programs.count,), place)
         self._is_even, self._known, self._numbers = True, {}, {}
+        self._loads = self._races = False
         labels = self._labels(*start)
+        self._memory[id(touch)] = self._loads, self._races
         if not self._is_even:  # a place that is another lane's is given another value
             for part in (touch.offset, touch.mask):
                 labels = _together(labels, self._rows(part, touch.rank))
         self._given += self._programs.count
         return labels + self._given
+
+    def differ(self, one: Touch, other: Touch, lanes: Tuple[Lane, Lane]) -> bool:
+        """Whether it is shown that two stores whose numbers differ store two values, in these lanes. What both make of
+        memory may be the same, by the same way or by another."""
+        memory = [self._memory[id(each)] for each in (one, other)]
+        if any(changed for _, changed in memory) or not any(stays for stays, _ in memory):
+            return True
+        note, names = one.note, one.note.op.operands()
+        if note.op is not other.note.op or note.op.name not in ACCESSES:
+            return False
+        return self._differs((note.frame, note.env, names[1], note.op), lanes)
+
+    def _differs(self, value: Name, lanes: Tuple[Lane, Lane]) -> bool:
+        """Whether, lane for lane, a value is made of other numbers, or of what is loaded from other addresses."""
+        frame, env, name, user = value
+        op = _maker(frame, user, name)
+        if op is None:
+            outer = _given(frame, name)
+            return outer is not None and self._differs(outer, lanes)
+        number = self._number(frame, env, name, op)
+        if op.name == "tt.load":
+            address = _held(frame, env, op.operands()[0])
+            number = wrapped(address.offset) if isinstance(address, Address) else None
+        if number is not None and not isinstance(number, Unfollowed):
+            return at(number, lanes[0]) != at(number, lanes[1])
+        behind = _behind(frame, env, op, name) or []
+        if op.name == "tt.splat":
+            rank = len(extents(signature(op.body)))
+            ours, theirs = ({axis - rank: place for axis, place in lane.items() if axis > rank} for lane in lanes)
+            lanes = ours, theirs
+        elif not op.name.startswith(("arith.", "math.", "tt.call", "tt.broadcast", "tt.fp_to_fp")):
+            return False  # a lane is made of other lanes
+        return any(self._differs(each, lanes) for each in behind)
 
     def _literal(self, value: Name) -> str:
         """The number that each lane stores; empty where it is no literal."""
@@ -122,6 +161,8 @@ class StoredValues:
         found = self._same
         behind = _behind(frame, env, op, name)
         if behind is None:
+            atomic = op.name.startswith("tt.atomic")
+            self._races, self._loads = self._races or atomic, self._loads or not atomic
             return self._own
         self._is_even = self._is_even and not op.name.startswith(("scf.for", "scf.while", "tt.join", "tt.cat"))
         for each in behind:
@@ -157,12 +198,13 @@ class StoredValues:
 
     def _loaded(self, frame: Frame, env: Any, op: Op) -> Any:
         address, names = _held(frame, env, op.operands()[0]), op.operands()
-        if not isinstance(address, Address) or address.buffer.storage in self._written:
+        known = isinstance(address, Address)
+        changes = known and address.buffer.storage in self._written or "isVolatile = true" in op.body
+        self._races, self._loads = self._races or changes, self._loads or not changes
+        offset = wrapped(address.offset) if known else None
+        if not known or changes or isinstance(offset, Unfollowed):
             return self._own
         rank = len(extents(signature(op.body)))
-        offset = wrapped(address.offset)
-        if isinstance(offset, Unfollowed) or "isVolatile = true" in op.body:
-            return self._own
         found = self._rows(offset, rank)
         for name in names[1:]:  # its mask, and what it gives elsewhere
             found = _together(found, self._labels(frame, env, name, op))

@@ -8,7 +8,7 @@ from typing import Any, List, Optional, Sequence, Tuple
 import torch
 
 from ..static.ttgir import Op
-from .access import factors
+from .access import Lane, factors, unravel
 from .launch import LaunchedKernel, left
 from .machine import PROGRAM_AXES, Machine, Note
 from .memory import Address, Buffer
@@ -146,6 +146,19 @@ def lanes(touch: Touch, programs: Programs) -> int:
 
 def places(touch: Touch, programs: Programs) -> Tuple[Any, Any]:
     """Offset, in bytes, and number of the program instance of each lane that touches memory."""
+    offset, number, holds = _spread(touch, programs)
+    return offset[holds], number[holds]
+
+
+def lane_of(touch: Touch, programs: Programs, program: int, byte: int) -> Lane:
+    """One lane in which a program instance touches a byte."""
+    offset, number, holds = _spread(touch, programs)
+    there = holds & (number == program) & (offset <= byte) & (byte < offset + touch.width)
+    return unravel(int(there.reshape(-1).to(torch.int8).argmax()), there.shape)
+
+
+def _spread(touch: Touch, programs: Programs) -> Tuple[Any, Any, Any]:
+    """Of each lane the offset, the number of the program instance, and whether it touches memory."""
     rank = touch.rank
     narrowed = [programs.narrow(each, rank) for each in touch.tensors]
     terms, masks = narrowed[: len(touch._terms)], narrowed[len(touch._terms) :]
@@ -154,14 +167,10 @@ def places(touch: Touch, programs: Programs) -> Tuple[Any, Any]:
     offset = torch.full((), touch._constant, dtype=torch.int64)
     for term in terms:
         offset = offset + term.to(torch.int64)
-    offset, number = offset.expand(shape).reshape(-1), number.expand(shape).reshape(-1)
-    if masks:
-        holds = masks[0]
-        for mask in masks[1:]:
-            holds = holds & mask
-        holds = holds.expand(shape).reshape(-1)
-        offset, number = offset[holds], number[holds]
-    return offset, number
+    holds = torch.ones((), dtype=torch.bool)
+    for mask in masks:
+        holds = holds & mask
+    return offset.expand(shape), number.expand(shape), holds.expand(shape)
 
 
 def are_apart(found: Sequence[Touch], programs: Programs, limit: int) -> bool:

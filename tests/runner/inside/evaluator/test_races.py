@@ -33,6 +33,19 @@ def scaled(x, y, n, BLOCK: tl.constexpr, STEP: tl.constexpr = 16):
 
 
 @triton.jit
+def packed(x, y, stride, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(y + tl.program_id(0) * 8 + at, tl.load(x + tl.program_id(0) * stride + at) * 2)
+
+
+@triton.jit
+def summed(x, y, BLOCK: tl.constexpr):
+    row = tl.program_id(0) + tl.arange(0, 2)
+    at = row[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :]
+    tl.store(y + row, tl.sum(tl.load(x + at, mask=(row < 4)[:, None]), axis=1))
+
+
+@triton.jit
 def tiled(y, rows, columns, stride, MASKED: tl.constexpr):
     row = tl.program_id(1) * 4 + tl.arange(0, 4)
     column = tl.program_id(0) * 8 + tl.arange(0, 8)
@@ -50,7 +63,7 @@ def rows(y, columns):
 def split(x, y):
     both = tl.load(x + tl.program_id(0) * 8 + tl.arange(0, 4)[:, None] * 2 + tl.arange(0, 2)[None, :])
     even, odd = tl.split(both)
-    tl.store(y + even, odd)
+    tl.store(y + even, odd * 0 + tl.program_id(0))
 
 
 @triton.jit
@@ -152,8 +165,8 @@ LAUNCHES: dict[str, tuple[str, str]] = {
     "apart": ("scaled[(4,)](zeros(), zeros(), 64, 16)", ""),
     "apart in place": ("(lambda t: scaled[(4,)](t, t, 64, 16))(zeros())", ""),
     "far apart": ("scaled[(1 << 20,)](zeros(1 << 24), zeros(1 << 24), 1 << 24, 16)", ""),
-    "overlap": ("scaled[(4,)](zeros(), zeros(), 64, 16, 8)", "store-store"),
-    "overlap of few": ("scaled[(1 << 20,)](zeros(1 << 24), zeros(1 << 24), 1 << 24, 16, 8)", "store-store"),
+    "overlap of rows": ("packed[(4,)](zeros(), zeros(), 16, 16)", "store-store"),
+    "overlap of many rows": ("packed[(1 << 18,)](zeros(1 << 22), zeros(1 << 22), 16, 16)", "store-store"),
     "masked off": ("scaled[(4,)](zeros(), zeros(), 8, 16, 8)", ""),
     "tiles": ("tiled[(2, 4)](zeros(256), 16, 16, 16, True)", ""),
     "tiles masked": ("tiled[(2, 4)](zeros(256), 16, 13, 13, True)", ""),
@@ -186,6 +199,8 @@ LAUNCHES: dict[str, tuple[str, str]] = {
     "copies that overlap": ("copied[(4,)](zeros(256), 3)", "store-store"),
 }
 UNKNOWN = {
+    "overlap of the same": ("scaled[(4,)](zeros(), zeros(), 64, 16, 8)", "tt.store: two program instances may store"),
+    "sums of the same rows": ("summed[(4,)](zeros(), zeros(), 16)", "tt.store: two program instances may store"),
     "lock": ("locked[(4,)](zeros(1, torch.int32), zeros(1), zeros())", "tt.atomic_cas: it may order"),
     "scattered, nobody knows where": (
         "scattered[(2,)](torch.empty(16, dtype=torch.int64, device='cuda'), zeros())",
@@ -251,7 +266,7 @@ def test_no_device_tells_of_it(outcome: Outcome) -> None:
 
 
 def test_an_access_outside_hides_what_else_is_wrong(play: Play) -> None:
-    source = KERNELS + "scaled[(8,)](zeros(), zeros(), 128, 16, 8)\ntorch.cuda.synchronize()\n"
+    source = KERNELS + "packed[(8,)](zeros(), zeros(), 16, 16)\ntorch.cuda.synchronize()\n"
     [found] = play(source, wants=WANTS).launches
     assert not found["fault"] and "reaches byte" in found["undecided"]
 
