@@ -45,7 +45,7 @@ ORACLES = {
     "resources": Asked(("launch", "compile")),
     "bounds": Asked(("device",), "bounds"),
     "alignment": Asked(("device",), "alignment"),
-    "race": Asked(()),  # the sanitizer's racecheck, on a GPU
+    "race": Asked(("device",), "race"),  # between program instances; a missing barrier is none between these
 }
 DIES = Asked(("device",))
 """On a GPU, of a fault that the driver sees: without an oracle, as the program's user runs the command."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from shrinkray_gpu.device import sanitizer_records
+from shrinkray_gpu.oracle.driver_error import static_rule
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
@@ -77,7 +78,11 @@ def kernels(run: Run) -> frozenset[str]:
 
 
 def fault(run: Run) -> Fault | None:
-    return Fault.of(run)
+    """The one that the run ends in; else that of a rule which a launch breaks though no device tells of it."""
+    broken = next((launch for launch in run.launches if launch.synced and static_rule(launch)), None)
+    if (found := Fault.of(run)) is not None or broken is None or (rule := static_rule(broken)) is None:
+        return found
+    return Fault("device", rule.words, broken.kernel)
 
 
 def recorded(run: Run) -> Fault | None:

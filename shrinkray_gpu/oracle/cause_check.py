@@ -28,6 +28,7 @@ from shrinkray_gpu.runner.inside.static.cause import (
     PROGRAM,
     STRIDE,
     SWAPPED,
+    UNORDERED,
     UNWRITTEN,
     WRONG_MASK,
     ZERO,
@@ -96,10 +97,11 @@ class LaunchCauses:
     @property
     def may_be_made_by_host(self) -> bool:
         """The same, or whether an access without a mask, or with a wrong one, hangs on memory, or on what is passed and
-        is not the tensor's: that may be wrong."""
+        is not the tensor's, or whether program instances race because of what is passed: that may be wrong."""
         first = self.causes[0]
         hangs = LOADED in first.inputs or bool(first.passed)
-        return self.made_by_host or is_of_size(first) or first.kind in (NO_MASK, WRONG_MASK) and hangs
+        masked = first.kind in (NO_MASK, WRONG_MASK) and hangs
+        return self.made_by_host or is_of_size(first) or masked or may_be_of_launch(first)
 
     @property
     def doubt(self) -> str:
@@ -142,6 +144,12 @@ def is_of_size(cause: Cause) -> bool:
     return cause.kind in (NO_MASK, WRONG_MASK) and set(cause.inputs).intersection((*INDICES, LOADED)) == {PROGRAM}
 
 
+def may_be_of_launch(cause: Cause) -> bool:
+    """Of a race, whether what the launch passes may bring it about: a stride, one storage twice, or more program
+    instances than one of a kernel that never asks which of them it is."""
+    return cause.kind == UNORDERED and (bool(cause.parameters) or PROGRAM not in cause.inputs)
+
+
 def faulting_launch(run: Run) -> Launch | None:
     """The launch whose causes count: of those that break a rule, or else of all, the first that has some. One that
     goes wrong only where the device is late comes after those that always do."""
@@ -174,8 +182,11 @@ def _drift(mine: Cause, theirs: Cause) -> str:
     if mine.by_one and not theirs.by_one:
         return "the bound of the mask is no extent of the tensor any more, of which it takes one too many"
     fewer = theirs.bounds < mine.bounds or len(theirs.parameters) < len(mine.parameters)
-    if mine.kind == EXTENT and len(theirs.parameters) < len(mine.parameters):
-        return "the bound hangs on fewer values that are passed"
+    if mine.kind in (EXTENT, UNORDERED) and len(theirs.parameters) < len(mine.parameters):
+        what = "bound" if mine.kind == EXTENT else "address"
+        return f"the {what} hangs on fewer values that are passed"
+    if mine.kind == UNORDERED and not set(mine.inputs) & {PROGRAM} <= set(theirs.inputs):
+        return "what was computed from the number of the program instance is so no more"
     if mine.kind in CONDITIONS and fewer:
         return f"the {mine.kind} hangs on fewer values"
     if mine.kind in CONDITIONS and 0 < theirs.varying < mine.varying:

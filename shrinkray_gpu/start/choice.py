@@ -291,8 +291,10 @@ def _offers(run: Run, identity: OriginalFingerprint | None) -> tuple[lift.Offer,
 
 
 def _broken_kernel(run: Run) -> str:
-    """The last one that failed in a run that ends well; empty where none did."""
-    broken = [launch.kernel for launch in run.launches if launch.failure]
+    """The last one that failed in a run that ends well, else the first that breaks a rule of which no device tells;
+    empty where there is none."""
+    broken = [launch.kernel for launch in run.launches if launch.fault][:1]
+    broken += [launch.kernel for launch in run.launches if launch.failure]
     broken += [compile.kernel for compile in run.compiles if compile.failure is not None]
     return broken[-1] if broken and Fault.of(run) is None else ""
 

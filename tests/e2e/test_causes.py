@@ -68,6 +68,25 @@ def main(rows, columns):
 main(4, 100)
 '''
 
+LOST_UPDATE = """import torch, triton, triton.language as tl
+@triton.jit
+def fill(x, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + at, at % 8, mask=at < n)
+@triton.jit
+def count(x, counts, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + at, mask=at < n, other=-1)
+    number = tl.arange(0, 8)
+    mine = tl.sum((value[:, None] == number[None, :]).to(tl.int32), axis=0)
+    tl.store(counts + number, tl.load(counts + number) + mine)
+def main(n, block=32):
+    x, counts = (torch.zeros(size, dtype=torch.int32, device="cuda") for size in (n, 8))
+    fill[(triton.cdiv(n, block),)](x, n, BLOCK=block)
+    count[(triton.cdiv(n, block),)](x, counts, n, BLOCK=block)
+    print(counts.tolist())
+main(256)
+"""
 SHORT = only("decorations", "statements", "constants")
 """Ends by itself: by a clock, what a busy machine asks of the guards is little."""
 
@@ -99,6 +118,17 @@ def test_memory_that_nobody_wrote(tmp_path: Path, judged: Judged) -> None:
     assert repro.count("torch.empty(") == 1
     cleared = repro.replace("empty(", "zeros(")
     assert judged(repro, oracle).answer is Answer.FAULTS and judged(cleared, oracle).answer is Answer.PASSES
+
+
+@pytest.mark.slow
+def test_program_instances_that_race(tmp_path: Path, judged: Judged) -> None:
+    oracle = "static:race"
+    repro = reduced(tmp_path, LOST_UPDATE, oracle, "race (load-store)")
+    assert "def fill" not in repro and "program_id" in repro
+    assert repro.count("tl.store(") == repro.count("tl.load(counts") == 1
+    atomic = re.sub(r"tl\.load\(counts[^()]*\) \+ ", "", repro).replace("tl.store(", "tl.atomic_add(")
+    assert atomic != repro
+    assert judged(repro, oracle).answer is Answer.FAULTS and judged(atomic, oracle).answer is Answer.PASSES
 
 
 @pytest.mark.slow

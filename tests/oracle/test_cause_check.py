@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, replace
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,10 @@ STRIDE = replace(PRODUCT, kind=cause.STRIDE, operation="", inputs=("argument",),
 HINT = replace(PRODUCT, breaks="alignment", kind=cause.HINT, operation="integer", exact=True)
 OPEN = replace(PRODUCT, kind=cause.NO_MASK, operation="", inputs=("program", "range"), masked=False, exact=True)
 CHECK = replace(PRODUCT, breaks="assert", kind=cause.ASSERTION, operation="tt.assert", inputs=("loaded",), access="")
+RACE = replace(
+    PRODUCT, breaks="race", kind=cause.UNORDERED, operation="load-store", inputs=("program", "range"), access="store",
+    detail=cause.UPDATE, exact=True, parameters=("stride",),
+)  # fmt: skip
 TILE = replace(STRIDE, kind=cause.DESCRIPTOR)
 LATE = replace(GATHER, overwritten="k.py:7", busy=("a copy", "spin 9", "spin 9"))
 
@@ -52,6 +57,7 @@ def difference(original: Run, candidate: Run) -> str:
         (replace(OPEN, beyond=("program", "range")), replace(OPEN, beyond=("program",))),
         (replace(STRIDE, guards=1), STRIDE),
         (LATE, replace(LATE, overwritten="k.py:2", busy=(*LATE.busy, "more"))),
+        (RACE, replace(RACE, inputs=("program",), masked=True)),
         (replace(STRIDE, foreign=("a stride", "a comparison")), replace(STRIDE, foreign=("a stride",))),
     ],
 )
@@ -123,6 +129,10 @@ def test_where_what_makes_them_is_kept_an_assertion_compares_the_same_values() -
         (TILE, replace(TILE, inputs=("constant",)), "made of constant instead of argument"),
         (GATHER, replace(GATHER, inputs=("range",)), "what came from memory does so no more"),
         (STRIDE, replace(STRIDE, inputs=("constant",)), "made of constant instead of argument"),
+        (RACE, replace(RACE, operation="store-store"), "store-store instead of load-store"),
+        (RACE, replace(RACE, inputs=("range",)), "what was computed from the number of the program instance"),
+        (RACE, replace(RACE, detail=""), "race of another sort instead of update"),
+        (RACE, replace(RACE, parameters=()), "the address hangs on fewer values that are passed"),
         (HINT, replace(HINT, kind=cause.ELEMENT, operation=""), "address between two elements instead of untrue hint"),
         (HINT, replace(HINT, operation="pointer"), "pointer instead of integer"),
         (HINT, replace(HINT, inputs=("constant",)), "made of constant instead of argument and program"),
@@ -224,3 +234,12 @@ def test_what_also_goes_wrong_where_the_device_is_not_late_is_another_case() -> 
     assert "also with what was copied" in difference(ran(LATE), both)
     causes = LaunchCauses.of(both)
     assert causes is not None and not causes.causes[0].overwritten
+
+
+@pytest.mark.parametrize(
+    ("change", "of_launch"),
+    [({"parameters": ()}, False), ({"parameters": (), "inputs": ("range",)}, True), ({}, True)],
+)
+def test_what_the_launch_passes_may_bring_program_instances_together(change: dict[str, Any], of_launch: bool) -> None:
+    causes = LaunchCauses.of(ran(replace(RACE, **change)))
+    assert causes is not None and causes.may_be_made_by_host is of_launch

@@ -27,7 +27,7 @@ from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import knob_settings
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script, Terms
-from shrinkray_gpu.runner.run import Compilation, Failure, Run
+from shrinkray_gpu.runner.run import Compilation, Failure, Launch, Run
 from shrinkray_gpu.runner.stock import Stock
 from shrinkray_gpu.start import Start, UserProgram, choice, description, lifted_scripts
 from tests.e2e.test_host_mistakes import WINDOW
@@ -170,7 +170,10 @@ def test_a_launch_whose_failure_the_program_caught_is_tried_first() -> None:
     run = Run("cold", 0, compiles=(caught,), captured={"launches": launches})
     assert choice.in_a_launch(run)
     assert [offer.kernel for offer in choice._offers(run, None)] == ["k"]
-    assert [offer.kernel for offer in choice._offers(replace(run, compiles=()), None)] == ["later", "k"]
+    ended_well = replace(run, compiles=())
+    assert [offer.kernel for offer in choice._offers(ended_well, None)] == ["later", "k"]
+    racing = Launch("k", "", (2,), fault="race: the store touches element 0 of x in program instances 0 and 1")
+    assert [offer.kernel for offer in choice._offers(replace(ended_well, launches=(racing,)), None)] == ["k"]
 
 
 def test_a_bug_in_lifting_ends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from shrinkray_gpu.evidence.source_text import line_of
+from shrinkray_gpu.oracle.cause_check import may_be_of_launch
 from shrinkray_gpu.questions.blame.blame import DATA, HOST, KERNEL, Blame, unknown
 from shrinkray_gpu.questions.blame.trials import BlameTrials
 from shrinkray_gpu.runner.inside.static import cause as kinds
@@ -171,6 +172,17 @@ def _empty(cause: Cause, launch: Launch, trials: BlameTrials) -> Blame:
     return unknown(f"{cause.sentence}. Whether the host may launch the kernel on it is not told")
 
 
+def _racing(cause: Cause, launch: Launch, trials: BlameTrials) -> Blame:
+    """Of the kernel, unless what the launch passes may bring the two program instances together."""
+    if not may_be_of_launch(cause):
+        return Blame(KERNEL, cause.sentence, BY_IR, _line(cause.place))
+    why = "The kernel never asks which program instance it is: the grid may have too many, or the kernel be wrong"
+    if cause.parameters:
+        named = ", ".join(cause.parameters)
+        why = f"The addresses hang on what is passed ({named}), too: whether that or the kernel is wrong is not told"
+    return Blame("not known", f"{cause.sentence}. {why}", BY_IR, _line(cause.place))
+
+
 _BY_KIND: Mapping[str, Callable[[Cause, Launch, BlameTrials], Blame]] = {
     kinds.WRAPPED: _kernel,
     kinds.MEMORY: _data,
@@ -184,4 +196,5 @@ _BY_KIND: Mapping[str, Callable[[Cause, Launch, BlameTrials], Blame]] = {
     kinds.ZERO: _by_inputs,
     kinds.DESCRIPTOR: _described,
     kinds.EMPTY: _empty,
+    kinds.UNORDERED: _racing,
 }

@@ -27,7 +27,8 @@ def blame(seen: Evidence, trials: BlameTrials) -> Blame:
     """Whose fault it is that the program shows."""
     fault, run = seen.fault, trials.seen
     if fault is None:
-        return unknown("the run itself shows no fault")
+        broken = faulting_launch(run)
+        return of_cause(broken.causes[0], broken, trials) if broken else unknown("the run itself shows no fault")
     if fault.phase == "compile" or fault.phase == "exit" and run.signal is not None:
         return of_compiler(seen, fault, trials)
     if fault.phase == "device":

@@ -205,6 +205,33 @@ def test_a_pass_that_crashes_is_named_and_what_it_compiled() -> None:
     assert seen.kernel == "kernel" and seen.place is not None and seen.place.text.startswith("def kernel(")
 
 
+RACE = (
+    HEAD
+    + """@triton.jit
+def racing(x, y, stride):
+    at = tl.arange(0, 16)
+    tl.store({place} + at, {value})
+x, y = torch.zeros(64, device="cuda"), torch.zeros(64, device="cuda")
+racing[(2,)](x, y, 8)
+torch.cuda.synchronize()
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "whose", "words"),
+    [
+        ("x", "tl.load(x + at) + tl.load(y + tl.program_id(0))", "kernel source", "the load at program.py:5:"),
+        ("x", "tl.load(x + at) + 1", "not known", "The kernel never asks which program instance it is"),
+        ("x + tl.program_id(0) * stride", "tl.load(y + at)", "not known", "hang on what is passed (stride)"),
+    ],
+)
+def test_whose_race_it_is(tmp_path: Path, place: str, value: str, whose: str, words: str) -> None:
+    (tmp_path / "program.py").write_text(RACE.format(place=place, value=value))
+    told = explain(tmp_path / "program.py", arch=90, oracle=("static:race",)).blame
+    assert (told.whose, told.place) == (whose, "program.py:5") and words in told.why, told
+
+
 MODULE = """import torch, triton, triton.language as tl
 @triton.jit
 def copy(x, y, n, B: tl.constexpr):

@@ -13,7 +13,7 @@ from ..static.ttgir import Op
 from . import module as modules
 from . import shapes
 from .access import Lane, Reach, at, reach
-from .machine import PROGRAM_AXES, Machine, Note
+from .machine import PROGRAM_AXES, Handler, Machine, Note
 from .memory import Address, Buffer, Described
 from .module import DIVISIONS, REACHING, Module
 from .numbers import Algebra, Lanes, TooLarge, Unfollowed, ends, exact, wrapped
@@ -103,14 +103,20 @@ class Look:
         return self.machine.hazard or null
 
 
-def look(launch: LaunchedKernel, *, limit: int, overrides: Optional[Dict[Any, Any]] = None) -> Look:
+def look(
+    launch: LaunchedKernel,
+    *,
+    limit: int,
+    overrides: Optional[Dict[Any, Any]] = None,
+    handlers: Dict[str, Handler] = HANDLERS,
+) -> Look:
     """Run the launch, of all program instances if those take no tensor of more than `limit` elements, else of some."""
     module = modules.read(launch.raw)
     with torch.no_grad():
-        found = _look(module, launch, limit, ALL, overrides)
+        found = _look(module, launch, limit, ALL, overrides, handlers)
         if _too_large(found):
             for most in FEW:
-                found = _look(module, launch, limit, most, overrides)
+                found = _look(module, launch, limit, most, overrides, handlers)
                 if not _too_large(found):
                     break
     return found
@@ -120,14 +126,16 @@ def _too_large(found: Look) -> bool:
     return any(each.why == "too many lanes" for each in (*found.accesses, *found.assertions))
 
 
-def _look(module: Module, launch: LaunchedKernel, limit: int, most: int, overrides: Any) -> Look:
+def _look(
+    module: Module, launch: LaunchedKernel, limit: int, most: int, overrides: Any, handlers: Dict[str, Handler]
+) -> Look:
     algebra = Algebra(limit)
     programs, whole = program_axes(launch.grid, most)
     machine = Machine(
         module,
         arguments_as_values(launch.arguments),
         launch.grid,
-        handlers=HANDLERS,
+        handlers=handlers,
         algebra=algebra,
         programs=programs,
         overrides=overrides,

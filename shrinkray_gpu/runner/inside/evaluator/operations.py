@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any, Callable, Container, Dict, Tuple
 
@@ -89,16 +90,16 @@ def _clipped(machine: Machine, op: Op, pointer: BlockPointer, checked: Container
         return Unfollowed("too many lanes"), 1
 
 
-def described_access(machine: Machine, op: Op) -> None:
-    """`tt.descriptor_load %descriptor[%offsets]`: clipped to what is described, and noted where that is not all inside
-    of the storage."""
+def described_access(machine: Machine, op: Op, *, always: bool = False) -> None:
+    """`tt.descriptor_load %descriptor[%offsets]`: clipped to what is described, and noted `always`, or where that is
+    not all inside of the storage."""
     machine.set(op, Unfollowed("a copy by a descriptor decides"))
     described = machine.get(op.operands()[0])
     if not isinstance(described, Described) or described.buffer is None:
         machine.note(op, Unfollowed("a copy through an unknown descriptor"))
     elif described.buffer.null:
         machine.note(op, Address(described.buffer, 0))
-    elif not described.is_inside:
+    elif always or not described.is_inside:
         if described.is_inside is False:
             machine.hazard = machine.hazard or "a descriptor describes more than its tensor holds"
         machine.note(op, *_described_block(machine, op, described))
@@ -232,3 +233,8 @@ HANDLERS: Dict[str, Callable[[Machine, Op], None]] = {
     "tt.reduce": fold,
     "tt.scan": fold,
 }
+NOTING_ALL: Dict[str, Callable[[Machine, Op], None]] = {
+    **HANDLERS,
+    **dict.fromkeys(DESCRIBED, functools.partial(described_access, always=True)),
+}
+"""Copies by a descriptor are noted as well where they stay inside."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Tuple
 
-BOUNDS, ASSERT, DIVISION, ALIGNMENT, UNINITIALISED = "bounds", "assert", "div0", "alignment", "uninitialised"
+BOUNDS, ASSERT, DIVISION, ALIGNMENT = "bounds", "assert", "div0", "alignment"
+UNINITIALISED, RACE = "uninitialised", "race"
 """What a cause breaks: the static rule of that name."""
 
 WRAPPED = "integer wrapped"
@@ -28,6 +29,10 @@ SPECIALISED = "argument that is not as the kernel was compiled for"
 ELEMENT = "address between two elements"
 UNWRITTEN = "memory that nobody wrote"
 UNCLAIMED = "access wider than any claim allows"
+UNORDERED = "race"
+
+UPDATE = "update"
+"""Of a race, `Cause.detail`: the value that is stored hangs on the one that is loaded."""
 
 PROGRAM, RANGE, TRIP, LOADED, ARGUMENT, CONSTANT, GRID, COMPARISON, OTHER = (
     "program", "range", "trip", "loaded", "argument", "constant", "grid", "comparison", "other",
@@ -47,7 +52,7 @@ class Cause:
     kind: str
     """One of the kinds above: where it begins."""
     operation: str
-    """What goes wrong there, and in which type: `product i32`; empty where no operation does."""
+    """What goes wrong there, and in which type: `product i32`; empty where no operation does. Of a race, the two."""
     role: str
     """What that is to the access: a `term` or `factor` of its address, a `bound` of its mask."""
     inputs: Tuple[str, ...]
@@ -66,7 +71,8 @@ class Cause:
     always: bool
     """Of an assertion or a divisor: whether it goes wrong wherever it is asked."""
     detail: str
-    """What tells two cases of a kind apart: of strides, which of the tensor's are passed, or that they count bytes."""
+    """What tells two cases of a kind apart: of strides, which of the tensor's are passed, or that they count bytes; of
+    a race UPDATE."""
     place: str
     """`kernel.py:57:12` of the operation where it begins."""
     at: str
@@ -108,7 +114,8 @@ class Cause:
     operands: Tuple[int, ...] = ()
     """The loaded values themselves, where it goes wrong."""
     parameters: Tuple[str, ...] = ()
-    """The kernel's, by `name`, that what is wrong hangs on, through whatever memory."""
+    """The kernel's, by `name`, that what is wrong hangs on, through whatever memory. Of a race, those that the two
+    addresses hang on beside `tensor`."""
     source: str = ""
     """Of an index from memory: stands for what the tensor holds that it was loaded from; empty where nobody knows. With
     that of atomic additions for what these gave back."""

@@ -27,7 +27,7 @@ class LaunchFacts:
     """All that a rule may look at. `args` are the values of the kernel's parameters in order (what is specialised away
     is not among them): integers, a Buffer, a Described, None for what is not known. What following the kernel's IR
     tells, each for some milliseconds: `evaluation` of the launch, `alignment` of its accesses, `unwritten` of loads of
-    what nobody wrote, `copies` of its TMA copies."""
+    what nobody wrote, `races` of its program instances, `copies` of its TMA copies."""
 
     ttgir: str
     ttir: str
@@ -36,6 +36,7 @@ class LaunchFacts:
     evaluation: Callable[[], Evaluation] = lambda: Evaluation(unknown="nobody followed it")
     alignment: Callable[[], Evaluation] = lambda: Evaluation(unknown="nobody followed it")
     unwritten: Callable[[], Evaluation] = lambda: Evaluation(unknown="nobody followed it")
+    races: Callable[[], Evaluation] = lambda: Evaluation(unknown="nobody followed it")
     copies: Callable[[], RuleFinding] = lambda: RuleFinding(unknown="nobody followed it")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Iterable, List, Optional, Tuple
 
-from . import alignment, followed, tma, uninitialised
+from . import alignment, followed, race, tma, uninitialised
 from .rule import Rule
 
 RULES: Tuple[Rule, ...] = (
@@ -19,6 +19,7 @@ RULES: Tuple[Rule, ...] = (
     followed.DIVISION_RULE,
     alignment.RULE,
     uninitialised.RULE,
+    race.RULE,
 )
 
 _BY_NAME = {rule.name: rule for rule in RULES}

@@ -55,7 +55,7 @@ class Op:
 
 
 VALUE = re.compile(r"%[\w.$-]+(?:#\d+)?")
-_RESULTS = re.compile(r"^(%[\w.$-]+)(?::(\d+))? = ")
+_RESULTS = re.compile(r"^(%[\w.$-]+(?::\d+)?(?:, %[\w.$-]+(?::\d+)?)*) = ")
 _NAME = re.compile(r'^"?([\w.]+)"?')
 _BLOCK = re.compile(r"^(\^\w+)(?:\((.*)\))?:")
 _ARGUMENT = re.compile(r"(%[\w.$-]+): ")
@@ -131,8 +131,9 @@ def _op(line: str) -> Op:
     results: List[str] = []
     found = _RESULTS.match(line)
     if found:
-        name, count = found.group(1), found.group(2)
-        results = ["%s#%d" % (name, i) for i in range(int(count))] if count else [name]
+        for each in found.group(1).split(", "):  # `tt.split` names each of its results
+            name, _, count = each.partition(":")
+            results += ["%s#%d" % (name, i) for i in range(int(count))] if count else [name]
         line = line[found.end() :]
     named = _NAME.match(line)
     name = named.group(1) if named else ""

@@ -8,11 +8,11 @@ import re
 import time
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 
-from ..evaluator import alignment, causes, uninitialised
+from ..evaluator import alignment, causes, races, uninitialised
 from ..evaluator.copies import examine
 from ..evaluator.launch import LaunchedKernel
 from ..evaluator.memory import Buffer, Described
@@ -78,11 +78,13 @@ class Evaluations:
         def found(evaluate: Evaluate) -> Callable[[], Evaluation]:
             return lambda: self._of(evaluate, launch)
 
-        return LaunchFacts(ttgir, ttir, grid, values, found(_outside), found(_misaligned), found(_unwritten), copies)
+        outside, misaligned, unwritten, racing = map(found, (_outside, _misaligned, _unwritten, _racing))
+        return LaunchFacts(ttgir, ttir, grid, values, outside, misaligned, unwritten, racing, copies)
 
     def _of(self, evaluate: Evaluate, launch: _Launched) -> Evaluation:
         kernel, grid, record, values = launch.kernel, launch.grid, launch.record, launch.values
-        key = (evaluate, kernel.hash, grid, tuple(record["args"]), tuple(map(_extent, values)), launch.held)
+        given = tuple(record["args"]), tuple(map(_extent, values)), _shared(values)
+        key = (evaluate, kernel.hash, grid, *given, launch.held)
         if key not in self._known:
             started = time.process_time()
             with _quiet_function(), _quiet_dispatch():
@@ -152,6 +154,10 @@ def _unwritten(launch: LaunchedKernel, asm: Any) -> Evaluation:
     return uninitialised.evaluate(launch)
 
 
+def _racing(launch: LaunchedKernel, asm: Any) -> Evaluation:
+    return races.evaluate(launch)
+
+
 def _passed(kernel: Any, described: Iterable[str]) -> Passed:
     """See `LaunchedKernel`. `described`: the arguments of the launch, as its record has them: `i32 64`."""
     from triton.runtime.jit import get_jit_fn_file_line
@@ -184,6 +190,12 @@ def _operand(node: Any) -> Iterator[Any]:
 def _extent(value: Any) -> Any:
     """What the descriptions of arguments leave out: where in its storage a tensor lies, and how large that is."""
     return (value.at, value.size, value.written) if isinstance(value, Buffer) else None
+
+
+def _shared(values: Sequence[Any]) -> Tuple[int, ...]:
+    """Of each argument, the first one that has its storage."""
+    held = [value.storage if isinstance(value, Buffer) else None for value in values]
+    return tuple(held.index(each) for each in held)
 
 
 def parameters(claims: Optional[Claims], arguments: Iterable[Tuple[Any, Any]]) -> List[Any]:
