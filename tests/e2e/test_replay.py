@@ -48,6 +48,34 @@ import os, sys
 if os.environ.get("SHAPE") == "odd" and sys.argv[1:] == ["--size", "3"]:
     {}["gone"]
 """
+ENDS = """\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def ends_kernel(lengths, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.cumsum(tl.load(lengths + i), axis=0))
+
+
+@triton.jit
+def mark_kernel(rows, out):
+    tl.store(out + tl.load(rows + tl.program_id(0)), 1.0)
+
+
+lengths = torch.tensor([3, 5, 2, 6], dtype=torch.int32, device="cuda")
+ends, marks = torch.empty_like(lengths), torch.zeros(16, device="cuda")
+ends_kernel[(1,)](lengths, ends, BLOCK=4)
+mark_kernel[(4,)](ends, marks)
+torch.cuda.synchronize()
+"""
+ACCESS = {
+    "class": "illegal access",
+    "oracle": ["illegal memory access"],
+    "fault": {"phase": "device", "klass": "an illegal memory access was encountered", "code": 700},
+}
 FINE = "print('fine')\n"
 
 
@@ -62,6 +90,7 @@ def corpus(folder: Path) -> Path:
     shutil.copytree(ROOT / "corpus" / "tma_misaligned", made / "tma_misaligned")
     write(made, "narrow", narrow(8), **COMPILING)
     write(made, "lookup")
+    write(made, "made_by_kernel", ENDS, **ACCESS)
     write(made, "surroundings", ENVIRONMENT, environment={"SHAPE": "odd"}, argv=["--size", "3"])
     write(made, "mended", FINE, expect={">=3": "fixed"})
     write(made, "turns", TURNS, runs=4, expect={">=3": "flaky"})
@@ -85,7 +114,7 @@ def corpus(folder: Path) -> Path:
     return made
 
 
-FAULTS = {"tma_misaligned", "narrow", "lookup", "surroundings", "unspoken", "back_again"}
+FAULTS = {"tma_misaligned", "narrow", "lookup", "made_by_kernel", "surroundings", "unspoken", "back_again"}
 CHANGED = {"other_oracle", "other_fault", "mistake_behind"}
 FIXED = {"mended", "fixed_kernel", "gone_flaky"}
 SURPRISING = {"other_oracle", "fixed_kernel", "other_fault", "mistake_behind", "back_again", "gone_flaky"}
