@@ -15,7 +15,7 @@ import torch
 
 from ..static import cause as kinds
 from ..static.cause import Cause, Evaluation
-from ..static.ttgir import VALUE
+from ..static.ttgir import VALUE, Op
 from .access import can_be_false
 from .causes import place_of
 from .launch import LIMIT, LaunchedKernel, Look, look
@@ -25,7 +25,7 @@ from .numbers import TooLarge
 from .operations import NOTING_ALL
 from .stored import StoredValues
 from .touches import ATOMIC, LOAD, STORE, Programs, Touch, are_apart, kind_of, lane_of, lanes, places, touches
-from .trace import FACTOR, TERM, Step, Trace, behind, inputs_of, parameters_behind
+from .trace import FACTOR, TERM, Trace, behind, inputs_of, parameters_behind
 
 MOST = 8
 """Races of one tensor that are told."""
@@ -278,11 +278,12 @@ def _cause(launch: LaunchedKernel, seen: Look, race: Race) -> Cause:
     note, other = race.first.note, race.other.note
     traces = [Trace(each.frame, each.env, each.op) for each in ((note,) if note.op is other.op else (note, other))]
     steps = [step for trace in traces for step in trace.steps]
-    stored = _behind_value(race.first)
+    value = _value(race.first)
+    stored = [*value.steps, *(leaf for step in value.leaves() for leaf in behind(step))] if value is not None else []
     inputs = inputs_of(steps)
     if any(step.kind == kinds.PROGRAM for step in stored):
         inputs.add(kinds.PROGRAM)
-    updates = race.other.kind == LOAD and any(step.op is other.op for step in stored)
+    updates = value is not None and other.op is not note.op and any(step.op is other.op for step in stored)
     buffer, names = race.first.buffer, note.outermost.function.parameters
     place = place_of(launch, note.op)
     given = [step for step in steps if step.role in (TERM, FACTOR)]
@@ -301,7 +302,7 @@ def _cause(launch: LaunchedKernel, seen: Look, race: Race) -> Cause:
         far=kinds.ANYWHERE,
         first=race.at_once,
         always=False,
-        detail=kinds.UPDATE if updates else "",
+        detail=_update(value, other.op) if value is not None and updates else "",
         place=place,
         at=place,
         sentence=_sentence(launch, seen, race),
@@ -312,15 +313,27 @@ def _cause(launch: LaunchedKernel, seen: Look, race: Race) -> Cause:
     )
 
 
-def _behind_value(touch: Touch) -> List[Step]:
-    """What a store's value hangs on, through whatever memory."""
+def _value(touch: Touch) -> Optional[Trace]:
+    """What a store's value is made of; None of an atomic operation's."""
     note = touch.note
     if touch.kind != STORE:
-        return []
+        return None
     name = note.op.operands()[1 if note.op.name == "tt.store" else -1]
     maker = note.frame.function.definitions.get(name, note.op)
-    steps = Trace(note.frame, note.env, maker, [name]).steps
-    return [*steps, *(leaf for step in steps if step.kind for leaf in behind(step))]
+    return Trace(note.frame, note.env, maker, [name])
+
+
+def _update(value: Trace, load: Op) -> str:
+    """How what is stored hangs on what is loaded: by which arithmetic, where that takes the loaded value itself."""
+    for step in value.steps:
+        inputs = value.inputs(step)
+        if step.op is not None and step.op.name.startswith("arith.") and len(inputs) > 1:
+            for each in inputs:
+                while each.op is not load and len(value.inputs(each)) == 1:
+                    [each] = value.inputs(each)
+                if each.op is load:
+                    return "%s by %s" % (kinds.UPDATE, step.op.name[len("arith.") :].rstrip("fisu"))
+    return kinds.UPDATE
 
 
 def _sentence(launch: LaunchedKernel, seen: Look, race: Race) -> str:

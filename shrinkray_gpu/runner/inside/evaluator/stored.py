@@ -37,7 +37,7 @@ _PURE = frozenset(
 )
 _UNEVEN = re.compile(r"dense<[\[\"]")
 EXACT = 128
-"""Whole numbers below are the same in all types but those of four bits."""
+"""Whole numbers below are exact in each type of 16 bits or more, so that a cast changes none of them."""
 Name = Tuple[Frame, Any, str, Op]
 """A value by its call, what is known there, its name, and an operation that takes it."""
 

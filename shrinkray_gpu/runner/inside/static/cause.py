@@ -32,7 +32,8 @@ UNCLAIMED = "access wider than any claim allows"
 UNORDERED = "race"
 
 UPDATE = "update"
-"""Of a race, `Cause.detail`: the value that is stored hangs on the one that is loaded."""
+"""Of a race, `Cause.detail` begins so: the value that is stored hangs on the one that is loaded, as in `update by add`.
+"""
 
 PROGRAM, RANGE, TRIP, LOADED, ARGUMENT, CONSTANT, GRID, COMPARISON, OTHER = (
     "program", "range", "trip", "loaded", "argument", "constant", "grid", "comparison", "other",

@@ -240,10 +240,11 @@ def test_both_accesses_both_instances_and_the_element_are_named(played: list[dic
 
 def test_a_lost_update_is_told_apart(played: list[dict[str, Any]]) -> None:
     update, *others = launch(played, "lost update")["causes"]
-    assert (update["breaks"], update["kind"], update["detail"]) == ("race", cause.UNORDERED, cause.UPDATE)
+    assert (update["breaks"], update["kind"], update["detail"]) == ("race", cause.UNORDERED, "update by add")
     assert [each["operation"] for each in others] == ["store-store"]
     assert cause.PROGRAM in update["inputs"] and not update["parameters"]  # what is counted hangs on the program
     neighbours = launch(played, "neighbours in place")["causes"][0]
+    assert neighbours["detail"] == cause.UPDATE  # and nothing is added
     assert neighbours["parameters"] == ["x"] and cause.PROGRAM in neighbours["inputs"]
     assert cause.PROGRAM not in launch(played, "table in place")["causes"][0]["inputs"]
 
