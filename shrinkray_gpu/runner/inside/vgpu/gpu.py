@@ -71,9 +71,11 @@ class Gpu:
         self.check()
 
     def end(self) -> None:
-        """The script has come to its end, and has waited for a device that may have been late."""
-        self.broken = self.broken or (self.late if self.awaited else None)
-        self.check()
+        """The script has come to its end, and has waited for a device that may have been late. What it was told
+        before is no news."""
+        if self.broken is None and self.awaited:
+            self.broken = self.late
+            self.check()
 
     def guess(self) -> None:
         """The host reads what nobody computed, and goes on with a guess."""
