@@ -99,6 +99,7 @@ class Stocks:
 
     def close(self) -> None:
         with self._lock:
+            self._starters.shutdown(wait=False)  # who asks from here on gets none, which nobody would end
             made = list(self._made.values())
             self._made.clear()
         for each in made:

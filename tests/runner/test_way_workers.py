@@ -16,6 +16,7 @@ import pytest
 from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting, parse_setting
 from shrinkray_gpu.runner.pool import OTHERS, WORKERS, Pool
 from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.stock import Stocks
 from tests.runner.test_lanes import make
 
 TELL = "import os, sys\nprint(os.getppid(), os.environ.get('COLOUR'), sys.executable)\n"
@@ -121,6 +122,21 @@ def test_where_each_candidate_has_a_process_ways_have_too(pool: Pool, tmp_path: 
     assert len(parents) == 2 and [run.stdout.split()[1] for run in runs] == ["red"] * 2, "each has a guard of its own"
     assert {run.mode for run in runs} == {"cold"}
     cold.close()
+
+
+def test_none_is_made_while_all_are_ended() -> None:
+    """On Ctrl-C a candidate whose worker is gone asks for another one meanwhile, which nobody would end."""
+    stocks, made = Stocks(2), []
+
+    class Ending:
+        def close(self) -> None:
+            with pytest.raises(RuntimeError), stocks.using("other", lambda: made.append(1)):  # type: ignore[arg-type,return-value]
+                pass
+
+    with stocks.using("one", Ending):  # type: ignore[arg-type]
+        pass
+    stocks.close()
+    assert made == []
 
 
 def test_another_worker_comes_up_where_one_was_killed(pool: Pool) -> None:
