@@ -122,8 +122,8 @@ def _told(later: Later, sentence: str) -> str:
 
 def _contents(value: Any) -> str:
     """A word on what a buffer holds."""
-    buffer = value.buffer if isinstance(value, Described) else value
-    if not isinstance(buffer, Buffer) or buffer.tensor is None:
+    buffer = _behind(value)
+    if buffer is None or buffer.tensor is None:
         return ""
     return hashlib.sha256(as_bytes(buffer.tensor.untyped_storage()).numpy().tobytes()).hexdigest()
 
@@ -194,8 +194,14 @@ def _extent(value: Any) -> Any:
 
 def _shared(values: Sequence[Any]) -> Tuple[int, ...]:
     """Of each argument, the first one that has its storage."""
-    held = [value.storage if isinstance(value, Buffer) else None for value in values]
+    held = [buffer.storage if buffer is not None else None for buffer in map(_behind, values)]
     return tuple(held.index(each) for each in held)
+
+
+def _behind(value: Any) -> Optional[Buffer]:
+    """The buffer of a tensor, or of what a descriptor describes."""
+    value = value.buffer if isinstance(value, Described) else value
+    return value if isinstance(value, Buffer) else None
 
 
 def parameters(claims: Optional[Claims], arguments: Iterable[Tuple[Any, Any]]) -> List[Any]:

@@ -13,6 +13,7 @@ from tests.runner.inside.conftest import Outcome, Play
 WANTS = frozenset({"static:race"})
 KERNELS = """
 import torch, triton, triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 
 @triton.jit
@@ -142,9 +143,20 @@ def copied(out, ROWS: tl.constexpr):
 
 
 @triton.jit
+def moved(tiles, out):
+    row = tl.program_id(0) * 4
+    at = (row + tl.arange(0, 4))[:, None] * 16 + tl.arange(0, 16)[None, :]
+    tl.store(out + at, tiles.load([row + 4, 0]))
+
+
+@triton.jit
 def nudged(x, y):
     tl.inline_asm_elementwise("bar.sync 0;", "=r", [], dtype=tl.int32, is_pure=False, pack=1)
     tl.store(y, tl.program_id(0))
+
+
+def tiles(x):
+    return TensorDescriptor.from_tensor(x.view(16, 16), [4, 16])
 
 
 def zeros(n=64, dtype=torch.float32):
@@ -154,7 +166,7 @@ def zeros(n=64, dtype=torch.float32):
 triton.set_allocator(lambda size, align, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
 """
 LOST = (
-    "the store at script.py:13:34 and the load at script.py:13:42 "
+    "the store at script.py:14:34 and the load at script.py:14:42 "
     "touch element 0 of counts in program instances 0 and 1"
 )
 LAUNCHES: dict[str, tuple[str, str]] = {
@@ -196,6 +208,8 @@ LAUNCHES: dict[str, tuple[str, str]] = {
     "scattered onto one": ("scattered[(2,)](torch.arange(16, device='cuda') % 12, zeros())", "store-store"),
     "scattered late": ("scattered[(3,)](torch.arange(24, device='cuda').clamp(max=15), zeros())", "store-store"),
     "copies": ("copied[(4,)](zeros(256), 4)", ""),
+    "moved": ("moved[(3,)](tiles(zeros(256)), zeros(256))", ""),
+    "moved in place": ("(lambda t: moved[(3,)](tiles(t), t))(zeros(256))", "load-store"),
     "copies that overlap": ("copied[(4,)](zeros(256), 3)", "store-store"),
 }
 UNKNOWN = {
