@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from shrinkray_gpu.oracle.cause_check import LaunchCauses
 from shrinkray_gpu.oracle.fault import Fault, Reference, casts, kernels, lookalike
+from shrinkray_gpu.oracle.needs import UNASKED
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Verdict, lacks
 from shrinkray_gpu.runner.run import Run
@@ -85,6 +86,11 @@ class SameFaultOracle(Oracle):
         """The same oracle, which holds candidates against the causes that a dry run of the original shows."""
         bound = self.reference is not None or bool(self.inner.needs.sanitizer)
         return self._with(causes=LaunchCauses.of(run)) if self.strict and bound else self
+
+    def keeping(self, causes: LaunchCauses) -> SameFaultOracle:
+        """The same oracle, which holds each candidate against these causes, whatever the user asked about: their
+        launches are followed for the rules of `UNASKED` only."""
+        return self._with(causes=causes, needs=dataclasses.replace(self.needs, rules=self.needs.rules | UNASKED.rules))
 
 
 def same_fault(oracle: Oracle, *, strict: bool = True) -> SameFaultOracle:

@@ -114,7 +114,7 @@ def _recalled(given: UserProgram, known: Mapping[str, Any]) -> Start:
     if known["text"] is None:
         return start
     if isinstance(kept := known.get("kept"), Mapping) and isinstance(oracle, SameFaultOracle):
-        start = replace(start, oracle=replace(oracle, causes=LaunchCauses.from_json(kept)))
+        start = replace(start, oracle=oracle.keeping(LaunchCauses.from_json(kept)))
     program = given.program.with_text(known["text"])
     return replace(
         start,

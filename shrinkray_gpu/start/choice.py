@@ -224,8 +224,8 @@ class StartSearch:
         if kept.difference(seen):  # another run has other values
             first = replace(causes.causes[0], source="", operands=())
             kept = replace(kept, causes=(first, *causes.causes[1:]))
-        bound = replace(oracle, causes=kept)
-        return replace(whole, program=whole.program.with_text(marked), lifted=True, oracle=bound)
+        program = whole.program.with_text(marked)
+        return replace(whole, program=program, lifted=True, oracle=oracle.keeping(kept))
 
     def _keeping_what_is_refused(self, start: Start, oracle: Oracle, run: Run) -> Start | None:
         """The program itself, where Triton's front end refuses what that computes for a kernel of its own. What is only

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.oracle import Fault, parse
+from shrinkray_gpu.oracle.cause_check import LaunchCauses
 from shrinkray_gpu.oracle.fault import Reference, lookalike, normalise
 from shrinkray_gpu.oracle.same import SameFaultOracle, same_fault
 from shrinkray_gpu.runner.inside.static import cause
@@ -171,3 +172,14 @@ def test_what_python_suggests_is_no_part_of_the_message() -> None:
     assert normalise("name 'x' is not defined. Did you mean: 'tl'? Or did you forget to import 'x'?\nin kernel") == (
         "name 'x' is not defined in kernel"
     )
+
+
+def test_launches_are_followed_for_the_causes_that_are_kept_whatever_was_asked_about() -> None:
+    launch = Launch("kernel", "0", (1,), synced=True, causes=(PRODUCT,), unfollowed="")
+    original = replace(failing("RuntimeError", "CUDA error"), launches=(launch,))
+    oracle = bound("exception:RuntimeError", original)
+    causes = LaunchCauses.of(original)
+    assert causes is not None and not oracle.needs.rules
+    kept = oracle.keeping(causes)
+    assert kept.causes == causes and PRODUCT.breaks in kept.needs.rules
+    assert kept.needs.asserts == oracle.needs.asserts
