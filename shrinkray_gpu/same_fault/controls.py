@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
@@ -267,6 +267,7 @@ class Controls:
     ) -> None:
         self.run, self.oracle, self.reference, self.repeats = run, oracle, reference, repeats
         self._refused = ("", "")  # a text, and the line of it that the front end refuses
+        self._mended: dict[str, str] = {}  # by the name of a control that is an edit: the one that passed last
 
     def attempt(self, control: Control, source: str) -> ControlResult:
         """Run the program under the control."""
@@ -305,16 +306,25 @@ class Controls:
     def _cured(self, control: Control, cure: Cure, source: str) -> ControlResult:
         """Try the edit at one place after another, until the program runs to a healthy end."""
         why, known = f"nothing in it can be {control.name}", True
-        if self._refused[0] != source:
-            self._refused = source, refused_line(self.run(source, control.way))
-        for cured in cure.apply(source, self._refused[1]):
+        for cured in self._edits(control, cure, source):
             run = self.run(cured.text, control.way)
             verdict = self.oracle.judge(run)
             result, said = outcome(run, verdict, control, self.reference)
             if result is ControlOutcome.PASSES:
+                self._mended[control.name] = cured.edit
                 return ControlResult(control, result, f"{cured.edit}: {said}", cured=cured)
             why, known = f"it does not end well with any part of it {control.name}", known and not run.trouble
         return ControlResult(control, ControlOutcome.NOT_APPLICABLE, why, known)
+
+    def _edits(self, control: Control, cure: Cure, source: str) -> Iterator[Cured]:
+        """What mended the last program comes first: most steps leave it as it is, and each place costs a run."""
+        before = self._mended.get(control.name, "")
+        if before:
+            yield from cure.alike(source, before)
+        refused = self._refused
+        if refused[0] != source:
+            refused = self._refused = source, refused_line(self.run(source, control.way))
+        yield from (each for each in cure.apply(source, refused[1]) if each.edit != before)
 
     def guard(self, source: str, controls: Sequence[Control]) -> Verdict:
         """FAULTS if the controls hold for this program, PASSES if it still faults under one: that is slippage.

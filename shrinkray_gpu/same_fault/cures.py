@@ -83,6 +83,10 @@ class Cure:
         at = text.rfind(refused) + len(refused) if refused in text else len(text)
         return itertools.islice(self._edits(Program.from_text(text), at), MOST)
 
+    def alike(self, text: str, edit: str) -> Iterator[Cured]:
+        """The program after this very edit, at each place of it."""
+        return (each for each in self._edits(Program.from_text(text), len(text)) if each.edit == edit)
+
     def _edits(self, program: Program, at: int) -> Iterator[Cured]:
         text = program.text
 

@@ -123,3 +123,26 @@ def test_a_program_that_nothing_mends_has_no_such_control() -> None:
     oracle = spec.parse("compile:invalid operands", folder=Path()).calibrate(REFUSED)
     tried = Controls(lambda text, way: REFUSED, oracle, reference=REFUSED).attempt(cast, "p + x.to(tl.float32)\n")
     assert tried.outcome is ControlOutcome.NOT_APPLICABLE and tried.known
+
+
+def test_what_mended_the_step_before_is_tried_first_and_costs_one_run() -> None:
+    """Casts near the end come first else, and each takes a run of its own."""
+    ran = []
+
+    def run(source: str, way: KnobSetting) -> Run:
+        ran.append(source)
+        return HEALTHY if "p + x\n" in source else REFUSED
+
+    oracle = spec.parse("compile:invalid operands", folder=Path()).calibrate(REFUSED)
+    [cast, *_] = controls.of_front_end(Fault("compile", "CompilationError"))
+    guard = Controls(run, oracle, reference=REFUSED)
+    others = "".join(f"y{number}.to(tl.float16)\n" for number in range(4))
+    assert guard.attempt(cast, "p + x.to(tl.float32)\n" + others).outcome is ControlOutcome.PASSES
+    assert len(ran) == 6  # as it is, and five places
+    ran.clear()
+    assert guard.attempt(cast, "q\np + x.to(tl.float32)\n" + others).outcome is ControlOutcome.PASSES
+    assert len(ran) == 1
+    more = "p + x.to(tl.float32)\n" + others * MOST
+    assert guard.attempt(cast, more).outcome is ControlOutcome.PASSES  # though it is no longer among the first
+    elsewhere = guard.attempt(cast, "p + (x).to(tl.float32)\n")
+    assert elsewhere.outcome is ControlOutcome.NOT_APPLICABLE, "another edit is tried all the same"
