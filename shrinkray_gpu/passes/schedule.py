@@ -42,6 +42,7 @@ from shrinkray_gpu.passes.kernel import (
     sinking,
     standins,
     tiles,
+    unvisited,
 )
 from shrinkray_gpu.passes.python import (
     arguments,
@@ -101,6 +102,7 @@ class Pass:
 
 PASSES: tuple[Pass, ...] = (
     Pass(unreachable, COARSE, SAME, "most of a long script, in one try: all others are dear on a long one"),
+    Pass(unvisited, COARSE, 1, "all behind the failing statement, in one try", needs_values=True),
     Pass(configs, COARSE, SAME, "a table of twelve configurations compiles twelve kernels a try"),
     Pass(cuda_cases, COARSE, SAME, "the same of CUDA C++ in string literals: each case may be a kernel"),
     Pass(cuda_conditionals, COARSE, SAME, "`#if` resolved, so that what follows can read it"),

@@ -20,7 +20,8 @@ from shrinkray_gpu.reduction.rendering.render import effective, render
 SAMPLES = sorted((Path(__file__).parent / "samples").glob("*.py"))
 EACH = tuple(dict.fromkeys(PASSES))
 VALUES = ("<fp32 [16]>", "3")
-"""What a watched run may have seen of every expression: a block in a kernel, a number on the host."""
+"""What a watched run may have seen of every expression: a block in a kernel, a number on the host. One more run ends
+half way."""
 STEPS = 3
 ALONE, SUBSETS = 20, 12
 """Edits tried alone and random subsets, in each step."""
@@ -38,8 +39,9 @@ def sample(path: Path) -> Program:
 def edits(a_pass: Pass, program: Program) -> list[Edit]:
     if not a_pass.needs_values:
         return list(a_pass.find(program))
-    everything = range(len(watchable(program)))
-    return [edit for value in VALUES for edit in a_pass.find(program, dict.fromkeys(everything, value))]
+    count = len(watchable(program))
+    runs = [*(dict.fromkeys(range(count), value) for value in VALUES), dict.fromkeys(range(count // 2), "")]
+    return [edit for seen in runs for edit in a_pass.find(program, seen)]
 
 
 @cache

@@ -73,7 +73,8 @@ class SeenValues:
         patches.on_undo(lambda: names.pop(NAME, None))
 
     def found(self) -> Dict[int, str]:
-        return {index: text for index, text in self.seen.items() if text is not None}
+        """The texts by number; an empty one where there was a value, but not one and only one that is simple."""
+        return {index: text or "" for index, text in self.seen.items()}
 
     def _text(self, value: Any) -> Optional[str]:
         if type(value) is str and any(place in value for place in self.ours):
