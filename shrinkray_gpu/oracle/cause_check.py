@@ -112,6 +112,12 @@ class LaunchCauses:
             return f"{told}; {TIME}" if self.causes[0].overwritten else told
         return SIZE if first.kind == WRONG_MASK and first.bounds and not first.by_one else ""
 
+    def contradiction(self, run: Run) -> str:
+        """The same, of a run that does not tell which fault a device would show; empty where that may be this one."""
+        launch = faulting_launch(run)
+        followed = launch is not None and launch.causes and (self.unknown or not launch.unfollowed)
+        return self.difference(run) if followed else ""
+
     def difference(self, run: Run) -> str:
         """In what the causes of a run are others than these; empty if in nothing."""
         launch = faulting_launch(run)
@@ -218,6 +224,8 @@ def _drift_where_kept(mine: Cause, theirs: Cause) -> str:
     """What else tells another cause where the host makes the very same: what it holds, and what the access takes."""
     if mine.source and theirs.source != mine.source:
         return "the index comes from a tensor that holds something else"
+    if mine.shape and theirs.shape != mine.shape:
+        return f"the {mine.access} leaves a tensor of other extents"
     if mine.operands and theirs.operands != mine.operands:
         return f"the {mine.access or mine.kind} hangs on other values"
     if mine.kind in (NO_MASK, WRONG_MASK) and theirs.varying < mine.varying:

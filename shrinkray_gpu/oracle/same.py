@@ -39,8 +39,11 @@ class SameFaultOracle(Oracle):
     def judge(self, run: Run) -> Verdict:
         verdict = self.inner.judge(run)
         # A plain process tells too little: no kernel, no compilation. Its text was judged with more before.
-        if run.mode == "plain" or not verdict.is_known:
+        if run.mode == "plain":
             return verdict
+        if not verdict.is_known:
+            drift = self.causes.contradiction(run) if self.causes is not None and run.virtual and self.strict else ""
+            return lacks(f"another cause: {drift}") if drift else verdict
         if self.reference is None:
             drift = self._drift(run) if verdict.faults and self.strict else ""
             return lacks(f"another cause: {drift}") if drift else verdict

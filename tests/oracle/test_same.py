@@ -183,3 +183,19 @@ def test_launches_are_followed_for_the_causes_that_are_kept_whatever_was_asked_a
     kept = oracle.keeping(causes)
     assert kept.causes == causes and PRODUCT.breaks in kept.needs.rules
     assert kept.needs.asserts == oracle.needs.asserts
+
+
+def test_where_nobody_knows_which_of_two_faults_a_device_shows_first_the_second_one_is_another_cause() -> None:
+    """So it is on a GPU, too, which shows the one that was asked about: the dry run has told of the other before."""
+    hint = replace(PRODUCT, breaks="alignment", kind=cause.HINT, detail="integer")
+    launch = Launch("kernel", "0", (1,), synced=True, fault="alignment: 4 bytes off", causes=(hint,), unfollowed="")
+    original = replace(failing("RuntimeError", "CUDA error: misaligned address"), virtual=True, launches=(launch,))
+    oracle = bound("misaligned address", original)
+    assert oracle.judge(original).faults
+    both = replace(launch, fault="", undecided="alignment: something else is wrong", causes=(hint, PRODUCT))
+    one = replace(both, causes=(hint,))
+    ends_well = Run("virtual", 0, virtual=True)
+    refused = oracle.judge(replace(ends_well, launches=(both,)))
+    assert refused.is_known and "something else goes wrong, too" in refused.why
+    assert not oracle.judge(replace(ends_well, launches=(one,))).is_known
+    assert not oracle.judge(replace(ends_well, launches=(replace(both, unfollowed="a loop"),))).is_known
