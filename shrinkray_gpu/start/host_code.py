@@ -21,6 +21,8 @@ Key: TypeAlias = tuple[Scope | str, str]
 ATTRIBUTE = "."
 _CALLED = ("__call__", "forward")
 """What runs where an object is called."""
+_BY_NAME = frozenset({*_CALLED, "__init__", "__new__", "__post_init__", "__repr__", "__str__", "__format__", "__del__"})
+"""Methods with a name of Python's that run where they, or their class, are named; or that only a reader needs."""
 _ANYONES = frozenset(
     {*dir(list), *dir(dict), *dir(set), *dir(str), *dir(collections.deque)}
     | {"to", "cuda", "cpu", "t", "view", "reshape", "expand", "clone", "contiguous", "chunk", "split", "numel", "size"}
@@ -70,6 +72,9 @@ class HostCode:
         self._survey(tree.body, None, None, ())
         for statement, scope in self.scope.items():
             self._define(statement, targets(statement), scope)
+        methods = (name for name in self.functions if name.startswith("__") and name.endswith("__"))
+        self.special = [name for name in methods if name not in _BY_NAME]
+        """What runs where none of its name is called: `__len__` for `len(x)` and `if x`, `__getitem__` for `x[i]`."""
         self._defined = {name for _, name in self.definitions}
         for statement, scope in self.scope.items() if not device else ():
             if isinstance(statement, ast.Expr) and isinstance(call := statement.value, ast.Call):

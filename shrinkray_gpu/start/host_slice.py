@@ -58,14 +58,15 @@ def with_slice_kept(text: str, run: Run) -> str:
     if launch is None or kernel is None or not launch.causes:
         return text
     cause, taken = launch.causes[0], parameters(kernel)
-    wanted = {*cause.parameters, cause.tensor}.intersection(taken)
+    alike = {each.tensor for each in launch.causes if each.kind == cause.kind}  # one of them may be left in the end
+    wanted = {*cause.parameters, cause.tensor, *alike}.intersection(taken)
     candidates = {name: described for name, described in zip(taken, launch.args) if _may_be(cause, described)}
     if not wanted:  # an older Triton numbers its parameters
         wanted = set(candidates)
     elif cause.kind in GIVEN:  # a one is no parameter of the compiled kernel
         values = set(map(str, cause.values))
         wanted |= {name for name, described in candidates.items() if described.rpartition(" ")[2] in values}
-    grid = is_of_grid(cause) or is_of_size(cause)
+    grid = is_of_grid(cause) or is_of_size(cause) or _is_loaded(cause)  # a fix may change how much is loaded
     branch = _branch(kernel, cause)
     if branch is not None:
         wanted |= set(branch.behind(tree, kernel)[1])
@@ -104,5 +105,8 @@ def _branch(kernel: ast.FunctionDef, cause: Cause, moved: int = 0) -> ConstantBr
 
 def _may_be(cause: Cause, described: str) -> bool:
     """Whether an argument of such a type may be what is wrong."""
-    loaded = kinds.LOADED in cause.inputs or cause.kind == kinds.MEMORY
-    return (_INTEGERS if loaded else _SCALAR).match(described) is not None
+    return (_INTEGERS if _is_loaded(cause) else _SCALAR).match(described) is not None
+
+
+def _is_loaded(cause: Cause) -> bool:
+    return kinds.LOADED in cause.inputs or cause.kind == kinds.MEMORY

@@ -28,6 +28,8 @@ from shrinkray_gpu.start.host_code import (
 _Head: TypeAlias = ast.If | ast.For | ast.While
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.Delete)
 _LISTS = (ast.Tuple, ast.List)
+_MAY_RUN = (ast.Call, ast.Subscript, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.comprehension)
+"""Expressions that may run a method of the program's without its name."""
 _LEAVES = (ast.Return, ast.Break, ast.Continue)
 HEADS = (ast.If, ast.For, ast.While)
 
@@ -147,6 +149,7 @@ class Slicer:
     def _head(self, statement: ast.stmt) -> None:
         if isinstance(statement, HEADS) and statement not in self._heads and not _is_main(statement):
             self._heads[statement] = None
+            self._need_special()
             for part in own_parts(statement):
                 self._use(part, self._code.scope[statement])
             self._enter(statement)
@@ -199,6 +202,8 @@ class Slicer:
 
     def _use(self, node: ast.AST, scope: Scope) -> None:
         """The value of an expression is needed."""
+        if isinstance(node, _MAY_RUN):
+            self._need_special()
         if isinstance(node, ast.Call):
             self._use(node.func, scope)
             self._pass(node, scope)
@@ -239,6 +244,10 @@ class Slicer:
         if name not in self._results and name in self._code.functions:
             self._results.add(name)
             self._todo.append(name)
+
+    def _need_special(self) -> None:
+        for name in self._code.special:
+            self._need_result(name)
 
     def _keep_definitions(self, key: Key) -> None:
         for statement in self._code.definitions.get(key, ()):

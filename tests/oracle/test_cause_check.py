@@ -73,6 +73,12 @@ def test_where_what_makes_an_index_is_kept_it_comes_from_the_same_tensor() -> No
     strict = replace(causes, kept=True)
     assert strict.difference(ran(index)) == ""
     assert strict.difference(other) == "the index comes from a tensor that holds something else"
+    table = replace(index, shape=(48, 16))
+    of_a_table = LaunchCauses.of(ran(table))
+    assert of_a_table is not None
+    smaller = ran(replace(table, shape=(45, 16)))  # the right index leaves it, too
+    assert of_a_table.difference(smaller) == ""
+    assert replace(of_a_table, kept=True).difference(smaller) == "the load leaves a tensor of other extents"
 
 
 def test_where_what_makes_them_is_kept_an_assertion_compares_the_same_values() -> None:

@@ -177,6 +177,29 @@ METHODS = """
     kernel[(1,)](found)
     """
 
+UNNAMED = """
+    class Words:
+        def __init__(self):
+            self.rows = {}  # in
+            self.seen = 0
+
+        def __len__(self):
+            return len(self.rows)  # in
+
+        def __repr__(self):
+            return f"{self.seen} words"
+
+        def add(self, word):
+            self.rows.setdefault(word, 1)  # in
+            self.seen += 1
+
+    words = Words()  # in
+    words.add("a")  # in
+    print(words)
+    count = len(words)  # in
+    kernel[(1,)](count)
+    """
+
 COMPARED = """
     x = torch.zeros(4)  # in
     y = x.clone().requires_grad_(True)
