@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import shutil
 import sys
 import time
@@ -49,7 +50,8 @@ from shrinkray_gpu.runner.pool import Pool  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results" / "seeded.json"
 VERDICTS = RESULTS.with_name("seeded_verdicts.json")
-OVERLAYS = packages.BUILD / "overlays"
+OVERLAYS = packages.BUILD / "overlays" / str(os.getpid())
+"""Runs beside each other may draw the same fault."""
 
 
 def main() -> None:
@@ -124,7 +126,7 @@ def _run(faults: Iterator[cases.Planted], machine: runs.Machine, asking: Asking,
     done = {one["name"] for one in row["faults"]}
 
     def reduced(fault: cases.Planted) -> reducing.Row:
-        ask, folder = asking(fault), _folder(fault)
+        ask, folder = asking(fault), _folder(fault, given)
         return reducing.reduce(fault, machine, ask, folder, timeout=given.timeout, options=given.option)
 
     def keep(told: reducing.Row) -> None:
@@ -158,7 +160,7 @@ def _verdicts(faults: Iterator[cases.Planted], machine: runs.Machine, given: arg
     for fault in faults:
         if fault.name in done:
             continue
-        told = verdicts.ask(fault, machine, _folder(fault).with_suffix(".explained"), timeout=given.timeout)
+        told = verdicts.ask(fault, machine, _folder(fault, given).with_suffix(".explained"), timeout=given.timeout)
         row["faults"].append(told.to_json())
         row["figures"] = verdicts.figures(row["faults"])
         scoreboard.save(given.results, board)
@@ -172,7 +174,7 @@ def _judge(faults: Iterator[cases.Planted], asking: Asking, given: argparse.Name
     row = scoreboard.row_of(board, {"half": given.half, "seed": given.seed, "arch": given.arch})
     told = {one["name"]: one for one in row["faults"]}
     for fault in faults:
-        repro = _folder(fault) / "repro.py"
+        repro = _folder(fault, given) / "repro.py"
         if fault.name in told and repro.exists() and told[fault.name]["verdict"] in ("true", "slipped", "undecided"):
             now = reducing.judge(fault, asking(fault), repro)
             if now.verdict != told[fault.name]["verdict"]:
@@ -182,8 +184,8 @@ def _judge(faults: Iterator[cases.Planted], asking: Asking, given: argparse.Name
     scoreboard.save(given.results, board)
 
 
-def _folder(fault: cases.Planted) -> Path:
-    return packages.BUILD / "repros" / fault.name.replace("/", "_")
+def _folder(fault: cases.Planted, given: argparse.Namespace) -> Path:
+    return packages.BUILD / "repros" / f"{given.half}{given.seed}" / fault.name.replace("/", "_")
 
 
 def drawn(machine: runs.Machine, pool: Pool, given: argparse.Namespace) -> Iterator[cases.Planted]:
