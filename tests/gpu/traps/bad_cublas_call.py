@@ -1,6 +1,6 @@
 # shrink --oracle exception:RuntimeError
 # lure: a matmul of shapes that do not fit, or any other RuntimeError of torch: cuBLAS only passes the fault on
-# must: tl\.store\(
+# must: tl\.load\(
 # ends: 1 illegal memory access|operation not supported on global|CUBLAS_STATUS_EXECUTION_FAILED
 # fault: device fault: (an illegal memory access|operation not supported on global)
 # naive: no guards
