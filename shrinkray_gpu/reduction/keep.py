@@ -150,11 +150,11 @@ def _readers(program: Program, kept: set[cst.CSTNode]) -> Iterator[cst.CSTNode]:
         above = list(program.layout.above(node)) if node.value in scopes else []
         if not above or any(_has_parameter(each, node.value) for each in above):
             continue
+        if getattr(above[0], "keyword", None) is node or getattr(above[0], "attr", None) is node:
+            continue  # a parameter's name, or a field's
         its = [(node.value, scope) for scope in scopes[node.value] if scope is None or scope in above]
         if not kept.isdisjoint(above):
             read.update(its if not isinstance(above[0], _TARGETS) else ())
-            continue
-        if isinstance(parent := above[0], cst.Arg) and parent.keyword is node:
             continue
         passed = any(isinstance(one, cst.Arg) and _is_launch(other) for one, other in zip(above, above[1:]))
         for key in its:

@@ -184,6 +184,11 @@ class TestMarks:
         read = [each for each in program.layout.nodes(cst.Name) if each.value == "rows"]
         assert [passes(program, Replace(each, ("2",))) for each in read] == [False, True, False, True, True]
 
+    def test_a_field_of_that_name_is_no_mention(self) -> None:
+        program = program_of("cfg = C()  # shrink: keep\nf(cfg)\nk[(1,)](x, self.cfg.n)\n")
+        first, second = (node(program, call, cst.Expr) for call in ("f(cfg)", "k[(1,)](x, self.cfg.n)"))
+        assert not passes(program, Remove(first)) and passes(program, Remove(second))
+
     def test_a_copy_of_a_kept_statement_goes_with_what_is_around_it(self) -> None:
         kept = "    rows = x[0]  # shrink: keep\n"
         program = program_of(f"def f(x):\n{kept}def g(x):\n{kept}    f(rows)\n")
