@@ -61,3 +61,10 @@ def test_a_host_program_ends_at_its_fault() -> None:
     assert behind_b.startswith("def run(n):\n    a = f(n)\n    b = g(a)\nz =")
     assert first_behind_z.endswith("z = run(3 + 4)\nw = z + 2") and "b =" not in b
     assert behind_z.endswith("z = run(3 + 4)\nprint(z + 1)")
+
+
+def test_a_statement_that_waits_for_the_device_becomes_a_wait() -> None:
+    text = "import torch\nk[(1,)](y)\nfor a in sorted(x.tolist()[1:]):\n    print(a)\nprint(1)\n"
+    found = results(seeing(["y"]), text)
+    assert "import torch\nk[1,](y)\ntorch.cuda.synchronize()\nprint(1)" in found
+    assert unvisited.WAIT not in "".join(results(seeing(["y"]), text.replace("import torch\n", "")))

@@ -151,7 +151,7 @@ def _is_simple(program: Program, text: str) -> bool:
     if len(text) > LONGEST:
         return False
     plain = _DTYPE.sub("0", text)
-    if plain != text and not _imports_torch(program):
+    if plain != text and not imports_torch(program):
         return False
     try:
         return isinstance(ast.literal_eval(plain), (type(None), bool, int, float, str, tuple, list))
@@ -159,7 +159,7 @@ def _is_simple(program: Program, text: str) -> bool:
         return False
 
 
-def _imports_torch(program: Program) -> bool:
+def imports_torch(program: Program) -> bool:
     imported = [small for small in statements(program.module) if isinstance(small, cst.Import)]
     aliases = (alias for small in imported for alias in small.names if alias.asname is None)
     return any(dotted_text(alias.name).partition(".")[0] == "torch" for alias in aliases)

@@ -4,6 +4,7 @@ The shape is a long kernel that Triton's front end refuses half way down, and a 
 fault. All that lies behind was neither compiled nor run, and each part of it would cost a try of its own. In kernels
 the arms that constants rule out are not compiled either. What a watched run saw (`observed`, `typed`) tells: a
 statement of which no value was seen was not come to, or it is the one that fails. So the first is an edit of its own.
+If it fails since it waits for the device, a plain wait does.
 """
 
 from __future__ import annotations
@@ -12,12 +13,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import libcst as cst
 
+from shrinkray_gpu.passes.host.observed import imports_torch
 from shrinkray_gpu.passes.kernel.typed import watchable
 from shrinkray_gpu.reduction.edit import Edit
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.edits import removal
+from shrinkray_gpu.source.edits import removal, replacement
+from shrinkray_gpu.source.kernels import in_kernel
 from shrinkray_gpu.source.tree import ancestors, depth, every, function, line_number, statement, statements
 
+WAIT = "torch.cuda.synchronize()"
+"""In the place of a host's statement that shows the fault only since it waits for the device."""
 _ARMS = (cst.If, cst.Else, cst.For, cst.While, cst.With, cst.Try, cst.ExceptHandler, cst.Finally)
 """What has a block that may be passed over while the function around it runs."""
 
@@ -47,6 +52,8 @@ def find(program: Program, values: Mapping[int, str]) -> Iterator[Edit]:
             if not whole and not isinstance(doubtful, (cst.FunctionDef, cst.ClassDef)):
                 what = f"the failing statement or the first behind it, at line {line_number(program, doubtful)}"
                 yield removal(program, what, doubtful, level=level + 1)
+                if not in_kernel(program, doubtful) and imports_torch(program):
+                    yield replacement(program, f"{WAIT} for {what}", doubtful, (WAIT,), level + 2)
 
 
 def _by_statement(program: Program, nodes: Sequence[cst.CSTNode]) -> dict[cst.CSTNode, list[cst.CSTNode]]:
