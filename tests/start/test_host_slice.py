@@ -82,6 +82,7 @@ FIELD = ["self.width = width"]  # a fix may take it
 TABLE = ["self.table = torch.arange(8)", "return counts.cumsum(0)", "table = self.starts(self.table)"]
 WIDTH = ["passed = self.width", "self.width = width", "if length > 4:", "self.width = length"]
 LENGTH = ["length = x.shape[1]"]
+GRID = [*LENGTH, ")", "passed = (rows,)"]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +90,7 @@ LENGTH = ["length = x.shape[1]"]
     [
         (run(kinds.EXTENT, "rows"), [*FIELD, *LENGTH, ")", *TABLE]),  # and the tensor that the access leaves
         (run(kinds.STRIDE, "stride"), [*WIDTH, *LENGTH, *TABLE]),
-        (run(kinds.MEMORY, "table", (kinds.LOADED,)), [*FIELD, *TABLE]),
+        (run(kinds.MEMORY, "table", (kinds.LOADED,)), [*FIELD, *TABLE, *GRID]),  # how much is loaded tells how many
         (run(kinds.EXTENT, "rows", value=8), [*WIDTH, *LENGTH, ")", *TABLE]),  # the stride is 8, too: which was meant?
         (run(kinds.ASSERTION, "stride table"), [*WIDTH, *LENGTH, *TABLE]),
     ],
@@ -248,3 +249,18 @@ def test_no_wait_is_added_where_torch_has_another_name_or_the_user_has_set_marks
     assert "synchronize" not in with_waits(PROGRAM, seen)
     text = f"import torch{MARK}\n{PROGRAM}"
     assert with_waits(text, seen) == text
+
+
+def test_each_table_that_the_same_index_leaves_is_kept() -> None:
+    """One of two stores may be all that is left."""
+    text = PROGRAM.replace("def kernel(x, table, rows", "def kernel(x, table, more, rows")
+    call = "kernel[(rows,)](x, table, "
+    text = text.replace(call, f"more = torch.zeros(8)\n        {call}more, ")
+    seen = run(kinds.MEMORY, "table", (kinds.LOADED,))
+    [launch] = seen.launches
+    [cause] = launch.causes
+    args = (*ARGS[:2], "f32[8] s(1,) +0 @0%128", *ARGS[2:])
+    both = replace(launch, args=args, causes=(cause, replace(cause, tensor="more")))
+    assert f"more = torch.zeros(8){MARK}" in with_slice_kept(text, replace(seen, launches=(both,)))
+    alone = replace(both, causes=(cause,))
+    assert f"more = torch.zeros(8){MARK}" not in with_slice_kept(text, replace(seen, launches=(alone,)))
