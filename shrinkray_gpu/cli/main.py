@@ -304,6 +304,7 @@ def _tell(result: Result, file: Path, command: Command | None) -> None:
         ("", result.guarded),
         *((f"ptxas, {name}: ", used or "nothing told") for name, used in result.ptxas.items()),
         ("passed over, since it shows the fault in lanes but not in each clean run: ", result.passed_over),
+        ("", result.fence),
         ("ran without a fence, since it writes as the original does: ", result.unfenced),
         *(("met on the way: ", other) for other in result.others[:TOLD]),
         ("", f"and {more} more other faults in the same folder" if more > 0 else ""),

@@ -53,8 +53,11 @@ class Setup:
     prepare: bool = True
     """Warm the compiler in the worker's parent."""
     confine: bool = True
+    left_open: tuple[str, ...] = ()
+    """Parts of the fence that candidates run without: the program's fault needs what they refuse."""
 
     def message(self) -> dict[str, Any]:
+        """What a process of ours in the user's interpreter is told."""
         return {
             "imports": list(self.imports),
             "own": list(self.own),
@@ -65,6 +68,8 @@ class Setup:
             "reuse": self.reuse,
             "prepare": self.prepare,
             "confine": self.confine,
+            "left_open": list(self.left_open),
+            "cwd": os.getcwd(),
         }
 
 
@@ -121,7 +126,8 @@ class Lane:
         """`ended` waits so many seconds for the process to end, and returns how: None, if nobody tells."""
         self.link, self.ended, self.scratch = link, ended, scratch
         self.pid = 0
-        self.confined = False
+        self.fence: tuple[str, ...] = ()
+        """The parts of it that hold around the process."""
         self.device: dict[str, Any] = {}
         """Of a lane with a CUDA context: `name`, `arch`, and `free` bytes of memory when it came up."""
         self.used = 0
@@ -144,8 +150,7 @@ class Lane:
         if "broken" in hello:
             self.trouble = f"a lane did not come up: {hello['broken'].strip()}"
             return False
-        self.pid, self.confined = hello["hello"], hello["confined"]
-        self.device = hello["device"]
+        self.pid, self.fence, self.device = hello["hello"], tuple(hello["fence"]), hello["device"]
         return True
 
     def run(self, request: Request, settings: RunSettings, *, mode: str, seconds: float) -> tuple[Run, str]:
@@ -156,7 +161,7 @@ class Lane:
             run, over, peak = self._run(message, mode, seconds)
             if settings.capture and run.captured is None:  # it did not live to tell
                 run = replace(run, captured=blackbox.recover(os.path.join(temporary, blackbox.FOLDER)))
-            return replace(run, pid=self.pid, peak=peak), over
+            return replace(run, pid=self.pid, peak=peak, fence=self.fence), over
 
     def _run(self, request: dict[str, Any], mode: str, seconds: float) -> tuple[Run, str, int]:
         started = time.monotonic()

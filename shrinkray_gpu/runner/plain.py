@@ -5,20 +5,21 @@ Or under a tool that takes a command: a sanitizer, a shell that forbids core fil
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from shrinkray_gpu.runner import children
-from shrinkray_gpu.runner.guarded import Guarded
+from shrinkray_gpu.runner.guarded import MAIN, Guarded
+from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.output_pipes import KEPT, TIMED_OUT, OutputPipes
 from shrinkray_gpu.runner.run import Run
-
-FENCE = Path(__file__).parent / "inside" / "process" / "landlock.py"
 
 
 def run_file(
@@ -84,13 +85,10 @@ def run_text(
         return run_file(python, file, argv, environment=given, cwd=cwd, seconds=seconds, prefix=prefix, kept=kept)
 
 
-def fence(python: str, writable: Sequence[str]) -> tuple[str, ...]:
-    """A prefix under which a command may write only below these folders, where the kernel has Landlock."""
-    code = (
-        "import os, runpy, sys; folders, command = sys.argv[2].split(os.pathsep), sys.argv[3:]; "
-        "runpy.run_path(sys.argv[1])['confine'](folders); os.execvp(command[0], command)"
-    )
-    return (python, "-B", "-c", code, str(FENCE), os.pathsep.join(writable))
+def fence(python: str, setup: Setup, *writable: str) -> tuple[str, ...]:
+    """A prefix under which a command runs in the fence of candidates, but may write below these folders, too."""
+    allowed = replace(setup, writable=(*setup.writable, *writable)).message()
+    return (python, "-B", str(MAIN), "--fenced", json.dumps(allowed))
 
 
 def _is_text_of(path: Path, text: str) -> bool:

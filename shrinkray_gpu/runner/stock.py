@@ -24,6 +24,7 @@ class LaneRecord:
     peak: int = 0
     retired: Counter[str] = field(default_factory=Counter)
     free_bytes: int = 0
+    fence: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ class Stock:
                 record.free_bytes = record.free_bytes or lane.device["free"]
             mode = "warm" if lane.used else terms.mode
             run, over = lane.run(request, settings, mode=mode, seconds=terms.seconds)
-            record.peak = max(record.peak, run.peak)
+            record.peak, record.fence = max(record.peak, run.peak), run.fence
             record.retired[over] += 1
             self.give_back(lane, again=not over and terms.reuse)
             if not run.trouble or run.failure is not None:  # of a bug of ours, which another lane has, too
