@@ -27,15 +27,16 @@ def refused(run: Run, cwd: Path) -> tuple[Path, ...]:
     return tuple(path for path in dict.fromkeys(named) if _is_writable(path))
 
 
-def description(held: Sequence[str] | None, left_open: Sequence[str]) -> str:
+def description(held: Sequence[str] | None, left_open: Sequence[str], memory: str, ended: int) -> str:
     """What held of it around candidates, in a line for their user; empty where none ran. `left_open`: the parts that
-    the fault needs open."""
+    the fault needs open; `memory`: how that of the host is limited; `ended`: runs that ended for it."""
     if held is None:
         return ""
     lacking = [part for part in PARTS if part not in (*held, *left_open)]
     told = [f"fence around candidates: {', '.join(held) or 'none'}"]
     told += [f"not on this machine: {', '.join(lacking)}"] * bool(lacking)
     told += [f"open, since the fault needs it: {', '.join(left_open)}"] * bool(left_open)
+    told += [f"host memory: {memory}" + (f", {ended} runs ended for it" if ended else "")]
     return "; ".join(told)
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner.children import faults
-from shrinkray_gpu.runner.guarded import MAIN, Guarded
+from shrinkray_gpu.runner.guarded import MAIN, Guarded, MemoryCheck
 from shrinkray_gpu.runner.inside.capture import blackbox
 from shrinkray_gpu.runner.inside.process import wire
 from shrinkray_gpu.runner.output_pipes import TIMED_OUT, OutputPipes
@@ -30,6 +30,8 @@ from shrinkray_gpu.runner.run import Run, hanging_problem, report_problem
 
 ANSWER = 3.0
 """Seconds in which a process that was stopped at its time limit says what it hangs in."""
+MEMORY = "host memory"
+"""Why a lane is over: there was too little."""
 START = 180.0
 """Seconds that a worker may take to import what the script imports."""
 
@@ -164,7 +166,7 @@ class Lane:
             return replace(run, pid=self.pid, peak=peak, fence=self.fence), over
 
     def _run(self, request: dict[str, Any], mode: str, seconds: float) -> tuple[Run, str, int]:
-        started = time.monotonic()
+        started, memory = time.monotonic(), MemoryCheck()
         with OutputPipes() as streams:
             try:
                 wire.send(self.link, request, streams.writers, wire.WHOLE)
@@ -183,6 +185,8 @@ class Lane:
                 self.kill()
                 streams.drain()
                 out, err = streams.texts()
+                if why := memory.trouble(self.pid, False):  # it may wait for a process that is gone
+                    return Run(mode, None, seconds=spent, trouble=why, stdout=out, stderr=err), MEMORY, 0
                 ended = {"exit": None, "timed_out": True, "fresh": not self.used, **told}
                 run = Run.from_json({**ended, "mode": mode, "seconds": spent, "stdout": out, "stderr": err})
                 return run, "timeout", 0
@@ -191,6 +195,8 @@ class Lane:
                 streams.drain()
                 out, err = streams.texts()
                 fresh = not self.used
+                if why := memory.trouble(self.pid, status in (None, -signal.SIGKILL)):
+                    return Run(mode, None, seconds=spent, trouble=why, stdout=out, stderr=err), MEMORY, 0
                 if status is None:
                     return Run(mode, None, seconds=spent, trouble="the lane closed without an exit status"), "gone", 0
                 if status == -wire.LOST:
@@ -200,6 +206,9 @@ class Lane:
                 return Run(mode, status, seconds=spent, stdout=out, stderr=err, fresh=fresh), "exit", 0
             streams.drain()
             out, err = streams.texts()
+            if why := memory.trouble(self.pid, False):
+                self.kill()
+                return Run(mode, None, seconds=spent, trouble=why, stdout=out, stderr=err), MEMORY, 0
             if "broken" in report:
                 return Run(mode, None, trouble=f"the worker itself failed: {report['broken']}"), "broken", 0
             if why := report_problem(report):
@@ -334,6 +343,7 @@ def _start(setup: Setup, *options: str, err: int | None = None) -> tuple[Guarded
                 out=nowhere.fileno(),
                 err=nowhere.fileno() if err is None else err,
                 links=(theirs.fileno(),),
+                server=not options,
             )
         except OSError as error:
             ours.close()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -16,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from shrinkray_gpu.runner import children
-from shrinkray_gpu.runner.guarded import MAIN, Guarded
+from shrinkray_gpu.runner.guarded import MAIN, Guarded, MemoryCheck
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.output_pipes import KEPT, TIMED_OUT, OutputPipes
 from shrinkray_gpu.runner.run import Run
@@ -37,7 +38,7 @@ def run_file(
 
     Of each stream the first and last `kept` bytes are told, None: all.
     """
-    started = time.monotonic()
+    started, memory = time.monotonic(), MemoryCheck()
     with OutputPipes(sys.maxsize if kept is None else kept) as streams:
         command = [*prefix, python, str(path), *argv]
         out, err = streams.writers
@@ -47,6 +48,7 @@ def run_file(
         streams.drain()
         said, complained = streams.texts()
     status = told["status"] if told else None
+    short = memory.trouble(process.pid, status in (None, -signal.SIGKILL))
     return Run(
         mode="plain",
         exit=None if status is None or status < 0 else status,
@@ -56,7 +58,7 @@ def run_file(
         stdout=said,
         stderr=complained,
         children=children.faults(children.child_failure(complained), complained) if status == 1 else (),
-        trouble="the guard of its process was killed" if told is None else "",
+        trouble=short or ("the guard of its process was killed" if told is None else ""),
     )
 
 

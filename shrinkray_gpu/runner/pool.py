@@ -18,8 +18,9 @@ from typing import Any
 from shrinkray_gpu.device import coredump, gpus
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner import sanitizer, twins
+from shrinkray_gpu.runner.host_memory import SHORT
 from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
-from shrinkray_gpu.runner.lanes import Request, RunSettings, Setup, Worker, cold
+from shrinkray_gpu.runner.lanes import MEMORY, Request, RunSettings, Setup, Worker, cold
 from shrinkray_gpu.runner.preamble import Preamble
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.stock import LaneRecord, LaneTerms, Stock, Stocks
@@ -242,6 +243,7 @@ class Pool:
             run = cold(setup, request, self._limited(settings), seconds=self.seconds + self.extra)
             self._record.peak = max(self._record.peak, run.peak)
             self._record.fence = run.fence if setup.confine else self._record.fence
+            self._record.retired[MEMORY] += run.trouble.startswith(SHORT)
             return run
 
     def _sanitized(self, source: str, setup: Setup) -> Run:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from shrinkray_gpu.runner.lanes import START, Lane, Request, RunSettings, Worker
+from shrinkray_gpu.runner.lanes import MEMORY, START, Lane, Request, RunSettings, Worker
 from shrinkray_gpu.runner.run import Run
 
 FIRST = 2
@@ -150,7 +150,7 @@ class Stock:
             if not run.trouble or run.failure is not None:  # of a bug of ours, which another lane has, too
                 return run
             trouble = run.trouble
-            if over == "broken" and not lane.used:
+            if over == MEMORY or (over == "broken" and not lane.used):
                 break  # by the candidate, which would do that to the next lane, too
         return Run(terms.mode, exit=None, trouble=trouble)
 

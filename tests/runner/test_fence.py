@@ -137,11 +137,13 @@ def test_processes_of_one_candidate_reach_each_other(tmp_path: Path) -> None:
 
 
 def test_a_part_that_is_left_out_is_told() -> None:
-    assert description(None, ()) == ""
-    assert description(fence.PARTS, ()) == "fence around candidates: writes, TCP, signals, shared memory"
-    assert description((landlock.WRITES,), (landlock.TCP,)) == (
+    assert description(None, (), "watched", 0) == ""
+    assert description(fence.PARTS, (), "watched", 0) == (
+        "fence around candidates: writes, TCP, signals, shared memory; host memory: watched"
+    )
+    assert description((landlock.WRITES,), (landlock.TCP,), "by a control group", 2) == (
         "fence around candidates: writes; not on this machine: signals, shared memory; open, since the fault needs it: "
-        "TCP"
+        "TCP; host memory: by a control group, 2 runs ended for it"
     )
 
 

@@ -2,7 +2,7 @@
 
 main.py FD             a worker
 main.py --cold FD      a lane that nothing was imported in
-main.py --keeper FD    the keeper
+main.py --keeper MEMORY FD    the keeper
 main.py --fenced SETUP COMMAND...    the command, in a fence
 """
 
