@@ -13,7 +13,7 @@ from shrinkray_gpu.runner.fence import OPENED
 from shrinkray_gpu.runner.pool import Pool
 
 AGAIN = 3
-"""Runs of a flaky fault, one of which must show it."""
+"""Runs of a fault that is flaky, or may be: one of them must show it."""
 
 
 def hiding(plan: Plan, source: str) -> tuple[str, ...]:
@@ -26,18 +26,19 @@ def hiding(plan: Plan, source: str) -> tuple[str, ...]:
         pool = pool.on(replace(pool.terms, mode="cold"))
     # As a candidate: its own text would run without a fence.
     pool = pool.serving(replace(pool.script, original=""), seconds=pool.seconds)
-    if _shows(plan, pool, source, ()) or set(OPENED).isdisjoint(pool.fence or ()):
+    runs = 1 if plan.seen.faulted == plan.seen.runs else AGAIN
+    if _shows(plan, pool, source, (), runs) or set(OPENED).isdisjoint(pool.fence or ()):
         return ()
-    if not _shows(plan, pool, source, OPENED):
+    if not _shows(plan, pool, source, OPENED, AGAIN):
         return ()
     parts = OPENED
     for part in OPENED:
         fewer = tuple(one for one in parts if one != part)
-        if fewer and _shows(plan, pool, source, fewer):
+        if fewer and _shows(plan, pool, source, fewer, runs):
             parts = fewer
     return parts
 
 
-def _shows(plan: Plan, pool: Pool, source: str, parts: tuple[str, ...]) -> bool:
-    pool, runs = pool.leaving_open(parts), 1 if plan.seen.faulted == plan.seen.runs else AGAIN
+def _shows(plan: Plan, pool: Pool, source: str, parts: tuple[str, ...], runs: int) -> bool:
+    pool = pool.leaving_open(parts)
     return any(verdict_on(plan.oracle, source, pool.script, pool.cold(source)).faults for _ in range(runs))

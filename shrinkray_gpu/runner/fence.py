@@ -14,6 +14,7 @@ from pathlib import Path
 from shrinkray_gpu.runner.inside.fence import PARTS
 from shrinkray_gpu.runner.inside.process.landlock import WRITES
 from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.sandbox import inside
 
 OPENED = tuple(part for part in PARTS if part != WRITES)
 """Parts that are left open where the fault needs what they refuse. Where a program may write only its user can say."""
@@ -32,8 +33,10 @@ def description(held: Sequence[str] | None, left_open: Sequence[str], memory: st
     the fault needs open; `memory`: how that of the host is limited; `ended`: runs that ended for it."""
     if held is None:
         return ""
+    around = inside()
     lacking = [part for part in PARTS if part not in (*held, *left_open)]
-    told = [f"fence around candidates: {', '.join(held) or 'none'}"]
+    told = [f"all of it in a sandbox: {around}"] * bool(around)
+    told += [f"fence around candidates: {', '.join(held) or 'none'}"]
     told += [f"not on this machine: {', '.join(lacking)}"] * bool(lacking)
     told += [f"open, since the fault needs it: {', '.join(left_open)}"] * bool(left_open)
     told += [f"host memory: {memory}" + (f", {ended} runs ended for it" if ended else "")]
