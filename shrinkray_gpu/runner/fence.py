@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from shrinkray_gpu.runner.inside.fence import PARTS
-from shrinkray_gpu.runner.inside.process.landlock import WRITES
+from shrinkray_gpu.runner.inside.process.landlock import TCP, WRITES
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.sandbox import inside
 
@@ -26,6 +26,9 @@ def refused(run: Run, cwd: Path) -> tuple[Path, ...]:
     said = "\n".join([run.failure.text, run.failure.traceback] if run.failure else []) + run.stderr
     named = [Path(os.path.abspath(cwd / name)) for found in _REFUSED.findall(said) for name in found if name]
     return tuple(path for path in dict.fromkeys(named) if _is_writable(path))
+
+NOT_ASKED = (TCP,)
+"""Parts that are left open where nobody finds out what hides the fault: in runs of programs that are not reduced."""
 
 
 def description(held: Sequence[str] | None, left_open: Sequence[str], memory: str, ended: int) -> str:
