@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from shrinkray_gpu.runner.inside.fence import PARTS
-from shrinkray_gpu.runner.inside.process.landlock import TCP, WRITES
+from shrinkray_gpu.runner.inside.process import landlock, signal_filter
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.sandbox import inside
 
-OPENED = tuple(part for part in PARTS if part != WRITES)
+OPENED = tuple(part for part in PARTS if part != landlock.WRITES)
 """Parts that are left open where the fault needs what they refuse. Where a program may write only its user can say."""
 _REFUSED = re.compile(r"\[Errno 13\] Permission denied: '([^'\n]+)'(?: -> '([^'\n]+)')?")
 
@@ -27,7 +27,7 @@ def refused(run: Run, cwd: Path) -> tuple[Path, ...]:
     named = [Path(os.path.abspath(cwd / name)) for found in _REFUSED.findall(said) for name in found if name]
     return tuple(path for path in dict.fromkeys(named) if _is_writable(path))
 
-NOT_ASKED = (TCP,)
+NOT_ASKED = (landlock.TCP,)
 """Parts that are left open where nobody finds out what hides the fault: in runs of programs that are not reduced."""
 
 
@@ -37,7 +37,9 @@ def description(held: Sequence[str] | None, left_open: Sequence[str], memory: st
     if held is None:
         return ""
     around = inside()
-    lacking = [part for part in PARTS if part not in (*held, *left_open)]
+    instead = [signal_filter.PART] * (landlock.SIGNALS in (*held, *left_open))
+    lacking = [part for part in PARTS if part not in (*held, *left_open, *instead)]
+    left_open = [part for part in left_open if part not in instead]
     told = [f"all of it in a sandbox: {around}"] * bool(around)
     told += [f"fence around candidates: {', '.join(held) or 'none'}"]
     told += [f"not on this machine: {', '.join(lacking)}"] * bool(lacking)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 import sys
 import tempfile
 from contextlib import closing
@@ -14,7 +15,7 @@ import pytest
 from shrinkray_gpu.runner import plain
 from shrinkray_gpu.runner.fence import advice, description, refused
 from shrinkray_gpu.runner.inside import fence
-from shrinkray_gpu.runner.inside.process import landlock, private_memory
+from shrinkray_gpu.runner.inside.process import landlock, private_memory, signal_filter
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.private_setup import private_setup
@@ -27,11 +28,6 @@ CANDIDATE = "open('results.html', 'w').write('2')\n"
 
 LEVELS = {landlock.WRITES: 1, landlock.TCP: 4, landlock.SIGNALS: 6}
 """Of Landlock, from which on a part of the fence is there."""
-TCP = """
-import socket
-server = socket.create_server(("127.0.0.1", 0))
-socket.create_connection(server.getsockname())
-"""
 ABSTRACT = "import socket\nsocket.socket(socket.AF_UNIX).connect({!r})\n"
 
 
@@ -79,24 +75,41 @@ def held(part: str, folder: Path) -> bool:
     [
         (landlock.WRITES, "open({outside!r}, 'w')"),
         (landlock.WRITES, "open('/proc/{tool}/comm', 'w')"),
-        (landlock.TCP, TCP),
+        (landlock.TCP, "import socket\nsocket.create_connection(('127.0.0.1', {port}))"),
         (landlock.TCP, "import socket\nsocket.socket().bind(('127.0.0.1', 0))"),
         (landlock.SIGNALS, "import os\nos.kill({tool}, 0)"),
         (landlock.SIGNALS, "import os\nos.kill(os.getppid(), 0)"),
         (landlock.SIGNALS, ABSTRACT),
     ],
-    ids=["a file", "a file of the tool's in /proc", "TCP", "a port", "the tool", "its parent", "an abstract socket"],
+    ids=["a file", "the tool's in /proc", "a connection", "a port", "the tool", "its parent", "an abstract socket"],
 )
 def test_what_a_part_of_the_fence_refuses(
     tmp_path: Path, part: str, source: str, forbidden: tuple[str, ...]
 ) -> None:
-    with socket.socket(socket.AF_UNIX) as listening:
+    with socket.socket(socket.AF_UNIX) as listening, socket.create_server(("127.0.0.1", 0)) as server:
         listening.bind(name := f"\0shrink-{tmp_path}")
         listening.listen(5)
-        source = source.format(name, outside=str(tmp_path / "outside"), tool=os.getpid())
+        port, outside = server.getsockname()[1], str(tmp_path / "outside")
+        source = source.format(name, outside=outside, tool=os.getpid(), port=port)
         refused = not forbidden and held(part, tmp_path)
         ends = outcomes(tmp_path, source, forbidden)
     assert ends == ["PermissionError" if refused else ""] * 3
+
+
+def test_without_landlock_s_part_no_signal_goes_up(tmp_path: Path) -> None:
+    """Nor to all processes; but to one beside it, to its own group, and to what it started."""
+    left_open = (landlock.SIGNALS,)
+    assert signal_filter.PART in pool(tmp_path, left_open=left_open).cold("pass").fence
+    for pid in (str(os.getpid()), "os.getppid()", "-1"):
+        assert outcomes(tmp_path, f"import os\nos.kill({pid}, 0)", left_open) == ["PermissionError"] * 3
+    beside = subprocess.Popen(["sleep", "60"])
+    try:
+        own = "child = os.fork() or time.sleep(60)\nos.kill(child, 9)\nprint(os.wait()[1])\nos.kill(0, 0)"
+        source = f"import os, time\nos.kill({beside.pid}, 0)\n{own}"
+        assert outcomes(tmp_path, source, left_open) == ["9"] * 3
+    finally:
+        beside.kill()
+        beside.wait()
 
 
 @pytest.mark.parametrize("forbidden", [(), fence.PARTS], ids=["the whole fence", "none of it"])
@@ -138,12 +151,13 @@ def test_processes_of_one_candidate_reach_each_other(tmp_path: Path) -> None:
 
 def test_a_part_that_is_left_out_is_told() -> None:
     assert description(None, (), "watched", 0) == ""
-    assert description(fence.PARTS, (), "watched", 0) == (
+    usual = tuple(part for part in fence.PARTS if part != signal_filter.PART)
+    assert description(usual, (), "watched", 0) == (
         "fence around candidates: writes, TCP, signals, shared memory; host memory: watched"
     )
     assert description((landlock.WRITES,), (landlock.TCP,), "by a control group", 2) == (
-        "fence around candidates: writes; not on this machine: signals, shared memory; open, since the fault needs it: "
-        "TCP; host memory: by a control group, 2 runs ended for it"
+        "fence around candidates: writes; not on this machine: signals, signals to what is above it, shared memory; "
+        "open, since the fault needs it: TCP; host memory: by a control group, 2 runs ended for it"
     )
 
 

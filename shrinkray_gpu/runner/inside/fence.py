@@ -10,9 +10,9 @@ import os
 import sys
 from typing import Any, Dict, List
 
-from .process import landlock, private_memory
+from .process import landlock, private_memory, signal_filter
 
-PARTS = (landlock.WRITES, landlock.TCP, landlock.SIGNALS, private_memory.PART)
+PARTS = (landlock.WRITES, landlock.TCP, landlock.SIGNALS, signal_filter.PART, private_memory.PART)
 """All that it may have, in the order in which they are told."""
 
 
@@ -28,8 +28,11 @@ def hold(setup: Dict[str, Any], *, private: bool) -> List[str]:
 
     Writes stay possible below the folders `scratch` and `writable`. `private`: as `can_have_private_memory` said.
     """
-    held = [private_memory.PART] if private and private_memory.begin() else []  # first: Landlock forbids mounts
-    return [*landlock.confine([setup["scratch"], *setup["writable"]], setup["left_open"]), *held]
+    memory = [private_memory.PART] if private and private_memory.begin() else []  # first: Landlock forbids mounts
+    held = landlock.confine([setup["scratch"], *setup["writable"]], setup["left_open"])
+    if landlock.SIGNALS not in held and signal_filter.PART not in setup["left_open"] and signal_filter.begin():
+        held.append(signal_filter.PART)
+    return held + memory
 
 
 def main() -> None:
