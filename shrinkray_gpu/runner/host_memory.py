@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -18,6 +19,10 @@ from shrinkray_gpu.runner.inside.process import host_memory
 
 SHORT = "host memory ran short"
 """Beginning of `Run.trouble` where that ended a run."""
+PREFIX = "shrink-"
+"""Of the names of control groups."""
+SETTLED = 60.0
+"""Seconds after which a group that has no process yet will get none."""
 MACHINE = "/proc/vmstat"
 """Counts the processes that the kernel killed for their memory, where there is no group."""
 
@@ -78,8 +83,10 @@ def _with_group(terms: MemoryTerms) -> MemoryLimit:
     version_2 = own.limit_file == host_memory.FILES[0][0]
     # A group of version 2 that holds processes has no groups below it, but for the machine's first one.
     inner = version_2 and os.path.exists(os.path.join(own.folder, own.limit_file))
+    place = os.path.dirname(own.folder) if inner else own.folder
+    _remove_left(place)
     try:
-        group = tempfile.mkdtemp(prefix="shrink-", dir=os.path.dirname(own.folder) if inner else own.folder)
+        group = tempfile.mkdtemp(prefix=PREFIX, dir=place)
     except OSError:
         return none
     # A little more than the keeper allows, which ends all of a candidate at once.
@@ -94,3 +101,11 @@ def _with_group(terms: MemoryTerms) -> MemoryLimit:
         with suppress(OSError):
             Path(group, name).write_text("0" if version_2 else str(limit))
     return MemoryLimit(terms, group, own.folder)
+
+
+def _remove_left(place: str) -> None:
+    """Remove the groups there whose keeper was killed. One with processes in it stays."""
+    for group in Path(place).glob(f"{PREFIX}*"):
+        with suppress(OSError):
+            if time.time() - group.stat().st_mtime > SETTLED:
+                group.rmdir()

@@ -133,3 +133,19 @@ def test_what_a_group_has_left(tmp_path: Path, files: dict[str, str]) -> None:
     assert host_memory.kills(group.counter) == 3
     (tmp_path / group.limit_file).write_text("max")
     assert (group.limit(), group.left(200)) == (None, None)
+
+
+def test_what_a_killed_keeper_leaves_is_removed_by_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    killed = Keeper(MemoryTerms())
+    monkeypatch.setattr(guarded, "KEEPER", killed)
+    guarded.Guarded(["true"], environment=os.environ, cwd="/", out=1, err=2).close()
+    group = killed.memory.group
+    if not group:
+        pytest.skip("no control group can be made here")
+    killed.process.kill()
+    killed.process.wait()
+    for after, left in ((3600.0, True), (-1.0, False)):  # seconds for which it is left alone
+        monkeypatch.setattr("shrinkray_gpu.runner.host_memory.SETTLED", after)
+        for _ in keeper_on(monkeypatch, MemoryTerms()):
+            guarded.Guarded(["true"], environment=os.environ, cwd="/", out=1, err=2).close()
+        assert Path(group).exists() == left
