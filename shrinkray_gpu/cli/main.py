@@ -264,7 +264,7 @@ def _sandbox_places(file: Path | None, given: dict[str, Any]) -> SandboxPlaces:
     path = file or Path("command.py")
     folder = (given["output"] or path).absolute().parent
     seen = (path.absolute().parent, *sandbox.interpreters([given["python"]]), *filter(None, [given["cwd"]]))
-    return SandboxPlaces((folder, *given["writable"]), seen, (path,) if path.exists() else ())
+    return SandboxPlaces((folder, *given["writable"]), seen, (path,) if os.path.exists(path) else ())
 
 
 def _command(module: str, options: Options) -> Options:
