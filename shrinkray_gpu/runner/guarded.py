@@ -135,7 +135,9 @@ class MemoryCheck:
 
     def trouble(self, pid: int, killed: bool) -> str:
         """Why the run tells nothing, if it was for the host's memory; else empty. `killed`: whether SIGKILL ended the
-        process `pid`, with which it began."""
+        process `pid`, with which it began, or nothing did."""
         if killed and (why := KEEPER.ended_for_memory(pid)):
             return why
-        return f"{SHORT}, and the kernel ended a process" if KEEPER.memory.kills() > self.kills else ""
+        # Without a group these may be anybody's processes: then they count where something is odd with ours.
+        theirs = KEEPER.memory.kills() > self.kills and (killed or KEEPER.memory.group)
+        return f"{SHORT}, and the kernel ended a process" if theirs else ""

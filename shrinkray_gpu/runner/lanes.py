@@ -185,7 +185,7 @@ class Lane:
                 self.kill()
                 streams.drain()
                 out, err = streams.texts()
-                if why := memory.trouble(self.pid, False):  # it may wait for a process that is gone
+                if why := memory.trouble(self.pid, True):  # it may wait for a process that is gone
                     return Run(mode, None, seconds=spent, trouble=why, stdout=out, stderr=err), MEMORY, 0
                 ended = {"exit": None, "timed_out": True, "fresh": not self.used, **told}
                 run = Run.from_json({**ended, "mode": mode, "seconds": spent, "stdout": out, "stderr": err})

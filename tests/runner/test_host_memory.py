@@ -14,7 +14,7 @@ import pytest
 
 from shrinkray_gpu.runner import guarded, plain
 from shrinkray_gpu.runner.guarded import Keeper
-from shrinkray_gpu.runner.host_memory import SHORT, MemoryTerms
+from shrinkray_gpu.runner.host_memory import SHORT, MemoryLimit, MemoryTerms
 from shrinkray_gpu.runner.inside.process import host_memory
 from shrinkray_gpu.runner.lanes import MEMORY, Setup
 from shrinkray_gpu.runner.pool import Pool, Script
@@ -149,3 +149,18 @@ def test_what_a_killed_keeper_leaves_is_removed_by_the_next(monkeypatch: pytest.
         for _ in keeper_on(monkeypatch, MemoryTerms()):
             guarded.Guarded(["true"], environment=os.environ, cwd="/", out=1, err=2).close()
         assert Path(group).exists() == left
+
+
+@pytest.mark.parametrize(("group", "killed", "counts"), [("", False, False), ("", True, True), ("ours", False, True)])
+def test_a_process_that_the_kernel_ended_elsewhere_is_no_concern_of_a_run_that_reports(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, group: str, killed: bool, counts: bool
+) -> None:
+    counter = tmp_path / "vmstat"
+    counter.write_text("oom_kill 3\n")
+    keeper = Keeper(MemoryTerms())
+    keeper.memory = MemoryLimit(keeper.terms, group, "")
+    monkeypatch.setattr(guarded, "KEEPER", keeper)
+    monkeypatch.setattr(MemoryLimit, "kills", lambda limit: host_memory.kills(str(counter)))
+    check = guarded.MemoryCheck()
+    counter.write_text("oom_kill 4\n")
+    assert bool(check.trouble(7, killed)) == counts
