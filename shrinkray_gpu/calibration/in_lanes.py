@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from shrinkray_gpu.calibration.dry_runs import with_build_gate, with_dry, without_machine_code
+from shrinkray_gpu.calibration.fence_parts import hiding
 from shrinkray_gpu.calibration.original import COLD_RUNS
 from shrinkray_gpu.calibration.plan import Plan
 from shrinkray_gpu.calibration.rate import with_rate
@@ -24,7 +25,7 @@ def in_lanes(
         close_pools(lanes.warm, lanes.dry)
         return with_rate(_because(plan, "the oracle runs the program itself"), source)
     if lanes.warm is None or lanes.started is None:
-        plan = with_rate(plan, source)
+        plan = with_rate(_leaving_open(plan, hiding(plan, source)), source)
         if lanes.dry is not None and lanes.dry_started is not None:
             lanes.dry_started.result()
             plan = (with_build_gate if builds(source) else with_dry)(plan, lanes.dry, source)
@@ -51,6 +52,11 @@ def _standing(
     try:
         plan = in_a_fork(cold, pool, source, touched=touched)
     except ModeRejected as reason:
+        if parts := hiding(cold, source):
+            cold, pool = _leaving_open(cold, parts), pool.leaving_open(parts)
+            if lanes.dry is not None:
+                lanes = replace(lanes, dry=lanes.dry.leaving_open(parts))
+            return _standing(cold, source, lanes, pool, touched=touched, seconds=seconds, mode=mode)
         close_pools(pool, lanes.dry)
         return with_rate(_because(_as_often(cold, source), str(reason)), source, flaky=reason.flaky)
     building = min(BUILDING, 3 * plan.seen.cold_seconds) if plan.reference.builds else 0.0
@@ -74,6 +80,10 @@ def _as_often(plan: Plan, source: str) -> Plan:
     more = plan.measure_rate(source, missing)
     seen = replace(plan.seen, faulted=plan.seen.faulted + more.sightings, runs=plan.seen.runs + more.runs)
     return replace(plan, seen=seen)
+
+
+def _leaving_open(plan: Plan, parts: tuple[str, ...]) -> Plan:
+    return replace(plan, pool=plan.pool.leaving_open(parts)) if parts else plan
 
 
 def _because(plan: Plan, why: str) -> Plan:

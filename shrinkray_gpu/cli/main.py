@@ -18,6 +18,7 @@ from typing import Any
 
 import click
 
+from shrinkray_gpu.cli import sandbox
 from shrinkray_gpu.cli.module import TakesModule, file_or_module, find_command
 from shrinkray_gpu.cli.progress import Progress
 from shrinkray_gpu.cli.words import CONTEXT, architecture, fail, narrator, publish_option, running, settings
@@ -31,6 +32,7 @@ from shrinkray_gpu.options import Options, display_name
 from shrinkray_gpu.oracle import typed
 from shrinkray_gpu.passes import PASSES
 from shrinkray_gpu.result.summary import Result
+from shrinkray_gpu.runner.sandbox import SandboxPlaces
 
 TOLD = 3
 """Other faults that the summary names; all are in --json."""
@@ -86,6 +88,7 @@ class _MainCommand(TakesModule):
     metavar="DIR",
     help="Where candidates may write, beside folders of their own; repeatable. FILE itself runs as you would run it.",
 )
+@sandbox.option
 @click.option(
     "--keep", multiple=True, metavar="NAME", help="Never remove this definition. Also `# shrink: keep` on a statement."
 )
@@ -160,7 +163,8 @@ class _MainCommand(TakesModule):
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else.")
 @click.option("--verbose", is_flag=True, help="Tell each accepted step.")
 @click.version_option(__version__, prog_name="shrink")
-def main(file: Path | None, args: tuple[str, ...], module: str | None, **given: Any) -> None:
+@click.pass_obj
+def main(words: tuple[str, ...], /, file: Path | None, args: tuple[str, ...], module: str | None, **given: Any) -> None:
     """Reduce FILE, run as `python FILE ARGS...`, to the smallest standalone script that still shows the same fault.
 
     `shrink [options] -m MODULE ARGS...` does so with `python -m MODULE ARGS...`, for example with one test by
@@ -183,6 +187,7 @@ def main(file: Path | None, args: tuple[str, ...], module: str | None, **given: 
         return
     if file is None and module is None:
         fail("which file? Usage: shrink FILE [options] [-- ARGS...], or shrink [options] -m MODULE ARGS...", 2)
+    sandbox.enter(given["sandbox"], words, _sandbox_places(file, given))
     quiet = given["quiet"] or given["as_json"]
     say = narrator(quiet)
     interrupt = _Interrupt(say)
@@ -254,6 +259,14 @@ def _options(args: tuple[str, ...], given: dict[str, Any]) -> Options:
     return Options(**{**as_typed, **read, **left_out})
 
 
+def _sandbox_places(file: Path | None, given: dict[str, Any]) -> SandboxPlaces:
+    """What the command needs in a sandbox: the result goes to a folder that it writes in."""
+    path = file or Path("command.py")
+    folder = (given["output"] or path).absolute().parent
+    seen = (path.absolute().parent, *sandbox.interpreters([given["python"]]), *filter(None, [given["cwd"]]))
+    return SandboxPlaces((folder, *given["writable"]), seen, (path,) if os.path.exists(path) else ())
+
+
 def _command(module: str, options: Options) -> Options:
     """The options with `-m MODULE ARGS...` in place of a file and its arguments."""
     command = find_command(
@@ -304,6 +317,7 @@ def _tell(result: Result, file: Path, command: Command | None) -> None:
         ("", result.guarded),
         *((f"ptxas, {name}: ", used or "nothing told") for name, used in result.ptxas.items()),
         ("passed over, since it shows the fault in lanes but not in each clean run: ", result.passed_over),
+        ("", result.fence),
         ("ran without a fence, since it writes as the original does: ", result.unfenced),
         *(("met on the way: ", other) for other in result.others[:TOLD]),
         ("", f"and {more} more other faults in the same folder" if more > 0 else ""),

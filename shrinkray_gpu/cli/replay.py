@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from shrinkray_gpu.cli import sandbox
 from shrinkray_gpu.cli.words import CONTEXT, OneLineComplaints, architecture, narrator, releases, settings
 from shrinkray_gpu.corpus import environments, replay_tables
 from shrinkray_gpu.corpus.bisection import bisect
@@ -20,6 +21,7 @@ from shrinkray_gpu.corpus.expectation import CaseOutcome
 from shrinkray_gpu.corpus.replay import replay
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner.interpreter import interpreter_path
+from shrinkray_gpu.runner.sandbox import SandboxPlaces
 
 
 @click.command("shrink replay", cls=OneLineComplaints, context_settings=CONTEXT)
@@ -37,19 +39,21 @@ from shrinkray_gpu.runner.interpreter import interpreter_path
 @click.option("--runs", type=click.IntRange(1), metavar="N", help="Runs of each case, instead of what it asks for.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Cases at a time. Default: one a core, 8 at most.")
 @click.option("--env", multiple=True, metavar="K=V", help="Environment variable for all cases; repeatable.")
+@sandbox.option
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, and nothing else.")
 @click.option("--junit", type=click.Path(path_type=Path, dir_okay=False), help="Write JUnit XML there.")
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write a page there.")
-def replay_command(corpus: Path, **given: Any) -> None:
+@click.pass_obj
+def replay_command(words: tuple[str, ...], /, corpus: Path, **given: Any) -> None:
     """Run every case of CORPUS (default: ./corpus) that can run here, and tell what each does now: still faults, fixed,
     changed fault, flaky, or why it cannot run.
 
     Exit codes: 0 all is as the cases expect, 1 something changed, 2 usage, or not one case can run here.
     """
-    sys.exit(_replay(corpus, given))
+    sys.exit(_replay(corpus, given, words))
 
 
-def _replay(corpus: Path, given: dict[str, Any]) -> int:
+def _replay(corpus: Path, given: dict[str, Any], words: tuple[str, ...]) -> int:
     say = narrator(given["as_json"])
 
     def tell(outcome: CaseOutcome) -> None:
@@ -63,6 +67,14 @@ def _replay(corpus: Path, given: dict[str, Any]) -> int:
     tritons = releases(given["tritons"])
     if len(pythons) > 1 and (tritons or given["bisected"]):
         raise UsageError("another Triton is installed beside one interpreter: give --python once")
+    if given["sandbox"] is not None:
+        if given["bisected"]:
+            raise UsageError("--bisect installs releases on its way, and --sandbox has no network: leave one out")
+        for version in tritons:
+            environments.with_triton(version, python=pythons[0], say=say)  # likewise
+        written = tuple(path.absolute().parent for path in (given["junit"], given["html"]) if path is not None)
+        seen = (corpus, environments.home(), *sandbox.interpreters(pythons))
+        sandbox.enter(given["sandbox"], ("replay", *words), SandboxPlaces(written, seen))
     if given["bisected"]:
         chosen = cases(corpus, [given["bisected"]])[0]
         steps = bisect(chosen, releases=tritons, python=pythons[0], arch=arch, environment=environment, say=say)

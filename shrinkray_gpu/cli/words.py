@@ -34,9 +34,10 @@ class OneLineComplaints(click.Command):
         except KeyboardInterrupt:
             fail(self.interrupted, 130)
 
-    def main(self, *args: Any, **extra: Any) -> Any:
+    def main(self, args: Any = None, *others: Any, **extra: Any) -> Any:
+        words = tuple(sys.argv[1:] if args is None else args)  # as they were typed, for who runs them once more
         try:
-            return super().main(*args, **{**extra, "standalone_mode": False})
+            return super().main(list(words), *others, **{"obj": words, **extra, "standalone_mode": False})
         except click.ClickException as error:
             fail(f"{error.format_message()} ({self.name} --help lists what there is)", 2)
         except click.Abort:

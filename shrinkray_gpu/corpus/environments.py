@@ -55,6 +55,8 @@ def with_triton(version: str, *, python: str, say: Say = lambda text: None) -> s
     like = hashlib.sha256("\n".join(packages).encode()).hexdigest()[:8]
     folder = home() / f"triton-{version}-python{major}.{minor}-{like}"
     own = folder / "lib" / f"python{major}.{minor}" / "site-packages"
+    if (folder / "whole").exists():
+        return str(folder / "bin" / "python")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with open(folder.parent / f"{folder.name}.lock", "w") as lock:

@@ -31,6 +31,7 @@ from shrinkray_gpu.oracle import Answer, Oracle
 from shrinkray_gpu.reduction.program import read_program
 from shrinkray_gpu.runner import cores
 from shrinkray_gpu.runner.at_once import at_once
+from shrinkray_gpu.runner.fence import NOT_ASKED
 from shrinkray_gpu.runner.inside.launches.launch_log import INTERPRETED
 from shrinkray_gpu.runner.interpreter import check_python
 from shrinkray_gpu.runner.pool import Pool, Script
@@ -179,6 +180,7 @@ class Replayer:
             own=(),
             arch=self.place.arch,
             warm=self.place.gpu,
+            left_open=NOT_ASKED,
         )
         # Runs of one program are compared with each other by some oracles.
         setup = with_hash_seed(setup)

@@ -29,6 +29,7 @@ from shrinkray_gpu.options import Options, Say
 from shrinkray_gpu.oracle import Fault
 from shrinkray_gpu.reduction.program import read_program
 from shrinkray_gpu.result import result_file
+from shrinkray_gpu.runner.fence import NOT_ASKED
 from shrinkray_gpu.runner.interpreter import check_python
 from shrinkray_gpu.runner.pool import Script
 
@@ -78,7 +79,7 @@ def report(
     check_python(options.python)
     chosen, options = oracle_of(options)
     told["releases"] = _releases(folder, told, tritons, options.python, say)
-    setup = setup_of(output, folder.absolute(), options)
+    setup = replace(setup_of(output, folder.absolute(), options), left_open=NOT_ASKED)
     known = versions(options.python, setup.environment, gpu=options.arch is None)
     fault = (told.get("fingerprint") or {}).get("repro")
     shows = str(_fault(fault)) if fault else told.get("fault") or told["spec"]

@@ -29,6 +29,9 @@ from shrinkray_gpu.result.summary import (
     other_fault_line,
     rates_of,
 )
+from shrinkray_gpu.runner import fence
+from shrinkray_gpu.runner.guarded import KEEPER
+from shrinkray_gpu.runner.lanes import MEMORY
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.fault_comparison import FaultComparison
 from shrinkray_gpu.same_fault.healthy_twin import Health
@@ -133,6 +136,9 @@ def result_of(
         others=tuple(other_fault_line(find) for find in finds.by_size),
         passed_over=passed_over,
         unfenced=final.unfenced,
+        fence=fence.description(
+            plan.pool.fence, plan.pool.setup.left_open, str(KEEPER.memory), plan.pool.retired[MEMORY]
+        ),
         guarded=exposure_report(ready.start, original, final.text),
         slips=reduction.checks.control_slips + len(reduction.checks.fingerprint_slips),
         ptxas=end.ptxas,

@@ -143,7 +143,7 @@ def clean_runs(text: str, output: Path, plan: calibration.Plan, options: Options
     limit = options.timeout or plan.pool.seconds + (calibration.IMPORTS if oracle.needs.seconds else START)
 
     def fenced(seconds: float) -> Run:
-        run = plain(seconds, fence(options.python, (*setup.writable, setup.scratch, tempfile.gettempdir())))
+        run = plain(seconds, fence(options.python, setup, tempfile.gettempdir()))
         files = refused(run, script.cwd)
         if not files or not {str(path.resolve()) for path in files} <= set(plan.reference.writes):
             return run

@@ -34,6 +34,7 @@ from shrinkray_gpu.questions.blame.trials import BlameTrials
 from shrinkray_gpu.questions.blame.verdict import blame
 from shrinkray_gpu.reduction.program import read_program
 from shrinkray_gpu.runner import sanitizer
+from shrinkray_gpu.runner.fence import NOT_ASKED
 from shrinkray_gpu.runner.interpreter import check_python
 from shrinkray_gpu.runner.pool import COLD, Script
 from shrinkray_gpu.runner.private_setup import private_setup
@@ -111,6 +112,7 @@ def explain(
             imports=command.imports if command else (),
             own=(str(script.path.parent), str(script.cwd)),
             arch=arch,
+            left_open=NOT_ASKED,
         )
         own = wanted.needs.seconds if wanted is not None else None
         seen = examine(

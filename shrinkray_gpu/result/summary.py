@@ -66,6 +66,8 @@ class Result:
     """A smaller program that showed the fault in lanes, and not in each clean run: its tokens, and where it is."""
     unfenced: str = ""
     """A file outside of the fence that the result writes, as the original does: its clean runs had no fence."""
+    fence: str = ""
+    """What held of the fence around candidates, in words."""
     slips: int = 0
     """Accepted steps that a control refuted, and drifts that a fingerprint did."""
     ptxas: Mapping[str, str] = field(default_factory=dict)

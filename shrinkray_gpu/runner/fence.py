@@ -1,7 +1,7 @@
-"""What the fence refused a run: writes outside of the folders that candidates may write in (`inside/process/landlock`).
+"""The fence around candidates (`inside/fence`): what held of it, and what it refused a run.
 
-A refusal reads like a file that nobody may write. It is the fence's where the tool itself, which has none, may write
-there. Code that is not Python's does not say which file it was: such a refusal is not recognised.
+A refusal of a write reads like a file that nobody may write. It is the fence's where the tool itself, which has none,
+may write there. Code that is not Python's does not say which file it was: such a refusal is not recognised.
 """
 
 from __future__ import annotations
@@ -11,8 +11,13 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from shrinkray_gpu.runner.inside.fence import PARTS
+from shrinkray_gpu.runner.inside.process import landlock, signal_filter
 from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.sandbox import inside
 
+OPENED = tuple(part for part in PARTS if part != landlock.WRITES)
+"""Parts that are left open where the fault needs what they refuse. Where a program may write only its user can say."""
 _REFUSED = re.compile(r"\[Errno 13\] Permission denied: '([^'\n]+)'(?: -> '([^'\n]+)')?")
 
 
@@ -21,6 +26,26 @@ def refused(run: Run, cwd: Path) -> tuple[Path, ...]:
     said = "\n".join([run.failure.text, run.failure.traceback] if run.failure else []) + run.stderr
     named = [Path(os.path.abspath(cwd / name)) for found in _REFUSED.findall(said) for name in found if name]
     return tuple(path for path in dict.fromkeys(named) if _is_writable(path))
+
+NOT_ASKED = (landlock.TCP,)
+"""Parts that are left open where nobody finds out what hides the fault: in runs of programs that are not reduced."""
+
+
+def description(held: Sequence[str] | None, left_open: Sequence[str], memory: str, ended: int) -> str:
+    """What held of it around candidates, in a line for their user; empty where none ran. `left_open`: the parts that
+    the fault needs open; `memory`: how that of the host is limited; `ended`: runs that ended for it."""
+    if held is None:
+        return ""
+    around = inside()
+    instead = [signal_filter.PART] * (landlock.SIGNALS in (*held, *left_open))
+    lacking = [part for part in PARTS if part not in (*held, *left_open, *instead)]
+    left_open = [part for part in left_open if part not in instead]
+    told = [f"all of it in a sandbox: {around}"] * bool(around)
+    told += [f"fence around candidates: {', '.join(held) or 'none'}"]
+    told += [f"not on this machine: {', '.join(lacking)}"] * bool(lacking)
+    told += [f"open, since the fault needs it: {', '.join(left_open)}"] * bool(left_open)
+    told += [f"host memory: {memory}" + (f", {ended} runs ended for it" if ended else "")]
+    return "; ".join(told)
 
 
 def advice(paths: Sequence[Path]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import socket
 import subprocess
@@ -13,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from shrinkray_gpu.runner.host_memory import SHORT, MemoryLimit, MemoryTerms, limit_memory
 from shrinkray_gpu.runner.inside.process import wire
 from shrinkray_gpu.runner.inside.process.descendants import PATIENCE
 
@@ -33,17 +35,18 @@ class Guarded:
         out: int,
         err: int,
         links: tuple[int, ...] = (),
+        server: bool = False,
     ) -> None:
-        """`out`, `err` and `links` are files that it gets; the numbers of `links` are its last arguments. Raises
-        OSError where it cannot be started."""
-        order = {"command": list(command), "environment": dict(environment), "cwd": str(cwd)}
+        """`out`, `err` and `links` are files that it gets; the numbers of `links` are its last arguments. `server`:
+        each of its children is a candidate, else it is one. Raises OSError where it cannot be started."""
+        order = {"command": list(command), "environment": dict(environment), "cwd": str(cwd), "server": server}
         self.status: int | None = None
         """How it ended, once that is known: as `subprocess` has it."""
         for last in (False, True):
             self.tie, theirs = socket.socketpair()
             try:
                 with theirs:
-                    _KEEPER.ask(order, (theirs.fileno(), out, err, *links))
+                    KEEPER.ask(order, (theirs.fileno(), out, err, *links))
                 answer, _ = wire.receive(self.tie, STARTS)
                 break
             except ConnectionError:  # somebody killed the keeper just now
@@ -72,11 +75,15 @@ class Guarded:
         self.tie.close()
 
 
-class _Keeper:
+class Keeper:
     """The keeper of this process, started when it is needed, and once more where it was killed."""
 
-    def __init__(self) -> None:
+    def __init__(self, terms: MemoryTerms) -> None:
+        self.terms = terms
+        self.memory = MemoryLimit(terms, "", "")
         self.lock = threading.Lock()
+        self.ended: dict[int, int] = {}
+        """Processes of candidates that it ended for their memory, and the bytes that each of these candidates held."""
         self.owner = 0
         """The process that started it: a fork of that has one of its own."""
         self.process: subprocess.Popen[bytes]
@@ -88,18 +95,49 @@ class _Keeper:
                 self._start()
             wire.send(self.control, order, fds, wire.WHOLE)
 
+    def ended_for_memory(self, pid: int) -> str:
+        """Why the candidate that began with this process was ended, where that was for its host memory; else empty."""
+        with self.lock:
+            with contextlib.suppress(OSError, AttributeError):
+                while True:
+                    told, _ = wire.receive(self.control, 0.0)
+                    self.ended |= dict.fromkeys(told["ended"], told["held"])
+            held = self.ended.pop(pid, 0)
+        return f"{SHORT}, and the candidate, which held {held / 1e9:.1f} GB, was ended" if held else ""
+
     def _start(self) -> None:
         self.control, theirs = socket.socketpair()
-        with theirs:
+
+        def start(limit: MemoryLimit) -> int:
             self.process = subprocess.Popen(
-                [sys.executable, "-ISB", str(MAIN), "--keeper", str(theirs.fileno())],
+                [sys.executable, "-ISB", str(MAIN), "--keeper", json.dumps(limit.message()), str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,
             )
+            return self.process.pid
+
+        with theirs:
+            self.memory = limit_memory(self.terms, start)
         self.owner = os.getpid()
 
 
-_KEEPER = _Keeper()
+KEEPER = Keeper(MemoryTerms())
+
+
+class MemoryCheck:
+    """On one run, whose beginning this is."""
+
+    def __init__(self) -> None:
+        self.kills = KEEPER.memory.kills()
+
+    def trouble(self, pid: int, killed: bool) -> str:
+        """Why the run tells nothing, if it was for the host's memory; else empty. `killed`: whether SIGKILL ended the
+        process `pid`, with which it began, or nothing did."""
+        if killed and (why := KEEPER.ended_for_memory(pid)):
+            return why
+        # Without a group these may be anybody's processes: then they count where something is odd with ours.
+        theirs = KEEPER.memory.kills() > self.kills and (killed or KEEPER.memory.group)
+        return f"{SHORT}, and the kernel ended a process" if theirs else ""

@@ -20,7 +20,7 @@ from typing import Any
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner.children import faults
-from shrinkray_gpu.runner.guarded import MAIN, Guarded
+from shrinkray_gpu.runner.guarded import MAIN, Guarded, MemoryCheck
 from shrinkray_gpu.runner.inside.capture import blackbox
 from shrinkray_gpu.runner.inside.process import wire
 from shrinkray_gpu.runner.output_pipes import TIMED_OUT, OutputPipes
@@ -30,6 +30,8 @@ from shrinkray_gpu.runner.run import Run, hanging_problem, report_problem
 
 ANSWER = 3.0
 """Seconds in which a process that was stopped at its time limit says what it hangs in."""
+MEMORY = "host memory"
+"""Why a lane is over: there was too little."""
 START = 180.0
 """Seconds that a worker may take to import what the script imports."""
 
@@ -53,8 +55,11 @@ class Setup:
     prepare: bool = True
     """Warm the compiler in the worker's parent."""
     confine: bool = True
+    left_open: tuple[str, ...] = ()
+    """Parts of the fence that candidates run without: the program's fault needs what they refuse."""
 
     def message(self) -> dict[str, Any]:
+        """What a process of ours in the user's interpreter is told."""
         return {
             "imports": list(self.imports),
             "own": list(self.own),
@@ -65,6 +70,8 @@ class Setup:
             "reuse": self.reuse,
             "prepare": self.prepare,
             "confine": self.confine,
+            "left_open": list(self.left_open),
+            "cwd": os.getcwd(),
         }
 
 
@@ -121,7 +128,8 @@ class Lane:
         """`ended` waits so many seconds for the process to end, and returns how: None, if nobody tells."""
         self.link, self.ended, self.scratch = link, ended, scratch
         self.pid = 0
-        self.confined = False
+        self.fence: tuple[str, ...] = ()
+        """The parts of it that hold around the process."""
         self.device: dict[str, Any] = {}
         """Of a lane with a CUDA context: `name`, `arch`, and `free` bytes of memory when it came up."""
         self.used = 0
@@ -144,8 +152,7 @@ class Lane:
         if "broken" in hello:
             self.trouble = f"a lane did not come up: {hello['broken'].strip()}"
             return False
-        self.pid, self.confined = hello["hello"], hello["confined"]
-        self.device = hello["device"]
+        self.pid, self.fence, self.device = hello["hello"], tuple(hello["fence"]), hello["device"]
         return True
 
     def run(self, request: Request, settings: RunSettings, *, mode: str, seconds: float) -> tuple[Run, str]:
@@ -156,10 +163,10 @@ class Lane:
             run, over, peak = self._run(message, mode, seconds)
             if settings.capture and run.captured is None:  # it did not live to tell
                 run = replace(run, captured=blackbox.recover(os.path.join(temporary, blackbox.FOLDER)))
-            return replace(run, pid=self.pid, peak=peak), over
+            return replace(run, pid=self.pid, peak=peak, fence=self.fence), over
 
     def _run(self, request: dict[str, Any], mode: str, seconds: float) -> tuple[Run, str, int]:
-        started = time.monotonic()
+        started, memory = time.monotonic(), MemoryCheck()
         with OutputPipes() as streams:
             try:
                 wire.send(self.link, request, streams.writers, wire.WHOLE)
@@ -178,6 +185,8 @@ class Lane:
                 self.kill()
                 streams.drain()
                 out, err = streams.texts()
+                if why := memory.trouble(self.pid, True):  # it may wait for a process that is gone
+                    return Run(mode, None, seconds=spent, trouble=why, stdout=out, stderr=err), MEMORY, 0
                 ended = {"exit": None, "timed_out": True, "fresh": not self.used, **told}
                 run = Run.from_json({**ended, "mode": mode, "seconds": spent, "stdout": out, "stderr": err})
                 return run, "timeout", 0
@@ -186,6 +195,8 @@ class Lane:
                 streams.drain()
                 out, err = streams.texts()
                 fresh = not self.used
+                if why := memory.trouble(self.pid, status in (None, -signal.SIGKILL)):
+                    return Run(mode, None, seconds=spent, trouble=why, stdout=out, stderr=err), MEMORY, 0
                 if status is None:
                     return Run(mode, None, seconds=spent, trouble="the lane closed without an exit status"), "gone", 0
                 if status == -wire.LOST:
@@ -195,6 +206,9 @@ class Lane:
                 return Run(mode, status, seconds=spent, stdout=out, stderr=err, fresh=fresh), "exit", 0
             streams.drain()
             out, err = streams.texts()
+            if why := memory.trouble(self.pid, False):
+                self.kill()
+                return Run(mode, None, seconds=spent, trouble=why, stdout=out, stderr=err), MEMORY, 0
             if "broken" in report:
                 return Run(mode, None, trouble=f"the worker itself failed: {report['broken']}"), "broken", 0
             if why := report_problem(report):
@@ -329,6 +343,7 @@ def _start(setup: Setup, *options: str, err: int | None = None) -> tuple[Guarded
                 out=nowhere.fileno(),
                 err=nowhere.fileno() if err is None else err,
                 links=(theirs.fileno(),),
+                server=not options,
             )
         except OSError as error:
             ours.close()

@@ -5,20 +5,22 @@ Or under a tool that takes a command: a sanitizer, a shell that forbids core fil
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from shrinkray_gpu.runner import children
-from shrinkray_gpu.runner.guarded import Guarded
+from shrinkray_gpu.runner.guarded import MAIN, Guarded, MemoryCheck
+from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.output_pipes import KEPT, TIMED_OUT, OutputPipes
 from shrinkray_gpu.runner.run import Run
-
-FENCE = Path(__file__).parent / "inside" / "process" / "landlock.py"
 
 
 def run_file(
@@ -36,7 +38,7 @@ def run_file(
 
     Of each stream the first and last `kept` bytes are told, None: all.
     """
-    started = time.monotonic()
+    started, memory = time.monotonic(), MemoryCheck()
     with OutputPipes(sys.maxsize if kept is None else kept) as streams:
         command = [*prefix, python, str(path), *argv]
         out, err = streams.writers
@@ -46,6 +48,7 @@ def run_file(
         streams.drain()
         said, complained = streams.texts()
     status = told["status"] if told else None
+    short = memory.trouble(process.pid, status in (None, -signal.SIGKILL))
     return Run(
         mode="plain",
         exit=None if status is None or status < 0 else status,
@@ -55,7 +58,7 @@ def run_file(
         stdout=said,
         stderr=complained,
         children=children.faults(children.child_failure(complained), complained) if status == 1 else (),
-        trouble="the guard of its process was killed" if told is None else "",
+        trouble=short or ("the guard of its process was killed" if told is None else ""),
     )
 
 
@@ -84,13 +87,10 @@ def run_text(
         return run_file(python, file, argv, environment=given, cwd=cwd, seconds=seconds, prefix=prefix, kept=kept)
 
 
-def fence(python: str, writable: Sequence[str]) -> tuple[str, ...]:
-    """A prefix under which a command may write only below these folders, where the kernel has Landlock."""
-    code = (
-        "import os, runpy, sys; folders, command = sys.argv[2].split(os.pathsep), sys.argv[3:]; "
-        "runpy.run_path(sys.argv[1])['confine'](folders); os.execvp(command[0], command)"
-    )
-    return (python, "-B", "-c", code, str(FENCE), os.pathsep.join(writable))
+def fence(python: str, setup: Setup, *writable: str) -> tuple[str, ...]:
+    """A prefix under which a command runs in the fence of candidates, but may write below these folders, too."""
+    allowed = replace(setup, writable=(*setup.writable, *writable)).message()
+    return (python, "-B", str(MAIN), "--fenced", json.dumps(allowed))
 
 
 def _is_text_of(path: Path, text: str) -> bool:

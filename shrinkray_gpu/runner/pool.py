@@ -18,8 +18,9 @@ from typing import Any
 from shrinkray_gpu.device import coredump, gpus
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner import sanitizer, twins
+from shrinkray_gpu.runner.host_memory import SHORT
 from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
-from shrinkray_gpu.runner.lanes import Request, RunSettings, Setup, Worker, cold
+from shrinkray_gpu.runner.lanes import MEMORY, Request, RunSettings, Setup, Worker, cold
 from shrinkray_gpu.runner.preamble import Preamble
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.stock import LaneRecord, LaneTerms, Stock, Stocks
@@ -147,6 +148,11 @@ class Pool:
         return self._record.free_bytes
 
     @property
+    def fence(self) -> tuple[str, ...] | None:
+        """The parts of the fence that held around the last candidate; None where none ran yet."""
+        return self._record.fence
+
+    @property
     def retired(self) -> Counter[str]:
         """How many lanes came to their end so far, by the reason."""
         return self._record.retired.copy()
@@ -236,6 +242,8 @@ class Pool:
                 return self._sanitized(request.source, setup)
             run = cold(setup, request, self._limited(settings), seconds=self.seconds + self.extra)
             self._record.peak = max(self._record.peak, run.peak)
+            self._record.fence = run.fence if setup.confine else self._record.fence
+            self._record.retired[MEMORY] += run.trouble.startswith(SHORT)
             return run
 
     def _sanitized(self, source: str, setup: Setup) -> Run:
@@ -252,7 +260,7 @@ class Pool:
             cwd=self.script.cwd,
             scratch=Path(setup.scratch),
             seconds=self.seconds + self.extra,
-            writable=setup.writable if setup.confine else None,
+            fence=setup if setup.confine else None,
         )
 
     def on(self, terms: Terms) -> Pool:
@@ -267,6 +275,12 @@ class Pool:
         """The same lanes for another script."""
         other = self.on(replace(self.terms, seconds=seconds))
         other.script = script
+        return other
+
+    def leaving_open(self, parts: tuple[str, ...]) -> Pool:
+        """Other lanes on the same terms, whose fence has not these parts."""
+        other = self.on(self.terms)
+        other.setup = replace(self.setup, left_open=parts)
         return other
 
     def beside(self, jobs: int) -> Pool:
@@ -285,7 +299,7 @@ class Pool:
     def _worker(self, request: Request, device: str, way: KnobSetting) -> tuple[Hashable, Callable[[], Stock]]:
         """What tells the worker for this candidate from others, and what starts it. Its environment is the one that the
         candidate sets before its imports; a way may have an environment or an interpreter of its own, too."""
-        key = (request.preamble.environment, device, self.terms.narrow)
+        key = (request.preamble.environment, device, self.terms.narrow, self.setup.left_open)
         if way.cheap:
             return key, lambda: self._plain(request.preamble, device)
         return (*key, tuple(sorted(way.environment.items())), way.python), lambda: self._other(

@@ -166,6 +166,8 @@ class Run:
     """Whether this was on the virtual GPU, whatever the mode."""
     peak: int = 0
     """The most device memory that torch held at once in it, in bytes; 0: none, or not known."""
+    fence: tuple[str, ...] = field(default=(), compare=False)
+    """The parts of the fence that held around it."""
     pid: int = 0
     """Of the lane's process that ran it; 0 where that is not known."""
     fresh: bool = True

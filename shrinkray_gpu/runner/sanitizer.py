@@ -13,6 +13,8 @@ from pathlib import Path
 from shrinkray_gpu.device import sanitizer_records, toolkit
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner import plain
+from shrinkray_gpu.runner.fence import OPENED
+from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.output_pipes import KEPT
 from shrinkray_gpu.runner.run import Run
 
@@ -38,16 +40,17 @@ def run(
     cwd: Path,
     scratch: Path,
     seconds: float,
-    writable: Sequence[str] | None = None,
+    fence: Setup | None = None,
 ) -> Run:
     """The program under one tool. `records` are its records and, last, its summary; `stdout` is the program's own.
 
-    With `writable` the program may write only there (and in /tmp, where the sanitizer keeps its sockets).
+    With `fence` it writes only where that setup lets it, and in /tmp, where the sanitizer has its sockets. Nothing else
+    is refused: tool and program talk by what the rest of a fence may keep apart.
     """
     found = sanitizer_records.find(python, environment)
     if found is None:
         return Run(mode="plain", exit=None, trouble=toolkit.missing(sanitizer_records.NAME))
-    fence = plain.fence(python, (*writable, str(scratch), "/tmp")) if writable is not None else ()
+    fenced = plain.fence(python, replace(fence, left_open=OPENED), "/tmp") if fence is not None else ()
     ran = plain.run_text(
         python,
         text,
@@ -57,7 +60,7 @@ def run(
         cwd=cwd,
         scratch=scratch,
         seconds=seconds,
-        prefix=(*fence, *sanitizer_records.prefix(found, tool)),
+        prefix=(*fenced, *sanitizer_records.prefix(found, tool)),
         kept=None,
     )
     said = ran.stdout

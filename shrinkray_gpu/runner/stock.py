@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from shrinkray_gpu.runner.lanes import START, Lane, Request, RunSettings, Worker
+from shrinkray_gpu.runner.lanes import MEMORY, START, Lane, Request, RunSettings, Worker
 from shrinkray_gpu.runner.run import Run
 
 FIRST = 2
@@ -24,6 +24,7 @@ class LaneRecord:
     peak: int = 0
     retired: Counter[str] = field(default_factory=Counter)
     free_bytes: int = 0
+    fence: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -143,13 +144,13 @@ class Stock:
                 record.free_bytes = record.free_bytes or lane.device["free"]
             mode = "warm" if lane.used else terms.mode
             run, over = lane.run(request, settings, mode=mode, seconds=terms.seconds)
-            record.peak = max(record.peak, run.peak)
+            record.peak, record.fence = max(record.peak, run.peak), run.fence
             record.retired[over] += 1
             self.give_back(lane, again=not over and terms.reuse)
             if not run.trouble or run.failure is not None:  # of a bug of ours, which another lane has, too
                 return run
             trouble = run.trouble
-            if over == "broken" and not lane.used:
+            if over == MEMORY or (over == "broken" and not lane.used):
                 break  # by the candidate, which would do that to the next lane, too
         return Run(terms.mode, exit=None, trouble=trouble)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from shrinkray_gpu.command.entry import plain_script
 from shrinkray_gpu.judging.cold_tier import full_verdict
 from shrinkray_gpu.lift.bundle import bundle
 from shrinkray_gpu.oracle import Oracle
-from shrinkray_gpu.runner.fence import advice, refused
+from shrinkray_gpu.runner.fence import OPENED, advice, refused
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.start.capture_runs import Runs
 from shrinkray_gpu.start.given import Say, Start, UserProgram
@@ -40,6 +41,8 @@ def in_one_file(start: Start, oracle: Oracle, runs: Runs, say: Say) -> Start:
         return full_verdict(oracle, one.text, path.name, lambda _: run).faults
 
     seen = runs.until(shows, one.text, runs.enough)
+    if not shows(seen[-1]) and (opened := _opened(given, shows, one.text, runs, say)):
+        seen = opened
     if not shows(seen[-1]):
         fenced = advice(refused(seen[-1], given.script.cwd))
         why = f": {fenced}" if fenced else ""
@@ -50,6 +53,15 @@ def in_one_file(start: Start, oracle: Oracle, runs: Runs, say: Say) -> Start:
     many = "1 module" if len(one.modules) == 1 else f"{len(one.modules)} modules"
     told += f"in one file with {many} of its own ({_listed(one.modules)}){data}"
     return replace(start, program=start.program.with_text(one.text), lifted=True, seen=tuple(seen), told=told)
+
+
+def _opened(given: UserProgram, shows: Callable[[Run], bool], text: str, runs: Runs, say: Say) -> list[Run]:
+    """Runs with no more of the fence than what keeps writes in, the last of which shows the fault; none if it does not.
+    Which parts of it hide the fault is found out later."""
+    with closing(Runs(replace(given, setup=replace(given.setup, left_open=OPENED)), say)) as open_runs:
+        seen = open_runs.until(shows, text, 1)
+    runs.tries.update(open_runs.tries)
+    return seen if shows(seen[-1]) else []
 
 
 def _roots(given: UserProgram) -> list[Path]:

@@ -59,11 +59,11 @@ def only(*passes: str) -> list[str]:
 def refused(*words: str | Path, cwd: Path) -> Said:
     """The command in this process, which spares a start of the interpreter: where it should come to no more than a
     complaint about its arguments."""
-    out, err, before, kept = io.StringIO(), io.StringIO(), Path.cwd(), dict(os.environ)
+    out, err, before, kept, given = io.StringIO(), io.StringIO(), Path.cwd(), dict(os.environ), environment()
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     os.chdir(cwd)
     os.environ.clear()
-    os.environ.update(environment())
+    os.environ.update(given)
     try:
         with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
             main([str(word) for word in words])

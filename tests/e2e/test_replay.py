@@ -92,6 +92,7 @@ def corpus(folder: Path) -> Path:
     write(made, "lookup")
     write(made, "made_by_kernel", ENDS, **ACCESS)
     write(made, "surroundings", ENVIRONMENT, environment={"SHAPE": "odd"}, argv=["--size", "3"])
+    write(made, "by_tcp", f"import socket\nsocket.create_server(('127.0.0.1', 0))\n{LOOKUP}")
     write(made, "mended", FINE, expect={">=3": "fixed"})
     write(made, "turns", TURNS, runs=4, expect={">=3": "flaky"})
     write(made, "unspoken", expect={"<3": "faults"})
@@ -114,7 +115,7 @@ def corpus(folder: Path) -> Path:
     return made
 
 
-FAULTS = {"tma_misaligned", "narrow", "lookup", "made_by_kernel", "surroundings", "unspoken", "back_again"}
+FAULTS = {"tma_misaligned", "narrow", "lookup", "made_by_kernel", "surroundings", "by_tcp", "unspoken", "back_again"}
 CHANGED = {"other_oracle", "other_fault", "mistake_behind"}
 FIXED = {"mended", "fixed_kernel", "gone_flaky"}
 SURPRISING = {"other_oracle", "fixed_kernel", "other_fault", "mistake_behind", "back_again", "gone_flaky"}

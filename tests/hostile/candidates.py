@@ -22,6 +22,8 @@ class Candidate:
     """Whether it goes on until its time is over."""
     stdout: str | None = None
     """What it prints, where that is one thing only."""
+    refused: str = ""
+    """The part of the fence that it runs into, where that holds."""
 
 
 IDLE = "time.sleep(600)"
@@ -140,7 +142,8 @@ DAEMONS = {
     ),
     "a daemon that listens": Candidate(
         "import os, socket, time\ns = socket.create_server(('127.0.0.1', 0))\n"
-        "if os.fork() == 0:\n    os.setsid()\n    s.accept()\n"
+        "if os.fork() == 0:\n    os.setsid()\n    s.accept()\n",
+        refused="TCP",
     ),
     "a daemon's parent dies by the candidate's hand": Candidate(
         f"{FORK}child = os.fork()\nif child == 0:\n    os.fork()\n    {IDLE}\n"
@@ -266,12 +269,21 @@ ENDINGS = {
         unknown=True,
     ),
     "its parent is killed": Candidate(
-        "import os, time\nos.kill(os.getppid(), 9)\ntime.sleep(600)\n", exit=-9, unknown=True
+        "import os, time\nos.kill(os.getppid(), 9)\ntime.sleep(600)\n", exit=-9, unknown=True, refused="signals"
     ),
     "its parent is stopped and goes on": Candidate(
-        "import os\nos.kill(os.getppid(), 19)\nos.kill(os.getppid(), 18)\n", unknown=True
+        "import os\nos.kill(os.getppid(), 19)\nos.kill(os.getppid(), 18)\n", unknown=True, refused="signals"
     ),
-    "its parent is stopped": Candidate("import os\nos.kill(os.getppid(), 19)\n"),
+    "its parent is stopped": Candidate("import os\nos.kill(os.getppid(), 19)\n", refused="signals"),
+    "all above it are looked for": Candidate(
+        "import os\ndef above(pid):\n    with open(f'/proc/{pid}/stat') as stat:\n"
+        "        return int(stat.read().rpartition(')')[2].split()[1])\n"
+        "pid = os.getppid()\nwhile pid > 1:\n    os.kill(pid, 0)\n    pid = above(pid)\n",
+        refused="signals",
+    ),
+    "it writes into its parent's folder in /proc": Candidate(
+        "import os\nopen(f'/proc/{os.getppid()}/oom_score_adj', 'w').close()\n", refused="writes"
+    ),
     "it sleeps at exit": Candidate("import atexit, time\natexit.register(time.sleep, 600)\n", hangs=True),
     "its group is killed": Candidate("import os\nos.killpg(0, 9)\n", exit=-9),
     "it stops": Candidate("import os\nos.kill(os.getpid(), 19)\n", unknown=True, hangs=True),

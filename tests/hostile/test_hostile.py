@@ -14,12 +14,14 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.runner.inside.process import wire
+from shrinkray_gpu.runner.inside.fence import PARTS
+from shrinkray_gpu.runner.inside.process import landlock, signal_filter, wire
+from shrinkray_gpu.runner.inside.process.signal_filter import PART as ABOVE
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.plain import run_text
 from shrinkray_gpu.runner.pool import Pool, Script
@@ -73,7 +75,7 @@ class Place:
         return len(os.listdir("/proc/self/fd")) - waiting
 
 
-def pool_in(folder: Path, mode: str, word: str) -> Pool:
+def pool_in(folder: Path, mode: str, word: str, *, left_open: tuple[str, ...] = ()) -> Pool:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     setup = Setup(
         python=sys.executable,
@@ -82,6 +84,7 @@ def pool_in(folder: Path, mode: str, word: str) -> Pool:
         own=(str(folder),),
         scratch=str(folder / "scratch"),
         reuse=mode == "warm",
+        left_open=left_open,
     )
     return Pool(Script(folder / "script.py", cwd=folder), setup, mode="fork", jobs=1, seconds=SECONDS, extra=0.0)
 
@@ -109,12 +112,34 @@ def test_a_candidate_from_hell(place: Place, name: str) -> None:
     took = time.monotonic() - began
     again = place.run(UNHARMED)
     assert not_gone(place.left) == []
-    assert true_or_unknown(run, candidate) or (candidate.adopted and place.mode in ("warm", "fork")), run
+    adopted = candidate.adopted and place.mode in ("warm", "fork")
+    assert true_or_unknown(run, as_fenced(candidate, run)) or adopted, run
     assert (again.exit, again.stdout, again.trouble) == (0, '"unharmed" 1\n', ""), again
     assert list(Path(place.pool.setup.scratch).iterdir()) == []
     assert [one for one in os.listdir("/dev/shm") if place.word in one] == []
     assert place.files() <= before
     assert took < SECONDS + wire.WHOLE + 3
+
+
+def as_fenced(candidate: Candidate, run: Run) -> Candidate:
+    """What it comes to in the fence of this run."""
+    refused = candidate.refused in run.fence or (candidate.refused == landlock.SIGNALS and ABOVE in run.fence)
+    return replace(candidate, exit=1, failure="PermissionError", unknown=False) if refused else candidate
+
+
+REFUSED = [name for name, candidate in ALL.items() if candidate.refused]
+
+
+@pytest.mark.parametrize("mode", ["warm", "fork", "cold"])
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_candidate_from_hell_where_nothing_is_refused(tmp_path: Path, mode: str, name: str) -> None:
+    (tmp_path / "scratch").mkdir()
+    place = Place(mode, pool_in(tmp_path, mode, word := uuid.uuid4().hex, left_open=PARTS), word)
+    with closing(place.pool):
+        run = place.run(ALL[name].source)
+        assert run.fence == () and true_or_unknown(run, ALL[name]), run
+        assert place.run("print('unharmed')").stdout == "unharmed\n"
+    assert not_gone(lambda: carriers(word)) == []
 
 
 def true_or_unknown(run: Run, candidate: Candidate) -> bool:
@@ -187,3 +212,38 @@ def test_a_fork_server_that_is_killed_is_started_once_more(tmp_path: Path) -> No
         os.kill(server, signal.SIGKILL)
         run = pool.run("import os; print(os.getppid())")
         assert (run.trouble, run.exit) == ("", 0) and int(run.stdout) != server
+
+
+KILLED_TOOL = """
+import os, sys
+from contextlib import closing
+from pathlib import Path
+from shrinkray_gpu.runner import plain
+from tests.hostile.test_hostile import Place, pool_in
+folder, mode, left_open = Path(sys.argv[1]), sys.argv[2], tuple(sys.argv[3:])
+source = f"import os; os.kill({os.getpid()}, 9)"
+with closing(pool_in(folder, mode, "word", left_open=left_open)) as pool:
+    if mode == "plain":
+        (folder / "script.py").write_text(source)
+        fence = plain.fence(pool.setup.python, pool.setup)
+        plain.run_file(
+            pool.setup.python, folder / "script.py", (), environment=os.environ, cwd=folder, seconds=60, prefix=fence
+        )
+    else:
+        Place(mode, pool, "word").run(source)
+print("lives")
+"""
+
+
+@pytest.mark.parametrize(
+    "left_open", [(), (landlock.SIGNALS,), PARTS], ids=["in the fence", "without Landlock's part", "without"]
+)
+@pytest.mark.parametrize("mode", ["warm", "fork", "cold", "plain"])
+def test_a_candidate_does_not_end_the_tool(tmp_path: Path, mode: str, left_open: tuple[str, ...]) -> None:
+    (tmp_path / "scratch").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED_TOOL, str(tmp_path), mode, *left_open],
+        cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    refused = left_open != PARTS and (landlock.level() >= 6 or os.uname().machine in signal_filter.CALLS)
+    assert (done.returncode, done.stdout) == ((0, "lives\n") if refused else (-signal.SIGKILL, "")), done.stderr

@@ -2,33 +2,163 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
+import socket
+import subprocess
 import sys
+import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.runner.fence import advice, refused
-from shrinkray_gpu.runner.inside.process import landlock
+from shrinkray_gpu.runner import plain
+from shrinkray_gpu.runner.fence import advice, description, refused
+from shrinkray_gpu.runner.inside import fence
+from shrinkray_gpu.runner.inside.process import landlock, private_memory, signal_filter
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.private_setup import private_setup
 from tests.oracle.runs import failing
 
-fenced = pytest.mark.skipif(
-    ctypes.CDLL(None).syscall(landlock.CREATE, None, 0, 1) < 1, reason="this kernel has no Landlock"
-)
+fenced = pytest.mark.skipif(landlock.level() < 1, reason="this kernel has no Landlock")
 ORIGINAL = "open('results.html', 'w').write('1')\n"
 CANDIDATE = "open('results.html', 'w').write('2')\n"
 
 
-def pool(folder: Path, *, writable: tuple[Path, ...] = ()) -> Pool:
+LEVELS = {landlock.WRITES: 1, landlock.TCP: 4, landlock.SIGNALS: 6}
+"""Of Landlock, from which on a part of the fence is there."""
+ABSTRACT = "import socket\nsocket.socket(socket.AF_UNIX).connect({!r})\n"
+
+
+def pool(
+    folder: Path, *, writable: tuple[Path, ...] = (), left_open: tuple[str, ...] = (), mode: str = "cold"
+) -> Pool:
     setup = private_setup(
-        folder / "work", dict(os.environ), python=sys.executable, imports=(), own=(), writable=writable
+        folder / "work",
+        dict(os.environ),
+        python=sys.executable,
+        imports=(),
+        own=(),
+        writable=writable,
+        left_open=left_open,
     )
     script = Script(folder / "failing.py", cwd=folder, original=ORIGINAL)
-    return Pool(script, setup, mode="cold", jobs=1, seconds=60)
+    return Pool(script, setup, mode=mode, jobs=1, seconds=60)
+
+
+def outcomes(folder: Path, source: str, left_open: tuple[str, ...] = ()) -> list[str]:
+    """What the source ends in: in a fork, in a cold process, as the final check runs it."""
+    with closing(pool(folder, left_open=left_open, mode="fork")) as lanes:
+        runs = [lanes.run(source), lanes.cold(source)]
+        file = folder / "script.py"
+        file.write_text(source)
+        plainly = plain.run_file(
+            sys.executable, file, (), environment=os.environ, cwd=folder, seconds=60,
+            prefix=plain.fence(sys.executable, lanes.setup),
+        )  # fmt: skip
+    ended = [run.failure.type if run.failure else run.stdout.strip() for run in runs]
+    last = (plainly.stderr.strip().splitlines() or [plainly.stdout.strip()])[-1]
+    return [*ended, last.partition(":")[0]]
+
+
+def held(part: str, folder: Path) -> bool:
+    """Whether this machine has that part of the fence. A part that Landlock has is there from its level on."""
+    run = pool(folder).cold("pass")
+    assert part not in LEVELS or (part in run.fence) == (landlock.level() >= LEVELS[part])
+    return part in run.fence
+
+
+@pytest.mark.parametrize("forbidden", [(), fence.PARTS], ids=["the whole fence", "none of it"])
+@pytest.mark.parametrize(
+    ("part", "source"),
+    [
+        (landlock.WRITES, "open({outside!r}, 'w')"),
+        (landlock.WRITES, "open('/proc/{tool}/comm', 'w')"),
+        (landlock.TCP, "import socket\nsocket.create_connection(('127.0.0.1', {port}))"),
+        (landlock.TCP, "import socket\nsocket.socket().bind(('127.0.0.1', 0))"),
+        (landlock.SIGNALS, "import os\nos.kill({tool}, 0)"),
+        (landlock.SIGNALS, "import os\nos.kill(os.getppid(), 0)"),
+        (landlock.SIGNALS, ABSTRACT),
+    ],
+    ids=["a file", "the tool's in /proc", "a connection", "a port", "the tool", "its parent", "an abstract socket"],
+)
+def test_what_a_part_of_the_fence_refuses(
+    tmp_path: Path, part: str, source: str, forbidden: tuple[str, ...]
+) -> None:
+    with socket.socket(socket.AF_UNIX) as listening, socket.create_server(("127.0.0.1", 0)) as server:
+        listening.bind(name := f"\0shrink-{tmp_path}")
+        listening.listen(5)
+        port, outside = server.getsockname()[1], str(tmp_path / "outside")
+        source = source.format(name, outside=outside, tool=os.getpid(), port=port)
+        refused = not forbidden and held(part, tmp_path)
+        ends = outcomes(tmp_path, source, forbidden)
+    assert ends == ["PermissionError" if refused else ""] * 3
+
+
+def test_without_landlock_s_part_no_signal_goes_up(tmp_path: Path) -> None:
+    """Nor to all processes; but to one beside it, to its own group, and to what it started."""
+    left_open = (landlock.SIGNALS,)
+    assert signal_filter.PART in pool(tmp_path, left_open=left_open).cold("pass").fence
+    for pid in (str(os.getpid()), "os.getppid()", "-1"):
+        assert outcomes(tmp_path, f"import os\nos.kill({pid}, 0)", left_open) == ["PermissionError"] * 3
+    beside = subprocess.Popen(["sleep", "60"])
+    try:
+        own = "child = os.fork() or time.sleep(60)\nos.kill(child, 9)\nprint(os.wait()[1])\nos.kill(0, 0)"
+        source = f"import os, time\nos.kill({beside.pid}, 0)\n{own}"
+        assert outcomes(tmp_path, source, left_open) == ["9"] * 3
+    finally:
+        beside.kill()
+        beside.wait()
+
+
+@pytest.mark.parametrize("forbidden", [(), fence.PARTS], ids=["the whole fence", "none of it"])
+def test_shared_memory_of_others_is_not_seen(tmp_path: Path, forbidden: tuple[str, ...]) -> None:
+    block = Path("/dev/shm", f"shrink-{os.getpid()}")
+    block.write_text("theirs")
+    try:
+        unseen = not forbidden and held(private_memory.PART, tmp_path)
+        source = f"import os\nprint(os.path.exists({str(block)!r}))\nopen({str(block)!r}, 'w').write('ours')"
+        assert outcomes(tmp_path, source, forbidden) == [str(not unseen), str(not unseen), str(not unseen)]
+        assert block.read_text() == ("theirs" if unseen else "ours")
+    finally:
+        block.unlink()
+
+
+def test_what_lies_in_shared_memory_is_seen_where_the_program_needs_it() -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        run = pool(Path(folder)).cold(CANDIDATE.replace("results.html", "/dev/null"))
+        assert run.exit == 0 and private_memory.PART not in run.fence
+
+
+@pytest.mark.parametrize("name", ["/dev/null", "/dev/full", "/dev/stdout", "/dev/stderr", "/proc/self/comm"])
+def test_what_every_program_may_write_is_open(tmp_path: Path, name: str) -> None:
+    assert outcomes(tmp_path, f"open({name!r}, 'w').close()") == [""] * 3
+
+
+def test_processes_of_one_candidate_reach_each_other(tmp_path: Path) -> None:
+    source = (
+        "import os, signal, socket, sys\nfrom multiprocessing import shared_memory\n"
+        "s = socket.socket(socket.AF_UNIX); s.bind(f'\\0own-{os.getpid()}'); s.listen()\n"
+        "if (child := os.fork()) == 0:\n"
+        "    c = socket.socket(socket.AF_UNIX); c.connect(s.getsockname()); signal.pause()\n"
+        "s.accept(); os.kill(child, signal.SIGTERM); os.waitpid(child, 0)\n"
+        "block = shared_memory.SharedMemory(create=True, size=8); block.close(); block.unlink()\n"
+        "print('done', flush=True)\n"
+    )
+    assert outcomes(tmp_path, source) == ["done"] * 3
+
+
+def test_a_part_that_is_left_out_is_told() -> None:
+    assert description(None, (), "watched", 0) == ""
+    usual = tuple(part for part in fence.PARTS if part != signal_filter.PART)
+    assert description(usual, (), "watched", 0) == (
+        "fence around candidates: writes, TCP, signals, shared memory; host memory: watched"
+    )
+    assert description((landlock.WRITES,), (landlock.TCP,), "by a control group", 2) == (
+        "fence around candidates: writes; not on this machine: signals, signals to what is above it, shared memory; "
+        "open, since the fault needs it: TCP; host memory: by a control group, 2 runs ended for it"
+    )
 
 
 @fenced

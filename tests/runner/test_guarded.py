@@ -61,7 +61,7 @@ def test_a_command_that_is_not_there_is_told(nowhere: int) -> None:
 
 def test_a_keeper_that_is_killed_takes_its_own_along_and_is_started_once_more(nowhere: int, tmp_path: Path) -> None:
     with shell(f"{DAEMON}; sleep 1000", nowhere, WORD=str(tmp_path)) as process:
-        os.kill(guarded._KEEPER.process.pid, signal.SIGKILL)
+        os.kill(guarded.KEEPER.process.pid, signal.SIGKILL)
         assert process.wait(10) is None and carrying(str(tmp_path)) == []
     with shell("exit 3", nowhere) as process:
         assert process.wait(10) == 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import sys
 from pathlib import Path
@@ -110,6 +109,10 @@ def tool(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
 
 
+def fence_in(folder: Path) -> Setup:
+    return Setup(sys.executable, os.environ, (), (), str(folder))
+
+
 def sanitized(text: str, tool: dict[str, str], folder: Path) -> Run:
     return sanitizer.run(
         text,
@@ -121,7 +124,7 @@ def sanitized(text: str, tool: dict[str, str], folder: Path) -> Run:
         cwd=folder,
         scratch=folder,
         seconds=60,
-        writable=(str(folder),),
+        fence=fence_in(folder),
     )
 
 
@@ -188,7 +191,7 @@ def test_the_original_s_own_text_is_run_in_its_place(tmp_path: Path) -> None:
     assert plainly(path.read_text(), path) == f"{path}\n"
 
 
-@pytest.mark.skipif(ctypes.CDLL(None).syscall(landlock.CREATE, None, 0, 1) < 1, reason="this kernel has no Landlock")
+@pytest.mark.skipif(landlock.level() < 1, reason="this kernel has no Landlock")
 def test_behind_a_fence_a_program_writes_only_where_it_may(tmp_path: Path) -> None:
     path, allowed = tmp_path / "failing.py", tmp_path / "allowed"
     allowed.mkdir()
@@ -201,7 +204,7 @@ def test_behind_a_fence_a_program_writes_only_where_it_may(tmp_path: Path) -> No
             environment=os.environ,
             cwd=tmp_path,
             seconds=60,
-            prefix=plain.fence(sys.executable, (str(allowed),)),
+            prefix=plain.fence(sys.executable, fence_in(allowed)),
         )
         assert run.exit == status, run.stderr
     assert not (tmp_path / "new.txt").exists()

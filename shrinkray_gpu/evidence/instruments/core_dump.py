@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from pathlib import Path
 
@@ -22,6 +23,7 @@ def look(subject: Subject, run: Run | None) -> Observation:
         return Observation.missing(DUMP, NO_GPU)
     started = time.monotonic()
     core = subject.folder / "core"
+    fence = plain.fence(subject.setup.python, subject.fence, tempfile.gettempdir()) if subject.fence else ()
     ended = plain.run_text(
         subject.setup.python,
         subject.text,
@@ -31,7 +33,7 @@ def look(subject: Subject, run: Run | None) -> Observation:
         cwd=subject.script.cwd,
         scratch=subject.folder,
         seconds=subject.seconds + subject.extra,
-        prefix=coredump.NO_HOST_DUMP,
+        prefix=(*fence, *coredump.NO_HOST_DUMP),
     )
     tool = coredump.find(subject.setup.python, subject.environment)
     found = coredump.read(tool, core) if tool is not None and core.exists() else None

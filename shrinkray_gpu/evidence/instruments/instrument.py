@@ -53,6 +53,11 @@ class Subject:
         return self.setup.arch is None and gpus.present()
 
     @property
+    def fence(self) -> Setup | None:
+        """That of a candidate; the user's own program has none."""
+        return self.setup if self.setup.confine and self.text != self.script.original else None
+
+    @property
     def environment(self) -> Mapping[str, str]:
         """Of the plain passes. They share a cache of kernels, so that all of them run the same cubin."""
         return {**self.setup.environment, "TRITON_CACHE_DIR": str(self.folder / "triton")}

@@ -32,6 +32,7 @@ def look(tool: str, subject: Subject, run: Run | None) -> Observation:
         cwd=subject.script.cwd,
         scratch=subject.folder,
         seconds=SLOWER * subject.seconds + subject.extra,
+        fence=subject.fence,
     )
     if ended.trouble:
         return Observation.missing(tool, ended.trouble, ended.seconds)

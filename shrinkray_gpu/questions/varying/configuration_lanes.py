@@ -13,6 +13,7 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.versions import versions
 from shrinkray_gpu.questions.varying.configured import ConfiguredProgram
 from shrinkray_gpu.runner import cores
+from shrinkray_gpu.runner.fence import NOT_ASKED
 from shrinkray_gpu.runner.interpreter import check_python
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.private_setup import private_setup
@@ -109,6 +110,7 @@ class FreshLanes:
             own=tuple(dict.fromkeys([*(str(one.path.parent) for one in programs), str(self.cwd)])),
             arch=self.place.arch,
             warm=self.gpu,
+            left_open=NOT_ASKED,
         )
         mode = "virtual" if self.place.arch else "fork"
         return Pool(self._script(programs[0]), setup, mode=mode, jobs=self.jobs, seconds=self.seconds)

@@ -10,42 +10,53 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import json
 import os
 import select
 import signal
 import socket
 import sys
+import time
 from contextlib import suppress
-from typing import Any, Dict, List, Optional, Set
+from typing import Any, Dict, List, Optional
 
-from .process import descendants, wire
+from .process import descendants, host_memory, wire
 
 DIE_WITH_PARENT = 1
 CLEANING = 1.0
 """Seconds that those have which clean up after a program, see `descendants.SPARED`."""
+LOOKS = 0.1
+"""Seconds between two looks at the memory that is left."""
 
 
 def main() -> None:
+    memory = json.loads(sys.argv[-2])
+    watch = host_memory.Watch(memory["limit"]) if memory["watched"] else None
     control = socket.socket(fileno=int(sys.argv[-1]))
     control.set_inheritable(False)
     descendants.adopt()
     wake = _told_of(signal.SIGCHLD)
     gc.disable()  # a collection writes to all memory, which a guard shares until then
-    guards: Set[int] = set()
+    guards: Dict[int, bool] = {}
+    """And whether the children of its command are candidates each, and not the command."""
     while True:
         waiting: List[Any] = [control, wake]
-        ready, _, _ = select.select(waiting, [], [])
+        ready, _, _ = select.select(waiting, [], [], LOOKS if watch is not None and guards else None)
+        if watch is not None and guards:
+            _end_the_largest(watch, guards, control)
         if wake in ready:
             os.read(wake, 4096)
-            guards -= {pid for pid, _ in descendants.ended()}
+            for pid, _ in descendants.ended():
+                guards.pop(pid, None)
             for guard in guards:
                 os.kill(guard, signal.SIGCONT)  # its candidate may have stopped it
-            descendants.end(set(descendants.children(os.getpid())) - guards)
+            descendants.end(set(descendants.children(os.getpid())) - set(guards))
         if control in ready:
             try:
                 order, fds = wire.receive(control, fds=4)
             except OSError:
-                os._exit(0)  # the tool is gone, and the guards learn of that
+                _close(memory)
+                os._exit(0)
             keeper = os.getpid()
             pid = os.fork()
             if not pid:
@@ -54,15 +65,43 @@ def main() -> None:
                     _guard(keeper, order, *fds)
                 finally:
                     os._exit(1)
-            guards.add(pid)
+            guards[pid] = order["server"]
             for fd in fds:
                 os.close(fd)
+
+
+def _end_the_largest(watch: host_memory.Watch, guards: Dict[int, bool], control: socket.socket) -> None:
+    """Where memory runs short, end the candidate that holds most of it, once the tool can know why."""
+    units: List[List[int]] = []
+    for guard, server in guards.items():
+        commands = descendants.children(guard)
+        units += [[lane] for command in commands for lane in descendants.children(command)] if server else [commands]
+    found = watch.largest(units)
+    if found is not None:
+        pids, held = found
+        with suppress(OSError):
+            wire.send(control, {"ended": pids, "held": held}, seconds=0.1)
+        descendants.end(pids, spare=False)
+
+
+def _close(memory: Dict[str, Any]) -> None:
+    """The tool is gone, and the guards learn of that: when they have ended, so has the control group."""
+    if memory["group"]:
+        with suppress(OSError):
+            with open(os.path.join(memory["home"], "cgroup.procs"), "w") as procs:
+                procs.write(str(os.getpid()))
+            until = time.monotonic() + CLEANING + descendants.PATIENCE
+            while open(os.path.join(memory["group"], "cgroup.procs")).read() and time.monotonic() < until:
+                time.sleep(0.05)
+            os.rmdir(memory["group"])
 
 
 def _guard(keeper: int, order: Dict[str, Any], tie: int, out: int, err: int, *links: int) -> None:
     """Start the command, with the numbers of `links` as its last arguments, and wait for its end. What there is to know
     of it is told on `tie`."""
     descendants.adopt()
+    with suppress(OSError), open("/proc/self/oom_score_adj", "w") as first:
+        first.write("1000")  # what is below here is the first that the kernel ends where memory runs short
     wake = _told_of(signal.SIGCHLD, signal.SIGTERM)
     ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGTERM, 0, 0, 0)
     if os.getppid() != keeper:

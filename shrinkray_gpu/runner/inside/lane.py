@@ -12,20 +12,23 @@ import traceback
 from os import _exit, getpid, kill  # as they are before a candidate replaces them
 from typing import Any, Dict
 
-from . import candidate_run
-from .process import device, landlock, wire
+from . import candidate_run, fence
+from .process import device, wire
 
 
 def main() -> None:
     """Be the lane of one candidate, in a process of its own."""
     link = socket.socket(fileno=int(sys.argv[-1]))  # a program that takes the candidate's place holds it open
     setup, _ = wire.receive(link)
-    serve(link, setup)
+    serve(link, setup, private=setup["confine"] and fence.can_have_private_memory(setup))
 
 
-def serve(link: socket.socket, setup: Dict[str, Any]) -> None:
-    """Be a lane, to the end of this process. A fault of our own is told as such, never taken for the candidate's."""
-    lane = _Lane(link, setup)
+def serve(link: socket.socket, setup: Dict[str, Any], *, private: bool) -> None:
+    """Be a lane, to the end of this process. A fault of our own is told as such, never taken for the candidate's.
+
+    `private`: whether it can have shared memory of its own.
+    """
+    lane = _Lane(link, setup, private)
     try:
         lane.serve()
     except BaseException:
@@ -44,10 +47,9 @@ def _lose() -> None:
 class _Lane:
     """One process that runs candidates: one and no more, unless it holds a context that came out clean."""
 
-    def __init__(self, link: socket.socket, setup: Dict[str, Any]) -> None:
-        self.link, self.setup = link, setup
+    def __init__(self, link: socket.socket, setup: Dict[str, Any], private: bool) -> None:
+        self.link, self.setup, self.private = link, setup, private
         self.pid = getpid()
-        self.confined = False
         self.number = 0
         """Of the request that is answered next."""
 
@@ -62,8 +64,7 @@ class _Lane:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         atexit._clear()  # what the parent's imports registered is not the candidate's
         baseline = None
-        if self.setup["confine"]:
-            self.confined = landlock.confine([self.setup["scratch"], *self.setup["writable"]])
+        held = fence.hold(self.setup, private=self.private) if self.setup["confine"] else []
         about = {}
         if self.setup["warm"]:
             about = device.warm()
@@ -74,7 +75,7 @@ class _Lane:
             launch_log.LaunchLog(frozenset()).install()  # our own wrappers are no leftovers of a candidate
 
             baseline = restore.Baseline()
-        self.answer({"hello": self.pid, "confined": self.confined, "device": about})
+        self.answer({"hello": self.pid, "fence": held, "device": about})
         fresh = True
         while True:
             try:

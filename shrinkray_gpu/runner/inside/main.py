@@ -2,7 +2,8 @@
 
 main.py FD             a worker
 main.py --cold FD      a lane that nothing was imported in
-main.py --keeper FD    the keeper
+main.py --keeper MEMORY FD    the keeper
+main.py --fenced SETUP COMMAND...    the command, in a fence
 """
 
 import importlib
@@ -20,5 +21,5 @@ package = importlib.util.module_from_spec(spec)
 sys.modules["shrinkray_inside"] = package
 spec.loader.exec_module(package)
 
-role = {"--cold": "lane", "--keeper": "keeper"}.get(sys.argv[1], "worker")
+role = {"--cold": "lane", "--keeper": "keeper", "--fenced": "fence"}.get(sys.argv[1], "worker")
 importlib.import_module("shrinkray_inside." + role).main()

@@ -15,7 +15,7 @@ import socket
 import sys
 from typing import Any, Dict
 
-from . import lane, preloading
+from . import fence, lane, preloading
 from .process import descendants, wire
 
 
@@ -23,15 +23,16 @@ def main() -> None:
     control = socket.socket(fileno=int(sys.argv[-1]))
     control.set_inheritable(False)
     setup, _ = wire.receive(control)
+    private = setup["confine"] and fence.can_have_private_memory(setup)  # before an import starts threads
     wire.send(control, {"ready": preloading.preload(setup)})
-    _ForkServer(control, setup).serve()
+    _ForkServer(control, setup, private).serve()
 
 
 class _ForkServer:
     """Forks a lane a message, and reports how each one ended."""
 
-    def __init__(self, control: socket.socket, setup: Dict[str, Any]) -> None:
-        self.control, self.setup = control, setup
+    def __init__(self, control: socket.socket, setup: Dict[str, Any], private: bool) -> None:
+        self.control, self.setup, self.private = control, setup, private
         self.lanes: Dict[int, int] = {}
         descendants.adopt()
         self.known = set(descendants.children(os.getpid()))
@@ -64,7 +65,7 @@ class _ForkServer:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             os.setsid()
             descendants.adopt()
-            lane.serve(socket.socket(fileno=fd), self.setup)
+            lane.serve(socket.socket(fileno=fd), self.setup, private=self.private)
         os.close(fd)
         self.lanes[pid] = name
 

@@ -44,7 +44,7 @@ def watch(candidate: WatchedCandidate) -> Iterator[None]:
     try:
         yield
     finally:
-        own = [os.path.realpath(path) for path in (*landlock.ALWAYS, setup["scratch"], *setup["writable"])]
+        own = [os.path.realpath(path) for path in (*landlock.always(), setup["scratch"], *setup["writable"])]
         outside = [path for path in dict.fromkeys(_seen) if not any(_below(path, folder) for folder in own)]
         candidate.report["writes"] = outside[:MOST]
         _seen = None

@@ -1,0 +1,42 @@
+"""The fence around a process: `hold` puts it up around this one; as a command it is that of another program.
+
+main.py --fenced SETUP COMMAND...
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any, Dict, List
+
+from .process import landlock, private_memory, signal_filter
+
+PARTS = (landlock.WRITES, landlock.TCP, landlock.SIGNALS, signal_filter.PART, private_memory.PART)
+"""All that it may have, in the order in which they are told."""
+
+
+def can_have_private_memory(setup: Dict[str, Any]) -> bool:
+    """Whether `hold` will be able to, asked once for many processes: by a fork, in one that has a single thread."""
+    landlock.always()  # which all that is forked will know
+    seen = [setup["scratch"], *setup["writable"], *setup["own"], setup["cwd"], sys.prefix, sys.base_prefix]
+    return private_memory.PART not in setup["left_open"] and private_memory.possible(seen)
+
+
+def hold(setup: Dict[str, Any], *, private: bool) -> List[str]:
+    """Put up what the kernel has of it, but for the parts in `left_open`. Returns the parts that hold.
+
+    Writes stay possible below the folders `scratch` and `writable`. `private`: as `can_have_private_memory` said.
+    """
+    memory = [private_memory.PART] if private and private_memory.begin() else []  # first: Landlock forbids mounts
+    held = landlock.confine([setup["scratch"], *setup["writable"]], setup["left_open"])
+    if landlock.SIGNALS not in held and signal_filter.PART not in setup["left_open"] and signal_filter.begin():
+        held.append(signal_filter.PART)
+    return held + memory
+
+
+def main() -> None:
+    """Put it up, and become the command."""
+    setup = json.loads(sys.argv[2])
+    hold(setup, private=can_have_private_memory(setup))
+    os.execvp(sys.argv[3], sys.argv[3:])

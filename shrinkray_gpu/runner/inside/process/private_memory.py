@@ -1,0 +1,63 @@
+"""Shared memory of one's own: from here on this process and its children see an empty /dev/shm.
+
+It takes a mount namespace: root may have one, others where the kernel lets users have namespaces.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+from contextlib import suppress
+from typing import Iterable
+
+from .landlock import SHARED_MEMORY
+
+PART = "shared memory"
+"""Part of the fence."""
+NEW_MOUNTS, NEW_USER = 0x00020000, 0x10000000
+REC, PRIVATE, NOSUID, NODEV = 1 << 14, 1 << 18, 1 << 1, 1 << 2
+CAPSET, CAPABILITIES = {"x86_64": 126, "aarch64": 91}, 0x20080522
+
+
+def possible(seen: Iterable[str]) -> bool:
+    """Whether the kernel lets us; not where one of the paths that must be `seen` is in there. For a process that has
+    one thread: a child tries, since what fails halfway would leave it in a namespace without rights."""
+    if any(_is_in_there(path) for path in seen) or not os.path.isdir(SHARED_MEMORY):
+        return False
+    pid = os.fork()
+    if not pid:
+        try:
+            os._exit(0 if begin() else 1)
+        finally:
+            os._exit(1)
+    return os.waitpid(pid, 0)[1] == 0
+
+
+def begin() -> bool:
+    """Have an empty /dev/shm from here on. For a process that has one thread, where it is possible."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    size = os.statvfs(SHARED_MEMORY)
+    options = b"mode=1777,size=%d" % (size.f_blocks * size.f_frsize)
+    user, group = os.geteuid(), os.getegid()
+    as_user = libc.unshare(NEW_MOUNTS) != 0
+    if as_user:
+        if os.uname().machine not in CAPSET or libc.unshare(NEW_USER | NEW_MOUNTS):
+            return False
+        for name, line in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
+            with suppress(OSError), open(f"/proc/self/{name}", "w") as told:
+                told.write(line)
+    done = libc.mount(None, b"/", None, REC | PRIVATE, None) == 0
+    done = done and libc.mount(b"shm", SHARED_MEMORY.encode(), b"tmpfs", NOSUID | NODEV, options) == 0
+    # In a namespace of its own this process may do to its user's files what only root may otherwise.
+    return done and (not as_user or _drop_capabilities(libc))
+
+
+def _drop_capabilities(libc: ctypes.CDLL) -> bool:
+    head, none = struct.pack("Ii", CAPABILITIES, 0), bytes(24)
+    return int(libc.syscall(CAPSET[os.uname().machine], head, none)) == 0
+
+
+def _is_in_there(path: str) -> bool:
+    real = os.path.realpath(path)
+    return real == SHARED_MEMORY or real.startswith(SHARED_MEMORY + os.sep)
