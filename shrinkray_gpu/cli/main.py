@@ -163,8 +163,12 @@ class _MainCommand(TakesModule):
 def main(file: Path | None, args: tuple[str, ...], module: str | None, **given: Any) -> None:
     """Reduce FILE, run as `python FILE ARGS...`, to the smallest standalone script that still shows the same fault.
 
+    Options may stand before FILE or behind it. Behind it a word that is no option of shrink is one of ARGS, and so is
+    everything behind `--`.
+
     `shrink [options] -m MODULE ARGS...` does so with `python -m MODULE ARGS...`, for example with one test by
     `-m pytest tests/test_x.py::test_y`: the result is a script that needs neither the package nor the tests.
+    `pytest`, `torchrun` and `accelerate launch` may be written without -m.
 
     A FILE ending in .ndjson or .ndjson.gz is a trace by tritonparse: its --launch N becomes a script and is reduced.
 
@@ -182,7 +186,7 @@ def main(file: Path | None, args: tuple[str, ...], module: str | None, **given: 
             click.echo(f"{one.name:16} {one.why}")
         return
     if file is None and module is None:
-        fail("which file? Usage: shrink FILE [options] [-- ARGS...], or shrink [options] -m MODULE ARGS...", 2)
+        fail("which file? Usage: shrink FILE [options] [ARGS...], or shrink [options] -m MODULE ARGS...", 2)
     quiet = given["quiet"] or given["as_json"]
     say = narrator(quiet)
     interrupt = _Interrupt(say)

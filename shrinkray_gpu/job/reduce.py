@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import tempfile
 import time
@@ -106,7 +107,7 @@ def _reduced(
         for left in Path(given.setup.scratch).iterdir():  # by one that was killed
             shutil.rmtree(left, ignore_errors=True)
         _say_what_is_lacking(program, options, say)
-        say(f"running {display_name(path, options)} as it is ...")
+        say(f"running {' '.join([display_name(path, options), *map(shlex.quote, options.argv)])} as it is ...")
         start = begin(given, journal, say)
         ready = prepare(start, given, named, options, journal, say)
         options = replace(options, argv=ready.plan.pool.script.argv)
