@@ -26,6 +26,7 @@ from shrinkray_gpu.job.asked import (
     program_of,
     settings_of,
     setup_of,
+    where_it_runs,
 )
 from shrinkray_gpu.job.conclusion import conclude, final_check_error, result_of
 from shrinkray_gpu.job.ready import prepare, user_program
@@ -78,6 +79,7 @@ def _reduced(
     opened: Callable[[Journal], None],
 ) -> Result:
     started = time.monotonic()
+    options = where_it_runs(path, options, say)
     program = program_of(path, options)
     output, folder = places(path, options)
     check_writable(path, output, folder)
@@ -172,6 +174,7 @@ def check(path: Path, options: Options, *, say: Say = lambda text: None) -> str:
     Raises UsageError or NotReproduced as `reduce` does. A static fault needs this: `python FILE` cannot show it without
     a GPU.
     """
+    options = where_it_runs(path, options, say)
     program = program_of(path, options)
     check_keep(program, options)
     check_python(options.python)

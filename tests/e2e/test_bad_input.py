@@ -44,7 +44,7 @@ def check(said: Said, code: int, *words: str, folder: Path) -> None:
         (("missing.py",), "missing.py: cannot be read"),
         (("folder",), "folder is a folder"),
         (("latin.py",), "latin.py: not Python"),
-        (("notebook.ipynb",), "notebook.ipynb: a notebook: save it as a script first"),
+        (("notebook.ipynb",), "notebook.ipynb: cannot be read"),
         (("kernel.cu",), "name the script that builds and launches it"),
         (("failing.py", "--output", "nowhere/repro.py"), "nowhere is not a folder"),
         (("failing.py", "--output", "folder"), "name a file with --output"),

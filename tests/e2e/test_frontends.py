@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import shutil
 from pathlib import Path
 
@@ -172,6 +173,53 @@ def test_one_process_of_accelerate(tmp_path: Path) -> None:
     words = ("accelerate", "launch", "--mixed_precision", "bf16", "run.py", "--op", "wild")
     well(shrink(*OUTSIDE, *SOON, *words, cwd=tmp_path))
     is_one_launch(tmp_path / "repro_accelerate_run.py")
+
+
+def notebook(path: Path, *cells: str, failed: int) -> None:
+    """A notebook whose cell of this number failed when it was run, cell by cell, to there."""
+    error = {"output_type": "error", "ename": "Error", "evalue": "", "traceback": []}
+    made = [
+        {
+            "cell_type": "code",
+            "source": source,
+            "execution_count": number if number <= failed else None,
+            "outputs": [error] if number == failed else [],
+            "metadata": {},
+        }
+        for number, source in enumerate(cells, 1)
+    ]
+    text = {"cell_type": "markdown", "source": ["# Rows"], "metadata": {}}
+    path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [text, *made]}))
+
+
+def test_a_notebook_up_to_its_fault(tmp_path: Path) -> None:
+    folder = tmp_path / "notebooks"
+    folder.mkdir()
+    (folder / "rows.txt").write_text("1024")
+    cells = (
+        "%matplotlib inline\n%env ROWS=rows.txt\nimport os\nrows = int(open(os.environ['ROWS']).read())",
+        KERNEL,
+        "%%time\nx = torch.ones(rows, device='cuda')\ndisplay(x.shape)\n%timeit -n 3 copied(x, 'safe')",
+        "!nvidia-smi\ny = copied(x, 'wild')",
+        "%%unheard\nof",
+    )
+    notebook(folder / "rows.ipynb", *cells, failed=4)
+    said = well(shrink("notebooks/rows.ipynb", *OUTSIDE, *SOON, cwd=tmp_path))
+    assert "4 of 5 code cells as a script" in said.err and "must be there: !nvidia-smi (cell 4)" in said.err
+    assert "lifted: launch 2 of 2 (copy_rows) alone" in said.out
+    is_one_launch(folder / "repro_rows.py")
+    well(shrink("corpus", "add", "notebooks/rows.shrink", "--to", "corpus", cwd=tmp_path))
+    assert "\nrows = int(open(os.environ['ROWS']).read())\n" in (tmp_path / "corpus/rows/failing.py").read_text()
+
+
+def test_a_fault_of_a_notebook_s_own_text(tmp_path: Path) -> None:
+    notebook(tmp_path / "look.ipynb", "rows = [1]", "n = 7\nrows[n]", failed=2)
+    said = well(shrink("explain", "look.ipynb", cwd=tmp_path))
+    assert "2 at line 4)" in said.err and "line         look.ipynb:5  rows[n]" in said.out, said
+    said = well(shrink("look.ipynb", *only("statements"), cwd=tmp_path))
+    assert "shows the fault: python repro_look.py\n" in said.out
+    done = plain(tmp_path / "repro_look.py", cwd=tmp_path)
+    assert done.stderr.splitlines()[-1] == "IndexError: list index out of range"
 
 
 @pytest.mark.parametrize(
