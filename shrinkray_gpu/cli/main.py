@@ -291,6 +291,8 @@ def _tell(result: Result, file: Path, command: Command | None) -> None:
         )
     else:  # nobody counted all that it runs
         click.echo(f"{head}: {command.command_line} to {result.after[0]} lines, {result.after[1]} tokens")
+    for label, fact in (*result.verdict.items(), *(("known", each) for each in result.known)):
+        click.echo(f"  {label}: {fact}")
     click.echo(
         f"  {sum(result.tries.values())} tries ({tries}) in {spent['start'] + spent['search'] + spent['check']:.0f} s: "
         f"start {spent['start']:.0f}, search {spent['search']:.0f}, final check {spent['check']:.0f}{gpu}"

@@ -31,6 +31,7 @@ from shrinkray_gpu.job.asked import (
 from shrinkray_gpu.job.conclusion import conclude, final_check_error, result_of
 from shrinkray_gpu.job.ready import prepare, user_program
 from shrinkray_gpu.job.search_run import search
+from shrinkray_gpu.job.whose import Whose, whose
 from shrinkray_gpu.judging.tiered_test import TieredTest
 from shrinkray_gpu.options import Options, Say, display_name
 from shrinkray_gpu.oracle import Oracle
@@ -120,7 +121,9 @@ def _reduced(
             searched = time.monotonic()
             end = conclude(ready, reduction, program, output, options, say)
             checked = time.monotonic()
-            measured = None
+            measured, known = None, versions(options.python, given.setup.environment, gpu=ready.plan.gpu)
+            told = whose(ready, given, end.comparison, known, say) if options.report and not stop() else Whose()
+            judged = time.monotonic()
             if options.report and end.final.stands and reduction.ended in ("done", "out of time") and not stop():
                 header = Header(
                     shows=end.fault or str(ready.plan.oracle.spec),
@@ -138,10 +141,11 @@ def _reduced(
         "lift": ready.start.seconds,
         "search": searched - begun,
         "check": checked - searched,
-        "report": attached - checked,
+        "verdict": judged - checked,
+        "report": attached - judged,
     }
     result = result_of(end, ready, reduction, finds, program, (output, folder), options, seconds=seconds)
-    known = versions(options.python, given.setup.environment, gpu=ready.plan.gpu)
+    result = replace(result, verdict=told.verdict, known=told.known)
     result_file.write(folder, path, options, result, known)
     if measured is not None:
         facts = result_file.result_fields(path, options, result, known)
