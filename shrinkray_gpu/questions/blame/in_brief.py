@@ -20,8 +20,8 @@ from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import COLD, Script
 from shrinkray_gpu.runner.run import Run
 
-SECONDS, MOST = 8.0, 20
-"""For each of the two searches for a change, in the kernel and beside it, and edits that are tried in one."""
+SECONDS = 15.0
+"""For each of the two searches for a change, in the kernel and beside it; a few where nothing else is at work."""
 
 
 def blame_in_brief(text: str, script: Script, setup: Setup, run: Run, *, seconds: float) -> Blame:
@@ -30,7 +30,7 @@ def blame_in_brief(text: str, script: Script, setup: Setup, run: Run, *, seconds
         subject = Subject(text, script, setup, seconds, Path(folder))
         seen = assemble(subject, run, code=False)
         at = f"{seen.place.file}:{seen.place.line}" if seen.place is not None else ""
-        trials = BlameTrials(text, script, setup, seconds, COLD, run, at, patience=SECONDS, most=MOST)
+        trials = BlameTrials(text, script, setup, seconds, COLD, run, at, patience=SECONDS)
         try:
             told = replace(blame(seen, trials), next=())
             if told.of_program and not told.reached and trials.arch is not None:

@@ -20,7 +20,7 @@ from shrinkray_gpu.runner.knob_settings import KnobSetting, parse_setting
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.same_fault.healthy_twin import MOST, SECONDS, WANTS, Health, health
+from shrinkray_gpu.same_fault.healthy_twin import SECONDS, WANTS, Health, health
 
 _DUMPED = re.compile(r"IR Dump Before (\w+)")
 _GAP = re.compile(r"^\[\d+ bytes left out\]$", re.MULTILINE)
@@ -45,8 +45,6 @@ class BlameTrials:
     """`/path/file.py:12` where a compiler says that it is."""
     patience: float = SECONDS
     """Seconds that a search for a change that is enough may take."""
-    most: int = MOST
-    """Edits that it tries."""
 
     @property
     def arch(self) -> int | None:
@@ -90,9 +88,12 @@ class BlameTrials:
             trial,
             file=self.file.name,
             allowed=lambda edit: edit.in_kernel == kernel,
-            most=self.most,
             seconds=self.patience,
         )
+
+    def was_cut(self, search: str) -> bool:
+        """Whether `in_kernel` or `on_host` was asked for, and its time was over before all was tried."""
+        return bool(search) and search in self.__dict__ and bool(getattr(self, search).cut)
 
     def edits(self, found: Health) -> str:
         """The twin's edits, each with its place; empty where there is none."""

@@ -12,11 +12,11 @@ from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.cause_check import faulting_launch
 from shrinkray_gpu.oracle.driver_error import OUTSIDE, static_rule
 from shrinkray_gpu.oracle.fault import Fault
-from shrinkray_gpu.questions.blame.blame import BELOW, DEVICE, HOST, Blame, unknown
+from shrinkray_gpu.questions.blame.blame import BELOW, DEVICE, HOST, KERNEL, UNKNOWN, Blame, unknown
 from shrinkray_gpu.questions.blame.of_cause import BY_IR, of_cause
 from shrinkray_gpu.questions.blame.of_compiler import OTHER_TRITON, REDUCE, of_compiler
 from shrinkray_gpu.questions.blame.trials import BlameTrials
-from shrinkray_gpu.questions.blame.way import installed_in, way
+from shrinkray_gpu.questions.blame.way import installed_in, raised_at, way
 from shrinkray_gpu.runner.inside.static import tma
 from shrinkray_gpu.runner.run import Run
 
@@ -30,7 +30,11 @@ NO_ARCH = "Triton's IR was not followed: name the GPU by --arch, such as sm_90"
 
 def blame(seen: Evidence, trials: BlameTrials) -> Blame:
     """Whose fault it is that the program shows, and how it came to it."""
-    return replace(_blame(seen, trials), reached=way(trials.seen))
+    told = _blame(seen, trials)
+    if trials.was_cut({HOST: "in_kernel", KERNEL: "on_host"}.get(told.whose, "")):
+        why = f"{told.why}. Whether a change elsewhere would be enough, too, is not told: the time for that was over"
+        told = replace(told, whose=UNKNOWN, why=why)
+    return replace(told, reached=way(trials.seen))
 
 
 def _blame(seen: Evidence, trials: BlameTrials) -> Blame:
@@ -96,7 +100,7 @@ def _launching(run: Run) -> str:
 
 def _of_host(seen: Evidence, fault: Fault, run: Run) -> Blame:
     place = seen.place
-    at = f"{place.file.rpartition('/')[2]}:{place.line}" if place is not None else ""
+    at = raised_at(run) or (f"{place.file.rpartition('/')[2]}:{place.line}" if place is not None else "")
     if fault.child:
         return unknown(f"a child process died: {fault.child}")
     if run.launches:

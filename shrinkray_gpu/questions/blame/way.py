@@ -30,6 +30,12 @@ def way(run: Run) -> str:
     return ", ".join(shown)
 
 
+def raised_at(run: Run) -> str:
+    """The program's own innermost line of what ended it: `rows.py:2`; empty where there is none."""
+    lines = list(_own(run.failure.traceback)) if run.failure is not None else []
+    return lines[-1] if lines else ""
+
+
 def installed_in(run: Run) -> str:
     """The innermost line of an installed package below the program's own last one, of what ended the program; empty
     where no package is there. Python's own library is none."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from shrinkray_gpu.questions.blame.way import installed_in, way
+from shrinkray_gpu.questions.blame.way import installed_in, raised_at, way
 from shrinkray_gpu.runner.run import Failure, Launch, Run
 from tests.oracle.test_cause_check import PRODUCT
 
@@ -22,7 +22,7 @@ def test_the_program_s_own_lines_lead_to_it() -> None:
     seen = run(
         ("/work/train.py", 9), (TORCH, 3), ("<string>", 1), ("/work/model.py", 4), ("/usr/lib/python3.11/x.py", 2)
     )
-    assert way(seen) == "train.py:9, model.py:4"
+    assert way(seen) == "train.py:9, model.py:4" and raised_at(seen) == "model.py:4"
 
 
 def test_of_an_exception_that_follows_another_the_last_traceback_has_the_whole_way() -> None:
