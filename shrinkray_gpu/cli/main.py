@@ -31,6 +31,7 @@ from shrinkray_gpu.options import Options, display_name
 from shrinkray_gpu.oracle import typed
 from shrinkray_gpu.passes import PASSES
 from shrinkray_gpu.result.summary import Result
+from shrinkray_gpu.runner.interpreter import interpreter_path
 
 TOLD = 3
 """Other faults that the summary names; all are in --json."""
@@ -241,10 +242,10 @@ def _options(args: tuple[str, ...], given: dict[str, Any]) -> Options:
             raise UsageError(f"--skip-pass {name}: no such pass. There are {', '.join(known)}")
     if given["resume"] and given["restart"]:
         raise UsageError("--resume goes on with a reduction and --restart forgets it: choose one")
-    python = given["python"]
-    found = shutil.which(python)
-    if found is None:
-        raise UsageError(f"--python {python}: no such interpreter. Give its path")
+    python, found = given["python"], interpreter_path(given["python"])
+    if shutil.which(found) is None:
+        what = "this folder is no environment: it has no bin/python" if os.path.isdir(python) else "no such interpreter"
+        raise UsageError(f"--python {python}: {what}. Give its path")
     as_typed = {one.name: given[one.name] for one in fields(Options) if one.name in given}
     read = {
         "python": found,

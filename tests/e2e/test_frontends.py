@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import shutil
+import venv
 from pathlib import Path
 
 import pytest
@@ -220,6 +221,18 @@ def test_a_fault_of_a_notebook_s_own_text(tmp_path: Path) -> None:
     assert "shows the fault: python repro_look.py\n" in said.out
     done = plain(tmp_path / "repro_look.py", cwd=tmp_path)
     assert done.stderr.splitlines()[-1] == "IndexError: list index out of range"
+
+
+def test_an_environment_by_its_folder(tmp_path: Path) -> None:
+    venv.create(tmp_path / ".venv", symlinks=True)
+    (tmp_path / "where.py").write_text("import os, sys\nraise KeyError(os.path.basename(sys.prefix))\n")
+    for named in (".venv", ".venv/bin/python"):
+        said = well(
+            shrink("where.py", "--check", "--python", named, "--oracle", "exception:KeyError:.venv", cwd=tmp_path)
+        )
+        assert said.out == "where.py shows exception:KeyError:.venv\n", said
+    said = refused("where.py", "--check", "--python", ".", cwd=tmp_path)
+    assert said.code == 2 and "--python .: this folder is no environment: it has no bin/python" in said.message
 
 
 @pytest.mark.parametrize(
