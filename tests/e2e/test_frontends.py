@@ -5,13 +5,15 @@ from __future__ import annotations
 import importlib.util
 import json
 import shutil
+import subprocess
+import sys
 import venv
 from pathlib import Path
 
 import pytest
 
 from shrinkray_gpu.reduction.size import lines
-from tests.e2e.command import Said, only, plain, refused, shrink
+from tests.e2e.command import Said, environment, only, plain, refused, shrink
 
 OUTSIDE = ("--arch", "sm_90", "--oracle", "illegal memory access")
 SOON = (*only("statements"), "--no-guards")
@@ -223,14 +225,42 @@ def test_a_fault_of_a_notebook_s_own_text(tmp_path: Path) -> None:
     assert done.stderr.splitlines()[-1] == "IndexError: list index out of range"
 
 
+GRAPH = """\
+import torch
+import torch._inductor.config as config
+
+config.implicit_fallbacks = False
+
+@torch.compile
+def factor(x, w):
+    y = torch.nn.functional.gelu(x @ w)
+    return torch.cholesky(y @ y.T), y.sum(0)
+
+factor(torch.randn(4, 8), torch.randn(8, 16))
+"""
+
+
+def test_a_graph_that_inductor_wrote_down(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text(GRAPH)
+    debugging = {**environment(), "TORCH_COMPILE_DEBUG": "1", "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
+    subprocess.run([sys.executable, "model.py"], cwd=tmp_path, env=debugging, capture_output=True, timeout=200)
+    (graph,) = tmp_path.glob("torch_compile_debug/**/fx_graph_runnable.py")
+    shutil.copy(graph, tmp_path / "graph.py")
+    said = well(shrink("explain", "graph.py", cwd=tmp_path))
+    assert "python fault: InductorError" in said.out and "missing lowering" in said.out, said
+    raised = " ".join(said.out.partition("verdict")[2].split())
+    assert raised.startswith("not known: InductorError") and "It is raised in torch/_inductor/graph.py:" in raised
+    places = ("--writable", "torch_compile_debug", "--writable", "cache")
+    said = well(shrink("graph.py", "--check", "--oracle", "missing lowering", *places, cwd=tmp_path))
+    assert said.out == "graph.py shows 'missing lowering'\n" and "in forked children of a warm process" in said.err
+
+
 def test_an_environment_by_its_folder(tmp_path: Path) -> None:
     venv.create(tmp_path / ".venv", symlinks=True)
     (tmp_path / "where.py").write_text("import os, sys\nraise KeyError(os.path.basename(sys.prefix))\n")
     for named in (".venv", ".venv/bin/python"):
-        said = well(
-            shrink("where.py", "--check", "--python", named, "--oracle", "exception:KeyError:.venv", cwd=tmp_path)
-        )
-        assert said.out == "where.py shows exception:KeyError:.venv\n", said
+        words = ("--check", "--python", named, "--oracle", "exception:KeyError:.venv")
+        assert well(shrink("where.py", *words, cwd=tmp_path)).out == "where.py shows 'exception:KeyError:.venv'\n"
     said = refused("where.py", "--check", "--python", ".", cwd=tmp_path)
     assert said.code == 2 and "--python .: this folder is no environment: it has no bin/python" in said.message
 
