@@ -16,21 +16,24 @@ from pathlib import Path
 
 import click
 
-ALIKE = 0.8
+ALIKE = 0.75
 """Of difflib, from which on a name counts as a slip: `orcale` and `time-out` do, `out`, `batch` and `bwd` do not."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class OwnOptions:
     """The options of a command, by name: whether each takes a value."""
 
     valued: Mapping[str, bool]
+    hidden: frozenset[str] = frozenset()
+    """Those that no help shows, and nobody can mean by a slip."""
 
     @staticmethod
     def of(parameters: Sequence[click.Parameter]) -> OwnOptions:
         options = [each for each in parameters if isinstance(each, click.Option)]
         names = {name: not each.is_flag for each in options for name in (*each.opts, *each.secondary_opts)}
-        return OwnOptions({"-h": False, "--help": False, **names})
+        hidden = frozenset(name for each in options if each.hidden for name in each.opts)
+        return OwnOptions({"-h": False, "--help": False, **names}, hidden)
 
     def meant(self, word: str) -> list[str]:
         """The options of ours that a word may be a slip of, the likeliest first."""
@@ -38,7 +41,8 @@ class OwnOptions:
         if not name.startswith("--"):  # -orepro.py
             return [name[:2]] if len(name) > 2 and self.valued.get(name[:2]) else []
         even = name[2:].lower().replace("_", "-")
-        known = [known[2:] for known in self.valued if len(known) > len("--cu")]  # shorter ones are like anything
+        shown = self.valued.keys() - self.hidden
+        known = sorted(each[2:] for each in shown if len(each) > len("--cu"))  # shorter ones are like anything
         return [f"--{found}" for found in difflib.get_close_matches(even, known, cutoff=ALIKE)]
 
 

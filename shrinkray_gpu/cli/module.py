@@ -50,7 +50,8 @@ class TakesProgram(cli_words.OneLineComplaints):
         launcher = "".join(word for word in split.command[:1] if word in LAUNCHERS)
         rest = super().parse_args(ctx, split.ours if launcher else [*split.ours, *split.command])
         ctx.params["args"] = tuple(split.theirs)
-        ctx.params["module"] = LAUNCHERS.get(launcher) or ctx.params.get("module")
+        if launcher:
+            ctx.params["module"] = LAUNCHERS[launcher]
         if split.command:
             self._note_misplaced(launcher or f"-m {ctx.params['module']}", split.theirs)
         elif split.file is not None:

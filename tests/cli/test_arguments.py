@@ -65,6 +65,7 @@ def test_behind_a_module_all_is_the_module_s(args: str, command: str, theirs: st
         ("--time-out=5", "--timeout"),
         ("--orac", "--oracle"),
         ("--arc", "--arch"),
+        ("--kepe", "--keep"),
         ("-orepro.py", "-o repro.py"),
     ],
 )
