@@ -21,7 +21,8 @@ BEGIN, END = "<!-- rooms: begin, by `python -m tests.structure` -->", "<!-- room
 FLOORS = (
     ("__init__", "__main__"),
     ("cli",),
-    ("job", "questions"),
+    ("job",),
+    ("questions",),
     ("attachment", "corpus"),
     ("result", "start"),
     ("options",),

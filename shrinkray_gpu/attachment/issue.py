@@ -19,9 +19,12 @@ from shrinkray_gpu.device import architectures, disassembly, error_table
 from shrinkray_gpu.device.instruction import Instruction
 from shrinkray_gpu.evidence.scrubbing import Scrubber
 from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.cause_check import faulting_launch
+from shrinkray_gpu.runner.run import Launch
 from shrinkray_gpu.same_fault.controls import ControlOutcome
 
 LAST_LINES = 12
+LABELS = {"verdict": "verdict", "reached": "reached by", "enough": "smallest change that is enough"}
 
 
 def text(dossier: Dossier, scrub: Scrubber) -> str:
@@ -72,6 +75,8 @@ def facts(dossier: Dossier) -> dict[str, Any]:
         "seen": seen,
         "fault": seen.fault,
         "title": title(dossier),
+        "verdict": dossier.told.get("verdict") or {},
+        "labels": LABELS,
         "symptom": symptom(dossier),
         "error": exact_error(dossier),
         "record": seen.findings[0].record.device_text if seen.findings else "",
@@ -112,7 +117,12 @@ def title(dossier: Dossier) -> str:
     """What, where, with which compiler, on what."""
     seen, told = dossier.evidence, dossier.told
     fault = seen.fault
-    what = fault.klass if fault is not None else str(told.get("spec", "fault"))
+    broken = silent_launch(dossier)
+    what = str(told.get("spec", "fault"))
+    if broken is not None:
+        what = f"{broken.causes[0].breaks} in {broken.kernel}"
+    if fault is not None:
+        what = fault.klass
     if fault is not None and fault.phase == "compile":
         what = (
             f"{fault.klass}: {_complaint(fault.said or fault.text)}"
@@ -131,6 +141,12 @@ def title(dossier: Dossier) -> str:
     return " ".join(parts) + (f", {', '.join(where)}" if where else "")
 
 
+def silent_launch(dossier: Dossier) -> Launch | None:
+    """The launch that goes wrong without an error, as a race does; None where there is none, or an error."""
+    seen = dossier.evidence
+    return faulting_launch(seen.run) if seen.fault is None and seen.run is not None else None
+
+
 def _complaint(text: str) -> str:
     """Of a failed assertion what it says, if it says anything; else what it asserts; else the text."""
     said = re.search(r'&& "([^"]+)"', text) or re.search(r"Assertion [`'](.+?)['`] failed", text)
@@ -142,6 +158,11 @@ def symptom(dossier: Dossier) -> str:
     fault, told = dossier.evidence.fault, dossier.told
     runs = f"{told.get('verified')} of {told.get('final_runs')} clean runs of the repro"
     spec = told.get("spec", "")
+    if (broken := silent_launch(dossier)) is not None:
+        return (
+            f"In {code(broken.kernel)} {broken.causes[0].sentence}: so says Triton's IR, followed for the whole launch "
+            f"({code(spec)} in {runs}). A device reports no error for it."
+        )
     if fault is None:
         return f"{code(spec)} in {runs}."
     if fault.code:

@@ -40,7 +40,7 @@ def explain(file: Path | None, args: tuple[str, ...], module: str | None, **give
     Exit codes: 0 it shows a fault, 2 usage, 3 it shows none. Nothing is written beside FILE.
     """
     if file is None and module is None:
-        fail("which file? Usage: shrink explain FILE [options] [-- ARGS...], or shrink explain -m MODULE ARGS...", 2)
+        fail("which file? Usage: shrink explain FILE [options] [ARGS...], or shrink explain -m MODULE ARGS...", 2)
     python, environment = interpreter_path(given["python"]), settings(given["env"])
     command = None
     if module is not None:

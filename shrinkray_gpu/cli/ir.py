@@ -12,9 +12,9 @@ from typing import Any
 
 import click
 
+from shrinkray_gpu.cli.module import TakesProgram
 from shrinkray_gpu.cli.words import (
     CONTEXT,
-    OneLineComplaints,
     narrator,
     releases,
     run_folder_options,
@@ -29,7 +29,7 @@ from shrinkray_gpu.questions.ir.study import check_countable, study
 from shrinkray_gpu.questions.varying import axis
 
 
-@click.command("shrink ir", cls=OneLineComplaints, context_settings=CONTEXT)
+@click.command("shrink ir", cls=TakesProgram, context_settings=CONTEXT)
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.argument("args", nargs=-1)
 @click.option(
@@ -80,7 +80,7 @@ def ir(file: Path | None, args: tuple[str, ...], **given: Any) -> None:
 
 def _ir(file: Path | None, args: tuple[str, ...], given: dict[str, Any]) -> int:
     if file is None:
-        raise UsageError("which file? Usage: shrink ir FILE --count STAGE:REGEX [options] [-- ARGS...]")
+        raise UsageError("which file? Usage: shrink ir FILE --count STAGE:REGEX [options] [ARGS...]")
     if not given["counted"]:
         raise UsageError(f"what is to be counted? Give --count STAGE:REGEX, or one of {', '.join(patterns.FAMILIES)}")
     counts = patterns.parse(given["counted"])

@@ -32,6 +32,7 @@ from shrinkray_gpu.options import Options, display_name
 from shrinkray_gpu.oracle import typed
 from shrinkray_gpu.passes import PASSES
 from shrinkray_gpu.result.summary import Result
+from shrinkray_gpu.runner.interpreter import interpreter_path
 from shrinkray_gpu.runner.sandbox import SandboxPlaces
 
 TOLD = 3
@@ -167,8 +168,12 @@ class _MainCommand(TakesModule):
 def main(words: tuple[str, ...], /, file: Path | None, args: tuple[str, ...], module: str | None, **given: Any) -> None:
     """Reduce FILE, run as `python FILE ARGS...`, to the smallest standalone script that still shows the same fault.
 
+    Options may stand before FILE or behind it. Behind it a word that is no option of shrink is one of ARGS, and so is
+    everything behind `--`.
+
     `shrink [options] -m MODULE ARGS...` does so with `python -m MODULE ARGS...`, for example with one test by
     `-m pytest tests/test_x.py::test_y`: the result is a script that needs neither the package nor the tests.
+    `pytest`, `torchrun` and `accelerate launch` may be written without -m.
 
     A FILE ending in .ndjson or .ndjson.gz is a trace by tritonparse: its --launch N becomes a script and is reduced.
 
@@ -186,7 +191,7 @@ def main(words: tuple[str, ...], /, file: Path | None, args: tuple[str, ...], mo
             click.echo(f"{one.name:16} {one.why}")
         return
     if file is None and module is None:
-        fail("which file? Usage: shrink FILE [options] [-- ARGS...], or shrink [options] -m MODULE ARGS...", 2)
+        fail("which file? Usage: shrink FILE [options] [ARGS...], or shrink [options] -m MODULE ARGS...", 2)
     sandbox.enter(given["sandbox"], words, _sandbox_places(file, given))
     quiet = given["quiet"] or given["as_json"]
     say = narrator(quiet)
@@ -242,10 +247,10 @@ def _options(args: tuple[str, ...], given: dict[str, Any]) -> Options:
             raise UsageError(f"--skip-pass {name}: no such pass. There are {', '.join(known)}")
     if given["resume"] and given["restart"]:
         raise UsageError("--resume goes on with a reduction and --restart forgets it: choose one")
-    python = given["python"]
-    found = shutil.which(python)
-    if found is None:
-        raise UsageError(f"--python {python}: no such interpreter. Give its path")
+    python, found = given["python"], interpreter_path(given["python"])
+    if shutil.which(found) is None:
+        what = "this folder is no environment: it has no bin/python" if os.path.isdir(python) else "no such interpreter"
+        raise UsageError(f"--python {python}: {what}. Give its path")
     as_typed = {one.name: given[one.name] for one in fields(Options) if one.name in given}
     read = {
         "python": found,
@@ -300,6 +305,8 @@ def _tell(result: Result, file: Path, command: Command | None) -> None:
         )
     else:  # nobody counted all that it runs
         click.echo(f"{head}: {command.command_line} to {result.after[0]} lines, {result.after[1]} tokens")
+    for label, fact in (*result.verdict.items(), *(("known", each) for each in result.known)):
+        click.echo(f"  {label}: {fact}")
     click.echo(
         f"  {sum(result.tries.values())} tries ({tries}) in {spent['start'] + spent['search'] + spent['check']:.0f} s: "
         f"start {spent['start']:.0f}, search {spent['search']:.0f}, final check {spent['check']:.0f}{gpu}"

@@ -1,16 +1,18 @@
-"""`-m MODULE ARGS...` in place of FILE, as python takes it: all after the module's name is the module's own."""
+"""What a command runs: FILE and its arguments, or `-m MODULE ARGS...` in its place, as python takes it."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import click
 
+from shrinkray_gpu.cli import arguments
 from shrinkray_gpu.cli import words as cli_words
 from shrinkray_gpu.cli.words import F
 from shrinkray_gpu.command.driver import Command
+from shrinkray_gpu.command.launchers import LAUNCHERS
 from shrinkray_gpu.command.module_search import locate
 from shrinkray_gpu.runner.interpreter import check_python
 
@@ -33,47 +35,57 @@ def file_or_module() -> Callable[[F], F]:
     )
 
 
-class TakesModule(cli_words.OneLineComplaints):
-    """A command with these parameters, of which `-m` is the last word of its own."""
+class TakesProgram(cli_words.OneLineComplaints):
+    """A command with a parameter `file` and its `args`: see `arguments.split`."""
+
+    takes_modules = False
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As in `python -m`, all after the module's name is the module's own, whatever it looks like."""
-        ours, theirs = self._split(args)
-        rest = super().parse_args(ctx, ours)
-        if ctx.params.get("module") is not None:
-            if ctx.params["file"] is not None:
-                raise click.UsageError(f"give a FILE or -m MODULE, not both: {ctx.params['file']}")
-            ctx.params["args"] = tuple(theirs)
-            self._note_misplaced(ctx.params["module"], theirs)
+        split = arguments.split(
+            args,
+            arguments.OwnOptions.of(self.params),
+            modules=self.takes_modules,
+            launchers=LAUNCHERS if self.takes_modules else (),
+        )
+        launcher = "".join(word for word in split.command[:1] if word in LAUNCHERS)
+        rest = super().parse_args(ctx, split.ours if launcher else [*split.ours, *split.command])
+        ctx.params["args"] = tuple(split.theirs)
+        if launcher:
+            ctx.params["module"] = LAUNCHERS[launcher]
+        if split.command:
+            self._note_misplaced(launcher or f"-m {ctx.params['module']}", split.theirs)
+        elif split.file is not None:
+            _note_shared(split.file, split.mixed)
         return rest
 
-    def _note_misplaced(self, module: str, theirs: list[str]) -> None:
+    def _note_misplaced(self, command: str, theirs: Sequence[str]) -> None:
         """A module that refuses them ends with status 2, and that would be taken for the fault to reduce."""
         own = {name for option in self.params for name in option.opts}
         words = dict.fromkeys(word.partition("=")[0] for word in theirs)
         if misplaced := [word for word in words if word in _SURELY_OURS & own]:
+            first, _, module = command.partition(" ")
             click.echo(
-                f"note: what stands behind -m {module} goes to {module}, {', '.join(misplaced)} too: options of shrink "
-                "come before -m",
+                f"note: what stands behind {command} goes to {module or first}, {', '.join(misplaced)} too: options "
+                f"of shrink come before {first}",
                 err=True,
             )
 
-    def _split(self, args: list[str]) -> tuple[list[str], list[str]]:
-        """Our own words, `-m MODULE` the last of them, and those of the module."""
-        valued = {
-            name
-            for option in self.params
-            if isinstance(option, click.Option) and not option.is_flag
-            for name in (*option.opts, *option.secondary_opts)
-        }
-        at = 0
-        while at < len(args) and args[at] != "--":
-            if args[at] == "-m":
-                return args[: at + 2], args[at + 2 :]
-            if args[at].startswith("-m"):  # python takes -mMODULE too
-                return args[: at + 1], args[at + 1 :]
-            at += 2 if args[at] in valued else 1
-        return args, []
+
+class TakesModule(TakesProgram):
+    """A command that takes `-m MODULE ARGS...` in place of FILE, too, and a launcher by its name."""
+
+    takes_modules = True
+
+
+def _note_shared(file: str, options: Sequence[str]) -> None:
+    """Of options that are ours, and FILE's own as well by what stands in it."""
+    for name in dict.fromkeys(options):
+        if arguments.names_it(file, name):
+            click.echo(
+                f"note: {name} is taken for an option of shrink, and {file} has one of this name: what {file} is to "
+                "get comes behind --",
+                err=True,
+            )
 
 
 def find_command(

@@ -12,9 +12,9 @@ from typing import Any
 import click
 from tqdm import tqdm
 
+from shrinkray_gpu.cli.module import TakesProgram
 from shrinkray_gpu.cli.words import (
     CONTEXT,
-    OneLineComplaints,
     narrator,
     run_folder_options,
     run_place,
@@ -30,7 +30,7 @@ RUNS = 20
 """On a GPU. A rate of 14 % and more shows in 20 runs with a probability of 95 %."""
 
 
-@click.command("shrink sweep", cls=OneLineComplaints, context_settings=CONTEXT)
+@click.command("shrink sweep", cls=TakesProgram, context_settings=CONTEXT)
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.argument("args", nargs=-1)
 @click.option("--over", multiple=True, metavar="NAME=V,V,...", help="A name and its values; repeatable, all with all.")
@@ -55,7 +55,7 @@ def sweep_command(file: Path | None, args: tuple[str, ...], **given: Any) -> Non
     Exit codes: 0 the matrix is there, 2 usage, 3 no run tells anything.
     """
     if file is None:
-        raise UsageError("which file? Usage: shrink sweep FILE --over NAME=V,V [options] [-- ARGS...]")
+        raise UsageError("which file? Usage: shrink sweep FILE --over NAME=V,V [options] [ARGS...]")
     if not given["over"]:
         raise UsageError("what is to be changed? Give --over NAME=V,V, for example --over BLOCK_M=64,128")
     if given["reject"] and not given["oracle"]:

@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from shrinkray_gpu.command.launchers import TORCHRUN, Launched
 from shrinkray_gpu.reduction.program import Program
 
 PYTEST = frozenset({"pytest", "pytest.__main__", "py.test"})
@@ -34,6 +35,15 @@ import sys
 
 sys.argv[1:] = {args}
 runpy.run_module({module!r}, run_name="__main__", alter_sys=True)
+"""
+
+_SCRIPT = """\
+import runpy
+import sys
+
+sys.argv[:] = {words}
+sys.path[0] = {folder!r}
+runpy.run_path({script!r}, run_name="__main__")
 """
 
 # Why so: pytest tells of a failure and ends with status 1, but a fault is known by its exception. A collection error
@@ -91,6 +101,8 @@ class Command:
     """Where the module's source is; of pytest the first test file named."""
     plugins: frozenset[str] = frozenset()
     """Those of UNWANTED that the interpreter has."""
+    launched: Launched | None = None
+    """What a launcher starts, if the module is one: a program in a process of its own."""
 
     @property
     def is_pytest(self) -> bool:
@@ -107,6 +119,9 @@ class Command:
         if self.is_pytest:
             named = [file.stem for file, _ in pytest_files(self.args)]
             return f"pytest_{named[0]}" if named else "pytest_tests"
+        if self.launched is not None:
+            started = Path(self.launched.script).stem or self.launched.module.replace(".", "_")
+            return f"{'torchrun' if self.module in TORCHRUN else 'accelerate'}_{started}"
         name = self.module.removesuffix(".__main__").replace(".", "_")
         # The driver must not pass for the module itself, whose source is looked up by its path.
         return name if "." in self.module else f"run_{name}"
@@ -121,7 +136,18 @@ class Command:
         """The driver."""
         if self.is_pytest:
             return _TESTS.format(args=_listed(pytest_arguments(self.args, self.plugins)))
+        if self.launched is not None:
+            return self._launched_text(self.launched)
         return _MODULE.format(args=list(self.args), module=self.module)
+
+    def _launched_text(self, started: Launched) -> str:
+        """The script as `python SCRIPT ARGS...` runs it, or the module, in the environment of its launcher."""
+        if started.module:
+            body = _MODULE.format(args=list(started.args), module=started.module)
+        else:
+            folder = str((self.cwd / started.script).parent)
+            body = _SCRIPT.format(words=[started.script, *started.args], folder=folder, script=started.script)
+        return environment_lines(started.environment) + body
 
     @property
     def program(self) -> Program:
@@ -132,6 +158,14 @@ class Command:
         """What the worker may import beforehand, though the driver does not: installed software that takes seconds and
         changes nothing. Never the user's own modules, nor what reads the environment that these may set."""
         return ("torch",)
+
+
+def environment_lines(environment: Sequence[tuple[str, str]]) -> str:
+    """Statements that put these variables into the environment; nothing where there is none."""
+    if not environment:
+        return ""
+    rows = "".join(f"    {name!r}: {value!r},\n" for name, value in environment)
+    return f"import os\n\nos.environ.update({{\n{rows}}})\n"
 
 
 def pytest_arguments(args: Sequence[str], plugins: Collection[str] = ()) -> list[str]:

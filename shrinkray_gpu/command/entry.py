@@ -10,7 +10,7 @@ import ast
 from dataclasses import dataclass
 from pathlib import Path
 
-from shrinkray_gpu.command.driver import Command, pytest_files
+from shrinkray_gpu.command.driver import Command, environment_lines, pytest_files
 from shrinkray_gpu.command.test_calls import calls
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.reduction.program import read_program
@@ -53,6 +53,8 @@ def plain_script(command: Command) -> Plain | None:
     except UsageError:
         return None
     root, name = importable(file.file)
+    if command.launched is not None and command.launched.script:
+        root, name = file.file.parent, file.file.stem
     if command.is_pytest:
         where = root.relative_to(command.cwd).as_posix() if root.is_relative_to(command.cwd) else str(root)
         text = calls(source, file.nodes, module=name, path="" if root == command.cwd else where)
@@ -85,8 +87,10 @@ def _script(source: str, command: Command, package: str) -> str | None:
         if not found or before.split() != ["from"]:
             return None
         rows[node.lineno - 1] = f"{head}{before}{name}{after}"
-    if command.args:
-        rows.insert(_after_the_head(tree), f"import sys\nsys.argv[1:] = {list(command.args)!r}\n")
+    started = command.launched
+    args, environment = (started.args, started.environment) if started is not None else (command.args, ())
+    head = environment_lines(environment) + (f"import sys\nsys.argv[1:] = {list(args)!r}\n" if args else "")
+    rows.insert(_after_the_head(tree), head)
     return "".join(rows)
 
 

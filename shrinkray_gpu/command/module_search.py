@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.command.driver import PYTEST, UNWANTED, Command, pytest_files
+from shrinkray_gpu.command.launchers import ACCELERATE, TORCHRUN, launched
 from shrinkray_gpu.errors import UsageError
 
 PATIENCE = 60
@@ -60,6 +61,8 @@ def locate(
     `environment` is the whole one of the user's process. The interpreter must be one: see `check_python`.
     """
     folder = (cwd or Path.cwd()).absolute()
+    if module in TORCHRUN | ACCELERATE:
+        return _launched(module, args, python, folder, environment)
     tests = module in PYTEST
     answer = _asked("pytest" if tests else module, python, folder, environment)
     if tests and not answer["found"]:
@@ -83,11 +86,38 @@ def locate(
     return Command(module, args, folder, first, frozenset(answer["plugins"]))
 
 
-def _asked(module: str, python: str, folder: Path, environment: Mapping[str, str]) -> dict[str, Any]:
+def _launched(module: str, args: tuple[str, ...], python: str, folder: Path, environment: Mapping[str, str]) -> Command:
+    """The command of a launcher: what that starts, found as it would find it."""
+    if not _asked(module, python, folder, environment)["found"]:
+        raise UsageError(
+            f"-m {module}: {python} has no {module.partition('.')[0]}. Name the interpreter that has it by --python"
+        )
+
+    def ask(code: str, words: Sequence[str]) -> Mapping[str, Any]:
+        return _answer(module, code, words, python, folder, environment)
+
+    started = launched(module, args, ask)
+    if started.module:
+        found = locate(started.module, started.args, python=python, cwd=folder, environment=environment)
+        return Command(module, args, folder, found.file, launched=started)
+    file = folder / started.script
+    if not file.is_file():
+        raise UsageError(f"-m {module}: there is no script {started.script} in {folder}")
+    return Command(module, args, folder, file, launched=started)
+
+
+def _asked(module: str, python: str, folder: Path, environment: Mapping[str, str]) -> Mapping[str, Any]:
     plugins = UNWANTED if module == "pytest" else ()
+    return _answer(module, _LOOK, (module, *plugins), python, folder, environment)
+
+
+def _answer(
+    module: str, code: str, words: Sequence[str], python: str, folder: Path, environment: Mapping[str, str]
+) -> Mapping[str, Any]:
+    """The last line that this code prints in the user's interpreter, as JSON."""
     try:
         done = subprocess.run(
-            [python, "-B", "-c", _LOOK, module, *plugins],
+            [python, "-B", "-c", code, *words],
             cwd=folder,
             env=dict(environment),
             stdin=subprocess.DEVNULL,
@@ -95,10 +125,10 @@ def _asked(module: str, python: str, folder: Path, environment: Mapping[str, str
             text=True,
             timeout=PATIENCE,
         )
-        answer: dict[str, Any] = json.loads(done.stdout.rpartition("\n")[2])
+        answer: dict[str, Any] = json.loads(done.stdout.strip().rpartition("\n")[2])
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise UsageError(f"-m {module}: {python} does not say where the module is: {error}") from error
+        raise UsageError(f"-m {module}: {python} does not say what that runs: {error}") from error
     except ValueError as error:
         said = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise UsageError(f"-m {module}: {python} does not say where the module is: {said}") from error
+        raise UsageError(f"-m {module}: {python} does not say what that runs: {said}") from error
     return answer

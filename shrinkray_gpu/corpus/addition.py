@@ -28,6 +28,7 @@ from shrinkray_gpu.evidence.secrets_found import SECRET, Publish, published_text
 from shrinkray_gpu.lift.bundle import modules
 from shrinkray_gpu.oracle import Fault
 from shrinkray_gpu.oracle.statistics import clean_runs
+from shrinkray_gpu.reduction.notebook import is_notebook, read_notebook
 from shrinkray_gpu.result import command_script, result_file
 from shrinkray_gpu.same_fault.fault_comparison import DIFFERENT
 
@@ -139,7 +140,10 @@ def lay_out(
             (place / "failing.py").write_text(entered.text, encoding="utf-8")
             _take(entered.files or {}, place)
     elif original.is_file():
-        shutil.copyfile(original, place / "failing.py")
+        if is_notebook(original):
+            (place / "failing.py").write_text(read_notebook(original).text, encoding="utf-8")
+        else:
+            shutil.copyfile(original, place / "failing.py")
         _take(_own(original, say), place)
     shutil.copyfile(repro, place / f"repro_{place.name}.py")
     _take(_own(repro, say), place)
@@ -220,7 +224,8 @@ def _own(script: Path, say: Say) -> Mapping[str, Path]:
     below = [Path(name).absolute() for name in os.environ.get("PYTHONPATH", "").split(os.pathsep) if name]
     try:
         roots = [script.parent, *(root for root in below if root.is_relative_to(Path.cwd()))]
-        return modules(script, script.read_text(encoding="utf-8"), roots=roots)
+        text = read_notebook(script).text if is_notebook(script) else script.read_text(encoding="utf-8")
+        return modules(script, text, roots=roots)
     except Exception as error:  # text of any kind: the original is never run, and may do without
         say(f"the modules that {script} imports are left out: {type(error).__name__}: {error}")
         return {}

@@ -105,6 +105,16 @@ class Case:
 
 def load(folder: Path) -> Case:
     """The case in this folder. Raises UsageError, with the place, for anything that is wrong with it."""
+    case, path = told(folder), folder / FILE
+    if not case.repro.is_file():
+        raise UsageError(f"{path}: there is no {case.repro.name} beside it, which is what replay runs")
+    read_program(case.repro)  # said before anything is run, not after all the others were
+    _check_artifacts(path, case)
+    return case
+
+
+def told(folder: Path) -> Case:
+    """What `case.toml` in this folder tells, whatever is beside it. Raises UsageError, with the place."""
     path = folder / FILE
     try:
         # Plain values: tomlkit's own remember the layout, and are not what isinstance expects.
@@ -120,12 +130,7 @@ def load(folder: Path) -> Case:
     except (ValueError, tomlkit.exceptions.TOMLKitError) as error:
         raise UsageError(f"{path}: this is not TOML: {one_line(str(error))}") from error
     schema.check(path, data)
-    case = _case(folder, path, data)
-    if not case.repro.is_file():
-        raise UsageError(f"{path}: there is no {case.repro.name} beside it, which is what replay runs")
-    read_program(case.repro)  # said before anything is run, not after all the others were
-    _check_artifacts(path, case)
-    return case
+    return _case(folder, path, data)
 
 
 def load_or_broken(folder: Path) -> Case:

@@ -9,6 +9,7 @@ from pathlib import Path
 from shrinkray_gpu.device import disassembly, error_table
 from shrinkray_gpu.evidence.evidence import Evidence
 from shrinkray_gpu.evidence.instruments.instrument import SKIPPED
+from shrinkray_gpu.oracle.cause_check import faulting_launch
 
 WIDTH = 118
 LABEL = 13
@@ -45,7 +46,14 @@ def _sections(seen: Evidence) -> Iterator[list[CardRow]]:
 def _fault(seen: Evidence) -> Iterator[CardRow]:
     fault = seen.fault
     if fault is None:
-        yield "fault", f"none: {seen.ending}"
+        broken = faulting_launch(seen.run) if seen.run is not None else None
+        if broken is None:
+            yield "fault", f"none: {seen.ending}"
+            return
+        yield "fault", f"{broken.causes[0].sentence}"
+        yield "", "told by Triton's IR; a device reports no error for it"
+        yield "ended", seen.ending
+        yield "kernel", broken.kernel
         return
     if fault.code:
         error = error_table.by_code(fault.code)

@@ -20,6 +20,7 @@ from shrinkray_gpu.lift.embed import embed
 from shrinkray_gpu.options import Options, Say, jobs_of
 from shrinkray_gpu.oracle import Oracle, all_of, parse
 from shrinkray_gpu.oracle.same import same_fault
+from shrinkray_gpu.reduction.notebook import is_notebook, read_notebook
 from shrinkray_gpu.reduction.program import Program, read_program
 from shrinkray_gpu.runner import sanitizer
 from shrinkray_gpu.runner.lanes import Setup
@@ -60,6 +61,15 @@ def _short(stem: str) -> str:
     if len(name) <= LONGEST:
         return stem
     return f"{name[:LONGEST].decode('utf-8', 'ignore')}_{hashlib.sha256(name).hexdigest()[:8]}"
+
+
+def where_it_runs(path: Path, options: Options, say: Say) -> Options:
+    """A notebook runs in its own folder, as Jupyter has it, unless the user names another; which cells, is told."""
+    if options.command is not None or not is_notebook(path):
+        return options
+    say(read_notebook(path).told)
+    folder = path.parent.absolute()
+    return options if options.cwd is not None or folder == Path.cwd() else replace(options, cwd=folder)
 
 
 def program_of(path: Path, options: Options) -> Program:

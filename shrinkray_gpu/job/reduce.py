@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import tempfile
 import time
@@ -25,10 +26,12 @@ from shrinkray_gpu.job.asked import (
     program_of,
     settings_of,
     setup_of,
+    where_it_runs,
 )
 from shrinkray_gpu.job.conclusion import conclude, final_check_error, result_of
 from shrinkray_gpu.job.ready import prepare, user_program
 from shrinkray_gpu.job.search_run import search
+from shrinkray_gpu.job.whose import Whose, whose
 from shrinkray_gpu.judging.tiered_test import TieredTest
 from shrinkray_gpu.options import Options, Say, display_name
 from shrinkray_gpu.oracle import Oracle
@@ -77,6 +80,7 @@ def _reduced(
     opened: Callable[[Journal], None],
 ) -> Result:
     started = time.monotonic()
+    options = where_it_runs(path, options, say)
     program = program_of(path, options)
     output, folder = places(path, options)
     check_writable(path, output, folder)
@@ -106,7 +110,7 @@ def _reduced(
         for left in Path(given.setup.scratch).iterdir():  # by one that was killed
             shutil.rmtree(left, ignore_errors=True)
         _say_what_is_lacking(program, options, say)
-        say(f"running {display_name(path, options)} as it is ...")
+        say(f"running {' '.join([display_name(path, options), *map(shlex.quote, options.argv)])} as it is ...")
         start = begin(given, journal, say)
         ready = prepare(start, given, named, options, journal, say)
         options = replace(options, argv=ready.plan.pool.script.argv)
@@ -117,7 +121,9 @@ def _reduced(
             searched = time.monotonic()
             end = conclude(ready, reduction, program, output, options, say)
             checked = time.monotonic()
-            measured = None
+            measured, known = None, versions(options.python, given.setup.environment, gpu=ready.plan.gpu)
+            told = whose(ready, given, end.comparison, known, say) if options.report and not stop() else Whose()
+            judged = time.monotonic()
             if options.report and end.final.stands and reduction.ended in ("done", "out of time") and not stop():
                 header = Header(
                     shows=end.fault or str(ready.plan.oracle.spec),
@@ -135,10 +141,11 @@ def _reduced(
         "lift": ready.start.seconds,
         "search": searched - begun,
         "check": checked - searched,
-        "report": attached - checked,
+        "verdict": judged - checked,
+        "report": attached - judged,
     }
     result = result_of(end, ready, reduction, finds, program, (output, folder), options, seconds=seconds)
-    known = versions(options.python, given.setup.environment, gpu=ready.plan.gpu)
+    result = replace(result, verdict=told.verdict, known=told.known)
     result_file.write(folder, path, options, result, known)
     if measured is not None:
         facts = result_file.result_fields(path, options, result, known)
@@ -171,6 +178,7 @@ def check(path: Path, options: Options, *, say: Say = lambda text: None) -> str:
     Raises UsageError or NotReproduced as `reduce` does. A static fault needs this: `python FILE` cannot show it without
     a GPU.
     """
+    options = where_it_runs(path, options, say)
     program = program_of(path, options)
     check_keep(program, options)
     check_python(options.python)

@@ -32,6 +32,7 @@ from shrinkray_gpu.questions.blame.blame import Blame
 from shrinkray_gpu.questions.blame.narrowing import OtherReleases, go_on
 from shrinkray_gpu.questions.blame.trials import BlameTrials
 from shrinkray_gpu.questions.blame.verdict import blame
+from shrinkray_gpu.reduction.notebook import is_notebook, read_notebook
 from shrinkray_gpu.reduction.program import read_program
 from shrinkray_gpu.runner import sanitizer
 from shrinkray_gpu.runner.fence import NOT_ASKED
@@ -79,6 +80,9 @@ def explain(
     if path.is_dir():
         raise UsageError(f"{path} is a folder: name the script that fails")
     text = command.text if command else read_program(path).text
+    if command is None and is_notebook(path):
+        say(read_notebook(path).told)
+        cwd = cwd or path.parent
     check_python(python)
     wanted = all_of([parse(spec, folder=Path.cwd()) for spec in oracle]) if oracle else None
     environment = environment or {}

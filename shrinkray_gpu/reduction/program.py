@@ -19,6 +19,7 @@ from libcst.metadata import Scope
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.reduction.native.literal import Literal, literals
+from shrinkray_gpu.reduction.notebook import is_notebook, read_notebook
 from shrinkray_gpu.reduction.pieces import Piece, pieces_of
 from shrinkray_gpu.reduction.positions import Layout, Span, lay_out
 from shrinkray_gpu.reduction.scopes import scopes_of
@@ -142,26 +143,18 @@ DEEPEST = 100
 FLATTER = "Split the chain (of elif, attributes, calls or operators) by a variable or a function, and try again"
 _CPP = "CUDA C++ without a Python driver: name the script that builds and launches it (torch.utils.cpp_extension.load)"
 _NO_SCRIPT = {
-    ".ipynb": "a notebook: save it as a script first (jupyter nbconvert --to script)",
     **dict.fromkeys((".cu", ".cuh", ".cpp", ".cc"), _CPP),
 }
-"""What people have instead of a script, by its suffix. A notebook would pass: its JSON is a Python expression."""
+"""What people have instead of a script, by its suffix."""
 
 
 def read_program(path: str | Path) -> Program:
-    """Read a script as Python itself would (PEP 263), in a normal form that can be written back as UTF-8."""
+    """Read a script as Python itself would (PEP 263), in a normal form that can be written back as UTF-8; a notebook as
+    the script that it comes to."""
     path = Path(path)
     if path.suffix in _NO_SCRIPT:
         raise UsageError(f"{path}: {_NO_SCRIPT[path.suffix]}")
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from error
-    try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-        text = normalise(data.decode(encoding))
-    except (SyntaxError, UnicodeDecodeError, LookupError) as error:
-        raise UsageError(f"{path}: not a Python source file ({error})") from error
+    text = normalise(read_notebook(path).text) if is_notebook(path) else _source(path)
     try:
         _check_depth(path, ast.parse(text))
     except (RecursionError, MemoryError) as error:
@@ -176,6 +169,18 @@ def read_program(path: str | Path) -> Program:
     except (cst.ParserSyntaxError, cst.CSTValidationError, RecursionError) as error:
         raise UsageError(f"{path}: libcst cannot parse it ({str(error).splitlines()[0]})") from error
     return program
+
+
+def _source(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from error
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        return normalise(data.decode(encoding))
+    except (SyntaxError, UnicodeDecodeError, LookupError) as error:
+        raise UsageError(f"{path}: not a Python source file ({error})") from error
 
 
 def _check_depth(path: Path, tree: ast.Module) -> None:

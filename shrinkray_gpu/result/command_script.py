@@ -7,12 +7,13 @@ reader of the case wants to see. It is never run, like any `failing.py`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.command.driver import Command
 from shrinkray_gpu.command.entry import plain_script
+from shrinkray_gpu.command.launchers import Launched
 from shrinkray_gpu.lift.bundle import modules
 
 
@@ -32,6 +33,7 @@ def command_fields(command: Command) -> dict[str, Any]:
         "args": list(command.args),
         "cwd": str(command.cwd.absolute()),
         "file": str(command.file.absolute()) if command.file is not None else None,
+        "launched": asdict(command.launched) if command.launched is not None else None,
     }
 
 
@@ -40,7 +42,13 @@ def original(shown: str, entered: Mapping[str, Any] | None) -> Original:
     if not entered:
         return Original(lacking=f"the reduction of {shown} did not keep where its files are: an older version made it")
     file = Path(entered["file"]) if entered["file"] else None
-    command = Command(entered["module"], tuple(entered["args"]), Path(entered["cwd"]), file)
+    command = Command(
+        entered["module"],
+        tuple(entered["args"]),
+        Path(entered["cwd"]),
+        file,
+        launched=_launched(entered.get("launched")),
+    )
     plain = plain_script(command)
     if plain is None:
         return Original(lacking=f"no single file of yours says what {shown} runs (or it is not there any more)")
@@ -50,3 +58,10 @@ def original(shown: str, entered: Mapping[str, Any] | None) -> Original:
         return Original(lacking=f"the modules of {shown} cannot be read ({type(error).__name__}: {error})")
     head = f"# {shown}, as a script: what a reduction of that command began with.\n"
     return Original(plain.text if plain.text.startswith("#!") else head + plain.text, files)
+
+
+def _launched(kept: Mapping[str, Any] | None) -> Launched | None:
+    if not kept:
+        return None
+    environment = tuple((name, value) for name, value in kept["environment"])
+    return Launched(kept["script"], kept["module"], tuple(kept["args"]), environment)

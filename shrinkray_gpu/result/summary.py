@@ -82,6 +82,10 @@ class Result:
     """What is wrong with the repro beside its fault; empty where nothing is known to be."""
     cu: str = ""
     """Where the .cu of the result is and what it shows, or why there is none; empty where none was asked for."""
+    verdict: Mapping[str, str] = field(default_factory=dict)
+    """Whose fault the original's is, by labels: `verdict`, `reached`, `upstream`, `enough`. Empty: nobody asked."""
+    known: tuple[str, ...] = ()
+    """Cases of a corpus with the original's fingerprint, and where they are fixed, a sentence each."""
     attachment: str = ""
     """ISSUE.md with what belongs to it, or the archive of both; empty where none was made."""
 

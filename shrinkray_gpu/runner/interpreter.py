@@ -10,8 +10,12 @@ from shrinkray_gpu.errors import UsageError
 
 
 def interpreter_path(python: str) -> str:
-    """The whole path of an interpreter named as in a shell. Links stay: one leads from a venv out of it."""
-    return os.path.abspath(shutil.which(os.path.expanduser(python)) or os.path.expanduser(python))
+    """The whole path of an interpreter named as in a shell, or by the folder of its environment, as venv, uv and conda
+    make it. Links stay: one leads from a venv out of it."""
+    named = os.path.expanduser(python)
+    if os.path.isdir(named):
+        named = os.path.join(named, "bin", "python")
+    return os.path.abspath(shutil.which(named) or named)
 
 
 def check_python(python: str) -> None:

@@ -14,7 +14,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
@@ -60,6 +60,8 @@ class Health:
     twin: HealthyTwin | None = None
     second: str = ""
     """What else is wrong with the program; empty where nothing is known to be."""
+    cut: bool = False
+    """Whether time or tries were over before every edit was tried: that there is no twin is not known then."""
 
 
 def health(
@@ -76,7 +78,8 @@ def health(
     `allowed`: which edits may be made."""
     search = _TwinSearch(trial, file, allowed, most, time.monotonic() + seconds)
     try:
-        return search.health(text, offered)
+        found = search.health(text, offered)
+        return replace(found, cut=search.cut and found.twin is None)
     except cst.ParserSyntaxError:
         return Health()
 
@@ -88,6 +91,7 @@ class _TwinSearch:
     allowed: Callable[[Cured], bool]
     left: int
     until: float
+    cut: bool = False
 
     def health(self, text: str, offered: Sequence[Cured]) -> Health:
         first = self.trial(text)
@@ -146,6 +150,7 @@ class _TwinSearch:
         by_text = {edit.text: edit for edit in edits if edit.text != text and self.allowed(edit)}
         for edit in by_text.values():
             if self.left <= 0 or time.monotonic() > self.until:
+                self.cut = True
                 return
             self.left -= 1
             yield edit, self.trial(edit.text)

@@ -345,3 +345,26 @@ def test_all_that_follows_is_the_modules(
 ) -> None:
     given = main.make_context("shrink", list(words)).params
     assert (given["module"], given["args"], given["file"]) == (module, args, file)
+
+
+RANKS = """\
+import os, sys
+print(__name__, sys.argv, os.path.samefile(sys.path[0], os.path.dirname(__file__)))
+ends = ("_RANK", "WORLD_SIZE", "MASTER_ADDR", "TORCHELASTIC_RESTART_COUNT", "TORCHELASTIC_MAX_RESTARTS")
+print(*[f"{name} {os.environ[name]}" for name in sorted(os.environ) if name.endswith(ends)], sep="\\n")
+"""
+
+
+def test_one_process_of_torchrun_is_what_torchrun_starts(tmp_path: Path) -> None:
+    folder(tmp_path, {"sub/ranks.py": RANKS})
+    words = ("torch.distributed.run", "--nproc-per-node", "1", "sub/ranks.py", "--op", "x y")
+    there, here = python("-m", *words, cwd=tmp_path), driven(tmp_path, *words)
+    assert there.stdout.startswith("__main__ ['sub/ranks.py', '--op', 'x y'] True\n"), there
+    ours, theirs = (said.stdout.replace("127.0.0.1", "localhost") for said in (here, there))
+    assert "\nLOCAL_RANK 0\n" in theirs and ours == theirs
+    plain = plain_script(located(tmp_path, *words))
+    assert plain is not None and plain.roots == (tmp_path / "sub", tmp_path)
+    (tmp_path / "plain.py").write_text(plain.text)
+    said = python("plain.py", cwd=tmp_path).stdout
+    assert said.startswith("__main__ ['plain.py', '--op', 'x y']")
+    assert said.splitlines()[1:] == here.stdout.splitlines()[1:]

@@ -117,7 +117,8 @@ def test_another_fault_than_the_one_asked_for(tmp_path: Path) -> None:
         (("failing.py", "--triton", "latest"), "--triton latest: that is no version; write 3.6.0"),
         (("failing.py", "--ptxas", "3.6.0"), "--ptxas 3.6.0: that is no release of CUDA; write 12.4"),
         (("failing.py", "--ptxas", ","), "names no release"),
-        (("failing.py", "--unknown"), "No such option"),
+        (("--unknown", "failing.py"), "No such option"),
+        (("failing.py", "--intermitent"), "Did you mean '--intermittent'?"),
     ],
 )
 def test_bad_input_is_one_line(tmp_path: Path, words: tuple[str, ...], message: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from shrinkray_gpu.questions.blame.experiments import Tried
@@ -14,6 +14,14 @@ BELOW, DEVICE = "compiler or below", "driver or hardware"
 UNKNOWN = "not known"
 WHOSE = (HOST, KERNEL, DATA, FRONT_END, PASS, LLVM, PTXAS, BELOW, DEVICE, UNKNOWN)
 """All that `verdict.whose` may be. What is told is shown by evidence; where two are as likely it is `not known`."""
+
+NOT_UPSTREAM = "an error of the program, and no bug of Triton, PyTorch or NVIDIA: there is nothing to report there"
+REFUSED = (
+    "an error of the program, as far as this release tells: it is refused by a rule, and another release may have "
+    "another one"
+)
+_REFUSING = ("Triton's front end", "ptxas")
+"""Who tells by a rule of its own, and not by what the program does."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +37,8 @@ class Blame:
     """`file.py:12`, where that is known."""
     named: str = ""
     """The compiler pass that fails."""
+    reached: str = ""
+    """The lines of the program that lead to the fault, the outermost first."""
     enough: str = ""
     """The smallest change that was shown to be enough, with the proof."""
     tried: Tried = Tried()
@@ -39,8 +49,25 @@ class Blame:
     def __post_init__(self) -> None:
         assert self.whose in WHOSE, self.whose
 
+    @property
+    def of_program(self) -> bool:
+        """Whether the program itself is wrong, by the evidence. Of data nobody knows who made them."""
+        return self.whose in (HOST, KERNEL)
+
+    @property
+    def upstream(self) -> str:
+        """That it is nobody else's bug, where the program itself is wrong; else empty."""
+        if not self.of_program:
+            return ""
+        return REFUSED if self.by.startswith(_REFUSING) else NOT_UPSTREAM
+
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return {**asdict(self), "upstream": self.upstream}
+
+    def brief(self) -> dict[str, str]:
+        """Labels and facts, as a reduction tells them: the verdict without experiments."""
+        rows = replace(self, tried=Tried(), next=()).rows()
+        return dict(rows)
 
     def rows(self) -> Iterator[tuple[str, str]]:
         """Labels and facts, as on the card."""
@@ -48,6 +75,10 @@ class Blame:
         at = f" at {self.place}" if self.place else ""
         by = f" (by {self.by})" if self.by else ""
         yield "verdict", f"{whose}{at}{by}: {self.why}"
+        if self.reached:
+            yield "reached", self.reached
+        if self.upstream:
+            yield "upstream", self.upstream
         if self.enough:
             yield "enough", self.enough
         yield from self.tried.rows()

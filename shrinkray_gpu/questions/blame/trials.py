@@ -20,7 +20,7 @@ from shrinkray_gpu.runner.knob_settings import KnobSetting, parse_setting
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.same_fault.healthy_twin import WANTS, Health, health
+from shrinkray_gpu.same_fault.healthy_twin import SECONDS, WANTS, Health, health
 
 _DUMPED = re.compile(r"IR Dump Before (\w+)")
 _GAP = re.compile(r"^\[\d+ bytes left out\]$", re.MULTILINE)
@@ -43,6 +43,8 @@ class BlameTrials:
     """The run whose fault is asked about."""
     place: str = ""
     """`/path/file.py:12` where a compiler says that it is."""
+    patience: float = SECONDS
+    """Seconds that a search for a change that is enough may take."""
 
     @property
     def arch(self) -> int | None:
@@ -81,7 +83,17 @@ class BlameTrials:
         own = self.file == self.script.path
         text = self.text if own else self.file.read_text(encoding="utf-8")
         trial = self.run if own else lambda edited: self.run(edited_module.script(self.text, self.file, edited))
-        return health(text, trial, file=self.file.name, allowed=lambda edit: edit.in_kernel == kernel)
+        return health(
+            text,
+            trial,
+            file=self.file.name,
+            allowed=lambda edit: edit.in_kernel == kernel,
+            seconds=self.patience,
+        )
+
+    def was_cut(self, search: str) -> bool:
+        """Whether `in_kernel` or `on_host` was asked for, and its time was over before all was tried."""
+        return bool(search) and search in self.__dict__ and bool(getattr(self, search).cut)
 
     def edits(self, found: Health) -> str:
         """The twin's edits, each with its place; empty where there is none."""

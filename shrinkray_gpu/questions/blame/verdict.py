@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
 from shrinkray_gpu.evidence.evidence import Evidence
@@ -10,21 +12,32 @@ from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.cause_check import faulting_launch
 from shrinkray_gpu.oracle.driver_error import OUTSIDE, static_rule
 from shrinkray_gpu.oracle.fault import Fault
-from shrinkray_gpu.questions.blame.blame import BELOW, DEVICE, HOST, Blame, unknown
+from shrinkray_gpu.questions.blame.blame import BELOW, DEVICE, HOST, KERNEL, UNKNOWN, Blame, unknown
 from shrinkray_gpu.questions.blame.of_cause import BY_IR, of_cause
 from shrinkray_gpu.questions.blame.of_compiler import OTHER_TRITON, REDUCE, of_compiler
 from shrinkray_gpu.questions.blame.trials import BlameTrials
+from shrinkray_gpu.questions.blame.way import installed_in, raised_at, way
 from shrinkray_gpu.runner.inside.static import tma
 from shrinkray_gpu.runner.run import Run
 
 BROKEN_DEVICE = frozenset({214, 220, 226, 999})
 """Errors of the device itself: ECC, NVLink, and what the driver calls unknown."""
+_ITS_OWN = re.compile(r"INTERNAL ASSERT|internal error|report (?:a|this) bug", re.IGNORECASE)
+"""What a library says of a bug of its own."""
 NEXT = (REDUCE, OTHER_TRITON)
 NO_ARCH = "Triton's IR was not followed: name the GPU by --arch, such as sm_90"
 
 
 def blame(seen: Evidence, trials: BlameTrials) -> Blame:
-    """Whose fault it is that the program shows."""
+    """Whose fault it is that the program shows, and how it came to it."""
+    told = _blame(seen, trials)
+    if trials.was_cut({HOST: "in_kernel", KERNEL: "on_host"}.get(told.whose, "")):
+        why = f"{told.why}. Whether a change elsewhere would be enough, too, is not told: the time for that was over"
+        told = replace(told, whose=UNKNOWN, why=why)
+    return replace(told, reached=way(trials.seen))
+
+
+def _blame(seen: Evidence, trials: BlameTrials) -> Blame:
     fault, run = seen.fault, trials.seen
     if fault is None:
         broken = faulting_launch(run)
@@ -87,7 +100,7 @@ def _launching(run: Run) -> str:
 
 def _of_host(seen: Evidence, fault: Fault, run: Run) -> Blame:
     place = seen.place
-    at = f"{place.file.rpartition('/')[2]}:{place.line}" if place is not None else ""
+    at = raised_at(run) or (f"{place.file.rpartition('/')[2]}:{place.line}" if place is not None else "")
     if fault.child:
         return unknown(f"a child process died: {fault.child}")
     if run.launches:
@@ -95,4 +108,9 @@ def _of_host(seen: Evidence, fault: Fault, run: Run) -> Blame:
         return unknown(why, "`--oracle differs:num_stages=1` asks whether a kernel computes something else")
     if not at or fault.klass == "AssertionError":
         return unknown(f"{fault.klass}: {fault.text}")
+    if _ITS_OWN.search(fault.text):
+        return unknown(f"{fault.klass}: {fault.text}. By these words the library itself is at fault")
+    if library := installed_in(run):
+        why = f"It is raised in {library}: whether that or what the program asks of it is wrong is not told"
+        return unknown(f"{fault.klass}: {fault.text}. {why}")
     return Blame(HOST, f"{fault.klass}: {fault.text}", "Python", at)

@@ -285,7 +285,8 @@ def test_the_card_and_the_json_end_in_the_verdict(tmp_path: Path) -> None:
     (at,) = [
         number for number, line in enumerate(lines) if line.startswith("verdict      kernel source at program.py:5")
     ]
-    assert all(line.startswith((" ", "enough")) for line in lines[at + 1 :])
+    assert all(line.startswith((" ", "reached", "upstream", "enough")) for line in lines[at + 1 :])
     verdict = told.to_json()["verdict"]
-    assert set(verdict) == {"whose", "why", "by", "place", "named", "enough", "tried", "next"}
+    told_of = {"whose", "why", "by", "place", "named", "reached", "upstream", "enough", "tried", "next"}
+    assert set(verdict) == told_of
     assert verdict["whose"] == "kernel source" and "Triton's IR" in verdict["by"]

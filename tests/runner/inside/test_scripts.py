@@ -54,6 +54,19 @@ x = torch.randn(10, device="cuda", requires_grad=True)
 Plus.apply(x, x.detach()).sum().backward()
 print(x.grad.device, x.grad.shape)
 """,
+    "NCCL of one process": """
+import torch.distributed as dist
+where = torch.device("cuda:0")
+dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=1, device_id=where)
+x = torch.ones(4, device=where)
+dist.all_reduce(x), dist.barrier(device_ids=[0]), dist.broadcast(x, 0)
+gathered = [torch.empty_like(x)]
+dist.all_gather(gathered, plus(x, x), group=dist.new_group([0], backend="nccl"))
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4).cuda(), device_ids=[0])
+model(x).sum().backward()
+dist.destroy_process_group()
+print(gathered[0].device, model.module.weight.grad.device)
+""",
     "streams": """
 side = torch.cuda.Stream()
 side.wait_stream(torch.cuda.current_stream())

@@ -78,7 +78,7 @@ def _drive(patches: Patches, gpu: Gpu) -> None:
 
 
 def _tensors(patches: Patches, gpu: Gpu, stack: contextlib.ExitStack) -> None:
-    from . import content, cuda, host, inductor, late_imports, operators
+    from . import content, cuda, distributed, host, inductor, late_imports, operators
     from .claims import Claims
     from .evaluation import tensor_of
     from .modes import modes
@@ -92,6 +92,7 @@ def _tensors(patches: Patches, gpu: Gpu, stack: contextlib.ExitStack) -> None:
 
     patches.set(gpu.watch, "describe", lambda value: launch_arguments.describe(value, word))
     cuda.patch(patches, gpu)
+    distributed.patch(patches)
     host.patch(patches, gpu)
     inductor.patch(patches, gpu)
     late_imports.patch(patches)

@@ -1,0 +1,42 @@
+"""Whose fault it is, at the end of a reduction: the verdict on the user's own program, and what is known like it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from shrinkray_gpu.corpus.known import known
+from shrinkray_gpu.errors import if_it_helps
+from shrinkray_gpu.job.ready import Ready
+from shrinkray_gpu.options import Say
+from shrinkray_gpu.oracle import Fault
+from shrinkray_gpu.questions.blame.in_brief import blame_in_brief
+from shrinkray_gpu.same_fault.fault_comparison import FaultComparison
+from shrinkray_gpu.start import UserProgram
+
+
+@dataclass(frozen=True)
+class Whose:
+    """What is told of that."""
+
+    verdict: Mapping[str, str] = field(default_factory=dict)
+    """Labels and facts: `verdict`, `reached`, `upstream`, `enough`; empty where nobody asked."""
+    known: tuple[str, ...] = ()
+    """Cases of a corpus with the same fingerprint, a sentence each."""
+
+
+def whose(
+    ready: Ready, given: UserProgram, comparison: FaultComparison | None, versions: Mapping[str, str], say: Say
+) -> Whose:
+    """The verdict, from the run that showed the user's own fault. Costs a few seconds."""
+    run = ready.start.reference or (None if ready.start.lifted else ready.plan.reference)
+    if run is None:
+        return Whose()
+
+    def asked() -> Whose:
+        told = blame_in_brief(given.program.text, given.script, given.setup, run, seconds=ready.plan.pool.seconds)
+        fault = comparison.original if comparison is not None else Fault.of(run)
+        alike = known(fault, versions.get("triton", "")) if fault is not None and not told.of_program else ()
+        return Whose(told.brief(), alike)
+
+    return if_it_helps(asked, Whose(), "the verdict", say)

@@ -1,0 +1,55 @@
+"""How a program came to its fault: its own lines, the outermost first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from shrinkray_gpu.evidence.source_places import frames, is_of_triton
+from shrinkray_gpu.oracle.cause_check import faulting_launch
+from shrinkray_gpu.runner.run import Run
+
+MOST = 6
+"""Lines that are told: the first and the last ones."""
+_INSTALLED = re.compile(r"/(?:site|dist)-packages/|/lib/python3[^/]*/|^<")
+
+
+def way(run: Run) -> str:
+    """`train.py:40, model.py:12 launches the kernel`; empty where nothing is known of it.
+
+    A device fault comes up wherever the host waits next, so of that only the line of the launch is told.
+    """
+    broken = faulting_launch(run)
+    if broken is not None:
+        return f"{broken.host} launches {broken.kernel}" if broken.host else ""
+    if any(launch.fault for launch in run.launches) or run.failure is None:
+        return ""
+    lines = list(dict.fromkeys(_own(run.failure.traceback)))
+    shown = lines if len(lines) <= MOST else [*lines[:2], f"{len(lines) - MOST} lines more", *lines[2 - MOST :]]
+    return ", ".join(shown)
+
+
+def raised_at(run: Run) -> str:
+    """The program's own innermost line of what ended it: `rows.py:2`; empty where there is none."""
+    lines = list(_own(run.failure.traceback)) if run.failure is not None else []
+    return lines[-1] if lines else ""
+
+
+def installed_in(run: Run) -> str:
+    """The innermost line of an installed package below the program's own last one, of what ended the program; empty
+    where no package is there. Python's own library is none."""
+    for file, line in reversed(frames(run.failure.traceback) if run.failure is not None else []):
+        if "-packages/" in file:
+            return f"{file.rpartition('-packages/')[2]}:{line}"
+        if not _INSTALLED.search(file):
+            break
+    return ""
+
+
+def _own(traceback: str) -> Iterator[str]:
+    """What is raised last is raised on the way of what was raised first, so the last traceback has the whole way."""
+    last = traceback.rpartition("Traceback (most recent call last)")[2]
+    for file, line in frames(last):
+        if not _INSTALLED.search(file) and not is_of_triton(file):
+            yield f"{Path(file).name}:{line}"
