@@ -20,6 +20,7 @@ from shrinkray_gpu.reduction.program import Program
 
 _TARGETS = (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.Element)
 """What a variable stands in where it is given a value; an element of a list may be read, too."""
+_SCOPES = (cst.FunctionDef, cst.ClassDef)
 _MARK = re.compile(r"#\s*shrink:\s*keep(-begin|-end|-head)?\s*($|[^-\w])")
 
 
@@ -142,8 +143,10 @@ def _readers(program: Program, kept: set[cst.CSTNode]) -> Iterator[cst.CSTNode]:
     """
     scopes: dict[str, set[cst.CSTNode | None]] = {}
     for statement in kept:
-        for name in _defined(statement) if isinstance(statement, cst.SimpleStatementLine) else ():
-            scopes.setdefault(name, set()).add(_function(program.layout.above(statement)))
+        around = next((each for each in program.layout.above(statement) if isinstance(each, _SCOPES)), None)
+        if isinstance(statement, cst.SimpleStatementLine) and not isinstance(around, cst.ClassDef):
+            for name in _defined(statement):
+                scopes.setdefault(name, set()).add(around)
     mentions: dict[tuple[str, cst.CSTNode | None], tuple[bool, cst.CSTNode]] = {}
     read: set[tuple[str, cst.CSTNode | None]] = set()
     for node in program.layout.nodes(cst.Name) if scopes else ():
@@ -161,10 +164,6 @@ def _readers(program: Program, kept: set[cst.CSTNode]) -> Iterator[cst.CSTNode]:
             if passed >= mentions.get(key, (False,))[0]:
                 mentions[key] = passed, node
     return (node for key, (passed, node) in mentions.items() if passed or key not in read)
-
-
-def _function(above: Iterable[cst.CSTNode]) -> cst.CSTNode | None:
-    return next((each for each in above if isinstance(each, cst.FunctionDef)), None)
 
 
 def _is_launch(node: cst.CSTNode) -> bool:

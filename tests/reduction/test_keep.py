@@ -184,6 +184,10 @@ class TestMarks:
         read = [each for each in program.layout.nodes(cst.Name) if each.value == "rows"]
         assert [passes(program, Replace(each, ("2",))) for each in read] == [False, True, False, True, True]
 
+    def test_a_class_field_is_no_variable(self) -> None:
+        program = program_of("class C:\n    rid: int = 3  # shrink: keep\nfor rid in x:\n    print(rid)\n")
+        assert passes(program, Remove(node(program, "for rid in x:\n    print(rid)", cst.For)))
+
     def test_a_field_of_that_name_is_no_mention(self) -> None:
         program = program_of("cfg = C()  # shrink: keep\nf(cfg)\nk[(1,)](x, self.cfg.n)\n")
         first, second = (node(program, call, cst.Expr) for call in ("f(cfg)", "k[(1,)](x, self.cfg.n)"))
