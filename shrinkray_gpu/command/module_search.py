@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.command.driver import PYTEST, UNWANTED, Command, pytest_files
+from shrinkray_gpu.device.own_commands import run_command
 from shrinkray_gpu.errors import UsageError
 
 PATIENCE = 60
@@ -86,7 +87,7 @@ def locate(
 def _asked(module: str, python: str, folder: Path, environment: Mapping[str, str]) -> dict[str, Any]:
     plugins = UNWANTED if module == "pytest" else ()
     try:
-        done = subprocess.run(
+        done = run_command(
             [python, "-B", "-c", _LOOK, module, *plugins],
             cwd=folder,
             env=dict(environment),
