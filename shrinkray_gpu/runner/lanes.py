@@ -20,13 +20,13 @@ from typing import Any
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner.children import faults
-from shrinkray_gpu.runner.guarded import MAIN, Guarded
+from shrinkray_gpu.runner.guarded import MAIN, Guarded, KeeperKilled
 from shrinkray_gpu.runner.inside.capture import blackbox
 from shrinkray_gpu.runner.inside.process import wire
 from shrinkray_gpu.runner.output_pipes import TIMED_OUT, OutputPipes
 from shrinkray_gpu.runner.preamble import Preamble
 from shrinkray_gpu.runner.preamble import read as read_preamble
-from shrinkray_gpu.runner.run import Run, hanging_problem, report_problem
+from shrinkray_gpu.runner.run import Run, exited_problem, hanging_problem, hello_problem, ready_problem, report_problem
 
 ANSWER = 3.0
 """Seconds in which a process that was stopped at its time limit says what it hangs in."""
@@ -131,6 +131,8 @@ class Lane:
         """Why it takes no other candidate, by its own account."""
         self.trouble = ""
         """Why it did not come up."""
+        self.silent = False
+        """Whether it did not even end."""
 
     def wait_ready(self, seconds: float) -> bool:
         """Wait for the process to come up. False if it died or hangs."""
@@ -140,9 +142,10 @@ class Lane:
             hello, _ = wire.receive(self.link, seconds)
         except OSError as error:
             self.trouble = f"a lane did not come up: {error or 'its process ended'}"
+            self.silent = isinstance(error, TimeoutError)
             return False
-        if "broken" in hello:
-            self.trouble = f"a lane did not come up: {hello['broken'].strip()}"
+        if why := str(hello.get("broken", "")).strip() or hello_problem(hello):
+            self.trouble = f"a lane did not come up: {why}"
             return False
         self.pid, self.confined = hello["hello"], hello["confined"]
         self.device = hello["device"]
@@ -248,8 +251,26 @@ class Exits:
             return self.statuses.pop(name, None)
 
 
+class WorkerKilled(UsageError):
+    """Somebody, or the kernel for its memory, killed the worker before it was up."""
+
+    def __init__(self, python: str) -> None:
+        super().__init__(
+            f"the worker in {python} was killed while it started, by the kernel for its memory or by somebody. "
+            "Make memory free and try again"
+        )
+
+
 class Worker:
     """A fork server in the user's interpreter."""
+
+    @classmethod
+    def start(cls, setup: Setup) -> Worker:
+        """One that is up; one that is killed meanwhile is started once more. Raises UsageError."""
+        try:
+            return cls(setup)
+        except WorkerKilled:
+            return cls(setup)
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
@@ -258,15 +279,22 @@ class Worker:
         self.said = open(said, "rb")
         try:
             self.process, self.control = _start(setup, err=err)
+        except KeeperKilled as error:
+            raise WorkerKilled(setup.python) from error
         finally:
             os.close(err)
         try:
             wire.send(self.control, setup.message(), seconds=wire.WHOLE)
-            self.report: dict[str, Any] = wire.receive(self.control, START)[0]["ready"]
-        except (OSError, KeyError) as error:
+            self.report: dict[str, Any] = wire.receive(self.control, START)[0].get("ready", {})
+            if why := ready_problem(self.report):
+                raise wire.BrokenMessage(f"its answer{why}")
+        except OSError as error:
+            killed = isinstance(error, ConnectionError) and self.process.wait(1.0) in (None, -signal.SIGKILL)
             self.close()
+            if killed:
+                raise WorkerKilled(setup.python) from error
             text = self.said.read().decode(errors="replace").strip().splitlines()
-            last = text[-1] if text else "it said nothing"
+            last = text[-1] if text else str(error) or "it said nothing"
             raise UsageError(f"the worker did not start in {setup.python}: {last}") from error
         self.lock = threading.Lock()
         self.names = 0
@@ -293,9 +321,12 @@ class Worker:
         try:
             while True:
                 message, _ = wire.receive(self.control)
+                if exited_problem(message):
+                    break
                 self.exits.report(message["exited"], message["status"])
         except OSError:
-            self.exits.close()
+            pass
+        self.exits.close()
 
     def _discard_output(self) -> None:
         with self.said:
@@ -305,10 +336,14 @@ class Worker:
 
 def cold(setup: Setup, request: Request, settings: RunSettings, *, seconds: float) -> Run:
     """Run a candidate in a new process of its own, with nothing imported before it."""
-    process, link = _start(setup, "--cold")
+    try:
+        process, link = _start(setup, "--cold")
+    except KeeperKilled as error:
+        return Run(mode="cold", exit=None, trouble=str(error))
     lane = Lane(link, process.wait, setup.scratch)
     try:
-        wire.send(link, setup.message(), seconds=wire.WHOLE)
+        with contextlib.suppress(OSError):  # one that was killed does not come up
+            wire.send(link, setup.message(), seconds=wire.WHOLE)
         if not lane.wait_ready(START):
             return Run(mode="cold", exit=None, trouble="the interpreter did not start")
         return lane.run(request, settings, mode="cold", seconds=seconds)[0]
@@ -318,7 +353,7 @@ def cold(setup: Setup, request: Request, settings: RunSettings, *, seconds: floa
 
 
 def _start(setup: Setup, *options: str, err: int | None = None) -> tuple[Guarded, socket.socket]:
-    """A worker, and our end of its link. On stderr it tells why it does not start."""
+    """A worker, and our end of its link. On stderr it tells why it does not start. Raises UsageError, KeeperKilled."""
     ours, theirs = socket.socketpair()
     with theirs, open(os.devnull, "wb") as nowhere:
         try:
@@ -330,6 +365,9 @@ def _start(setup: Setup, *options: str, err: int | None = None) -> tuple[Guarded
                 err=nowhere.fileno() if err is None else err,
                 links=(theirs.fileno(),),
             )
+        except KeeperKilled:
+            ours.close()
+            raise
         except OSError as error:
             ours.close()
             raise UsageError(f"cannot run the interpreter {setup.python}: {error.strerror}") from error
