@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TypeVar
 
 T = TypeVar("T")
-NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
-"""What no step can do anything about."""
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO})
+"""What no step can do anything about: a full disk, one that fails, a limit on files (`ulimit -f`)."""
 
 
 class ShrinkError(Exception):
@@ -32,6 +32,10 @@ class FinalCheckFailed(ShrinkError):
     """The result did not show the fault in a clean process; the best verified one is still written."""
 
     exit_code = 4
+
+
+class LanesLost(ShrinkError):
+    """Nothing that is run answers any more."""
 
 
 class FolderGone(ShrinkError):

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shrinkray_gpu.device import architectures, toolkit
+from shrinkray_gpu.device.own_commands import run_command
 from shrinkray_gpu.evidence.scrubbing import Scrubber
 from shrinkray_gpu.evidence.secrets_found import SECRET
 
@@ -62,7 +63,7 @@ def text(found: Mapping[str, Any]) -> str:
 
 def _said(words: list[str], environment: Mapping[str, str]) -> str:
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=60, env=dict(environment))
+        done = run_command(words, capture_output=True, text=True, timeout=60, env=dict(environment))
     except (OSError, subprocess.SubprocessError):
         return ""
-    return done.stdout.strip()
+    return str(done.stdout).strip()

@@ -60,11 +60,11 @@ def explain(
         )
     if run.timed_out and oracle.needs.seconds and verdict.is_known:
         return NotReproduced(f"{script.called} does not show {typed(oracle.spec)}: {verdict.why}")
+    if run.failure is not None and (full := os.strerror(errno.ENOSPC)) in run.failure.text:
+        raise OSError(errno.ENOSPC, f"{full}, as the program said, too", setup.scratch)
     if verdict.answer is Answer.UNKNOWN:
         nothing = f"the run of {script.called} answers nothing: {verdict.why or run.trouble}"
         return NotReproduced("\n  ".join(filter(None, [nothing, beside])))
-    if run.failure is not None and (full := os.strerror(errno.ENOSPC)) in run.failure.text:
-        raise OSError(errno.ENOSPC, f"{full}, as the program said, too", setup.scratch)
     near = nearest(run, oracle.spec)
     if fenced := advice(refused(run, script.cwd)):
         return NotReproduced(f"{script.called} does not show {typed(oracle.spec)}: {fenced}")

@@ -31,6 +31,9 @@ CONTEXTS = 5.0
 """Contexts that a GPU makes a second, however many lanes ask. In benchmarks/results/fresh_contexts_h100.json: of tries
 that end well 2.5, 4.6, 4.9 and 5.3 for 1, 2, 4 and 8 lanes, of those that fault 2.0, 3.1, 3.1 and 3.1."""
 
+LANE = 60.0
+"""Seconds that the original may take in a lane, or ten times as many as in a cold process."""
+
 
 class ModeRejected(Exception):
     """This mode does not stand for a cold process, and why; and whether the fault proved to be flaky meanwhile."""
@@ -59,11 +62,16 @@ def in_a_fork(plan: Plan, pool: Pool, source: str, *, touched: bool) -> Plan:
 
 def _as_cold(plan: Plan, pool: Pool, source: str) -> Plan:
     """The plan for this pool. Raises ModeRejected where its lanes do not show the fault as cold processes do."""
-    runs = [pool.run(source, fresh=True)]
+    asked = pool
+    if not plan.oracle.needs.timing:  # it is known by now how long it takes
+        asked = pool.on(replace(pool.terms, seconds=min(pool.seconds, max(LANE, 10 * plan.seen.cold_seconds))))
+    runs = [asked.run(source, fresh=True)]
+    if runs[0].timed_out and not plan.oracle.needs.timing:
+        raise ModeRejected(f"in a lane it was still running after {runs[0].seconds:.0f} s")
     if plan.oracle.needs.timing:
         runs += several(pool.beside(lanes_that_fit(pool, AT_ONCE)), source, AT_ONCE) if plan.gpu else []
     else:
-        runs += several(pool, source, CHECKS)
+        runs += several(asked, source, CHECKS)
     verdicts = [verdict_on(plan.oracle, source, pool.script, run) for run in runs]
     showing = [run for run, verdict in zip(runs, verdicts) if verdict.faults]
     lane, cold = Rate(len(showing), len(runs)), Rate(plan.seen.faulted, plan.seen.runs)

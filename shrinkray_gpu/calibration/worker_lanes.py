@@ -7,16 +7,15 @@ import sys
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.calibration.limits import Limits
 from shrinkray_gpu.device import gpus
-from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import Oracle
 from shrinkray_gpu.runner import preamble
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import COLD, Pool, Script
+from shrinkray_gpu.runner.shared_gpu import refuse_sharing
 
 FLOOR = 3.0
 """Seconds that any candidate may take, however fast the original is."""
@@ -91,8 +90,7 @@ def cold_lanes(
     limits: Limits,
 ) -> Pool:
     """A process of its own for each run. Raises UsageError where none may run at all."""
-    if setup.arch is None and gpus.present():
-        _refuse_mps(setup.environment)
+    refuse_sharing(setup)
     seconds, extra = time_limits(oracle, limits.timeout)
     return Pool(script, setup, mode="cold", jobs=limits.jobs, seconds=seconds, devices=limits.devices, extra=extra)
 
@@ -153,12 +151,3 @@ def close_pools(*pools: Pool | None) -> tuple[None, None]:
         if pool is not None:
             pool.close()
     return None, None
-
-
-def _refuse_mps(environment: Mapping[str, str]) -> None:
-    pipe = environment.get("CUDA_MPS_PIPE_DIRECTORY", "/tmp/nvidia-mps")
-    if (Path(pipe) / "control").exists():
-        raise UsageError(
-            f"CUDA MPS is active ({pipe}): one client's fault would end every other client's work. Stop it "
-            "(echo quit | nvidia-cuda-mps-control) or run on a GPU without it"
-        )

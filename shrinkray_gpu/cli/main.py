@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import gc
 import importlib
 import json
@@ -23,7 +22,7 @@ from shrinkray_gpu.cli.module import TakesModule, file_or_module, find_command
 from shrinkray_gpu.cli.progress import Progress
 from shrinkray_gpu.cli.words import CONTEXT, architecture, fail, narrator, publish_option, running, settings
 from shrinkray_gpu.command.driver import Command
-from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.errors import NO_ROOM, UsageError
 from shrinkray_gpu.evidence.versions import __version__
 from shrinkray_gpu.job.asked import places
 from shrinkray_gpu.job.reduce import check, reduce
@@ -223,7 +222,7 @@ def main(words: tuple[str, ...], /, file: Path | None, args: tuple[str, ...], mo
             if progress:
                 progress.close()
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+        if error.errno not in NO_ROOM:
             raise
         fail(
             f"cannot write any more ({error.strerror}); the best so far, if any, is whole in {best}. Make room and go "

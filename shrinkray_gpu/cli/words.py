@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import select
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TextIO, TypeVar
 
 import click
 
@@ -33,6 +34,10 @@ class OneLineComplaints(click.Command):
             fail(str(error), error.exit_code)
         except KeyboardInterrupt:
             fail(self.interrupted, 130)
+        except BrokenPipeError as error:  # click ends without a word, which is right where nobody reads our words
+            if not (_is_unread(sys.stdout) or _is_unread(sys.stderr)):
+                raise RuntimeError("a process of ours went away") from error
+            raise
 
     def main(self, args: Any = None, *others: Any, **extra: Any) -> Any:
         words = tuple(sys.argv[1:] if args is None else args)  # as they were typed, for who runs them once more
@@ -44,6 +49,13 @@ class OneLineComplaints(click.Command):
             sys.exit(130)
         except click.exceptions.Exit as end:
             sys.exit(end.exit_code)
+
+
+def _is_unread(stream: TextIO) -> bool:
+    """Whether it is a pipe that nobody will read from again."""
+    waiting = select.poll()
+    waiting.register(stream, 0)
+    return any(event & select.POLLERR for _, event in waiting.poll(0))
 
 
 def running(of: str, *, each: str, default: str) -> Callable[[F], F]:

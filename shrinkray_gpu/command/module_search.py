@@ -10,6 +10,7 @@ from typing import Any
 
 from shrinkray_gpu.command.driver import PYTEST, UNWANTED, Command, pytest_files
 from shrinkray_gpu.command.launchers import ACCELERATE, TORCHRUN, launched
+from shrinkray_gpu.device.own_commands import run_command
 from shrinkray_gpu.errors import UsageError
 
 PATIENCE = 60
@@ -116,7 +117,7 @@ def _answer(
 ) -> Mapping[str, Any]:
     """The last line that this code prints in the user's interpreter, as JSON."""
     try:
-        done = subprocess.run(
+        done = run_command(
             [python, "-B", "-c", code, *words],
             cwd=folder,
             env=dict(environment),

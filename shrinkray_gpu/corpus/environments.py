@@ -13,13 +13,13 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
+from shrinkray_gpu.device.own_commands import run_command
 from shrinkray_gpu.errors import UsageError
 
 Say = Callable[[str], None]
@@ -164,11 +164,11 @@ def _about(python: str) -> tuple[tuple[int, int], list[str], str]:
 
 def _run(command: list[str], failed: str) -> str:
     try:
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = run_command(command, capture_output=True, text=True)
     except OSError as error:
         raise UsageError(f"{failed}: {error.strerror}") from error
     if done.returncode:
         said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
         errors = [line for line in said if line.startswith("ERROR")]
         raise UsageError(f"{failed}: {(errors or said or ['it says nothing'])[-1]}")
-    return done.stdout
+    return str(done.stdout)

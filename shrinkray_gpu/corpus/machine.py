@@ -13,6 +13,7 @@ from packaging.version import InvalidVersion, Version
 
 from shrinkray_gpu.corpus.case import Case
 from shrinkray_gpu.device import architectures, gpus, toolkit
+from shrinkray_gpu.device.own_commands import run_command
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.versions import versions
 from shrinkray_gpu.oracle import Oracle
@@ -54,7 +55,7 @@ class ReplayEnvironment:
     def package_versions(self, names: Sequence[str]) -> Mapping[str, str]:
         """Versions of the packages among these that the interpreter has."""
         try:
-            done = subprocess.run([self.python, "-c", _ASK, *names], capture_output=True, text=True, timeout=60)
+            done = run_command([self.python, "-c", _ASK, *names], capture_output=True, text=True, timeout=60)
             found: Mapping[str, str] = json.loads(done.stdout)
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             raise UsageError(f"cannot ask {self.python} what is installed there: {error}") from error

@@ -10,6 +10,7 @@ architectures        what `--arch` may be
 
 `seam.py` says what each of them answers. Another vendor is a folder beside `nvidia/` whose modules answer the same, and
 its name in the first line below. What the answers are made of has no vendor: device_error, dump, instruction, record.
+Nor has own_commands: how tools are run that must end with ours.
 """
 
 from shrinkray_gpu.device import nvidia as vendor

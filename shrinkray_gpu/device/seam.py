@@ -38,6 +38,9 @@ class Gpus(Protocol):
     def driver(self) -> bool:
         """Whether the vendor's driver is here, be it that no GPU is visible."""
 
+    def sharing(self, environment: Mapping[str, str]) -> str:
+        """Where a program with this environment finds a server that has several share one context; empty: nowhere."""
+
     def capability(self) -> int | None:
         """The number of the first GPU's architecture; None where nobody tells."""
 

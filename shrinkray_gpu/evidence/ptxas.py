@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from shrinkray_gpu.device.own_commands import run_command
 from shrinkray_gpu.runner.run import Build
 
 _ENTRY = re.compile(r"Compiling entry function '(?P<name>[^']+)'")
@@ -38,7 +39,8 @@ def assemble(tool: Path, ptx: str, *options: str, seconds: float) -> Assembled:
 
         def run(*words: str) -> tuple[int, str]:
             try:
-                done = subprocess.run([str(tool), *words], cwd=folder, capture_output=True, text=True, timeout=seconds)
+                command = [str(tool), *words]
+                done = run_command(command, cwd=folder, capture_output=True, text=True, timeout=seconds)
             except subprocess.TimeoutExpired:
                 return 1, f"no end within {seconds:g} s"
             except OSError as error:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import re
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+
+from shrinkray_gpu.device.own_commands import answer_of, run_command
 
 __version__ = "0.1.0"
 
@@ -22,12 +23,25 @@ for name in ("torch", "triton", "helion"):
 print(json.dumps(found))
 """
 
+_ASK_NVML = """
+import ctypes, json
+nvml, text, device = ctypes.CDLL("libnvidia-ml.so.1"), ctypes.create_string_buffer(96), ctypes.c_void_p()
+size, found = ctypes.c_uint(len(text)), {}
+if not nvml.nvmlInit_v2():
+    if not nvml.nvmlSystemGetDriverVersion(text, size):
+        found["driver"] = text.value.decode(errors="replace")
+    if not nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device)):
+        if not nvml.nvmlDeviceGetName(device, text, size):
+            found["gpu"] = text.value.decode(errors="replace")
+    print(json.dumps(found))
+"""
+
 
 def versions(python: str, environment: Mapping[str, str], *, gpu: bool) -> Mapping[str, str]:
     """Of the interpreter that runs the program, its packages, and with `gpu` those of driver and device."""
     found: dict[str, str] = {}
     try:
-        done = subprocess.run([python, "-c", _ASK], capture_output=True, text=True, timeout=60, env=dict(environment))
+        done = run_command([python, "-c", _ASK], capture_output=True, text=True, timeout=60, env=dict(environment))
         found.update(json.loads(done.stdout))
     except (OSError, ValueError, subprocess.SubprocessError):
         pass
@@ -36,19 +50,10 @@ def versions(python: str, environment: Mapping[str, str], *, gpu: bool) -> Mappi
 
 def _device() -> dict[str, str]:
     """Driver and first GPU, by NVML."""
-    found: dict[str, str] = {}
     try:
-        nvml = ctypes.CDLL("libnvidia-ml.so.1")
-    except OSError:
+        found: dict[str, str] = json.loads(answer_of(_ASK_NVML))
+    except (TimeoutError, ValueError):  # it gives no answer, or there is none
         return _kernel_module()
-    text, device = ctypes.create_string_buffer(96), ctypes.c_void_p()
-    if nvml.nvmlInit_v2():
-        return _kernel_module()
-    if not nvml.nvmlSystemGetDriverVersion(text, ctypes.c_uint(len(text))):
-        found["driver"] = text.value.decode(errors="replace")
-    if not nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device)):
-        if not nvml.nvmlDeviceGetName(device, text, ctypes.c_uint(len(text))):
-            found["gpu"] = text.value.decode(errors="replace")
     return found
 
 

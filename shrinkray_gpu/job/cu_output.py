@@ -16,6 +16,7 @@ from pathlib import Path
 
 from shrinkray_gpu import calibration
 from shrinkray_gpu.device import sanitizer_records, toolkit
+from shrinkray_gpu.device.own_commands import run_command
 from shrinkray_gpu.lift.cuda import as_cu
 from shrinkray_gpu.options import Options
 from shrinkray_gpu.oracle import Oracle
@@ -89,9 +90,10 @@ def _run(binary: Path, ran: Run, oracle: Oracle, environment: Mapping[str, str],
 
 def _done(command: list[str]) -> subprocess.CompletedProcess[str] | None:
     try:
-        return subprocess.run(
+        done: subprocess.CompletedProcess[str] = run_command(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             timeout=SECONDS,
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError):
         return None
+    return done

@@ -28,6 +28,7 @@ from shrinkray_gpu.runner.fence import refused
 from shrinkray_gpu.runner.lanes import START, Setup
 from shrinkray_gpu.runner.plain import fence, run_file
 from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.shared_gpu import unshared
 
 FLAKY_RUNS = 20
 """Clean runs of the result of a flaky fault: enough for an interval that says something."""
@@ -152,19 +153,18 @@ def clean_runs(text: str, output: Path, plan: calibration.Plan, options: Options
 
     def plain(seconds: float, prefix: Sequence[str]) -> Run:
         with tempfile.TemporaryDirectory(dir=setup.scratch, ignore_cleanup_errors=True) as cache:
-            return run_file(
-                options.python,
-                output,
-                options.argv,
-                environment={
-                    **os.environ,
-                    **options.environment,
-                    "TRITON_CACHE_DIR": cache,
-                    **extensions,
-                },
-                cwd=script.cwd,
-                seconds=seconds,
-                prefix=prefix,
+            environment = {**os.environ, **options.environment, "TRITON_CACHE_DIR": cache, **extensions}
+            return unshared(
+                setup,
+                lambda: run_file(
+                    options.python,
+                    output,
+                    options.argv,
+                    environment=environment,
+                    cwd=script.cwd,
+                    seconds=seconds,
+                    prefix=prefix,
+                ),
             )
 
     seen: dict[int, Run] = {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from shrinkray_gpu.judging.policy import Policy
 from shrinkray_gpu.oracle.verdict import Verdict
-from shrinkray_gpu.runner.lanes import Request
+from shrinkray_gpu.runner.request import Request
 from shrinkray_gpu.runner.run import Run
 
 

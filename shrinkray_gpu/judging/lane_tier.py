@@ -6,10 +6,13 @@ import time
 from dataclasses import replace
 
 from shrinkray_gpu.judging.candidate import Candidate
-from shrinkray_gpu.judging.run_tier import RunTier
-from shrinkray_gpu.judging.tally import COLD, LANE
-from shrinkray_gpu.oracle import Fault
+from shrinkray_gpu.judging.pulse import Pulse
+from shrinkray_gpu.judging.run_tier import Repeater, RunTier
+from shrinkray_gpu.judging.tally import COLD, LANE, Tally
+from shrinkray_gpu.oracle import Fault, Oracle
 from shrinkray_gpu.oracle.verdict import Answer, Verdict, lacks
+from shrinkray_gpu.runner.pool import Pool
+from shrinkray_gpu.runner.request import Request
 from shrinkray_gpu.runner.run import Run
 
 PLENTY = 1 << 30
@@ -19,6 +22,10 @@ PLENTY = 1 << 30
 class LaneTier(RunTier):
     """`pool` holds the lanes."""
 
+    def __init__(self, oracle: Oracle, pool: Pool, repeater: Repeater, tally: Tally) -> None:
+        super().__init__(oracle, pool, repeater, tally)
+        self._pulse = Pulse()
+
     def settle(self, candidate: Candidate) -> Verdict:
         """What the checks will ask of the candidate's machine code is begun beside the lane."""
         begin = candidate.policy.tightening.begin
@@ -27,11 +34,18 @@ class LaneTier(RunTier):
         return super().settle(candidate)
 
     def run(self, candidate: Candidate, fresh: bool) -> tuple[Verdict, Run]:
-        policy, started = candidate.policy, time.monotonic()
+        policy, wants = candidate.policy, candidate.policy.tightening.wants
         brief = 0.0 if fresh else policy.brief
-        wants = policy.tightening.wants
-        run = self.pool.run(candidate.request, fresh=fresh, brief=brief, machine_code=policy.machine_code, wants=wants)
-        self.tally.count(COLD if run.mode == "cold" else LANE, time.monotonic() - started)
+
+        def ran(request: Request, fresh: bool) -> Run:
+            started = time.monotonic()
+            run = self.pool.run(request, fresh=fresh, brief=brief, machine_code=policy.machine_code, wants=wants)
+            self.tally.count(COLD if run.mode == "cold" else LANE, time.monotonic() - started)
+            return run
+
+        run = ran(candidate.request, fresh)
+        steady = policy.repeats is None and not self.oracle.needs.timing
+        self._pulse.note(candidate.request, run, lambda known: ran(known, True), steady=steady)
         verdict = self.oracle.judge(run)
         if verdict.faults and policy.doubts_reused and policy.repeats is None and not run.fresh:
             return self.run(candidate, True)

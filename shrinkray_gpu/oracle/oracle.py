@@ -41,6 +41,8 @@ class Oracle:
     """What kind of run it judges."""
     short_of_memory: bool | None = None
     """Whether the original itself ran out of memory; None before calibration."""
+    short_of_room: bool | None = None
+    """Whether the original itself met a full disk; None before calibration."""
 
     def judge(self, run: Run) -> Verdict:
         """Whether this run shows what is asked for."""
@@ -53,6 +55,8 @@ class Oracle:
         doubt = self.doubt(run)
         if doubt:
             return unclear(doubt)
+        if self.short_of_room is False and (full := speech.full_disk(run)):
+            return unclear(f"a disk was full, which says nothing of the candidate: {full}")
         verdict = self.verdict(run)
         lacking = speech.shortage(run)
         if not lacking or self.short_of_memory or self.asks_for(lacking):
@@ -70,7 +74,9 @@ class Oracle:
 
     def calibrate(self: Self, reference: Run) -> Self:
         """The same question, bound to how the original answered it: candidates must show it in the same manner."""
-        return self._with(short_of_memory=bool(speech.shortage(reference)))
+        return self._with(
+            short_of_memory=bool(speech.shortage(reference)), short_of_room=bool(speech.full_disk(reference))
+        )
 
     # What a kind supplies.
 

@@ -79,7 +79,8 @@ class SameFaultOracle(Oracle):
         needs = self.needs
         if any(launch.interpreted for launch in reference.launches):
             needs = dataclasses.replace(needs, interpreted=True)
-        shared = {"short_of_memory": inner.short_of_memory, "warning": inner.warning}
+        names = ("short_of_memory", "short_of_room", "warning")
+        shared = {name: getattr(inner, name) for name in names}
         return self._with(inner=inner, reference=bound, causes=causes, needs=needs, **shared)
 
     def taking_either(self) -> SameFaultOracle:

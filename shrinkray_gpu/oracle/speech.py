@@ -8,6 +8,8 @@ or a comment is no evidence, so each quotation is taken out before anything is l
 from __future__ import annotations
 
 import builtins
+import errno
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -43,6 +45,8 @@ SHORTAGE = re.compile(
     r"|CUBLAS_STATUS_ALLOC_FAILED|can't allocate memory|std::bad_alloc|Cannot allocate memory",
     re.MULTILINE,
 )
+
+FULL = re.compile("|".join(re.escape(os.strerror(number)) for number in (errno.ENOSPC, errno.EDQUOT)))
 
 
 @dataclass(frozen=True)
@@ -172,6 +176,13 @@ def shortage(run: Run) -> str:
         if said.place in ("exception", "child", "stderr") and (line := matching_line(SHORTAGE.search(said.text))):
             return line
     return ""
+
+
+def full_disk(run: Run) -> str:
+    """The words by which a run says that a disk was full; empty if it did not."""
+    if not has_failed(run):
+        return ""
+    return next(filter(None, (matching_line(FULL.search(said.text)) for said in failure_words(run))), "")
 
 
 def uncaught(run: Run) -> Failure | None:

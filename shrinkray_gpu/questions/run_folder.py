@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.device import architectures, toolkit
+from shrinkray_gpu.device.own_commands import run_command
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.versions import __version__
 
@@ -84,7 +85,7 @@ def _ptxas(python: str, variables: Mapping[str, str]) -> str:
     if not tool:
         return ""
     try:
-        said = subprocess.run([tool, "--version"], capture_output=True, text=True, timeout=60).stdout
+        said = run_command([tool, "--version"], capture_output=True, text=True, timeout=60).stdout
     except (OSError, subprocess.SubprocessError):
         return ""
     return next((line.strip() for line in said.splitlines() if "release" in line), "")

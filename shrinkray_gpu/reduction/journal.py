@@ -30,7 +30,7 @@ from shrinkray_gpu.errors import FolderGone, UsageError
 from shrinkray_gpu.oracle.verdict import Verdict
 from shrinkray_gpu.reduction.best_file import BestFile
 from shrinkray_gpu.reduction.comment_above import KEPT, one_line, put_above
-from shrinkray_gpu.reduction.journal_lines import check_same, check_whole, line_of, read_journal, sealed, verdict_of
+from shrinkray_gpu.reduction.journal_lines import check_same, check_whole, line_of, read_journal, verdict_of, write_line
 from shrinkray_gpu.reduction.kept_aside import keep_aside
 from shrinkray_gpu.reduction.program import Program, normalise, text_digest
 from shrinkray_gpu.reduction.verdict_cache import VerdictCache
@@ -386,7 +386,7 @@ class Journal:
         """Raises FolderGone where nobody could ever read it."""
         if os.fstat(self._log.fileno()).st_nlink == 0 and self.is_gone:
             raise FolderGone(f"{self.path} was deleted")
-        self._log.write(sealed(line))
+        write_line(self._log, line)
         if sync:
             os.fsync(self._log.fileno())
 

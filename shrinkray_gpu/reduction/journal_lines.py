@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -55,6 +57,20 @@ def sealed(line: Mapping[str, Any]) -> bytes:
     return b'%s,"crc":"%08x"}\n' % (body, zlib.crc32(body))
 
 
+def write_line(log: IO[bytes], line: Mapping[str, Any]) -> None:
+    """Append all of the line, sealed, to an unbuffered file, or nothing of it: a disk with little room takes a part,
+    and has no room for the rest. Raises OSError."""
+    whole = sealed(line)
+    left = memoryview(whole)
+    try:
+        while left:
+            left = left[log.write(left) :]
+    except OSError:
+        with suppress(OSError):
+            log.truncate(os.fstat(log.fileno()).st_size - (len(whole) - len(left)))
+        raise
+
+
 def unsealed(text: bytes) -> dict[str, Any] | None:
     """What a line says, without its end of line; None where it is not as it was written."""
     found = _SEALED.fullmatch(text)
@@ -97,10 +113,19 @@ def read_journal(log: IO[bytes]) -> EarlierJournal | None:
     header = lines[0] or {}
     return EarlierJournal(
         header if "settings" in header else _of_old(whole[0]),
-        tuple(line for line in lines[1:] if line is not None),
+        _without_last_doubts([line for line in lines[1:] if line is not None]),
         lines.count(None),
         b'\n{"event":"end"' in data,
     )
+
+
+def _without_last_doubts(events: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+    """The events without the unknown answers at their end. What ended the reduction (a full disk, a GPU that is lost)
+    may be the reason for them: they are asked anew."""
+    kept = len(events)
+    while kept and events[kept - 1].get("answer") == Answer.UNKNOWN.value:
+        kept -= 1
+    return tuple(events[:kept])
 
 
 def _of_old(header: bytes) -> Mapping[str, Any]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from shrinkray_gpu.device import architectures, toolkit
+from shrinkray_gpu.device.own_commands import run_command
 from shrinkray_gpu.errors import UsageError
 
 KERNEL = "__global__ void kernel(int* p) { *p = 1; }\n"
@@ -37,7 +38,7 @@ def check(python: str, environment: Mapping[str, str], arch: int | None) -> None
         wanted = [f"-arch={architectures.name(arch)}"] if arch else []
         command = [str(nvcc), "-cubin", *wanted, "-o", f"{folder}/kernel.cubin", str(source)]
         try:
-            done = subprocess.run(
+            done = run_command(
                 command,
                 env=environment,
                 stdin=subprocess.DEVNULL,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Mapping
 
+from shrinkray_gpu.device.own_commands import run_command
+
 _ASK = (
     "import os, shutil, sysconfig; head = os.path.join(sysconfig.get_paths()['include'], 'Python.h'); "
     "print(', '.join(word for word, there in (('ninja', shutil.which('ninja')), ('Python.h', os.path.exists(head))) "
@@ -16,9 +18,7 @@ SECONDS = 20
 def lacking(python: str, environment: Mapping[str, str]) -> str:
     """What it would need and is not there: `ninja, Python.h`; empty where nothing is missing, or it cannot be told."""
     try:
-        done = subprocess.run(
-            [python, "-c", _ASK], env=dict(environment), capture_output=True, text=True, timeout=SECONDS
-        )
+        done = run_command([python, "-c", _ASK], env=dict(environment), capture_output=True, text=True, timeout=SECONDS)
     except (OSError, subprocess.SubprocessError):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""

@@ -21,6 +21,13 @@ from shrinkray_gpu.runner.inside.process.descendants import PATIENCE
 MAIN = Path(__file__).parent / "inside" / "main.py"
 STARTS = 60.0
 """Seconds in which a command is started, on a machine that is busy."""
+AGAIN = (0.1, 1.0)
+"""Seconds after which a command is asked for again, whose keeper or guard was killed: until the keeper is known to have
+ended, on a machine that is busy."""
+
+
+class KeeperKilled(ConnectionError):
+    """What starts commands was killed, each time that it was asked."""
 
 
 class Guarded:
@@ -38,22 +45,23 @@ class Guarded:
         server: bool = False,
     ) -> None:
         """`out`, `err` and `links` are files that it gets; the numbers of `links` are its last arguments. `server`:
-        each of its children is a candidate, else it is one. Raises OSError where it cannot be started."""
+        each of its children is a candidate, else it is one. Raises OSError where it cannot be started, KeeperKilled."""
         order = {"command": list(command), "environment": dict(environment), "cwd": str(cwd), "server": server}
         self.status: int | None = None
         """How it ended, once that is known: as `subprocess` has it."""
-        for last in (False, True):
+        self._closing = threading.Lock()
+        for pause in (*AGAIN, None):
             self.tie, theirs = socket.socketpair()
             try:
                 with theirs:
                     KEEPER.ask(order, (theirs.fileno(), out, err, *links))
                 answer, _ = wire.receive(self.tie, STARTS)
                 break
-            except ConnectionError:  # somebody killed the keeper just now
+            except ConnectionError as error:  # somebody killed the keeper just now, or the guard
                 self.tie.close()
-                if last:
-                    raise
-                time.sleep(0.1)  # until it is known to have ended
+                if pause is None:
+                    raise KeeperKilled("the process that starts and ends programs was killed") from error
+                time.sleep(pause)
         if "failed" in answer:
             self.tie.close()
             raise OSError(answer["failed"], os.strerror(answer["failed"]))
@@ -67,12 +75,15 @@ class Guarded:
         return self.status
 
     def close(self) -> None:
-        """End it, with all that it started."""
-        if self.status is None:
-            with contextlib.suppress(OSError):
-                self.tie.shutdown(socket.SHUT_WR)
-            self.wait(PATIENCE + 2)
-        self.tie.close()
+        """End it, with all that it started. Two threads may do so at a time."""
+        with self._closing:
+            if self.tie.fileno() < 0:
+                return
+            if self.status is None:
+                with contextlib.suppress(OSError):
+                    self.tie.shutdown(socket.SHUT_WR)
+                self.wait(PATIENCE + 2)
+            self.tie.close()
 
 
 class Keeper:

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 
+from shrinkray_gpu.device.own_commands import run_command
 from shrinkray_gpu.errors import UsageError
 
 
@@ -22,7 +23,7 @@ def check_python(python: str) -> None:
     """Raises UsageError unless `python` is an interpreter that our worker can run in."""
     command = [python, "-c", "import sys; print(*sys.version_info[:2])"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        done = run_command(command, capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise UsageError(f"cannot run the interpreter {python}: {error}") from error
     version = done.stdout.split()

@@ -14,19 +14,18 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner.children import faults
-from shrinkray_gpu.runner.guarded import MAIN, Guarded, MemoryCheck
+from shrinkray_gpu.runner.guarded import MAIN, Guarded, KeeperKilled, MemoryCheck
 from shrinkray_gpu.runner.inside.capture import blackbox
 from shrinkray_gpu.runner.inside.process import wire
 from shrinkray_gpu.runner.output_pipes import TIMED_OUT, OutputPipes
-from shrinkray_gpu.runner.preamble import Preamble
-from shrinkray_gpu.runner.preamble import read as read_preamble
-from shrinkray_gpu.runner.run import Run, hanging_problem, report_problem
+from shrinkray_gpu.runner.request import Request, RunSettings
+from shrinkray_gpu.runner.run import Run, exited_problem, hanging_problem, hello_problem, ready_problem, report_problem
 
 ANSWER = 3.0
 """Seconds in which a process that was stopped at its time limit says what it hangs in."""
@@ -75,52 +74,6 @@ class Setup:
         }
 
 
-@dataclass(frozen=True)
-class Request:
-    """One candidate as the user runs it. Made once, however many pools it goes through."""
-
-    source: str
-    path: str
-    argv: tuple[str, ...] = ()
-    cwd: str = "/"
-
-    @cached_property
-    def preamble(self) -> Preamble:
-        return read_preamble(self.source)
-
-    def message(self) -> dict[str, Any]:
-        return {"source": self.source, "path": self.path, "argv": list(self.argv), "cwd": self.cwd}
-
-
-@dataclass(frozen=True)
-class RunSettings:
-    """How one run of a candidate goes, and what to observe meanwhile."""
-
-    asserts: bool = True
-    watch: bool = True
-    wants: tuple[str, ...] = ()
-    values: bool = False
-    capture: str = ""
-    """Write down the launches that may be the one that faults: `launch` by shapes and strides, `values` with what the
-    tensors hold, too; empty: nothing."""
-    knobs: Mapping[str, str] = field(default_factory=dict)
-    """Knobs to turn at launch or in the kernel's tree, by name; see `inside/knobs/knobs.py`."""
-    observe: str = ""
-    """File for the outputs of all launches, by which other runs are compared with this one; empty: none."""
-    against: str = ""
-    """File of outputs that this run is compared with; empty: none."""
-    machine_code: bool = True
-    """Compile Triton's kernels to machine code; on the virtual GPU, where nothing runs it, to LLVM's IR only if not."""
-    tell: bool = False
-    """Be ready to say, at the time limit, what the process hangs in."""
-    limit: float = 0.0
-    """With `tell`, where a run has more time than this for its imports: seconds after its last launch in which the GPU
-    must have come to an end. 0: nobody looks before the time is over."""
-
-    def message(self) -> dict[str, Any]:
-        return {**self.__dict__, "wants": list(self.wants), "knobs": dict(self.knobs)}
-
-
 class Lane:
     """The tool's end of one process that runs candidates. Used by one thread at a time."""
 
@@ -139,6 +92,8 @@ class Lane:
         """Why it takes no other candidate, by its own account."""
         self.trouble = ""
         """Why it did not come up."""
+        self.silent = False
+        """Whether it did not even end."""
 
     def wait_ready(self, seconds: float) -> bool:
         """Wait for the process to come up. False if it died or hangs."""
@@ -148,9 +103,10 @@ class Lane:
             hello, _ = wire.receive(self.link, seconds)
         except OSError as error:
             self.trouble = f"a lane did not come up: {error or 'its process ended'}"
+            self.silent = isinstance(error, TimeoutError)
             return False
-        if "broken" in hello:
-            self.trouble = f"a lane did not come up: {hello['broken'].strip()}"
+        if why := str(hello.get("broken", "")).strip() or hello_problem(hello):
+            self.trouble = f"a lane did not come up: {why}"
             return False
         self.pid, self.fence, self.device = hello["hello"], tuple(hello["fence"]), hello["device"]
         return True
@@ -262,8 +218,26 @@ class Exits:
             return self.statuses.pop(name, None)
 
 
+class WorkerKilled(UsageError):
+    """Somebody, or the kernel for its memory, killed the worker before it was up."""
+
+    def __init__(self, python: str) -> None:
+        super().__init__(
+            f"the worker in {python} was killed while it started, by the kernel for its memory or by somebody. "
+            "Make memory free and try again"
+        )
+
+
 class Worker:
     """A fork server in the user's interpreter."""
+
+    @classmethod
+    def start(cls, setup: Setup) -> Worker:
+        """One that is up; one that is killed meanwhile is started once more. Raises UsageError."""
+        try:
+            return cls(setup)
+        except WorkerKilled:
+            return cls(setup)
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
@@ -272,15 +246,22 @@ class Worker:
         self.said = open(said, "rb")
         try:
             self.process, self.control = _start(setup, err=err)
+        except KeeperKilled as error:
+            raise WorkerKilled(setup.python) from error
         finally:
             os.close(err)
         try:
             wire.send(self.control, setup.message(), seconds=wire.WHOLE)
-            self.report: dict[str, Any] = wire.receive(self.control, START)[0]["ready"]
-        except (OSError, KeyError) as error:
+            self.report: dict[str, Any] = wire.receive(self.control, START)[0].get("ready", {})
+            if why := ready_problem(self.report):
+                raise wire.BrokenMessage(f"its answer{why}")
+        except OSError as error:
+            killed = isinstance(error, ConnectionError) and self.process.wait(1.0) in (None, -signal.SIGKILL)
             self.close()
+            if killed:
+                raise WorkerKilled(setup.python) from error
             text = self.said.read().decode(errors="replace").strip().splitlines()
-            last = text[-1] if text else "it said nothing"
+            last = text[-1] if text else str(error) or "it said nothing"
             raise UsageError(f"the worker did not start in {setup.python}: {last}") from error
         self.lock = threading.Lock()
         self.names = 0
@@ -307,9 +288,12 @@ class Worker:
         try:
             while True:
                 message, _ = wire.receive(self.control)
+                if exited_problem(message):
+                    break
                 self.exits.report(message["exited"], message["status"])
         except OSError:
-            self.exits.close()
+            pass
+        self.exits.close()
 
     def _discard_output(self) -> None:
         with self.said:
@@ -319,10 +303,14 @@ class Worker:
 
 def cold(setup: Setup, request: Request, settings: RunSettings, *, seconds: float) -> Run:
     """Run a candidate in a new process of its own, with nothing imported before it."""
-    process, link = _start(setup, "--cold")
+    try:
+        process, link = _start(setup, "--cold")
+    except KeeperKilled as error:
+        return Run(mode="cold", exit=None, trouble=str(error))
     lane = Lane(link, process.wait, setup.scratch)
     try:
-        wire.send(link, setup.message(), seconds=wire.WHOLE)
+        with contextlib.suppress(OSError):  # one that was killed does not come up
+            wire.send(link, setup.message(), seconds=wire.WHOLE)
         if not lane.wait_ready(START):
             return Run(mode="cold", exit=None, trouble="the interpreter did not start")
         return lane.run(request, settings, mode="cold", seconds=seconds)[0]
@@ -332,7 +320,7 @@ def cold(setup: Setup, request: Request, settings: RunSettings, *, seconds: floa
 
 
 def _start(setup: Setup, *options: str, err: int | None = None) -> tuple[Guarded, socket.socket]:
-    """A worker, and our end of its link. On stderr it tells why it does not start."""
+    """A worker, and our end of its link. On stderr it tells why it does not start. Raises UsageError, KeeperKilled."""
     ours, theirs = socket.socketpair()
     with theirs, open(os.devnull, "wb") as nowhere:
         try:
@@ -345,6 +333,9 @@ def _start(setup: Setup, *options: str, err: int | None = None) -> tuple[Guarded
                 links=(theirs.fileno(),),
                 server=not options,
             )
+        except KeeperKilled:
+            ours.close()
+            raise
         except OSError as error:
             ours.close()
             raise UsageError(f"cannot run the interpreter {setup.python}: {error.strerror}") from error

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from shrinkray_gpu.runner import children
-from shrinkray_gpu.runner.guarded import MAIN, Guarded, MemoryCheck
+from shrinkray_gpu.runner.guarded import MAIN, Guarded, KeeperKilled, MemoryCheck
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.output_pipes import KEPT, TIMED_OUT, OutputPipes
 from shrinkray_gpu.runner.run import Run
@@ -42,7 +42,11 @@ def run_file(
     with OutputPipes(sys.maxsize if kept is None else kept) as streams:
         command = [*prefix, python, str(path), *argv]
         out, err = streams.writers
-        with closing(Guarded(command, environment=environment, cwd=cwd, out=out, err=err)) as process:
+        try:
+            process = Guarded(command, environment=environment, cwd=cwd, out=out, err=err)
+        except KeeperKilled as error:
+            return Run(mode="plain", exit=None, trouble=str(error))
+        with closing(process):
             streams.close_writers()
             told = streams.until_report(process.tie, started + seconds)
         streams.drain()

@@ -20,9 +20,11 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner import sanitizer, twins
 from shrinkray_gpu.runner.host_memory import SHORT
 from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
-from shrinkray_gpu.runner.lanes import MEMORY, Request, RunSettings, Setup, Worker, cold
+from shrinkray_gpu.runner.lanes import MEMORY, Setup, Worker, cold
 from shrinkray_gpu.runner.preamble import Preamble
+from shrinkray_gpu.runner.request import Request, RunSettings
 from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.shared_gpu import unshared
 from shrinkray_gpu.runner.stock import LaneRecord, LaneTerms, Stock, Stocks
 
 COLD = 60.0
@@ -192,6 +194,9 @@ class Pool:
             return self._run(request, settings, fresh, way)
 
     def _run(self, request: Request, settings: RunSettings, fresh: bool, way: KnobSetting) -> Run:
+        return unshared(self.setup, lambda: self._run_there(request, settings, fresh, way))
+
+    def _run_there(self, request: Request, settings: RunSettings, fresh: bool, way: KnobSetting) -> Run:
         if self.mode == "cold" or self.script.sanitizer:
             return self._cold(request, settings, way)
         terms = LaneTerms(self.mode, self.seconds, fresh, self.terms.reuse)
@@ -215,8 +220,11 @@ class Pool:
         """Run a candidate in a process of its own, nothing imported and no kernel compiled beforehand."""
         request, settings = self.script.request(source), self.script.settings(capture=capture, way=way, wants=wants)
         if way == PLAIN and self.script.twins and not capture:
-            return self._compared(settings, lambda asked, way: self._cold(request, asked, way))
-        return self._cold(request, settings, way)
+            return self._compared(settings, lambda asked, way: self._alone(request, asked, way))
+        return self._alone(request, settings, way)
+
+    def _alone(self, request: Request, settings: RunSettings, way: KnobSetting) -> Run:
+        return unshared(self.setup, lambda: self._cold(request, settings, way))
 
     def _compared(self, settings: RunSettings, run: Callable[[RunSettings, KnobSetting], Run]) -> Run:
         """The plain run, and what those in other ways do otherwise."""
@@ -307,14 +315,14 @@ class Pool:
         )
 
     def _plain(self, head: Preamble, device: str) -> Stock:
-        return Stock(Worker(self._setup(head, device, PLAIN)), self.jobs // len(self.devices) + 1)
+        return Stock(Worker.start(self._setup(head, device, PLAIN)), self.jobs // len(self.devices) + 1)
 
     def _other(self, head: Preamble, device: str, way: KnobSetting) -> Stock:
         setup = self._setup(head, device, way)
-        worker = Worker(setup)
+        worker = Worker.start(setup)
         if setup.warm and setup.prepare and worker.report["spoilt"] and not worker.report["touched"]:
             worker.close()  # our own warming up started CUDA
-            worker = Worker(replace(setup, prepare=False))
+            worker = Worker.start(replace(setup, prepare=False))
         if setup.warm and worker.report["touched"]:
             worker.close()
             raise UsageError(f"with {way.name} the script's imports start CUDA, and a child forked then cannot use it")

@@ -225,6 +225,51 @@ class HangingReport(TypedDict):
     line: int | None
 
 
+class Hello(TypedDict):
+    """What a lane says when it has come up."""
+
+    hello: int
+    """Its process."""
+    fence: list[str]
+    """What holds it, part by part."""
+    device: dict[str, Any]
+    """Of a lane with a CUDA context: `name`, `arch`, and `free` bytes of memory when it came up."""
+
+
+class WorkerReport(TypedDict):
+    """What a worker says of its interpreter when it has come up."""
+
+    versions: dict[str, Any]
+    failed: dict[str, Any]
+    touched: bool
+    spoilt: bool
+
+
+class Exited(TypedDict):
+    """What a worker says of a lane that ended."""
+
+    exited: int
+    status: int
+
+
+def hello_problem(hello: Any) -> str:
+    """Where this is no `Hello`, and how; empty if it is one."""
+    why = problem(Hello)(hello)
+    if not why and (hello["hello"] <= 1 or type(hello["device"].get("free", 0)) is not int):
+        why = " is of no process"
+    return why
+
+
+def ready_problem(ready: Any) -> str:
+    """Where this is no `WorkerReport`, and how; empty if it is one."""
+    return problem(WorkerReport)(ready)
+
+
+def exited_problem(message: Any) -> str:
+    """Where this is no `Exited`, and how; empty if it is one."""
+    return problem(Exited)(message)
+
+
 def hanging_problem(report: Any) -> str:
     """Where this is no `HangingReport`, and how; empty if it is one."""
     return problem(HangingReport)(report)
@@ -233,6 +278,8 @@ def hanging_problem(report: Any) -> str:
 def report_problem(report: Any) -> str:
     """Where this is no `Report`, and how; empty if it is one."""
     why = problem(Report)(report)
+    if not why and not all(number.isdecimal() and isinstance(text, str) for number, text in report["values"].items()):
+        why = ".values are no texts by number"
     return f"report{why}" if why else ""
 
 

@@ -9,12 +9,15 @@ from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from shrinkray_gpu.runner.lanes import MEMORY, START, Lane, Request, RunSettings, Worker
+from shrinkray_gpu.runner.lanes import MEMORY, Lane, Worker
+from shrinkray_gpu.runner.request import Request, RunSettings
 from shrinkray_gpu.runner.run import Run
 
 FIRST = 2
 """Spare lanes that a worker begins with; there are more as lanes are taken. On a GPU each makes a context, one after
 another for the whole machine: cold processes beside a worker that makes 17 of them take half as long again."""
+COMES_UP = 60.0
+"""Seconds in which a lane comes up: a fork with a context. A device makes one after another, of 0.35 to 0.85 s each."""
 
 
 @dataclass
@@ -125,8 +128,11 @@ class Stock:
         self.lock = threading.Lock()
         self.most = spares
         self.clean: deque[Lane] = deque()
-        self.spares: deque[Lane] = deque(worker.spawn() for _ in range(min(FIRST, spares)))
+        self.spares: deque[Lane] = deque()
         self.closed = False
+        with contextlib.suppress(OSError):  # a worker that was killed meanwhile: there are none to take
+            for _ in range(min(FIRST, spares)):
+                self.spares.append(worker.spawn())
 
     def run(self, request: Request, settings: RunSettings, terms: LaneTerms, record: LaneRecord) -> Run:
         """Run a candidate in one of the lanes; in another one where that tells of trouble of its own. Raises
@@ -134,11 +140,14 @@ class Stock:
         trouble = ""
         for _ in range(3):
             lane = self.take(terms.fresh)
-            if not lane.wait_ready(START):
+            if not lane.wait_ready(COMES_UP):
                 trouble = lane.trouble
-                lane.ended(1.0)  # until its parent tells of it, or is known to be gone
+                if not lane.silent:
+                    lane.ended(1.0)  # until its parent tells of it, or is known to be gone
                 lane.kill()
                 self.release()
+                if lane.silent:
+                    break  # another one would be waited for as long
                 continue
             if lane.device:
                 record.free_bytes = record.free_bytes or lane.device["free"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.calibration import Limits, Plan, make, open_lanes, with_perturbation
+from shrinkray_gpu.calibration import Limits, Plan, make, open_lanes, standing, with_perturbation
 from shrinkray_gpu.calibration.dry_runs import with_dry
-from shrinkray_gpu.calibration.worker_lanes import _refuse_mps
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import parse
 from shrinkray_gpu.oracle.needs import UNASKED
@@ -18,13 +18,6 @@ from shrinkray_gpu.runner.interpreter import check_python
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from tests.chance import EVEN
-
-
-def test_mps_is_refused_since_one_client_s_fault_would_end_all(tmp_path: Path) -> None:
-    _refuse_mps({"CUDA_MPS_PIPE_DIRECTORY": str(tmp_path)})
-    (tmp_path / "control").touch()
-    with pytest.raises(UsageError, match="CUDA MPS is active"):
-        _refuse_mps({"CUDA_MPS_PIPE_DIRECTORY": str(tmp_path)})
 
 
 def test_an_interpreter_must_be_one() -> None:
@@ -90,6 +83,22 @@ def test_a_full_disk_is_no_other_fault_of_the_program(tmp_path: Path) -> None:
     text = "import errno, os\nraise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))\n"
     with pytest.raises(OSError, match="No space left on device, as the program said"):
         planned(tmp_path, text, "misaligned address").close()
+
+
+def test_a_lane_that_hangs_is_not_waited_for_as_long_as_an_unknown_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It faulted within a second in a cold process: 300 s in a lane, six times, would be half an hour."""
+    monkeypatch.setattr(standing, "LANE", 1.0)
+    monkeypatch.setattr("shrinkray_gpu.runner.inside.process.wire.WHOLE", 1.0)
+    text = "import time\nif '--cold' not in open('/proc/self/cmdline').read():\n    time.sleep(1000)\n[][7]\n"
+    began = time.monotonic()
+    plan = planned(tmp_path, text, "exception:IndexError")
+    try:
+        assert plan.mode.name == "cold" and "still running" in plan.mode.why, plan.mode
+        assert time.monotonic() - began < 60
+    finally:
+        plan.close()
 
 
 def test_workers_import_what_a_script_does_or_they_do_not(tmp_path: Path) -> None:

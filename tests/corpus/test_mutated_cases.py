@@ -61,7 +61,7 @@ def read(folder: Path) -> Case | None:
         return None
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=1000, deadline=None, derandomize=True)
 @given(st.sampled_from([*FULL, "new"]), st.sampled_from(ODD), st.sampled_from(["", "key", "new key", "é", "a=b", "\0"]))
 def test_no_value_is_thrown(tmp_path_factory: pytest.TempPathFactory, key: str, value: Any, inner: str) -> None:
     corpus = tmp_path_factory.getbasetemp() / "odd"
@@ -81,7 +81,7 @@ def test_no_value_is_thrown(tmp_path_factory: pytest.TempPathFactory, key: str, 
         case.question()
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=1000, deadline=None, derandomize=True)
 @given(damaged(tomlkit.dumps(FULL).encode()))
 def test_no_damage_is_thrown(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     corpus = tmp_path_factory.getbasetemp() / "damaged"

@@ -27,8 +27,9 @@ from shrinkray_gpu.reduction.engine import reduce_program
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.outcome import Reduction
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.runner.lanes import Request, Setup
+from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
+from shrinkray_gpu.runner.request import Request
 from shrinkray_gpu.runner.run import Run
 from tests.reduction.course import parts
 

@@ -86,7 +86,7 @@ EVENTS = [json.loads(line) for line in PLAIN.splitlines()]
 PLACES = [(n, place) for n, event in enumerate(EVENTS) for place in places(event)]
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=1200, deadline=None, derandomize=True)
 @given(st.sampled_from(PLACES), st.sampled_from([*EVIL, *ODD]), st.sampled_from([None, 0, 1, 2, 3, 4, -1]))
 def test_no_value_of_a_trace_becomes_code(
     tmp_path_factory: pytest.TempPathFactory, at: tuple[int, Place], value: Any, number: int | None
@@ -95,11 +95,13 @@ def test_no_value_of_a_trace_becomes_code(
     events = [put(event, at[1], value) if n == at[0] else event for n, event in enumerate(EVENTS)]
     path.write_text("".join(json.dumps(event) + "\n" for event in events))
     text = outcome(path, number)
-    names = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
-    assert not {"evil", "inf", "nan"} & names and ".evil" not in text, text
+    nodes = list(ast.walk(ast.parse(text)))  # in a string it is no code
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    names |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    assert not {"evil", "inf", "nan"} & names, text
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=800, deadline=None, derandomize=True)
 @given(st.one_of(damaged(PLAIN), damaged(FULL.read_bytes())), st.sampled_from([None, 0, 2, 4]))
 def test_no_damage_to_a_trace_is_thrown(
     tmp_path_factory: pytest.TempPathFactory, data: bytes, number: int | None

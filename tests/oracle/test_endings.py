@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.oracle import Answer, Oracle, all_of, parse
+from shrinkray_gpu.oracle.same import same_fault
 from shrinkray_gpu.runner.run import Run
 from tests.oracle.runs import MISALIGNED, OUT_OF_MEMORY, RUNTIME, failing, passing, plain, traceback
 
@@ -86,6 +87,24 @@ def test_a_lack_of_memory_does_not_stand_in_for_another_death() -> None:
     assert oracle.judge(alone).faults, "uncalibrated, the question is taken literally"
     assert oracle.calibrate(failing("ValueError", "x")).judge(alone).answer is NO
     assert oracle.calibrate(alone).judge(OUT_OF_MEMORY).faults, "here the original itself ran out"
+
+
+FULL = "[Errno 28] No space left on device: '/tmp/t/cubin'"
+
+
+@pytest.mark.parametrize("spec", ["exit:1", "exception:OSError", "exception:ValueError", "misaligned address"])
+def test_a_full_disk_says_nothing_of_the_candidate(spec: str) -> None:
+    """Neither "yes" to a blunt question nor "no": that would be kept for ever in the journal."""
+    oracle = same_fault(parse(spec, folder=Path())).calibrate(failing("OSError", "no such file"))
+    verdict = oracle.judge(failing("OSError", FULL))
+    assert verdict.answer is UNKNOWN and "a disk was full" in verdict.why
+    child = replace(failing("RuntimeError", "the child died"), stderr=f"OSError: {FULL}")
+    assert oracle.judge(child).answer is UNKNOWN
+
+
+def test_a_full_disk_that_the_original_met_itself_is_asked_for() -> None:
+    oracle = parse("exception:OSError", folder=Path()).calibrate(failing("OSError", FULL))
+    assert oracle.judge(failing("OSError", FULL)).answer is YES
 
 
 def test_timeouts_are_asked_for_alone() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,21 @@ def test_best_is_on_disk_after_each_accept(tmp_path: Path) -> None:
         accept(journal, SMALLEST)
         assert journal.best_path.read_text() == SMALLEST.text
     assert sorted(p.name for p in (tmp_path / "x.shrink").iterdir()) == ["best.py", "journal.jsonl"]
+
+
+def test_a_line_that_the_disk_has_no_room_for_leaves_nothing(tmp_path: Path) -> None:
+    """It has room for half of it: the kernel writes that, and says so. Later there is room again."""
+    with begin(tmp_path) as journal:
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (journal.path.stat().st_size + 20, before[1]))
+        try:
+            with pytest.raises(OSError, match="File too large"):
+                journal.record_verdict("k1", FAULTS)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        journal.record_verdict("k2", PASSES)
+    with begin(tmp_path, resume=True) as journal:
+        assert (journal.damaged, journal.recall("k1"), journal.recall("k2")) == (0, None, PASSES)
 
 
 def test_an_accept_is_recorded_with_size_and_pass(tmp_path: Path) -> None:
@@ -118,10 +134,24 @@ def test_each_kind_of_question_has_its_own_answers(tmp_path: Path) -> None:
         journal.record_answer("identified", "k", PASSES)
         journal.record_answer("guarded", "k", UNKNOWN)
         assert journal.recall_answer("guarded", "k") is None, "what this course was told it need not be told again"
+        journal.record_verdict("k2", FAULTS)
     with begin(tmp_path, resume=True) as journal:
         assert journal.recall_answer("confirmed", "k") is None
         assert [journal.recall_answer("guarded", "k") for _ in range(3)] == [FAULTS, UNKNOWN, None]
         assert journal.recall_answer("identified", "k") == PASSES
+
+
+def test_what_nobody_knew_at_the_end_is_asked_anew(tmp_path: Path) -> None:
+    """A full disk or a lost GPU may have been why, and is mended now."""
+    with begin(tmp_path) as journal:
+        journal.record_verdict("k1", UNKNOWN)
+        journal.record_verdict("k2", FAULTS)
+        journal.record_verdict("k3", UNKNOWN)
+        journal.record_answer("guarded", "k2", UNKNOWN)
+        journal.record_verdict("k4", UNKNOWN)
+    with begin(tmp_path, resume=True) as journal:
+        assert (journal.recall("k1"), journal.recall("k2")) == (UNKNOWN, FAULTS), "the course went on after these"
+        assert journal.recall("k3") is journal.recall("k4") is journal.recall_answer("guarded", "k2") is None
 
 
 def test_what_a_probe_says_is_no_word_of_a_cold_run(tmp_path: Path) -> None:

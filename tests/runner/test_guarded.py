@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner import guarded
 from shrinkray_gpu.runner.guarded import Guarded
+from shrinkray_gpu.runner.lanes import Setup, Worker, cold
 from shrinkray_gpu.runner.output_pipes import OutputPipes
+from shrinkray_gpu.runner.plain import run_file
+from shrinkray_gpu.runner.request import Request, RunSettings
 
 DAEMON = "(setsid sleep 1000 &)"
 
@@ -82,3 +89,33 @@ def test_what_is_written_for_ever_is_not_read_for_ever() -> None:
         streams.drain()
         writer.join()
         os.close(flood)
+
+
+def test_two_threads_may_close_one_command(nowhere: int) -> None:
+    """Each of two candidates that met the end of their fork server closes it."""
+    for _ in range(20):
+        environment = {"PATH": os.environ["PATH"]}
+        process = Guarded(["sleep", "1000"], environment=environment, cwd="/", out=nowhere, err=nowhere)
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(lambda _, one=process: one.close(), range(4)))
+
+
+def test_a_keeper_that_is_killed_each_time_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A candidate is then unknown, and no exception ends the reduction without a word."""
+    ask = guarded._KEEPER.ask
+
+    def killed(*order: Any) -> None:
+        ask(*order)
+        os.kill(guarded._KEEPER.process.pid, signal.SIGKILL)
+
+    monkeypatch.setattr(guarded._KEEPER, "ask", killed)
+    monkeypatch.setattr(guarded, "AGAIN", (0.1, 0.1))
+    path = tmp_path / "slow.py"
+    path.write_text("import time\ntime.sleep(5)\n")
+    run = run_file(sys.executable, path, (), environment=dict(os.environ), cwd=tmp_path, seconds=20)
+    assert "was killed" in run.trouble
+    setup = Setup(sys.executable, dict(os.environ), (), (), str(tmp_path))
+    run = cold(setup, Request("pass", str(path), cwd="/"), RunSettings(), seconds=5)
+    assert run.trouble, run
+    with pytest.raises(UsageError, match="was killed while it started, by the kernel for its memory or by somebody"):
+        Worker.start(setup)

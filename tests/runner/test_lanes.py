@@ -18,7 +18,7 @@ from shrinkray_gpu.runner.knob_settings import PLAIN
 from shrinkray_gpu.runner.lanes import Setup, Worker
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.runner.stock import Stock
+from shrinkray_gpu.runner.stock import Stock, WorkerGone
 
 POISON = "import sys; sys.modules['shrinkray_inside.process.device'].sticky = lambda: 716\n"
 """Plays the driver: from here on it reports a misaligned address."""
@@ -341,6 +341,55 @@ def test_an_interpreter_that_is_none_is_refused_in_one_line(tmp_path: Path) -> N
     setup = Setup(python="/bin/false", environment={}, imports=(), own=(), scratch=str(tmp_path))
     with pytest.raises(UsageError, match="did not start in /bin/false"):
         Worker(setup)
+
+
+KILLED = """
+import os, pathlib
+starts = pathlib.Path(__file__).with_name("starts")
+starts.open("a").write("x")
+if len(starts.read_text()) <= {kills}:
+    os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.parametrize("kills", [1, 2])
+def test_a_worker_that_is_killed_while_it_imports_is_started_once_more(tmp_path: Path, kills: int) -> None:
+    (tmp_path / "killing.py").write_text(KILLED.format(kills=kills))
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    setup = Setup(sys.executable, environment, ("killing",), (), str(tmp_path))
+    if kills == 1:
+        with closing(Worker.start(setup)) as worker:
+            assert not worker.report["failed"]
+    else:
+        with pytest.raises(UsageError, match="was killed while it started.* Make memory free and try again"):
+            Worker.start(setup)
+    assert len((tmp_path / "starts").read_text()) == 2
+
+
+def test_a_worker_that_is_killed_when_it_is_up_is_gone_and_no_error(pool: Pool) -> None:
+    worker = Worker(pool.setup)
+    os.kill(worker.process.pid, signal.SIGKILL)
+    assert worker.process.wait(5) == -signal.SIGKILL
+    with closing(Stock(worker, 2)) as stock, pytest.raises(WorkerGone):
+        stock.take(False)
+
+
+HANGING_CONTEXT = "import time\nset_num_threads = id\ndef empty(*_, **__):\n    time.sleep(1000)\n"
+"""Plays torch on a GPU that is lost: a context never comes up."""
+
+
+def test_a_lane_whose_context_never_comes_up_is_waited_for_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "torch.py").write_text(HANGING_CONTEXT)
+    monkeypatch.setattr("shrinkray_gpu.runner.stock.COMES_UP", 1.0)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    with closing(make(tmp_path, environment=environment, warm=True, prepare=False)) as pool:
+        pool.start("")
+        began = time.monotonic()
+        run = pool.run("pass")
+        assert run.trouble == "a lane did not come up: no answer in time"
+        assert time.monotonic() - began < 2.5
 
 
 def test_a_worker_starts_though_its_gpu_does_not_answer(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from shrinkray_gpu.device.dump import Dump
 from shrinkray_gpu.device.nvidia import toolkit
+from shrinkray_gpu.device.own_commands import run_command
 
 SECONDS = 120.0
 NO_HOST_DUMP = ("/bin/sh", "-c", 'ulimit -c 0; exec "$@"', "sh")
@@ -92,7 +93,7 @@ def read(tool: Path, core: Path) -> Dump | None:
     asked = (word for question in questions for word in ("-ex", question))
     command = [*NO_HOST_DUMP, str(tool), "-batch", "-nx", *asked]  # of a dump cut short it dies, and dumps core itself
     try:
-        done = subprocess.run(command, capture_output=True, timeout=SECONDS, stdin=subprocess.DEVNULL)
+        done = run_command(command, capture_output=True, timeout=SECONDS, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.SubprocessError):
         return None
     found = parse(done.stdout.decode(errors="replace"))

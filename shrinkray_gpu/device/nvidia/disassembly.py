@@ -10,6 +10,7 @@ from pathlib import Path
 
 from shrinkray_gpu.device.instruction import Instruction, MemoryEffect, Opcodes
 from shrinkray_gpu.device.nvidia import toolkit
+from shrinkray_gpu.device.own_commands import run_command
 
 SECONDS = 60.0
 _SECTION = re.compile(r"^\s*\.section\s+\.text\.([^,\s]+)")
@@ -105,7 +106,7 @@ def listing(tool: Path, cubin: bytes, *options: str) -> str:
         file.write(cubin)
         file.flush()
         try:
-            done = subprocess.run([tool, "-c", "-ndf", *options, file.name], capture_output=True, timeout=SECONDS)
+            done = run_command([tool, "-c", "-ndf", *options, file.name], capture_output=True, timeout=SECONDS)
         except (OSError, subprocess.SubprocessError):
             return ""
     return done.stdout.decode(errors="replace") if done.returncode == 0 else ""

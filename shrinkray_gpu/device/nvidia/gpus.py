@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
+from shrinkray_gpu.device.own_commands import answer_of
+from shrinkray_gpu.errors import UsageError
+
 DEVICES = Path("/dev")
+_ASK = """
+import ctypes
+nvml, device = ctypes.CDLL("libnvidia-ml.so.1"), ctypes.c_void_p()
+major, minor, sizes = ctypes.c_int(), ctypes.c_int(), (ctypes.c_ulonglong * 3)()  # total, free, used, in bytes
+if not nvml.nvmlInit_v2() and not nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device)):
+    nvml.nvmlDeviceGetCudaComputeCapability(device, ctypes.byref(major), ctypes.byref(minor))
+    nvml.nvmlDeviceGetMemoryInfo(device, ctypes.byref(sizes))
+    print(major.value, minor.value, sizes[0])
+"""
+"""Ends with an exception, which nobody reads, where there is no NVML."""
 
 
 def present() -> bool:
@@ -22,31 +36,32 @@ def driver() -> bool:
     return DEVICES.joinpath("nvidiactl").exists()
 
 
+def sharing(environment: Mapping[str, str]) -> str:
+    """The folder of CUDA MPS where that is active: one client's fault ends the work of all then. Else empty."""
+    pipe = environment.get("CUDA_MPS_PIPE_DIRECTORY", "/tmp/nvidia-mps")
+    return pipe if Path(pipe, "control").exists() else ""
+
+
 def capability() -> int | None:
     """Compute capability times ten of the first GPU (90: H100); None where NVML does not tell."""
-    first, major, minor = _first_gpu(), ctypes.c_int(), ctypes.c_int()
-    if first is None:
-        return None
-    nvml, device = first
-    if nvml.nvmlDeviceGetCudaComputeCapability(device, ctypes.byref(major), ctypes.byref(minor)):
-        return None
-    return 10 * major.value + minor.value
+    major, minor, _ = _first_gpu()
+    return 10 * major + minor if major else None
 
 
 def memory() -> float:
     """Memory of the first GPU in GiB; 0 where NVML does not tell."""
-    first, sizes = _first_gpu(), (ctypes.c_ulonglong * 3)()  # total, free, used, in bytes
-    if first is None:
-        return 0.0
-    nvml, device = first
-    return 0.0 if nvml.nvmlDeviceGetMemoryInfo(device, ctypes.byref(sizes)) else sizes[0] / (1 << 30)
+    return _first_gpu()[2] / (1 << 30)
 
 
-def _first_gpu() -> tuple[ctypes.CDLL, ctypes.c_void_p] | None:
-    """NVML and its handle of the first GPU; None without either."""
-    device = ctypes.c_void_p()
+@cache
+def _first_gpu() -> tuple[int, int, int]:
+    """Its compute capability and bytes of memory, each 0 where NVML does not tell. Raises UsageError where NVML gives
+    no answer."""
     try:
-        nvml = ctypes.CDLL("libnvidia-ml.so.1")
-    except OSError:
-        return None
-    return None if nvml.nvmlInit_v2() or nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device)) else (nvml, device)
+        told = answer_of(_ASK).split()
+    except TimeoutError as error:
+        raise UsageError(
+            f"NVML gave {error}: the GPU may be lost. See what nvidia-smi says, or do without a GPU (--arch sm_90)"
+        ) from error
+    major, minor, size = map(int, told) if len(told) == 3 else (0, 0, 0)
+    return major, minor, size

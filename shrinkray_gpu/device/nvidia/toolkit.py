@@ -9,6 +9,8 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from shrinkray_gpu.device.own_commands import run_command
+
 TOOLKIT = Path("/usr/local/cuda")
 HOW = {
     "compute-sanitizer": "install the CUDA toolkit's compute-sanitizer and put its folder on PATH, or set CUDA_HOME",
@@ -70,7 +72,7 @@ def _packages(python: str, path: str) -> tuple[tuple[str, Path], ...]:
     found = shutil.which(python) or python
     environment = {**os.environ, **({"PYTHONPATH": path} if path else {})}
     try:
-        done = subprocess.run([found, "-c", _PACKAGES], capture_output=True, text=True, timeout=60, env=environment)
+        done = run_command([found, "-c", _PACKAGES], capture_output=True, text=True, timeout=60, env=environment)
     except (OSError, subprocess.SubprocessError):
         return ()
     pairs = [line.split("\t") for line in done.stdout.splitlines()]

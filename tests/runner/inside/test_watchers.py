@@ -16,7 +16,8 @@ import pytest
 
 from shrinkray_gpu.runner.inside import candidate_run
 from shrinkray_gpu.runner.inside.watchers import WATCHERS, WatchedCandidate
-from shrinkray_gpu.runner.lanes import Request, RunSettings, Setup
+from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.request import Request, RunSettings
 from shrinkray_gpu.runner.run import Report, Run, report_problem
 from tests.runner.inside.forked import forked
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import re
 import struct
 import sys
 import time
@@ -175,20 +176,27 @@ def _name(record: Record) -> str:
 
 
 def read(folder: str) -> List[Record]:
-    """Each process with its kinds of launches as entries for `suspects`; the script's own process first."""
+    """Each process with its kinds of launches as entries for `suspects`; the script's own process first. A candidate
+    may have put anything else in the folder."""
     try:
-        names = [name[: -len(".jsonl")] for name in os.listdir(folder) if name.endswith(".jsonl")]
+        names = os.listdir(folder)
     except OSError:
         return []
-    every = [_process(os.path.join(folder, name), int(name)) for name in names]
-    every += [_troubled(os.path.join(folder, name)) for name in os.listdir(folder) if name.startswith(TROUBLE)]
+    every = [_process(os.path.join(folder, str(pid)), pid) for pid in _numbers(names, "", ".jsonl")]
+    every += [_troubled(os.path.join(folder, TROUBLE + str(pid)), pid) for pid in _numbers(names, TROUBLE, "")]
     return sorted(every, key=lambda process: (not process["first"], process["started"]))
 
 
-def _troubled(path: str) -> Record:
+def _numbers(names: List[str], before: str, behind: str) -> List[int]:
+    """The processes whose files have such names."""
+    found = [re.fullmatch(re.escape(before) + "([1-9][0-9]{0,9})" + re.escape(behind), name) for name in names]
+    return [int(match[1]) for match in found if match]
+
+
+def _troubled(path: str, pid: int) -> Record:
     """A child in which capture could not begin, and why."""
     with open(path, encoding="utf-8", errors="replace") as f:
-        return {**_nothing(int(path.rpartition(".")[2])), "trouble": f.read()}
+        return {**_nothing(pid), "trouble": f.read()}
 
 
 def _nothing(pid: int) -> Record:
@@ -268,7 +276,7 @@ def _lines(path: str) -> Iterator[Any]:
         for line in f:
             try:
                 yield json.loads(line)
-            except ValueError:  # cut off: the process died while it wrote
+            except (ValueError, RecursionError):  # cut off: the process died while it wrote
                 continue
 
 
@@ -278,11 +286,11 @@ def _latest(path: str) -> Iterator[Tuple[int, int, Record]]:
             data = f.read()
     except OSError:
         return
-    for at in range(0, len(data), _SLOT):
+    for at in range(0, len(data) - _HEAD.size + 1, _SLOT):
         when, number, length = _HEAD.unpack_from(data, at)
         if when:
             try:
                 state = json.loads(data[at + _HEAD.size : at + _HEAD.size + length])
-            except ValueError:  # too long for its slot
+            except (ValueError, RecursionError):  # too long for its slot
                 state = None
             yield number, when, state if _is_state(state) else {}  # the kind as it was at first

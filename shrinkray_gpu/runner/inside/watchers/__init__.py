@@ -9,7 +9,7 @@ To add one:
    the request does not ask for it, it only puts the value that says so under its key, and yields.
 2. Add one line to `WATCHERS`. What it wraps around a function of Triton or torch stands outside of what the watchers
    before it wrapped, and goes first.
-3. Give `runner.run.Run` a field of each key's name, and `runner.lanes.RunSettings` one for what asks for it.
+3. Give `runner.run.Run` a field of each key's name, and `runner.request.RunSettings` one for what asks for it.
 4. Add a test to tests/runner/inside/test_watchers.py, which runs through the list.
 
 A watcher imports what it needs when it is asked for, not before: a cold process has no time to lose, and nothing may

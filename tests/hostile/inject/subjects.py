@@ -1,0 +1,16 @@
+"""What is reduced under faults: without torch, a launch on the virtual GPU, and the corpus case of the README."""
+
+from __future__ import annotations
+
+from tests.e2e.programs import LOOKUP, NARROW_TILES
+from tests.hostile.inject.tool import ROOT, Subject
+
+VIRTUAL = ("--arch", "sm_90", "--oracle", "misaligned address", "--jobs", "2")
+SUBJECTS = {
+    one.name: one
+    for one in (
+        Subject("lookup", LOOKUP, ("--oracle", "exception:IndexError", "--jobs", "2")),
+        Subject("narrow_tiles", NARROW_TILES, VIRTUAL),
+        Subject("tma_misaligned", (ROOT / "corpus" / "tma_misaligned" / "failing.py").read_text(), VIRTUAL),
+    )
+}

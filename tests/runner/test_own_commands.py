@@ -1,0 +1,51 @@
+"""Commands of the tool's own end with it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu.device import own_commands
+
+TOOL = """
+import os, threading, time
+from shrinkray_gpu.device import own_commands
+command = ["sh", "-c", "echo $$ > started; exec sleep 1000"]
+threading.Thread(target=own_commands.run_command, args=(command,), daemon=True).start()
+while not os.path.exists("started") or not open("started").read().strip():
+    time.sleep(0.01)
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_a_command_ends_with_a_tool_that_is_killed(tmp_path: Path) -> None:
+    word = uuid.uuid4().hex
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "OWN": word}
+    subprocess.run([sys.executable, "-c", TOOL], cwd=tmp_path, env=environment, timeout=60)
+    pid, limit = (tmp_path / "started").read_text().strip(), time.monotonic() + 2
+    while _goes_on(pid, word) and time.monotonic() < limit:
+        time.sleep(0.02)
+    assert not _goes_on(pid, word)
+
+
+def _goes_on(pid: str, word: str) -> bool:
+    try:
+        return word.encode() in Path("/proc", pid, "environ").read_bytes()
+    except OSError:
+        return False
+
+
+def test_it_is_as_subprocess_runs_it() -> None:
+    command = [sys.executable, "-c", "print(input())"]
+    done = own_commands.run_command(command, input="words", capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "words\n")
+    with pytest.raises(FileNotFoundError):
+        own_commands.run_command(["no-such-command"])
+    with pytest.raises(subprocess.TimeoutExpired):
+        own_commands.run_command(["sleep", "10"], timeout=0.1)
