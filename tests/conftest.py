@@ -77,6 +77,6 @@ def replayer() -> Iterator[Replayer]:
 
 @pytest.fixture
 def draws() -> Iterator[Path]:
-    """For `chance.EVEN`: a file that candidates may write to, whose fence lets them write to devices."""
+    """For `chance.EVEN`: a file that all runs write to. Where candidates are fenced, the test names it as writable."""
     with tempfile.NamedTemporaryFile(dir="/dev/shm") as file:
         yield Path(file.name)

@@ -46,4 +46,5 @@ def prose(text: str) -> str:
 
 
 def _defused(text: str) -> str:
-    return _TAG.sub("&lt;", _CALL.sub(lambda call: call.group() + _NOTHING, text))
+    """A run of backticks that nothing ends might end further down: as characters they open no code."""
+    return _TAG.sub("&lt;", _CALL.sub(lambda call: call.group() + _NOTHING, text)).replace("`", "&#96;")

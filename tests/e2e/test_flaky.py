@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,15 +14,15 @@ from tests.e2e.command import plain
 from tests.e2e.flaky import ORACLE, SHORT, lay_out
 
 
-def reduced(path: Path, **more: float) -> str:
+def reduced(path: Path, **more: Any) -> str:
     """Without lifting, which would merge the device into the script, and the chance with it."""
-    asked = Options(oracle=(ORACLE,), cwd=path.parent, jobs=2, report=False, skip=frozenset({"lift"}), **more)  # type: ignore[arg-type]
+    asked = Options(oracle=(ORACLE,), cwd=path.parent, jobs=2, report=False, skip=frozenset({"lift"}), **more)
     return reduce(path, asked).text
 
 
 def test_the_same_minimum_as_its_twin_that_always_fails(tmp_path: Path, draws: Path) -> None:
     sure = reduced(lay_out(tmp_path / "always", 1.0, SHORT))
-    flaky = reduced(lay_out(tmp_path / "flaky", 0.7, SHORT, draws=draws), confidence=0.999)
+    flaky = reduced(lay_out(tmp_path / "flaky", 0.7, SHORT, draws=draws), confidence=0.999, writable=(draws,))
     assert flaky == sure
     repro = tmp_path / "flaky" / "repro_failing.py"
     seen = sum(plain(repro, cwd=repro.parent).returncode == 1 for _ in range(40))
@@ -31,14 +32,15 @@ def test_the_same_minimum_as_its_twin_that_always_fails(tmp_path: Path, draws: P
 def test_the_rate_is_said_with_its_interval(tmp_path: Path, draws: Path) -> None:
     said: list[str] = []
     path = lay_out(tmp_path, 0.6, SHORT, draws=draws)
-    assert check(path, Options(oracle=(ORACLE,), cwd=tmp_path, jobs=2), say=said.append) == ORACLE
+    asked = Options(oracle=(ORACLE,), cwd=tmp_path, jobs=2, writable=(draws,))
+    assert check(path, asked, say=said.append) == ORACLE
     rate = next(line for line in said if line.startswith("flaky: "))
     assert "95 % interval" in rate and "runs" in rate
 
 
 def test_a_fault_missed_at_first_is_found_and_adopted(tmp_path: Path, draws: Path) -> None:
     path = lay_out(tmp_path, 0.3, SHORT, draws=draws)  # the first draw is 0.62
-    spec = check(path, Options(cwd=tmp_path, jobs=2))
+    spec = check(path, Options(cwd=tmp_path, jobs=2, writable=(draws,)))
     assert spec == "exception:RuntimeError:CUDA error: misaligned address"
 
 

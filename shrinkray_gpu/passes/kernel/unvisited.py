@@ -19,7 +19,7 @@ from shrinkray_gpu.reduction.edit import Edit
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.edits import removal, replacement
 from shrinkray_gpu.source.kernels import in_kernel
-from shrinkray_gpu.source.tree import ancestors, depth, every, function, line_number, statement, statements
+from shrinkray_gpu.source.tree import ancestors, depth, every, function, line_number, source, statement, statements
 
 WAIT = "torch.cuda.synchronize()"
 """In the place of a host's statement that shows the fault only since it waits for the device."""
@@ -52,7 +52,7 @@ def find(program: Program, values: Mapping[int, str]) -> Iterator[Edit]:
             if not whole and not isinstance(doubtful, (cst.FunctionDef, cst.ClassDef)):
                 what = f"the failing statement or the first behind it, at line {line_number(program, doubtful)}"
                 yield removal(program, what, doubtful, level=level + 1)
-                if not in_kernel(program, doubtful) and imports_torch(program):
+                if source(program, doubtful) != WAIT and not in_kernel(program, doubtful) and imports_torch(program):
                     yield replacement(program, f"{WAIT} for {what}", doubtful, (WAIT,), level + 2)
 
 
