@@ -650,6 +650,8 @@ def test_a_course_killed_at_any_line_ends_in_the_same_result(tmp_path: Path) -> 
         assert (folder / "best.py").read_text() == expected.program.text
         final = {line["key"] for line in known if line.get("event") == "judged" and line.get("final", True)}
         assert not final & set(again.keys), "judged twice"
+        while known[-1].get("answer") == "unknown":  # asked anew: what ended the reduction may be the reason
+            known.pop()
         assert sum(line.get("event") == "judged" for line in known) + len(again.keys) == len(whole.keys)
 
 

@@ -622,8 +622,11 @@ def test_a_course_killed_at_any_line_ends_in_the_same_result(tmp_path: Path, oft
         assert (folder / "best.py").read_text() == expected.program.text
         assert trace(again.bench.events) == trace(whole.bench.events)
         assert (again.finds, again.drifts) == (whole.finds, whole.drifts)
+        known = cut
+        while '"unknown"' in lines[known - 1]:  # asked anew: what ended the reduction may be the reason
+            known -= 1
         for event, new in again.counts().items():
-            assert events[:cut].count(event) + new == whole.counts()[event], (cut, event)
+            assert events[:known].count(event) + new == whole.counts()[event], (cut, event)
         said = [json.loads(line).get("event") for line in _lines(folder)]
         assert said.count("drift") == len(checks.fingerprint_slips)
 

@@ -102,13 +102,13 @@ def test_two_threads_may_close_one_command(nowhere: int) -> None:
 
 def test_a_keeper_that_is_killed_each_time_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A candidate is then unknown, and no exception ends the reduction without a word."""
-    ask = guarded._KEEPER.ask
+    ask = guarded.KEEPER.ask
 
     def killed(*order: Any) -> None:
         ask(*order)
-        os.kill(guarded._KEEPER.process.pid, signal.SIGKILL)
+        os.kill(guarded.KEEPER.process.pid, signal.SIGKILL)
 
-    monkeypatch.setattr(guarded._KEEPER, "ask", killed)
+    monkeypatch.setattr(guarded.KEEPER, "ask", killed)
     monkeypatch.setattr(guarded, "AGAIN", (0.1, 0.1))
     path = tmp_path / "slow.py"
     path.write_text("import time\ntime.sleep(5)\n")
