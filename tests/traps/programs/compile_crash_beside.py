@@ -1,4 +1,4 @@
-# shrink --oracle exception:RuntimeError
+# shrink --oracle exception:RuntimeError --skip-pass unvisited
 # lure: "PassManager::run failed": a RuntimeError as well, once the except is gone or the cache is not cleared
 # must: del \w+\[|\.pop\(
 # ends: 1 RuntimeError: dictionary changed size during iteration

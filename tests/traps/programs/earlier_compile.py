@@ -1,4 +1,4 @@
-# shrink --arch sm_90 --oracle exception:RuntimeError --skip-pass lift
+# shrink --arch sm_90 --oracle exception:RuntimeError --skip-pass lift --skip-pass unvisited
 # lure: the host's own RuntimeError; the true one needs a first launch, whose compilation fixed the global's value
 # must: = tl\.constexpr\(
 # check: exception:RuntimeError:has changed since we compiled this kernel
