@@ -14,7 +14,6 @@ from shrinkray_gpu.judging.repetition import PROGRAMMING
 from shrinkray_gpu.oracle import Fault, Oracle, adopt, obstacle
 from shrinkray_gpu.oracle.fault import FRONT_END
 from shrinkray_gpu.oracle.verdict import Verdict
-from shrinkray_gpu.runner.fence import OPENED
 from shrinkray_gpu.runner.inside.static.rules import ASKED, RULES
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
@@ -45,7 +44,7 @@ def runs_until_fault(colds: list[Run], source: str, lanes: LaneSet) -> tuple[lis
         left = further(lanes.cold.setup) + 1 - len(seen)
         if left <= 0 or time.monotonic() > until:
             raise NotReproduced(faultless(seen))
-        pool = _unfenced(lanes, None)
+        pool = lanes.unfenced(None)
         seen += several(pool, source, min(left, pool.jobs))
 
 
@@ -53,18 +52,12 @@ def once_more(seen: list[Run], verdicts: list[Verdict], oracle: Oracle, source: 
     """Chance may have kept the fault away: add runs until one shows it, or until it is not worth asking any more."""
     most, until = further(lanes.cold.setup) + 1, time.monotonic() + FURTHER_SECONDS
     while _chance(seen, verdicts, oracle) and len(seen) < most and time.monotonic() < until:
-        pool = _unfenced(lanes, oracle)
+        pool = lanes.unfenced(oracle)
         hasty = len(seen) < ALIKE and (not oracle.needs.run or not is_clean(seen[0]))
         alike = ALIKE - len(seen) if hasty else FURTHER
         for run in several(pool, source, min(most - len(seen), pool.jobs, alike)):
             seen.append(run)
             verdicts.append(verdict_on(oracle, source, pool.script, run))
-
-
-def _unfenced(lanes: LaneSet, oracle: Oracle | None) -> Pool:
-    """The cheapest lanes, without the parts of the fence that only candidates have: these may hide the fault, and end a
-    program by a fault of our own making."""
-    return lanes.cheapest(oracle).leaving_open(OPENED)
 
 
 def _chance(seen: Sequence[Run], verdicts: Sequence[Verdict], oracle: Oracle) -> bool:

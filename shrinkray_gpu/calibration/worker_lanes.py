@@ -13,6 +13,7 @@ from shrinkray_gpu.calibration.limits import Limits
 from shrinkray_gpu.device import gpus
 from shrinkray_gpu.oracle import Oracle
 from shrinkray_gpu.runner import preamble
+from shrinkray_gpu.runner.fence import OPENED
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import COLD, Pool, Script
 from shrinkray_gpu.runner.shared_gpu import refuse_sharing
@@ -50,6 +51,11 @@ class LaneSet:
         report, gpu = self.started.result(), self.forking.arch is None and gpus.present()
         return self.cold if gpu and (report["touched"] or report["spoilt"]) else self.warm
 
+    def unfenced(self, oracle: Oracle | None) -> Pool:
+        """The cheapest ones for the program itself, with no more of a fence than keeps its writes in: what else holds
+        candidates may hide its fault, or end it by one of our own making."""
+        return self.cheapest(oracle).leaving_open(OPENED)
+
     def up(self, oracle: Oracle, *, wait: bool = False) -> Pool | None:
         """The worker's lanes, if it has come up and runs the program as a cold process would. `wait`: until it has."""
         if self.started is None or not (wait or self.started.done()) or self.started.exception() is not None:
@@ -65,7 +71,7 @@ class LaneSet:
     def fitting(self, oracle: Oracle) -> LaneSet:
         """The same lanes, as the oracle asks: with its static rules and no others, since the program may break one that
         is beside the point; one at a time where the question is how long a run takes."""
-        cold, warm, dry = (_fitting(pool, oracle) for pool in (self.cold, self.warm, self.dry))
+        cold, warm, dry = (fitting(pool, oracle) for pool in (self.cold, self.warm, self.dry))
         assert cold is not None
         return replace(self, cold=cold, warm=warm, dry=dry)
 
@@ -133,7 +139,7 @@ def open_lanes(
     return lanes
 
 
-def _fitting(pool: Pool | None, oracle: Oracle) -> Pool | None:
+def fitting(pool: Pool | None, oracle: Oracle) -> Pool | None:
     if pool is not None and pool.script.wants != oracle.needs.wants:
         pool = pool.serving(replace(pool.script, wants=oracle.needs.wants), seconds=pool.seconds)
     if pool is not None and oracle.needs.timing and pool.jobs > 1:

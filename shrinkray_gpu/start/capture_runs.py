@@ -70,7 +70,7 @@ class Runs:
             if self._lanes is None or self._lanes[0] != text:
                 self.close()
                 self._lanes = (text, self.given.lanes(text))
-            pool = self._lanes[1].cheapest(self.given.chosen)
+            pool = self._lanes[1].unfenced(self.given.chosen)
             wave = min(pool.jobs, most - len(runs))
             with ThreadPoolExecutor(wave, thread_name_prefix="again") as threads:
                 one = partial(pool.run, fresh=True, capture=capture, way=way)
