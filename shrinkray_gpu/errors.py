@@ -34,6 +34,12 @@ class FinalCheckFailed(ShrinkError):
     exit_code = 4
 
 
+class NoKernelInvolved(ShrinkError):
+    """The original fails a check of values that no kernel made."""
+
+    exit_code = 5
+
+
 class LanesLost(ShrinkError):
     """Nothing that is run answers any more."""
 

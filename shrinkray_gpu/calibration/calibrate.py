@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from shrinkray_gpu.calibration.compared import with_comparison
 from shrinkray_gpu.calibration.in_lanes import in_lanes
 from shrinkray_gpu.calibration.limits import Limits
 from shrinkray_gpu.calibration.original import cold_plan
@@ -37,6 +38,7 @@ def make(
         if given is not None:
             lanes = lanes.fitting(given)
         plan, colds = cold_plan(source, lanes, oracle, timeout=limits.timeout, seen=seen, bound=bound)
+        plan = with_comparison(plan, source)
         own = given.needs.seconds if given else None
         lanes = lanes.fitting(plan.oracle)
         return in_lanes(plan, source, lanes, colds, seconds=own or limits.timeout, mode=limits.mode).measured()

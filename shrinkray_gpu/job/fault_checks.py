@@ -79,7 +79,10 @@ def _standard(original: Program, plan: calibration.Plan, reference: Reference | 
     standard = controls.standard(plan.gpu, triton=not only_cuda) if own else ()
     if reference is not None and not only_cuda:
         standard = (*controls.of_access(reference.fault), *controls.of_front_end(reference.fault), *standard)
-    return (*controls.of_cuda(original, plan.gpu), *standard)
+    check = plan.oracle.comparison if isinstance(plan.oracle, SameFaultOracle) else None
+    if check is not None and plan.gpu:
+        standard = controls.standard(plan.gpu)
+    return (*controls.of_check(check), *controls.of_cuda(original, plan.gpu), *standard)
 
 
 def _look(plan: calibration.Plan, test: TieredTest, quick: dump_runs.LaneDumps | None) -> Callable[[str], Fault | None]:

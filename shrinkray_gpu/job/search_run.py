@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from shrinkray_gpu import calibration, lift
 from shrinkray_gpu.calibration import perturbation
@@ -90,7 +91,8 @@ def search(
         ),
         rewrites=Rewrites(
             lifts=_lifts(ready.program, test, plan, say) if may_lift else None,
-            instrument=(lambda watched: instrument(watched, watchable(watched))) if plan.oracle.needs.run else None,
+            # What the host hands a kernel that computes something wrong may be what is wrong: it stays computed.
+            instrument=partial(_watched, asked=bool(plan.oracle.needs.compared)) if plan.oracle.needs.run else None,
             layout=layout,
         ),
         report=Listeners(
@@ -98,6 +100,10 @@ def search(
             other_fault=lambda candidate, verdict: finds.consider(candidate, verdict.other) if verdict.other else None,
         ),
     )
+
+
+def _watched(program: Program, asked: bool) -> Program:
+    return instrument(program, watchable(program), asked=asked)
 
 
 def _probe(

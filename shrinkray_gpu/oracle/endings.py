@@ -89,6 +89,19 @@ class ExitOracle(Oracle):
 
 
 @dataclass(frozen=True, kw_only=True)
+class MismatchOracle(Oracle):
+    """`mismatch`: the script fails a check of its own. Which one, and that a kernel takes part in it, is looked up in
+    the original, and each candidate is held against that: see `comparison_check`."""
+
+    needs: Needs = Needs(asserts=True, checked=True)
+
+    def verdict(self, run: Run) -> Verdict:
+        failure = speech.uncaught(run)
+        own = bool(weakness(failure)) if failure is not None else run.signal is None and _status(run) not in (0, None)
+        return shows(speech.ending(run)) if own else lacks(speech.ending(run))
+
+
+@dataclass(frozen=True, kw_only=True)
 class SignalOracle(Oracle):
     """`signal:SIGABRT`: the signal that ended the process. One that we sent ourselves, for time, is none."""
 

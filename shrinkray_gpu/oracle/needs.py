@@ -10,6 +10,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.runner.inside.compare.comparison import AGAINST
 from shrinkray_gpu.runner.inside.launches.launch_log import INTERPRETED
 from shrinkray_gpu.runner.inside.static.rules import ASKED, RULES
 from shrinkray_gpu.runner.knob_settings import KnobSetting
@@ -43,6 +44,10 @@ class Needs:
     """After which a run hangs, where the oracle itself says so."""
     interpreted: bool = False
     """Whether the virtual GPU must run kernels by Triton's interpreter, since the fault hangs on what they write."""
+    checked: bool = False
+    """Whether a check of what kernels wrote is the question, and nothing else that the script may die of."""
+    compared: str = ""
+    """The recording of the check that the original fails: what candidates check is held against it."""
     asserts: bool = False
     """Whether the script's own errors are the question, so that the virtual GPU must leave assertions as they are."""
 
@@ -59,7 +64,8 @@ class Needs:
     @property
     def wants(self) -> tuple[str, ...]:
         """What the worker must deliver beside the everyday facts."""
-        named = (*(BUILD + pattern for pattern in self.builds), *(ASKED + rule for rule in self.rules))
+        named = [*(BUILD + pattern for pattern in self.builds), *(ASKED + rule for rule in self.rules)]
+        named += [AGAINST + self.compared] * bool(self.compared)
         return tuple(sorted({*self.stages, *named, *[INTERPRETED] * self.interpreted}))
 
     def on(self, script: Script, *, virtual: bool) -> Script:
@@ -90,6 +96,8 @@ class Needs:
             timing=self.timing or other.timing,
             seconds=other.seconds if self.seconds is None else self.seconds,
             interpreted=self.interpreted or other.interpreted,
+            checked=self.checked or other.checked,
+            compared=self.compared or other.compared,
             asserts=self.asserts or other.asserts,
         )
 

@@ -11,10 +11,12 @@ import dataclasses
 from dataclasses import dataclass
 
 from shrinkray_gpu.oracle.cause_check import LaunchCauses
+from shrinkray_gpu.oracle.comparison_check import ComparisonCheck
 from shrinkray_gpu.oracle.fault import Fault, Reference, casts, kernels, lookalike
 from shrinkray_gpu.oracle.needs import UNASKED
 from shrinkray_gpu.oracle.oracle import Oracle
-from shrinkray_gpu.oracle.verdict import Verdict, lacks
+from shrinkray_gpu.oracle.verdict import Verdict, lacks, unclear
+from shrinkray_gpu.oracle.words import weakness
 from shrinkray_gpu.runner.run import Run
 
 _CASTS = {
@@ -33,6 +35,8 @@ class SameFaultOracle(Oracle):
     """None before calibration, and where the original shows no fault or the question is about something else."""
     causes: LaunchCauses | None = None
     """Where what goes wrong in the original begins; None before calibration, and where nobody knows."""
+    comparison: ComparisonCheck | None = None
+    """Of what kernels wrote, where the original fails one; None before calibration."""
     strict: bool = True
     """Whether another fault is a no. Off only to show what the guard is good for (`--no-guards`)."""
 
@@ -58,6 +62,11 @@ class SameFaultOracle(Oracle):
             return dataclasses.replace(lacks(f"another fault: {slip}"), other=seen)
         if drift := self._drift(run):
             return dataclasses.replace(lacks(f"another cause: {drift}"), other=seen)
+        if self.comparison is not None:
+            if moved := self.comparison.difference(run):
+                return dataclasses.replace(lacks(f"another check: {moved}"), other=seen)
+            if doubt := self.comparison.doubt(run):
+                return unclear(doubt)
         before, now = self.reference.casts, casts(run)
         if self.reference.fault.phase != "device" or before is None or now is None or now <= before:
             return verdict
@@ -90,6 +99,24 @@ class SameFaultOracle(Oracle):
         """The same oracle, which holds candidates against the causes that a dry run of the original shows."""
         bound = self.reference is not None or bool(self.inner.needs.sanitizer)
         return self._with(causes=LaunchCauses.of(run)) if self.strict and bound else self
+
+    def may_compare(self, run: Run, text: str) -> bool:
+        """Whether what the original shows in this run may be that a check of what its kernels wrote fails: it asserts,
+        raises or exits by itself, and no compilation or launch failed."""
+        return (
+            self.strict
+            and self.reference is not None
+            and (self.reference.fault.phase == "exit" or bool(run.failure and weakness(run.failure)))
+            and bool(run.launches or "triton" in text)
+            and not self.needs.timing
+            and all(not compiled.failure for compiled in run.compiles)
+            and all(not launch.failure for launch in run.launches)
+        )
+
+    def comparing(self, check: ComparisonCheck) -> SameFaultOracle:
+        """The same oracle, which holds what candidates check against this."""
+        needs = dataclasses.replace(self.needs, compared=check.recording)
+        return self._with(comparison=check, needs=needs, warning="")
 
     def keeping(self, causes: LaunchCauses) -> SameFaultOracle:
         """The same oracle, which holds each candidate against these causes, whatever the user asked about: their

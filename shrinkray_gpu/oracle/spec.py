@@ -18,7 +18,7 @@ from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.build_failure import BuildOracle
 from shrinkray_gpu.oracle.compiled import CodeOracle, CompileOracle, StaticOracle
 from shrinkray_gpu.oracle.differs import KINDS, DifferenceOracle, Nondeterministic
-from shrinkray_gpu.oracle.endings import ExceptionOracle, ExitOracle, SignalOracle, TimeoutOracle
+from shrinkray_gpu.oracle.endings import ExceptionOracle, ExitOracle, MismatchOracle, SignalOracle, TimeoutOracle
 from shrinkray_gpu.oracle.guarded_pattern import GuardedPattern, Pattern
 from shrinkray_gpu.oracle.hang import HangOracle
 from shrinkray_gpu.oracle.needs import Needs
@@ -179,6 +179,12 @@ def _differs(spec: str, argument: str, _: Path) -> Oracle:
     return DifferenceOracle(spec=name, needs=Needs(twins=(way, echo(way))), kinds=frozenset({kind} if kind else KINDS))
 
 
+def _mismatch(spec: str, argument: str, _: Path) -> Oracle:
+    if argument:
+        raise UsageError(f"{spec!r} says more than is asked: write mismatch alone.")
+    return MismatchOracle(spec="mismatch")
+
+
 def _nondeterministic(spec: str, argument: str, _: Path) -> Oracle:
     if argument and not (re.fullmatch(r"\d{1,3}", argument) and 2 <= int(argument) <= 100):
         raise UsageError(
@@ -275,6 +281,12 @@ FORMS: tuple[OracleForm, ...] = (
         "KIND is nan, wrong or tolerance, by default as in the original",
         "differs:num_stages=1",
         _differs,
+    ),
+    OracleForm(
+        "mismatch",
+        "the script fails a check of what a kernel wrote: that values and what they are held against stay as they are",
+        "mismatch",
+        _mismatch,
     ),
     OracleForm(
         "nondeterministic[:N]",

@@ -91,6 +91,12 @@ def _python(value: str) -> KnobSetting:
     return KnobSetting(f"python={path}", python=path)
 
 
+def _fraction(value: str) -> KnobSetting:
+    if not re.fullmatch(r"0|0?\.\d+|1e-\d{1,2}", value):
+        raise UsageError(f"apart={value} cannot be turned: apart is a fraction below 1, for example apart=0.01")
+    return KnobSetting(f"apart={value}", knobs={"apart": value})
+
+
 def _skip(value: str) -> KnobSetting:
     if not re.fullmatch(r"add_\w+", value):
         raise UsageError(f"skip={value} names no pass of Triton's: type it as in its compiler.py, skip=add_pipeline")
@@ -139,6 +145,11 @@ KNOWN: Mapping[str, KnobKind] = {
         "shared memory holds zeros when a kernel of CUDA C++ begins",
     ),
     "without": KnobKind("without=FLAG", "builds of CUDA C++ leave out this flag (in a worker of its own)", _without),
+    "apart": KnobKind(
+        "apart=FRACTION",
+        "where a kernel's values are compared with others, so much is left of the distance between the two",
+        _fraction,
+    ),
     "python": KnobKind("python=PATH", "another interpreter, with another Triton (in a worker of its own)", _python),
 }
 """What can be typed, besides `K=V` with an upper-case K: an environment variable, in a worker of its own."""

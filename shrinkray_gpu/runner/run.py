@@ -123,6 +123,31 @@ class Difference:
 
 
 @dataclass(frozen=True)
+class Comparison:
+    """The last check that the host made of what kernels wrote, where its two sides are not equal."""
+
+    operation: str
+    """Of torch: `isclose`, `sub`; empty where no launch's values came to a comparison."""
+    kernels: tuple[str, ...]
+    """By which launches one side was made, in their order: the actual one."""
+    others: tuple[str, ...]
+    """By which the other side was made, the expected one: mostly by none."""
+    alone: bool
+    """Whether there is one side only: the host made something else of it, or looked at its values itself."""
+    kind: str
+    """`nan` (finite on one side only), `wrong` (apart); empty: they are equal, or nothing is known of it."""
+    elements: int
+    """How many are apart, of those that were looked at."""
+    total: int
+    largest: float
+    """The largest absolute difference among finite elements."""
+    moved: str
+    """For a run that was held against another: which side is not what it was there; empty: neither."""
+    trouble: str
+    """Why nothing is known of it; else empty."""
+
+
+@dataclass(frozen=True)
 class Run:
     """What happened. `exit` is None when a signal ended the process or it never answered."""
 
@@ -155,6 +180,8 @@ class Run:
     """Names of the ways that this run was compared with, and where that says something: no difference is agreement."""
     incomparable: str = ""
     """Why the comparison says nothing (the inputs differ, nothing was launched, the other run failed); else empty."""
+    comparison: Comparison | None = None
+    """Where it was asked for: the check that fails."""
     hanging: str = ""
     """For a run stopped at its limit: `device` if the GPU was still at work then, `left` if it was though the script
     had ended and waited for nothing, `host` if it was not; empty: unknown."""
@@ -209,6 +236,7 @@ class Report(TypedDict):
     turned: dict[str, Any]
     differences: list[Difference]
     incomparable: str
+    comparison: Comparison | None
     writes: list[str]
     peak: int
     fresh: bool

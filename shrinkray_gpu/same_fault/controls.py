@@ -21,6 +21,7 @@ from typing import NoReturn
 from shrinkray_gpu.device import error_table
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.comparison_check import ComparisonCheck
 from shrinkray_gpu.oracle.driver_error import OUTSIDE, sticky_code
 from shrinkray_gpu.oracle.fault import FRONT_END, Fault, normalise
 from shrinkray_gpu.oracle.oracle import Oracle
@@ -112,6 +113,17 @@ def of_access(fault: Fault) -> tuple[Control, ...]:
                         original then keeps inside its tensors, so must each step
     """
     return (_by_setting(knob_settings.parse_setting("int64")),) if fault.code in OUTSIDE else ()
+
+
+def of_check(check: ComparisonCheck | None) -> tuple[Control, ...]:
+    """That for a failing check of what a kernel computes.
+
+    apart=FRACTION      the two sides are nearer to each other, by as much as lets the original pass: a program that
+                        still fails holds them against less than the original does, and would fail without the bug
+    """
+    if check is None or not check.apart:
+        return ()
+    return (_by_setting(knob_settings.parse_setting(f"apart={check.apart}")),)
 
 
 def of_front_end(fault: Fault) -> tuple[Control, ...]:

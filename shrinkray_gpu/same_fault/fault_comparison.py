@@ -24,6 +24,8 @@ class FaultComparison:
     """How those that made the original pass fare on the repro."""
     cause: str = ""
     """Where what goes wrong begins, by the kernel's IR, in both; empty where nobody knows."""
+    check: str = ""
+    """What both sides of the check that fails are in each accepted step; empty where nobody followed them."""
     doubt: str = ""
     """What of the original's bug the repro may not have, though all that is compared is alike."""
 
@@ -54,15 +56,18 @@ class FaultComparison:
             unknown = ["the instruments told the instruction of the original's fault, and not that of the repro's"]
         if self.cause:
             known.append(f"by where it begins ({self.cause})")
+        if self.check:
+            known.append(self.check)
         if passes:
             known.append(f"under controls: {passes}")
         lame = [one.control.name for one in self.repro_controls if one.outcome is ControlOutcome.NOT_APPLICABLE]
         unknown += [f"{name} is not applicable to the repro" for name in lame]
         if self.doubt:
             unknown.append(self.doubt)
-        if not self.repro_controls:
+        if not (self.repro_controls or self.check):
             unknown.append("no control makes the original pass")
         known += [f"{slips} steps refused by controls"] * bool(slips) + [f"{drifts} drifts undone"] * bool(drifts)
         # Symptoms alone do not tell one bug from another with the same words.
-        head = "same fault" if self.cause or passes else "the same symptoms, and no cause or control behind them"
+        rests = self.cause or self.check or passes
+        head = "same fault" if rests else "the same symptoms, and no cause or control behind them"
         return "; ".join([f"{head}: {'; '.join(known)}", *(f"not known: {each}" for each in unknown)])

@@ -99,7 +99,9 @@ class SlippageChecks:
         cause, drift = self._cause(repro)
         causes = self._causes
         doubt = causes.doubt if causes is not None else ""
-        return FaultComparison(original, fault, difference or drift, self.controls.tried, held, cause, doubt)
+        oracle = self.test.oracle
+        check = oracle.comparison.kept if isinstance(oracle, SameFaultOracle) and oracle.comparison else ""
+        return FaultComparison(original, fault, difference or drift, self.controls.tried, held, cause, check, doubt)
 
     def health(self, repro: str, comparison: FaultComparison) -> Health:
         """The healthy twin of the repro, and what else is wrong with it, where the virtual GPU tells."""

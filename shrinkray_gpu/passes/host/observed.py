@@ -39,6 +39,7 @@ LONGEST = 80
 """Characters of a value's text; what is longer is no constant that a person would write down."""
 
 _DTYPE = re.compile(r"\btorch\.[a-z]+[0-9]*(?:_?[a-z0-9]+)*\b")
+_ENVIRONMENT = frozenset(("os.environ", "sys.argv", "os.getenv", "os.environ.get"))
 _NEVER = (cst.Lambda, cst.GeneratorExp, cst.Yield, cst.StarredElement, cst.FormattedString, cst.Ellipsis, cst.Await)
 _CLOSED = (*NO_VALUES, cst.Parameters)
 
@@ -54,12 +55,37 @@ def watchable(program: Program) -> list[cst.BaseExpression]:
     ]
 
 
-def instrument(program: Program, nodes: Sequence[cst.CSTNode]) -> Program:
-    """The Program with `__shrink_saw__(i, ...)` around each node i; that function gives its second argument back."""
+def instrument(program: Program, nodes: Sequence[cst.CSTNode], *, asked: bool = False) -> Program:
+    """The Program with `__shrink_saw__(i, ...)` around each node i; that function gives its second argument back.
+    `asked`: only around what the program is told from outside, by its command line and its environment."""
+    told = _parsed(program) if asked else set()
     return render(
         program,
-        [Edit("watch", (Replace(node, (f"{SAW}({number}, ", node, ")")),)) for number, node in enumerate(nodes)],
+        [
+            Edit("watch", (Replace(node, (f"{SAW}({number}, ", node, ")")),))
+            for number, node in enumerate(nodes)
+            if not asked or _is_told(program, node, told)
+        ],
     )
+
+
+def _parsed(program: Program) -> set[str]:
+    """Variables that hold the parsed command line."""
+    lines = (line for line in every(program, cst.Assign) if _parses(program, line.value))
+    targets = [each.target for line in lines for each in line.targets]
+    return {target.value for target in targets if isinstance(target, cst.Name)}
+
+
+def _parses(program: Program, node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Call) and source(program, node.func).endswith(".parse_args")
+
+
+def _is_told(program: Program, node: cst.CSTNode, parsed: set[str]) -> bool:
+    if isinstance(node, cst.Attribute):
+        return source(program, node.value) in parsed or _parses(program, node.value)
+    if isinstance(node, cst.Subscript):
+        return source(program, node.value) in _ENVIRONMENT
+    return isinstance(node, cst.Call) and source(program, node.func) in _ENVIRONMENT
 
 
 def find(program: Program, values: Mapping[cst.CSTNode, str] | Mapping[int, str]) -> Iterable[Edit]:

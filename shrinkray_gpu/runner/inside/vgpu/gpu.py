@@ -77,6 +77,11 @@ class Gpu:
             self.broken = self.late
             self.check()
 
+    @property
+    def ran_all(self) -> bool:
+        """Whether Triton's interpreter ran each launch so far."""
+        return all(launch["interpreted"] for launch in self.watch.launches)
+
     def guess(self) -> None:
         """The host reads what nobody computed, and goes on with a guess."""
         if self.watch.launches:

@@ -20,7 +20,19 @@ from __future__ import annotations
 
 from typing import Callable, ContextManager, Tuple
 
-from . import builds, capture, child_processes, constants, gpu, hang, knobs, launch_outputs, launches, writes
+from . import (
+    builds,
+    capture,
+    child_processes,
+    comparison,
+    constants,
+    gpu,
+    hang,
+    knobs,
+    launch_outputs,
+    launches,
+    writes,
+)
 from .candidate import WatchedCandidate
 
 __all__ = ["WATCHERS", "WatchedCandidate"]
@@ -33,6 +45,7 @@ WATCHERS: Tuple[Watcher, ...] = (
     launches.watch,  # compiles, launches; the log that most of the others listen to
     capture.watch,  # captured
     child_processes.watch,  # after the capture, whose folder children write to
+    comparison.watch,  # comparison; before the virtual GPU, whose mode hands on what it computes
     knobs.watch,  # turned
     launch_outputs.watch,  # differences, incomparable
     builds.watch,  # builds

@@ -1,0 +1,70 @@
+"""Where a program fails a check of what its kernels wrote: that check, which each candidate is held against."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from shrinkray_gpu.calibration.absent import is_clean
+from shrinkray_gpu.calibration.plan import Plan
+from shrinkray_gpu.calibration.worker_lanes import fitting
+from shrinkray_gpu.errors import NoKernelInvolved, NotReproduced
+from shrinkray_gpu.oracle.comparison_check import ComparisonCheck
+from shrinkray_gpu.oracle.same import SameFaultOracle
+from shrinkray_gpu.runner.inside.compare.comparison import AGAINST, SAVE
+from shrinkray_gpu.runner.knob_settings import parse_setting
+
+NONE = "no check of tensors that a kernel wrote was seen to fail; name what the script says instead"
+FRACTIONS = ("0.1", "0.001", "1e-5", "0")
+"""Of the distance between the two sides of a check, tried until the original passes."""
+UNSTEADY = "the check that fails sees other values from run to run, so candidates are not held against them"
+
+
+def with_comparison(plan: Plan, source: str) -> Plan:
+    """The plan whose oracle asks that, where the script itself fails behind a launch, and values that a launch wrote
+    come to what it checks; else the plan as it is. The original runs twice more.
+
+    Raises NoKernelInvolved where an assertion fails that compares tensors, and no launch's values come to them;
+    NotReproduced where nothing of the kind is seen, and the oracle asks for it."""
+    found = _with_check(plan, source)
+    if plan.oracle.needs.checked and not found.oracle.needs.compared:
+        raise NotReproduced(
+            f"{plan.pool.script.called} does not show 'mismatch': {found.mode.notes[-1] if found is not plan else NONE}"
+        )
+    return found
+
+
+def _with_check(plan: Plan, source: str) -> Plan:
+    oracle = plan.oracle
+    if not isinstance(oracle, SameFaultOracle) or not oracle.may_compare(plan.reference, source):
+        return plan
+    path = str(Path(plan.pool.setup.scratch).parent / "comparison")
+    first = plan.pool.cold(source, wants=(*oracle.needs.wants, SAVE + path))
+    if first.comparison is None or not oracle.judge(first).faults:
+        return plan
+    asserts = first.failure is not None and first.failure.type == "AssertionError"
+    if asserts and first.comparison.elements and not first.comparison.kernels:
+        raise NoKernelInvolved(
+            f"{plan.pool.script.called} fails a check of values that no kernel made: what its launches write does not "
+            "come to it. There is no kernel's bug to reduce; to reduce the failure all the same, add --no-guards"
+        )
+    if not first.comparison.kernels:
+        return plan
+    again = plan.pool.cold(source, wants=(*oracle.needs.wants, AGAINST + path))
+    check = ComparisonCheck(first.comparison, path)
+    if not oracle.judge(again).faults or check.difference(again) or check.doubt(again):
+        return plan.noted(UNSTEADY)
+    compared = oracle.comparing(replace(check, apart=_passing(plan, source)))
+    pool = fitting(plan.pool, compared) or plan.pool
+    return replace(plan, seen=replace(plan.seen, oracle=compared), pool=pool).noted(check.told())
+
+
+def _passing(plan: Plan, source: str) -> str:
+    """The fraction of the distance between the two sides with which the original passes its check; empty: none does."""
+    for fraction in FRACTIONS:
+        run = plan.pool.cold(source, way=parse_setting(f"apart={fraction}"), wants=plan.oracle.needs.wants)
+        if not any(run.turned.values()):
+            return ""
+        if not plan.oracle.judge(run).faults:
+            return fraction if is_clean(run) else ""
+    return ""

@@ -1,0 +1,56 @@
+"""Wrong results: the check that the original fails, held against the one that a candidate fails.
+
+The words of a failed check fit any two tensors that differ. So a launch must take part in it as in the original, and
+both sides must be what they were: the values that the kernel gets wrong, and those that it is held against. A program
+that computes both has the bug and its reference, whatever else has gone from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shrinkray_gpu.runner.run import Comparison, Run
+
+
+@dataclass(frozen=True)
+class ComparisonCheck:
+    """Of the original's comparison; `recording` is the file with both of its sides."""
+
+    original: Comparison
+    recording: str
+    apart: str = ""
+    """What may be left of the distance between the sides, as a fraction, for the original to pass; empty: unknown."""
+
+    def difference(self, run: Run) -> str:
+        """In what the run's comparison is another, in words; empty if it is the same, or nothing is known of it."""
+        seen = run.comparison
+        if seen is None or not (seen.kernels or seen.trouble):
+            return "no kernel takes part in the check that fails"
+        if seen.trouble:
+            return ""
+        if seen.others and not self.original.others:
+            return f"what {self.original.kernels[-1]} writes is no longer held against values that no kernel made"
+        if bool(seen.others) != bool(self.original.others):
+            return "one side of the check is no longer made by a kernel"
+        if seen.alone != self.original.alone:
+            return "the check is of other values"
+        return seen.moved
+
+    def doubt(self, run: Run) -> str:
+        """Why nothing is known of the run's comparison; else empty."""
+        return run.comparison.trouble if run.comparison is not None else ""
+
+    @property
+    def kept(self) -> str:
+        """What each candidate that is taken keeps, in a clause for people."""
+        sides = "" if self.original.alone else ", and what that is held against,"
+        are = "is" if self.original.alone else "are"
+        return f"what {self.original.kernels[-1]} computes{sides} {are} as in the original, in each accepted step"
+
+    def told(self) -> str:
+        """What was seen, in a line for people."""
+        one = self.original
+        kernels = ", ".join(one.kernels[-2:])
+        against = "what the host makes of it" if one.alone else ", ".join(one.others) or "values that no kernel made"
+        apart = f"; {one.elements} of {one.total} elements apart, by up to {one.largest:.3g}" if not one.alone else ""
+        return f"the check that fails holds what {kernels} wrote against {against}{apart}"

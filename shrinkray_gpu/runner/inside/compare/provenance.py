@@ -1,0 +1,243 @@
+"""Provenance: which launches the values of a tensor come from, and by which comparison, through torch's operations.
+
+Kept for each storage. An operation passes on what its operands come from, through views, in place and backwards; a
+launch adds itself to what it changed, with all that it was given. Nothing is known of what another thread computes, of
+what NumPy does, and of what torch.compile would make of a program while somebody listens to its operations.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any, Counter, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Tuple
+
+COMPARISONS = frozenset("isclose allclose equal eq ne sub rsub lt le gt ge div".split())
+"""Operations of two tensors that hold one against the other."""
+ANSWERS = frozenset(("allclose", "equal"))
+"""Those of them whose result the host has at once."""
+READS = frozenset(("_local_scalar_dense", "is_nonzero"))
+"""Operations by which the host gets a value of a tensor."""
+CLASSES = frozenset("isnan isinf isfinite isposinf isneginf".split())
+"""Operations that ask what kind of numbers a tensor holds."""
+OVERWRITES = frozenset(("copy_", "fill_", "zero_", "normal_", "uniform_", "random_", "exponential_", "bernoulli_"))
+"""Operations after which nothing is left of what was in their first operand, where they are given all of it."""
+
+
+DRAWS = frozenset(
+    "rand randn randint randperm normal rand_like randn_like randint_like multinomial bernoulli native_dropout".split()
+) | (OVERWRITES - {"copy_", "fill_", "zero_"})
+"""Operations that draw random numbers."""
+MOST = 4
+"""Comparisons that are kept, with their tensors."""
+
+
+class Comparison(NamedTuple):
+    """Two tensors that do not both come from the same launches; or one that comes from some."""
+
+    operation: str
+    actual: Any
+    expected: Any
+    """None: there is no other."""
+    kernels: Tuple[str, ...]
+    """Those that `actual` comes from, by name, in the order of their launches; none: then `expected` neither."""
+    others: Tuple[str, ...]
+    """Those that `expected` comes from."""
+
+
+class _Origin(NamedTuple):
+    launches: FrozenSet[int] = frozenset()
+    comparisons: FrozenSet[int] = frozenset()
+
+    def __or__(self, other: Any) -> "_Origin":
+        return _Origin(self.launches | other.launches, self.comparisons | other.comparisons)
+
+
+_NOTHING = _Origin()
+
+
+class Provenance:
+    """Of all tensors of a program, as far as operations and launches are told here."""
+
+    def __init__(self, torch: Any, apart: Optional[float] = None) -> None:
+        self.torch = torch
+        self.apart = apart
+        """What is left of the distance between two tensors that are compared, of which one comes from a launch; None:
+        all of it."""
+        self.brought_nearer = 0
+        self.kernels: List[str] = []
+        """By launch."""
+        self.pairs: List[Comparison] = []
+        """Comparisons of two tensors that the host looked at, the last `MOST` of them."""
+        self.alone: Optional[Comparison] = None
+        """The last look at one tensor that comes from a launch: at what kind of numbers it holds, or at its values."""
+        self.escaped: List[Any] = []
+        """Tensors whose values Python or NumPy got, the last `MOST` of those that come from a launch."""
+        self._drawn: Counter[str] = Counter()
+        self._before: Any = None
+        """The one whose values they got before."""
+        self._origins: Dict[int, _Origin] = {}
+        """By storage. An entry of one that is gone goes when its address is used again."""
+        self._comparisons: Dict[int, Comparison] = {}
+        self._made = 0
+
+    def mode(self) -> Any:
+        """What tells of each operation while it is entered."""
+        from torch.utils._python_dispatch import TorchDispatchMode
+
+        provenance = self
+
+        class Listening(TorchDispatchMode):
+            @classmethod
+            def _should_skip_dynamo(cls) -> bool:
+                return False
+
+            def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+                name = func._schema.name.partition("::")[2]
+                if name in DRAWS:
+                    provenance._seed(name, args)
+                out = func(*provenance._nearer(name, args, kwargs or {}), **(kwargs or {}))
+                provenance._operation(name, args, kwargs or {}, out)
+                return out
+
+        return Listening()
+
+    def launched(self, kernel: str, given: List[Any], changed: List[Any]) -> None:
+        """A launch was given these tensors, and changed what some of them hold."""
+        self.kernels.append(kernel)
+        origin = _Origin(frozenset((len(self.kernels) - 1,)))
+        for tensor in given:
+            origin |= self._of(tensor)
+        for tensor in changed:
+            self._origins[_storage(tensor)] = origin
+
+    def kernels_of(self, tensor: Any) -> Tuple[str, ...]:
+        """The kernels that the values of a tensor come from."""
+        return self._names(self._of(tensor))
+
+    def _names(self, origin: _Origin) -> Tuple[str, ...]:
+        return tuple(dict.fromkeys(self.kernels[launch] for launch in sorted(origin.launches)))
+
+    def _of(self, tensor: Any) -> _Origin:
+        return self._origins.get(_storage(tensor), _NOTHING)
+
+    def _nearer(self, name: str, args: Any, kwargs: Any) -> Any:
+        """The operands of a comparison, as near as they are to be."""
+        if self.apart is None or name not in COMPARISONS or len(list(self._tensors((args, kwargs)))) != 2:
+            return args
+        one, other = args[:2]
+        if not (isinstance(one, self.torch.Tensor) and isinstance(other, self.torch.Tensor)):
+            return args
+        if self._compares(one, other):
+            if self._of(one).launches:
+                return (self.nearer(one, other), *args[1:])
+            return (one, self.nearer(other, one), *args[2:])
+        return args
+
+    def nearer(self, actual: Any, expected: Any) -> Any:
+        """What is as far from `expected`, in the direction of `actual`, as is left."""
+        self.brought_nearer += 1
+        far, near = (each.detach().to(self.torch.float64) for each in (actual, expected.reshape(actual.shape)))
+        distance = self.torch.where(far.isfinite() & near.isfinite(), far - near, self.torch.zeros_like(far))
+        return (near + float(self.apart or 0.0) * distance).to(actual.dtype)
+
+    def _compares(self, one: Any, other: Any) -> bool:
+        mine, theirs = self._of(one), self._of(other)
+        if one.numel() != other.numel() or not one.numel() or mine.launches == theirs.launches:
+            return False
+        return not (mine.comparisons or theirs.comparisons)  # else it is a distance, held against a tolerance
+
+    def _seed(self, name: str, args: Any) -> None:
+        """What is drawn hangs on the shape, and on how often that was drawn before: a draw less elsewhere changes no
+        other."""
+        shapes = [tuple(each.shape) if isinstance(each, self.torch.Tensor) else each for each in args]
+        key = "%s %r" % (name, shapes)
+        self._drawn[key] += 1
+        seed = zlib.crc32(("%s %d" % (key, self._drawn[key])).encode())
+        self.torch.default_generator.manual_seed(seed)
+        if self.torch.cuda.is_initialized():
+            for generator in self.torch.cuda.default_generators:
+                generator.manual_seed(seed)
+
+    def _operation(self, name: str, args: Any, kwargs: Any, out: Any) -> None:
+        inputs = list(self._tensors((args, kwargs)))
+        origin = _NOTHING
+        for tensor in inputs[1:] if name in OVERWRITES and _is_whole(inputs[0]) else inputs:
+            origin |= self._of(tensor)
+        if name in COMPARISONS and len(inputs) == 2:
+            origin |= self._compared(name, *inputs)
+        if (name in CLASSES or name in READS) and origin.launches and not origin.comparisons:
+            origin |= self._noted(Comparison(name, inputs[0], None, self._names(origin), ()))
+        if name in ANSWERS or name in READS:
+            self._decided(origin)
+        for tensor in self._tensors(out):
+            self._origins[_storage(tensor)] = origin
+
+    def read(self, tensor: Any) -> None:
+        """Python or NumPy got the values of a tensor, past all operations."""
+        before, self._before = self._before, tensor
+        if before is not None and self._compares(before, tensor):
+            self._decided(self._compared("values", before, tensor))
+        if origin := self._of(tensor).launches:
+            self.escaped = [*self.escaped, tensor][-MOST:]
+            self._decided(self._noted(Comparison("values", tensor, None, self._names(_Origin(origin)), ())))
+
+    def held(self, name: str, one: Any, other: Any) -> Any:
+        """NumPy holds two arrays against each other, which are here as tensors. One that comes from a launch is known
+        by its values. Returns the two as they are to be held."""
+        for actual, expected in ((one, other), (other, one)):
+            for tensor in self.escaped:
+                if tensor.numel() == actual.numel() and self._is_same(tensor, actual):
+                    self.pairs = [*self.pairs, Comparison(name, actual, expected, self.kernels_of(tensor), ())][-MOST:]
+                    if self.apart is None or actual.numel() != expected.numel():
+                        return one, other
+                    nearer = self.nearer(actual, expected)
+                    return (nearer, other) if actual is one else (one, nearer)
+        return one, other
+
+    def _is_same(self, one: Any, other: Any) -> bool:
+        first, second = (each.detach().reshape(-1).to("cpu", self.torch.float64) for each in (one, other))
+        return bool(self.torch.equal(first, second))
+
+    def _compared(self, name: str, one: Any, other: Any) -> _Origin:
+        mine, theirs = self._of(one), self._of(other)
+        plain = not (mine.launches or theirs.launches) and one.numel() == other.numel() > 0
+        if not (plain or self._compares(one, other)):
+            return _NOTHING
+        if not mine.launches:
+            one, other, mine, theirs = other, one, theirs, mine
+        return self._noted(Comparison(name, one, other, self._names(mine), self._names(theirs)))
+
+    def _noted(self, comparison: Comparison) -> _Origin:
+        self._made += 1
+        self._comparisons[self._made] = comparison
+        alike = [n for n, each in self._comparisons.items() if bool(each.kernels) == bool(comparison.kernels)]
+        for old in alike[: -2 * MOST]:
+            del self._comparisons[old]  # which holds its tensors in memory
+        return _Origin(comparisons=frozenset((self._made,)))
+
+    def _decided(self, origin: _Origin) -> None:
+        for number in sorted(origin.comparisons):
+            found = self._comparisons.get(number)
+            if found is not None and found.expected is not None:
+                self.pairs = [*self.pairs, found][-MOST:]
+            elif found is not None and not (
+                self.alone and self.alone.operation in CLASSES and found.operation in READS
+            ):
+                self.alone = found
+
+    def _tensors(self, value: Any) -> Iterator[Any]:
+        if isinstance(value, self.torch.Tensor):
+            if value.layout is self.torch.strided and value.device.type != "meta":
+                yield value
+        elif isinstance(value, (tuple, list)):
+            for each in value:
+                yield from self._tensors(each)
+        elif isinstance(value, dict):
+            yield from self._tensors(list(value.values()))
+
+
+def _storage(tensor: Any) -> int:
+    return int(tensor.untyped_storage()._cdata)
+
+
+def _is_whole(tensor: Any) -> bool:
+    return bool(tensor.is_contiguous() and tensor.numel() * tensor.element_size() == tensor.untyped_storage().nbytes())

@@ -1,0 +1,29 @@
+"""Key `comparison`: the check that the candidate fails, of what its kernels wrote against what it expects; and, of key
+`turned`, how often its two sides were brought nearer to each other, where that knob is turned."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import Iterator
+
+from .candidate import WatchedCandidate
+
+
+@contextmanager
+def watch(candidate: WatchedCandidate) -> Iterator[None]:
+    """Follow what kernels write to the last comparison that the host looks at."""
+    wants = [want for want in candidate.request["wants"] if want.startswith("comparison ")]
+    apart = candidate.request["knobs"].get("apart")
+    candidate.report["comparison"] = None
+    if not (wants or apart):
+        yield
+        return
+    from ..compare import comparison
+
+    observer = comparison.Observer(*comparison.asked(wants), float(apart) if apart else None)
+    try:
+        yield
+    finally:
+        candidate.report["comparison"] = observer.end()
+        if apart:
+            candidate.report["turned"] = {**candidate.report["turned"], comparison.KNOB: observer.brought_nearer}

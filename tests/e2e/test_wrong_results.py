@@ -1,0 +1,88 @@
+"""A wrong result by the words of its assertion: the kernel, what it is held against and the mistake are still there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.command import only, shrink
+
+OUTSIDE = ("--arch", "sm_90")
+SOON = only("statements", "definitions", "constants", "inlining", "observed", "loops")
+SCORES = '''"""Scores of a small head, held against torch's for a few shapes."""
+import argparse
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scores(q, k, out, n, d, scale, BLOCK: tl.constexpr):
+    row, dims, keys = tl.program_id(0), tl.arange(0, BLOCK), tl.arange(0, BLOCK)
+    one = tl.load(q + row * d + dims, mask=dims < d, other=0.0)
+    all = tl.load(k + keys[:, None] * d + dims[None, :], mask=(keys[:, None] < n) & (dims[None, :] < d), other=0.0)
+    tl.store(out + row * n + keys, tl.sum(all * one[None, :], axis=1) * scale, mask=keys < n)
+
+
+class Head:
+    def __init__(self, dim, context):
+        self.dim, self.context = dim, context
+        self.scale = 1.0 / dim
+
+    def __call__(self, q, k):
+        out = torch.zeros(len(q), self.context, device=q.device)
+        scores[(len(q),)](q, k, out, self.context, self.dim, self.scale, BLOCK=32)
+        return out
+
+
+given = argparse.ArgumentParser()
+given.add_argument("--rows", type=int, default=2)
+rows = given.parse_args().rows
+for dim, context in ((1, 8), (24, 30)):
+    q, k = torch.randn(rows, dim, device="cuda"), torch.randn(context, dim, device="cuda")
+    expected = (q @ k.T) / dim**0.5
+    torch.testing.assert_close(Head(dim, context)(q, k), expected, rtol=1e-3, atol=1e-4)
+    print("dim", dim, "is right")
+'''
+
+
+@pytest.fixture(autouse=True)
+def _libraries() -> None:
+    pytest.importorskip("triton")
+
+
+def test_the_host_s_mistake_stays_with_kernel_and_reference(tmp_path: Path) -> None:
+    (tmp_path / "failing.py").write_text(SCORES)
+    words = ("failing.py", *OUTSIDE, "--oracle", "Tensor-likes are not close", *SOON)
+    said = shrink(*words, cwd=tmp_path)
+    assert said.code == 0, said
+    assert "the check that fails holds what scores wrote against values that no kernel made; 60 of 60" in said.err
+    assert "same fault: " in said.out and "apart=0.001 passes" in said.out, said.out
+    assert "weak oracle" not in said.out
+    text = (tmp_path / "repro_failing.py").read_text()
+    assert len(text.splitlines()) < 30 and "argparse" not in text and "print" not in text, text
+    assert "1.0 / dim" in text and "**0.5" in text.replace(" ", "") and "rtol=1e-3" in text, text
+    for program, code in ((text, 0), (text.replace("1.0 / dim", "dim**-0.5"), 3)):  # as it is, and with the fix
+        (tmp_path / "again.py").write_text(program)
+        said = shrink("again.py", *OUTSIDE, "--check", "--oracle", "mismatch", cwd=tmp_path)
+        assert said.code == code, said
+
+
+def test_a_check_of_what_no_kernel_wrote_is_told_as_such(tmp_path: Path) -> None:
+    text = SCORES.replace("assert_close(Head(dim, context)(q, k), expected", "assert_close(q @ k.T, expected")
+    (tmp_path / "failing.py").write_text(text.replace("    expected =", "    Head(dim, context)(q, k)\n    expected ="))
+    words = ("failing.py", *OUTSIDE, "--oracle", "Tensor-likes are not close")
+    said = shrink(*words, cwd=tmp_path)
+    assert said.code == 5, said
+    assert "fails a check of values that no kernel made" in said.message and "--no-guards" in said.message
+    assert shrink(*words, "--check", "--no-guards", cwd=tmp_path).code == 0
+
+
+def test_mismatch_asks_for_a_failing_check(tmp_path: Path) -> None:
+    (tmp_path / "failing.py").write_text(
+        SCORES.replace("    torch.testing", "    assert len(q) == 3\n    torch.testing")
+    )
+    said = shrink("failing.py", *OUTSIDE, "--check", "--oracle", "mismatch", cwd=tmp_path)
+    assert said.code == 3 and "no check of tensors that a kernel wrote was seen to fail" in said.message, said

@@ -1,0 +1,135 @@
+"""The check that a script fails: which kernels its values come from, through torch, Python and NumPy."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("triton")
+
+from shrinkray_gpu.runner.inside.compare.comparison import AGAINST, SAVE
+from tests.runner.inside.forked import forked
+from tests.runner.inside.test_watchers import candidate, run
+
+SCRIPT = """\
+import torch, triton, triton.language as tl
+
+@triton.jit
+def rows(x, out, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at, mask=at < n) * 2, mask=at < n)
+
+def twice(x):
+    out = torch.zeros_like(x)
+    rows[(1,)](x, out, x.numel(), BLOCK=16)
+    return out
+
+x = torch.randn(12)
+actual, expected = twice(x), x * 3
+"""
+
+
+def checked(folder: Path, check: str, *wants: str, script: str = SCRIPT, **asked: Any) -> dict[str, Any]:
+    """The report on the script with this check at its end."""
+
+    def work() -> dict[str, Any]:
+        os.environ["TRITON_INTERPRET"] = "1"
+        return run(
+            candidate(folder, source=script + check + "\n", wants=wants or (SAVE + str(folder / "kept"),), **asked)
+        )
+
+    return forked(folder, work)
+
+
+CHECKS = {
+    "assert_close": "torch.testing.assert_close(actual, expected)",
+    "allclose": "assert torch.allclose(expected, actual)",
+    "equal": "if not torch.equal(actual, expected): raise ValueError('mismatch')",
+    "distance": "assert (actual - expected).abs().max() < 1e-3",
+    "relative": "assert ((actual.double() - expected).norm() / expected.norm()).item() < 1e-3",
+    "view": "assert torch.allclose(actual.view(3, 4)[1:].T.contiguous(), expected.view(3, 4)[1:].T)",
+    "in place": "actual.add_(1)\nassert torch.allclose(actual, expected + 1)",
+    "backward": "w = x.clone().requires_grad_()\n(w * actual).sum().backward()\nassert w.grad.allclose(expected)",
+    "element": "assert abs(actual[3] - expected[3]) < 1e-3",
+    "exit": "if (actual - expected).abs().max().item() > 1e-3:\n    print('mismatch')\n    raise SystemExit(1)",
+    "unittest": "import unittest\nunittest.TestCase().assertTrue(torch.allclose(actual, expected))",
+    "numpy": "import numpy\nnumpy.testing.assert_allclose(actual.numpy(), expected.numpy())",
+    "numpy's copy": "import numpy\nassert numpy.allclose(actual.numpy().copy(), x.numpy() * 3)",
+    "tensors to numpy": "import numpy\nnumpy.testing.assert_allclose(actual, expected)",
+    "lists": "assert actual.tolist() == expected.tolist()",
+}
+
+
+@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
+def test_both_sides_are_found(tmp_path: Path, check: str) -> None:
+    report = checked(tmp_path, check)
+    assert report["exit"] == 1 and report["trouble"] == ""
+    seen = report["comparison"]
+    assert (seen["kernels"], seen["others"], seen["alone"]) == (["rows"], [], False), seen
+    assert seen["kind"] == "wrong" and 0 < seen["elements"] == seen["total"] and seen["trouble"] == ""
+
+
+@pytest.mark.parametrize("check", ["assert not actual.isnan().any()", "assert actual.sum() == 8.0"])
+def test_one_side_alone(tmp_path: Path, check: str) -> None:
+    seen = checked(tmp_path, check, script=SCRIPT.replace("* 2", "* float('nan')"))["comparison"]
+    assert (seen["kernels"], seen["alone"]) == (["rows"], True), seen
+
+
+def test_two_kernels_and_the_kernels_before_them(tmp_path: Path) -> None:
+    seen = checked(tmp_path, "assert torch.allclose(twice(twice(x)), actual)")["comparison"]
+    assert (seen["kernels"], seen["others"], seen["alone"]) == (["rows"], ["rows"], False), seen
+
+
+def test_where_no_kernel_takes_part(tmp_path: Path) -> None:
+    seen = checked(tmp_path, "assert torch.allclose(x, expected)")["comparison"]
+    assert seen["operation"] == "allclose" and seen["kernels"] == []
+    seen = checked(tmp_path, "assert actual.shape == (3,)")["comparison"]
+    assert seen["operation"] == "" and seen["kernels"] == []
+
+
+def test_what_python_made_of_values_is_not_told_to_come_from_no_kernel(tmp_path: Path) -> None:
+    seen = checked(tmp_path, "y = torch.tensor([2 * v for v in actual.tolist()])\nassert torch.allclose(y, expected)")
+    assert seen["comparison"]["operation"] in ("", "values"), seen["comparison"]
+
+
+def moved(folder: Path, before: str, after: str, check: str = "assert torch.allclose(actual, expected)") -> str:
+    """In what the check of the changed script is another than that of the script."""
+    kept = str(folder / "kept")
+    assert checked(folder, check, SAVE + kept)["comparison"]["moved"] == ""
+    assert before in SCRIPT + check
+    script = SCRIPT.replace(before, after)
+    return str(checked(folder, check.replace(before, after), AGAINST + kept, script=script)["comparison"]["moved"])
+
+
+def test_either_side_that_becomes_another_is_told(tmp_path: Path) -> None:
+    assert moved(tmp_path, "* 2,", "* 2 + 0,") == ""
+    assert moved(tmp_path, "* 2,", "* 2.5,").startswith("the actual values are others, by up to ")
+    assert moved(tmp_path, "x * 3", "x * 4").startswith("the expected values are others, by up to ")
+    assert moved(tmp_path, "x * 3", "x + x + x") == ""
+    assert (
+        moved(tmp_path, "randn(12)", "randn(11)")
+        == "the actual values are float32 of 11 elements instead of float32 of 12 elements"
+    )
+
+
+def test_a_draw_less_changes_no_other(tmp_path: Path) -> None:
+    assert moved(tmp_path, "x = torch", "y = torch.rand(7)\nx = torch") == ""
+    assert moved(tmp_path, "x = torch", "torch.randn(12)\nx = torch").startswith("the actual values are others")
+
+
+@pytest.mark.parametrize("check", ["assert_close", "allclose", "distance", "numpy", "numpy's copy", "backward"])
+def test_the_two_sides_are_brought_nearer(tmp_path: Path, check: str) -> None:
+    for fraction, exit in (("1e-8", 0), ("0.5", 1)):
+        report = checked(tmp_path, CHECKS[check], knobs={"apart": fraction})
+        assert (report["exit"], report["turned"]["apart"] > 0) == (exit, True), report
+    assert report["comparison"]["kernels"] == ["rows"], "what the kernel wrote is told, not what was made of it"
+
+
+def test_a_check_that_is_stricter_fails_though_the_sides_are_near(tmp_path: Path) -> None:
+    loose, strict = (f"assert torch.allclose(actual, expected, rtol={rtol}, atol=0)" for rtol in ("1e-2", "1e-6"))
+    ends = [checked(tmp_path, check, knobs={"apart": "0.001"})["exit"] for check in (loose, strict)]
+    assert ends == [0, 1]
