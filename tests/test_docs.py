@@ -1,4 +1,4 @@
-"""The pages that a user reads: README stays short, links lead somewhere, options exist."""
+"""The pages that a user reads: README and sentences stay short, links lead somewhere, options exist."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ import click
 import pytest
 
 from shrinkray_gpu.cli.main import OTHERS
+from tests import prose
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+NOTES = [ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
+"""Beside README, where such pages are looked for."""
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.S)
 COMMAND = re.compile(r"(?:^ {4}|`|^\$ )shrink( (?:[^`\n]|\n(?= {8}))*)", re.M)
@@ -49,7 +52,40 @@ def test_the_readme_is_for_a_newcomer() -> None:
     assert len(text.splitlines()) <= 150 and len(text.encode()) <= 10_000
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*prose.pages(), *NOTES], ids=lambda page: page.name)
+def test_sentences_are_short(page: Path) -> None:
+    assert not prose.complaint(prose.prose(page)), f"\n{prose.complaint(prose.prose(page))}"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("One two. Three\nfour!\n\nFive", ["One two.", "Three four!", "Five"]),
+        ("See `a. B` and [the page](x.md#y). Next.", ["See Code and the page.", "Next."]),
+        ("# Heading one\n\n| a table | b |\n\n    code. More\n\nText:\n\n```\ncode. More\n```\n", ["Text:"]),
+        (
+            "- An item\n  of two lines.\n- Another.\n    - Below it.\n",
+            ["An item of two lines.", "Another.", "Below it."],
+        ),
+        (
+            "<!-- rooms: begin, by x -->\nNot this.\n<!-- rooms: end -->\nThis, at 3.9.0 or v1.\n",
+            ["This, at 3.9.0 or v1."],
+        ),
+    ],
+)
+def test_a_sentence_ends_at_its_mark(text: str, sentences: list[str]) -> None:
+    assert list(prose.sentences(text)) == sentences
+
+
+def test_a_long_sentence_is_named(tmp_path: Path) -> None:
+    page = ROOT / "docs" / "index.md"
+    long = " ".join(["word"] * (prose.LONGEST + 1)) + "."
+    assert long in prose.complaint(prose.Prose(page, (long,)))
+    assert "two colons" in prose.complaint(prose.Prose(page, ("Three things: one: two.",)))
+    assert not prose.complaint(prose.Prose(page, ("Short: it says enough.",)))
+
+
+@pytest.mark.parametrize("page", [*PAGES, *NOTES], ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in LINK.findall(CODE.sub("", page.read_text())):
         name, _, anchor = target.partition("#")
@@ -63,6 +99,11 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_each_page_is_in_the_index() -> None:
     index = set(LINK.findall((ROOT / "docs" / "index.md").read_text()))
     assert {page.name for page in PAGES[1:]} - {"index.md"} <= index
+
+
+def test_each_page_is_in_the_navigation_of_the_site() -> None:
+    named_there = re.findall(r"^ *- (?:.*: )?(\w+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.M)
+    assert sorted(named_there) == sorted(page.name for page in PAGES[1:])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
