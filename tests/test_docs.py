@@ -13,6 +13,9 @@ import click
 import pytest
 
 from shrinkray_gpu.cli.main import OTHERS
+from shrinkray_gpu.options import Options
+from shrinkray_gpu.result.result_file import result_fields
+from shrinkray_gpu.result.summary import Result
 from tests import prose
 
 ROOT = Path(__file__).parents[1]
@@ -138,3 +141,18 @@ def test_the_comparison_is_what_was_recorded() -> None:
         ("least, most", [f"{percent(min(ratios))} %, {percent(max(ratios))} %" for ratios in left]),
     ):
         assert f"| {words} | {' | '.join(cells)} |" in readme
+
+
+def test_the_page_of_files_has_every_key_of_a_result(tmp_path: Path) -> None:
+    result = Result(
+        output=tmp_path / "repro.py", text="", spec="x", before=(2, 9), after=(1, 4), tries={}, seconds={}, mode="cold",
+        verified=1, final_runs=1, ended="done", command="python repro.py",
+    )  # fmt: skip
+    facts = result_fields(tmp_path / "failing.py", Options(oracle=("x",)), result, {})
+    _, printed, alone = re.split(r"^## result.json|^\| key of", (ROOT / "docs" / "files.md").read_text(), flags=re.M)
+    keys = [
+        {key for cell in re.findall(r"^\| (.*?) \|", part, re.M) for key in re.findall(r"`(\w+)`", cell)}
+        for part in (printed, alone)
+    ]
+    assert keys[0] == result.to_json().keys()
+    assert keys[1] == facts.keys() - result.to_json().keys()

@@ -15,6 +15,9 @@ pytest.importorskip("material", reason="the site is built by `make docs`, which 
 ROOT = Path(__file__).parents[1]
 
 
+YAML = [ROOT / "action.yml", *sorted((ROOT / ".github").rglob("*.yml"))]
+
+
 def built(root: Path, site: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(site)]
     return subprocess.run(command, cwd=root, text=True, stdout=-1, stderr=-2, timeout=120)
@@ -38,3 +41,16 @@ def test_a_dead_link_fails_it(tmp_path: Path, line: str) -> None:
         page.write(f"\n{line}\n")
     ended = built(tmp_path, tmp_path / "site")
     assert ended.returncode != 0 and "nowhere" in ended.stdout
+
+
+@pytest.mark.parametrize("file", YAML, ids=lambda file: file.name)
+def test_what_github_reads_is_yaml(file: Path) -> None:
+    import yaml  # MkDocs needs it, our tests do not
+
+    read = yaml.safe_load(file.read_text())
+    assert isinstance(read, dict) and all(step.get("shell") for step in _steps(read) if "run" in step)
+
+
+def _steps(read: dict[str, object]) -> list[dict[str, object]]:
+    runs = read.get("runs")
+    return runs["steps"] if isinstance(runs, dict) else []  # type: ignore[no-any-return]
