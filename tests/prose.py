@@ -92,7 +92,9 @@ def prose(page: Path) -> Prose:
 
 
 def pages() -> list[Path]:
-    found = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    """README and what lies beside it, and the site."""
+    beside = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+    found = [*(ROOT / name for name in beside), *sorted((ROOT / "docs").glob("*.md"))]
     return [page for page in found if str(page.relative_to(ROOT)) not in WRITTEN]
 
 

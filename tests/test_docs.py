@@ -1,4 +1,4 @@
-"""The pages that a user reads: README and sentences stay short, links lead somewhere, options exist."""
+"""The pages that a user reads: README stays short, links lead somewhere, options exist."""
 
 from __future__ import annotations
 
@@ -13,10 +13,6 @@ import click
 import pytest
 
 from shrinkray_gpu.cli.main import OTHERS
-from shrinkray_gpu.options import Options
-from shrinkray_gpu.result.result_file import result_fields
-from shrinkray_gpu.result.summary import Result
-from tests import prose
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -53,39 +49,6 @@ def named(word: str) -> click.Command:
 def test_the_readme_is_for_a_newcomer() -> None:
     text = PAGES[0].read_text()
     assert len(text.splitlines()) <= 150 and len(text.encode()) <= 10_000
-
-
-@pytest.mark.parametrize("page", [*prose.pages(), *NOTES], ids=lambda page: page.name)
-def test_sentences_are_short(page: Path) -> None:
-    assert not prose.complaint(prose.prose(page)), f"\n{prose.complaint(prose.prose(page))}"
-
-
-@pytest.mark.parametrize(
-    ("text", "sentences"),
-    [
-        ("One two. Three\nfour!\n\nFive", ["One two.", "Three four!", "Five"]),
-        ("See `a. B` and [the page](x.md#y). Next.", ["See Code and the page.", "Next."]),
-        ("# Heading one\n\n| a table | b |\n\n    code. More\n\nText:\n\n```\ncode. More\n```\n", ["Text:"]),
-        (
-            "- An item\n  of two lines.\n- Another.\n    - Below it.\n",
-            ["An item of two lines.", "Another.", "Below it."],
-        ),
-        (
-            "<!-- rooms: begin, by x -->\nNot this.\n<!-- rooms: end -->\nThis, at 3.9.0 or v1.\n",
-            ["This, at 3.9.0 or v1."],
-        ),
-    ],
-)
-def test_a_sentence_ends_at_its_mark(text: str, sentences: list[str]) -> None:
-    assert list(prose.sentences(text)) == sentences
-
-
-def test_a_long_sentence_is_named(tmp_path: Path) -> None:
-    page = ROOT / "docs" / "index.md"
-    long = " ".join(["word"] * (prose.LONGEST + 1)) + "."
-    assert long in prose.complaint(prose.Prose(page, (long,)))
-    assert "two colons" in prose.complaint(prose.Prose(page, ("Three things: one: two.",)))
-    assert not prose.complaint(prose.Prose(page, ("Short: it says enough.",)))
 
 
 @pytest.mark.parametrize("page", [*PAGES, *NOTES], ids=lambda page: page.name)
@@ -141,18 +104,3 @@ def test_the_comparison_is_what_was_recorded() -> None:
         ("least, most", [f"{percent(min(ratios))} %, {percent(max(ratios))} %" for ratios in left]),
     ):
         assert f"| {words} | {' | '.join(cells)} |" in readme
-
-
-def test_the_page_of_files_has_every_key_of_a_result(tmp_path: Path) -> None:
-    result = Result(
-        output=tmp_path / "repro.py", text="", spec="x", before=(2, 9), after=(1, 4), tries={}, seconds={}, mode="cold",
-        verified=1, final_runs=1, ended="done", command="python repro.py",
-    )  # fmt: skip
-    facts = result_fields(tmp_path / "failing.py", Options(oracle=("x",)), result, {})
-    _, printed, alone = re.split(r"^## result.json|^\| key of", (ROOT / "docs" / "files.md").read_text(), flags=re.M)
-    keys = [
-        {key for cell in re.findall(r"^\| (.*?) \|", part, re.M) for key in re.findall(r"`(\w+)`", cell)}
-        for part in (printed, alone)
-    ]
-    assert keys[0] == result.to_json().keys()
-    assert keys[1] == facts.keys() - result.to_json().keys()
