@@ -1,4 +1,4 @@
-# `make demo` and `make test`: all that a fresh clone needs. Debian, Python 3.10 or later, python3-venv, no GPU.
+# `make demo`, `make test` and `make docs`: all that a fresh clone needs. Debian, Python 3.10 or later, python3-venv, no GPU.
 # A machine whose pip offers no CPU build of torch downloads the CUDA one, some gigabytes. To avoid that:
 #     make demo PIP_FLAGS="--extra-index-url https://download.pytorch.org/whl/cpu"
 
@@ -8,12 +8,13 @@ PIP_FLAGS ?=
 TORCH     := torch==2.13.0
 TRITON    := triton==3.7.1
 
+DOCS      := build/docs-venv
 BIN   := $(VENV)/bin
 READY := $(VENV)/.ready
 CASE  := corpus/tma_misaligned/failing.py
 REPRO := build/repro_tma_misaligned.py
 
-.PHONY: demo test seeds clean
+.PHONY: demo test docs seeds clean
 
 demo: $(READY)
 	mkdir -p build
@@ -28,6 +29,17 @@ test: $(READY)
 	$(BIN)/mypy
 	$(BIN)/python -m compileall -q shrinkray_gpu
 	$(BIN)/python -m pytest -m "not gpu" --timeout 300 -n auto --dist loadgroup
+
+# The site, in build/site; a warning fails it, and a misspelt word. Its own environment: tests need none of it, and it
+# needs no torch. What the tool wrote itself (ISSUE_*.md) has words of SASS.
+docs: $(DOCS)/.ready
+	$(DOCS)/bin/codespell --skip "ISSUE_*.md,*.png,*.svg" *.md docs .github action.yml mkdocs.yml
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict
+
+$(DOCS)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --editable ".[docs]"
+	touch $@
 
 # The five field notes end to end: what this machine can run, resumed where it ended. A GPU: see tests/seeds/README.md.
 seeds: $(READY)

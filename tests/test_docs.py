@@ -16,6 +16,8 @@ from shrinkray_gpu.cli.main import OTHERS
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+NOTES = [ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
+"""Beside README, where such pages are looked for."""
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.S)
 COMMAND = re.compile(r"(?:^ {4}|`|^\$ )shrink( (?:[^`\n]|\n(?= {8}))*)", re.M)
@@ -49,7 +51,7 @@ def test_the_readme_is_for_a_newcomer() -> None:
     assert len(text.splitlines()) <= 150 and len(text.encode()) <= 10_000
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, *NOTES], ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in LINK.findall(CODE.sub("", page.read_text())):
         name, _, anchor = target.partition("#")
@@ -63,6 +65,11 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_each_page_is_in_the_index() -> None:
     index = set(LINK.findall((ROOT / "docs" / "index.md").read_text()))
     assert {page.name for page in PAGES[1:]} - {"index.md"} <= index
+
+
+def test_each_page_is_in_the_navigation_of_the_site() -> None:
+    named_there = re.findall(r"^ *- (?:.*: )?(\w+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.M)
+    assert sorted(named_there) == sorted(page.name for page in PAGES[1:])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
