@@ -1,4 +1,5 @@
 """Greedy decoding step: maximum and its index for each row of log-probabilities."""
+
 import logging
 
 import torch

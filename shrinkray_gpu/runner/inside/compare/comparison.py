@@ -18,7 +18,7 @@ from ..process.patches import Patches
 from ..process.trouble import words_of
 from . import recording
 from .chance import SEED
-from .provenance import Comparison, Provenance
+from .provenance import ComparedTensors, Provenance
 
 Record = Dict[str, Any]
 
@@ -45,20 +45,24 @@ def asked(wants: Any) -> "tuple[str, str]":
     )
 
 
-class Observer:
+class CheckObserver:
     """At work from now on, until `end`."""
 
-    def __init__(self, save: str, against: str, apart: Optional[float] = None) -> None:
+    def __init__(self, save: str, against: str, log: Any, apart: Optional[float] = None) -> None:
         self.save, self.against, self.apart = save, against, apart
         self.brought_nearer = 0
         """How often two sides that are compared were brought nearer to each other; see `Provenance.apart`."""
         self.trouble = ""
         self.provenance: Optional[Provenance] = None
         self._mode: Any = None
+        self.wrote: List[Any] = []
+        """What the launch under way is known to write to."""
         self._checking = False
         """Whether NumPy is at work on what was told already."""
         self._patches = Patches()
         random.seed(SEED)
+        if log is not None:
+            self._patches.set(log, "wrote", self._note)
         self._patches.on_import("numpy", self._numpy)
         self._patches.on_import("torch", self._torch)
         self._patches.on_import("triton", self._triton)
@@ -174,14 +178,17 @@ class Observer:
 
         return call
 
-    def _launch(self, kernel: Any, args: List[Any]) -> "_Launch":
-        return _Launch(self, getattr(kernel.fn, "__name__", str(kernel.fn)), args)
+    def _note(self, tensors: List[Any]) -> None:
+        self.wrote += tensors
+
+    def _launch(self, kernel: Any, args: List[Any]) -> "_WatchedLaunch":
+        return _WatchedLaunch(self, getattr(kernel.fn, "__name__", str(kernel.fn)), args)
 
 
-class _Launch:
+class _WatchedLaunch:
     """Looks at what a launch is given before it and after it: what is another then, it wrote."""
 
-    def __init__(self, observer: Observer, kernel: str, args: List[Any]) -> None:
+    def __init__(self, observer: CheckObserver, kernel: str, args: List[Any]) -> None:
         self.observer, self.kernel, self.args = observer, kernel, args
         self.given: List[Any] = []
         self.before: List[Any] = []
@@ -206,7 +213,8 @@ class _Launch:
         try:
             with _quiet(torch):
                 changed = [each for each, old in zip(self.given, self.before) if not torch.equal(_sample(each), old)]
-            provenance.launched(self.kernel, self.given, changed)
+            provenance.launched(self.kernel, self.given, [*changed, *self.observer.wrote])
+            self.observer.wrote = []
         except Exception as error:
             self.observer.trouble = words_of(error)
 
@@ -238,7 +246,7 @@ def distance(torch: Any, one: Any, other: Any = None) -> Record:
     return {"kind": kind, "elements": elements, "total": one.numel(), "largest": largest}
 
 
-def _moved(torch: Any, compared: Comparison, theirs: recording.Recording) -> Record:
+def _moved(torch: Any, compared: ComparedTensors, theirs: recording.Recording) -> Record:
     """In `moved`, which side is not what the other run had there, in words; empty: neither."""
     sides = {each["name"]: each for each in theirs.launches[0]["arguments"]}
     before = {name: _read(torch, theirs, each) for name, each in sides.items()}
@@ -255,7 +263,7 @@ def _moved(torch: Any, compared: Comparison, theirs: recording.Recording) -> Rec
     return {"moved": ""}
 
 
-def _recorded(torch: Any, compared: Comparison) -> recording.Recording:
+def _recorded(torch: Any, compared: ComparedTensors) -> recording.Recording:
     contents, arguments = {}, []
     for name, tensor in _sides(compared):
         data = _values(torch, tensor).view(torch.uint8)
@@ -264,7 +272,7 @@ def _recorded(torch: Any, compared: Comparison) -> recording.Recording:
     return recording.Recording([{"kernel": "", "arguments": arguments}], "", "", contents)
 
 
-def _sides(compared: Comparison) -> List[Tuple[str, Any]]:
+def _sides(compared: ComparedTensors) -> List[Tuple[str, Any]]:
     both = [("actual", compared.actual), ("expected", compared.expected)]
     return [(name, tensor) for name, tensor in both if tensor is not None]
 
@@ -330,4 +338,4 @@ def _quiet(torch: Any) -> Iterator[None]:
         yield
 
 
-__all__ = ["AGAINST", "SAVE", "Observer", "asked", "distance"]
+__all__ = ["AGAINST", "SAVE", "CheckObserver", "asked", "distance"]

@@ -26,11 +26,13 @@ DRAWS = frozenset(
     "rand randn randint randperm normal rand_like randn_like randint_like multinomial bernoulli native_dropout".split()
 ) | (OVERWRITES - {"copy_", "fill_", "zero_"})
 """Operations that draw random numbers."""
+EMPTY = frozenset("empty empty_like empty_strided empty_permuted new_empty new_empty_strided".split())
+"""Operations that make memory that nobody wrote."""
 MOST = 4
 """Comparisons that are kept, with their tensors."""
 
 
-class Comparison(NamedTuple):
+class ComparedTensors(NamedTuple):
     """Two tensors that do not both come from the same launches; or one that comes from some."""
 
     operation: str
@@ -65,9 +67,9 @@ class Provenance:
         self.brought_nearer = 0
         self.kernels: List[str] = []
         """By launch."""
-        self.pairs: List[Comparison] = []
+        self.pairs: List[ComparedTensors] = []
         """Comparisons of two tensors that the host looked at, the last `MOST` of them."""
-        self.alone: Optional[Comparison] = None
+        self.alone: Optional[ComparedTensors] = None
         """The last look at one tensor that comes from a launch: at what kind of numbers it holds, or at its values."""
         self.escaped: List[Any] = []
         """Tensors whose values Python or NumPy got, the last `MOST` of those that come from a launch."""
@@ -76,7 +78,7 @@ class Provenance:
         """The one whose values they got before."""
         self._origins: Dict[int, _Origin] = {}
         """By storage. An entry of one that is gone goes when its address is used again."""
-        self._comparisons: Dict[int, Comparison] = {}
+        self._comparisons: Dict[int, ComparedTensors] = {}
         self._made = 0
 
     def mode(self) -> Any:
@@ -95,6 +97,8 @@ class Provenance:
                 if name in DRAWS:
                     provenance._seed(name, args)
                 out = func(*provenance._nearer(name, args, kwargs or {}), **(kwargs or {}))
+                if name in EMPTY:
+                    provenance._fill(out)
                 provenance._operation(name, args, kwargs or {}, out)
                 return out
 
@@ -118,6 +122,12 @@ class Provenance:
 
     def _of(self, tensor: Any) -> _Origin:
         return self._origins.get(_storage(tensor), _NOTHING)
+
+    def _fill(self, tensor: Any) -> None:
+        """New memory holds the same in each run, and nothing that a kernel is likely to write there."""
+        if isinstance(tensor, self.torch.Tensor) and tensor.device.type != "meta" and tensor.numel():
+            whole = self.torch.empty(0, dtype=self.torch.uint8, device=tensor.device).set_(tensor.untyped_storage())
+            whole.fill_(1 if tensor.dtype is self.torch.bool else 255)
 
     def _nearer(self, name: str, args: Any, kwargs: Any) -> Any:
         """The operands of a comparison, as near as they are to be."""
@@ -165,7 +175,7 @@ class Provenance:
         if name in COMPARISONS and len(inputs) == 2:
             origin |= self._compared(name, *inputs)
         if (name in CLASSES or name in READS) and origin.launches and not origin.comparisons:
-            origin |= self._noted(Comparison(name, inputs[0], None, self._names(origin), ()))
+            origin |= self._noted(ComparedTensors(name, inputs[0], None, self._names(origin), ()))
         if name in ANSWERS or name in READS:
             self._decided(origin)
         for tensor in self._tensors(out):
@@ -178,7 +188,7 @@ class Provenance:
             self._decided(self._compared("values", before, tensor))
         if origin := self._of(tensor).launches:
             self.escaped = [*self.escaped, tensor][-MOST:]
-            self._decided(self._noted(Comparison("values", tensor, None, self._names(_Origin(origin)), ())))
+            self._decided(self._noted(ComparedTensors("values", tensor, None, self._names(_Origin(origin)), ())))
 
     def held(self, name: str, one: Any, other: Any) -> Any:
         """NumPy holds two arrays against each other, which are here as tensors. One that comes from a launch is known
@@ -186,7 +196,9 @@ class Provenance:
         for actual, expected in ((one, other), (other, one)):
             for tensor in self.escaped:
                 if tensor.numel() == actual.numel() and self._is_same(tensor, actual):
-                    self.pairs = [*self.pairs, Comparison(name, actual, expected, self.kernels_of(tensor), ())][-MOST:]
+                    self.pairs = [*self.pairs, ComparedTensors(name, actual, expected, self.kernels_of(tensor), ())][
+                        -MOST:
+                    ]
                     if self.apart is None or actual.numel() != expected.numel():
                         return one, other
                     nearer = self.nearer(actual, expected)
@@ -204,9 +216,9 @@ class Provenance:
             return _NOTHING
         if not mine.launches:
             one, other, mine, theirs = other, one, theirs, mine
-        return self._noted(Comparison(name, one, other, self._names(mine), self._names(theirs)))
+        return self._noted(ComparedTensors(name, one, other, self._names(mine), self._names(theirs)))
 
-    def _noted(self, comparison: Comparison) -> _Origin:
+    def _noted(self, comparison: ComparedTensors) -> _Origin:
         self._made += 1
         self._comparisons[self._made] = comparison
         alike = [n for n, each in self._comparisons.items() if bool(each.kernels) == bool(comparison.kernels)]

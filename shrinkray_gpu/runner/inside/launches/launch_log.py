@@ -33,6 +33,8 @@ class LaunchLog:
         self.describe: Callable[[Any], str] = launch_arguments.describe
         self.listeners: List[Any] = []
         """Told as it happens: `compiled(kernel)`, `failed()`, `launching(kernel)`; see `knobs.TurnedKnobs`."""
+        self.wrote: Callable[[List[Any]], None] = lambda tensors: None
+        """Told of the tensors that a launch wrote to, where the virtual GPU has it run."""
         self.reset()
 
     def reset(self) -> None:

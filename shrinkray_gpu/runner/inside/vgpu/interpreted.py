@@ -65,6 +65,7 @@ def run(gpu: Gpu, src: Any, args: Sequence[Any], given: Given, facts: LaunchFact
                 interpreter.as_bytes(tensor).copy_(now)
                 gpu.claims.trust(tensor)
                 gpu.claims.write(tensor, whole=True)
+    gpu.watch.wrote(written)
     return True
 
 

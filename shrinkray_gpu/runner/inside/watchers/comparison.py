@@ -20,7 +20,8 @@ def watch(candidate: WatchedCandidate) -> Iterator[None]:
         return
     from ..compare import comparison
 
-    observer = comparison.Observer(*comparison.asked(wants), float(apart) if apart else None)
+    save, against = comparison.asked(wants)
+    observer = comparison.CheckObserver(save, against, candidate.log, float(apart) if apart else None)
     try:
         yield
     finally:
