@@ -53,4 +53,6 @@ class ComparisonCheck:
         kernels = ", ".join(one.kernels[-2:])
         against = "what the host makes of it" if one.alone else ", ".join(one.others) or "values that no kernel made"
         apart = f"; {one.elements} of {one.total} elements apart, by up to {one.largest:.3g}" if not one.alone else ""
+        if one.kind == "nan":
+            apart = f"; {one.elements} of {one.total} elements are not finite" + " on one side only" * (not one.alone)
         return f"the check that fails holds what {kernels} wrote against {against}{apart}"

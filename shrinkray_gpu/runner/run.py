@@ -135,9 +135,9 @@ class Comparison:
     alone: bool
     """Whether there is one side only: the host made something else of it, or looked at its values itself."""
     kind: str
-    """`nan` (finite on one side only), `wrong` (apart); empty: they are equal, or nothing is known of it."""
+    """`nan` (finite on one side only; of one alone: not finite), `wrong` (apart); empty: neither."""
     elements: int
-    """How many are apart, of those that were looked at."""
+    """How many are that, of those that were looked at."""
     total: int
     largest: float
     """The largest absolute difference among finite elements."""

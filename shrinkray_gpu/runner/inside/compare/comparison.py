@@ -85,9 +85,9 @@ class CheckObserver:
 
     def _told(self, provenance: Provenance) -> Optional[Record]:
         torch = provenance.torch
-        for compared in filter(None, (*reversed(provenance.pairs), provenance.alone)):
+        for compared in filter(None, (*reversed(provenance.checks), provenance.looked)):
             apart = distance(torch, *(_values(torch, side) for _, side in _sides(compared)))
-            if apart["elements"] or compared.expected is None:
+            if apart["elements"] or compared is provenance.looked:
                 break
         else:
             return {**_NOTHING, "trouble": self.trouble} if self.trouble or provenance.kernels else None
@@ -234,10 +234,11 @@ _NOTHING: Record = {
 
 
 def distance(torch: Any, one: Any, other: Any = None) -> Record:
-    """How far two tensors of doubles are apart, as `kind` (`nan`, `wrong`; empty: equal, or there is one only),
-    `elements`, `total` and `largest`."""
+    """How far two tensors of doubles are apart, as `kind` (`nan`, `wrong`; empty: equal), `elements`, `total` and
+    `largest`. Of one alone: how many of its elements are not finite."""
     if other is None:
-        return {"kind": "", "elements": 0, "total": one.numel(), "largest": 0.0}
+        lost = int((~one.isfinite()).sum())
+        return {"kind": "nan" if lost else "", "elements": lost, "total": one.numel(), "largest": 0.0}
     lost = one.isfinite() != other.isfinite()
     apart = torch.where(one.isfinite() & other.isfinite(), (one - other).abs(), torch.zeros_like(one))
     elements = int(((apart > 0) | lost).sum())

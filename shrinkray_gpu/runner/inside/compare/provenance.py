@@ -16,6 +16,10 @@ ANSWERS = frozenset(("allclose", "equal"))
 """Those of them whose result the host has at once."""
 READS = frozenset(("_local_scalar_dense", "is_nonzero"))
 """Operations by which the host gets a value of a tensor."""
+ITSELF = frozenset(("eq", "ne"))
+"""Operations that ask for NaN where both of their operands are the same."""
+VALUES = "values"
+"""In the place of an operation: Python or NumPy got the values of a tensor."""
 CLASSES = frozenset("isnan isinf isfinite isposinf isneginf".split())
 """Operations that ask what kind of numbers a tensor holds."""
 OVERWRITES = frozenset(("copy_", "fill_", "zero_", "normal_", "uniform_", "random_", "exponential_", "bernoulli_"))
@@ -67,10 +71,11 @@ class Provenance:
         self.brought_nearer = 0
         self.kernels: List[str] = []
         """By launch."""
-        self.pairs: List[ComparedTensors] = []
-        """Comparisons of two tensors that the host looked at, the last `MOST` of them."""
-        self.alone: Optional[ComparedTensors] = None
-        """The last look at one tensor that comes from a launch: at what kind of numbers it holds, or at its values."""
+        self.checks: List[ComparedTensors] = []
+        """What the host looked at: comparisons of two tensors, and what kind of numbers one holds that comes from a
+        launch. The last `MOST` of them."""
+        self.looked: Optional[ComparedTensors] = None
+        """The last other look at values of one tensor that comes from a launch."""
         self.escaped: List[Any] = []
         """Tensors whose values Python or NumPy got, the last `MOST` of those that come from a launch."""
         self._drawn: Counter[str] = Counter()
@@ -174,7 +179,8 @@ class Provenance:
             origin |= self._of(tensor)
         if name in COMPARISONS and len(inputs) == 2:
             origin |= self._compared(name, *inputs)
-        if (name in CLASSES or name in READS) and origin.launches and not origin.comparisons:
+        of_kind = name in CLASSES or (name in ITSELF and len(inputs) == 2 and inputs[0] is inputs[1])
+        if (of_kind or name in READS) and origin.launches and not origin.comparisons:
             origin |= self._noted(ComparedTensors(name, inputs[0], None, self._names(origin), ()))
         if name in ANSWERS or name in READS:
             self._decided(origin)
@@ -185,10 +191,10 @@ class Provenance:
         """Python or NumPy got the values of a tensor, past all operations."""
         before, self._before = self._before, tensor
         if before is not None and self._compares(before, tensor):
-            self._decided(self._compared("values", before, tensor))
+            self._decided(self._compared(VALUES, before, tensor))
         if origin := self._of(tensor).launches:
             self.escaped = [*self.escaped, tensor][-MOST:]
-            self._decided(self._noted(ComparedTensors("values", tensor, None, self._names(_Origin(origin)), ())))
+            self._decided(self._noted(ComparedTensors(VALUES, tensor, None, self._names(_Origin(origin)), ())))
 
     def held(self, name: str, one: Any, other: Any) -> Any:
         """NumPy holds two arrays against each other, which are here as tensors. One that comes from a launch is known
@@ -196,9 +202,8 @@ class Provenance:
         for actual, expected in ((one, other), (other, one)):
             for tensor in self.escaped:
                 if tensor.numel() == actual.numel() and self._is_same(tensor, actual):
-                    self.pairs = [*self.pairs, ComparedTensors(name, actual, expected, self.kernels_of(tensor), ())][
-                        -MOST:
-                    ]
+                    seen = ComparedTensors(name, actual, expected, self.kernels_of(tensor), ())
+                    self.checks = [*self.checks, seen][-MOST:]
                     if self.apart is None or actual.numel() != expected.numel():
                         return one, other
                     nearer = self.nearer(actual, expected)
@@ -229,12 +234,10 @@ class Provenance:
     def _decided(self, origin: _Origin) -> None:
         for number in sorted(origin.comparisons):
             found = self._comparisons.get(number)
-            if found is not None and found.expected is not None:
-                self.pairs = [*self.pairs, found][-MOST:]
-            elif found is not None and not (
-                self.alone and self.alone.operation in CLASSES and found.operation in READS
-            ):
-                self.alone = found
+            if found is not None and (found.expected is not None or found.operation not in (*READS, VALUES)):
+                self.checks = [*self.checks, found][-MOST:]
+            elif found is not None:
+                self.looked = found
 
     def _tensors(self, value: Any) -> Iterator[Any]:
         if isinstance(value, self.torch.Tensor):
