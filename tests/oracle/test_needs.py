@@ -23,6 +23,8 @@ ASKED = {
     "timing": True,
     "seconds": 3.0,
     "interpreted": True,
+    "checked": True,
+    "compared": "kept",
     "asserts": True,
 }
 
