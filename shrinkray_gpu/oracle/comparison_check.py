@@ -34,6 +34,8 @@ class ComparisonCheck:
             return "one side of the check is no longer made by a kernel"
         if seen.alone != self.original.alone:
             return "the check is of other values"
+        if lost := sorted(set(self.original.sources) - set(seen.sources)):
+            return f"what {seen.kernels[-1]} writes no longer comes from {lost[0].rpartition(',')[0]}"
         return seen.moved
 
     def doubt(self, run: Run) -> str:

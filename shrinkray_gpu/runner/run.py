@@ -132,6 +132,8 @@ class Comparison:
     """By which launches one side was made, in their order: the actual one."""
     others: tuple[str, ...]
     """By which the other side was made, the expected one: mostly by none."""
+    sources: tuple[str, ...]
+    """What the actual side comes from in the beginning, through the launches: `randn [8, 64], 1`."""
     alone: bool
     """Whether there is one side only: the host made something else of it, or looked at its values itself."""
     kind: str

@@ -23,7 +23,15 @@ REPORT: dict[str, Any] = {
         }
     ],
     "builds": [{"name": "extension", "printed": "", "failed": False, "launched": None, "calls": [], "flags": []}],
-    **{"turned": {"serial": 1}, "differences": [], "incomparable": "", "peak": 0, "fresh": True, "over": ""},
+    **{
+        "turned": {"serial": 1},
+        "differences": [],
+        "incomparable": "",
+        "comparison": None,
+        "peak": 0,
+        "fresh": True,
+        "over": "",
+    },
     **{"writes": ["/x"], "trouble": ""},
 }
 PLACES = [(REPORT, name) for name in REPORT if name != "captured"]

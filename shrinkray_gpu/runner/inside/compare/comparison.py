@@ -16,6 +16,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 
 from ..process.patches import Patches
 from ..process.trouble import words_of
+from ..static import stores
 from . import recording
 from .chance import SEED
 from .provenance import ComparedTensors, Provenance
@@ -94,7 +95,8 @@ class CheckObserver:
         if not compared.kernels and (provenance.escaped or not provenance.kernels):
             return dict(_NOTHING)  # values went by Python's hands, and nobody knows where to
         told = {**_NOTHING, **apart, "operation": compared.operation, "trouble": self.trouble}
-        told.update(kernels=list(compared.kernels), others=list(compared.others), alone=compared.expected is None)
+        told.update(kernels=list(compared.kernels), others=list(compared.others), sources=list(compared.sources))
+        told["alone"] = compared.expected is None
         if self.save:
             _recorded(torch, compared).write(self.save)
         if self.against:
@@ -166,8 +168,10 @@ class CheckObserver:
         def run(kernel: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
             if warmup:
                 return original(kernel, *args, grid=grid, warmup=warmup, **kwargs)
-            with self._launch(kernel, [*args, *kwargs.values()]):
-                return original(kernel, *args, grid=grid, warmup=warmup, **kwargs)
+            with self._launch(kernel, [*args, *kwargs.values()]) as launch:
+                compiled = original(kernel, *args, grid=grid, warmup=warmup, **kwargs)
+                launch.read = _read_by(compiled, {**dict(zip(kernel.arg_names, args)), **kwargs})
+                return compiled
 
         return run
 
@@ -192,11 +196,13 @@ class _WatchedLaunch:
         self.observer, self.kernel, self.args = observer, kernel, args
         self.given: List[Any] = []
         self.before: List[Any] = []
+        self.read: Optional[List[Any]] = None
+        """What it reads, where that is known; else it may be anything that it is given."""
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> "_WatchedLaunch":
         provenance = self.observer.provenance
         if provenance is None:
-            return
+            return self
         torch = provenance.torch
         try:
             with _quiet(torch):
@@ -204,6 +210,7 @@ class _WatchedLaunch:
                 self.before = [_sample(each).clone() for each in self.given]
         except Exception as error:
             self.observer.trouble = words_of(error)
+        return self
 
     def __exit__(self, kind: Any, *_: Any) -> None:
         provenance = self.observer.provenance
@@ -213,7 +220,8 @@ class _WatchedLaunch:
         try:
             with _quiet(torch):
                 changed = [each for each, old in zip(self.given, self.before) if not torch.equal(_sample(each), old)]
-            provenance.launched(self.kernel, self.given, [*changed, *self.observer.wrote])
+            read = self.given if self.read is None else _distinct(torch, self.read)
+            provenance.launched(self.kernel, read, [*changed, *self.observer.wrote])
             self.observer.wrote = []
         except Exception as error:
             self.observer.trouble = words_of(error)
@@ -223,6 +231,7 @@ _NOTHING: Record = {
     "operation": "",
     "kernels": [],
     "others": [],
+    "sources": [],
     "alone": False,
     "kind": "",
     "elements": 0,
@@ -288,6 +297,18 @@ def _slack(torch: Any, sides: List[Any]) -> float:
 
 def _read(torch: Any, theirs: recording.Recording, side: Record) -> Any:
     return theirs.tensor(torch, side["after"]).view(torch.float64)
+
+
+def _read_by(kernel: Any, given: Dict[str, Any]) -> Optional[List[Any]]:
+    """Of the arguments of a compiled kernel those that it reads through, by its TTIR; None where that is not known."""
+    with contextlib.suppress(Exception):  # another Triton, which has another kind of kernel
+        names = list(kernel.src.fn.arg_names)
+        kinds = kernel.src.signature.items()
+        pointers = [key if isinstance(key, str) else names[key] for key, kind in kinds if kind != "constexpr"]
+        touched = stores.touched_parameters(kernel.asm["ttir"])
+        if touched is not None:
+            return [given[pointers[index]] for index in sorted(touched.loaded)]
+    return None
 
 
 def _copied(torch: Any, array: Any) -> Any:

@@ -32,6 +32,8 @@ DRAWS = frozenset(
 """Operations that draw random numbers."""
 EMPTY = frozenset("empty empty_like empty_strided empty_permuted new_empty new_empty_strided".split())
 """Operations that make memory that nobody wrote."""
+BLANK = EMPTY | {"zeros"}
+"""Operations that make what a kernel writes to."""
 MOST = 4
 """Comparisons that are kept, with their tensors."""
 
@@ -47,14 +49,20 @@ class ComparedTensors(NamedTuple):
     """Those that `actual` comes from, by name, in the order of their launches; none: then `expected` neither."""
     others: Tuple[str, ...]
     """Those that `expected` comes from."""
+    sources: Tuple[str, ...]
+    """What `actual` comes from in the beginning."""
 
 
 class _Origin(NamedTuple):
     launches: FrozenSet[int] = frozenset()
     comparisons: FrozenSet[int] = frozenset()
+    sources: FrozenSet[str] = frozenset()
+    """Tensors that no other was made into: drawn, counted, written down."""
 
     def __or__(self, other: Any) -> "_Origin":
-        return _Origin(self.launches | other.launches, self.comparisons | other.comparisons)
+        return _Origin(
+            self.launches | other.launches, self.comparisons | other.comparisons, self.sources | other.sources
+        )
 
 
 _NOTHING = _Origin()
@@ -109,18 +117,14 @@ class Provenance:
 
         return Listening()
 
-    def launched(self, kernel: str, given: List[Any], changed: List[Any]) -> None:
-        """A launch was given these tensors, and changed what some of them hold."""
+    def launched(self, kernel: str, read: List[Any], changed: List[Any]) -> None:
+        """A launch read some tensors, and changed what some hold."""
         self.kernels.append(kernel)
         origin = _Origin(frozenset((len(self.kernels) - 1,)))
-        for tensor in given:
+        for tensor in read:
             origin |= self._of(tensor)
         for tensor in changed:
             self._origins[_storage(tensor)] = origin
-
-    def kernels_of(self, tensor: Any) -> Tuple[str, ...]:
-        """The kernels that the values of a tensor come from."""
-        return self._names(self._of(tensor))
 
     def _names(self, origin: _Origin) -> Tuple[str, ...]:
         return tuple(dict.fromkeys(self.kernels[launch] for launch in sorted(origin.launches)))
@@ -160,6 +164,12 @@ class Provenance:
             return False
         return not (mine.comparisons or theirs.comparisons)  # else it is a distance, held against a tolerance
 
+    def _source(self, name: str, out: Any) -> str:
+        """By what it is and its shape, and the how manyeth such it is."""
+        shapes = ", ".join(repr(list(each.shape)) for each in self._tensors(out))
+        self._drawn["made " + name + shapes] += 1
+        return "%s %s, %d" % (name, shapes, self._drawn["made " + name + shapes])
+
     def _seed(self, name: str, args: Any) -> None:
         """What is drawn hangs on the shape, and on how often that was drawn before: a draw less elsewhere changes no
         other."""
@@ -181,9 +191,11 @@ class Provenance:
             origin |= self._compared(name, *inputs)
         of_kind = name in CLASSES or (name in ITSELF and len(inputs) == 2 and inputs[0] is inputs[1])
         if (of_kind or name in READS) and origin.launches and not origin.comparisons:
-            origin |= self._noted(ComparedTensors(name, inputs[0], None, self._names(origin), ()))
+            origin |= self._noted(self._alone(name, inputs[0]))
         if name in ANSWERS or name in READS:
             self._decided(origin)
+        if name in DRAWS or not (inputs or name in BLANK):
+            origin |= _Origin(sources=frozenset((self._source(name, out),)))
         for tensor in self._tensors(out):
             self._origins[_storage(tensor)] = origin
 
@@ -192,9 +204,9 @@ class Provenance:
         before, self._before = self._before, tensor
         if before is not None and self._compares(before, tensor):
             self._decided(self._compared(VALUES, before, tensor))
-        if origin := self._of(tensor).launches:
+        if self._of(tensor).launches:
             self.escaped = [*self.escaped, tensor][-MOST:]
-            self._decided(self._noted(ComparedTensors(VALUES, tensor, None, self._names(_Origin(origin)), ())))
+            self._decided(self._noted(self._alone(VALUES, tensor)))
 
     def held(self, name: str, one: Any, other: Any) -> Any:
         """NumPy holds two arrays against each other, which are here as tensors. One that comes from a launch is known
@@ -202,7 +214,7 @@ class Provenance:
         for actual, expected in ((one, other), (other, one)):
             for tensor in self.escaped:
                 if tensor.numel() == actual.numel() and self._is_same(tensor, actual):
-                    seen = ComparedTensors(name, actual, expected, self.kernels_of(tensor), ())
+                    seen = self._alone(name, tensor)._replace(actual=actual, expected=expected)
                     self.checks = [*self.checks, seen][-MOST:]
                     if self.apart is None or actual.numel() != expected.numel():
                         return one, other
@@ -221,7 +233,11 @@ class Provenance:
             return _NOTHING
         if not mine.launches:
             one, other, mine, theirs = other, one, theirs, mine
-        return self._noted(ComparedTensors(name, one, other, self._names(mine), self._names(theirs)))
+        return self._noted(self._alone(name, one)._replace(expected=other, others=self._names(theirs)))
+
+    def _alone(self, name: str, tensor: Any) -> ComparedTensors:
+        origin = self._of(tensor)
+        return ComparedTensors(name, tensor, None, self._names(origin), (), tuple(sorted(origin.sources)))
 
     def _noted(self, comparison: ComparedTensors) -> _Origin:
         self._made += 1
