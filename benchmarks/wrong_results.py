@@ -84,7 +84,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--arch", help="on the virtual GPU; else the real one")
     parser.add_argument("--max-time", type=float, default=110.0, help="seconds of search")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     names = given.names or sorted(path.stem for path in FOLDER.glob("*.toml"))
     if given.action == "run":
         commit = subprocess.check_output(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, text=True).strip()
