@@ -14,6 +14,8 @@ from shrinkray_gpu.oracle.same import SameFaultOracle
 from shrinkray_gpu.runner.inside.compare.comparison import AGAINST, SAVE
 from shrinkray_gpu.runner.knob_settings import parse_setting
 
+SLOW = 30.0
+"""Seconds of a cold run, of which the original gets only one to find that fraction."""
 NONE = "no check of tensors that a kernel wrote was seen to fail; name what the script says instead"
 FRACTIONS = ("0.1", "0.001", "1e-5", "0")
 """Of the distance between the two sides of a check, tried until the original passes."""
@@ -36,7 +38,8 @@ def with_comparison(plan: Plan, source: str) -> Plan:
 
 def _with_check(plan: Plan, source: str) -> Plan:
     oracle = plan.oracle
-    if not isinstance(oracle, SameFaultOracle) or not oracle.may_compare(plan.reference, source):
+    flaky = plan.seen.faulted < plan.seen.runs
+    if flaky or not isinstance(oracle, SameFaultOracle) or not oracle.may_compare(plan.reference, source):
         return plan
     path = str(Path(plan.pool.setup.scratch).parent / "comparison")
     first = plan.pool.cold(source, wants=(*oracle.needs.wants, SAVE + path))
@@ -61,7 +64,7 @@ def _with_check(plan: Plan, source: str) -> Plan:
 
 def _passing(plan: Plan, source: str) -> str:
     """The fraction of the distance between the two sides with which the original passes its check; empty: none does."""
-    for fraction in FRACTIONS:
+    for fraction in FRACTIONS if plan.seen.cold_seconds < SLOW else FRACTIONS[1:2]:
         run = plan.pool.cold(source, way=parse_setting(f"apart={fraction}"), wants=plan.oracle.needs.wants)
         if not any(run.turned.values()):
             return ""
