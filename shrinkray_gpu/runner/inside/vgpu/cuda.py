@@ -13,6 +13,11 @@ from .function import check_ordinal
 from .gpu import Gpu
 from .properties import card
 
+
+class Properties(types.SimpleNamespace):
+    """What torch.cuda.get_device_properties gives back."""
+
+
 _OF_ALL = ("is_available", "device_count", "synchronize", "set_stream", "empty_cache")
 """What torch.accelerator answers as torch.cuda does."""
 
@@ -59,7 +64,7 @@ def _nothing(*args: Any, **kwargs: Any) -> None:
 def _queries(gpu: Gpu) -> Dict[str, Callable[..., Any]]:
     c = card(gpu.arch)
     capability = divmod(gpu.arch, 10)
-    about = types.SimpleNamespace(
+    about = Properties(
         name=c.name,
         major=capability[0],
         minor=capability[1],

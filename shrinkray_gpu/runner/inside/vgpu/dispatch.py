@@ -53,6 +53,8 @@ class DeviceRequest:
 
 
 class DeviceDispatch(TorchDispatchMode):
+    supports_higher_order_operators = True
+
     def __init__(self, gpu: Gpu, want: DeviceRequest) -> None:
         super().__init__()
         self.gpu = gpu
@@ -62,6 +64,11 @@ class DeviceDispatch(TorchDispatchMode):
     def _should_skip_dynamo(cls) -> bool:
         """Torch would import dynamo at the first operation, to keep it out of the handler: see `late_imports`."""
         return False
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Dynamo would compile nothing while a mode is on that wants to see each operation: see `compiled`."""
+        return True
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         if torch._C._get_dispatch_mode(_FAKE) is not None:
@@ -73,7 +80,21 @@ class DeviceDispatch(TorchDispatchMode):
             return func(*args, **kwargs)
         # Called from C++ (backward) the function mode would still be on, and catch our own calls.
         with torch._C.DisableTorchFunction():
+            if not hasattr(func, "_schema"):
+                return self._higher_order(func, args, kwargs or {})
             return self._run(func, args, kwargs or {})
+
+    def _higher_order(self, func: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:
+        """An operator that calls graphs or kernels, in a graph that is run as it is: all of it below the modes."""
+        on_gpu = any(self.gpu.claims.device(t) == "cuda" for t in tensors(args) + tensors(kwargs.values()))
+        self.gpu.compiling += 1
+        try:
+            out = func(*args, **kwargs)
+        finally:
+            self.gpu.compiling -= 1
+        for t in tensors((out,)) if on_gpu else ():
+            self.gpu.claims.claim(t)
+        return out
 
     def _run(self, func: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:
         gpu, claims = self.gpu, self.gpu.claims
