@@ -32,7 +32,7 @@ def patch(patches: Patches, gpu: Gpu) -> None:
     patches.on_import("torch._dynamo.variables.streams", lambda module: _streams(patches, module))
     patches.on_import("torch._dynamo.trace_rules", lambda module: _traced(patches, module))
     patches.on_import("torch._dynamo.guards", lambda module: _guards(patches, module))
-    patches.on_import("torch._subclasses.fake_tensor", lambda module: _fake_modes(patches, module))
+    patches.on_import("torch._subclasses.fake_tensor", lambda module: _fake_modes(patches, gpu, module))
     patches.on_import("torch._subclasses.meta_utils", lambda module: _fakes(patches, gpu, module))
     patches.on_import("torch._inductor.compile_fx", lambda module: _inductor(patches, gpu, module))
 
@@ -105,18 +105,21 @@ def _guards(patches: Patches, module: Any) -> None:
     patches.set(module.GuardBuilder, "TORCH_FUNCTION_STATE", lambda self, guard: None)
 
 
-def _fake_modes(patches: Patches, module: Any) -> None:
+def _fake_modes(patches: Patches, gpu: Gpu, module: Any) -> None:
     """A fake tensor on the GPU needs no context there, as on a machine without one."""
-    patches.set(module.FakeTensorMode, "avoid_device_init", property(lambda self: True, lambda self, value: None))
+    avoiding = property(lambda self: gpu.compiling > 0, lambda self, value: None)
+    patches.set(module.FakeTensorMode, "avoid_device_init", avoiding)
     if hasattr(module, "init_gpu_context"):
         patches.answer(module, "init_gpu_context", lambda device: None)
 
 
 def _fakes(patches: Patches, gpu: Gpu, module: Any) -> None:
+    """Those of the script's own fake modes stay on the CPU, as `dispatch` has them: C++ knows no GPU there."""
+
     def claimed(original: Callable[..., Any]) -> Callable[..., Any]:
         def describe_tensor(self: Any, t: Any, *args: Any, **kwargs: Any) -> Any:
             made = original(self, t, *args, **kwargs)
-            if made.device.type == "cpu" and gpu.claims.device(t) == "cuda":
+            if gpu.compiling and made.device.type == "cpu" and gpu.claims.device(t) == "cuda":
                 object.__setattr__(made, "device", CUDA)  # it is frozen
             return made
 

@@ -78,6 +78,8 @@ class DeviceDispatch(TorchDispatchMode):
             if str(kwargs.get("device") or "").startswith("cuda"):
                 kwargs["device"] = torch.device("cpu")
             return func(*args, **kwargs)
+        if any(hasattr(each, "__tensor_flatten__") for each in types):
+            return NotImplemented  # made of others (DTensor): what becomes of those comes here again
         # Called from C++ (backward) the function mode would still be on, and catch our own calls.
         with torch._C.DisableTorchFunction():
             if not hasattr(func, "_schema"):

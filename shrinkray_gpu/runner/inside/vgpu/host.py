@@ -64,11 +64,14 @@ def _generators(patches: Patches) -> None:
 
     Generator.__module__, Generator.__qualname__ = "torch", "Generator"
     patches.set(torch, "Generator", Generator)
+    default = Generator("cuda")
+    default.manual_seed(torch.initial_seed())
+    patches.set(torch.cuda, "default_generators", (default,))
 
 
 def _backward(patches: Patches) -> None:
     """A mode is off inside its own handler, and `backward()` is such a handler: a custom Function's backward, user code
-    run from C++, would escape."""
+    run from C++, would escape. So would hooks on what is saved for it."""
     import torch.autograd
     import torch.autograd.graph
 
@@ -79,6 +82,13 @@ def _backward(patches: Patches) -> None:
 
         return call
 
+    def hooked(original: Callable[..., Any]) -> Callable[..., Any]:
+        def __init__(self: Any, pack_hook: Any, unpack_hook: Any) -> None:
+            original(self, again(pack_hook), again(unpack_hook))
+
+        return __init__
+
+    patches.wrap(torch.autograd.graph.saved_tensors_hooks, "__init__", hooked)
     for module in (torch.autograd, torch.autograd.graph):
         if hasattr(module, "_engine_run_backward"):
             patches.answer(module, "_engine_run_backward", again(module._engine_run_backward))
