@@ -47,6 +47,8 @@ class Compilation:
     """The stages asked for in `wants`: `ttir`, `ttgir`, `llir`, `ptx`, `sass`."""
     file: str = ""
     """In which the kernel is, where it failed."""
+    generated: bool = False
+    """Whether torch.compile generated the file that the kernel is in; also of a kernel that it took over."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,8 @@ class Launch:
     """On the virtual GPU: processor seconds that following it took."""
     host: str = ""
     """`file.py:12` of the line that launches, where `lines` are wanted."""
+    generated: bool = False
+    """Whether torch.compile generated the file that the kernel is in; also of a kernel that it took over."""
 
 
 @dataclass(frozen=True)

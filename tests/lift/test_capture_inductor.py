@@ -1,7 +1,7 @@
 """Launches of torch.compile's generated code: Inductor's own autotuner compiles and launches, capture writes down.
 
 The scripts here have the shape of what Inductor generates (TORCH_COMPILE_DEBUG keeps it): real CachingAutotuner
-objects, which run on the virtual GPU. `torch.compile` itself needs a real one.
+objects, which run on the virtual GPU. `torch.compile` itself: tests/e2e/test_compiled.py.
 """
 
 from __future__ import annotations

@@ -25,6 +25,8 @@ BROKEN_DEVICE = frozenset({214, 220, 226, 999})
 _ITS_OWN = re.compile(r"INTERNAL ASSERT|internal error|report (?:a|this) bug", re.IGNORECASE)
 """What a library says of a bug of its own."""
 NEXT = (REDUCE, OTHER_TRITON)
+GENERATED = "torch.compile generated the launch: whether that or the program is wrong is not told"
+EAGER = '`torch.compile(..., backend="eager")` runs the program without generated code'
 NO_ARCH = "Triton's IR was not followed: name the GPU by --arch, such as sm_90"
 
 
@@ -34,7 +36,16 @@ def blame(seen: Evidence, trials: BlameTrials) -> Blame:
     if trials.was_cut({HOST: "in_kernel", KERNEL: "on_host"}.get(told.whose, "")):
         why = f"{told.why}. Whether a change elsewhere would be enough, too, is not told: the time for that was over"
         told = replace(told, whose=UNKNOWN, why=why)
+    if told.of_program and _is_generated(trials.followed or trials.seen):
+        told = unknown(f"{told.why}. {GENERATED}", EAGER)
     return replace(told, reached=way(trials.seen))
+
+
+def _is_generated(run: Run) -> bool:
+    """Whether the kernel at fault is in code that torch.compile generated."""
+    broken = faulting_launch(run)
+    failed = [each for each in run.compiles if each.failure is not None]
+    return broken.generated if broken is not None else bool(failed) and failed[-1].generated
 
 
 def _blame(seen: Evidence, trials: BlameTrials) -> Blame:

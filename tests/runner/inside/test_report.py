@@ -12,6 +12,7 @@ from tests.runner.test_lanes import make
 
 FAILURE = {"type": "RuntimeError", "text": "no", "bases": ["Exception"], "line": None, "traceback": ""}
 KERNEL = {"kernel": "k", "hash": "0", "ttir_key": "1", "casts": [], "options": {}, "printed": "", "ir": {}, "file": ""}
+KERNEL["generated"] = False
 REPORT: dict[str, Any] = {
     **{"exit": 1, "failure": FAILURE, "driver_error": 716, "virtual": False, "values": {"1": "2"}, "captured": None},
     "compiles": [{**KERNEL, "failure": None}, {**KERNEL, "failure": FAILURE}],
@@ -19,7 +20,7 @@ REPORT: dict[str, Any] = {
         {
             **{"kernel": "k", "hash": "0", "grid": (1, 2), "args": ("i32 7",), "synced": True},
             **{"failure": "", "fault": "", "undecided": "", "causes": [], "unfollowed": "", "accesses": 0, "host": ""},
-            **{"guessed": False, "interpreted": False, "evaluating": 0.0},
+            **{"guessed": False, "interpreted": False, "evaluating": 0.0, "generated": True},
         }
     ],
     "builds": [{"name": "extension", "printed": "", "failed": False, "launched": None, "calls": [], "flags": []}],

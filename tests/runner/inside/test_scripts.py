@@ -235,10 +235,6 @@ REFUSED = {
         "add[(1, 70000)](*[torch.ones(64, device='cuda')] * 3, 64, 64)",
         "Triton Error [CUDA]: invalid argument",
     ),
-    "torch.compile": (
-        "torch.compile(lambda x: x + 1)(torch.ones(3, device='cuda'))",
-        "torch.compile does not run on the virtual GPU",
-    ),
     "too many warps": (
         "add[(1,)](*[torch.ones(64, device='cuda')] * 3, 64, 64, num_warps=64)",
         "out of resource: threads",

@@ -18,6 +18,16 @@ _CAST = re.compile(r"\btt\.(ptr_to_int|int_to_ptr)\b")
 _TEXTS = ("ttir", "ttgir", "llir", "ptx")
 
 
+def is_generated(src: Any) -> bool:
+    """Whether Inductor wrote the file of a kernel that is compiled."""
+    return is_generated_in(getattr(getattr(getattr(src, "fn", None), "fn", None), "__globals__", {}))
+
+
+def is_generated_in(names: Mapping[str, Any]) -> bool:
+    """Whether Inductor wrote the file whose global names these are: one of a kernel, or that which calls them."""
+    return "triton_heuristics" in names or "extern_kernels" in names
+
+
 def without_locations(text: str) -> str:
     """MLIR text without its source locations: the same program at another line reads the same."""
     return _LOC.sub("", _LOC_LINE.sub("", text))

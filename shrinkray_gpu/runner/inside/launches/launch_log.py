@@ -42,6 +42,8 @@ class LaunchLog:
         self.compiles: List[Record] = []
         self.launches: List[Record] = []
         self.last_kernel: Any = None
+        self.awaited: Any = None
+        """The kernel of a launch that was announced, until a driver gets it that says so here."""
         self.enqueued: Optional[float] = None
         """When the host got back from its last launch, by the monotonic clock. The kernel is loaded by then."""
         self._synced = 0
@@ -83,12 +85,15 @@ class LaunchLog:
     def compiled(self, name: str, kernel: Any, options: Record) -> None:
         if kernel.hash not in self._seen:  # reading IR again and again is what would make a long script slow
             self._seen[kernel.hash] = compilation.of_kernel(kernel, self.wants)
-        self._compilation(name, options, hash=kernel.hash, **self._seen[kernel.hash])
+        told = {**self._seen[kernel.hash], "generated": compilation.is_generated(kernel.src)}
+        self._compilation(name, options, hash=kernel.hash, **told)
         for listener in self.listeners:
             listener.compiled(kernel)
 
-    def failed(self, name: str, error: BaseException, options: Record, text: str, file: str) -> None:
-        self._compilation(name, options, failure=compilation.failure(error), printed=text, file=file)
+    def failed(self, src: Any, name: str, error: BaseException, options: Record, text: str) -> None:
+        code = getattr(getattr(getattr(src, "fn", None), "fn", None), "__code__", None)
+        told = {"file": getattr(code, "co_filename", ""), "generated": compilation.is_generated(src)}
+        self._compilation(name, options, failure=compilation.failure(error), printed=text, **told)
         for listener in self.listeners:
             listener.failed()
 
@@ -101,11 +106,12 @@ class LaunchLog:
             "printed": "",
             "ir": {},
             "file": "",
+            "generated": False,
         }
         self.compiles.append({"kernel": name, "options": options, **nothing, **told})
 
     def launching(self, kernel: Any, grid: Any, args: Any) -> None:
-        self.last_kernel = kernel
+        self.last_kernel = self.awaited = kernel
         name = getattr(kernel, "name", "") or getattr(getattr(kernel, "metadata", None), "name", "")
         self.launches.append(
             {
@@ -124,6 +130,7 @@ class LaunchLog:
                 "guessed": False,
                 "evaluating": 0.0,
                 "host": host_line() if "lines" in self.wants else "",
+                "generated": compilation.is_generated(getattr(kernel, "src", None)),
             }
         )
         for listener in self.listeners:
@@ -136,13 +143,13 @@ _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def host_line() -> str:
-    """`file.py:12` of the line that is run: the innermost one that is neither Triton's, torch's nor ours."""
+    """`file.py:12` of the line that is run: the innermost one that is neither Triton's, torch's, generated nor ours."""
     frame: Any = sys._getframe(1)
     libraries = [sys.modules[name] for name in ("triton", "torch") if name in sys.modules]
     own = (_OURS, "<", *(os.path.dirname(str(each.__file__)) + os.sep for each in libraries))
     while frame is not None:
         file = frame.f_code.co_filename
-        if not file.startswith(own):
+        if not file.startswith(own) and not compilation.is_generated_in(frame.f_globals):
             return "%s:%d" % (os.path.basename(file), frame.f_lineno)
         frame = frame.f_back
     return ""
@@ -187,9 +194,7 @@ def _watched_compile(original: Callable[..., Any]) -> Callable[..., Any]:
             with said, _listening_from_ir_on(src):
                 kernel = original(src, *args, **kwargs)
         except BaseException as error:
-            code = getattr(getattr(getattr(src, "fn", None), "fn", None), "__code__", None)
-            printed = kernelline.with_true_lines(src, said.text)
-            watch.failed(name, error, options, printed, getattr(code, "co_filename", ""))
+            watch.failed(src, name, error, options, kernelline.with_true_lines(src, said.text))
             raise
         watch.compiled(kernel.metadata.name if hasattr(kernel.metadata, "name") else name, kernel, options)
         return kernel

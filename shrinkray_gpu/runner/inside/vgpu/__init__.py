@@ -22,6 +22,7 @@ import sys
 from typing import Any, Iterator, List, Optional
 
 from ..launches import launch_arguments
+from ..process import own_bug
 from ..process.patches import Patches
 from . import codeless
 from .gpu import Gpu
@@ -54,6 +55,7 @@ def virtual(arch: int, watch: Any, *, machine_code: bool = True, ends: bool = Fa
                 _drive(patches, gpu)
                 if not machine_code:
                     codeless.leave(patches)
+            patches.set(own_bug, "is_virtual", True)
             if importlib.util.find_spec("torch") is not None:
                 _tensors(patches, gpu, stack)
             yield gpu
@@ -78,7 +80,7 @@ def _drive(patches: Patches, gpu: Gpu) -> None:
 
 
 def _tensors(patches: Patches, gpu: Gpu, stack: contextlib.ExitStack) -> None:
-    from . import content, cuda, distributed, host, inductor, late_imports, operators
+    from . import compiled, content, cuda, distributed, host, inductor, late_imports, operators
     from .claims import Claims
     from .evaluation import tensor_of
     from .modes import modes
@@ -91,6 +93,7 @@ def _tensors(patches: Patches, gpu: Gpu, stack: contextlib.ExitStack) -> None:
         return content.word(claims, tensor_of(tensor))
 
     patches.set(gpu.watch, "describe", lambda value: launch_arguments.describe(value, word))
+    compiled.patch(patches, gpu)
     cuda.patch(patches, gpu)
     distributed.patch(patches)
     host.patch(patches, gpu)

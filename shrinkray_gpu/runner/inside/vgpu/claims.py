@@ -20,10 +20,11 @@ _plain: Any = torch._C.DisableTorchFunction
 
 
 class _Claim:
-    __slots__ = ("ref", "cuda", "unknown", "origin", "written", "pinned")
+    __slots__ = ("ref", "bytes", "cuda", "unknown", "origin", "written", "pinned")
 
-    def __init__(self, ref: Any) -> None:
+    def __init__(self, ref: Any, bytes: int) -> None:
         self.ref = ref
+        self.bytes = bytes
         self.cuda = False
         self.unknown = False
         self.origin = ""
@@ -41,6 +42,7 @@ class Claims:
     def device(self, tensor: Any) -> str:
         """The device type that this tensor claims to be on."""
         with _plain():
+            tensor = _innermost(tensor)
             kind = str(tensor.device.type)
             if kind != "cpu":
                 return kind
@@ -95,6 +97,11 @@ class Claims:
         """The whole storage was written with known values."""
         self._set(tensor, unknown=False, origin="")
 
+    def bytes_on_gpu(self) -> int:
+        """Of all storages on the GPU that are still held, as its allocator rounds them."""
+        held = [claim.bytes for claim in self._of.values() if claim.cuda and not claim.ref.expired()]
+        return sum(-(-each // 512) * 512 for each in held)
+
     def _set(self, tensor: Any, **values: Any) -> None:
         with _plain():
             if tensor.device.type == "cpu":
@@ -108,7 +115,8 @@ class Claims:
         if claim is None:
             if len(self._of) >= self._purge_at:
                 self._purge()
-            claim = self._of[key] = _Claim(StorageWeakRef(tensor.untyped_storage()))
+            storage = tensor.untyped_storage()
+            claim = self._of[key] = _Claim(StorageWeakRef(storage), storage.nbytes())
         return claim
 
     def _purge(self) -> None:
@@ -116,6 +124,13 @@ class Claims:
         for key in dead:
             del self._of[key]
         self._purge_at = max(_PURGE_EVERY, 2 * len(self._of))
+
+
+def _innermost(tensor: Any) -> Any:
+    """A tensor that is made of others (DTensor) is where they are."""
+    while hasattr(type(tensor), "__tensor_flatten__"):
+        tensor = getattr(tensor, tensor.__tensor_flatten__()[0][0])
+    return tensor
 
 
 def address(tensor: Any) -> int:

@@ -8,12 +8,21 @@ from typing import Any, Callable, Dict
 import torch
 
 from ..process.patches import Patches
-from . import streams
+from . import statistics, streams
 from .function import check_ordinal
 from .gpu import Gpu
 from .properties import card
 
-_OF_ALL = ("is_available", "device_count", "synchronize", "set_stream", "empty_cache")
+
+class Properties(types.SimpleNamespace):
+    """What torch.cuda.get_device_properties gives back."""
+
+
+_OF_ALL = (
+    "is_available device_count synchronize set_stream empty_cache memory_allocated max_memory_allocated "
+    "memory_reserved max_memory_reserved memory_stats reset_peak_memory_stats reset_accumulated_memory_stats "
+    "get_memory_info"
+).split()
 """What torch.accelerator answers as torch.cuda does."""
 
 
@@ -23,29 +32,34 @@ def patch(patches: Patches, gpu: Gpu) -> None:
     cuda: Any = torch.cuda
     made = streams.classes(gpu)
     for name, cls in made.items():
-        if hasattr(cuda, name):
+        if isinstance(cls, type) and hasattr(cuda, name):
             cls.__module__, cls.__qualname__ = "torch.cuda", name
             patches.set(cuda, name, cls)
-    stream = made["Stream"]()
-    calls = {**_queries(gpu), **_memory(gpu), **_random()}
+    memory = statistics.answers(gpu)
+    calls = {**_queries(gpu), **memory, **_random(), "set_stream": made["set"]}
+    for name, call in memory.items():
+        if hasattr(cuda.memory, name):
+            patches.answer(cuda.memory, name, call)
     for name, call in calls.items():
         if hasattr(cuda, name):
             patches.answer(cuda, name, call)
     # Inductor and Helion kept torch's own get_device_properties; it ends here, in C++ that a build for CPUs lacks.
     patches.answer(cuda, "_get_device_properties", calls["get_device_properties"])
-    for name in ("current_stream", "default_stream"):
-        patches.answer(cuda, name, lambda *a, **k: stream)
+    patches.answer(cuda, "default_stream", lambda *a, **k: made["default"])
+    patches.answer(cuda, "current_stream", lambda *a, **k: made["current"]())
+    _ranges(patches)
     patches.answer(cuda, "stream", lambda s=None, *a, **k: made["StreamContext"](s))
+    patches.answer(cuda, "graph_pool_handle", lambda: (0, 0))
     patches.answer(cuda, "make_graphed_callables", lambda fn, *a, **k: fn)
     patches.set(torch.version, "cuda", torch.version.cuda or "13.0")
     accelerator: Any = getattr(torch, "accelerator", None)  # since 2.6
     if accelerator is not None:
         answers: Dict[str, Callable[..., Any]] = {
-            **{name: calls[name] for name in _OF_ALL},
+            **{name: calls[name] for name in _OF_ALL if name in calls},
             **dict.fromkeys(("current_device_index", "current_device_idx"), lambda: 0),
             **dict.fromkeys(("set_device_index", "set_device_idx"), _nothing),
             "current_accelerator": lambda *a, **k: torch.device("cuda"),
-            "current_stream": lambda *a, **k: stream,
+            "current_stream": lambda *a, **k: made["current"](),
         }
         for name, call in answers.items():
             if hasattr(accelerator, name):
@@ -59,7 +73,7 @@ def _nothing(*args: Any, **kwargs: Any) -> None:
 def _queries(gpu: Gpu) -> Dict[str, Callable[..., Any]]:
     c = card(gpu.arch)
     capability = divmod(gpu.arch, 10)
-    about = types.SimpleNamespace(
+    about = Properties(
         name=c.name,
         major=capability[0],
         minor=capability[1],
@@ -101,40 +115,39 @@ def _queries(gpu: Gpu) -> Dict[str, Callable[..., Any]]:
         "is_tf32_supported": lambda *a, **k: gpu.arch >= 80,
         "can_device_access_peer": lambda *a: False,
         "is_current_stream_capturing": lambda: gpu.capture is not None,
-        "set_stream": _nothing,
         "cudart": lambda: types.SimpleNamespace(cudaProfilerStart=lambda: 0, cudaProfilerStop=lambda: 0),
         "ipc_collect": _nothing,
         "utilization": lambda *a: 0,
     }
 
 
-def _memory(gpu: Gpu) -> Dict[str, Callable[..., Any]]:
-    total = card(gpu.arch).memory
-    zero = (
-        "memory_allocated max_memory_allocated memory_reserved max_memory_reserved memory_cached max_memory_cached "
-        "host_memory_stats device_memory_used"
-    )
-    answers: Dict[str, Callable[..., Any]] = {name: lambda *a, **k: 0 for name in zero.split()}
-    for name in "empty_cache reset_peak_memory_stats reset_max_memory_allocated reset_accumulated_memory_stats".split():
-        answers[name] = _nothing
-    answers["empty_cache"] = lambda *a, **k: gpu.copies.wait()  # as far as the host can tell
-    answers["mem_get_info"] = lambda *a, **k: (total - (1 << 30), total)
-    answers["memory_stats"] = lambda *a, **k: {}
-    answers["memory_summary"] = lambda *a, **k: ""
-    answers["set_per_process_memory_fraction"] = _nothing
-    return answers
-
-
 def _random() -> Dict[str, Callable[..., Any]]:
     """One generator serves host and device: torch.manual_seed seeds it anyway."""
-    answers: Dict[str, Callable[..., Any]] = {
-        name: _nothing
-        for name in ("manual_seed", "manual_seed_all", "seed", "seed_all", "set_rng_state", "set_rng_state_all")
+    generator = torch.default_generator
+
+    def seed(number: Any) -> None:
+        generator.manual_seed(int(number))
+
+    def set_state(state: Any, *args: Any) -> None:
+        if state.numel() == generator.get_state().numel():
+            generator.set_state(state.cpu())
+        else:  # of a real GPU's generator
+            seed(int.from_bytes(bytes(state[:8].tolist()), "little"))
+
+    return {
+        **dict.fromkeys(("seed", "seed_all"), lambda: generator.seed() and None),
+        **dict.fromkeys(("manual_seed", "manual_seed_all"), seed),
+        "set_rng_state": set_state,
+        "set_rng_state_all": lambda states: set_state(states[0]),
+        "get_rng_state": lambda *a: generator.get_state(),
+        "get_rng_state_all": lambda: [generator.get_state()],
+        "initial_seed": lambda: generator.initial_seed(),
     }
-    answers["manual_seed"] = answers["manual_seed_all"] = lambda seed: (
-        torch.default_generator.manual_seed(int(seed)) and None
-    )
-    answers["get_rng_state"] = lambda *a: torch.default_generator.get_state()
-    answers["get_rng_state_all"] = lambda: [torch.default_generator.get_state()]
-    answers["initial_seed"] = lambda: torch.default_generator.initial_seed()
-    return answers
+
+
+def _ranges(patches: Patches) -> None:
+    """Marks for NVIDIA's profilers, which nobody runs here."""
+    names = ("rangePushA", "rangePop", "rangeStartA", "markA")
+    ranges = types.SimpleNamespace(**dict.fromkeys(names, lambda *a: 0))
+    ranges.rangeEnd = ranges.deviceRangeStart = ranges.deviceRangeEnd = lambda *a: None
+    patches.set(torch.cuda.nvtx, "_nvtx", ranges)

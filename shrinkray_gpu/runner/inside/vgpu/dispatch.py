@@ -53,6 +53,8 @@ class DeviceRequest:
 
 
 class DeviceDispatch(TorchDispatchMode):
+    supports_higher_order_operators = True
+
     def __init__(self, gpu: Gpu, want: DeviceRequest) -> None:
         super().__init__()
         self.gpu = gpu
@@ -63,6 +65,11 @@ class DeviceDispatch(TorchDispatchMode):
         """Torch would import dynamo at the first operation, to keep it out of the handler: see `late_imports`."""
         return False
 
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Dynamo would compile nothing while a mode is on that wants to see each operation: see `compiled`."""
+        return True
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         if torch._C._get_dispatch_mode(_FAKE) is not None:
             # Shapes alone. That mode comes after this one, whoever began first, and takes no real tensor of ours; its
@@ -71,9 +78,25 @@ class DeviceDispatch(TorchDispatchMode):
             if str(kwargs.get("device") or "").startswith("cuda"):
                 kwargs["device"] = torch.device("cpu")
             return func(*args, **kwargs)
+        if any(hasattr(each, "__tensor_flatten__") for each in types):
+            return NotImplemented  # made of others (DTensor): what becomes of those comes here again
         # Called from C++ (backward) the function mode would still be on, and catch our own calls.
         with torch._C.DisableTorchFunction():
+            if not hasattr(func, "_schema"):
+                return self._higher_order(func, args, kwargs or {})
             return self._run(func, args, kwargs or {})
+
+    def _higher_order(self, func: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:
+        """An operator that calls graphs or kernels, in a graph that is run as it is: all of it below the modes."""
+        on_gpu = any(self.gpu.claims.device(t) == "cuda" for t in tensors(args) + tensors(kwargs.values()))
+        self.gpu.compiling += 1
+        try:
+            out = func(*args, **kwargs)
+        finally:
+            self.gpu.compiling -= 1
+        for t in tensors((out,)) if on_gpu else ():
+            self.gpu.claims.claim(t)
+        return out
 
     def _run(self, func: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:
         gpu, claims = self.gpu, self.gpu.claims

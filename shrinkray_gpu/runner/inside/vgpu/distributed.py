@@ -31,7 +31,7 @@ def _without_buckets(original: Callable[..., Any]) -> Callable[..., Any]:
     that claim no device."""
 
     def make(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
+        original(self, *args, **{**kwargs, "static_graph": False})  # whose first iteration is the buckets' as well
         self.require_backward_grad_sync = False
 
     return make

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, Dict, Sequence
 
-from . import launcher
+from . import cubin, launcher
 from .properties import card
 
 
@@ -17,7 +17,7 @@ class _Utils:
 
     def __init__(self, arch: int, version: "tuple[int, ...]") -> None:
         self._card = card(arch)
-        self._loaded = (0, 0, 0, 0, 1024) if version >= (3, 4) else (0, 0, 0, 0)  # 3.4 added the thread limit
+        self._more = (1024,) if version >= (3, 4) else ()  # 3.4 added the thread limit
 
     def get_device_properties(self, device: int) -> Dict[str, int]:
         return {
@@ -30,8 +30,10 @@ class _Utils:
             "mem_bus_width": 5120,
         }
 
-    def load_binary(self, *args: Any) -> "tuple[int, ...]":
-        return self._loaded
+    def load_binary(self, name: str, binary: Any, *args: Any) -> "tuple[int, ...]":
+        """Module, function, registers, spilled words."""
+        registers, local = cubin.resources(binary, name)
+        return (0, 0, registers, local // 4, *self._more)
 
     def unload_module(self, *args: Any) -> None:
         return None

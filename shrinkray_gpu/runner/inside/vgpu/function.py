@@ -68,7 +68,8 @@ class DeviceFunctions(TorchFunctionMode):
         if kind == "cuda":
             check_ordinal(device)
         if kwargs.get("generator") is not None:
-            _check_generator(kwargs["generator"], kind or "cpu")
+            given = tensors(args[:1])  # `x.normal_(generator=g)` has no device but its tensor's
+            _check_generator(kwargs["generator"], kind or (self.gpu.claims.device(given[0]) if given else "cpu"))
         if kind is None or kind == "meta":
             return func(*args, **kwargs)
         if kind == "cuda" and func in _FROM_HOST and self.gpu.copies:

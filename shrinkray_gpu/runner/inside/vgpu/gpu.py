@@ -34,6 +34,7 @@ class Gpu:
         self.harmed = ""  # why a real device would be in another sticky error already
         self.ended: List[Dict[str, Any]] = []  # records of launches that ended in a fault, and were not waited for
         self.capture: Optional[Faults] = None  # faults of the CUDA graph that is being captured
+        self.compiling = 0  # how many calls are open that work below the modes, as torch's compilers do
         self.tuning = False  # whether a launch is a trial, which a real device makes more often
         self.interpreting = 0.0  # seconds of processor time for kernels that were run by Triton's interpreter
         self.default: Any = None  # torch.set_default_device

@@ -1,5 +1,4 @@
-"""The rest of torch and of the testing libraries that knows of devices: defaults, generators, threads, compile,
-comparisons."""
+"""The rest of torch and of the testing libraries that knows of devices: defaults, generators, threads, comparisons."""
 
 from __future__ import annotations
 
@@ -21,7 +20,6 @@ def patch(patches: Patches, gpu: Gpu) -> None:
     _generators(patches)
     _backward(patches)
     _threads(patches, gpu)
-    _compile(patches)
     _autocast(patches)
     _legacy(patches, gpu)
     _comparisons(patches, gpu)
@@ -66,11 +64,14 @@ def _generators(patches: Patches) -> None:
 
     Generator.__module__, Generator.__qualname__ = "torch", "Generator"
     patches.set(torch, "Generator", Generator)
+    default = Generator("cuda")
+    default.manual_seed(torch.initial_seed())
+    patches.set(torch.cuda, "default_generators", (default,))
 
 
 def _backward(patches: Patches) -> None:
     """A mode is off inside its own handler, and `backward()` is such a handler: a custom Function's backward, user code
-    run from C++, would escape."""
+    run from C++, would escape. So would hooks on what is saved for it."""
     import torch.autograd
     import torch.autograd.graph
 
@@ -81,6 +82,13 @@ def _backward(patches: Patches) -> None:
 
         return call
 
+    def hooked(original: Callable[..., Any]) -> Callable[..., Any]:
+        def __init__(self: Any, pack_hook: Any, unpack_hook: Any) -> None:
+            original(self, again(pack_hook), again(unpack_hook))
+
+        return __init__
+
+    patches.wrap(torch.autograd.graph.saved_tensors_hooks, "__init__", hooked)
     for module in (torch.autograd, torch.autograd.graph):
         if hasattr(module, "_engine_run_backward"):
             patches.answer(module, "_engine_run_backward", again(module._engine_run_backward))
@@ -98,44 +106,32 @@ def _threads(patches: Patches, gpu: Gpu) -> None:
     patches.set(thread, "_bootstrap_inner", _bootstrap_inner)
 
 
-class _UncallableFunction:
-    """What torch.compile returns here: may be made, may not be called."""
-
-    def __init__(self, inner: Any) -> None:
-        self.__dict__["_inner"] = inner
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError(
-            "torch.compile does not run on the virtual GPU (--arch): Inductor compiles and launches its kernels past "
-            "Triton's JIT. Take torch.compile out of the script, or reduce on a real GPU."
-        )
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["_inner"], name)
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self  # a decorated method stays refused
-
-
-def _compile(patches: Patches) -> None:
-    def compile(model: Any = None, *args: Any, **kwargs: Any) -> Any:
-        return _UncallableFunction if model is None else _UncallableFunction(model)
-
-    patches.answer(torch, "compile", compile)
-
-
 def _autocast(patches: Patches) -> None:
-    """Autocast on the CPU instead, with the GPU's type: else matmuls would hand kernels float32 where the device has
-    half."""
+    """Autocast for the GPU, and for the CPU in the same type beside it, whose kernels run: else matmuls would hand
+    kernels float32 where the device has half."""
     cls: Any = torch.autocast
-    original = cls.__init__
 
-    def __init__(self: Any, device_type: str, dtype: Any = None, *args: Any, **kwargs: Any) -> None:
-        if device_type == "cuda":
-            device_type, dtype = "cpu", dtype or torch.float16
-        original(self, device_type, dtype, *args, **kwargs)
+    def enter(original: Callable[..., Any]) -> Callable[..., Any]:
+        def __enter__(self: Any) -> Any:
+            if self.device == "cuda":
+                self._beside = cls("cpu", dtype=self.fast_dtype, enabled=self._enabled)
+                self._beside.__enter__()
+            return original(self)
 
-    patches.set(cls, "__init__", __init__)
+        return __enter__
+
+    def leave(original: Callable[..., Any]) -> Callable[..., Any]:
+        def __exit__(self: Any, *exc: Any) -> Any:
+            try:
+                return original(self, *exc)
+            finally:
+                if self.device == "cuda":
+                    self._beside.__exit__(*exc)
+
+        return __exit__
+
+    patches.wrap(cls, "__enter__", enter)
+    patches.wrap(cls, "__exit__", leave)
 
 
 def _legacy(patches: Patches, gpu: Gpu) -> None:

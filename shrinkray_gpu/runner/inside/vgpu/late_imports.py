@@ -1,4 +1,5 @@
-"""What torch imports by itself at some operations, half a second each, and most scripts never need.
+"""What torch imports by itself at some operations, half a second each, and most scripts never need; and what compiling
+takes (`compiled`).
 
 The first child in which that happens tells its fork server, through a byte that both see. The server then imports it
 for all later children.
@@ -6,16 +7,20 @@ for all later children.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import mmap
 import sys
 from typing import Any, List
 
+from ..process.own_bug import Limit
 from ..process.patches import Patches
+from . import accelerator
 from .dispatch import DeviceDispatch
 
 DYNAMO = "torch._dynamo"
-MODULES = (DYNAMO, "torch.distributed.tensor")
+INDUCTOR = "torch._inductor.compile_fx"
+MODULES = (DYNAMO, "torch.distributed.tensor", INDUCTOR)
 _imported = mmap.mmap(-1, len(MODULES))
 """A byte for each, shared with all forks."""
 
@@ -32,8 +37,12 @@ def lacking() -> List[str]:
 
 
 def catch_up() -> None:
-    for name in lacking():
+    missing = lacking()
+    for name in missing:
         importlib.import_module(name)
+    if INDUCTOR in missing:
+        with contextlib.suppress(Limit):  # which the child tells that needs it
+            accelerator.build()
 
 
 def _note(module: Any) -> None:

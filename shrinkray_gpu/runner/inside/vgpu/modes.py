@@ -7,6 +7,7 @@ import threading
 from typing import Any, Iterator, List, Optional
 
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 from .dispatch import DeviceDispatch, DeviceRequest
 from .function import DeviceFunctions
@@ -55,6 +56,25 @@ def both_again() -> Iterator[None]:
             yield
     finally:
         functions.want.device = asked
+
+
+@contextlib.contextmanager
+def neither() -> Iterator[None]:
+    """Neither mode of the calling thread, and no other dispatch mode."""
+    stack = [torch._C._pop_torch_function_stack() for _ in range(torch._C._len_torch_function_stack())][::-1]
+    _push([mode for mode in stack if not isinstance(mode, DeviceFunctions)])
+    try:
+        with _disable_current_modes():
+            yield
+    finally:
+        while torch._C._len_torch_function_stack():
+            torch._C._pop_torch_function_stack()
+        _push(stack)
+
+
+def _push(functions: List[Any]) -> None:
+    for mode in functions:
+        torch._C._push_on_torch_function_stack(mode)
 
 
 def _on() -> List[Any]:

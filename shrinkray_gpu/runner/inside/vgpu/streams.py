@@ -39,10 +39,12 @@ def classes(gpu: Gpu) -> Dict[str, Any]:
             return event
 
         def __enter__(self) -> "Stream":
+            self._before = current()
+            set_current(self)
             return self
 
         def __exit__(self, *exc: Any) -> None:
-            return None
+            set_current(self._before)
 
     class Event:
         cuda_event = 0
@@ -131,7 +133,47 @@ def classes(gpu: Gpu) -> Dict[str, Any]:
     class StreamContext(device):
         """`with torch.cuda.stream(s)`."""
 
+        def __init__(self, stream: Any = None) -> None:
+            super().__init__()
+            self.stream = stream
+
+        def __enter__(self) -> None:
+            self._before = current()
+            set_current(self.stream)
+
+        def __exit__(self, *exc: Any) -> None:
+            set_current(self._before)
+
+    class MemPool:
+        """Memory that is kept apart: here there is none of it."""
+
+        id = (0, 0)
+        allocator = None
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            return None
+
+        def use_count(self) -> int:
+            return 1
+
+        def snapshot(self, *args: Any) -> "list[Any]":
+            return []
+
+    class use_mem_pool(device):
+        pass
+
+    default = Stream()
+    here = [default]
+
+    def current() -> Any:
+        return here[0]
+
+    def set_current(stream: Any) -> None:
+        here[0] = here[0] if stream is None else stream
+
     return {
+        **{"default": default, "current": current, "set": set_current},
+        **{each.__name__: each for each in (MemPool, use_mem_pool)},
         **{each.__name__: each for each in (Stream, Event, CUDAGraph, graph, device, StreamContext)},
         "ExternalStream": Stream,
         **dict.fromkeys(("device_of", "_DeviceGuard"), device),
