@@ -16,7 +16,7 @@ from shrinkray_gpu.judging.repetition import FlakyTest
 from shrinkray_gpu.judging.tiered_test import TieredTest
 from shrinkray_gpu.options import Options, Say
 from shrinkray_gpu.oracle.same import SameFaultOracle
-from shrinkray_gpu.passes import ONE_LAUNCH, PASSES
+from shrinkray_gpu.passes import order_for
 from shrinkray_gpu.passes.host.observed import instrument
 from shrinkray_gpu.passes.kernel.typed import watchable
 from shrinkray_gpu.passes.layout.layout import layout
@@ -60,7 +60,7 @@ def search(
     may_lift = untried and plan.oracle.needs.run and "lift" not in options.skip
     return reduce_program(
         ready.program,
-        passes=ONE_LAUNCH if ready.start.alone and not ready.start.bare else PASSES,
+        passes=order_for(ready.program, one_launch=ready.start.alone and not ready.start.bare),
         test=asked,
         journal=journal,
         checks=CheckPlan(
