@@ -2,12 +2,12 @@
 
     python benchmarks/whole_programs.py show SEED                      the program, and how it fails
     python benchmarks/whole_programs.py run SEED ... [--lines 1200]    reduce it, by the command that a user would type
-    python benchmarks/whole_programs.py peer SEED ... --shrinkray VENV/bin/shrinkray
+    python benchmarks/whole_programs.py peer SEED ... --pysource-minimize VENV/bin/python
     python benchmarks/whole_programs.py table
 
-The programs are made by benchmarks/whole/. The oracle is exact: an uncaught exception of this type with this text. Ours
-calls it for its tries; its watched runs are counted, too; bytes on the way are those of the best
-before its layout. A peer's test is what its user would write; after 300 calls it says no to everything. Figures:
+The programs are made by benchmarks/whole/. The oracle is exact: an uncaught exception of this type with this text.
+Calls of ours are its tries and its watched runs. Bytes on the way are those of the best before its layout. The peer's
+test is what a user would write; after 300 calls it says no to everything. Figures:
 benchmarks/results/whole_programs.json.
 """
 
@@ -28,13 +28,14 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
+from peers import MINIMIZE  # noqa: E402
 from whole.draw import LINES, program  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results" / "whole_programs.json"
 MARKS = (50, 100, 200, 300)
 TEST = """\
 #!/bin/bash
-candidate=$(readlink -f "${{1:-case.py}}")
+candidate=$1
 echo >>{folder}/calls
 [ $(wc -l <{folder}/calls) -gt {most} ] && exit 1
 timeout -s KILL 20 {python} "$candidate" 2>&1 >/dev/null </dev/null | tail -n 1 | grep -qxF -- {words} || exit 1
@@ -81,7 +82,7 @@ def ours(text: str, words: str, timeout: float) -> dict[str, Any]:
                 "same": last_words(found) == words}  # fmt: skip
 
 
-def peer(text: str, words: str, command: str, timeout: float) -> dict[str, Any]:
+def peer(text: str, words: str, python: str, timeout: float) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as made:
         folder = Path(made)
         (folder / "kept").mkdir()
@@ -92,7 +93,7 @@ def peer(text: str, words: str, command: str, timeout: float) -> dict[str, Any]:
             TEST.format(folder=folder, most=MARKS[-1], python=shlex.quote(sys.executable), words=shlex.quote(words))
         )
         test.chmod(0o755)
-        asked = [command, "--ui=basic", "--parallelism=1", "--timeout=60", "--no-llm", str(test), str(target)]
+        asked = [python, "-c", MINIMIZE, str(target), str(test)]
         begun = time.monotonic()
         process = subprocess.Popen(
             asked,
@@ -117,15 +118,16 @@ def peer(text: str, words: str, command: str, timeout: float) -> dict[str, Any]:
 
 def table(kept: dict[str, Any]) -> str:
     heads = ("program", "bytes", "ours at 50/100/200/300, end", "calls", "s")
-    lines = ["{:28} {:>6}  {:32} {:>5} {:>5}  shrinkray at 100/200/300".format(*heads)]
+    lines = ["{:28} {:>6}  {:32} {:>5} {:>5}  pysource-minimize at 100/200/300".format(*heads)]
     for name, row in kept.items():
-        mine, other = row.get("ours", {}), row.get("shrinkray", {})
+        mine = row.get("ours", {})
         left = [str(each) for each in mine.get("bytes", {}).values()]
         told = f"{'/'.join(left)}, {mine.get('end', '-')}{'' if mine.get('same', True) else ' ANOTHER FAULT'}"
-        theirs = "/".join(str(other["bytes"][mark]) for mark in ("100", "200", "300")) if "bytes" in other else "-"
+        other = row.get("pysource-minimize", {}).get("bytes", {})
+        theirs = "/".join(str(other[mark]) for mark in ("100", "200", "300") if other)
         lines.append(
             f"{name:28} {row['before']:>6}  {mine.get('refused', told):32} {mine.get('calls', '-'):>5} "
-            f"{mine.get('seconds', '-'):>5}  {theirs}"
+            f"{mine.get('seconds', '-'):>5}  {theirs or '-'}"
         )
     return "\n".join(lines)
 
@@ -135,7 +137,7 @@ def main() -> None:
     parser.add_argument("command", choices=("show", "run", "peer", "table"))
     parser.add_argument("seeds", nargs="*", type=int, help="programs that end well are passed over")
     parser.add_argument("--lines", type=int, default=LINES, help="of a program, at least")
-    parser.add_argument("--shrinkray", default="shrinkray", help="its command")
+    parser.add_argument("--pysource-minimize", default=sys.executable, help="an interpreter that has it")
     parser.add_argument("--timeout", type=float, default=600.0, help="seconds a reduction")
     parser.add_argument("--note", default="", help="kept with the row: `development`, or how the seed was drawn")
     given = parser.parse_args()
@@ -154,7 +156,7 @@ def main() -> None:
         if given.command == "run":
             row["ours"] = ours(text, words, given.timeout)
         else:
-            row["shrinkray"] = peer(text, words, given.shrinkray, given.timeout)
+            row["pysource-minimize"] = peer(text, words, given.pysource_minimize, given.timeout)
         RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
         print(table({name: row}), flush=True)
     if given.command == "table":

@@ -29,6 +29,7 @@ from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.outcome import Listeners, ProgressEvent, Reduction
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.rewrites import Rewrites
+from shrinkray_gpu.source.libraries import is_plain
 
 EAGER = 12.0
 """What a faulting try costs on a GPU against a passing one: a context, of which a device makes 2.4 a second."""
@@ -90,7 +91,10 @@ def search(
         ),
         rewrites=Rewrites(
             lifts=_lifts(ready.program, test, plan, say) if may_lift else None,
-            instrument=(lambda watched: instrument(watched, watchable(watched))) if plan.oracle.needs.run else None,
+            # A test of the user's may run it in a way of its own; of host Python our run is a hint all the same.
+            instrument=(lambda watched: instrument(watched, watchable(watched)))
+            if plan.oracle.needs.run or is_plain(ready.program)
+            else None,
             layout=layout,
         ),
         report=Listeners(

@@ -145,6 +145,22 @@ def test_a_generator_is_run_to_its_end() -> None:
     assert found.splitlines()[-1] == "list(pairs(4))"
 
 
+def test_what_deletes_or_writes_is_called_with_no_values_of_ours() -> None:
+    text = """\
+        import os
+        def clear(folder, name):
+            {}(os.path.join(folder, name))
+            raise ValueError(name)
+        def main(folder):
+            clear(folder, "a")
+        main("b")
+        """
+    assert faulting(text.format("len"))
+    deletes = program(text.format("os.remove"))
+    seen = dict.fromkeys(range(len(watchable(deletes))), "'a'")
+    assert "clear" not in " ".join(edit.what for edit in failing_call.find(deletes, seen))
+
+
 @pytest.mark.parametrize(
     "more",
     ["import torch\n", "import triton.language as tl\n", "import mine\n", "import ctypes\n", "from . import mine\n"],

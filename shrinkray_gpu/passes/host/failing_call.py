@@ -23,6 +23,7 @@ from libcst.metadata import GlobalScope
 from shrinkray_gpu.passes.host.frames import frames_of
 from shrinkray_gpu.passes.host.observed import watchable
 from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Replace
+from shrinkray_gpu.reduction.hazards import hazards
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.calls import all_parameters
 from shrinkray_gpu.source.libraries import is_plain
@@ -89,11 +90,11 @@ def _is_literal(text: str) -> bool:
     return True
 
 
-@dataclass(frozen=True)
-class _Call:
+@dataclass(frozen=True, eq=False)
+class _LastCall:
     """A call as statements, and what they read."""
 
-    name: str
+    function: cst.FunctionDef
     text: str
     reads: frozenset[str]
 
@@ -101,12 +102,12 @@ class _Call:
 # --- what a program has at its top
 
 
-def _alone(program: Program, call: _Call) -> Edit | None:
+def _alone(program: Program, call: _LastCall) -> Edit | None:
     """The call with nothing else but what it reads."""
-    return _in_the_end(program, f"the call of {call.name} alone", call, _needed(program, call.reads), 0)
+    return _in_the_end(program, f"the call of {call.function.name.value} alone", call, _needed(program, call.reads), 0)
 
 
-def _prepared(program: Program, call: _Call) -> Edit | None:
+def _prepared(program: Program, call: _LastCall) -> Edit | None:
     """With all that the module does before its last statement, too: that may prepare what the call reads."""
     others = [top for top in program.module.body[:-1] if not isinstance(top, _QUIET)]
     running = [
@@ -116,22 +117,30 @@ def _prepared(program: Program, call: _Call) -> Edit | None:
         return None
     reads = {*call.reads, *(name for top in running for name in _names(program, top))}
     kept = {*_needed(program, reads), *running}
-    return _in_the_end(program, f"the call of {call.name} in the end", call, kept, 1)
+    return _in_the_end(program, f"the call of {call.function.name.value} in the end", call, kept, 1)
 
 
 def _is_text(small: cst.CSTNode) -> bool:
     return isinstance(small, cst.Expr) and isinstance(small.value, (cst.SimpleString, cst.ConcatenatedString))
 
 
-def _in_the_end(program: Program, what: str, call: _Call, kept: AbstractSet[cst.CSTNode], level: int) -> Edit | None:
-    """The call in the place of the last statement."""
+def _in_the_end(
+    program: Program, what: str, call: _LastCall, kept: AbstractSet[cst.CSTNode], level: int
+) -> Edit | None:
+    """The call in the place of the last statement. None where what it runs may delete or write: the values of a path
+    may be of different moments."""
     last = program.module.body[-1]
-    if last in kept:
+    if last in kept or any(holds(program, part, each) for part in (*kept, call.function) for each in _dangers(program)):
         return None
     gone = [each for each in program.module.body if each not in kept and each is not last]
     *front, end = _small(last)
     changes: list[Change] = [*(Remove(small) for each in gone for small in _small(each)), *map(Remove, front)]
     return Edit(what, (*changes, Replace(end, (call.text,))), level, 1 + weight(program, *gone))
+
+
+@once
+def _dangers(program: Program) -> list[cst.CSTNode]:
+    return [each.root or each.call for each in hazards(program)]
 
 
 def _small(top: cst.CSTNode) -> list[cst.CSTNode]:
@@ -176,7 +185,7 @@ def _is_future(top: cst.CSTNode) -> bool:
 # --- how it is called
 
 
-def _calls(run: _WatchedRun, node: cst.FunctionDef) -> Iterator[_Call]:
+def _calls(run: _WatchedRun, node: cst.FunctionDef) -> Iterator[_LastCall]:
     """The function as a plain one; where its object cannot be done without, as a method."""
     if (found := _as_function(run, node)) is not None:
         yield found
@@ -184,7 +193,7 @@ def _calls(run: _WatchedRun, node: cst.FunctionDef) -> Iterator[_Call]:
         yield found
 
 
-def _as_function(run: _WatchedRun, node: cst.FunctionDef) -> _Call | None:
+def _as_function(run: _WatchedRun, node: cst.FunctionDef) -> _LastCall | None:
     program = run.program
     swaps: dict[cst.CSTNode, str] = {}
     given: dict[str, str] = {}
@@ -224,10 +233,10 @@ def _as_function(run: _WatchedRun, node: cst.FunctionDef) -> _Call | None:
     )
     call = f"{name}({', '.join(given[each] for each in order)})"
     text = f"{cst.Module([changed]).code}\n\n{_run_through(program, node, call)}"
-    return _Call(node.name.value, text, frozenset(reads))
+    return _LastCall(node, text, frozenset(reads))
 
 
-def _as_method(run: _WatchedRun, node: cst.FunctionDef) -> _Call | None:
+def _as_method(run: _WatchedRun, node: cst.FunctionDef) -> _LastCall | None:
     """Of an object that nothing but these values were put into."""
     program = run.program
     owner = program.parents.get(program.parents[node])
@@ -252,7 +261,7 @@ def _as_method(run: _WatchedRun, node: cst.FunctionDef) -> _Call | None:
     name = owner.name.value
     lines = [f"{it} = {name}.__new__({name})", *(f"{it}.{key} = {text}" for key, text in attributes.items())]
     lines.append(_run_through(program, node, f"{it}.{node.name.value}({', '.join(given)})"))
-    return _Call(node.name.value, "\n".join(lines), frozenset({name}))
+    return _LastCall(node, "\n".join(lines), frozenset({name}))
 
 
 def _outer_variables(program: Program, node: cst.FunctionDef) -> Iterator[Binding]:

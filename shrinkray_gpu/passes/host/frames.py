@@ -13,7 +13,7 @@ from shrinkray_gpu.source.tree import every, function
 
 
 @dataclass(frozen=True)
-class Frame:
+class FaultFrame:
     """A call that had not ended when the program failed."""
 
     function: cst.FunctionDef | None
@@ -22,13 +22,13 @@ class Frame:
     """The one that failed, or that called on: a small one, or a compound one whose head did it."""
 
 
-def frames_of(program: Program, values: Mapping[int, str]) -> list[Frame]:
+def frames_of(program: Program, values: Mapping[int, str]) -> list[FaultFrame]:
     """Innermost first; none where the run did not end in an exception."""
-    found: list[Frame] = []
+    found: list[FaultFrame] = []
     for line in reversed(values.get(TRACEBACK, "").split()):
         at = _statement_at(program, int(line))
         if at is not None:
-            found.append(Frame(function(program, at), at))
+            found.append(FaultFrame(function(program, at), at))
     return found
 
 
