@@ -17,7 +17,7 @@ from shrinkray_gpu.judging.repetition import FlakyTest
 from shrinkray_gpu.judging.tiered_test import TieredTest
 from shrinkray_gpu.options import Options, Say
 from shrinkray_gpu.oracle.same import SameFaultOracle
-from shrinkray_gpu.passes import ONE_LAUNCH, PASSES
+from shrinkray_gpu.passes import order_for
 from shrinkray_gpu.passes.host.observed import instrument
 from shrinkray_gpu.passes.kernel.typed import watchable
 from shrinkray_gpu.passes.layout.layout import layout
@@ -30,6 +30,7 @@ from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.outcome import Listeners, ProgressEvent, Reduction
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.rewrites import Rewrites
+from shrinkray_gpu.source.libraries import is_plain
 
 EAGER = 12.0
 """What a faulting try costs on a GPU against a passing one: a context, of which a device makes 2.4 a second."""
@@ -61,7 +62,7 @@ def search(
     may_lift = untried and plan.oracle.needs.run and "lift" not in options.skip
     return reduce_program(
         ready.program,
-        passes=ONE_LAUNCH if ready.start.alone and not ready.start.bare else PASSES,
+        passes=order_for(ready.program, one_launch=ready.start.alone and not ready.start.bare),
         test=asked,
         journal=journal,
         checks=CheckPlan(
@@ -91,8 +92,11 @@ def search(
         ),
         rewrites=Rewrites(
             lifts=_lifts(ready.program, test, plan, say) if may_lift else None,
-            # What the host hands a kernel that computes something wrong may be what is wrong: it stays computed.
-            instrument=partial(_watched, asked=bool(plan.oracle.needs.compared)) if plan.oracle.needs.run else None,
+            # A test of the user's may run it in a way of its own; of host Python our run is a hint all the same. What the
+            # host hands a kernel that computes something wrong may be what is wrong: it stays computed.
+            instrument=partial(_watched, asked=bool(plan.oracle.needs.compared))
+            if plan.oracle.needs.run or is_plain(ready.program)
+            else None,
             layout=layout,
         ),
         report=Listeners(

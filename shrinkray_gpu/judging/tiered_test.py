@@ -6,6 +6,7 @@ fault is flaky, each tier that really runs a candidate does so until `repetition
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -23,10 +24,12 @@ from shrinkray_gpu.judging.tally import Tally
 from shrinkray_gpu.judging.tightening import Tightening
 from shrinkray_gpu.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Verdict
+from shrinkray_gpu.reduction.interestingness import TRACEBACK
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
 
+_ENTRY = re.compile(r'^  File "(.+)", line (\d+)', re.MULTILINE)
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -97,7 +100,9 @@ class TieredTest:
         dry, policy = self.dry, self.policy
         predicts = dry is not None and policy.predicts and policy.repeats is None and not dry.given_up
         pool = dry.pool if dry is not None and predicts else self.pool
-        return pool.run(program.text, values=True, machine_code=policy.machine_code).values
+        run = pool.run(program.text, values=True, machine_code=policy.machine_code)
+        lines = _traceback_lines(run, str(pool.script.path))
+        return {**run.values, TRACEBACK: lines} if lines else run.values
 
     def capture(self, program: Program) -> Run:
         """Run the program once more, and write down the launch that faults. A flaky one until it does, if it will."""
@@ -157,3 +162,10 @@ class TieredTest:
     def close(self) -> None:
         self._threads.shutdown(wait=True, cancel_futures=True)
         self._repeater.close()
+
+
+def _traceback_lines(run: Run, path: str) -> str:
+    """Of the script, in the uncaught exception itself: none of those that it came of."""
+    told = run.failure.traceback if run.failure is not None else ""
+    last = told.rpartition("Traceback (most recent call last)")[2]
+    return " ".join(line for file, line in _ENTRY.findall(last) if file == path)

@@ -9,6 +9,6 @@ What must be left alone (what the user keeps, what calls that delete or write ha
 from __future__ import annotations
 
 from shrinkray_gpu.passes.layout.layout import layout
-from shrinkray_gpu.passes.schedule import ONE_LAUNCH, PASSES, Pass
+from shrinkray_gpu.passes.schedule import ONE_LAUNCH, PASSES, Pass, order_for
 
-__all__ = ["ONE_LAUNCH", "PASSES", "Pass", "layout"]
+__all__ = ["ONE_LAUNCH", "PASSES", "Pass", "layout", "order_for"]

@@ -31,7 +31,7 @@ from shrinkray_gpu.passes.cuda import (
     cuda_unreachable,
     cuda_unread,
 )
-from shrinkray_gpu.passes.host import compilations, configs, launches, observed, repeats
+from shrinkray_gpu.passes.host import compilations, configs, failing_call, launches, observed, repeats
 from shrinkray_gpu.passes.kernel import (
     accesses,
     assembly,
@@ -60,6 +60,8 @@ from shrinkray_gpu.passes.python import (
     unreachable,
 )
 from shrinkray_gpu.reduction.edit import Edit
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.libraries import is_plain
 
 COARSE, FINE, LAST = 0, 1, 2
 """Stages: the passes of a later one join in when those of the stages before find little more."""
@@ -82,6 +84,8 @@ class Pass:
     """Its edits may grow the program for a moment: they are kept only if it is smaller in the end."""
     needs_values: bool = False
     """It wants what a watched run saw: values of the host's expressions, types of those in kernels."""
+    plain: bool = False
+    """It is for programs of host Python alone: others would pay a watched run for nothing."""
 
     @property
     def name(self) -> str:
@@ -101,6 +105,7 @@ class Pass:
 
 
 PASSES: tuple[Pass, ...] = (
+    Pass(failing_call, COARSE, SAME, "nearly all of a long host program, in one try", needs_values=True, plain=True),
     Pass(unreachable, COARSE, SAME, "most of a long script, in one try: all others are dear on a long one"),
     Pass(unvisited, COARSE, 1, "all behind the failing statement, in one try", needs_values=True),
     Pass(configs, COARSE, SAME, "a table of twelve configurations compiles twelve kernels a try"),
@@ -154,9 +159,28 @@ PASSES: tuple[Pass, ...] = (
 
 ONE_LAUNCH: tuple[Pass, ...] = (
     *(replace(each, stage=COARSE) for each in sorted(PASSES, key=lambda each: each.lifted) if each.lifted > 0),
-    *(each for each in PASSES if each.lifted == SAME),
+    *(each for each in PASSES if each.lifted == SAME and not each.plain),
     *(replace(each, stage=LAST) for each in PASSES if each.lifted == POLISH),
 )
 """The same for a lifted script. It has no dead weight left, so what takes most for a try goes first, from the start.
 `sinking` stands before `outlets` and `loops` before `expressions`: what the later one leaves is no way back for the
 earlier one."""
+
+
+_FIRST = (
+    failing_call, unreachable, unvisited, observed, constants, branches, contexts, arguments, inlining, loops,
+    repeats, configs,
+)  # fmt: skip
+HOST: tuple[Pass, ...] = (
+    *(each for module in _FIRST for each in PASSES if each.module is module),
+    *(each for each in PASSES if each.module not in _FIRST),
+)
+"""The same for host Python alone. What a run computed becomes constants, and layers melt, before statements go one by
+one: most of these only carry something from one layer to the next."""
+
+
+def order_for(program: Program, *, one_launch: bool) -> tuple[Pass, ...]:
+    """The passes for this program, in the order in which they run."""
+    if one_launch:
+        return ONE_LAUNCH
+    return HOST if is_plain(program) else tuple(each for each in PASSES if not each.plain)

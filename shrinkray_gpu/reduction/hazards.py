@@ -67,6 +67,8 @@ class Hazard:
     bound: frozenset[Node]
     reached: bool = True
     """Whether what decides if the call is reached may not change either."""
+    root: cst.Call | None = None
+    """Of a call that only hands on what it is given: the dangerous one, without which it is harmless."""
 
 
 def hazards(program: Program) -> list[Hazard]:
@@ -80,16 +82,23 @@ def hazards(program: Program) -> list[Hazard]:
         return asserted
     index = _Bindings(program, modules)
     out: list[Hazard] = []
+    for call, parts in found:
+        out += _with_callers(index, call, parts)
+    return out + asserted
+
+
+def _with_callers(index: _Bindings, root: cst.Call, parts: list[Node]) -> Iterator[Hazard]:
+    """The dangerous call; a function that passes its parameter on to it is as dangerous."""
     seen: set[tuple[cst.Call, Node]] = set()
-    while found:
-        call, parts = found.pop(0)
-        hazard = Hazard(call, index.behind(call, parts))
-        out.append(hazard)
-        for caller, arguments in index.callers(hazard):  # a function that passes its parameter on is as dangerous
+    todo = [(root, parts)]
+    while todo:
+        call, parts = todo.pop(0)
+        hazard = Hazard(call, index.behind(call, parts), root=None if call is root else root)
+        yield hazard
+        for caller, arguments in index.callers(hazard):
             new = [argument for argument in arguments if (caller, argument) not in seen]
             seen.update((caller, argument) for argument in new)
-            found += [(caller, new)] if new else []
-    return out + asserted
+            todo += [(caller, new)] if new else []
 
 
 def _asserts(call: cst.Call) -> bool:
@@ -232,7 +241,17 @@ class _Bindings:
             function = self._functions.get(param)
             if function is not None and isinstance(param, cst.Param):
                 for call in self._calls.get(function.name.value, ()):
-                    yield call, _arguments_for(param, function, call)
+                    if not self._is_builtin(call):
+                        yield call, _arguments_for(param, function, call)
+
+    def _is_builtin(self, call: cst.Call) -> bool:
+        """Whether only methods have the plain name that is called: `next(numbers)` calls no `Source.next`."""
+        name = call.func.value if isinstance(call.func, cst.Name) else ""
+        return (
+            bool(name)
+            and not self._in_class_body(call)
+            and all(self._in_class_body(binding) for _, binding in self._by_name.get(name, ()))
+        )
 
     def _binders(self, name: str, place: Node) -> Iterator[Node]:
         around = {None, place, *self._layout.above(place)}

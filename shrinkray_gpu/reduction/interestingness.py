@@ -8,6 +8,9 @@ from typing import Protocol
 from shrinkray_gpu.oracle.verdict import Verdict
 from shrinkray_gpu.reduction.program import Program
 
+TRACEBACK = 1 << 30
+"""The number under which a watched run tells the lines of its traceback, the outermost first, with blanks between."""
+
 
 class InterestingnessTest(Protocol):
     """What judges candidates. Its verdicts may become stricter on the way, and never looser."""
@@ -22,4 +25,5 @@ class InterestingnessTest(Protocol):
         """The last round has come, or is over: in it a provisional "no" is asked again."""
 
     def values(self, program: Program) -> Mapping[int, str]:
-        """What a watched run of an instrumented program saw: source text by the number of the watched expression."""
+        """What a watched run of an instrumented program saw: source text by the number of the watched expression, and
+        the lines of `TRACEBACK`."""

@@ -108,8 +108,11 @@ class _Protection:
         self._kept = _Zone(kept, program)
         self._texts = {node: program.text[slice(*program.layout.inner[node])] for node in kept}
         self._read = [_Zone([node], program) for node in _readers(program, kept)]
+        calls = {call for danger in dangers for call in (danger.call, danger.root or danger.call)}
+        zones = {call: _Zone([call], program) for call in calls}
         self._dangers = [
-            (_Zone(danger.bound, program), _Zone([danger.call], program), danger.reached) for danger in dangers
+            (_Zone(danger.bound, program), zones[danger.call], zones[danger.root or danger.call], danger.reached)
+            for danger in dangers
         ]
 
     def allows(self, edit: Edit) -> bool:
@@ -117,8 +120,8 @@ class _Protection:
             return False
         if any(zone.is_dropped_by(change) for zone in self._read for change in edit.changes):
             return False
-        for bound, call, reached in self._dangers:
-            if any(call.is_dropped_by(change) for change in edit.changes):
+        for bound, call, root, reached in self._dangers:
+            if any(each.is_dropped_by(change) for each in {call, root} for change in edit.changes):
                 continue  # without the call its arguments are anyone's
             if any(bound.is_touched_by(change) or reached and call.is_unreached_by(change) for change in edit.changes):
                 return False

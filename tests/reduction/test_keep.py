@@ -366,6 +366,36 @@ class TestDangerousCalls:
         assert passes(program, Replace(node(program, "5"), ("0",)))
         assert passes(program, Remove(question))
 
+    def test_without_the_dangerous_call_what_was_passed_on_to_it_is_anyone_s(self) -> None:
+        program = program_of(
+            """
+            import os, shutil
+            def clean(folder): shutil.rmtree(folder)
+            def note(folder):
+                clean(folder)
+                os.remove(folder)
+            note("a")
+            """
+        )
+        deletes, removes = node(program, "shutil.rmtree(folder)"), node(program, "os.remove(folder)")
+        put = Replace(node(program, '"a"'), ("'b'",))
+        assert not passes(program, put) and not passes(program, put, Remove(program.module.body[1]))
+        assert not passes(program, put, Remove(program.parents[deletes])), "another one is left"
+        assert not passes(program, put, Remove(program.parents[removes]))
+        assert passes(program, put, Remove(program.parents[deletes]), Remove(program.parents[removes]))
+
+    def test_a_builtin_is_no_method_of_its_name(self) -> None:
+        source = """
+        import os
+        class Log:
+            def next(self): os.remove(self.path)
+        {}print(next(iter([1, 2])))
+        """
+        inner = program_of(source.format(""))
+        assert passes(inner, Replace(node(inner, "[1, 2]"), ("[]",)))
+        bound = program_of(source.format("next = Log().next\n        "))
+        assert not passes(bound, Replace(node(bound, "[1, 2]"), ("[]",)))
+
     def test_a_name_goes_on_to_stand_for_the_same_function(self) -> None:
         source = """
         from shutil import rmtree

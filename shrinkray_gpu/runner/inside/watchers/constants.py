@@ -1,4 +1,4 @@
-"""Key `values`: of each expression that the request watches, the one simple value that it took.
+"""Key `values`: of each expression that the request watches, the one simple value that it took; of several the last.
 
 The tool puts `__shrink_saw__(i, value)` around expressions; here is the function behind it.
 """
@@ -43,20 +43,30 @@ def watch(candidate: WatchedCandidate) -> Iterator[None]:
 
 
 class SeenValues:
-    """The function behind `__shrink_saw__(i, value)`: remembers the one simple value that each expression took.
+    """The function behind `__shrink_saw__(i, value)`: remembers the simple values that each expression took.
 
     Text with a part of `ours`, folders that are there for this reduction only, is no constant of the program.
     """
 
     SIMPLE = (bool, int, float, str)
+    LAST = "last "
+    """Stands before the text of a value that was not the only one, or that is longer than a constant."""
+    FEW, MANY = 8, 64
+    """Members of a constant, and of a value that a call may be given."""
+    LONGEST = 2000
+    """Characters of the latter."""
 
     def __init__(self, ours: FrozenSet[str]) -> None:
         self.ours = ours
         self.seen: Dict[int, Optional[str]] = {}
+        """In the order in which they were seen last."""
+        self.last: Dict[int, Optional[str]] = {}
 
     def __call__(self, index: int, value: Any) -> Any:
-        text = self._text(value)
-        self.seen[index] = text if self.seen.get(index, text) == text else None
+        text = self._text(value, self.FEW)
+        before = self.seen.pop(index, text)
+        self.seen[index] = text if before == text else None
+        self.last[index] = text or self._text(value, self.MANY)
         return value
 
     def in_kernels(self, module: Any, patches: Patches) -> None:
@@ -73,23 +83,31 @@ class SeenValues:
         patches.on_undo(lambda: names.pop(NAME, None))
 
     def found(self) -> Dict[int, str]:
-        """The texts by number; an empty one where there was a value, but not one and only one that is simple."""
-        return {index: text or "" for index, text in self.seen.items()}
+        """The texts by number, in the order in which they were seen last. An empty one where there was a value, but no
+        simple one; behind `LAST` where there was not one and only one."""
+        return {index: text or self._last(index) for index, text in self.seen.items()}
 
-    def _text(self, value: Any) -> Optional[str]:
+    def _last(self, index: int) -> str:
+        text = self.last[index]
+        return f"{self.LAST}{text}" if text and len(text) <= self.LONGEST else ""
+
+    def _text(self, value: Any, most: int) -> Optional[str]:
         if type(value) is str and any(place in value for place in self.ours):
             return None
         if value is None or type(value) in self.SIMPLE:
             text = repr(value)
             return text if len(text) <= 80 and value == value and text not in ("inf", "-inf") else None
-        if type(value) in (tuple, list) and len(value) <= 8:
-            parts = [self._text(item) for item in value]
+        if type(value) in (tuple, list) and len(value) <= most:
+            parts = [self._text(item, most) for item in value]
             if None in parts:
                 return None
             inner = ", ".join(part for part in parts if part is not None)
             if type(value) is list:
                 return f"[{inner}]"
             return f"({inner},)" if len(value) == 1 else f"({inner})"
+        if type(value) is dict and len(value) <= most and most > self.FEW:
+            pairs = [(self._text(key, most), self._text(item, most)) for key, item in value.items()]
+            return None if any(None in pair for pair in pairs) else "{" + ", ".join(map("%s: %s".__mod__, pairs)) + "}"
         if type(value).__module__.startswith("triton.language") and hasattr(value, "dtype"):
             return _type_of(value)
         if type(value).__module__ == "torch" and type(value).__name__ == "dtype":
