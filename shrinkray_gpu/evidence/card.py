@@ -76,7 +76,7 @@ def _where(seen: Evidence) -> Iterator[CardRow]:
     elif seen.kernel and fault is not None and fault.phase != "compile":
         yield "kernel", f"not known for sure; the last one launched is {seen.kernel}"
     if seen.place is not None:
-        yield "line", f"{Path(seen.place.file).name}:{seen.place.line}  {seen.place.text}"
+        yield "line", f"{seen.place}  {seen.place.text}"
     if fault is not None and fault.construct:
         yield "construct", fault.construct
     if seen.instruction:
