@@ -54,9 +54,9 @@ class Explained:
 
 
 def explain(
-    path: Path,
+    path: Path | str,
     *,
-    oracle: Sequence[str] = (),
+    oracle: Sequence[str] | str = (),
     python: str = sys.executable,
     arch: int | None = None,
     argv: Sequence[str] = (),
@@ -68,7 +68,7 @@ def explain(
     synccheck: bool = False,
     tritons: Sequence[str] = (),
     ptxas: Sequence[str] = (),
-    say: Callable[[str], None] = lambda text: None,
+    say: Callable[[str], None] | None = None,
 ) -> Explained:
     """All that the instruments say of the fault that the script at `path` shows, and whose it is; nothing is written
     beside it. With a
@@ -77,6 +77,8 @@ def explain(
 
     Raises UsageError for bad input, NotReproduced if it shows no fault, or not the one that `oracle` asks for.
     """
+    say, path = say or (lambda text: None), Path(path)
+    oracle = (oracle,) if isinstance(oracle, str) else oracle
     if path.is_dir():
         raise UsageError(f"{path} is a folder: name the script that fails")
     text = command.text if command else read_program(path).text
