@@ -170,7 +170,7 @@ def _reduced(
             result, attachment=attach.write_attachment(folder, facts, measured, options, before=before, say=say)
         )
     if not end.final.stands:
-        raise final_check_error(end.final, output, folder)
+        raise final_check_error(end.final, output, folder, stopped=reduction.ended in ("stopped", "interrupted"))
     return result
 
 
