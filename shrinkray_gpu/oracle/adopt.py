@@ -22,6 +22,8 @@ SEARCHED = 200
 MOST_CHARACTERS = 160
 ALIKE = 0.7
 """From this ratio on one SPEC is taken for another, with a slip in it."""
+FEW = 4
+"""Differences that are told one by one."""
 NEARLY = 0.85
 """From this ratio on a line is taken for the one that was asked for, though not word for word."""
 _NO_TEST = ("UsageError", "no test was run")
@@ -274,10 +276,19 @@ def _almost(run: Run, asked: str) -> str:
     lines = [line.strip() for said in speech.failure_words(run) for line in said.text.splitlines()[-SEARCHED:]]
     bare = {tail: line for line in lines for tail in (line, line.partition(": ")[2])}
     if near := difflib.get_close_matches(asked, bare, n=1, cutoff=NEARLY):
-        return f"It nearly says these words: {bare[near[0]]!r}."
+        return f"It nearly says these words{_difference(asked, near[0])}: {bare[near[0]]!r}."
     if _printed(run, asked) == "stderr" and not _holds(speech.without_quotations(run.stderr), asked):
         return "These words are only in source code that the message quotes, which is no evidence."
     return ""
+
+
+def _difference(asked: str, said: str) -> str:
+    """` (with 491520 for 983040)`: in which words one differs from the other, if these are few."""
+    mine, its = ([word.strip(",.;:") for word in text.split()] for text in (asked, said))
+    changes = difflib.SequenceMatcher(None, mine, its, autojunk=False).get_opcodes()
+    pairs = [(" ".join(mine[a:b]), " ".join(its[c:d])) for kind, a, b, c, d in changes if kind != "equal"]
+    told = [f"{new or 'nothing'} for {old}" if old else f"{new} more" for old, new in pairs]
+    return f" (with {', '.join(told)})" if 0 < len(told) <= FEW else ""
 
 
 def _holds(text: str, words: str) -> bool:
