@@ -89,7 +89,7 @@ SPECS = {
 }
 CARDS = {
     "sticky": "device fault: misaligned address (CUDA error 716) in kernel jsd",
-    "static": "device fault: misaligned address (CUDA error 716) in kernel jsd",
+    "static": "device fault: misaligned address (CUDA error 716) in kernel jsd; predicted by a static rule, not run",
     "timeout": "timeout fault: no end within the time limit in kernel jsd",
     "compile error": "compile fault: CompilationError in kernel k3: Descriptor block shape must have at least 16 bytes "
     "in the last dimension, but got 4 * 2 = 8 bytes",
@@ -240,7 +240,7 @@ def test_of_a_function_that_a_kernel_calls_the_innermost_exception_says_why() ->
 def test_a_line_that_nearly_says_what_was_asked_for_is_shown() -> None:
     run = failing("OutOfResources", "out of resource: shared memory, Required: 524288, Hardware limit: 232448.")
     near = describe(run, "out of resource: shared memory, Required: 114112, Hardware limit: 232448.")
-    assert "It nearly says these words: 'OutOfResources: out of resource: shared memory, Required: 524288" in near
+    assert "It nearly says these words (with 524288 for 114112): 'OutOfResources: out of resource: shared m" in near
     assert "nearly" not in describe(run, "misaligned address")
 
 
