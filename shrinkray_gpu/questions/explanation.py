@@ -120,6 +120,7 @@ def explain(
             arch=arch,
             left_open=NOT_ASKED,
         )
+        say(f"running {called}, and once more for each instrument that its fault calls for ...")
         own = wanted.needs.seconds if wanted is not None else None
         seen = examine(
             text,
@@ -133,6 +134,7 @@ def explain(
         run = seen.run
         assert run is not None
         _check_shown(seen, run, wanted, called, python)
+        say("looking whose fault it is ...")
         at = f"{seen.place.file}:{seen.place.line}" if seen.place is not None else ""
         trials = BlameTrials(text, script, setup, own or timeout or PATIENCE, COLD, run, at)
         try:
