@@ -143,7 +143,11 @@ def _reduced(
             if options.report and end.final.stands and reduction.ended in ("done", "out of time") and not stop():
                 header = Header(
                     shows=end.fault or str(ready.plan.oracle.spec),
-                    check=command_of(output, replace(options, argv=without_secret_words(options.argv)), ready.plan),
+                    check=""
+                    if ready.plan.oracle.needs.plain
+                    else command_of(
+                        Path(output.name), replace(options, argv=without_secret_words(options.argv)), ready.plan
+                    ),
                     origin=options.command.command_line
                     if options.command
                     else f"{path.name}, {lines(program.text)} lines",
