@@ -9,6 +9,8 @@ from types import FrameType
 
 import click
 
+from shrinkray_gpu.cli.screen import close_all
+
 
 class Interrupt:
     """The first Ctrl-C asks the search to stop at the next wave, the second ends it without a check.
@@ -24,6 +26,7 @@ class Interrupt:
     def _note(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
         if not self.searching:
+            close_all()
             click.echo("shrink: interrupted before the search began; nothing is lost", err=True)
             os._exit(130)  # threads wait for the original to end; the processes of the lanes die with us
         if self.count > 1:

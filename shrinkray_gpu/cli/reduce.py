@@ -198,29 +198,31 @@ def reduce_command(
     if file is None and module is None:
         fail("which file? Usage: shrink FILE [options] [ARGS...], or shrink [options] -m MODULE ARGS...", 2)
     sandbox.enter(given["sandbox"], words, _sandbox_places(file, given))
-    from shrinkray_gpu.cli.progress import Progress
-    from shrinkray_gpu.cli.summary import tell
-    from shrinkray_gpu.job import reduce as job
-    from shrinkray_gpu.job.asked import places
-    from shrinkray_gpu.oracle import typed
-
     quiet = given["quiet"] or given["as_json"]
     say = narrator(quiet)
     interrupt = Interrupt(say)
     progress: Progress | None = None
     try:
         options = _options(args, given)
+        from shrinkray_gpu.cli.progress import Progress
+        from shrinkray_gpu.cli.summary import tell
+        from shrinkray_gpu.job import reduce as job
+        from shrinkray_gpu.job.asked import places
+        from shrinkray_gpu.oracle import typed
+
         if module is not None:
             options = _command(module, options)
         file = options.command.path if options.command else file
         assert file is not None
         file, options = _traced(file, given["launch"], options)
         if given["only_check"]:
-            click.echo(f"{display_name(file, options)} shows {typed(job.check(file, options, say=say))}")
+            spec = job.check(file, options, say=say)
+            say.close()
+            click.echo(f"{display_name(file, options)} shows {typed(spec)}")
             return
         best = places(file, options)[1] / "best.py"
         if not quiet:
-            progress = Progress(Path(os.path.relpath(best)), verbose=given["verbose"])
+            progress = Progress(Path(os.path.relpath(best)), say, verbose=given["verbose"])
         gc.set_threshold(100_000, 20, 100)  # syntax trees live long and hold no cycles: a quarter less on 4,000 lines
         try:
             result = job.reduce(
@@ -231,8 +233,7 @@ def reduce_command(
                 stop=interrupt.asked,
             )
         finally:
-            if progress:
-                progress.close()
+            say.close()
     except OSError as error:
         if error.errno not in NO_ROOM:
             raise

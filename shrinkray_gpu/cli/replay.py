@@ -118,6 +118,7 @@ def _replay(corpus: Path, given: dict[str, Any], words: tuple[str, ...]) -> int:
         )  # fmt: skip
         name = outcomes[0].environment
         matrix[name if name not in matrix else f"{name} ({python})"] = outcomes
+    say.close()
     if given["as_json"]:
         click.echo(json.dumps(replay_tables.to_json(matrix), indent=1))
     else:

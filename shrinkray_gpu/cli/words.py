@@ -7,12 +7,12 @@ import re
 import select
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeVar
 
 import click
 
+from shrinkray_gpu.cli.screen import Screen, close_all
 from shrinkray_gpu.device import VENDOR, architectures
 from shrinkray_gpu.errors import ShrinkError, UsageError
 from shrinkray_gpu.runner.interpreter import interpreter_path
@@ -60,6 +60,8 @@ class OneLineComplaints(click.Command):
             if not (_is_unread(sys.stdout) or _is_unread(sys.stderr)):
                 raise RuntimeError("a process of ours went away") from error
             raise
+        finally:
+            close_all()
 
     def main(self, args: Any = None, *others: Any, **extra: Any) -> Any:
         if not sys.platform.startswith("linux"):
@@ -216,12 +218,13 @@ publish_option = click.option(
 )
 
 
-def narrator(quiet: bool) -> Callable[[str], None]:
+def narrator(quiet: bool) -> Screen:
     """What tells the user how it goes, beside the result; nothing where he wants that alone."""
-    return (lambda text: None) if quiet else partial(click.echo, err=True)
+    return Screen(quiet=quiet)
 
 
 def fail(text: str, code: int) -> NoReturn:
     """The one line that a command ends with."""
+    close_all()
     click.echo(f"shrink: {text}", err=True)
     sys.exit(code)

@@ -64,6 +64,7 @@ def conclude(
     ready: Ready, reduction: Reduction, original: Program, output: Path, options: Options, say: Say
 ) -> ReproFindings:
     """Write the repro, and ask clean runs, controls and instruments what they say of it."""
+    say("verifying the result in clean processes ...")
     plan, checks, best = ready.plan, ready.checks, reduction.program.text
     # Where the start is ours, so are its marks.
     shown = without_marks if ready.start.lifted else str
@@ -84,6 +85,7 @@ def conclude(
         comparison = checks.compared(final.text)
     healthy = Health()
     if checks and comparison and final.stands:
+        say("looking for a healthy twin, one edit away ...")
         asked = partial(checks.health, final.text, comparison)
         healthy = if_it_helps(asked, healthy, "the search for a healthy twin", say)
     reference = ready.start.reference or plan.reference  # the first is of the user's own program, if that was lifted

@@ -208,6 +208,7 @@ def check(path: Path, options: Options, *, say: Say | None = None) -> str:
     check_controls(named, chosen, options)
     _say_doubt(chosen, say)
     with tempfile.TemporaryDirectory(prefix="shrink-") as folder:
+        say(f"running {' '.join([display_name(path, options), *map(shlex.quote, options.argv)])} as it is ...")
         given = user_program(path, program, options, chosen, setup_of(path, Path(folder), options), say)
         plan = given.plan(Start(program))
         try:
