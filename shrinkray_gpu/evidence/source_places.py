@@ -10,7 +10,7 @@ from shrinkray_gpu import runner
 from shrinkray_gpu.evidence import source_text
 from shrinkray_gpu.evidence.instruments.instrument import Subject
 from shrinkray_gpu.evidence.sights import Sight
-from shrinkray_gpu.evidence.source_text import SourceLine
+from shrinkray_gpu.evidence.source_text import SourceLine, name_below
 from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Compilation, Run
 
@@ -42,7 +42,7 @@ def place_of(subject: Subject, sight: Sight, name: str) -> SourceLine | None:
         return None
     own = Path(sight.file).name == name and not _is_module(subject, Path(sight.file))
     file = str(subject.script.path) if own else sight.file
-    place = SourceLine(file, sight.line, column=sight.column, folders=folders_of(subject.script))
+    place = SourceLine(file, sight.line, column=sight.column, shown=name_below(file, folders_of(subject.script)))
     return replace(place, text=source_text.line_of(text_at(subject, place), sight.line))
 
 
@@ -83,7 +83,7 @@ def host_line(subject: Subject, run: Run) -> SourceLine | None:
         file, line = own[-1] if own else (file, None)
     if not line:
         return None
-    place = SourceLine(file, line, folders=folders_of(subject.script))
+    place = SourceLine(file, line, shown=name_below(file, folders_of(subject.script)))
     return replace(place, text=source_text.line_of(text_at(subject, place), line))
 
 

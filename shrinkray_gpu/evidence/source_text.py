@@ -25,11 +25,11 @@ class SourceLine:
     text: str = ""
     column: int = -1
     """Of the character where the call's arguments begin, from 0; -1: not told."""
-    folders: tuple[Path, ...] = field(default=(), compare=False, repr=False)
-    """Where the user looks for files: see `name_below`."""
+    shown: str = field(default="", compare=False)
+    """The file as the user finds it: see `name_below`. Empty: by its name alone."""
 
     def __str__(self) -> str:
-        return f"{name_below(self.file, self.folders)}:{self.line}"
+        return f"{self.shown or Path(self.file).name}:{self.line}"
 
 
 def name_below(file: str, folders: Iterable[Path]) -> str:

@@ -47,6 +47,7 @@ def test_a_python_fault_with_arguments_and_environment(tmp_path: Path) -> None:
     assert said.code == 0, said.err
     seen = json.loads(said.out)
     assert (seen["fault"]["phase"], seen["fault"]["klass"], seen["place"]["line"]) == ("python", "IndexError", 2)
+    assert seen["place"]["shown"] == "failing.py"
     assert seen["place"]["text"].startswith("print([1][int(sys.argv[1])") and seen["versions"]["triton"]
     assert contents(tmp_path) == {"failing.py"}
 

@@ -35,7 +35,7 @@ def blame(seen: Evidence, trials: BlameTrials) -> Blame:
     if trials.was_cut({HOST: "in_kernel", KERNEL: "on_host"}.get(told.whose, "")):
         why = f"{told.why}. Whether a change elsewhere would be enough, too, is not told: the time for that was over"
         told = replace(told, whose=UNKNOWN, why=why)
-    return replace(told, reached=way(trials.seen, trials.script))
+    return replace(told, place=trials.as_found(told.place), reached=way(trials.seen, trials.script))
 
 
 def _blame(seen: Evidence, trials: BlameTrials) -> Blame:
