@@ -19,9 +19,6 @@ REPRO := build/repro_tma_misaligned.py
 demo: $(READY)
 	mkdir -p build
 	$(BIN)/shrink $(CASE) --arch sm_90 --oracle "misaligned address" --output $(REPRO) --restart
-	@echo
-	@echo "==> $(REPRO)"
-	@cat $(REPRO)
 
 # Compiled first: the tests start hundreds of processes, and under PYTHONDONTWRITEBYTECODE each would compile all anew.
 test: $(READY)

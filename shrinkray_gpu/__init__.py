@@ -1,7 +1,8 @@
 """A failing GPU program goes in, the same fault comes out of the smallest standalone script.
 
-from shrinkray_gpu import Options, reduce
-result = reduce(Path("failing.py"), Options(oracle=("misaligned address",)))
+from shrinkray_gpu import reduce
+result = reduce("failing.py", oracle="misaligned address", arch="sm_90")
+print(result.text)
 """
 
 from __future__ import annotations
@@ -9,13 +10,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from shrinkray_gpu.corpus.replay import replay
     from shrinkray_gpu.evidence.versions import __version__
     from shrinkray_gpu.job.reduce import reduce
     from shrinkray_gpu.options import Options
     from shrinkray_gpu.oracle import Fault, Oracle
+    from shrinkray_gpu.questions.explanation import explain
     from shrinkray_gpu.result.summary import Result
 
-__all__ = ["Fault", "Options", "Oracle", "Result", "__version__", "reduce"]
+__all__ = ["Fault", "Options", "Oracle", "Result", "__version__", "explain", "reduce", "replay"]
 
 _HOMES = {
     "Fault": "oracle",
@@ -23,7 +26,9 @@ _HOMES = {
     "Options": "options",
     "Result": "result.summary",
     "__version__": "evidence.versions",
+    "explain": "questions.explanation",
     "reduce": "job.reduce",
+    "replay": "corpus.replay",
 }
 
 
@@ -34,3 +39,8 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """What `dir` and completion show, before any of it is imported."""
+    return sorted({*globals(), *__all__})

@@ -40,6 +40,12 @@ class NoKernelInvolved(ShrinkError):
     exit_code = 5
 
 
+class Interrupted(FinalCheckFailed):
+    """The user ended the search, and clean runs of the best so far told nothing."""
+
+    exit_code = 130
+
+
 class LanesLost(ShrinkError):
     """Nothing that is run answers any more."""
 

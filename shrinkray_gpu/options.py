@@ -6,9 +6,12 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from shrinkray_gpu.command.driver import Command
 from shrinkray_gpu.runner import cores
+
+if TYPE_CHECKING:  # a command line that is wrong waits for no parser
+    from shrinkray_gpu.command.driver import Command
 
 
 @dataclass(frozen=True)

@@ -196,7 +196,7 @@ def run_experiments(
         pending += [threads.submit(variant, one) for one in turns]
         for one in (future.result() for future in as_completed(pending)):
             done[one.knob, one.value] = one
-            say(f"control experiments: {len(done)} of {len(pending)}, {time.monotonic() - started:.0f} s")
+            say(f"control experiments: {len(done)} of {len(pending)}, {time.monotonic() - started:.0f} s ...")
     rows = [_row(knob, done, plain) for knob in found]
     rows += [KnobResults(name, "environment", "unset", (done[name, name],)) for name in names]
     return Experiments(plain, tuple(rows), time.monotonic() - started)

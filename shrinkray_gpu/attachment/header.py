@@ -34,14 +34,14 @@ class Header:
     shows: str
     """The fault, in words."""
     check: str
-    """The command that shows it."""
+    """The command of ours that shows it, where `python FILE` does not do so on any GPU; else empty."""
     origin: str
 
     def above(self, text: str, name: str, *, versions: Mapping[str, str], arch: int | None, argv: Sequence[str]) -> str:
         """The repro, a file of this name, under it. Lines that must stay the first ones stay."""
         words = shlex.join(["python", name, *without_secret_words(argv)])
         run = [f"{words}   (on an {architectures.name(arch)} GPU)" if arch else words]
-        run += [self.check] if self.check.startswith("shrink ") else []  # where `python FILE` cannot show it
+        run += [self.check] if self.check else []
         rows = [f"Shows: {self.shows}", f"Seen:  {platform_of(versions, arch)}", *(f"Run:   {how}" for how in run)]
         return add_comment(
             text, [without_secrets(row) for row in rows] + [f"From:  {self.origin}, by shrinkray_gpu {__version__}"]

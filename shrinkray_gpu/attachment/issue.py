@@ -20,6 +20,7 @@ from shrinkray_gpu.device.instruction import Instruction
 from shrinkray_gpu.evidence.scrubbing import Scrubber
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.cause_check import faulting_launch
+from shrinkray_gpu.oracle.fault import PREDICTED
 from shrinkray_gpu.runner.run import Launch
 from shrinkray_gpu.same_fault.controls import ControlOutcome
 
@@ -138,7 +139,8 @@ def title(dossier: Dossier) -> str:
     where = [f"Triton {versions['triton']}"] if versions.get("triton") else []
     if on := versions.get("gpu") or (told.get("arch") and architectures.name(told["arch"])):
         where.append(str(on))
-    return " ".join(parts) + (f", {', '.join(where)}" if where else "")
+    predicted = " (predicted)" if fault is not None and fault.predicted else ""
+    return " ".join(parts) + predicted + (f", {', '.join(where)}" if where else "")
 
 
 def silent_launch(dossier: Dossier) -> Launch | None:
@@ -168,18 +170,19 @@ def symptom(dossier: Dossier) -> str:
     if fault.code:
         error = error_table.by_code(fault.code)
         said = f"`{error.text}` (CUDA error {fault.code})"
-        if told.get("arch"):
-            return (
-                f"By the compiled code this program ends in {said}: so says a static rule, asked of the code for "
-                f"{architectures.name(told['arch'])}. It was not run on a GPU."
-            )
+        if fault.predicted:
+            arch = architectures.name(told["arch"])
+            return f"{PREDICTED.capitalize()}: compiled for {arch}, this program ends in {said}."
         return f"The program ends in {said}, in {runs}."
     return f"{code(fault.klass)}{f': {code(_complaint(fault.said or fault.text))}' if fault.text else ''}, in {runs}."
 
 
 def exact_error(dossier: Dossier) -> str:
-    """What the program and the compiler print, to the letter."""
+    """What the program and the compiler print, to the letter. Nothing where no device ran it: what the virtual GPU
+    raises then is of its own making."""
     seen = dossier.evidence
+    if seen.fault is not None and seen.fault.predicted:
+        return ""
     if seen.diagnostics.strip():
         return seen.diagnostics.strip()
     run = seen.run

@@ -69,8 +69,9 @@ def _chance(seen: Sequence[Run], verdicts: Sequence[Verdict], oracle: Oracle) ->
             return False
         if run.failure is not None and run.failure.type in {*PROGRAMMING, "PermissionError"}:
             return False
-        if run.virtual and (fault := Fault.of(run)) is not None and FRONT_END.search(fault.klass):
-            return False  # what Triton's front end refuses it refuses each time
+        fault = Fault.of(run)
+        if fault is not None and (FRONT_END.search(fault.klass) or fault.klass == "out of resource"):
+            return False  # what Triton's front end refuses it refuses each time, and so is a tile that is too large
     if not oracle.needs.run:  # the user's own script, which may take its time
         return len(seen) < ALIKE
     if all(map(is_clean, seen)):

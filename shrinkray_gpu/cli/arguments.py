@@ -16,8 +16,10 @@ from pathlib import Path
 
 import click
 
-ALIKE = 0.75
-"""Of difflib, from which on a name counts as a slip: `orcale` and `time-out` do, `out`, `batch` and `bwd` do not."""
+from shrinkray_gpu.cli.words import ALIKE
+
+BRIEF = ("-j", "-q", "-v")
+"""Options of ours that many programs have, too: behind FILE they are its own."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class OwnOptions:
         """The options of ours that a word may be a slip of, the likeliest first."""
         name = word.partition("=")[0]
         if not name.startswith("--"):  # -orepro.py
+            if name[:2] in BRIEF:
+                return []
             return [name[:2]] if len(name) > 2 and self.valued.get(name[:2]) else []
         even = name[2:].lower().replace("_", "-")
         shown = self.valued.keys() - self.hidden
@@ -90,7 +94,7 @@ def split(args: Sequence[str], own: OwnOptions, *, modules: bool, launchers: Col
             else:
                 words.file = word
                 words.ours.append(word)
-        elif name in own.valued:
+        elif name in own.valued and (words.file is None or name not in BRIEF):
             words.ours.append(word)
             words.mixed += [name] if words.file is not None else []
             if own.valued[name] and name == word and rest:

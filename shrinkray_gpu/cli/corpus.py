@@ -49,7 +49,9 @@ def add(folder: Path, corpus: Path, python: str, name: str, strict: bool, **word
     """Add the reduction in FOLDER (<stem>.shrink) as a case. Refused if its repro does not show the fault now."""
     interpreter = interpreter_path(python) if python else ""
     given = CaseWords(**words)
-    case = add_case(folder, corpus, name=name, words=given, python=interpreter, strict=strict, say=narrator(False))
+    say = narrator(False)
+    case = add_case(folder, corpus, name=name, words=given, python=interpreter, strict=strict, say=say)
+    say.close()
     click.echo(f"added: {case.folder} ({case.title})")
 
 

@@ -10,8 +10,6 @@ import click
 
 from shrinkray_gpu.cli.module import TakesModule, file_or_module, find_command
 from shrinkray_gpu.cli.words import CONTEXT, architecture, fail, narrator, ptxas_releases, releases, running, settings
-from shrinkray_gpu.evidence.card import card
-from shrinkray_gpu.questions.explanation import explain as explain_file
 from shrinkray_gpu.runner.interpreter import interpreter_path
 
 
@@ -41,12 +39,16 @@ def explain(file: Path | None, args: tuple[str, ...], module: str | None, **give
     """
     if file is None and module is None:
         fail("which file? Usage: shrink explain FILE [options] [ARGS...], or shrink explain -m MODULE ARGS...", 2)
+    from shrinkray_gpu.evidence.card import card  # neither help nor a complaint waits for these
+    from shrinkray_gpu.questions.explanation import explain as explain_file
+
     python, environment = interpreter_path(given["python"]), settings(given["env"])
     command = None
     if module is not None:
         command = find_command(module, args, python=python, cwd=given["cwd"], environment=environment)
     file = command.path if command else file
     assert file is not None
+    say = narrator(given["as_json"])
     told = explain_file(
         file,
         oracle=given["oracle"],
@@ -61,8 +63,9 @@ def explain(file: Path | None, args: tuple[str, ...], module: str | None, **give
         synccheck=given["synccheck"],
         tritons=releases(given["tritons"]),
         ptxas=ptxas_releases(given["ptxas"]),
-        say=narrator(given["as_json"]),
+        say=say,
     )
+    say.close()
     if given["as_json"]:
         click.echo(json.dumps(told.to_json(), indent=1))
     else:

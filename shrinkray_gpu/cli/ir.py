@@ -94,6 +94,7 @@ def _ir(file: Path | None, args: tuple[str, ...], given: dict[str, Any]) -> int:
         studies = [
             study(tests, counts, replace(place, python=one), kernels=given["kernels"], say=say) for one in pythons
         ]
+        say.close()
         check_countable(studies)
         command = shlex.join(["shrink", *sys.argv[1:]])
         trouble = run_folder.fill(folder, lambda: ir_files.save(folder, studies, pythons, place, command=command))

@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from shrinkray_gpu.cli import arguments
 from shrinkray_gpu.cli import words as cli_words
 from shrinkray_gpu.cli.words import F
-from shrinkray_gpu.command.driver import Command
 from shrinkray_gpu.command.launchers import LAUNCHERS
-from shrinkray_gpu.command.module_search import locate
 from shrinkray_gpu.runner.interpreter import check_python
+
+if TYPE_CHECKING:
+    from shrinkray_gpu.command.driver import Command
 
 _SURELY_OURS = frozenset({"--oracle", "--reject", "--arch", "--max-time", "--restart", "--no-report"})
 """Options that hardly any module has: behind `-m MODULE` they were most likely meant for us."""
@@ -92,5 +94,7 @@ def find_command(
     module: str, args: tuple[str, ...], *, python: str, cwd: Path | None, environment: Mapping[str, str]
 ) -> Command:
     """The command, found as the user's interpreter finds it; `environment` goes on top of ours. Raises UsageError."""
+    from shrinkray_gpu.command.module_search import locate
+
     check_python(python)
     return locate(module, args, python=python, cwd=cwd, environment={**os.environ, **environment})

@@ -1,16 +1,14 @@
-"""What the user sees while the search goes on: one tqdm bar on a terminal, a line every ten seconds in a log."""
+"""What the user sees while the search goes on: one bar on a terminal, a line every ten seconds in a log."""
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TextIO
 
-from tqdm import tqdm
-
+from shrinkray_gpu.cli.screen import Screen
 from shrinkray_gpu.judging.tiered_test import TieredTest
+from shrinkray_gpu.passes import PASSES
 from shrinkray_gpu.reduction.outcome import ProgressEvent
 from shrinkray_gpu.reduction.size import lines
 
@@ -19,28 +17,30 @@ EVERY = 10.0
 REDRAW = 0.1
 """Seconds between two drawings of the bar: some waves take a millisecond."""
 STEPS = ("accepted", "rolled back", "note", "round")
+ORDER = {name: at for at, name in enumerate(dict.fromkeys(each.name for each in PASSES), 1)}
+"""Of each pass, which one of them it is."""
 
 
 class Progress:
-    """How much of the program is gone, and what it takes.
+    """How small the program is by now, and what is being done about it.
 
-    The size is that of the best program saved, not of the candidate at hand: a trial may grow it for a while.
+    The size is that of the best program saved, not of the candidate at hand: a trial may grow it for a while. No share
+    of it is promised to go: once a round has found nothing, the rest of the search only checks that this is all.
     """
 
     def __init__(
         self,
         best: Path,
+        screen: Screen,
         *,
         verbose: bool = False,
-        stream: TextIO | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.best, self.verbose, self.clock = best, verbose, clock
-        self.stream: TextIO = stream or sys.stderr
-        self.terminal = self.stream.isatty()
-        self.bar: tqdm[Any] | None = None
+        self.best, self.screen, self.verbose, self.clock = best, screen, verbose, clock
         self.total = self.tokens = self.lines = 0
         self.started = self.drawn = 0.0
+        self.shrank = 1
+        """The last round in which the program got smaller."""
 
     def show(self, event: ProgressEvent, test: TieredTest) -> None:
         """One event of the engine."""
@@ -49,38 +49,43 @@ class Progress:
             self._begin(event, now)
         if event.kind in ("accepted", "rolled back"):
             self.tokens, self.lines = event.program.size.tokens, lines(event.program.text)
+            self.shrank = max(event.round, 1)
         if event.kind == "rolled back" or (self.verbose and event.kind in STEPS):
-            self._write(self._step(event, now - self.started))
-        if now - self.drawn >= (REDRAW if self.bar is not None else EVERY):
+            self.screen(self._step(event, now - self.started))
+        if now - self.drawn >= (REDRAW if self.screen.terminal else EVERY):
             self.drawn = now
             self._draw(event, test, max(now - self.started, 0.001))
-
-    def close(self) -> None:
-        if self.bar is not None:
-            self.bar.close()
 
     def _begin(self, event: ProgressEvent, now: float) -> None:
         self.total = self.tokens = event.program.size.tokens
         self.lines = lines(event.program.text)
         self.started = now
-        self.drawn = now - REDRAW if self.terminal else now
-        if self.terminal:
-            shape = "{percentage:3.0f}% gone |{bar:12}| {desc}"
-            self.bar = tqdm(total=self.total, leave=False, dynamic_ncols=True, bar_format=shape, file=self.stream)
+        self.drawn = now - REDRAW if self.screen.terminal else now
+        self.screen.ends()
+        self.screen(
+            f"searching from {self.total} tokens, {self.lines} lines; Ctrl-C keeps the best so far: {self.best}"
+        )
 
     def _draw(self, event: ProgressEvent, test: TieredTest, seconds: float) -> None:
-        tiers = ", ".join(f"{count} {tier}" for tier, count in sorted(test.tries.items())) or "none"
-        rate = sum(test.tries.values()) / seconds
-        size = f"{self.tokens} of {self.total} tokens, {self.lines} lines"
-        words = (
-            f"{size}; tries: {tiers}, {rate:.1f}/s; {test.pool.jobs} lanes; round {event.round} {event.pass_name}; "
-            f"best: {self.best}"
-        )
-        if self.bar is None:
-            self._write(f"{seconds:7.0f} s  {words}")
+        size = f"{self.tokens} tokens, {self.lines} lines"
+        at, passes = ORDER.get(event.pass_name, 0), len(ORDER)
+        minimal = event.round > self.shrank
+        if minimal and not at:  # a second course
+            what = f"minimal so far; {event.pass_name}: whether another order of passes leads further"
+        elif minimal:
+            what = f"minimal so far; check {at} of {passes} that nothing smaller works"
         else:
-            self.bar.n = max(0, self.total - self.tokens)
-            self.bar.set_description_str(words)
+            what = f"pass {event.pass_name}, round {event.round}"
+        tries = sum(test.tries.values())
+        told = f"{tries} tries"
+        if self.verbose or not self.screen.terminal:
+            tiers = ", ".join(f"{count} {tier}" for tier, count in sorted(test.tries.items())) or "none"
+            told = f"tries: {tiers}, {tries / seconds:.1f}/s; {test.pool.jobs} lanes"
+        if self.screen.terminal:
+            gone = max(0, self.total - self.tokens) / max(self.total, 1)
+            self.screen.bar(at / passes if minimal else gone, 1, f"{size}; {what}; {told}")
+        else:
+            self.screen(f"{seconds:7.0f} s  {size} of {self.total} tokens; {what}; {told}; best: {self.best}")
 
     def _step(self, event: ProgressEvent, seconds: float) -> str:
         what = {"round": f"round {event.round}", "note": event.text}.get(
@@ -88,9 +93,3 @@ class Progress:
         ) or f"{event.kind}: {event.pass_name}"
         more = f" ({event.text})" if event.kind == "rolled back" and event.text else ""
         return f"{seconds:7.1f} s {self.tokens:6} tokens {self.lines:4} lines  {what}{more}"
-
-    def _write(self, line: str) -> None:
-        if self.bar is None:
-            print(line, file=self.stream, flush=True)
-        else:
-            tqdm.write(line, file=self.stream)

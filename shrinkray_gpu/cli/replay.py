@@ -53,6 +53,32 @@ def replay_command(words: tuple[str, ...], /, corpus: Path, **given: Any) -> Non
     sys.exit(_replay(corpus, given, words))
 
 
+_OF_BISECTION = ("arch", "pythons", "tritons", "env", "as_json")
+
+
+def _bisect(case: str, **given: Any) -> None:
+    """Find the release of Triton that fixed or broke CASE, a name in ./corpus, by a search over releases that are
+    installed aside.
+
+    Exit codes: 0 found or told why not, 2 usage.
+    """
+    rest = replay_command.make_context("shrink replay", []).params
+    sys.exit(_replay(given.pop("corpus"), {**rest, **given, "bisected": case}, ()))
+
+
+bisect_command = OneLineComplaints(
+    "shrink bisect",
+    context_settings=CONTEXT,
+    callback=_bisect,
+    help=_bisect.__doc__,
+    params=[
+        click.Argument(["case"]),
+        click.Option(["--corpus"], type=click.Path(path_type=Path), default=Path("corpus"), help="Default: ./corpus."),
+        *(each for each in replay_command.params if each.name in _OF_BISECTION),
+    ],
+)
+
+
 def _replay(corpus: Path, given: dict[str, Any], words: tuple[str, ...]) -> int:
     say = narrator(given["as_json"])
 
@@ -74,7 +100,7 @@ def _replay(corpus: Path, given: dict[str, Any], words: tuple[str, ...]) -> int:
             environments.with_triton(version, python=pythons[0], say=say)  # likewise
         written = tuple(path.absolute().parent for path in (given["junit"], given["html"]) if path is not None)
         seen = (corpus, environments.home(), *sandbox.interpreters(pythons))
-        sandbox.enter(given["sandbox"], ("replay", *words), SandboxPlaces(written, seen))
+        sandbox.enter(given["sandbox"], words, SandboxPlaces(written, seen))
     if given["bisected"]:
         chosen = cases(corpus, [given["bisected"]])[0]
         steps = bisect(chosen, releases=tritons, python=pythons[0], arch=arch, environment=environment, say=say)
@@ -92,6 +118,7 @@ def _replay(corpus: Path, given: dict[str, Any], words: tuple[str, ...]) -> int:
         )  # fmt: skip
         name = outcomes[0].environment
         matrix[name if name not in matrix else f"{name} ({python})"] = outcomes
+    say.close()
     if given["as_json"]:
         click.echo(json.dumps(replay_tables.to_json(matrix), indent=1))
     else:

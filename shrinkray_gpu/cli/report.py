@@ -48,14 +48,16 @@ def report_command(
     if folder is None:
         fail("which folder? Usage: shrink report <stem>.shrink [options]", 2)
     try:
+        say = narrator(quiet)
         made = report(
             folder,
             python=interpreter_path(python) if python else "",
             price=gpu_price,
             tritons=releases(tritons),
-            say=narrator(quiet),
+            say=say,
             **given,
         )
+        say.close()
     except OSError as error:
         place, why = error.filename2 or error.filename or folder, error.strerror or error
         then = "Make room there, or make it writable, and try again; an earlier attachment is as it was"

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from tqdm import tqdm
 
 from shrinkray_gpu.cli.module import TakesProgram
 from shrinkray_gpu.cli.words import (
@@ -66,14 +65,9 @@ def sweep_command(file: Path | None, args: tuple[str, ...], **given: Any) -> Non
     wanted, rejected = ([parse(spec, folder=Path.cwd()) for spec in given[name]] for name in ("oracle", "reject"))
     say = narrator(given["as_json"])
     with run_folder.folder_of(given["output"] or file.with_name(f"{file.stem}.sweep")) as folder:
-        with tqdm(disable=given["as_json"] or None, unit="run", leave=False) as bar:
-
-            def done(so_far: int, all_of_them: int) -> None:
-                bar.total = all_of_them
-                bar.update(so_far - bar.n)
-
-            runs, oracle = given["runs"] or (1 if place.arch else RUNS), all_of(wanted, rejected) if wanted else None
-            matrix = sweep(program, axes, place, runs=runs, oracle=oracle, cold=given["cold"], say=say, done=done)
+        runs, oracle = given["runs"] or (1 if place.arch else RUNS), all_of(wanted, rejected) if wanted else None
+        matrix = sweep(program, axes, place, runs=runs, oracle=oracle, cold=given["cold"], say=say, done=say.counted)
+        say.close()
         trouble = run_folder.fill(folder, lambda: _save(folder, matrix, file, place))
     if given["as_json"]:
         click.echo(json.dumps({"folder": os.fspath(folder), **sweep_tables.to_json(matrix)}, indent=1))

@@ -199,7 +199,8 @@ def document(
         data["needs"] = needs
     if fault is not None:
         # What the reduction renames or only tells is no part of what must be the same.
-        plain = {key: value for key, value in asdict(fault).items() if value and key not in ("kernel", "near", "said")}
+        left_out = ("kernel", "near", "said", "predicted")
+        plain = {key: value for key, value in asdict(fault).items() if value and key not in left_out}
         data["fault"] = plain
     if artifacts:
         data["artifacts"] = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in artifacts.items()}

@@ -58,14 +58,15 @@ def replay(
     jobs: int | None = None,
     runs: int | None = None,
     environment: Mapping[str, str] | None = None,
-    say: Say = lambda text: None,
-    done: Callable[[CaseOutcome], None] = lambda outcome: None,
+    say: Say | None = None,
+    done: Callable[[CaseOutcome], None] | None = None,
 ) -> list[CaseOutcome]:
     """Run the cases with this interpreter; `arch` (90: sm_90) on the virtual GPU. Outcomes in the order of the cases:
     whatever is wrong with a case is its own outcome.
 
     `runs`: of each case, instead of what it asks for. Raises UsageError where the interpreter cannot run anything.
     """
+    say, done = say or (lambda text: None), done or (lambda outcome: None)
     # Cases that must have the machine to themselves (a hang, by the clock) come after all others.
     alone = [case for case in cases if not case.broken and case.question().needs.timing]
     beside = [case for case in cases if case not in alone]

@@ -10,6 +10,7 @@ from shrinkray_gpu.device import disassembly, error_table
 from shrinkray_gpu.evidence.evidence import Evidence
 from shrinkray_gpu.evidence.instruments.instrument import SKIPPED
 from shrinkray_gpu.oracle.cause_check import faulting_launch
+from shrinkray_gpu.oracle.fault import PREDICTED
 
 WIDTH = 118
 LABEL = 13
@@ -58,6 +59,9 @@ def _fault(seen: Evidence) -> Iterator[CardRow]:
     if fault.code:
         error = error_table.by_code(fault.code)
         yield "fault", f"{error.text} (CUDA error {fault.code}), a {fault.phase} fault"
+        if fault.predicted:  # what it ended in is made up, and nobody saw it
+            yield "", PREDICTED
+            return
     elif fault.phase == "compile" and seen.kernel:
         yield "fault", f"compile fault: {fault.klass}, kernel {seen.kernel}"
     else:
@@ -76,7 +80,7 @@ def _where(seen: Evidence) -> Iterator[CardRow]:
     elif seen.kernel and fault is not None and fault.phase != "compile":
         yield "kernel", f"not known for sure; the last one launched is {seen.kernel}"
     if seen.place is not None:
-        yield "line", f"{Path(seen.place.file).name}:{seen.place.line}  {seen.place.text}"
+        yield "line", f"{seen.place}  {seen.place.text}"
     if fault is not None and fault.construct:
         yield "construct", fault.construct
     if seen.instruction:

@@ -10,12 +10,18 @@ from shrinkray_gpu import runner
 from shrinkray_gpu.evidence import source_text
 from shrinkray_gpu.evidence.instruments.instrument import Subject
 from shrinkray_gpu.evidence.sights import Sight
-from shrinkray_gpu.evidence.source_text import SourceLine
+from shrinkray_gpu.evidence.source_text import SourceLine, name_below
+from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Compilation, Run
 
 _TRITON = re.compile(r"/triton/(?:runtime|compiler|language|backends|experimental|testing)\b")
 _INSIDE = str(Path(runner.__file__).parent / "inside")
 _FRAME = re.compile(r'^  File "([^"]+)", line (\d+), in ', re.MULTILINE)
+
+
+def folders_of(script: Script) -> tuple[Path, Path]:
+    """Where the user looks for the files of a program: its own folder, and that in which it runs."""
+    return script.path.parent, script.cwd
 
 
 def frames(traceback: str) -> list[tuple[str, int]]:
@@ -30,12 +36,21 @@ def is_of_triton(file: str) -> bool:
 
 
 def place_of(subject: Subject, sight: Sight, name: str) -> SourceLine | None:
-    """The source line. A candidate's text is run as a copy elsewhere, so files are known by their names."""
+    """The source line. A candidate's text is run as a copy elsewhere, so the script is known by its name; not so where
+    a module of the program's has the same name."""
     if not sight.line:
         return None
-    file = str(subject.script.path) if Path(sight.file).name == name else sight.file
-    place = SourceLine(file, sight.line, column=sight.column)
+    own = Path(sight.file).name == name and not _is_module(subject, Path(sight.file))
+    file = str(subject.script.path) if own else sight.file
+    place = SourceLine(file, sight.line, column=sight.column, shown=name_below(file, folders_of(subject.script)))
     return replace(place, text=source_text.line_of(text_at(subject, place), sight.line))
+
+
+def _is_module(subject: Subject, file: Path) -> bool:
+    """Whether it lies where the program's files do, and is neither the script nor a copy of it that we made."""
+    ours = (subject.folder, Path(subject.setup.scratch))
+    below = any(file.is_relative_to(folder) for folder in folders_of(subject.script))
+    return below and file != subject.script.path and not any(file.is_relative_to(folder) for folder in ours)
 
 
 def whole_path(file: str, compile: Compilation | None) -> str:
@@ -68,7 +83,7 @@ def host_line(subject: Subject, run: Run) -> SourceLine | None:
         file, line = own[-1] if own else (file, None)
     if not line:
         return None
-    place = SourceLine(file, line)
+    place = SourceLine(file, line, shown=name_below(file, folders_of(subject.script)))
     return replace(place, text=source_text.line_of(text_at(subject, place), line))
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from shrinkray_gpu.language import languages
 from shrinkray_gpu.language.import_text import import_bindings
@@ -24,6 +25,18 @@ class SourceLine:
     text: str = ""
     column: int = -1
     """Of the character where the call's arguments begin, from 0; -1: not told."""
+    shown: str = field(default="", compare=False)
+    """The file as the user finds it: see `name_below`. Empty: by its name alone."""
+
+    def __str__(self) -> str:
+        return f"{self.shown or Path(self.file).name}:{self.line}"
+
+
+def name_below(file: str, folders: Iterable[Path]) -> str:
+    """A file by its path below the first of these folders that it is in, as `kernels/rope.py`, since two may have one
+    name; by its name alone where it is in none."""
+    path = Path(file)
+    return next((str(path.relative_to(one)) for one in folders if path.is_relative_to(one)), path.name)
 
 
 def line_of(text: str, line: int) -> str:

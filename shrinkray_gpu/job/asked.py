@@ -4,17 +4,19 @@ for all candidates.
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import math
 import os
 import re
 import shlex
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu import calibration
+from shrinkray_gpu.device import architectures
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.lift.embed import embed
 from shrinkray_gpu.options import Options, Say, jobs_of
@@ -36,6 +38,30 @@ LONGEST = 160
 """Bytes of a script's name that are kept in others."""
 CACHE = "SHRINKRAY_GPU_CACHE"
 """In its environment: where builds are kept."""
+
+
+_SEVERAL = ("oracle", "reject", "argv", "controls", "control_environment", "control_patches", "writable")
+
+
+def options_of(options: Options, named: Mapping[str, Any]) -> Options:
+    """The options with some of them given by name, as Python code has them at hand. Raises UsageError."""
+    given = dict(named)
+    for name in given.keys() - {each.name for each in fields(Options)}:
+        near = difflib.get_close_matches(name, [each.name for each in fields(Options)], n=1)
+        raise UsageError(
+            f"{name} is no option{f': did you mean {near[0]}?' if near else ', see shrinkray_gpu.Options'}"
+        )
+    for name in _SEVERAL:
+        if isinstance(given.get(name), (str, Path)):
+            given[name] = (given[name],)
+    if isinstance(arch := given.get("arch"), str):
+        given["arch"] = architectures.number(arch)
+        if given["arch"] is None:
+            raise UsageError(f"arch={arch!r}: name an architecture such as {', '.join(architectures.EXAMPLES)}")
+    for name in ("output", "cwd"):
+        if isinstance(given.get(name), str):
+            given[name] = Path(given[name])
+    return replace(options, **given)
 
 
 def places(path: Path, options: Options) -> tuple[Path, Path]:

@@ -84,10 +84,10 @@ def report(
     fault = (told.get("fingerprint") or {}).get("repro")
     shows = str(_fault(fault)) if fault else told.get("fault") or told["spec"]
     text = read_program(output).text
-    header = Header(shows, told.get("check", ""), _origin(told))
+    assert chosen is not None
+    header = Header(shows, "" if chosen.needs.plain else told.get("check", ""), _origin(told))
     text = header.above(text, output.name, versions=known, arch=options.arch, argv=options.argv)
     say(f"running {output.name} as it is ...")
-    assert chosen is not None
     script = Script(output, argv=options.argv, cwd=(options.cwd or Path.cwd()).absolute())
     plan = calibration.make(
         text,

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from shrinkray_gpu.calibration import Plan
-from shrinkray_gpu.errors import FinalCheckFailed, if_it_helps
+from shrinkray_gpu.errors import FinalCheckFailed, Interrupted, if_it_helps
 from shrinkray_gpu.evidence import guarded, ptxas
 from shrinkray_gpu.evidence.other_faults import OtherFaults
 from shrinkray_gpu.job import cu_output
@@ -64,6 +64,7 @@ def conclude(
     ready: Ready, reduction: Reduction, original: Program, output: Path, options: Options, say: Say
 ) -> ReproFindings:
     """Write the repro, and ask clean runs, controls and instruments what they say of it."""
+    say("verifying the result in clean processes ...")
     plan, checks, best = ready.plan, ready.checks, reduction.program.text
     # Where the start is ours, so are its marks.
     shown = without_marks if ready.start.lifted else str
@@ -84,6 +85,7 @@ def conclude(
         comparison = checks.compared(final.text)
     healthy = Health()
     if checks and comparison and final.stands:
+        say("looking for a healthy twin, one edit away ...")
         asked = partial(checks.health, final.text, comparison)
         healthy = if_it_helps(asked, healthy, "the search for a healthy twin", say)
     reference = ready.start.reference or plan.reference  # the first is of the user's own program, if that was lifted
@@ -159,15 +161,21 @@ def exposure_report(start: Start, original: Program, text: str) -> str:
     return guarded.report(original, repro, unread=unread)
 
 
-def final_check_error(final: FinalCheck, output: Path, folder: Path) -> FinalCheckFailed:
-    """What to say where no clean run bears the result out."""
+def final_check_error(final: FinalCheck, output: Path, folder: Path, *, stopped: bool) -> FinalCheckFailed:
+    """What to say where no clean run bears the result out. `stopped`: by the user, before the search was done. What
+    nobody knows is no failure then."""
+    if not final.runs and stopped:
+        return Interrupted(
+            f"interrupted, and no clean run of {output} told anything: {final.instead}. It showed the fault in the "
+            "search. Go on with the same command and --resume; a longer --timeout gives each run more time"
+        )
     if not final.runs:
         return FinalCheckFailed(
             f"no clean run of {output} told anything, the second time with more time and nothing beside it: "
             f"{final.instead}. It is the last program that showed the fault in a cold process on the way. Try "
             "its command again where less is at work, or give a longer --timeout"
         )
-    instead = f"; of one that does not: {final.instead}" if final.instead else ""
+    instead = f"; instead: {final.instead}" if final.instead else ""
     there = f"in {output} ({final.verified} of {final.runs} clean runs show it{instead})"
     if final.larger:
         where = f"The smallest that a cold run confirmed is {there}, the smaller one in {folder / 'best.py'}"

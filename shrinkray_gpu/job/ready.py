@@ -105,6 +105,7 @@ def prepare(
     say: Say,
 ) -> Ready:
     """Calibrate and set the checks up; with the user's own program, where a lifted one will not do after all."""
+    say("calibrating: how candidates may run, and how often the fault shows ...")
     if start.told:
         say(start.told)
     plan = given.plan(start)

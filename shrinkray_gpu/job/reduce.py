@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from shrinkray_gpu.attachment.header import Header
 from shrinkray_gpu.evidence.other_faults import OtherFaults
@@ -21,6 +22,7 @@ from shrinkray_gpu.job.asked import (
     check_controls,
     check_keep,
     check_writable,
+    options_of,
     oracle_of,
     places,
     program_of,
@@ -54,21 +56,35 @@ UNREAD = (
 
 
 def reduce(
-    path: Path,
-    options: Options,
+    path: Path | str,
+    options: Options | None = None,
     *,
-    say: Say = lambda text: None,
-    progress: Callable[[ProgressEvent, TieredTest], None] = lambda event, test: None,
-    stop: Callable[[], bool] = lambda: False,
+    say: Say | None = None,
+    progress: Callable[[ProgressEvent, TieredTest], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+    **named: Any,
 ) -> Result:
-    """Reduce the script at `path` to the smallest one that still shows the fault.
+    """Reduce the script at `path` to the smallest one that still shows the fault: `reduce("failing.py",
+    oracle="misaligned address", arch="sm_90")`.
+
+    `named` are fields of Options, on top of `options`. An oracle may be one SPEC, an architecture a name, and a place a
+    string. `say` is called with each line for the user, `progress` with each event of the search and the test that
+    judges the candidates; `stop` is asked between candidates, and True ends the search with the best so far.
 
     Raises UsageError (bad input), NotReproduced (the original does not show the fault), FinalCheckFailed (the result
     did not show it in a clean process; the best verified program is written all the same) or FolderGone (somebody
     deleted its folder meanwhile).
     """
+    path, options = Path(path), options_of(options or Options(), named)
     with folder_gone.folder_watch(places(path, options)[0]) as opened:
-        return _reduced(path, options, say, progress, stop, opened)
+        return _reduced(
+            path,
+            options,
+            say or (lambda text: None),
+            progress or (lambda event, test: None),
+            stop or (lambda: False),
+            opened,
+        )
 
 
 def _reduced(
@@ -127,7 +143,11 @@ def _reduced(
             if options.report and end.final.stands and reduction.ended in ("done", "out of time") and not stop():
                 header = Header(
                     shows=end.fault or str(ready.plan.oracle.spec),
-                    check=command_of(output, replace(options, argv=without_secret_words(options.argv)), ready.plan),
+                    check=""
+                    if ready.plan.oracle.needs.plain
+                    else command_of(
+                        Path(output.name), replace(options, argv=without_secret_words(options.argv)), ready.plan
+                    ),
                     origin=options.command.command_line
                     if options.command
                     else f"{path.name}, {lines(program.text)} lines",
@@ -154,7 +174,7 @@ def _reduced(
             result, attachment=attach.write_attachment(folder, facts, measured, options, before=before, say=say)
         )
     if not end.final.stands:
-        raise final_check_error(end.final, output, folder)
+        raise final_check_error(end.final, output, folder, stopped=reduction.ended in ("stopped", "interrupted"))
     return result
 
 
@@ -172,12 +192,13 @@ def _say_what_is_lacking(program: Program, options: Options, say: Say) -> None:
             say(f"torch cannot build extensions here (no {without}): our own builder does, in the final check too")
 
 
-def check(path: Path, options: Options, *, say: Say = lambda text: None) -> str:
+def check(path: Path, options: Options, *, say: Say | None = None) -> str:
     """Run the script at `path` as a reduction of it would, and write nothing beside it. Returns the SPEC that it shows.
 
     Raises UsageError or NotReproduced as `reduce` does. A static fault needs this: `python FILE` cannot show it without
     a GPU.
     """
+    say = say or (lambda text: None)
     options = where_it_runs(path, options, say)
     program = program_of(path, options)
     check_keep(program, options)
@@ -187,6 +208,7 @@ def check(path: Path, options: Options, *, say: Say = lambda text: None) -> str:
     check_controls(named, chosen, options)
     _say_doubt(chosen, say)
     with tempfile.TemporaryDirectory(prefix="shrink-") as folder:
+        say(f"running {' '.join([display_name(path, options), *map(shlex.quote, options.argv)])} as it is ...")
         given = user_program(path, program, options, chosen, setup_of(path, Path(folder), options), say)
         plan = given.plan(Start(program))
         try:

@@ -92,8 +92,8 @@ def search(
         ),
         rewrites=Rewrites(
             lifts=_lifts(ready.program, test, plan, say) if may_lift else None,
-            # A test of the user's may run it in a way of its own; of host Python our run is a hint all the same. What the
-            # host hands a kernel that computes something wrong may be what is wrong: it stays computed.
+            # A test of the user's may run it in a way of its own; of host Python our run is a hint all the same.
+            # What the host hands a kernel that computes something wrong may be what is wrong: it stays computed.
             instrument=partial(_watched, asked=bool(plan.oracle.needs.compared))
             if plan.oracle.needs.run or is_plain(ready.program)
             else None,

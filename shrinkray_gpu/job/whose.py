@@ -39,4 +39,5 @@ def whose(
         alike = known(fault, versions.get("triton", "")) if fault is not None and not told.of_program else ()
         return Whose(told.brief(), alike)
 
+    say("looking whose fault it is ...")
     return if_it_helps(asked, Whose(), "the verdict", say)

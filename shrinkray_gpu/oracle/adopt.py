@@ -12,6 +12,7 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import fault, spec, speech
 from shrinkray_gpu.oracle.driver_error import static_rule, sticky_code
 from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.oracle.words import WordsOracle
 from shrinkray_gpu.runner.inside.launches.launch_log import NOT_FOLLOWED
 from shrinkray_gpu.runner.run import Run
 
@@ -21,6 +22,8 @@ SEARCHED = 200
 MOST_CHARACTERS = 160
 ALIKE = 0.7
 """From this ratio on one SPEC is taken for another, with a slip in it."""
+FEW = 4
+"""Differences that are told one by one."""
 NEARLY = 0.85
 """From this ratio on a line is taken for the one that was asked for, though not word for word."""
 _NO_TEST = ("UsageError", "no test was run")
@@ -51,14 +54,17 @@ _VARYING = re.compile(
     re.VERBOSE,
 )
 _GENERAL = {
-    "path": r"\S+",
+    "path": "[^ ]+",
     "address": "0x[0-9a-fA-F]+",
-    "list": r"\[[^\]]*\]",
-    "tuple": r"\([^)]*\)",
-    "shape": r"[\dx]+",
-    "real": r"[\d.e+-]+",
-    "whole": r"-?\d+",
+    "list": ".[^]]*.",
+    "tuple": ".[^)]*.",
+    "shape": "[0-9x]+",
+    "real": "[0-9.e+-]+",
+    "whole": "-?[0-9]+",
 }
+"""No backslash: what shows Markdown eats some, and what prints a string doubles them."""
+_FRAGILE = re.compile(r"[\\^$*+?{}\[\]|()\"'`]")
+"""What a regex reads as more than itself, or a copy loses. A dot is neither: it stands for any character, a dot too."""
 
 
 def adopt(run: Run) -> str | None:
@@ -185,16 +191,16 @@ def _candidates(run: Run) -> Iterator[str]:
     if fault_seen is not None and fault_seen.phase == "launch":
         yield fault_seen.klass
     for child in run.children:  # the script's own exception only says that one failed
-        yield "regex:" + general(child)
+        yield _spec("regex:", child, run)
     if failure is not None:
         kind = failure.type.rpartition(".")[2]
-        said = general(speech.without_quotations(failure.text))
+        said = speech.without_quotations(failure.text)
         if said:
-            yield f"exception:{kind}:{said}"
+            yield _spec(f"exception:{kind}:", said, run)
         yield f"exception:{kind}"
     assertion = fault.ASSERTION.search(run.stderr)
     if run.signal is not None and assertion:
-        yield "regex:" + general(fault.complaint(assertion.group(0)))
+        yield _spec("regex:", fault.complaint(assertion.group(0)), run)
     if run.signal is not None:
         yield f"signal:{speech.signal_name(run.signal)}"
     if run.exit:
@@ -209,11 +215,11 @@ def _swallowed(run: Run, *, expected: bool = True) -> Iterator[str]:
         if compile.failure is not None and (expected or not EXPECTED.search(compile.failure.type)):
             said = speech.reason(compile) or speech.without_quotations(compile.failure.text)
             complained = fault.complaint(speech.diagnostics(compile))
-            yield "compile:" + general(complained or said or compile.failure.type)
+            yield _spec("compile:", complained or said or compile.failure.type, run)
     for launch in run.launches:
         kind, _, said = launch.failure.partition(": ")
         if launch.failure and (expected or not EXPECTED.search(kind)):
-            yield "regex:" + general(said or kind)
+            yield _spec("regex:", said or kind, run)
 
 
 def _compile_specs(run: Run) -> Iterator[str]:
@@ -222,13 +228,25 @@ def _compile_specs(run: Run) -> Iterator[str]:
     if failure is not None and not raised and fault.COMPILER_TYPES.search(failure.type) and compile is not None:
         raised = speech.reason(compile)
     if failure is not None and fault.COMPILER_TYPES.search(failure.type) and "PTXAS" not in failure.type and raised:
-        yield "compile:" + general(raised)
+        yield _spec("compile:", raised, run)
     printed = speech.diagnostics(compile) if compile is not None else ""
     for text in (printed, raised, speech.without_quotations(speech.LISTING.sub("", run.stderr))):
         if complained := fault.complaint(text):
-            yield "compile:" + general(complained)
+            yield _spec("compile:", complained, run)
     if raised:
-        yield "compile:" + general(raised)
+        yield _spec("compile:", raised, run)
+
+
+def _spec(prefix: str, text: str, run: Run) -> str:
+    """The SPEC that asks for a message's first line: its own words, where nothing in it varies and a regex would have
+    to spell some of it otherwise; else `prefix` and a regex."""
+    line = _first_line(text)
+    if _FRAGILE.search(line) and not _VARYING.search(line) and len(line) <= MOST_CHARACTERS:
+        words = re.sub(r"[\"'`]+", "", line)
+        oracle = spec.parse(words, folder=Path()) if " " in words else None
+        if isinstance(oracle, WordsOracle) and not oracle.hint and oracle.judge(run).faults:
+            return words
+    return prefix + general(text)
 
 
 def general(text: str) -> str:
@@ -236,22 +254,21 @@ def general(text: str) -> str:
 
     Reduction changes all of these, and a SPEC that holds them would refuse every smaller program.
     """
-    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    line = _first_line(text)
     pieces, at = [], 0
     for found in _VARYING.finditer(line):
         if found.start() >= MOST_CHARACTERS:
             break
-        pieces += [_quoted(line[at : found.start()]), _GENERAL[found.lastgroup or "whole"]]
+        pieces += [_FRAGILE.sub(".", line[at : found.start()]), _GENERAL[found.lastgroup or "whole"]]
         at = found.end()
     rest = line[at:]
     if at + len(rest) > MOST_CHARACTERS:
         rest = rest[: max(0, MOST_CHARACTERS - at)].rpartition(" ")[0]
-    return "".join([*pieces, _quoted(rest)]).strip()
+    return "".join([*pieces, _FRAGILE.sub(".", rest)]).strip()
 
 
-def _quoted(text: str) -> str:
-    """`re.escape` without the backslash before each space, since the user reads and types this."""
-    return re.sub(r"([\\.^$*+?{}\[\]|()])", r"\\\1", text)
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")
 
 
 def _almost(run: Run, asked: str) -> str:
@@ -259,10 +276,19 @@ def _almost(run: Run, asked: str) -> str:
     lines = [line.strip() for said in speech.failure_words(run) for line in said.text.splitlines()[-SEARCHED:]]
     bare = {tail: line for line in lines for tail in (line, line.partition(": ")[2])}
     if near := difflib.get_close_matches(asked, bare, n=1, cutoff=NEARLY):
-        return f"It nearly says these words: {bare[near[0]]!r}."
+        return f"It nearly says these words{_difference(asked, near[0])}: {bare[near[0]]!r}."
     if _printed(run, asked) == "stderr" and not _holds(speech.without_quotations(run.stderr), asked):
         return "These words are only in source code that the message quotes, which is no evidence."
     return ""
+
+
+def _difference(asked: str, said: str) -> str:
+    """` (with 491520 for 983040)`: in which words one differs from the other, if these are few."""
+    mine, its = ([word.strip(",.;:") for word in text.split()] for text in (asked, said))
+    changes = difflib.SequenceMatcher(None, mine, its, autojunk=False).get_opcodes()
+    pairs = [(" ".join(mine[a:b]), " ".join(its[c:d])) for kind, a, b, c, d in changes if kind != "equal"]
+    told = [f"{new or 'nothing'} for {old}" if old else f"{new} more" for old, new in pairs]
+    return f" (with {', '.join(told)})" if 0 < len(told) <= FEW else ""
 
 
 def _holds(text: str, words: str) -> bool:

@@ -55,6 +55,7 @@ HEAP = "the heap is corrupt"
 FRONT_END = re.compile(r"^(?:CompilationError|CompileTimeAssertionFailure|UnsupportedLanguageConstruct)$")
 _PROGRESS = re.compile(r"\bit/s\b|\bs/it\b|^\[?[IW]\d{3,4} ")
 """A progress bar, a log line with the time of day: not the reason of anything."""
+PREDICTED = "predicted by a static rule, not run"
 _OBSERVED = frozenset({"instruction", "space", "access"})
 """Fields that stay empty where no instrument looked."""
 _WORDS = {"klass": "the class", "text": "the message", "space": "the memory"}
@@ -95,6 +96,8 @@ class Fault:
     """The message with its numbers, for people; of a path only the name. Told, not compared."""
     near: str = ""
     """The last kernel launched, where several were and nobody knows which it was. Told, not compared."""
+    predicted: bool = field(default=False, compare=False)
+    """Whether no device ran it: a static rule says so of the compiled code. Told, not compared."""
 
     @classmethod
     def of(cls, run: Run) -> Fault | None:
@@ -108,7 +111,8 @@ class Fault:
         code, _ = sticky_code(run)
         if code:
             broken = next((launch.kernel for launch in run.launches if static_rule(launch)), "")
-            return cls("device", error_table.by_code(code).text, broken or kernel, code, near="" if broken else near)
+            words, near = error_table.by_code(code).text, "" if broken else near
+            return cls("device", words, broken or kernel, code, near=near, predicted=run.virtual)
         if run.timed_out:
             return cls("timeout", "no end within the time limit", kernel, near=near)
         if not speech.has_failed(run):
@@ -148,7 +152,8 @@ class Fault:
         at = f" at {self.instruction}" if self.instruction else ""
         text = f": {speech.clip(self.said or self.text)}" if self.text else ""
         child = f" (child process: {speech.clip(self.child)})" if self.child else ""
-        return f"{self.phase} fault: {self.klass}{code}{kernel}{at}{text}{child}"
+        predicted = f"; {PREDICTED}" if self.predicted else ""
+        return f"{self.phase} fault: {self.klass}{code}{kernel}{at}{text}{child}{predicted}"
 
 
 @dataclass(frozen=True)

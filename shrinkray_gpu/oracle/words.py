@@ -14,6 +14,12 @@ from shrinkray_gpu.runner.run import Failure, Run
 
 _FRAME = re.compile(r'^ +File "[^"\n]*", line (?P<line>\d+)[^\n]*\n +(?P<code>\S[^\n]*)', re.MULTILINE)
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
+_LOGGED = re.compile(
+    r"^[ \t]*(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?[ \t]+"
+    r"(?:(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)[ \t:-]+)?|\[(?:default|rank)\d+\]:[ \t]*|E[ \t]{3,})+(?=.{8})",
+    re.MULTILINE,
+)
+"""What a log, torchrun or pytest puts before a line."""
 _MARKS = re.compile(r"[\"'`]+")
 _ANY_MARKS = "[\"'`]{0,3}"
 PLACES = ("exception", "child", "compiler", "launch", "stderr")
@@ -87,8 +93,9 @@ class WordsOracle(Oracle):
 
 
 def plain_pattern(words: str) -> Pattern:
-    """These words, in any case, with any white space between them. Terminals colour what they show, and web pages eat
-    backticks: neither colours nor quotation marks of the words need be there."""
-    bare = [[re.escape(part) for part in _MARKS.split(word) if part] for word in _COLOUR.sub("", words).split()]
+    """These words, in any case, with any white space between them. Terminals colour what they show, web pages eat
+    backticks, and logs put the time and the rank before a line: none of that need be there."""
+    told = _LOGGED.sub("", _COLOUR.sub("", words))
+    bare = [[re.escape(part) for part in _MARKS.split(word) if part] for word in told.split()]
     spaced = rf"{_ANY_MARKS}\s+{_ANY_MARKS}".join(_ANY_MARKS.join(parts) for parts in bare if parts)
     return re.compile(spaced or r"\s+".join(map(re.escape, words.split())), re.IGNORECASE)

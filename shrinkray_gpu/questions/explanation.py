@@ -54,9 +54,9 @@ class Explained:
 
 
 def explain(
-    path: Path,
+    path: Path | str,
     *,
-    oracle: Sequence[str] = (),
+    oracle: Sequence[str] | str = (),
     python: str = sys.executable,
     arch: int | None = None,
     argv: Sequence[str] = (),
@@ -68,7 +68,7 @@ def explain(
     synccheck: bool = False,
     tritons: Sequence[str] = (),
     ptxas: Sequence[str] = (),
-    say: Callable[[str], None] = lambda text: None,
+    say: Callable[[str], None] | None = None,
 ) -> Explained:
     """All that the instruments say of the fault that the script at `path` shows, and whose it is; nothing is written
     beside it. With a
@@ -77,6 +77,8 @@ def explain(
 
     Raises UsageError for bad input, NotReproduced if it shows no fault, or not the one that `oracle` asks for.
     """
+    say, path = say or (lambda text: None), Path(path)
+    oracle = (oracle,) if isinstance(oracle, str) else oracle
     if path.is_dir():
         raise UsageError(f"{path} is a folder: name the script that fails")
     text = command.text if command else read_program(path).text
@@ -118,6 +120,7 @@ def explain(
             arch=arch,
             left_open=NOT_ASKED,
         )
+        say(f"running {called}, and once more for each instrument that its fault calls for ...")
         own = wanted.needs.seconds if wanted is not None else None
         seen = examine(
             text,
@@ -131,6 +134,7 @@ def explain(
         run = seen.run
         assert run is not None
         _check_shown(seen, run, wanted, called, python)
+        say("looking whose fault it is ...")
         at = f"{seen.place.file}:{seen.place.line}" if seen.place is not None else ""
         trials = BlameTrials(text, script, setup, own or timeout or PATIENCE, COLD, run, at)
         try:

@@ -24,11 +24,13 @@ class PassCost:
 
 
 def cost_table(passes: Mapping[str, PassCost]) -> str:
-    """The dearest pass first."""
-    rows = [(name, *vars(bill).values()) for name, bill in passes.items()]
+    """The dearest pass first; those that found nothing to try, and took no time, are left out."""
+    rows = [
+        (name, *vars(bill).values()) for name, bill in passes.items() if bill.tries or bill.free or bill.seconds >= 1
+    ]
+    width = max(len(row[0]) for row in [*rows, ("pass",)]) + 1
     rows.sort(key=lambda row: -row[5])
     rows.append(("all", *(sum(row[column] for row in rows) for column in range(1, 8))))
-    head = f"{'pass':13}{'tries':>6}{'free':>6}{'taken':>6}{'tokens':>7}{'seconds':>8}{'finding':>8}{'judging':>8}"
-    return "\n".join(
-        [head, *("{:13}{:6}{:6}{:6}{:7}{:8.1f}{:8.1f}{:8.1f}".format(*row) for row in rows)]  # noqa: UP032
-    )
+    head = f"{'pass':{width}}{'tries':>6}{'free':>6}{'taken':>6}{'tokens':>7}{'seconds':>8}{'finding':>8}{'judging':>8}"
+    shape = f"{{:{width}}}{{:6}}{{:6}}{{:6}}{{:7}}{{:8.1f}}{{:8.1f}}{{:8.1f}}"
+    return "\n".join([head, *(shape.format(*row) for row in rows)])

@@ -132,6 +132,7 @@ class StartSearch:
         if len(runs) > 1:
             self.runs.enough = max(self.runs.enough, clean_runs(1 / len(runs), MISSED))
         as_it_is = Start(program, oracle, plain(run), seen=tuple(map(plain, runs)) if as_users_do else ())
+        self.say("lifting the launch that faults ...")
         if not in_a_launch(run):
             why = "".join(f"not lifted: {obstacle}" for obstacle in lift.obstacles(run)[:1])
             return in_one_file(replace(as_it_is, told=why), oracle, self.runs, self.say)

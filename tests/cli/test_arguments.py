@@ -8,9 +8,9 @@ import click
 import pytest
 
 from shrinkray_gpu.cli.arguments import OwnOptions, Words, split
-from shrinkray_gpu.cli.main import main
+from shrinkray_gpu.cli.reduce import reduce_command
 
-OWN = OwnOptions.of(main.params)
+OWN = OwnOptions.of(reduce_command.params)
 LAUNCHERS = ("torchrun",)
 
 

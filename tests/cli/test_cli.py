@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from shrinkray_gpu.cli import main
+from shrinkray_gpu.cli.main import main
+from shrinkray_gpu.job import reduce as job
 
 
 def test_a_full_disk_is_told_in_one_line_with_what_is_safe_and_what_to_do(
@@ -20,8 +21,8 @@ def test_a_full_disk_is_told_in_one_line_with_what_is_safe_and_what_to_do(
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(main, "reduce", full)
-    said = CliRunner().invoke(main.main, [str(tmp_path / "failing.py"), "--quiet"])
+    monkeypatch.setattr(job, "reduce", full)
+    said = CliRunner().invoke(main, [str(tmp_path / "failing.py"), "--quiet"])
     assert said.exit_code == 2
     assert said.output.startswith("shrink: cannot write any more") and said.output.count("\n") == 1
     assert "best.py" in said.output and "--resume" in said.output
@@ -35,13 +36,13 @@ def test_a_process_of_ours_that_went_away_is_no_end_without_a_word(
     def gone(*_: object, **__: object) -> None:
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
-    monkeypatch.setattr(main, "reduce", gone)
+    monkeypatch.setattr(job, "reduce", gone)
     monkeypatch.setattr(sys, "argv", ["shrink", str(tmp_path / "failing.py"), "--quiet"])
     with (tmp_path / "said").open("w") as said, monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", said)
         patch.setattr(sys, "stderr", said)
         with pytest.raises(RuntimeError, match="a process of ours went away"):
-            main.main()
+            main()
 
 
 def test_a_reader_that_had_enough_ends_it_without_a_word() -> None:
@@ -55,6 +56,6 @@ def test_what_else_keeps_a_disk_from_taking_more(tmp_path: Path, monkeypatch: py
     def full(*_: object, **__: object) -> None:
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(main, "reduce", full)
-    said = CliRunner().invoke(main.main, [str(tmp_path / "failing.py"), "--quiet"])
+    monkeypatch.setattr(job, "reduce", full)
+    said = CliRunner().invoke(main, [str(tmp_path / "failing.py"), "--quiet"])
     assert said.exit_code == 2 and os.strerror(number) in said.output and said.output.count("\n") == 1

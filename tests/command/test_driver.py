@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.cli.main import main
+from shrinkray_gpu.cli.reduce import reduce_command
 from shrinkray_gpu.command.driver import Command, pytest_files
 from shrinkray_gpu.command.entry import EntryFile, entry_files, plain_script
 from shrinkray_gpu.command.module_search import locate
@@ -343,7 +343,7 @@ def test_a_package_is_not_run_to_find_a_module_in_it(package: Path) -> None:
 def test_all_that_follows_is_the_modules(
     words: list[str], module: str | None, args: tuple[str, ...], file: Path | None
 ) -> None:
-    given = main.make_context("shrink", list(words)).params
+    given = reduce_command.make_context("shrink", list(words)).params
     assert (given["module"], given["args"], given["file"]) == (module, args, file)
 
 

@@ -47,6 +47,7 @@ def test_a_python_fault_with_arguments_and_environment(tmp_path: Path) -> None:
     assert said.code == 0, said.err
     seen = json.loads(said.out)
     assert (seen["fault"]["phase"], seen["fault"]["klass"], seen["place"]["line"]) == ("python", "IndexError", 2)
+    assert seen["place"]["shown"] == "failing.py"
     assert seen["place"]["text"].startswith("print([1][int(sys.argv[1])") and seen["versions"]["triton"]
     assert contents(tmp_path) == {"failing.py"}
 
@@ -127,3 +128,34 @@ def test_bad_input_is_one_line(tmp_path: Path, words: tuple[str, ...], message: 
     assert (said.code, said.out) == (2, "")
     assert said.message.startswith("shrink: ") and "\n" not in said.message
     assert message in said.message
+
+
+ROPE = """\
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def rope_kernel(x, y, rows, BLOCK: tl.constexpr):
+    table = tl.make_tensor_descriptor(y, [rows, 4], [4, 1], [1, BLOCK])
+    table.store([0, 0], tl.load(x + tl.arange(0, BLOCK))[None, :])
+"""
+CALLER = """\
+import torch
+from kernels.rope import rope_kernel
+
+x = torch.ones(8, device="cuda", dtype=torch.float16)
+rope_kernel[(1,)](x, torch.empty_like(x), 8, BLOCK=4)
+torch.cuda.synchronize()
+"""
+
+
+def test_of_two_files_of_one_name_it_is_told_which_one_has_the_line(tmp_path: Path) -> None:
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "rope.py").write_text(ROPE)
+    (tmp_path / "rope.py").write_text(CALLER)
+    said = shrink("explain", tmp_path / "rope.py", "--arch", "sm_90", cwd=tmp_path)
+    rows = {line[:12].strip(): line[12:].strip() for line in said.out.splitlines()}
+    assert rows["line"].startswith("kernels/rope.py:7  table = tl.make_tensor_descriptor")
+    assert rows["verdict"].startswith("kernel source at kernels/rope.py:7 (")
+    assert rows["reached"] == "rope.py:5"

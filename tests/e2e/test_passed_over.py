@@ -69,7 +69,6 @@ def test_where_no_smaller_one_stands_the_smallest_is_what_the_message_names(tmp_
     said = shrink("failing.py", "--oracle", "exception:ValueError", "--keep", "check", cwd=tmp_path)
     assert (
         said.code == 4
-        and "repro_failing.py (0 of 1 clean runs show it; of one that does not: no uncaught exception: it ends"
-        in said.err
+        and "repro_failing.py (0 of 1 clean runs show it; instead: no uncaught exception: it ends" in said.err
     )
     assert (tmp_path / "repro_failing.py").read_text() == (tmp_path / "failing.shrink" / "best.py").read_text()

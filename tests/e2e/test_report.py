@@ -54,7 +54,7 @@ def flagship(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_issue_of_the_flagship_has_all_that_a_maintainer_asks_for(flagship: Path) -> None:
     issue = (flagship / "ISSUE.md").read_text()
     for fact in (
-        "# misaligned address at UTMALDG (descriptor load), Triton ",
+        "# misaligned address at UTMALDG (descriptor load) (predicted), Triton ",
         "`misaligned address` (CUDA error 716)",
         "ttng.async_tma_copy_global_to_local",
         "cp.async.bulk.tensor.2d",
@@ -74,6 +74,10 @@ def test_the_issue_of_the_flagship_has_all_that_a_maintainer_asks_for(flagship: 
         "No other was tried. Where it was reduced, `shrink report failing.shrink --triton ",
     ):
         assert fact in issue, issue
+    page = (flagship / "report.html").read_text()
+    predicted = "Predicted by a static rule, not run: compiled for sm_90, this program ends in "
+    for told in (issue, page):
+        assert predicted in told and "AcceleratorError" not in told, "no error is shown that nobody saw"
     tile = r"a tile extent of 32 \((1x)?32: 128 bytes\)"  # Triton drops the extent of 1 once the loop is bare
     assert re.search(tile, issue), issue
     [patch] = re.findall(r"`fix.diff`, as a change of the repro:\n\n```diff\n(.*?)```", issue, re.S)

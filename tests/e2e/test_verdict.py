@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -19,10 +20,16 @@ def reduced(*words: str, cwd: Path) -> Said:
     return said
 
 
+def rows(out: str) -> list[str]:
+    """What is told below the repro."""
+    return re.findall(r"^  \S.*$", out, re.MULTILINE)
+
+
 def test_an_error_in_a_kernel(tmp_path: Path) -> None:
     (tmp_path / "run.py").write_text(f"{KERNEL}{FLAGS}copied(torch.ones(1000, device='cuda'), given.op)\n")
     words = ("--op", "safe", "--arch", "sm_90", "--oracle", "illegal memory access")
-    head, *lines = reduced("run.py", *words, cwd=tmp_path).out.splitlines()
+    said = reduced("run.py", *words, cwd=tmp_path).out
+    head, lines = said.splitlines()[0], rows(said)
     assert head.startswith("reduced: ") or head.startswith("out of time")
     assert lines[0].startswith("  verdict: kernel source at run.py:8 (by Triton's IR, followed for the whole launch)")
     assert lines[1:3] == ["  reached: run.py:14 launches copy_rows", f"  upstream: {NOBODY_ELSES}"]
@@ -30,6 +37,9 @@ def test_an_error_in_a_kernel(tmp_path: Path) -> None:
     assert all(line.startswith("  enough: mask=at < n in tl.load(...) (run.py:8)") for line in enough), enough
     issue = (tmp_path / "run.shrink" / "ISSUE.md").read_text()
     assert issue.index(NOBODY_ELSES) < issue.index("run.py:14 launches copy") < issue.index("## Symptom")
+    page = (tmp_path / "run.shrink" / "report.html").read_text()
+    for fact in (NOBODY_ELSES, "kernel source at run.py:8", "run.py:14 launches copy_rows"):
+        assert page.index(fact) < page.index('id="fault"'), "the page begins with the verdict, too"
     again = shrink("report", "run.shrink", cwd=tmp_path)
     assert again.code == 0 and NOBODY_ELSES in (tmp_path / "run.shrink" / "ISSUE.md").read_text()
     told = json.loads((tmp_path / "run.shrink" / "result.json").read_text())
@@ -39,8 +49,8 @@ def test_an_error_in_a_kernel(tmp_path: Path) -> None:
 def test_an_error_in_python_and_how_it_was_reached(tmp_path: Path) -> None:
     (tmp_path / "rows.py").write_text("def find(rows, n):\n    return rows[n]\n")
     (tmp_path / "look.py").write_text("from rows import find\n\ndef main():\n    find([1], 7)\n\nmain()\n")
-    lines = reduced("look.py", cwd=tmp_path).out.splitlines()
-    assert lines[1:4] == [
+    lines = rows(reduced("look.py", cwd=tmp_path).out)
+    assert lines[:3] == [
         "  verdict: host program at rows.py:2 (by Python): IndexError: list index out of range",
         "  reached: look.py:6, look.py:4, rows.py:2",
         f"  upstream: {NOBODY_ELSES}",
@@ -57,8 +67,8 @@ def test_what_an_installed_package_raises_is_not_told_to_be_the_program_s(tmp_pa
 def test_a_bug_below_that_the_corpus_knows(tmp_path: Path) -> None:
     shutil.copy(CORPUS / "tma_misaligned" / "repro_tma_misaligned.py", tmp_path / "mine.py")
     said = reduced("mine.py", "--arch", "sm_90", "--oracle", "misaligned address", cwd=tmp_path)
-    lines = said.out.splitlines()
-    assert lines[1].startswith("  verdict: compiler or below (by the static rule "), lines
+    lines = rows(said.out)
+    assert lines[0].startswith("  verdict: compiler or below (by the static rule "), lines
     assert "upstream:" not in said.out
     known = next(line for line in lines if line.startswith("  known: ") and " tma_misaligned of the corpus" in line)
     assert "by that case fixed in Triton >=3.9" in known

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from shrinkray_gpu.device import sanitizer_records
@@ -78,6 +79,13 @@ instruments  run          present (4.3 s): the driver says misaligned address (C
              not asked, for a fault that comes and goes: initcheck, racecheck
 versions     Python 3.12.3, torch 2.11.0, Triton 3.6.0, driver 580.1, H100"""
     )
+
+
+def test_what_nobody_ran_is_told_as_predicted_and_not_as_an_error_that_was_seen() -> None:
+    assert MISALIGNED.fault is not None
+    told = card(replace(MISALIGNED, fault=replace(MISALIGNED.fault, predicted=True))).splitlines()
+    assert told[1:3] == ["             predicted by a static rule, not run", "kernel       jsd_forward_kernel"]
+    assert not any("AcceleratorError" in line for line in told)
 
 
 def test_records_are_told_once_with_their_number() -> None:

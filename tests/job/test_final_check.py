@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.calibration import Limits, make
+from shrinkray_gpu.job.conclusion import final_check_error
 from shrinkray_gpu.job.final_check import CleanRuns, FinalCheck, _last_standing, _sound, clean_runs
 from shrinkray_gpu.options import Options
 from shrinkray_gpu.oracle import parse
@@ -148,3 +149,12 @@ def test_what_never_shows_the_error_asked_for_does_not_stand(tmp_path: Path) -> 
     text = 'raise RuntimeError("CUDA error: operation not supported on global/shared address space")\n'
     runs = looked(tmp_path, text, timeout=60, instead="an illegal memory access was encountered", runs=2)
     assert (runs.verified, runs.other_error) == (0, "")
+
+
+def test_what_nobody_knows_after_ctrl_c_is_no_failure_and_says_how_to_go_on() -> None:
+    unknown = FinalCheck("x", 0, 0, False, unknown=1, instead="it was stopped after 63 s")
+    stopped, done = (final_check_error(unknown, Path("r.py"), Path("x.shrink"), stopped=one) for one in (True, False))
+    assert (stopped.exit_code, done.exit_code) == (130, 4)
+    assert "--resume" in str(stopped) and "--timeout" in str(stopped) and "after 63 s" in str(stopped)
+    failed = replace(unknown, runs=1, unknown=0)
+    assert final_check_error(failed, Path("r.py"), Path("x.shrink"), stopped=True).exit_code == 4

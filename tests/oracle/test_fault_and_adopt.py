@@ -69,27 +69,25 @@ SPECS = {
     "plain": "misaligned address",
     "static": "misaligned address",
     "timeout": "timeout",
-    "compile error": r"compile:Descriptor block shape must have at least -?\d+ bytes in the last dimension, "
-    r"but got -?\d+ \* -?\d+ = -?\d+ bytes",
-    "compiler pass": r"compile:'tt\.dot' op expected matching shapes",
-    "ptxas": r"compile:Unknown modifier '\.instr'",
-    "compiler abort": r"compile:Assertion `idx < size\(\)' failed\.",
-    "abort": r"regex:Assertion `idx < size\(\)' failed\.",
+    "compile error": "compile:Descriptor block shape must have at least -?[0-9]+ bytes in the last dimension, "
+    "but got -?[0-9]+ . -?[0-9]+ = -?[0-9]+ bytes",
+    "compiler pass": "tt.dot op expected matching shapes",
+    "ptxas": "Unknown modifier .instr",
+    "compiler abort": "Assertion idx < size() failed.",
+    "abort": "Assertion idx < size() failed.",
     "segfault": "signal:SIGSEGV",
     "shared memory": "out of resource",
     "invalid argument": "invalid argument",
-    "exception": r"exception:IndexError:index -?\d+ is out of bounds for dimension -?\d+ "
-    r"with size -?\d+",
-    "shapes": r"exception:ValueError:bad shape \[[^\]]*\] of the tensor at 0x[0-9a-fA-F]+ in \S+ "
-    r"\(got [\dx]+xf32\)",
+    "exception": "exception:IndexError:index -?[0-9]+ is out of bounds for dimension -?[0-9]+ with size -?[0-9]+",
+    "shapes": "exception:ValueError:bad shape .[^]]*. of the tensor at 0x[0-9a-fA-F]+ in [^ ]+ .got [0-9x]+xf32.",
     "bare": "exception:AssertionError",
     "status": "exit:3",
-    "memory": r"exception:OutOfMemoryError:CUDA out of memory\. Tried to allocate [\d.e+-]+ GiB\. "
-    r"GPU -?\d+ has -?\d+ GiB free\.",
+    "memory": "exception:OutOfMemoryError:CUDA out of memory. Tried to allocate [0-9.e+-]+ GiB. "
+    "GPU -?[0-9]+ has -?[0-9]+ GiB free.",
 }
 CARDS = {
     "sticky": "device fault: misaligned address (CUDA error 716) in kernel jsd",
-    "static": "device fault: misaligned address (CUDA error 716) in kernel jsd",
+    "static": "device fault: misaligned address (CUDA error 716) in kernel jsd; predicted by a static rule, not run",
     "timeout": "timeout fault: no end within the time limit in kernel jsd",
     "compile error": "compile fault: CompilationError in kernel k3: Descriptor block shape must have at least 16 bytes "
     "in the last dimension, but got 4 * 2 = 8 bytes",
@@ -114,6 +112,13 @@ def test_the_adopted_spec_matches_the_run_it_was_made_from(name: str) -> None:
     assert parse(spec, folder=Path()).calibrate(RUNS[name]).judge(RUNS[name]).faults
 
 
+@pytest.mark.parametrize("name", SPECS)
+def test_the_adopted_spec_survives_what_eats_backslashes_and_quotation_marks(name: str) -> None:
+    """Chat, Markdown and the repr of a string; another program of the same fault has other numbers all the same."""
+    spec = adopt(RUNS[name])
+    assert spec is not None and not set("\\'`\"") & set(spec)
+
+
 @pytest.mark.parametrize("name", CARDS)
 def test_faults_in_one_line(name: str) -> None:
     assert str(Fault.of(RUNS[name])) == CARDS[name]
@@ -130,15 +135,15 @@ def test_a_failure_that_the_program_caught_is_adopted() -> None:
     """A benchmark harness prints it, and exits with 0."""
     caught = passing(compiles=(BROKEN,), stdout="skipped\n")
     assert Fault.of(caught) is None
-    assert adopt(caught) == "compile:'tt\\.dot' op expected matching shapes"
+    assert adopt(caught) == "tt.dot op expected matching shapes"
     refused = passing(launches=(replace(JSD, failure="RuntimeError: Triton Error [CUDA]: invalid argument"),))
-    assert adopt(refused) == r"regex:Triton Error \[CUDA\]: invalid argument"
+    assert adopt(refused) == "Triton Error [CUDA]: invalid argument"
 
 
 def test_what_an_autotuner_lives_with_is_offered_and_not_adopted() -> None:
     tuned = passing(compiles=(Compilation("k", "", failure=PTX_ERROR, printed=PTXAS),), launches=(JSD,))
     assert adopt(tuned) is None
-    assert swallowed(tuned) == [r"compile:Unknown modifier '\.instr'"]
+    assert swallowed(tuned) == ["Unknown modifier .instr"]
     assert swallowed(passing(launches=(JSD,))) == []
 
 
@@ -233,7 +238,7 @@ def test_of_a_function_that_a_kernel_calls_the_innermost_exception_says_why() ->
 def test_a_line_that_nearly_says_what_was_asked_for_is_shown() -> None:
     run = failing("OutOfResources", "out of resource: shared memory, Required: 524288, Hardware limit: 232448.")
     near = describe(run, "out of resource: shared memory, Required: 114112, Hardware limit: 232448.")
-    assert "It nearly says these words: 'OutOfResources: out of resource: shared memory, Required: 524288" in near
+    assert "It nearly says these words (with 524288 for 114112): 'OutOfResources: out of resource: shared m" in near
     assert "nearly" not in describe(run, "misaligned address")
 
 

@@ -247,3 +247,24 @@ def test_of_functions_that_the_kernel_calls_the_innermost_says_why_though_its_tr
     compile = Compilation("k", "", failure=Failure("CompilationError", outer, traceback=chain))
     assert list(speech.reasons(compile)) == ["CompilationError:", "CompilationError:\nValueError('shapes 8 and 4')"]
     assert speech.reason(compile) == "ValueError('shapes 8 and 4')"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "2026-11-26 18:16:32,120 ERROR shapes do not fit",
+        "[2026-11-26T18:16:32Z] shapes do not fit",
+        "[rank0]: shapes do not fit",
+        "[rank3]: E   shapes do\n[rank3]:   not fit",
+        "E       shapes do not fit",
+        "shapes do\n    not fit",
+    ],
+)
+def test_pasted_words_need_neither_the_log_s_time_nor_its_rank_nor_its_lines(words: str) -> None:
+    assert plain_pattern(words).search("ValueError: shapes do not fit")
+    assert not plain_pattern(words).search("ValueError: shapes do fit")
+
+
+@pytest.mark.parametrize("words", ["E    fit", "ERROR do not", "[rank0]:"])
+def test_what_only_looks_like_a_log_s_stays(words: str) -> None:
+    assert not plain_pattern(words).search("ValueError: shapes do not fit")

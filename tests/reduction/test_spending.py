@@ -22,6 +22,6 @@ def test_the_bills_add_up(tmp_path: Path) -> None:
 
 def test_the_dearest_comes_first() -> None:
     cheap, dear = PassCost(tries=9, seconds=1.0), PassCost(tries=2, seconds=5.0)
-    lines = cost_table({"cheap": cheap, "dear": dear}).splitlines()
+    lines = cost_table({"cheap": cheap, "found nothing": PassCost(seconds=0.2), "dear": dear}).splitlines()
     assert [line.split()[0] for line in lines] == ["pass", "dear", "cheap", "all"]
     assert lines[-1].split()[1:] == ["11", "0", "0", "0", "6.0", "0.0", "0.0"]

@@ -34,7 +34,9 @@ def blame_in_brief(text: str, script: Script, setup: Setup, run: Run, *, seconds
         try:
             told = replace(blame(seen, trials), next=())
             if told.of_program and not told.reached and trials.arch is not None:
-                told = replace(told, reached=way(trials.run(text)))  # which line launches, the search did not ask
+                told = replace(
+                    told, reached=way(trials.run(text), script)
+                )  # which line launches, the search did not ask
             return told
         finally:
             trials.close()

@@ -55,8 +55,7 @@ def of_compiler(seen: Evidence, fault: Fault, trials: BlameTrials) -> Blame:
 
 
 def _place(seen: Evidence) -> str:
-    place = seen.place
-    return f"{place.file.rpartition('/')[2]}:{place.line}" if place is not None else ""
+    return str(seen.place) if seen.place is not None else ""
 
 
 def _pass(name: str, why: str, place: str) -> Blame:

@@ -10,6 +10,8 @@ from functools import cached_property
 from pathlib import Path
 
 from shrinkray_gpu.device import gpus
+from shrinkray_gpu.evidence.source_places import folders_of
+from shrinkray_gpu.evidence.source_text import name_below
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.cause_check import faulting_launch
 from shrinkray_gpu.oracle.fault import Fault
@@ -98,7 +100,16 @@ class BlameTrials:
     def edits(self, found: Health) -> str:
         """The twin's edits, each with its place; empty where there is none."""
         edits = found.twin.edits if found.twin is not None else ()
-        return "; ".join(f"{edit.edit} ({self.file.name}:{edit.line})" for edit in edits)
+        return "; ".join(f"{edit.edit} ({self._shown}:{edit.line})" for edit in edits)
+
+    @property
+    def _shown(self) -> str:
+        return name_below(str(self.file), folders_of(self.script))
+
+    def as_found(self, place: str) -> str:
+        """A place by its file's name, as `copy.py:5`, with the file as the user finds it, if that was looked for."""
+        name, _, line = place.rpartition(":")
+        return f"{self._shown}:{line}" if "file" in self.__dict__ and name == self.file.name else place
 
     def enough(self, found: Health) -> str:
         """The same, with what shows that they are enough."""

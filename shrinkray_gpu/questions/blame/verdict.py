@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 from shrinkray_gpu.evidence.evidence import Evidence
-from shrinkray_gpu.evidence.source_places import frames, is_of_triton
+from shrinkray_gpu.evidence.source_places import folders_of, frames, is_of_triton
+from shrinkray_gpu.evidence.source_text import name_below
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.cause_check import faulting_launch
 from shrinkray_gpu.oracle.driver_error import OUTSIDE, static_rule
@@ -18,6 +18,7 @@ from shrinkray_gpu.questions.blame.of_compiler import OTHER_TRITON, REDUCE, of_c
 from shrinkray_gpu.questions.blame.trials import BlameTrials
 from shrinkray_gpu.questions.blame.way import installed_in, raised_at, way
 from shrinkray_gpu.runner.inside.static import tma
+from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Run
 
 BROKEN_DEVICE = frozenset({214, 220, 226, 999})
@@ -38,7 +39,7 @@ def blame(seen: Evidence, trials: BlameTrials) -> Blame:
         told = replace(told, whose=UNKNOWN, why=why)
     if told.of_program and _is_generated(trials.followed or trials.seen):
         told = unknown(f"{told.why}. {GENERATED}", EAGER)
-    return replace(told, reached=way(trials.seen))
+    return replace(told, place=trials.as_found(told.place), reached=way(trials.seen, trials.script))
 
 
 def _is_generated(run: Run) -> bool:
@@ -60,7 +61,7 @@ def _blame(seen: Evidence, trials: BlameTrials) -> Blame:
     if fault.phase == "launch":
         return _of_launch(seen, fault, trials)
     if fault.phase == "python":
-        return _of_host(seen, fault, run)
+        return _of_host(seen, fault, run, trials.script)
     return unknown(f"{speech.ending(run)}, and nobody follows why", REDUCE)
 
 
@@ -97,21 +98,23 @@ def _of_launch(seen: Evidence, fault: Fault, trials: BlameTrials) -> Blame:
     if "shared memory" in fault.text and stages > 3 and trials.passes_with("num_stages=1"):
         why = f"{fault.text}: the launch asks for {stages} stages"
         enough = "num_stages=1 of the launch: it ends well then"
-        return Blame(HOST, why, "a run with other stages", _launching(trials.seen), enough=enough)
+        return Blame(HOST, why, "a run with other stages", _launching(trials.seen, trials.script), enough=enough)
     if "shared memory" in fault.text:
         return unknown(f"{fault.text}. Whether its tiles, its stages or the compiler take too much is not told", REDUCE)
     return unknown(f"the launch is refused: {fault.klass}", REDUCE)
 
 
-def _launching(run: Run) -> str:
+def _launching(run: Run, script: Script) -> str:
     """The line of the host that makes the launch which is refused; Triton's own lines are below it."""
     places = frames(run.failure.traceback) if run.failure is not None else []
-    return next((f"{Path(file).name}:{line}" for file, line in reversed(places) if not is_of_triton(file)), "")
+    return next(
+        (f"{name_below(file, folders_of(script))}:{line}" for file, line in reversed(places) if not is_of_triton(file)),
+        "",
+    )
 
 
-def _of_host(seen: Evidence, fault: Fault, run: Run) -> Blame:
-    place = seen.place
-    at = raised_at(run) or (f"{place.file.rpartition('/')[2]}:{place.line}" if place is not None else "")
+def _of_host(seen: Evidence, fault: Fault, run: Run, script: Script) -> Blame:
+    at = raised_at(run, script) or (str(seen.place) if seen.place is not None else "")
     if fault.child:
         return unknown(f"a child process died: {fault.child}")
     if run.launches:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
-from shrinkray_gpu.evidence.source_places import frames, is_of_triton
+from shrinkray_gpu.evidence.source_places import folders_of, frames, is_of_triton
+from shrinkray_gpu.evidence.source_text import name_below
 from shrinkray_gpu.oracle.cause_check import faulting_launch
+from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Run
 
 MOST = 6
@@ -15,8 +16,9 @@ MOST = 6
 _INSTALLED = re.compile(r"/(?:site|dist)-packages/|/lib/python3[^/]*/|^<")
 
 
-def way(run: Run) -> str:
-    """`train.py:40, model.py:12 launches the kernel`; empty where nothing is known of it.
+def way(run: Run, script: Script | None = None) -> str:
+    """`train.py:40, nets/model.py:12 launches the kernel`; empty where nothing is known of it. Files are named by
+    their paths below the folders of `script`.
 
     A device fault comes up wherever the host waits next, so of that only the line of the launch is told.
     """
@@ -25,14 +27,14 @@ def way(run: Run) -> str:
         return f"{broken.host} launches {broken.kernel}" if broken.host else ""
     if any(launch.fault for launch in run.launches) or run.failure is None:
         return ""
-    lines = list(dict.fromkeys(_own(run.failure.traceback)))
+    lines = list(dict.fromkeys(_own(run.failure.traceback, script)))
     shown = lines if len(lines) <= MOST else [*lines[:2], f"{len(lines) - MOST} lines more", *lines[2 - MOST :]]
     return ", ".join(shown)
 
 
-def raised_at(run: Run) -> str:
+def raised_at(run: Run, script: Script | None = None) -> str:
     """The program's own innermost line of what ended it: `rows.py:2`; empty where there is none."""
-    lines = list(_own(run.failure.traceback)) if run.failure is not None else []
+    lines = list(_own(run.failure.traceback, script)) if run.failure is not None else []
     return lines[-1] if lines else ""
 
 
@@ -47,9 +49,11 @@ def installed_in(run: Run) -> str:
     return ""
 
 
-def _own(traceback: str) -> Iterator[str]:
+def _own(traceback: str, script: Script | None) -> Iterator[str]:
     """What is raised last is raised on the way of what was raised first, so the last traceback has the whole way."""
+    folders = folders_of(script) if script is not None else ()
     last = traceback.rpartition("Traceback (most recent call last)")[2]
     for file, line in frames(last):
-        if not _INSTALLED.search(file) and not is_of_triton(file):
-            yield f"{Path(file).name}:{line}"
+        driver = script is not None and script.name and file == str(script.path)  # of a command, ours
+        if not (driver or _INSTALLED.search(file) or is_of_triton(file)):
+            yield f"{name_below(file, folders)}:{line}"

@@ -93,7 +93,7 @@ def study(
     Raises UsageError where the interpreter cannot run the tests at all.
     """
     with closing(FreshLanes(place, wants=FILES)) as lanes:
-        say(f"{len(tests)} tests with triton {lanes.versions.get('triton', 'missing')} ...")
+        say(f"{len(tests)} test{'s' * (len(tests) != 1)} with triton {lanes.versions.get('triton', 'missing')} ...")
         if news := lanes.start([test.program for test in tests]):
             say(news)
         runs = at_once(lanes.jobs, lambda test: lanes.run(test.program), tests)

@@ -98,7 +98,7 @@ def between(cell: Cell) -> str:
 
 
 def _rows(matrix: Matrix) -> list[list[str]]:
-    head = [*(axis.name for axis in matrix.axes), "faults", "rate", "95 % interval", "", "fault"]
+    head = [*(axis.name for axis in matrix.axes), "faults", "rate", "95 % interval", "outcome", "fault"]
     return [head, *map(_row, matrix.cells)]
 
 

@@ -246,9 +246,9 @@ CALLS = {
     "copy": (
         "copy[(4,)](torch.zeros(60, device='cuda'), torch.zeros(60, device='cuda'), 60, B=16)",
         5,
-        "(kernels.py:5)",
+        "(own/triton/kernels.py:5)",
     ),
-    "refused": ("refused[(1,)](torch.zeros(16, device='cuda'), 16, B=16)", 9, "(kernels.py:8)"),
+    "refused": ("refused[(1,)](torch.zeros(16, device='cuda'), 16, B=16)", 9, "(own/triton/kernels.py:8)"),
 }
 
 
@@ -265,7 +265,7 @@ def test_a_kernel_in_a_module_is_mended_there_and_nothing_is_written(tmp_path: P
         path.write_text(text)
     head = f"from __future__ import annotations\nimport torch\nfrom own.triton.kernels import {name}\n"
     told = explained(f"{head}{call}\ntorch.cuda.synchronize()\n", tmp_path).blame
-    assert (told.whose, told.place) == ("kernel source", f"kernels.py:{line}") and edit in told.enough, told
+    assert (told.whose, told.place) == ("kernel source", f"own/triton/kernels.py:{line}") and edit in told.enough, told
     assert (module / "kernels.py").read_text() == MODULE
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from shrinkray_gpu.questions.blame.way import installed_in, raised_at, way
+from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Failure, Launch, Run
 from tests.oracle.test_cause_check import PRODUCT
 
@@ -23,6 +25,13 @@ def test_the_program_s_own_lines_lead_to_it() -> None:
         ("/work/train.py", 9), (TORCH, 3), ("<string>", 1), ("/work/model.py", 4), ("/usr/lib/python3.11/x.py", 2)
     )
     assert way(seen) == "train.py:9, model.py:4" and raised_at(seen) == "model.py:4"
+
+
+def test_files_are_named_as_the_user_finds_them_and_the_driver_of_a_command_is_none_of_his() -> None:
+    """Two may have one name: `rope.py` calls the kernel in `kernels/rope.py`."""
+    script = Script(Path("/work/pytest_test_rope.py"), cwd=Path("/work"), name="-m pytest test_rope.py")
+    seen = run((str(script.path), 46), ("/work/rope.py", 7), ("/work/kernels/rope.py", 9), ("/lib/far/away.py", 1))
+    assert way(seen, script) == "rope.py:7, kernels/rope.py:9, away.py:1" and raised_at(seen, script) == "away.py:1"
 
 
 def test_of_an_exception_that_follows_another_the_last_traceback_has_the_whole_way() -> None:

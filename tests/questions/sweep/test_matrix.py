@@ -43,7 +43,7 @@ def test_kinds() -> None:
 
 def test_text() -> None:
     lines = sweep_tables.table(MIXED).splitlines()
-    assert lines[0].split() == ["BLOCK", "num_warps", "faults", "rate", "95", "%", "interval", "fault"]
+    assert lines[0].split() == ["BLOCK", "num_warps", "faults", "rate", "95", "%", "interval", "outcome", "fault"]
     assert lines[2].split() == ["64", "4", "0", "of", "100", "0", "%", "0", "to", "4", "%", "passes"]
     assert "30 of 100   30 %   21 to 40 %" in lines[4]
     assert lines[5].split() == ["80", "8", "-", "-", "-", "unknown", "the", "lane", "died"]

@@ -1,0 +1,341 @@
+"""The commands `shrink FILE` and `shrink check FILE`: arguments in, words out.
+
+All work is done by the public API. It is imported once there is work: help and complaints wait for nothing.
+"""
+
+from __future__ import annotations
+
+import difflib
+import gc
+import json
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shrinkray_gpu.cli import sandbox
+from shrinkray_gpu.cli.interrupt import Interrupt
+from shrinkray_gpu.cli.module import TakesModule, file_or_module, find_command
+from shrinkray_gpu.cli.words import CONTEXT, architecture, fail, narrator, publish_option, running, settings
+from shrinkray_gpu.errors import NO_ROOM, UsageError
+from shrinkray_gpu.options import Options, display_name
+from shrinkray_gpu.runner.interpreter import interpreter_path
+from shrinkray_gpu.runner.sandbox import SandboxPlaces
+
+if TYPE_CHECKING:
+    from shrinkray_gpu.cli.progress import Progress
+
+_OF_CHECK = frozenset(
+    "oracle reject control control-env control-patch m launch arch python env cwd writable sandbox jobs timeout quiet "
+    "help".split()
+)
+"""Options of `shrink check`."""
+
+
+class _Reduce(TakesModule):
+    panels = {
+        "What must persist": (
+            "oracle", "reject", "keep", "control", "control-env", "control-patch", "confidence", "no-guards",
+        ),
+        "How it is run": ("m", "launch", "arch", "python", "env", "cwd", "writable", "sandbox"),
+        "How long it may take": (
+            "jobs", "timeout", "max-time", "final-runs", "resume", "restart", "no-second", "check",
+        ),
+        "What comes of it": ("output", "no-report", "publish", "zip", "cu", "gpu-price"),
+        "What is said": ("quiet", "verbose", "json", "help"),
+        "To study the tool": ("list-passes", "skip-pass", "seed", "mode"),
+    }  # fmt: skip
+
+
+@click.command("shrink", cls=_Reduce, context_settings=CONTEXT)
+@file_or_module()
+@click.option(
+    "--launch",
+    type=int,
+    metavar="N",
+    help="FILE is a trace by tritonparse (.ndjson): reduce this launch of it, from 0; -1 is the last.",
+)
+@click.option(
+    "--oracle",
+    multiple=True,
+    metavar="SPEC",
+    help="What must persist; repeatable, all must hold. Without it the fault seen is adopted.",
+)
+@click.option("--reject", multiple=True, metavar="SPEC", help="What must not happen; repeatable.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Where the result goes. Default: repro_<stem>.py beside FILE.",
+)
+@running("the candidates", each="a run", default="from the original")
+@click.option(
+    "--writable",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="Where candidates may write, beside folders of their own; repeatable. FILE itself runs as you would run it.",
+)
+@sandbox.option
+@click.option(
+    "--keep", multiple=True, metavar="NAME", help="Never remove this definition. Also `# shrink: keep` on a statement."
+)
+@click.option("--skip-pass", "skip", multiple=True, metavar="NAME", help="Leave this pass out; repeatable.")
+@click.option("--list-passes", is_flag=True, help="Print the passes in order, and end.")
+@click.option(
+    "-j", "--jobs", type=click.IntRange(1), metavar="N", help="Lanes. Default: what cores and device memory allow."
+)
+@click.option(
+    "--max-time",
+    type=click.FloatRange(0, min_open=True),
+    metavar="S",
+    help="Seconds of search, after which the best so far is the result.",
+)
+@click.option(
+    "--seed", type=int, metavar="N", default=0, show_default=True, help="The same seed gives the same result."
+)
+@click.option(
+    "--final-runs",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Clean runs that verify the result. Default: 3 on a GPU, 1 without.",
+)
+@click.option(
+    "--resume", is_flag=True, help="Go on with an interrupted reduction; takes over a best.py edited by hand."
+)
+@click.option("--restart", is_flag=True, help="Begin anew and forget an earlier reduction of FILE.")
+@click.option(
+    "--check",
+    "--check-only",
+    "only_check",
+    is_flag=True,
+    help="Only tell whether FILE shows the fault: exit code 0 or 3. Writes nothing.",
+)
+@click.option(
+    "--control",
+    "controls",
+    multiple=True,
+    metavar="KNOB",
+    help="With this knob turned at launch the fault must vanish, as num_stages=1; repeatable.",
+)
+@click.option(
+    "--control-env",
+    "control_environment",
+    multiple=True,
+    metavar="K=V",
+    help="With this in the environment it must vanish; repeatable.",
+)
+@click.option(
+    "--control-patch",
+    "control_patches",
+    multiple=True,
+    metavar="DIFF",
+    type=click.Path(path_type=Path),
+    help="With this change of FILE it must vanish: a unified diff, or the whole changed file; repeatable.",
+)
+@click.option(
+    "--confidence",
+    type=click.FloatRange(0.5, 1, max_open=True),
+    metavar="P",
+    default=0.95,
+    show_default=True,
+    help="That the result is right, for a fault that shows in some runs only.",
+)
+@click.option(
+    "--no-guards", is_flag=True, help="The oracle alone decides: no controls, no fingerprints. For experiments."
+)
+@click.option("--no-credit", is_flag=True, hidden=True, help="Each accepted step takes a run of its own. To compare.")
+@click.option("--no-ahead", is_flag=True, hidden=True, help="Lanes idle where nothing is asked. To compare.")
+@click.option("--no-second", is_flag=True, help="Do not try, at the end, to do better once more from the start.")
+@click.option(
+    "--cu", is_flag=True, help="Of a program that builds CUDA C++: write a .cu with a main() beside the result, too."
+)
+@click.option("--no-report", is_flag=True, help="Leave out ISSUE.md, report.html and the runs that they need.")
+@publish_option
+@click.option("--zip", "zipped", is_flag=True, help="Put ISSUE.md and all that belongs to it into one archive too.")
+@click.option(
+    "--gpu-price", type=float, metavar="P", help="Price of an hour of GPU: ISSUE.md says what the reduction cost."
+)
+@click.option(
+    "--mode",
+    type=click.Choice(["fork", "cold"]),
+    help="How candidates run, whatever calibration says. For experiments.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="No progress bar; only the result.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else.")
+@click.option("-v", "--verbose", is_flag=True, help="Tell each accepted step, and tries by kind.")
+@click.pass_obj
+def reduce_command(
+    words: tuple[str, ...], /, file: Path | None, args: tuple[str, ...], module: str | None, **given: Any
+) -> None:
+    """Reduce FILE, run as `python FILE ARGS...`, to the smallest standalone script that still shows the same fault.
+
+    Options may stand before FILE or behind it. Behind it a word that is no option of shrink is one of ARGS, and so is
+    everything behind `--`.
+
+    `shrink [options] -m MODULE ARGS...` does so with `python -m MODULE ARGS...`, for example with one test by
+    `-m pytest tests/test_x.py::test_y`: the result is a script that needs neither the package nor the tests.
+    `pytest`, `torchrun` and `accelerate launch` may be written without -m.
+
+    A FILE ending in .ndjson or .ndjson.gz is a trace by tritonparse: its --launch N becomes a script and is reduced.
+
+    Exit codes: 0 reduced, 2 usage, 3 did not reproduce, 4 final check failed (the best verified program is still
+    written), 130 interrupted (the best so far is written; --resume goes on).
+    """
+    if given["list_passes"]:
+        from shrinkray_gpu.passes import PASSES
+
+        click.echo(f"{'lift':16} The launch that faults, alone: the first trial, before all passes.")
+        click.echo(f"{'embed':16} Sources in files that torch loads (.cu, .cpp): part of the script from the start.")
+        for one in dict.fromkeys(PASSES):
+            click.echo(f"{one.name:16} {one.why}")
+        return
+    if file is None and module is None:
+        fail("which file? Usage: shrink FILE [options] [ARGS...], or shrink [options] -m MODULE ARGS...", 2)
+    sandbox.enter(given["sandbox"], words, _sandbox_places(file, given))
+    quiet = given["quiet"] or given["as_json"]
+    say = narrator(quiet)
+    interrupt = Interrupt(say)
+    progress: Progress | None = None
+    try:
+        options = _options(args, given)
+        from shrinkray_gpu.cli.progress import Progress
+        from shrinkray_gpu.cli.summary import tell
+        from shrinkray_gpu.job import reduce as job
+        from shrinkray_gpu.job.asked import places
+        from shrinkray_gpu.oracle import typed
+
+        if module is not None:
+            options = _command(module, options)
+        file = options.command.path if options.command else file
+        assert file is not None
+        file, options = _traced(file, given["launch"], options)
+        if given["only_check"]:
+            spec = job.check(file, options, say=say)
+            say.close()
+            click.echo(f"{display_name(file, options)} shows {typed(spec)}")
+            return
+        best = places(file, options)[1] / "best.py"
+        if not quiet:
+            progress = Progress(Path(os.path.relpath(best)), say, verbose=given["verbose"])
+        gc.set_threshold(100_000, 20, 100)  # syntax trees live long and hold no cycles: a quarter less on 4,000 lines
+        try:
+            result = job.reduce(
+                file,
+                options,
+                say=say,
+                progress=progress.show if progress else (lambda event, judge: None),
+                stop=interrupt.asked,
+            )
+        finally:
+            say.close()
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        fail(
+            f"cannot write any more ({error.strerror}); the best so far, if any, is whole in {best}. Make room and go "
+            "on with the same command and --resume, or choose another place with --output",
+            2,
+        )
+    except KeyboardInterrupt:
+        fail(f"interrupted; the best so far is {best}. Go on with the same command and --resume", 130)
+    if given["as_json"]:
+        click.echo(json.dumps(result.to_json()))
+    else:
+        tell(result, file, options.command)
+    if result.ended in ("stopped", "interrupted"):
+        sys.exit(130)
+
+
+class _Check(TakesModule):
+    panels = {title: tuple(each for each in names if each in _OF_CHECK) for title, names in _Reduce.panels.items()}
+
+
+@click.pass_context
+def _check(context: click.Context, /, **given: Any) -> None:
+    """Tell whether FILE, run as `python FILE ARGS...`, shows the fault that a reduction would begin with. Writes
+    nothing beside it. `shrink FILE --check` is the same.
+
+    Exit codes: 0 it shows it, 2 usage, 3 it does not.
+    """
+    rest = reduce_command.make_context("shrink", []).params
+    context.invoke(reduce_command, **{**rest, **given, "only_check": True})
+
+
+check_command = _Check(
+    "shrink check",
+    context_settings=CONTEXT,
+    callback=_check,
+    help=_check.__doc__,
+    params=[
+        each
+        for each in reduce_command.params
+        if each.name in ("file", "args") or any(name.lstrip("-") in _OF_CHECK for name in each.opts)
+    ],
+)
+
+
+def _options(args: tuple[str, ...], given: dict[str, Any]) -> Options:
+    if given["skip"]:
+        _check_passes(given["skip"])
+    if given["resume"] and given["restart"]:
+        raise UsageError("--resume goes on with a reduction and --restart forgets it: choose one")
+    python, found = given["python"], interpreter_path(given["python"])
+    if shutil.which(found) is None:
+        what = "this folder is no environment: it has no bin/python" if os.path.isdir(python) else "no such interpreter"
+        raise UsageError(f"--python {python}: {what}. Give its path")
+    as_typed = {one.name: given[one.name] for one in fields(Options) if one.name in given}
+    read = {
+        "python": found,
+        "arch": architecture(given["arch"]),
+        "argv": args,
+        "keep": frozenset(given["keep"]),
+        "skip": frozenset(given["skip"]),
+        "environment": settings(given["env"]),
+    }
+    left_out = {name: not given[f"no_{name}"] for name in ("guards", "credit", "ahead", "second", "report")}
+    return Options(**{**as_typed, **read, **left_out})
+
+
+def _check_passes(names: Sequence[str]) -> None:
+    from shrinkray_gpu.passes import PASSES
+
+    known = ["lift", "embed", *(one.name for one in PASSES)]
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else "--list-passes tells all that there are"
+            raise UsageError(f"--skip-pass {name}: no such pass; {hint}")
+
+
+def _sandbox_places(file: Path | None, given: dict[str, Any]) -> SandboxPlaces:
+    """What the command needs in a sandbox: the result goes to a folder that it writes in."""
+    path = file or Path("command.py")
+    folder = (given["output"] or path).absolute().parent
+    seen = (path.absolute().parent, *sandbox.interpreters([given["python"]]), *filter(None, [given["cwd"]]))
+    return SandboxPlaces((folder, *given["writable"]), seen, (path,) if os.path.exists(path) else ())
+
+
+def _command(module: str, options: Options) -> Options:
+    """The options with `-m MODULE ARGS...` in place of a file and its arguments."""
+    command = find_command(
+        module, options.argv, python=options.python, cwd=options.cwd, environment=options.environment
+    )
+    return replace(options, command=command, argv=())
+
+
+def _traced(file: Path, launch: int | None, options: Options) -> tuple[Path, Options]:
+    """A trace's launch in place of the trace; other files as they are."""
+    from shrinkray_gpu.lift.from_trace import trace
+
+    if options.command is None and trace.is_trace(file):
+        output = options.output or file.with_name(f"repro_{trace.stem(file)}.py")
+        return trace.script_file(file, launch, output.parent), replace(options, output=output)
+    if launch is not None:
+        raise UsageError(f"--launch {launch}: only a trace (.ndjson, .ndjson.gz) has launches to choose from")
+    return file, options

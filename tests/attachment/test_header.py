@@ -1,0 +1,19 @@
+"""The lines above a repro are for a maintainer, who has neither our tool nor the reporter's folders."""
+
+from __future__ import annotations
+
+from shrinkray_gpu.attachment.header import Header
+
+
+def above(check: str, arch: int | None = 90) -> str:
+    header = Header("misaligned address", check, "failing.py, 3 lines")
+    return header.above("x = 1\n", "repro.py", versions={"triton": "3.7.1"}, arch=arch, argv=())
+
+
+def test_how_it_is_run_is_told_without_our_tool_wherever_that_can_show_it() -> None:
+    assert "# Run: python repro.py (on an sm_90 GPU)\n# From: " in above("") and "shrink repro" not in above("")
+    assert "# Run: python repro.py\n# From: " in above("", arch=None)
+
+
+def test_what_only_our_tool_shows_is_told_with_its_command() -> None:
+    assert "# Run: shrink repro.py --check --oracle hang\n" in above("shrink repro.py --check --oracle hang")

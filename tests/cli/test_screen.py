@@ -1,0 +1,112 @@
+"""One writer: nothing runs into a bar, what goes on has a clock, and the terminal is left as it was."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu.cli.screen import Screen, close_all
+from tests.cli.test_progress import Terminal, plain
+
+HIDDEN, SHOWN = "\x1b[?25l", "\x1b[?25h"
+
+
+def test_where_there_is_no_terminal_each_line_is_written() -> None:
+    stream = io.StringIO()
+    screen = Screen(stream=stream)
+    for line in ("running it ...", "adopted", "lifting ..."):
+        screen(line)
+    screen.bar(1, 2, "never seen")
+    screen.close()
+    assert stream.getvalue() == "running it ...\nadopted\nlifting ...\n"
+
+
+def test_who_wants_quiet_hears_nothing() -> None:
+    stream = Terminal()
+    screen = Screen(quiet=True, stream=stream)
+    screen("running it ...")
+    screen.bar(1, 2, "half")
+    screen.close()
+    assert stream.getvalue() == ""
+
+
+def lines(stream: io.StringIO) -> list[str]:
+    return [line.split("\r")[-1].rstrip() for line in plain(stream.getvalue()).splitlines()]
+
+
+def test_a_line_never_shares_its_line_with_what_goes_on() -> None:
+    stream = Terminal()
+    screen = Screen(stream=stream)
+    screen("running failing.py as it is ...")
+    screen("adopted the fault seen")
+    screen.bar(1, 4, "132 tokens")
+    screen("stopping after the tries under way")
+    screen.close()
+    assert {"adopted the fault seen", "stopping after the tries under way"} <= set(lines(stream))
+    assert stream.getvalue().count(HIDDEN) == stream.getvalue().count(SHOWN) == 2
+
+
+def test_what_goes_on_has_a_clock_and_the_next_takes_its_place() -> None:
+    stream = Terminal()
+    screen = Screen(stream=stream)
+    screen("experiments: 1 of 3 ...")
+    screen._bar._prog.refresh()
+    assert "0:00:00 experiments: 1 of 3" in plain(stream.getvalue())
+    before = screen._bar
+    screen("experiments: 2 of 3 ...")
+    assert screen._bar is before, "of the same work there is one line"
+    screen("verifying ...")
+    assert screen._bar is not before
+    close_all()
+    assert screen._bar is None and stream.getvalue().count(SHOWN) == 2
+
+
+@pytest.mark.parametrize("value", ["1", ""])
+def test_no_color_is_respected(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", value)
+    stream = Terminal()
+    screen = Screen(stream=stream)
+    screen.bar(1, 2, "half")
+    screen._bar._prog.refresh()
+    screen.close()
+    assert ("\x1b[3" in stream.getvalue() or "\x1b[38" in stream.getvalue()) is not bool(value)
+
+
+def in_a_terminal(*words: str, cwd: Path, width: int) -> str:
+    """What a terminal of this width gets of a command."""
+    script = (
+        "import fcntl, os, pty, struct, sys, termios\n"
+        "pid, fd = pty.fork()\n"
+        "if pid == 0: os.execv(sys.executable, [sys.executable, '-m', 'shrinkray_gpu', *sys.argv[2:]])\n"
+        "fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack('HHHH', 40, int(sys.argv[1]), 0, 0))\n"
+        "try:\n    while data := os.read(fd, 65536): sys.stdout.buffer.write(data)\n"
+        "except OSError: pass\n"
+        "sys.stdout.flush(); sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
+    run = [sys.executable, "-c", script, str(width), *words]
+    return subprocess.check_output(run, cwd=cwd, env={**environment, "TERM": "xterm"}, text=True, timeout=200)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_whole_reduction_in_a_terminal(width: int, tmp_path: Path) -> None:
+    """It begins with the repro; nothing is cut within a word, and what is copied stays whole."""
+    (tmp_path / "failing.py").write_text(
+        "rows = [1, 2, 3]\nfor n in range(9):\n    print(n)\nraise KeyError('a', rows)\n"
+    )
+    words = ("failing.py", "--oracle", "exception:KeyError", "--no-report", "--jobs", "1")
+    said = in_a_terminal(*words, cwd=tmp_path, width=width)
+    told = plain(said).replace("\r\n", "\n").partition("reduced: failing.py from 4 lines to 1, ")[2].splitlines()
+    assert told[1:4] == ["", "raise KeyError()".ljust(len(told[2])), ""], told
+    assert any(line.startswith("  fault: python fault: KeyError") for line in told[4:])
+    command = next(line for line in told if line.startswith("  shows the fault: "))
+    assert command.endswith(" repro_failing.py")
+    long = [line for line in told if len(line.rstrip()) > width]
+    assert all(line.startswith("  shows the fault: ") for line in long), long
+    assert said.count(HIDDEN) == said.count(SHOWN), "the cursor is back"
+    assert "Ctrl-C keeps the best so far: failing.shrink/best.py" in " ".join(plain(said).split())
