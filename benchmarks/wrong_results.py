@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,8 @@ sys.path[:0] = [str(ROOT)]
 from shrinkray_gpu.same_fault.patch import patches  # noqa: E402
 
 FOLDER = ROOT / "benchmarks" / "wrong_results"
+CONTEXT = 4
+"""Tokens before a change, by which its place is known where statements were merged."""
 RESULTS = ROOT / "benchmarks" / "results" / "wrong_results.json"
 
 
@@ -59,14 +62,33 @@ def measured(name: str, where: list[str], seconds: float) -> dict[str, Any]:
 
 def _judged(name: str, source: str, text: str, asked: list[str], folder: Path) -> dict[str, Any]:
     carried = patches.read(FOLDER / f"{name}.fix.diff", source, f"{name}.py").carry(text)
-    if carried.text is None:
+    mended = carried.text or _by_tokens((FOLDER / f"{name}.fix.diff").read_text(), text)
+    if mended is None:
         return {"judged": "undecided", "why": f"the fix finds no place: {carried.why}"}
-    (folder / "mended.py").write_text(carried.text)
+    (folder / "mended.py").write_text(mended)
     said = shrink("mended.py", *asked, "--check", cwd=folder)
     if said.returncode == 3 and "ended well" in said.stderr:
         return {"judged": "true", "why": ""}
     last = [line for line in said.stderr.splitlines() if line.strip()][-1:]
     return {"judged": "lost", "why": f"with the fix: {' '.join(last)[:200]}"}
+
+
+def _by_tokens(diff: str, text: str) -> str | None:
+    """The text with what the fix changes within one line, where that and the tokens before it are there once."""
+    old, new = ([line[1:] for line in diff.splitlines() if re.match(rf"[{sign}](?![-+])", line)] for sign in ("-", "+"))
+    if len(old) != 1 or len(new) != 1:
+        return None
+    was, now = (re.findall(r"\w+|[^\w\s]", line) for line in (old[0], new[0]))
+    same = len(os.path.commonprefix([was, now]))
+    ends = len(os.path.commonprefix([was[::-1], now[::-1]]))
+    ends = min(ends, len(was) - same, len(now) - same)
+    taken, put = was[same : len(was) - ends], now[same : len(now) - ends]
+    context = was[max(0, same - CONTEXT) : same]
+    pattern = r"\s*".join(map(re.escape, context)) + r"\s*" + r"\s*".join(map(re.escape, taken))
+    found = list(re.finditer(pattern, text)) if context and taken else []
+    if len(found) != 1:
+        return None
+    return text[: found[0].start()] + " ".join([*context, *put]) + text[found[0].end() :]
 
 
 def _lines(text: str) -> int:

@@ -116,6 +116,21 @@ def test_either_side_that_becomes_another_is_told(tmp_path: Path) -> None:
     )
 
 
+def test_a_kernel_that_gets_these_values_alone_is_another_one(tmp_path: Path) -> None:
+    script = SCRIPT.replace("tl.load(x + at, mask=at < n) * 2", "tl.maximum(tl.load(x + at, mask=at < n) * 2, 0.0)")
+    script = script.replace("x = torch.randn(12)", "x = -torch.rand(12)").replace("zeros_like", "empty_like")
+    check, kept = "assert torch.allclose(actual, expected)", str(tmp_path / "kept")
+    assert checked(tmp_path, check, SAVE + kept, script=script)["comparison"]["moved"] == ""
+    for before, after, why in (
+        ("* 2, 0.0", "+ 0 + tl.load(x + at, mask=at < n), 0.0", ""),
+        ("* 2, 0.0", "* 3, 0.0", "its kernel makes something else of other values"),
+        ("* 2, 0.0", "* 0, 0.0", "its kernel makes something else of other values"),
+    ):
+        assert before in script
+        changed = script.replace(before, after)
+        assert checked(tmp_path, check, AGAINST + kept, script=changed)["comparison"]["moved"] == why, after
+
+
 def test_a_draw_less_changes_no_other(tmp_path: Path) -> None:
     assert moved(tmp_path, "x = torch", "y = torch.rand(7)\nx = torch") == ""
     assert moved(tmp_path, "x = torch", "torch.randn(12)\nx = torch").startswith("the actual values are others")

@@ -51,6 +51,8 @@ class ComparedTensors(NamedTuple):
     """Those that `expected` comes from."""
     sources: Tuple[str, ...]
     """What `actual` comes from in the beginning."""
+    launch: int
+    """The last launch that `actual` comes from; -1: none."""
 
 
 class _Origin(NamedTuple):
@@ -199,6 +201,10 @@ class Provenance:
         for tensor in self._tensors(out):
             self._origins[_storage(tensor)] = origin
 
+    def sources_of(self, tensor: Any) -> str:
+        """What the values of a tensor come from in the beginning."""
+        return "; ".join(sorted(self._of(tensor).sources))
+
     def read(self, tensor: Any) -> None:
         """Python or NumPy got the values of a tensor, past all operations."""
         before, self._before = self._before, tensor
@@ -237,7 +243,8 @@ class Provenance:
 
     def _alone(self, name: str, tensor: Any) -> ComparedTensors:
         origin = self._of(tensor)
-        return ComparedTensors(name, tensor, None, self._names(origin), (), tuple(sorted(origin.sources)))
+        last = max(origin.launches, default=-1)
+        return ComparedTensors(name, tensor, None, self._names(origin), (), tuple(sorted(origin.sources)), last)
 
     def _noted(self, comparison: ComparedTensors) -> _Origin:
         self._made += 1

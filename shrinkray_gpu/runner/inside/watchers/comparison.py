@@ -22,6 +22,7 @@ def watch(candidate: WatchedCandidate) -> Iterator[None]:
 
     save, against = comparison.asked(wants)
     observer = comparison.CheckObserver(save, against, candidate.log, float(apart) if apart else None)
+    candidate.when_ended(observer.look)
     try:
         yield
     finally:

@@ -1,0 +1,122 @@
+"""The two sides of a check, and what a kernel makes of other values: samples of tensors, held against another run's.
+
+A side is the same where it is as far from the other run's as rounding takes it, seen from how far the two sides are
+apart: what hides in that is no other mistake. Large tensors are known by a sample of their elements.
+"""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from typing import Any, Dict, List, Tuple
+
+from . import recording
+from .provenance import ComparedTensors
+
+Record = Dict[str, Any]
+
+SAMPLE = 1 << 20
+"""Elements of a tensor that are looked at."""
+SLACK = 0.01
+"""Of the largest distance between the two sides: what a side may move by."""
+ALONE = 1e-5
+"""The same of the largest value of a side that is alone."""
+NEAR = 1e-3
+"""Of the largest value that a kernel makes of values of ours: what it may make instead."""
+Side = Tuple[str, str, Any]
+"""`actual`, `expected` or `output`; what it is, in words; a sample of its values."""
+
+
+def distance(torch: Any, one: Any, other: Any = None) -> Record:
+    """How far two tensors of doubles are apart, as `kind` (`nan`, `wrong`; empty: equal), `elements`, `total` and
+    `largest`. Of one alone: how many of its elements are not finite."""
+    if other is None:
+        lost = int((~one.isfinite()).sum())
+        return {"kind": "nan" if lost else "", "elements": lost, "total": one.numel(), "largest": 0.0}
+    lost = one.isfinite() != other.isfinite()
+    apart = torch.where(one.isfinite() & other.isfinite(), (one - other).abs(), torch.zeros_like(one))
+    elements = int(((apart > 0) | lost).sum())
+    kind = "nan" if bool(lost.any()) else "wrong" if elements else ""
+    largest = float(apart.max()) if apart.numel() else 0.0
+    return {"kind": kind, "elements": elements, "total": one.numel(), "largest": largest}
+
+
+def moved(torch: Any, sides: List[Side], outputs: List[Side], theirs: recording.Recording) -> str:
+    """Which side, or what the kernel makes of other values, is not what the other run had there; empty: neither."""
+    arguments = theirs.launches[0]["arguments"]
+    before = {each["name"]: _read(torch, theirs, each) for each in arguments if each["name"] != "output"}
+    texts = {each["name"]: each["text"] for each in arguments}
+    slack = _slack(torch, list(before.values()))
+    for name, text, values in sides:
+        if name not in before:  # the oracle tells that there is another side
+            continue
+        if text != texts[name]:
+            return "the %s values are %s instead of %s" % (name, text, texts[name])
+        apart = distance(torch, values, before[name])
+        if apart["kind"] == "nan" or apart["largest"] > slack:
+            return "the %s values are others, by up to %.3g" % (name, apart["largest"])
+    known = [(each["text"], _read(torch, theirs, each)) for each in arguments if each["name"] == "output"]
+    if known and not outputs:
+        return "it is not known what its kernel makes of other values"
+    for _, text, values in outputs if known else ():
+        if not any(text == was and _is_near(torch, values, old) for was, old in known):
+            return "its kernel makes something else of other values"
+    return ""
+
+
+def _is_near(torch: Any, one: Any, other: Any) -> bool:
+    apart = distance(torch, one, other)
+    return apart["kind"] != "nan" and apart["largest"] <= _slack(torch, [other], NEAR)
+
+
+def recorded(sides: List[Side], outputs: List[Side]) -> recording.Recording:
+    contents, arguments = {}, []
+    for name, text, values in (*sides, *outputs):
+        data = values.view(sys.modules["torch"].uint8)
+        contents[recording.digest(data)] = data
+        arguments.append({"name": name, "text": text, "after": recording.digest(data)})
+    return recording.Recording([{"kernel": "", "arguments": arguments}], "", "", contents)
+
+
+def sides_of(compared: ComparedTensors) -> List[Tuple[str, Any]]:
+    both = [("actual", compared.actual), ("expected", compared.expected)]
+    return [(name, tensor) for name, tensor in both if tensor is not None]
+
+
+def _slack(torch: Any, sides: List[Any], alone: float = 0.0) -> float:
+    """How much a side may move: of how far the two are apart; of one alone, of the largest value."""
+    if len(sides) == 2:
+        return SLACK * float(distance(torch, *sides)["largest"])
+    known = sides[0][sides[0].isfinite()]
+    return (alone or ALONE) * float(known.abs().max()) if known.numel() else 0.0
+
+
+def _read(torch: Any, theirs: recording.Recording, side: Record) -> Any:
+    return theirs.tensor(torch, side["after"]).view(torch.float64)
+
+
+def elements(torch: Any, tensor: Any) -> Any:
+    """All that the storage of a tensor holds, in the tensor's type, in a row."""
+    size = tensor.element_size()
+    bare = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+    return bare.set_(tensor.untyped_storage(), 0, (tensor.untyped_storage().nbytes() // size,), (1,))
+
+
+def values_of_ours(torch: Any, like: Any, sources: str) -> Any:
+    """Numbers between -2 and 2 that hang on nothing but their place, and on what the tensor comes from."""
+    places = torch.arange(like.numel(), dtype=torch.int64, device=like.device) + zlib.crc32(sources.encode()) % 997
+    return ((places * 7919) % 1000 / 250 - 2).to(like.dtype)
+
+
+def text_of(tensor: Any) -> str:
+    return "%s of %d elements" % (str(tensor.dtype).rpartition(".")[2], tensor.numel())
+
+
+def values_of(torch: Any, tensor: Any) -> Any:
+    """A sample of its elements as doubles, on the CPU, in a row."""
+    flat = sample(tensor.detach().reshape(-1))
+    return (flat.abs() if flat.is_complex() else flat).to(device="cpu", dtype=torch.float64).contiguous()
+
+
+def sample(flat: Any) -> Any:
+    return flat[:: -(-max(flat.numel(), 1) // SAMPLE)]

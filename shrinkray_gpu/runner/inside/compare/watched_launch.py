@@ -1,0 +1,139 @@
+"""A launch while a check is looked for: what it reads and writes, and what it makes of other values."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Callable, Dict, Iterator, List, Optional
+
+from ..launches.launch_log import NOT_FOLLOWED
+from ..process.trouble import words_of
+from ..static import stores
+from .provenance import Provenance
+from .sides import Side, elements, sample, text_of, values_of, values_of_ours
+
+Record = Dict[str, Any]
+
+ROOM = 1 << 30
+"""Bytes of all that a launch is given, of one that is asked again with other values."""
+KEPT = 8
+"""Launches that may be."""
+
+
+class WatchedLaunch:
+    """Looks at what a launch is given before it and after it: what is another then, it wrote."""
+
+    def __init__(self, observer: Any, kernel: str, args: List[Any], again: Callable[[], Any]) -> None:
+        self.observer, self.kernel, self.args, self.again = observer, kernel, args, again
+        self.written: List[Any] = []
+        self.given: List[Any] = []
+        self.before: List[Any] = []
+        self.read: Optional[List[Any]] = None
+        """What it reads, where that is known; else it may be anything that it is given."""
+
+    def __enter__(self) -> WatchedLaunch:
+        provenance = self.observer.provenance
+        if provenance is None:
+            return self
+        torch = provenance.torch
+        try:
+            with quiet(torch):
+                self.given = [_whole(torch, each) for each in _distinct(torch, self.args)]
+                self.before = [sample(each).clone() for each in self.given]
+        except Exception as error:
+            self.observer.trouble = words_of(error)
+        return self
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        provenance = self.observer.provenance
+        if provenance is None or kind is not None or len(self.before) != len(self.given):
+            return
+        torch = provenance.torch
+        try:
+            with quiet(torch):
+                changed = [each for each, old in zip(self.given, self.before) if not torch.equal(sample(each), old)]
+            self.before.clear()
+            changed += self.observer.wrote
+            self.observer.wrote = []
+            tensors = _distinct(torch, self.args)
+            self.read = tensors if self.read is None else _distinct(torch, self.read)
+            storages = {each.untyped_storage()._cdata for each in changed}
+            self.written = [each for each in tensors if each.untyped_storage()._cdata in storages]
+            provenance.launched(self.kernel, self.read, changed)
+            launches = self.observer.launches
+            if sum(each.untyped_storage().nbytes() for each in tensors) <= ROOM:
+                launches[len(provenance.kernels) - 1] = self
+            for old in sorted(launches)[:-KEPT]:
+                del launches[old]
+        except Exception as error:
+            self.observer.trouble = words_of(error)
+
+    def asked_again(self, provenance: Provenance) -> List[Side]:
+        """What it writes where its floating-point inputs hold values of ours, which are the same in each run: by these
+        a kernel is known whose own inputs let it write one and the same everywhere. None where that is not known."""
+        torch, log = provenance.torch, self.observer.log
+        compiled, launched = (len(log.compiles), len(log.launches)) if log is not None else (0, 0)
+        read = {each.untyped_storage()._cdata for each in self.read or ()}
+        try:
+            with quiet(torch):
+                for tensor in (*(self.read or ()), *self.written):
+                    whole = elements(torch, tensor)
+                    if tensor.untyped_storage()._cdata not in read:
+                        whole.zero_()
+                    elif tensor.is_floating_point():
+                        whole.copy_(values_of_ours(torch, whole, provenance.sources_of(tensor)))
+            self.again()
+            if log is not None and any(each["guessed"] or _is_dry(each) for each in log.launches[launched:]):
+                return []
+            with quiet(torch):
+                return [("output", text_of(each), values_of(torch, each)) for each in self.written]
+        except Exception:  # memory is short, or a device is in an error
+            return []
+        finally:
+            if log is not None:
+                del log.compiles[compiled:], log.launches[launched:]
+
+
+def _is_dry(launch: Record) -> bool:
+    """Whether the virtual GPU had a launch of a kernel that it did not run."""
+    return bool(launch["unfollowed"] != NOT_FOLLOWED and not launch["interpreted"])
+
+
+def read_by(kernel: Any, given: Dict[str, Any]) -> Optional[List[Any]]:
+    """Of the arguments of a compiled kernel those that it reads through, by its TTIR; None where that is not known."""
+    with contextlib.suppress(Exception):  # another Triton, which has another kind of kernel
+        names = list(kernel.src.fn.arg_names)
+        kinds = kernel.src.signature.items()
+        pointers = [key if isinstance(key, str) else names[key] for key, kind in kinds if kind != "constexpr"]
+        touched = stores.touched_parameters(kernel.asm["ttir"])
+        if touched is not None:
+            return [given[pointers[index]] for index in sorted(touched.loaded)]
+    return None
+
+
+def _whole(torch: Any, tensor: Any) -> Any:
+    """All the memory that a tensor is part of."""
+    storage = tensor.untyped_storage()
+    return torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(storage)
+
+
+def _distinct(torch: Any, values: List[Any]) -> List[Any]:
+    """The tensors among arguments, one for each storage."""
+    found: Dict[int, Any] = {}
+    waiting = list(values)
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, (tuple, list)):
+            waiting += value
+            continue
+        base = getattr(value, "base", None)
+        tensor = value if isinstance(value, torch.Tensor) else base
+        if isinstance(tensor, torch.Tensor) and tensor.untyped_storage().nbytes():
+            found.setdefault(tensor.untyped_storage()._cdata, tensor)
+    return list(found.values())
+
+
+@contextlib.contextmanager
+def quiet(torch: Any) -> Iterator[None]:
+    """Within, nobody listens to operations: neither we nor the virtual GPU, where tensors are memory of the host."""
+    with torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch(), torch.no_grad():
+        yield
