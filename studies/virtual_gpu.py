@@ -1,4 +1,4 @@
-"""What share of calls of released packages reaches its launches on the virtual GPU, as they are and under torch.compile.
+"""What share of calls of released packages reaches its launches on the virtual GPU, plain and under torch.compile.
 
     python -m studies.virtual_gpu [--calls N] [--seed N] [--site FOLDER] [--results FILE]
 
