@@ -40,7 +40,9 @@ def tell(result: Result, file: Path, command: Command | None) -> None:
     console.print(Text(_head(result, file, command), style="bold"), soft_wrap=True)
     if result.text.count("\n") <= max(12, console.height - 12):
         console.print()
-        console.print(Syntax(result.text.rstrip(), "python", theme="ansi_dark", background_color="default"))
+        shown = Syntax("", "python", theme="ansi_dark", background_color="default").highlight(result.text.rstrip())
+        shown.rstrip()
+        console.print(shown, soft_wrap=True)  # a long line is the terminal's to wrap: cut, it would be no program
         console.print()
     styles = {"verdict": "bold", "same fault": "green", "fault": "red", **dict.fromkeys(_PLACES, "cyan")}
     for label, text in rows_of(result):

@@ -18,7 +18,7 @@ a cold process and 717 in a forked one, for the same program."""
 def sticky_code(run: Run) -> tuple[int, str]:
     """The run's sticky error and who says so: the driver, a static rule, a child, or (plain) the error text."""
     if run.driver_error:
-        return run.driver_error, "the virtual GPU says" if run.virtual else "the driver says"
+        return run.driver_error, "a static rule predicts" if run.virtual else "the driver says"
     for launch in run.launches:
         if launch.synced and (rule := static_rule(launch)):
             return rule.code, f"the static rule {rule.name} says"

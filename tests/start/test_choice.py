@@ -98,7 +98,10 @@ def test_one_file_that_does_not_show_the_fault_is_not_taken(tmp_path: Path) -> N
     start = begun(given(tmp_path, HELPED, "exception:IndexError"), said)
     assert not start.lifted and start.program.text == HELPED and start.oracle is not None
     again = "a run ends without the fault, which may be a flaky one: up to 5 more"
-    assert said == [again, "in one file with its modules (helper) the program does not show the fault"]
+    assert [line for line in said if not line.endswith(" ...")] == [
+        again,
+        "in one file with its modules (helper) the program does not show the fault",
+    ]
 
 
 def test_where_the_fence_is_what_keeps_it_away_that_is_said(tmp_path: Path) -> None:
