@@ -1,5 +1,4 @@
 """Column sums of a gradient (the gradient of a bias), split over the rows."""
-
 import argparse
 
 import numpy as np
@@ -12,9 +11,9 @@ BLOCK_N = 64
 
 
 @triton.jit
-def column_sum_kernel(
-    g_ptr, out_ptr, M, N, stride_m, scale, ROWS_PER_PROGRAM: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr
-):
+def column_sum_kernel(g_ptr, out_ptr, M, N, stride_m, scale,
+                      ROWS_PER_PROGRAM: tl.constexpr,
+                      BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     cols = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     first = tl.program_id(1) * ROWS_PER_PROGRAM
     part = tl.zeros((BLOCK_N,), dtype=tl.float32)
@@ -48,18 +47,9 @@ class BiasGrad:
         assert n <= self.buffer.numel(), "more features than planned for"
         out = self.buffer[:n]
         grid = (triton.cdiv(n, BLOCK_N), triton.cdiv(m, self.rows_per_program))
-        column_sum_kernel[grid](
-            grad,
-            out,
-            m,
-            n,
-            grad.stride(0),
-            scale,
-            ROWS_PER_PROGRAM=self.rows_per_program,
-            BLOCK_M=BLOCK_M,
-            BLOCK_N=BLOCK_N,
-            num_warps=4,
-        )
+        column_sum_kernel[grid](grad, out, m, n, grad.stride(0), scale,
+                                ROWS_PER_PROGRAM=self.rows_per_program,
+                                BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=4)
         if self.clip is not None:
             clip_kernel[(triton.cdiv(n, 256),)](out, self.clip, n, BLOCK=256)
         return out.to(grad.dtype, copy=True)
@@ -95,7 +85,8 @@ def main():
         scale = 1.0 / args.batch
         got = bias_grad(grad, scale)
         want = reference(grad, scale)
-        np.testing.assert_allclose(got.cpu().numpy(), want.cpu().numpy(), rtol=1e-4, atol=1e-5, err_msg=f"step {step}")
+        np.testing.assert_allclose(got.cpu().numpy(), want.cpu().numpy(), rtol=1e-4, atol=1e-5,
+                                   err_msg=f"step {step}")
         print("step", step, "norm", float(got.norm()))
 
 

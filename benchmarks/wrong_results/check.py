@@ -5,7 +5,6 @@
 
 Programs are copied to a folder of their own; one process at a time. The seconds are the processor's.
 """
-
 import os
 import pathlib
 import resource
@@ -42,23 +41,11 @@ def run(path, device):
     else:
         environment["TRITON_INTERPRET"] = "1"
         prelude = STAND_IN + f"import runpy, sys\nsys.argv = ['{path.name}']\n"
-        command = [
-            sys.executable,
-            "-W",
-            "ignore",
-            "-c",
-            prelude + f"runpy.run_path('{path.name}', run_name='__main__')",
-        ]
+        command = [sys.executable, "-W", "ignore", "-c",
+                   prelude + f"runpy.run_path('{path.name}', run_name='__main__')"]
     start = processor_seconds()
-    done = subprocess.run(
-        command,
-        cwd=path.parent,
-        env=environment,
-        text=True,
-        timeout=300,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
+    done = subprocess.run(command, cwd=path.parent, env=environment, text=True, timeout=300,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     return done.returncode, done.stdout, processor_seconds() - start
 
 
@@ -95,11 +82,9 @@ def check(name, device):
     if code:
         problems.append(f"fails with its fix: {output[-1500:]}")
     same = len(outputs) == 1
-    print(
-        f"{name:18} {facts['kind']:20} {facts['where']:7} {'bad' if problems else 'good':5}"
-        f"{max(seconds):5.1f} s {took:5.1f} s  output {'equal' if same else 'differs'} in {RUNS} runs",
-        flush=True,
-    )
+    print(f"{name:18} {facts['kind']:20} {facts['where']:7} {'bad' if problems else 'good':5}"
+          f"{max(seconds):5.1f} s {took:5.1f} s  output {'equal' if same else 'differs'} in {RUNS} runs",
+          flush=True)
     for problem in problems:
         print("   ", problem, flush=True)
     return not problems

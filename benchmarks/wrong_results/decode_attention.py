@@ -1,5 +1,4 @@
 """Attention of one new token against a cache, split over the cache and then combined."""
-
 import dataclasses
 
 import torch
@@ -21,22 +20,9 @@ class ModelConfig:
 
 
 @triton.jit
-def split_kernel(
-    q_ptr,
-    k_ptr,
-    v_ptr,
-    part_ptr,
-    max_ptr,
-    sum_ptr,
-    length,
-    scale,
-    stride_kv_head,
-    stride_kv_pos,
-    splits,
-    GROUP: tl.constexpr,
-    SPLIT: tl.constexpr,
-    DIM: tl.constexpr,
-):
+def split_kernel(q_ptr, k_ptr, v_ptr, part_ptr, max_ptr, sum_ptr, length, scale,
+                 stride_kv_head, stride_kv_pos, splits,
+                 GROUP: tl.constexpr, SPLIT: tl.constexpr, DIM: tl.constexpr):
     head = tl.program_id(0)
     split = tl.program_id(1)
     dims = tl.arange(0, DIM)
@@ -57,14 +43,16 @@ def split_kernel(
 
 
 @triton.jit
-def combine_kernel(part_ptr, max_ptr, sum_ptr, o_ptr, splits, SPLITS: tl.constexpr, DIM: tl.constexpr):
+def combine_kernel(part_ptr, max_ptr, sum_ptr, o_ptr, splits,
+                   SPLITS: tl.constexpr, DIM: tl.constexpr):
     head = tl.program_id(0)
     dims = tl.arange(0, DIM)
     idx = tl.arange(0, SPLITS)
     ok = idx < splits
     tops = tl.load(max_ptr + head * splits + idx, mask=ok, other=-float("inf"))
     sums = tl.load(sum_ptr + head * splits + idx, mask=ok, other=0.0)
-    parts = tl.load(part_ptr + (head * splits + idx)[:, None] * DIM + dims[None, :], mask=ok[:, None], other=0.0)
+    parts = tl.load(part_ptr + (head * splits + idx)[:, None] * DIM + dims[None, :],
+                    mask=ok[:, None], other=0.0)
     factor = tl.exp(tops - tl.max(tops, axis=0))
     out = tl.sum(parts * factor[:, None], axis=0) / tl.sum(sums * factor, axis=0)
     tl.store(o_ptr + head * DIM + dims, out.to(o_ptr.dtype.element_ty))
@@ -74,7 +62,7 @@ class DecodeAttention:
     def __init__(self, config, split=64):
         self.config = config
         self.split = split
-        self.scale = config.head_dim**-1
+        self.scale = config.head_dim ** -1
 
     def __call__(self, q, k_cache, v_cache, length):
         c = self.config
@@ -83,23 +71,11 @@ class DecodeAttention:
         top = q.new_empty((c.heads, splits), dtype=torch.float32)
         total = torch.empty_like(top)
         out = torch.empty_like(q)
-        split_kernel[(c.heads, splits)](
-            q,
-            k_cache,
-            v_cache,
-            part,
-            top,
-            total,
-            length,
-            self.scale,
-            k_cache.stride(0),
-            k_cache.stride(1),
-            splits,
-            GROUP=c.group,
-            SPLIT=self.split,
-            DIM=c.head_dim,
-        )
-        combine_kernel[(c.heads,)](part, top, total, out, splits, SPLITS=triton.next_power_of_2(splits), DIM=c.head_dim)
+        split_kernel[(c.heads, splits)](q, k_cache, v_cache, part, top, total, length, self.scale,
+                                        k_cache.stride(0), k_cache.stride(1), splits,
+                                        GROUP=c.group, SPLIT=self.split, DIM=c.head_dim)
+        combine_kernel[(c.heads,)](part, top, total, out, splits,
+                                   SPLITS=triton.next_power_of_2(splits), DIM=c.head_dim)
         return out
 
 

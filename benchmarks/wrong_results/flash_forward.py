@@ -1,5 +1,4 @@
 """Forward pass of causal attention, blockwise over the keys."""
-
 import math
 from typing import NamedTuple
 
@@ -21,21 +20,10 @@ def load_tile(ptr, rows, cols, stride_row, seq):
 
 
 @triton.jit
-def attention_kernel(
-    q_ptr,
-    k_ptr,
-    v_ptr,
-    o_ptr,
-    lse_ptr,
-    seq,
-    sm_scale,
-    stride_head,
-    stride_seq,
-    CAUSAL: tl.constexpr,
-    DIM: tl.constexpr,
-    BLOCK_M: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-):
+def attention_kernel(q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, seq, sm_scale,
+                     stride_head, stride_seq,
+                     CAUSAL: tl.constexpr, DIM: tl.constexpr,
+                     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     block = tl.program_id(0)
     head = tl.program_id(1)
     base = head.to(tl.int64) * stride_head
@@ -66,11 +54,8 @@ def attention_kernel(
         acc = acc * alpha[:, None]
         m_i = m_new
     acc = acc / l_i[:, None]
-    tl.store(
-        o_ptr + base + rows[:, None] * stride_seq + dims[None, :],
-        acc.to(o_ptr.dtype.element_ty),
-        mask=rows[:, None] < seq,
-    )
+    tl.store(o_ptr + base + rows[:, None] * stride_seq + dims[None, :],
+             acc.to(o_ptr.dtype.element_ty), mask=rows[:, None] < seq)
     tl.store(lse_ptr + head * seq + rows, m_i + tl.log(l_i), mask=rows < seq)
 
 
@@ -80,22 +65,8 @@ def attention(q, k, v, causal=True, block_m=32, block_n=32):
     o = torch.empty_like(q)
     lse = torch.empty((batch, heads, seq), device=q.device, dtype=torch.float32)
     grid = (triton.cdiv(seq, block_m), batch * heads)
-    attention_kernel[grid](
-        q,
-        k,
-        v,
-        o,
-        lse,
-        seq,
-        1.0 / math.sqrt(dim),
-        q.stride(1),
-        q.stride(2),
-        CAUSAL=causal,
-        DIM=dim,
-        BLOCK_M=block_m,
-        BLOCK_N=block_n,
-        num_warps=4,
-    )
+    attention_kernel[grid](q, k, v, o, lse, seq, 1.0 / math.sqrt(dim), q.stride(1), q.stride(2),
+                           CAUSAL=causal, DIM=dim, BLOCK_M=block_m, BLOCK_N=block_n, num_warps=4)
     return o, lse
 
 

@@ -1,5 +1,4 @@
 """GEGLU feed-forward gate: gelu(gate) * up, with the tanh form of gelu."""
-
 import argparse
 import dataclasses
 
@@ -45,7 +44,8 @@ def geglu(h, block=128):
     assert double % 2 == 0 and h.stride(1) == 1
     width = double // 2
     y = torch.empty((rows, width), device=h.device, dtype=h.dtype)
-    geglu_kernel[(rows, triton.cdiv(width, block))](h, y, width, h.stride(0), y.stride(0), BLOCK=block, num_warps=4)
+    geglu_kernel[(rows, triton.cdiv(width, block))](h, y, width, h.stride(0), y.stride(0),
+                                                    BLOCK=block, num_warps=4)
     return y
 
 

@@ -1,5 +1,4 @@
 """Matmul whose tiles are walked in groups of rows, so that tiles of B stay in L2."""
-
 import sys
 
 import torch
@@ -17,14 +16,8 @@ class Plan:
         self.grid = (triton.cdiv(m, tile) * triton.cdiv(n, tile),)
 
     def meta(self):
-        return {
-            "BLOCK_M": self.tile,
-            "BLOCK_N": self.tile,
-            "BLOCK_K": 32,
-            "GROUP_M": self.group,
-            "num_warps": 4,
-            "num_stages": 2,
-        }
+        return {"BLOCK_M": self.tile, "BLOCK_N": self.tile, "BLOCK_K": 32, "GROUP_M": self.group,
+                "num_warps": 4, "num_stages": 2}
 
     def __repr__(self):
         return f"{self.m}x{self.n}x{self.k} in tiles of {self.tile}"
@@ -42,21 +35,9 @@ def tile_of(pid, M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, GROUP_M: tl
 
 
 @triton.jit
-def matmul_kernel(
-    a_ptr,
-    b_ptr,
-    c_ptr,
-    M,
-    N,
-    K,
-    stride_a,
-    stride_b,
-    stride_c,
-    BLOCK_M: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr,
-    GROUP_M: tl.constexpr,
-):
+def matmul_kernel(a_ptr, b_ptr, c_ptr, M, N, K, stride_a, stride_b, stride_c,
+                  BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+                  GROUP_M: tl.constexpr):
     pid_m, pid_n = tile_of(tl.program_id(0), M, N, BLOCK_M, BLOCK_N, GROUP_M)
     rm = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)
     rn = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)
@@ -64,14 +45,13 @@ def matmul_kernel(
     acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
     for k in range(0, K, BLOCK_K):
         ka = k + rk
-        a = tl.load(a_ptr + rm[:, None] * stride_a + ka[None, :], mask=(rm[:, None] < M) & (ka[None, :] < K), other=0.0)
-        b = tl.load(b_ptr + ka[:, None] * stride_b + rn[None, :], mask=(ka[:, None] < K) & (rn[None, :] < N), other=0.0)
+        a = tl.load(a_ptr + rm[:, None] * stride_a + ka[None, :],
+                    mask=(rm[:, None] < M) & (ka[None, :] < K), other=0.0)
+        b = tl.load(b_ptr + ka[:, None] * stride_b + rn[None, :],
+                    mask=(ka[:, None] < K) & (rn[None, :] < N), other=0.0)
         acc = tl.dot(a, b, acc)
-    tl.store(
-        c_ptr + rm[:, None] * stride_c + rn[None, :],
-        acc.to(c_ptr.dtype.element_ty),
-        mask=(rm[:, None] < M) & (rn[None, :] < N),
-    )
+    tl.store(c_ptr + rm[:, None] * stride_c + rn[None, :], acc.to(c_ptr.dtype.element_ty),
+             mask=(rm[:, None] < M) & (rn[None, :] < N))
 
 
 @triton.jit

@@ -1,5 +1,4 @@
 """Dynamic int8 linear: quantise the activations row by row, then an int8 matmul."""
-
 from dataclasses import dataclass
 
 import torch
@@ -31,45 +30,31 @@ def row_quantise_kernel(x_ptr, q_ptr, scale_ptr, K, stride_x, stride_q, BLOCK: t
 
 
 @triton.jit
-def int8_matmul_kernel(
-    a_ptr,
-    b_ptr,
-    sa_ptr,
-    sb_ptr,
-    c_ptr,
-    M,
-    N,
-    K,
-    stride_a,
-    stride_b,
-    stride_c,
-    BLOCK_M: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr,
-):
+def int8_matmul_kernel(a_ptr, b_ptr, sa_ptr, sb_ptr, c_ptr, M, N, K, stride_a, stride_b, stride_c,
+                       BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):
     rm = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     rn = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
     acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.int32)
     for k in range(0, K, BLOCK_K):
         rk = k + tl.arange(0, BLOCK_K)
-        a = tl.load(a_ptr + rm[:, None] * stride_a + rk[None, :], mask=(rm[:, None] < M) & (rk[None, :] < K), other=0)
-        b = tl.load(b_ptr + rn[None, :] * stride_b + rk[:, None], mask=(rn[None, :] < N) & (rk[:, None] < K), other=0)
+        a = tl.load(a_ptr + rm[:, None] * stride_a + rk[None, :],
+                    mask=(rm[:, None] < M) & (rk[None, :] < K), other=0)
+        b = tl.load(b_ptr + rn[None, :] * stride_b + rk[:, None],
+                    mask=(rn[None, :] < N) & (rk[:, None] < K), other=0)
         acc += tl.dot(a, b)
     sa = tl.load(sa_ptr + rm, mask=rm < M, other=0.0)
     sb = tl.load(sb_ptr + rn, mask=rn < N, other=0.0)
     c = acc.to(tl.float32) * sa[:, None] * sb[None, :]
-    tl.store(
-        c_ptr + rm[:, None] * stride_c + rn[None, :],
-        c.to(c_ptr.dtype.element_ty),
-        mask=(rm[:, None] < M) & (rn[None, :] < N),
-    )
+    tl.store(c_ptr + rm[:, None] * stride_c + rn[None, :], c.to(c_ptr.dtype.element_ty),
+             mask=(rm[:, None] < M) & (rn[None, :] < N))
 
 
 def quantise_rows(x):
     rows, cols = x.shape
     q = torch.empty((rows, cols), device=x.device, dtype=torch.int8)
     scale = torch.empty(rows, device=x.device, dtype=torch.float32)
-    row_quantise_kernel[(rows,)](x, q, scale, cols, x.stride(0), q.stride(0), BLOCK=triton.next_power_of_2(cols))
+    row_quantise_kernel[(rows,)](x, q, scale, cols, x.stride(0), q.stride(0),
+                                 BLOCK=triton.next_power_of_2(cols))
     return q, scale
 
 
@@ -90,22 +75,9 @@ class Int8Linear:
         n = self.q.shape[0]
         c = torch.empty((m, n), device=x.device, dtype=x.dtype)
         grid = (triton.cdiv(m, cfg.block_m), triton.cdiv(n, cfg.block_n))
-        int8_matmul_kernel[grid](
-            a,
-            self.q,
-            sa,
-            self.scale,
-            c,
-            m,
-            n,
-            k,
-            a.stride(0),
-            self.q.stride(0),
-            c.stride(0),
-            BLOCK_M=cfg.block_m,
-            BLOCK_N=cfg.block_n,
-            BLOCK_K=cfg.block_k,
-        )
+        int8_matmul_kernel[grid](a, self.q, sa, self.scale, c, m, n, k,
+                                 a.stride(0), self.q.stride(0), c.stride(0),
+                                 BLOCK_M=cfg.block_m, BLOCK_N=cfg.block_n, BLOCK_K=cfg.block_k)
         return c
 
 
@@ -116,7 +88,7 @@ def throughput(m, n, k, seconds):
 def main():
     torch.manual_seed(6)
     config = Int8Config()
-    weight = torch.randn(80, 192, device="cuda") / 192**0.5
+    weight = torch.randn(80, 192, device="cuda") / 192 ** 0.5
     x = torch.randn(50, 192, device="cuda") - 0.5
     y = Int8Linear(weight, config)(x)
     ref = x @ weight.t()

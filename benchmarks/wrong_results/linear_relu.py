@@ -1,5 +1,4 @@
 """Linear layer with a fused ReLU: kernel, wrapper and comparison with torch."""
-
 import argparse
 import dataclasses
 
@@ -17,13 +16,8 @@ class TileConfig:
     num_stages: int = 2
 
     def as_meta(self):
-        return dict(
-            BLOCK_M=self.block_m,
-            BLOCK_N=self.block_n,
-            BLOCK_K=self.block_k,
-            num_warps=self.num_warps,
-            num_stages=self.num_stages,
-        )
+        return dict(BLOCK_M=self.block_m, BLOCK_N=self.block_n, BLOCK_K=self.block_k,
+                    num_warps=self.num_warps, num_stages=self.num_stages)
 
 
 @triton.jit
@@ -36,26 +30,10 @@ def activation(x, NAME: tl.constexpr):
 
 
 @triton.jit
-def linear_kernel(
-    x_ptr,
-    w_ptr,
-    b_ptr,
-    y_ptr,
-    M,
-    N,
-    K,
-    stride_xm,
-    stride_xk,
-    stride_wn,
-    stride_wk,
-    stride_ym,
-    stride_yn,
-    HAS_BIAS: tl.constexpr,
-    ACTIVATION: tl.constexpr,
-    BLOCK_M: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr,
-):
+def linear_kernel(x_ptr, w_ptr, b_ptr, y_ptr, M, N, K,
+                  stride_xm, stride_xk, stride_wn, stride_wk, stride_ym, stride_yn,
+                  HAS_BIAS: tl.constexpr, ACTIVATION: tl.constexpr,
+                  BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):
     pid_m = tl.program_id(0)
     pid_n = tl.program_id(1)
     rm = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)
@@ -84,24 +62,10 @@ def linear(x, weight, bias=None, act="relu", config=TileConfig()):
     N = weight.shape[0]
     y = torch.empty((M, N), device=x.device, dtype=x.dtype)
     grid = (triton.cdiv(M, config.block_m), triton.cdiv(N, config.block_n))
-    linear_kernel[grid](
-        x,
-        weight,
-        bias,
-        y,
-        M,
-        N,
-        K,
-        x.stride(0),
-        x.stride(1),
-        weight.stride(0),
-        weight.stride(1),
-        y.stride(0),
-        y.stride(1),
-        HAS_BIAS=bias is not None,
-        ACTIVATION=act,
-        **config.as_meta(),
-    )
+    linear_kernel[grid](x, weight, bias, y, M, N, K,
+                        x.stride(0), x.stride(1), weight.stride(0), weight.stride(1),
+                        y.stride(0), y.stride(1),
+                        HAS_BIAS=bias is not None, ACTIVATION=act, **config.as_meta())
     return y
 
 

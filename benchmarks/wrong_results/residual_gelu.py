@@ -1,5 +1,4 @@
 """y = gelu(x + bias) + residual in one pass over a 2D activation."""
-
 from dataclasses import dataclass
 
 import torch
@@ -28,23 +27,10 @@ def quick_gelu(x):
 
 
 @triton.jit
-def bias_gelu_residual_kernel(
-    x_ptr,
-    bias_ptr,
-    res_ptr,
-    out_ptr,
-    M,
-    N,
-    x_row,
-    x_col,
-    res_row,
-    res_col,
-    out_row,
-    out_col,
-    QUICK: tl.constexpr,
-    BLOCK_M: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-):
+def bias_gelu_residual_kernel(x_ptr, bias_ptr, res_ptr, out_ptr, M, N,
+                              x_row, x_col, res_row, res_col, out_row, out_col,
+                              QUICK: tl.constexpr,
+                              BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     cols = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
     mask = (rows < M)[:, None] & (cols < N)[None, :]
@@ -57,7 +43,8 @@ def bias_gelu_residual_kernel(
     else:
         z = gelu(z)
     z += res.to(tl.float32)
-    tl.store(out_ptr + rows[:, None] * out_row + cols[None, :] * out_col, z.to(out_ptr.dtype.element_ty), mask=mask)
+    tl.store(out_ptr + rows[:, None] * out_row + cols[None, :] * out_col,
+             z.to(out_ptr.dtype.element_ty), mask=mask)
 
 
 class BiasGeluResidual(torch.nn.Module):
@@ -77,23 +64,10 @@ class BiasGeluResidual(torch.nn.Module):
         out = torch.empty((M, N), device=x.device, dtype=x.dtype)
         grid = (triton.cdiv(M, self.launch.block_m), triton.cdiv(N, self.launch.block_n))
         bias_gelu_residual_kernel[grid](
-            x,
-            self.bias,
-            residual,
-            out,
-            M,
-            N,
-            x.stride(0),
-            x.stride(1),
-            x.stride(0),
-            x.stride(1),
-            out.stride(0),
-            out.stride(1),
-            QUICK=self.quick,
-            BLOCK_M=self.launch.block_m,
-            BLOCK_N=self.launch.block_n,
-            num_warps=self.launch.warps,
-        )
+            x, self.bias, residual, out, M, N,
+            x.stride(0), x.stride(1), x.stride(0), x.stride(1), out.stride(0), out.stride(1),
+            QUICK=self.quick, BLOCK_M=self.launch.block_m, BLOCK_N=self.launch.block_n,
+            num_warps=self.launch.warps)
         return out
 
 

@@ -1,5 +1,4 @@
 """RMSNorm with a hand-written backward."""
-
 import argparse
 
 import torch
@@ -20,9 +19,8 @@ def forward_kernel(x_ptr, w_ptr, y_ptr, rstd_ptr, n_cols, stride, eps, BLOCK: tl
 
 
 @triton.jit
-def backward_kernel(
-    dy_ptr, x_ptr, w_ptr, rstd_ptr, dx_ptr, dw_ptr, n_rows, n_cols, stride, ROWS: tl.constexpr, BLOCK: tl.constexpr
-):
+def backward_kernel(dy_ptr, x_ptr, w_ptr, rstd_ptr, dx_ptr, dw_ptr, n_rows, n_cols, stride,
+                    ROWS: tl.constexpr, BLOCK: tl.constexpr):
     pid = tl.program_id(0)
     cols = tl.arange(0, BLOCK)
     mask = cols < n_cols
@@ -65,9 +63,8 @@ class RMSNormFunction(torch.autograd.Function):
         rows_each = 4
         programs = triton.cdiv(rows, rows_each)
         dw = torch.empty((programs, cols), device=x.device, dtype=torch.float32)
-        backward_kernel[(programs,)](
-            dy2, x, weight, rstd, dx, dw, rows, cols, x.stride(0), ROWS=rows_each, BLOCK=ctx.block
-        )
+        backward_kernel[(programs,)](dy2, x, weight, rstd, dx, dw, rows, cols, x.stride(0),
+                                     ROWS=rows_each, BLOCK=ctx.block)
         return dx.view_as(dy), dw.sum(0).to(weight.dtype), None
 
 
@@ -100,9 +97,8 @@ def main():
         weight = torch.rand(hidden, device="cuda") + 0.5
         mine, ref = gradients(rms_norm, x, weight, dy), gradients(rms_norm_torch, x, weight, dy)
         for name in ref:
-            torch.testing.assert_close(
-                mine[name], ref[name], rtol=1e-4, atol=1e-4, msg=f"{name} differs at hidden size {hidden}"
-            )
+            torch.testing.assert_close(mine[name], ref[name], rtol=1e-4, atol=1e-4,
+                                       msg=f"{name} differs at hidden size {hidden}")
         print("hidden", hidden, "ok")
 
 

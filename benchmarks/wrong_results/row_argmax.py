@@ -1,5 +1,4 @@
 """Greedy decoding step: maximum and its index for each row of log-probabilities."""
-
 import logging
 
 import torch

@@ -1,5 +1,4 @@
 """SGD with momentum and weight decay as one fused kernel over flat parameters."""
-
 import dataclasses
 
 import torch
@@ -16,12 +15,14 @@ class Hyper:
 
 
 def configs():
-    return [triton.Config({"BLOCK": block}, num_warps=warps) for block, warps in ((256, 2), (512, 4), (1024, 8))]
+    return [triton.Config({"BLOCK": block}, num_warps=warps)
+            for block, warps in ((256, 2), (512, 4), (1024, 8))]
 
 
 @triton.autotune(configs=configs(), key=["n"])
 @triton.jit
-def sgd_kernel(p_ptr, g_ptr, m_ptr, n, lr, momentum, weight_decay, NESTEROV: tl.constexpr, BLOCK: tl.constexpr):
+def sgd_kernel(p_ptr, g_ptr, m_ptr, n, lr, momentum, weight_decay,
+               NESTEROV: tl.constexpr, BLOCK: tl.constexpr):
     offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = offs < n
     p = tl.load(p_ptr + offs, mask=mask, other=0.0)
@@ -62,16 +63,16 @@ class FusedSGD:
         for p, buf in zip(self.params, self.buffers):
             n = p.numel()
             grid = lambda meta: (triton.cdiv(n, meta["BLOCK"]),)
-            sgd_kernel[grid](p, p.grad, buf, n, h.lr, h.momentum, h.weight_decay, NESTEROV=h.nesterov)
+            sgd_kernel[grid](p, p.grad, buf, n, h.lr, h.momentum, h.weight_decay,
+                             NESTEROV=h.nesterov)
 
 
 def run_both(shapes, steps, hyper, device="cuda"):
     mine = [torch.randn(s, device=device, requires_grad=True) for s in shapes]
     theirs = [p.detach().clone().requires_grad_() for p in mine]
     fused = FusedSGD(mine, hyper)
-    plain = torch.optim.SGD(
-        theirs, lr=hyper.lr, momentum=hyper.momentum, weight_decay=hyper.weight_decay, nesterov=hyper.nesterov
-    )
+    plain = torch.optim.SGD(theirs, lr=hyper.lr, momentum=hyper.momentum,
+                            weight_decay=hyper.weight_decay, nesterov=hyper.nesterov)
     for _ in range(steps):
         for a, b in zip(mine, theirs):
             a.grad = torch.randn_like(a)
@@ -86,7 +87,8 @@ def main():
     shapes = [(40, 30), (2500,)]
     mine, theirs = run_both(shapes, steps=2, hyper=Hyper())
     for shape, a, b in zip(shapes, mine, theirs):
-        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5, msg=lambda text: f"parameter {shape}\n{text}")
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5,
+                                   msg=lambda text: f"parameter {shape}\n{text}")
     print("sgd_step ok")
 
 

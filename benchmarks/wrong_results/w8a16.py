@@ -1,5 +1,4 @@
 """Weight-only int8 linear layer: fp16 activations, int8 weights, one scale per output."""
-
 import unittest
 
 import torch
@@ -13,21 +12,8 @@ def dequantise(w, scale):
 
 
 @triton.jit
-def w8a16_kernel(
-    x_ptr,
-    w_ptr,
-    s_ptr,
-    y_ptr,
-    M,
-    N,
-    K,
-    stride_x,
-    stride_w,
-    stride_y,
-    BLOCK_M: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr,
-):
+def w8a16_kernel(x_ptr, w_ptr, s_ptr, y_ptr, M, N, K, stride_x, stride_w, stride_y,
+                 BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):
     rm = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     rn = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
     rk = tl.arange(0, BLOCK_K)
@@ -81,21 +67,9 @@ class W8A16Linear(torch.nn.Module):
         assert k == self.q.shape[1]
         y = torch.empty((m, n), device=x.device, dtype=torch.float16)
         grid = (triton.cdiv(m, self.block_m), triton.cdiv(n, self.block_n))
-        w8a16_kernel[grid](
-            x,
-            self.q,
-            self.scale,
-            y,
-            m,
-            n,
-            k,
-            x.stride(0),
-            self.q.stride(0),
-            y.stride(0),
-            BLOCK_M=self.block_m,
-            BLOCK_N=self.block_n,
-            BLOCK_K=self.block_k,
-        )
+        w8a16_kernel[grid](x, self.q, self.scale, y, m, n, k,
+                           x.stride(0), self.q.stride(0), y.stride(0),
+                           BLOCK_M=self.block_m, BLOCK_N=self.block_n, BLOCK_K=self.block_k)
         return y
 
 
@@ -106,7 +80,7 @@ class TestW8A16(unittest.TestCase):
         torch.manual_seed(2)
 
     def close(self, m, n, k):
-        layer = W8A16Linear(torch.randn(n, k, device=self.device) / k**0.5)
+        layer = W8A16Linear(torch.randn(n, k, device=self.device) / k ** 0.5)
         x = torch.randn(m, k, device=self.device, dtype=torch.float16)
         ref = x.float() @ layer.dequantised().t()
         return torch.allclose(layer(x).float(), ref, rtol=1e-2, atol=1e-2)

@@ -24,10 +24,10 @@ class FaultComparison:
     """How those that made the original pass fare on the repro."""
     cause: str = ""
     """Where what goes wrong begins, by the kernel's IR, in both; empty where nobody knows."""
-    check: str = ""
-    """What both sides of the check that fails are in each accepted step; empty where nobody followed them."""
     doubt: str = ""
     """What of the original's bug the repro may not have, though all that is compared is alike."""
+    check: str = ""
+    """What both sides of the check that fails are in each accepted step; empty where nobody followed them."""
 
     def summary(self, *, slips: int = 0, drifts: int = 0) -> str:
         """Why this is the same fault, and what is not known of it. `slips` and `drifts` were met and undone."""

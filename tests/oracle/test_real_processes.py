@@ -65,7 +65,7 @@ def test_a_plain_exception(tmp_path: Path) -> None:
         False,
         True,
     ]
-    assert adopt(run_) == "exception:NameError:name 'undefined' is not defined"
+    assert adopt(run_) == "name undefined is not defined"
 
 
 def test_an_exception_raised_from_another(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_script_that_ends_well(tmp_path: Path) -> None:
         ),
         (
             ASSEMBLY,
-            r"compile:Unknown modifier '\.instr'",
+            "Unknown modifier .instr",
             ("Unknown modifier", "compile:Not a name of any known instruction", "exit:1", "compile:%r2, %r1"),
             [True, True, True, False],
         ),

@@ -31,7 +31,9 @@ LEVELS = {landlock.WRITES: 1, landlock.TCP: 4, landlock.SIGNALS: 6}
 ABSTRACT = "import socket\nsocket.socket(socket.AF_UNIX).connect({!r})\n"
 
 
-def pool(folder: Path, *, writable: tuple[Path, ...] = (), left_open: tuple[str, ...] = (), mode: str = "cold") -> Pool:
+def pool(
+    folder: Path, *, writable: tuple[Path, ...] = (), left_open: tuple[str, ...] = (), mode: str = "cold"
+) -> Pool:
     setup = private_setup(
         folder / "work",
         dict(os.environ),
@@ -81,7 +83,9 @@ def held(part: str, folder: Path) -> bool:
     ],
     ids=["a file", "the tool's in /proc", "a connection", "a port", "the tool", "its parent", "an abstract socket"],
 )
-def test_what_a_part_of_the_fence_refuses(tmp_path: Path, part: str, source: str, forbidden: tuple[str, ...]) -> None:
+def test_what_a_part_of_the_fence_refuses(
+    tmp_path: Path, part: str, source: str, forbidden: tuple[str, ...]
+) -> None:
     with socket.socket(socket.AF_UNIX) as listening, socket.create_server(("127.0.0.1", 0)) as server:
         listening.bind(name := f"\0shrink-{tmp_path}")
         listening.listen(5)
