@@ -96,8 +96,8 @@ class CheckObserver:
                 break
         else:
             return {**_NOTHING, "trouble": self.trouble} if self.trouble or provenance.kernels else None
-        if not compared.kernels and (provenance.escaped or not provenance.kernels):
-            return dict(_NOTHING)  # values went by Python's hands, and nobody knows where to
+        if not compared.kernels and (provenance.escaped or provenance.captured or self._has_missed(provenance)):
+            return dict(_NOTHING)  # values went where nobody follows them
         told = {**_NOTHING, **apart, "operation": compared.operation, "trouble": self.trouble}
         told.update(kernels=list(compared.kernels), others=list(compared.others), sources=list(compared.sources))
         told["alone"] = compared.expected is None
@@ -109,6 +109,11 @@ class CheckObserver:
         if self.against:
             told["moved"] = moved(torch, sides, outputs, recording.read(self.against))
         return told
+
+    def _has_missed(self, provenance: Provenance) -> bool:
+        """Whether there may be a launch that nobody told of here; or none at all, of which nothing is to say either."""
+        logged = len(self.log.launches) if self.log is not None else 0
+        return not provenance.kernels or logged > len(provenance.kernels)
 
     def _torch(self, torch: Any) -> None:
         torch.manual_seed(SEED)

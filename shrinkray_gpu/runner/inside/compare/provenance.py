@@ -86,6 +86,8 @@ class Provenance:
         launch. The last `MOST` of them."""
         self.looked: Optional[ComparedTensors] = None
         """The last other look at values of one tensor that comes from a launch."""
+        self.captured = False
+        """Whether a CUDA graph holds operations or launches, whose replays nobody tells of."""
         self.escaped: List[Any] = []
         """Tensors whose values Python or NumPy got, the last `MOST` of those that come from a launch."""
         self._drawn: Counter[str] = Counter()
@@ -109,6 +111,8 @@ class Provenance:
 
             def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
                 name = func._schema.name.partition("::")[2]
+                if provenance.captures():
+                    return func(*args, **(kwargs or {}))
                 if name in DRAWS:
                     provenance._seed(name, args)
                 out = func(*provenance._nearer(name, args, kwargs or {}), **(kwargs or {}))
@@ -118,6 +122,13 @@ class Provenance:
                 return out
 
         return Listening()
+
+    def captures(self) -> bool:
+        """Whether what is done now goes to a CUDA graph, which must hold nothing of ours."""
+        cuda = self.torch.cuda
+        captures = bool(cuda.is_initialized() and cuda.is_current_stream_capturing())
+        self.captured = self.captured or captures
+        return captures
 
     def launched(self, kernel: str, read: List[Any], changed: List[Any]) -> None:
         """A launch read some tensors, and changed what some hold."""

@@ -32,7 +32,7 @@ class WatchedLaunch:
 
     def __enter__(self) -> WatchedLaunch:
         provenance = self.observer.provenance
-        if provenance is None:
+        if provenance is None or provenance.captures():
             return self
         torch = provenance.torch
         try:
