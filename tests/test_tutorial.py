@@ -1,4 +1,4 @@
-"""docs/tutorial.md shows what the tool prints. `python -m tests.tutorial` checks all of the page in 5 minutes; here its
+"""docs/tutorial.md shows what the tool prints. `python -m tests.tutorial` checks all of the page in 3 minutes; here its
 reproducer alone is run, as the page runs it."""
 
 from __future__ import annotations
