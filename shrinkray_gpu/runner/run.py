@@ -11,6 +11,7 @@ from typing import Any, TypedDict, get_args, get_origin, get_type_hints
 from shrinkray_gpu.runner.inside.capture.schema import Captured, sound
 from shrinkray_gpu.runner.inside.launches.launch_log import NOT_FOLLOWED
 from shrinkray_gpu.runner.inside.process.schema_check import problem
+from shrinkray_gpu.runner.inside.static import rules
 from shrinkray_gpu.runner.inside.static.cause import Cause
 
 
@@ -314,7 +315,16 @@ def report_problem(report: Any) -> str:
     why = problem(Report)(report)
     if not why and not all(number.isdecimal() and isinstance(text, str) for number, text in report["values"].items()):
         why = ".values are no texts by number"
+    if not why and not all(_names_a_rule(launch["fault"]) for launch in report["launches"]):
+        why = ".launches have a fault of no static rule"
     return f"report{why}" if why else ""
+
+
+def _names_a_rule(fault: str) -> bool:
+    try:
+        return not fault or bool(rules.of_fault(fault))
+    except ValueError:
+        return False
 
 
 _hints = lru_cache(None)(get_type_hints)

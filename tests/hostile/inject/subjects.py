@@ -9,7 +9,8 @@ VIRTUAL = ("--arch", "sm_90", "--oracle", "misaligned address", "--jobs", "2")
 SUBJECTS = {
     one.name: one
     for one in (
-        Subject("lookup", LOOKUP, ("--oracle", "exception:IndexError", "--jobs", "2")),
+        # The failing call alone would end it before anything can be done to it.
+        Subject("lookup", LOOKUP, ("--oracle", "exception:IndexError", "--jobs", "2", "--skip-pass", "failing_call")),
         Subject("narrow_tiles", NARROW_TILES, VIRTUAL),
         Subject("tma_misaligned", (ROOT / "corpus" / "tma_misaligned" / "failing.py").read_text(), VIRTUAL),
     )
