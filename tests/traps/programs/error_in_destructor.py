@@ -1,4 +1,4 @@
-# shrink --oracle exception:IndexError
+# shrink --oracle exception:IndexError --skip-pass failing_call
 # lure: the pool's destructor: "Exception ignored in ... IndexError" is printed at exit by a program that ends well
 # must: self\.free|\.pop\(|\[
 # ends: 1 ^Traceback[\s\S]*IndexError: pop from empty list
