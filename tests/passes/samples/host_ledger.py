@@ -3,7 +3,10 @@
 import argparse
 from dataclasses import dataclass, field
 
-RATES = {"standard": 3, "reduced": 2}
+RATES = {
+    "standard": 3,
+    "reduced": 2,
+}
 
 
 @dataclass
