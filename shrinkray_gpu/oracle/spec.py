@@ -179,12 +179,6 @@ def _differs(spec: str, argument: str, _: Path) -> Oracle:
     return DifferenceOracle(spec=name, needs=Needs(twins=(way, echo(way))), kinds=frozenset({kind} if kind else KINDS))
 
 
-def _mismatch(spec: str, argument: str, _: Path) -> Oracle:
-    if argument:
-        raise UsageError(f"{spec!r} says more than is asked: write mismatch alone.")
-    return MismatchOracle(spec="mismatch")
-
-
 def _nondeterministic(spec: str, argument: str, _: Path) -> Oracle:
     if argument and not (re.fullmatch(r"\d{1,3}", argument) and 2 <= int(argument) <= 100):
         raise UsageError(
@@ -286,7 +280,7 @@ FORMS: tuple[OracleForm, ...] = (
         "mismatch",
         "the script fails a check of what a kernel wrote: that values and what they are held against stay as they are",
         "mismatch",
-        _mismatch,
+        lambda spec, _, __: MismatchOracle(spec=spec),
     ),
     OracleForm(
         "nondeterministic[:N]",

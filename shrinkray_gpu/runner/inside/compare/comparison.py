@@ -20,7 +20,7 @@ from . import recording
 from .chance import SEED
 from .provenance import Provenance
 from .sides import distance, moved, recorded, sides_of, text_of, values_of
-from .watched_launch import WatchedLaunch, quiet, read_by
+from .watched_launch import WatchedLaunch, quiet
 
 Record = Dict[str, Any]
 
@@ -34,11 +34,9 @@ KNOB = "apart"
 """What is left of the distance between the sides, in a run under that control."""
 
 
-def asked(wants: Any) -> "tuple[str, str]":
-    """The file to record to and the one to compare with, by what is wanted; empty where that is not."""
-    return tuple(  # type: ignore[return-value]
-        next((want[len(each) :] for want in wants if want.startswith(each)), "") for each in (SAVE, AGAINST)
-    )
+def asked(wants: Any, what: str) -> str:
+    """The file to record to (`SAVE`) or to compare with (`AGAINST`), by what is wanted; empty: neither."""
+    return next((want[len(what) :] for want in wants if want.startswith(what)), "")
 
 
 class CheckObserver:
@@ -62,7 +60,8 @@ class CheckObserver:
         self._patches = Patches()
         random.seed(SEED)
         if log is not None:
-            self._patches.set(log, "wrote", self._note)
+            log.on_writing.append(self._note)
+            self._patches.on_undo(lambda: log.on_writing.remove(self._note))
         self._patches.on_import("numpy", self._numpy)
         self._patches.on_import("torch", self._torch)
         self._patches.on_import("triton", self._triton)
@@ -183,7 +182,7 @@ class CheckObserver:
             again = partial(original, kernel, *args, grid=grid, warmup=warmup, **kwargs)
             with self._launch(kernel, [*args, *kwargs.values()], again) as launch:
                 compiled = again()
-                launch.read = read_by(compiled, {**dict(zip(kernel.arg_names, args)), **kwargs})
+                launch.ran(compiled, {**dict(zip(kernel.arg_names, args)), **kwargs})
                 return compiled
 
         return run

@@ -43,6 +43,10 @@ class WatchedLaunch:
             self.observer.trouble = words_of(error)
         return self
 
+    def ran(self, compiled: Any, given: Dict[str, Any]) -> None:
+        """The kernel that Triton compiled for it, and what that was given, by name."""
+        self.read = _read_by(compiled, given)
+
     def __exit__(self, kind: Any, *_: Any) -> None:
         provenance = self.observer.provenance
         if provenance is None or kind is not None or len(self.before) != len(self.given):
@@ -69,7 +73,7 @@ class WatchedLaunch:
 
     def asked_again(self, provenance: Provenance) -> List[Side]:
         """What it writes where its floating-point inputs hold values of ours, which are the same in each run: by these
-        a kernel is known whose own inputs let it write one and the same everywhere. None where that is not known."""
+        a kernel is known whose own inputs let it write one and the same everywhere. Empty where that is not known."""
         torch, log = provenance.torch, self.observer.log
         compiled, launched = (len(log.compiles), len(log.launches)) if log is not None else (0, 0)
         read = {each.untyped_storage()._cdata for each in self.read or ()}
@@ -98,7 +102,7 @@ def _is_dry(launch: Record) -> bool:
     return bool(launch["unfollowed"] != NOT_FOLLOWED and not launch["interpreted"])
 
 
-def read_by(kernel: Any, given: Dict[str, Any]) -> Optional[List[Any]]:
+def _read_by(kernel: Any, given: Dict[str, Any]) -> Optional[List[Any]]:
     """Of the arguments of a compiled kernel those that it reads through, by its TTIR; None where that is not known."""
     with contextlib.suppress(Exception):  # another Triton, which has another kind of kernel
         names = list(kernel.src.fn.arg_names)

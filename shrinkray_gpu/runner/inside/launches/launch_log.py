@@ -33,7 +33,7 @@ class LaunchLog:
         self.describe: Callable[[Any], str] = launch_arguments.describe
         self.listeners: List[Any] = []
         """Told as it happens: `compiled(kernel)`, `failed()`, `launching(kernel)`; see `knobs.TurnedKnobs`."""
-        self.wrote: Callable[[List[Any]], None] = lambda tensors: None
+        self.on_writing: List[Callable[[List[Any]], None]] = []
         """Told of the tensors that a launch wrote to, where the virtual GPU has it run."""
         self.reset()
 
@@ -75,6 +75,11 @@ class LaunchLog:
     def ttir_key(self, hash: str) -> str:
         """As in `run.Compilation`, of a kernel that was compiled; empty where nobody saw that."""
         return str(self._seen[hash]["ttir_key"]) if hash in self._seen else ""
+
+    def wrote(self, tensors: List[Any]) -> None:
+        """The launch under way was run, and wrote to these."""
+        for tell in self.on_writing:
+            tell(tensors)
 
     def sync(self) -> None:
         """The host waited for the device: all launches so far have come to their end."""

@@ -20,7 +20,7 @@ def watch(candidate: WatchedCandidate) -> Iterator[None]:
         return
     from ..compare import comparison
 
-    save, against = comparison.asked(wants)
+    save, against = (comparison.asked(wants, what) for what in (comparison.SAVE, comparison.AGAINST))
     observer = comparison.CheckObserver(save, against, candidate.log, float(apart) if apart else None)
     candidate.when_ended(observer.look)
     try:
