@@ -158,7 +158,7 @@ def test_json(tmp_path: Path) -> None:
 
 def test_out_of_time(tmp_path: Path, undisturbed: str) -> None:
     given(tmp_path)
-    said = well(shrink("failing.py", *INDEX, "--max-time", "0.5", cwd=tmp_path))
+    said = well(shrink("failing.py", *INDEX, "--max-time", "0.01", cwd=tmp_path))
     assert "out of time, the best so far" in said.out and "--resume" in said.out
     assert faulty(reduced(tmp_path))
     well(shrink("failing.py", *INDEX, "--resume", cwd=tmp_path))
