@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from shrinkray_gpu import calibration, lift
 from shrinkray_gpu.calibration import perturbation
@@ -62,7 +61,11 @@ def search(
     may_lift = untried and plan.oracle.needs.run and "lift" not in options.skip
     return reduce_program(
         ready.program,
-        passes=order_for(ready.program, one_launch=ready.start.alone and not ready.start.bare),
+        passes=order_for(
+            ready.program,
+            one_launch=ready.start.alone and not ready.start.bare,
+            checked=bool(plan.oracle.needs.compared),
+        ),
         test=asked,
         journal=journal,
         checks=CheckPlan(
@@ -93,8 +96,7 @@ def search(
         rewrites=Rewrites(
             lifts=_lifts(ready.program, test, plan, say) if may_lift else None,
             # A test of the user's may run it in a way of its own; of host Python our run is a hint all the same.
-            # What the host hands a kernel that computes something wrong may be what is wrong: it stays computed.
-            instrument=partial(_watched, asked=bool(plan.oracle.needs.compared))
+            instrument=_watched
             if plan.oracle.needs.run or is_plain(ready.program)
             else None,
             layout=layout,
@@ -106,8 +108,8 @@ def search(
     )
 
 
-def _watched(program: Program, asked: bool) -> Program:
-    return instrument(program, watchable(program), asked=asked)
+def _watched(program: Program) -> Program:
+    return instrument(program, watchable(program))
 
 
 def _probe(

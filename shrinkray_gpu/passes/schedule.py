@@ -86,6 +86,8 @@ class Pass:
     """It wants what a watched run saw: values of the host's expressions, types of those in kernels."""
     plain: bool = False
     """It is for programs of host Python alone: others would pay a watched run for nothing."""
+    function: str = "find"
+    """Which of its module's functions finds its edits."""
 
     @property
     def name(self) -> str:
@@ -94,7 +96,7 @@ class Pass:
     @property
     def find(self) -> Callable[..., Iterable[Edit]]:
         """`find(program)`, or `find(program, values)` where `needs_values`."""
-        found: Callable[..., Iterable[Edit]] = self.module.find
+        found: Callable[..., Iterable[Edit]] = getattr(self.module, self.function)
         return found
 
     @property
@@ -179,8 +181,32 @@ HOST: tuple[Pass, ...] = (
 one: most of these only carry something from one layer to the next."""
 
 
-def order_for(program: Program, *, one_launch: bool) -> tuple[Pass, ...]:
-    """The passes for this program, in the order in which they run."""
+_NARROW = {arguments: "find_apart", observed: "find_told"}
+"""What a pass finds where what the host hands to a kernel may be what is wrong."""
+_OTHER_VALUES = (configs, launches, tiles, accesses, sinking, standins, fillings, outlets, numbers, masks, guards)
+"""What mostly changes the values that a kernel computes, or what it is given."""
+_OF_CHECK = (
+    unreachable, unvisited, observed, branches, contexts, repeats, loops, constants, arguments, inlining, statements,
+    definitions,
+)  # fmt: skip
+CHECK: tuple[Pass, ...] = (
+    *(
+        replace(each, function=_NARROW.get(module, each.function))
+        for module in _OF_CHECK
+        for each in PASSES
+        if each.module is module
+    ),
+    *(each for each in PASSES if each.module not in (*_OF_CHECK, *_OTHER_VALUES) and not each.plain),
+    *(replace(each, stage=LAST) for each in PASSES if each.module in _OTHER_VALUES),
+)
+"""The same for a program that fails a check of what its kernels computed: that is to stay what it was. So the host's
+code goes first, and what changes the kernels comes at the end, when a try is cheap."""
+
+
+def order_for(program: Program, *, one_launch: bool, checked: bool = False) -> tuple[Pass, ...]:
+    """The passes for this program, in the order in which they run. `checked`: it fails a check of values."""
     if one_launch:
         return ONE_LAUNCH
+    if checked:
+        return CHECK
     return HOST if is_plain(program) else tuple(each for each in PASSES if not each.plain)

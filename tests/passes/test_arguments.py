@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from shrinkray_gpu.passes.python import arguments
 from shrinkray_gpu.reduction.program import Program
+from tests.passes.offers import program
 from tests.passes.outcomes import lines, offers
 
 
@@ -119,6 +120,21 @@ def test_one_parameter_for_two_that_get_the_same() -> None:
         kernel[(1,)](a, 8, BLOCK=8)
     """)
     assert "f(a, c)" in offers(arguments, "def f(x, y, z): return x + y * z\nf(a, a, c)\n")["x for parameter y of f"]
+
+
+def test_what_a_kernel_gets_twice_may_be_the_mistake() -> None:
+    text = """
+        @triton.jit
+        def kernel(x, stride, other_stride):
+            tl.store(x + stride, other_stride)
+        def launch(a, b, c):
+            kernel[(1,)](a, a.stride(0), a.stride(0))
+            return b * c
+        launch(x, y, y)
+    """
+    found = [{edit.what for edit in find(program(text))} for find in (arguments.find, arguments.find_apart)]
+    assert found[0] - found[1] == {"stride for parameter other_stride of kernel"}
+    assert "b for parameter c of launch" in found[1]
 
 
 def test_tensors_of_other_shapes_are_not_the_same() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import libcst as cst
 import pytest
 
-from shrinkray_gpu.passes.host.observed import SAW, find, instrument, watchable
+from shrinkray_gpu.passes.host.observed import SAW, find, find_told, instrument, watchable
 from shrinkray_gpu.reduction.program import Program, read_program
 from shrinkray_gpu.reduction.rendering.render import render
 from shrinkray_gpu.source.tree import source
@@ -88,6 +88,23 @@ def test_tables_and_arguments_are_settled() -> None:
     after = render(start, list(find(start, watch(start)))).text
     assert "args." not in after and "config.rows" not in after
     assert "range(8)" in after and "128" not in after  # `total` took many values
+
+
+def test_where_what_is_computed_may_be_wrong_only_what_is_told_becomes_a_value() -> None:
+    text = """
+        import argparse, os
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--rows", type=int, default=8)
+        args = parser.parse_args([])
+        home = os.environ["HOME"]
+        print(args.rows, args.rows ** -1, home)
+    """
+    start = program(text)
+    numbers = {node: number for number, node in enumerate(watchable(start))}
+    values = {numbers[node]: text for node, text in watch(start).items()}
+    after = render(start, list(find_told(start, values))).text
+    assert "args.rows" not in after and "8 ** -1" in after and "environ" not in after
+    assert "0.125" in render(start, list(find(start, values))).text
 
 
 def test_a_variable_goes_with_its_binding() -> None:

@@ -55,16 +55,13 @@ def watchable(program: Program) -> list[cst.BaseExpression]:
     ]
 
 
-def instrument(program: Program, nodes: Sequence[cst.CSTNode], *, asked: bool = False) -> Program:
-    """The Program with `__shrink_saw__(i, ...)` around each node i; that function gives its second argument back.
-    `asked`: only around what the program is told from outside, by its command line and its environment."""
-    told = _parsed(program) if asked else set()
+def instrument(program: Program, nodes: Sequence[cst.CSTNode]) -> Program:
+    """The Program with `__shrink_saw__(i, ...)` around each node i; that function gives its second argument back."""
     return render(
         program,
         [
             Edit("watch", (Replace(node, (f"{SAW}({number}, ", node, ")")),))
             for number, node in enumerate(nodes)
-            if not asked or _is_told(program, node, told)
         ],
     )
 
@@ -86,6 +83,14 @@ def _is_told(program: Program, node: cst.CSTNode, parsed: set[str]) -> bool:
     if isinstance(node, cst.Subscript):
         return source(program, node.value) in _ENVIRONMENT
     return isinstance(node, cst.Call) and source(program, node.func) in _ENVIRONMENT
+
+
+def find_told(program: Program, values: Mapping[int, str]) -> Iterable[Edit]:
+    """Only of what the program is told from outside, by its command line and its environment: what it computes for a
+    kernel may be what is wrong."""
+    parsed, nodes = _parsed(program), watchable(program)
+    numbers = {number for number, node in enumerate(nodes) if _is_told(program, node, parsed)}
+    return find(program, {number: text for number, text in values.items() if number in numbers})
 
 
 def find(program: Program, values: Mapping[cst.CSTNode, str] | Mapping[int, str]) -> Iterable[Edit]:

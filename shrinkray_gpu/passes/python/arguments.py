@@ -59,6 +59,15 @@ class _GivenParameter:
 
 
 def find(program: Program) -> Iterator[Edit]:
+    return _find(program, one_for_two=True)
+
+
+def find_apart(program: Program) -> Iterator[Edit]:
+    """The same, but what a kernel gets twice it goes on getting twice: one of the two may be the mistake."""
+    return _find(program, one_for_two=False)
+
+
+def _find(program: Program, *, one_for_two: bool) -> Iterator[Edit]:
     losses = Losses(program, bindings(program))
     for function in functions(program):
         arguments = [taken for call in function.calls if (taken := matches(call, function)) is not None]
@@ -71,8 +80,9 @@ def find(program: Program) -> Iterator[Edit]:
             unseen = [call for call, taken in zip(function.calls, arguments) if param not in taken]
             if not any(map(takes_any_option, unseen)):
                 yield from _edits(parameters[-1], losses)
-        yield from _one_for_two(parameters)
-        if function.is_kernel:
+        if one_for_two or not function.is_kernel:
+            yield from _one_for_two(parameters)
+        if one_for_two and function.is_kernel:
             yield from _roomier_tensors(parameters)
 
 

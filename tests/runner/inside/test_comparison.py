@@ -136,6 +136,25 @@ def test_a_draw_less_changes_no_other(tmp_path: Path) -> None:
     assert moved(tmp_path, "x = torch", "torch.randn(12)\nx = torch").startswith("the actual values are others")
 
 
+def test_a_case_draws_the_same_without_those_before_it(tmp_path: Path) -> None:
+    by_numpy = "import numpy\nnumpy.testing.assert_allclose(actual, x * 2)"
+    for passes in ("assert torch.allclose(actual, x * 2)", by_numpy):
+        case = f"x = torch.randn(12)\nactual, expected = twice(x), x * 3\n{passes}\n"
+        assert SCRIPT.endswith("x = torch.randn(12)\nactual, expected = twice(x), x * 3\n")
+        check = f"{passes}\n{case}assert torch.allclose(actual, expected)"
+        assert moved(tmp_path, f"{passes}\n{case}", "", check) == "", passes
+
+
+def test_a_side_may_be_rounded_otherwise(tmp_path: Path) -> None:
+    script = SCRIPT.replace("torch.randn(12)", "torch.full((12,), 20.0).half()").replace("* 2,", "* 3.1,")
+    check, kept = "assert torch.allclose(actual, expected)", str(tmp_path / "kept")
+    assert checked(tmp_path, check, SAVE + kept, script=script)["comparison"]["kind"] == "wrong"
+    for steps, why in ((1, ""), (3, "the expected values are others, by up to 0.0938")):
+        rounded = script.replace("x * 3\n", f"(x * 3).view(torch.int16).add({steps}).view(torch.float16)\n")
+        assert rounded != script
+        assert checked(tmp_path, check, AGAINST + kept, script=rounded)["comparison"]["moved"] == why
+
+
 @pytest.mark.parametrize("check", ["assert_close", "allclose", "distance", "numpy", "numpy's copy", "backward"])
 def test_the_two_sides_are_brought_nearer(tmp_path: Path, check: str) -> None:
     for fraction, exit in (("1e-8", 0), ("0.5", 1)):

@@ -91,6 +91,8 @@ class Provenance:
         self.escaped: List[Any] = []
         """Tensors whose values Python or NumPy got, the last `MOST` of those that come from a launch."""
         self._drawn: Counter[str] = Counter()
+        """How often each was drawn, or made, since the host last checked what a launch wrote: cases that come one after
+        another draw the same, whether or not those before are there."""
         self._before: Any = None
         """The one whose values they got before."""
         self._origins: Dict[int, _Origin] = {}
@@ -184,8 +186,8 @@ class Provenance:
         return "%s %s, %d" % (name, shapes, self._drawn["made " + name + shapes])
 
     def _seed(self, name: str, args: Any) -> None:
-        """What is drawn hangs on the shape, and on how often that was drawn before: a draw less elsewhere changes no
-        other."""
+        """What is drawn hangs on the shape, and on how often that was drawn since the last check: a draw less elsewhere
+        changes no other."""
         shapes = [tuple(each.shape) if isinstance(each, self.torch.Tensor) else each for each in args]
         key = "%s %r" % (name, shapes)
         self._drawn[key] += 1
@@ -233,6 +235,7 @@ class Provenance:
                 if tensor.numel() == actual.numel() and self._is_same(tensor, actual):
                     seen = self._alone(name, tensor)._replace(actual=actual, expected=expected)
                     self.checks = [*self.checks, seen][-MOST:]
+                    self._drawn.clear()
                     if self.apart is None or actual.numel() != expected.numel():
                         return one, other
                     nearer = self.nearer(actual, expected)
@@ -268,6 +271,8 @@ class Provenance:
     def _decided(self, origin: _Origin) -> None:
         for number in sorted(origin.comparisons):
             found = self._comparisons.get(number)
+            if found is not None and found.kernels:
+                self._drawn.clear()
             if found is not None and (found.expected is not None or found.operation not in (*READS, VALUES)):
                 self.checks = [*self.checks, found][-MOST:]
             elif found is not None:

@@ -19,6 +19,8 @@ SAMPLE = 1 << 20
 """Elements of a tensor that are looked at."""
 SLACK = 0.01
 """Of the largest distance between the two sides: what a side may move by."""
+STEPS = 0.1
+"""The same where that is no more than one step of the side's type: torch rounds otherwise with other threads."""
 ALONE = 1e-5
 """The same of the largest value of a side that is alone."""
 NEAR = 1e-3
@@ -53,7 +55,8 @@ def moved(torch: Any, sides: List[Side], outputs: List[Side], theirs: recording.
         if text != texts[name]:
             return "the %s values are %s instead of %s" % (name, text, texts[name])
         apart = distance(torch, values, before[name])
-        if apart["kind"] == "nan" or apart["largest"] > slack:
+        rounding = min(_step(torch, text, values), slack * STEPS / SLACK)
+        if apart["kind"] == "nan" or apart["largest"] > max(slack, rounding):
             return "the %s values are others, by up to %.3g" % (name, apart["largest"])
     known = [(each["text"], _read(torch, theirs, each)) for each in arguments if each["name"] == "output"]
     if known and not outputs:
@@ -62,6 +65,13 @@ def moved(torch: Any, sides: List[Side], outputs: List[Side], theirs: recording.
         if not any(text == was and _is_near(torch, values, old) for was, old in known):
             return "its kernel makes something else of other values"
     return ""
+
+
+def _step(torch: Any, text: str, values: Any) -> float:
+    """How far apart the largest numbers of a side are in its type; 0 for one of whole numbers."""
+    dtype = getattr(torch, text.partition(" ")[0])
+    known = values[values.isfinite()]
+    return torch.finfo(dtype).eps * float(known.abs().max()) if dtype.is_floating_point and known.numel() else 0.0
 
 
 def _is_near(torch: Any, one: Any, other: Any) -> bool:
