@@ -30,6 +30,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 from seeding import packages, reducing, scoreboard  # noqa: E402
 from suite import Cold, Failing  # noqa: E402
 
+from shrinkray_gpu.events import printed_result  # noqa: E402
 from shrinkray_gpu.reduction.size import lines, tokens  # noqa: E402
 
 FOLDER = ROOT / "benchmarks" / "without_launch"
@@ -94,7 +95,7 @@ def reduced(case: CompileOnly, timeout: float) -> dict[str, Any]:
     row = {"name": case.name, "looked at": case.looked_at, **seconds}
     if code != 0:
         return row | {"refused": (error or said).strip()[-reducing.LONGEST :]}
-    told = json.loads(said)
+    told = printed_result(said)
     text = repro.read_text()
     counts = {"lines": [lines(case.failing.read_text()), lines(text), lines(case.smallest)]}
     counts["tokens"] = [tokens(case.failing.read_text()), tokens(text), tokens(case.smallest)]

@@ -10,15 +10,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from shrinkray_gpu import events
     from shrinkray_gpu.corpus.replay import replay
     from shrinkray_gpu.evidence.versions import __version__
-    from shrinkray_gpu.job.reduce import reduce
+    from shrinkray_gpu.job.reduce import check, reduce
     from shrinkray_gpu.options import Options
     from shrinkray_gpu.oracle import Fault, Oracle
     from shrinkray_gpu.questions.explanation import explain
     from shrinkray_gpu.result.summary import Result
 
-__all__ = ["Fault", "Options", "Oracle", "Result", "__version__", "explain", "reduce", "replay"]
+__all__ = [
+    "Fault",
+    "Options",
+    "Oracle",
+    "Result",
+    "__version__",
+    "check",
+    "events",
+    "explain",
+    "reduce",
+    "replay",
+]
 
 _HOMES = {
     "Fault": "oracle",
@@ -26,6 +38,8 @@ _HOMES = {
     "Options": "options",
     "Result": "result.summary",
     "__version__": "evidence.versions",
+    "check": "job.reduce",
+    "events": "events",
     "explain": "questions.explanation",
     "reduce": "job.reduce",
     "replay": "corpus.replay",
@@ -38,7 +52,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    home = importlib.import_module(f"{__name__}.{_HOMES[name]}")
+    return home if name == "events" else getattr(home, name)
 
 
 def __dir__() -> list[str]:

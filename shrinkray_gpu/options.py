@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shrinkray_gpu.device import architectures
+from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner import cores
 
 if TYPE_CHECKING:  # a command line that is wrong waits for no parser
@@ -72,6 +74,16 @@ class Options:
 
 
 Say = Callable[[str], None]
+
+
+def arch_number(arch: int | str | None) -> int | None:
+    """An architecture as Python code has it at hand, 90 or `sm_90`, as a number. Raises UsageError."""
+    if not isinstance(arch, str):
+        return arch
+    number = architectures.number(arch)
+    if number is None:
+        raise UsageError(f"arch={arch!r}: name an architecture such as {', '.join(architectures.EXAMPLES)}")
+    return number
 
 
 def display_name(path: Path, options: Options) -> str:

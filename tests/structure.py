@@ -34,7 +34,7 @@ FLOORS = (
     ("oracle",),
     ("runner",),
     ("runner.inside", "device", "language"),
-    ("errors",),
+    ("errors", "events"),
 )
 """The rooms, the highest floor first. A module imports from its own room and from floors below its own."""
 

@@ -9,6 +9,7 @@ import pytest
 
 import shrinkray_gpu
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.events import Event, Finished, Message, Started
 from shrinkray_gpu.job.asked import options_of
 from shrinkray_gpu.options import Options
 
@@ -39,5 +40,18 @@ def test_a_program_is_reduced_by_one_call(tmp_path: Path) -> None:
     program = tmp_path / "failing.py"
     program.write_text("rows = [1, 2, 3]\nfor n in range(9):\n    print(n)\nraise KeyError('key', rows)\n")
     said: list[str] = []
-    result = shrinkray_gpu.reduce(str(program), oracle="exception:KeyError", report=False, jobs=1, say=said.append)
-    assert result.text == "raise KeyError()\n" and said
+    heard: list[Event] = []
+    result = shrinkray_gpu.reduce(
+        str(program), oracle="exception:KeyError", report=False, jobs=1, say=said.append, on_event=heard.append
+    )
+    assert result.text == "raise KeyError()\n"
+    assert said == [event.text for event in heard if isinstance(event, Message)] and said
+    assert isinstance(heard[0], Started) and isinstance(heard[-1], Finished)
+    assert heard[-1].result == result.to_json()
+
+
+def test_a_corpus_is_replayed_by_its_folder() -> None:
+    with pytest.raises(UsageError, match="nowhere is not a folder"):
+        shrinkray_gpu.replay("nowhere", arch="sm_90")
+    with pytest.raises(UsageError, match="such as sm_80"):
+        shrinkray_gpu.replay("nowhere", arch="sm_1")

@@ -10,7 +10,7 @@ import pytest
 
 from tests import structure
 
-LOOSE = {"__init__", "__main__", "errors", "options"}
+LOOSE = {"__init__", "__main__", "errors", "events", "options"}
 LONGEST = 400
 WITH_TORCH = {"vgpu", "evaluator"}
 

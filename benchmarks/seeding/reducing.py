@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -15,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from shrinkray_gpu.events import printed_result
 from shrinkray_gpu.runner.pool import Pool
 
 from . import packages, runs, truth
@@ -72,10 +72,7 @@ def reduce(
     started = time.monotonic()
     code, said, error = run_command(command, environment, folder, timeout)
     seconds = time.monotonic() - started
-    try:
-        result = json.loads(said)
-    except ValueError:
-        result = {}
+    result = printed_result(said)
     if code == 0:
         judgement = judge(planted, ask, repro)
     elif code is None:

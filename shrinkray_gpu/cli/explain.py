@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
 from shrinkray_gpu.cli.module import TakesModule, file_or_module, find_command
-from shrinkray_gpu.cli.words import CONTEXT, architecture, fail, narrator, ptxas_releases, releases, running, settings
-from shrinkray_gpu.runner.interpreter import interpreter_path
+from shrinkray_gpu.cli.words import (
+    CONTEXT,
+    architecture,
+    chosen_python,
+    fail,
+    narrator,
+    print_answer,
+    ptxas_releases,
+    releases,
+    running,
+    settings,
+)
+from shrinkray_gpu.events import SCHEMA
 
 
 @click.command("shrink explain", cls=TakesModule, context_settings=CONTEXT)
@@ -42,13 +52,13 @@ def explain(file: Path | None, args: tuple[str, ...], module: str | None, **give
     from shrinkray_gpu.evidence.card import card  # neither help nor a complaint waits for these
     from shrinkray_gpu.questions.explanation import explain as explain_file
 
-    python, environment = interpreter_path(given["python"]), settings(given["env"])
+    say = narrator(given["as_json"])
+    python, environment = chosen_python(given["python"], file, say), settings(given["env"])
     command = None
     if module is not None:
         command = find_command(module, args, python=python, cwd=given["cwd"], environment=environment)
     file = command.path if command else file
     assert file is not None
-    say = narrator(given["as_json"])
     told = explain_file(
         file,
         oracle=given["oracle"],
@@ -67,6 +77,6 @@ def explain(file: Path | None, args: tuple[str, ...], module: str | None, **give
     )
     say.close()
     if given["as_json"]:
-        click.echo(json.dumps(told.to_json(), indent=1))
+        print_answer({"schema": SCHEMA, **told.to_json()})
     else:
         click.echo(card(told.evidence, told.blame.rows()))

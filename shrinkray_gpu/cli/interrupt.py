@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections.abc import Callable
@@ -9,7 +10,9 @@ from types import FrameType
 
 import click
 
+from shrinkray_gpu.cli.json_lines import print_event
 from shrinkray_gpu.cli.screen import close_all
+from shrinkray_gpu.events import Failed
 
 
 class Interrupt:
@@ -18,8 +21,8 @@ class Interrupt:
     Before the search there is nothing to save, and the original may take minutes: the first one ends all.
     """
 
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self.say, self.count, self.searching = say, 0, False
+    def __init__(self, say: Callable[[str], None], *, as_json: bool = False) -> None:
+        self.say, self.as_json, self.count, self.searching = say, as_json, 0, False
         signal.signal(signal.SIGINT, self._note)
         signal.signal(signal.SIGTERM, self._note)
 
@@ -27,7 +30,11 @@ class Interrupt:
         self.count += 1
         if not self.searching:
             close_all()
-            click.echo("shrink: interrupted before the search began; nothing is lost", err=True)
+            text = "interrupted before the search began; nothing is lost"
+            with contextlib.suppress(RuntimeError):  # it came in the middle of another line
+                if self.as_json:
+                    print_event(Failed("Interrupted", text, 130))
+            click.echo(f"shrink: {text}", err=True)
             os._exit(130)  # threads wait for the original to end; the processes of the lanes die with us
         if self.count > 1:
             raise KeyboardInterrupt

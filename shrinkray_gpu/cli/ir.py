@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import sys
@@ -16,6 +15,7 @@ from shrinkray_gpu.cli.module import TakesProgram
 from shrinkray_gpu.cli.words import (
     CONTEXT,
     narrator,
+    print_answer,
     releases,
     run_folder_options,
     run_place,
@@ -23,6 +23,7 @@ from shrinkray_gpu.cli.words import (
 )
 from shrinkray_gpu.corpus import environments
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.events import SCHEMA
 from shrinkray_gpu.questions import run_folder
 from shrinkray_gpu.questions.ir import ir_files, ir_tables, patterns, plan
 from shrinkray_gpu.questions.ir.study import check_countable, study
@@ -86,8 +87,8 @@ def _ir(file: Path | None, args: tuple[str, ...], given: dict[str, Any]) -> int:
     counts = patterns.parse(given["counted"])
     roles = {name: given[name] for name in ("known", "good", "bad", "stress")}
     tests = plan.tests(file, argv=args, **roles, over=[axis(text) for text in given["over"]])
-    place = run_place(given)
     say = narrator(given["as_json"])
+    place = run_place(given, file, say)
     pythons = [environments.with_triton(one, python=place.python, say=say) for one in releases(given["tritons"])]
     pythons = pythons or [place.python]
     with run_folder.folder_of(given["output"] or file.with_name(f"{file.stem}.ir")) as folder:
@@ -99,7 +100,7 @@ def _ir(file: Path | None, args: tuple[str, ...], given: dict[str, Any]) -> int:
         command = shlex.join(["shrink", *sys.argv[1:]])
         trouble = run_folder.fill(folder, lambda: ir_files.save(folder, studies, pythons, place, command=command))
     if given["as_json"]:
-        click.echo(json.dumps({"folder": os.fspath(folder), "studies": ir_tables.to_json(studies)}, indent=1))
+        print_answer({"schema": SCHEMA, "folder": os.fspath(folder), "studies": ir_tables.to_json(studies)})
     else:
         click.echo(ir_tables.table(studies))
     if trouble:

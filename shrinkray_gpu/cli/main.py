@@ -70,7 +70,7 @@ class _Shrink(OneLineComplaints, click.Group):
         formatter.write(INTRODUCTION)
         with formatter.section("Commands"):
             formatter.write_dl([*((name, place.help) for name, place in COMMANDS.items())])
-        formatter.write("\n  shrink help COMMAND tells more of one; docs/options.md explains the options below.\n")
+        formatter.write("\n  shrink help COMMAND tells more of one, shrink help words what the words mean.\n")
         command("reduce").format_options(ctx, formatter)
         formatter.write("\n  shrink --version tells it. Tab completes commands and options: docs/options.md.\n")
 
@@ -106,13 +106,19 @@ def main() -> None:
 @click.argument("words", nargs=-1, metavar="[COMMAND]...")
 @click.pass_context
 def _help(context: click.Context, words: Sequence[str]) -> None:
-    """Tell more of a command."""
+    """Tell more of a command; `shrink help words` tells what the words mean."""
+    if words == ("words",):
+        from shrinkray_gpu.cli.glossary import glossary
+
+        click.echo(glossary(context.find_root().terminal_width))
+        return
     found: Any = main
     name = "shrink"
     for word in words:
         inner = found.get_command(context, word) if isinstance(found, click.Group) else None
         if inner is None:
             known = found.list_commands(context) if isinstance(found, click.Group) else []
+            known += ["words"] if found is main else []
             near = difflib.get_close_matches(word, known, n=1)
             hint = (
                 f"Did you mean shrink help {near[0]}?" if near else f"There are {', '.join(known) or 'none below it'}"

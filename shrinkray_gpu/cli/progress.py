@@ -71,9 +71,10 @@ class Progress:
         at, passes = ORDER.get(event.pass_name, 0), len(ORDER)
         minimal = event.round > self.shrank
         if minimal and not at:  # a second course
-            what = f"minimal so far; {event.pass_name}: whether another order of passes leads further"
+            why = ": whether another order of passes leads further"
+            what = f"minimal so far; {event.pass_name}{why * self.screen.is_wide}"
         elif minimal:
-            what = f"minimal so far; check {at} of {passes} that nothing smaller works"
+            what = f"minimal so far; check {at} of {passes}{' that nothing smaller works' * self.screen.is_wide}"
         else:
             what = f"pass {event.pass_name}, round {event.round}"
         tries = sum(test.tries.values())

@@ -7,24 +7,34 @@ from __future__ import annotations
 
 import difflib
 import gc
-import json
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
-from shrinkray_gpu.cli import sandbox
+from shrinkray_gpu.cli import project_settings, sandbox
 from shrinkray_gpu.cli.interrupt import Interrupt
+from shrinkray_gpu.cli.json_lines import print_event
 from shrinkray_gpu.cli.module import TakesModule, file_or_module, find_command
-from shrinkray_gpu.cli.words import CONTEXT, architecture, fail, narrator, publish_option, running, settings
+from shrinkray_gpu.cli.words import (
+    CONTEXT,
+    architecture,
+    chosen_python,
+    fail,
+    narrator,
+    publish_option,
+    running,
+    settings,
+)
 from shrinkray_gpu.errors import NO_ROOM, UsageError
+from shrinkray_gpu.events import nobody, saying
 from shrinkray_gpu.options import Options, display_name
-from shrinkray_gpu.runner.interpreter import interpreter_path
 from shrinkray_gpu.runner.sandbox import SandboxPlaces
 
 if TYPE_CHECKING:
@@ -32,7 +42,7 @@ if TYPE_CHECKING:
 
 _OF_CHECK = frozenset(
     "oracle reject control control-env control-patch m launch arch python env cwd writable sandbox jobs timeout quiet "
-    "help".split()
+    "json help".split()
 )
 """Options of `shrink check`."""
 
@@ -167,7 +177,7 @@ class _Reduce(TakesModule):
     help="How candidates run, whatever calibration says. For experiments.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="No progress bar; only the result.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else.")
+@click.option("--json", "as_json", is_flag=True, help="Print events as JSON, one a line; the last is the result.")
 @click.option("-v", "--verbose", is_flag=True, help="Tell each accepted step, and tries by kind.")
 @click.pass_obj
 def reduce_command(
@@ -199,11 +209,14 @@ def reduce_command(
         fail("which file? Usage: shrink FILE [options] [ARGS...], or shrink [options] -m MODULE ARGS...", 2)
     sandbox.enter(given["sandbox"], words, _sandbox_places(file, given))
     quiet = given["quiet"] or given["as_json"]
-    say = narrator(quiet)
-    interrupt = Interrupt(say)
+    screen = narrator(quiet)
+    hear = print_event if given["as_json"] else None
+    say = saying(screen, hear or nobody)
+    interrupt = Interrupt(screen, as_json=given["as_json"])
     progress: Progress | None = None
     try:
-        options = _options(args, given)
+        _tell_settings(say)
+        options = _options(args, given, chosen_python(given["python"], file, say))
         from shrinkray_gpu.cli.progress import Progress
         from shrinkray_gpu.cli.summary import tell
         from shrinkray_gpu.job import reduce as job
@@ -216,24 +229,26 @@ def reduce_command(
         assert file is not None
         file, options = _traced(file, given["launch"], options)
         if given["only_check"]:
-            spec = job.check(file, options, say=say)
-            say.close()
-            click.echo(f"{display_name(file, options)} shows {typed(spec)}")
+            spec = job.check(file, options, say=screen, on_event=hear)
+            screen.close()
+            if hear is None:
+                click.echo(f"{display_name(file, options)} shows {typed(spec)}")
             return
         best = places(file, options)[1] / "best.py"
         if not quiet:
-            progress = Progress(Path(os.path.relpath(best)), say, verbose=given["verbose"])
+            progress = Progress(Path(os.path.relpath(best)), screen, verbose=given["verbose"])
         gc.set_threshold(100_000, 20, 100)  # syntax trees live long and hold no cycles: a quarter less on 4,000 lines
         try:
             result = job.reduce(
                 file,
                 options,
-                say=say,
-                progress=progress.show if progress else (lambda event, judge: None),
+                say=screen,
+                progress=progress.show if progress else None,
                 stop=interrupt.asked,
+                on_event=hear,
             )
         finally:
-            say.close()
+            screen.close()
     except OSError as error:
         if error.errno not in NO_ROOM:
             raise
@@ -244,9 +259,7 @@ def reduce_command(
         )
     except KeyboardInterrupt:
         fail(f"interrupted; the best so far is {best}. Go on with the same command and --resume", 130)
-    if given["as_json"]:
-        click.echo(json.dumps(result.to_json()))
-    else:
+    if hear is None:
         tell(result, file, options.command)
     if result.ended in ("stopped", "interrupted"):
         sys.exit(130)
@@ -263,7 +276,7 @@ def _check(context: click.Context, /, **given: Any) -> None:
 
     Exit codes: 0 it shows it, 2 usage, 3 it does not.
     """
-    rest = reduce_command.make_context("shrink", []).params
+    rest = reduce_command.make_context("shrink", [], parent=context).params
     context.invoke(reduce_command, **{**rest, **given, "only_check": True})
 
 
@@ -280,13 +293,25 @@ check_command = _Check(
 )
 
 
-def _options(args: tuple[str, ...], given: dict[str, Any]) -> Options:
+def _tell_settings(say: Callable[[str], None]) -> None:
+    """Which options come from pyproject.toml."""
+    context, project = click.get_current_context(), project_settings.find(Path.cwd())
+    # `shrink check` hands its parameters on.
+    typed = context if context.parent is None or isinstance(context.parent.command, click.Group) else context.parent
+    named = {name.lstrip("-"): each.name or "" for each in context.command.params for name in each.opts}
+    taken = {name for name in named if typed.get_parameter_source(named[name]) is ParameterSource.DEFAULT_MAP}
+    if project is not None and taken:
+        said = ", ".join(f"{name} {value}" for name, value in project.values.items() if name in taken)
+        say(f"from {project.file}: {said}")
+
+
+def _options(args: tuple[str, ...], given: dict[str, Any], found: str) -> Options:
     if given["skip"]:
         _check_passes(given["skip"])
     if given["resume"] and given["restart"]:
         raise UsageError("--resume goes on with a reduction and --restart forgets it: choose one")
-    python, found = given["python"], interpreter_path(given["python"])
     if shutil.which(found) is None:
+        python = given["python"] or found
         what = "this folder is no environment: it has no bin/python" if os.path.isdir(python) else "no such interpreter"
         raise UsageError(f"--python {python}: {what}. Give its path")
     as_typed = {one.name: given[one.name] for one in fields(Options) if one.name in given}
@@ -317,8 +342,10 @@ def _sandbox_places(file: Path | None, given: dict[str, Any]) -> SandboxPlaces:
     """What the command needs in a sandbox: the result goes to a folder that it writes in."""
     path = file or Path("command.py")
     folder = (given["output"] or path).absolute().parent
-    seen = (path.absolute().parent, *sandbox.interpreters([given["python"]]), *filter(None, [given["cwd"]]))
-    return SandboxPlaces((folder, *given["writable"]), seen, (path,) if os.path.exists(path) else ())
+    project, python = project_settings.find(Path.cwd()), chosen_python(given["python"], file)
+    seen = [path.absolute().parent, *sandbox.interpreters([python])]
+    seen += [*filter(None, [given["cwd"]]), *([project.file] if project else [])]
+    return SandboxPlaces((folder, *given["writable"]), tuple(seen), (path,) if os.path.exists(path) else ())
 
 
 def _command(module: str, options: Options) -> Options:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -13,7 +12,16 @@ from typing import Any
 import click
 
 from shrinkray_gpu.cli import sandbox
-from shrinkray_gpu.cli.words import CONTEXT, OneLineComplaints, architecture, narrator, releases, settings
+from shrinkray_gpu.cli.words import (
+    CONTEXT,
+    OneLineComplaints,
+    architecture,
+    chosen_python,
+    narrator,
+    print_answer,
+    releases,
+    settings,
+)
 from shrinkray_gpu.corpus import environments, replay_tables
 from shrinkray_gpu.corpus.bisection import bisect
 from shrinkray_gpu.corpus.case import cases
@@ -27,7 +35,12 @@ from shrinkray_gpu.runner.sandbox import SandboxPlaces
 @click.command("shrink replay", cls=OneLineComplaints, context_settings=CONTEXT)
 @click.argument("corpus", type=click.Path(path_type=Path), default=Path("corpus"))
 @click.option("--case", "names", multiple=True, metavar="NAME", help="This case only; repeatable.")
-@click.option("--arch", metavar="sm_90", help="No GPU: compile for this architecture on the virtual GPU.")
+@click.option(
+    "--arch",
+    metavar="sm_90",
+    envvar="SHRINK_ARCH",
+    help="No GPU: compile for this architecture on the virtual GPU. Default: SHRINK_ARCH in the environment.",
+)
 @click.option("--python", "pythons", multiple=True, metavar="PATH", help="Interpreter; repeatable, a column each.")
 @click.option(
     "--triton",
@@ -62,7 +75,7 @@ def _bisect(case: str, **given: Any) -> None:
 
     Exit codes: 0 found or told why not, 2 usage.
     """
-    rest = replay_command.make_context("shrink replay", []).params
+    rest = replay_command.make_context("shrink replay", [], parent=click.get_current_context()).params
     sys.exit(_replay(given.pop("corpus"), {**rest, **given, "bisected": case}, ()))
 
 
@@ -89,7 +102,8 @@ def _replay(corpus: Path, given: dict[str, Any], words: tuple[str, ...]) -> int:
     for path in (given["junit"], given["html"]):
         if path is not None and not os.access(path.absolute().parent, os.W_OK):
             raise UsageError(f"cannot write {path}: {path.parent} is no folder that can be written. Choose another")
-    pythons = [interpreter_path(python) for python in dict.fromkeys(given["pythons"])] or [sys.executable]
+    pythons = [interpreter_path(python) for python in dict.fromkeys(given["pythons"])]
+    pythons = pythons or [chosen_python(None, corpus / "case", say)]
     tritons = releases(given["tritons"])
     if len(pythons) > 1 and (tritons or given["bisected"]):
         raise UsageError("another Triton is installed beside one interpreter: give --python once")
@@ -105,7 +119,10 @@ def _replay(corpus: Path, given: dict[str, Any], words: tuple[str, ...]) -> int:
         chosen = cases(corpus, [given["bisected"]])[0]
         steps = bisect(chosen, releases=tritons, python=pythons[0], arch=arch, environment=environment, say=say)
         told = [asdict(step) for step in steps]
-        click.echo(json.dumps(told, indent=1) if given["as_json"] else "\n".join(map(str, steps)))
+        if given["as_json"]:
+            print_answer(told)
+        else:
+            click.echo("\n".join(map(str, steps)))
         return 0
     chosen_cases = cases(corpus, given["names"])
     if tritons:
@@ -120,7 +137,7 @@ def _replay(corpus: Path, given: dict[str, Any], words: tuple[str, ...]) -> int:
         matrix[name if name not in matrix else f"{name} ({python})"] = outcomes
     say.close()
     if given["as_json"]:
-        click.echo(json.dumps(replay_tables.to_json(matrix), indent=1))
+        print_answer(replay_tables.to_json(matrix))
     else:
         click.echo(replay_tables.table(matrix))
         click.echo(f"\n{replay_tables.summary(matrix)}")

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 GOES_ON = " ..."
 WIDE = 12
 """Characters of a bar."""
+WIDE_TERMINAL = 110
+"""Columns from which on a bar says in full what is checked."""
 _open: list[Screen] = []
 
 
@@ -58,6 +60,11 @@ class Screen:
         """The same for things that are alike."""
         self.bar(done, total, f"{done} of {total} runs")
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether there is room for words that explain themselves."""
+        return not self.terminal or self._console.width >= WIDE_TERMINAL
+
     def ends(self) -> None:
         """What goes on is over, and what comes next is not known yet."""
         self._end()
@@ -83,7 +90,9 @@ class Screen:
         from tqdm import TqdmExperimentalWarning
         from tqdm.rich import tqdm
 
-        words = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
+        # With a ratio the words alone give way where all is too wide for the terminal, and not the bar and the clock.
+        rest = Column(no_wrap=True, overflow="ellipsis", ratio=1)
+        words = TextColumn("{task.description}", markup=False, table_column=rest)
         how_far = BarColumn(WIDE, table_column=Column(min_width=WIDE)) if total is not None else SpinnerColumn()
         clock = TimeElapsedColumn(Column(min_width=len("0:00:00")))
         with warnings.catch_warnings():
@@ -93,7 +102,7 @@ class Screen:
                 desc=text,
                 leave=False,
                 progress=(how_far, clock, words),
-                options={"console": self._console, "transient": True},
+                options={"console": self._console, "transient": True, "expand": True},
             )
         _open.append(self)
 

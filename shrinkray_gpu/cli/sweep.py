@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import sys
@@ -15,11 +14,13 @@ from shrinkray_gpu.cli.module import TakesProgram
 from shrinkray_gpu.cli.words import (
     CONTEXT,
     narrator,
+    print_answer,
     run_folder_options,
     run_place,
     running,
 )
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.events import SCHEMA
 from shrinkray_gpu.oracle import all_of, parse
 from shrinkray_gpu.questions import run_folder
 from shrinkray_gpu.questions.sweep import Matrix, picture, sweep, sweep_tables
@@ -61,16 +62,16 @@ def sweep_command(file: Path | None, args: tuple[str, ...], **given: Any) -> Non
         raise UsageError("--reject takes something from what --oracle asks for: give that, too")
     axes = [axis(text) for text in given["over"]]
     program = program_at(file, args)
-    place = run_place(given)
-    wanted, rejected = ([parse(spec, folder=Path.cwd()) for spec in given[name]] for name in ("oracle", "reject"))
     say = narrator(given["as_json"])
+    place = run_place(given, file, say)
+    wanted, rejected = ([parse(spec, folder=Path.cwd()) for spec in given[name]] for name in ("oracle", "reject"))
     with run_folder.folder_of(given["output"] or file.with_name(f"{file.stem}.sweep")) as folder:
         runs, oracle = given["runs"] or (1 if place.arch else RUNS), all_of(wanted, rejected) if wanted else None
         matrix = sweep(program, axes, place, runs=runs, oracle=oracle, cold=given["cold"], say=say, done=say.counted)
         say.close()
         trouble = run_folder.fill(folder, lambda: _save(folder, matrix, file, place))
     if given["as_json"]:
-        click.echo(json.dumps({"folder": os.fspath(folder), **sweep_tables.to_json(matrix)}, indent=1))
+        print_answer({"schema": SCHEMA, "folder": os.fspath(folder), **sweep_tables.to_json(matrix)})
     else:
         click.echo(sweep_tables.table(matrix))
     if trouble:

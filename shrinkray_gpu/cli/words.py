@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import json
+import os
 import re
 import select
 import sys
@@ -12,10 +14,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeVar
 
 import click
 
+from shrinkray_gpu.cli import project_settings
+from shrinkray_gpu.cli.json_lines import print_event
 from shrinkray_gpu.cli.screen import Screen, close_all
 from shrinkray_gpu.device import VENDOR, architectures
 from shrinkray_gpu.errors import ShrinkError, UsageError
-from shrinkray_gpu.runner.interpreter import interpreter_path
+from shrinkray_gpu.events import Failed
+from shrinkray_gpu.runner.interpreter import interpreter_for, interpreter_path
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 if TYPE_CHECKING:
@@ -30,6 +35,10 @@ _RANGE = re.compile(r"  \[x[<>=]+[\d.]+\]|; [\d.]*<?=?x[<>=]+[\d.]+(?=\])|  \[[\
 """Which numbers click takes, as it writes that."""
 
 
+class _InProject(click.UsageError):
+    """Something is wrong in pyproject.toml, and not in the words of the command line."""
+
+
 class OneLineComplaints(click.Command):
     """Click's, with every complaint, about the arguments or about what came of them, in one line. Its name is the words
     that the user types before the arguments."""
@@ -37,6 +46,25 @@ class OneLineComplaints(click.Command):
     interrupted = "interrupted; nothing was written"
     panels: Mapping[str, Sequence[str]] = {}
     """Titles of the groups in which the help shows the options, and their names, without `--`."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        if not (isinstance(self, click.Group) or extra.get("resilient_parsing") or {"-h", "--help"} & set(args)):
+            extra = {"default_map": self._project_defaults(parent), **extra}
+        return super().make_context(info_name, args, parent, **extra)
+
+    def _project_defaults(self, parent: click.Context | None) -> dict[str, Any] | None:
+        """What [tool.shrink] of the project says of the options. The command that reduces has all that there may be."""
+        if not project_settings.may_have(self):
+            return None
+        root = parent.find_root().command if parent is not None else None
+        known = root.get_command(parent, "reduce") if isinstance(root, click.Group) and parent is not None else None
+        try:
+            found = project_settings.find(Path.cwd())
+            return found.defaults(self, known or self) if found is not None else None
+        except UsageError as error:
+            raise _InProject(str(error)) from error
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         shown = {name.lstrip("-"): each for each in self.get_params(ctx) for name in each.opts if name[:1] == "-"}
@@ -53,7 +81,7 @@ class OneLineComplaints(click.Command):
         try:
             return super().invoke(ctx)
         except ShrinkError as error:
-            fail(str(error), error.exit_code)
+            fail(str(error), error.exit_code, kind=type(error).__name__)
         except KeyboardInterrupt:
             fail(self.interrupted, 130)
         except BrokenPipeError as error:  # click ends without a word, which is right where nobody reads our words
@@ -71,7 +99,7 @@ class OneLineComplaints(click.Command):
         try:
             return super().main(list(words), *others, **extra)
         except click.ClickException as error:
-            fail(_complaint(error, self), 2)
+            fail(_complaint(error, self), 2, as_json="--json" in words[: words.index("--") if "--" in words else None])
         except click.Abort:
             sys.exit(130)
         except click.exceptions.Exit as end:
@@ -80,6 +108,8 @@ class OneLineComplaints(click.Command):
 
 def _complaint(error: click.ClickException, command: click.Command) -> str:
     """It, and where to read more. click proposes options that are hardly like what was typed."""
+    if isinstance(error, _InProject):
+        return error.format_message()
     context = getattr(error, "ctx", None)
     name = context.command.name if context is not None else command.name
     if isinstance(error, click.NoSuchOption):
@@ -108,9 +138,9 @@ def running(of: str, *, each: str, default: str) -> Callable[[F], F]:
         ),
         click.option(
             "--python",
-            default=sys.executable,
             metavar="PATH",
-            help="Interpreter that runs it, or the folder of its environment; needs nothing of ours. Default: ours.",
+            help="Interpreter that runs it, or the folder of its environment; needs nothing of ours. Default: ours; "
+            "where that has no torch the active environment, or .venv beside FILE or above.",
         ),
         click.option("--env", multiple=True, metavar="K=V", help=f"Environment variable for {of}; repeatable."),
         click.option(
@@ -166,11 +196,23 @@ def settings(given: Sequence[str]) -> dict[str, str]:
     return environment
 
 
-def run_place(given: Mapping[str, Any]) -> RunPlace:
+def chosen_python(given: str | None, beside: Path | None, say: Callable[[str], None] = lambda text: None) -> str:
+    """The interpreter that runs programs: the one named with --python, or what is found for a program `beside` which it
+    lies. One that is not ours is told."""
+    if given is not None:
+        return interpreter_path(given)
+    python, why = interpreter_for(beside or Path("command"), os.environ)
+    if why:
+        say(why)
+    return python
+
+
+def run_place(given: Mapping[str, Any], file: Path, say: Callable[[str], None]) -> RunPlace:
     """What the options of `running` and `--jobs` say."""
     from shrinkray_gpu.questions.varying import RunPlace
 
-    python, arch, environment = interpreter_path(given["python"]), architecture(given["arch"]), settings(given["env"])
+    python, arch = chosen_python(given["python"], file, say), architecture(given["arch"])
+    environment = settings(given["env"])
     return RunPlace(python, arch, given["jobs"], environment, given["cwd"], given["timeout"])
 
 
@@ -223,8 +265,24 @@ def narrator(quiet: bool) -> Screen:
     return Screen(quiet=quiet)
 
 
-def fail(text: str, code: int) -> NoReturn:
-    """The one line that a command ends with."""
+_ANSWERED = "shrinkray_gpu.answered"
+"""In click's meta: the one object of `--json` is printed."""
+
+
+def print_answer(told: Mapping[str, Any] | Sequence[Any]) -> None:
+    """Print the one object that `--json` of a command asks for which tells no events."""
+    click.echo(json.dumps(told, indent=1))
+    click.get_current_context().meta[_ANSWERED] = True
+
+
+def fail(text: str, code: int, *, kind: str = "", as_json: bool | None = None) -> NoReturn:
+    """The one line that a command ends with, and the last event of `--json`. `as_json` is given only where the words of
+    the command line could not be read."""
     close_all()
+    context = click.get_current_context(silent=True)
+    if as_json is None and context is not None:
+        as_json = context.params.get("as_json", False) and _ANSWERED not in context.meta
+    if as_json:
+        print_event(Failed(kind or {2: "UsageError", 130: "Interrupted"}.get(code, "ShrinkError"), text, code))
     click.echo(f"shrink: {text}", err=True)
     sys.exit(code)

@@ -1,8 +1,7 @@
 """Replay: every case of a corpus is run again, and judged by the Fault that it was kept for.
 
-    from shrinkray_gpu.corpus.case import cases
-    from shrinkray_gpu.corpus.replay import replay
-    for outcome in replay(cases(Path("corpus")), arch=90):
+    from shrinkray_gpu import replay
+    for outcome in replay("corpus", arch="sm_90"):
         print(outcome.case.name, outcome)
 
 One worker runs all cases of an environment, each in a forked child (a fresh context on a GPU), several at a time; so
@@ -22,11 +21,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from shrinkray_gpu.calibration.missed import no_kernel_ran
+from shrinkray_gpu.corpus import case as corpus_case
 from shrinkray_gpu.corpus.case import Case
 from shrinkray_gpu.corpus.expectation import CaseConclusion, CaseOutcome, Status, expected_status
 from shrinkray_gpu.corpus.machine import ReplayEnvironment, lacking
 from shrinkray_gpu.corpus.sighting import Sighting, conclusion_of, sighting_of
 from shrinkray_gpu.errors import ShrinkError, UsageError
+from shrinkray_gpu.events import Hear, Replayed, one_at_a_time, saying
+from shrinkray_gpu.options import arch_number
 from shrinkray_gpu.oracle import Answer, Oracle
 from shrinkray_gpu.reduction.program import read_program
 from shrinkray_gpu.runner import cores
@@ -51,22 +53,28 @@ Say = Callable[[str], None]
 
 
 def replay(
-    cases: Sequence[Case],
+    cases: Sequence[Case] | Path | str,
     *,
     python: str = sys.executable,
-    arch: int | None = None,
+    arch: int | str | None = None,
     jobs: int | None = None,
     runs: int | None = None,
     environment: Mapping[str, str] | None = None,
     say: Say | None = None,
     done: Callable[[CaseOutcome], None] | None = None,
+    on_event: Hear | None = None,
 ) -> list[CaseOutcome]:
-    """Run the cases with this interpreter; `arch` (90: sm_90) on the virtual GPU. Outcomes in the order of the cases:
-    whatever is wrong with a case is its own outcome.
+    """Run the cases, or all of the corpus in this folder, with this interpreter; `arch` (90 or `sm_90`) on the virtual
+    GPU. Outcomes in the order of the cases: whatever is wrong with a case is its own outcome.
 
-    `runs`: of each case, instead of what it asks for. Raises UsageError where the interpreter cannot run anything.
+    `runs`: of each case, instead of what it asks for. `on_event` is called with the events `message` and `replayed`,
+    `say` with each line for the user, `done` with each outcome. Raises UsageError where the interpreter cannot run
+    anything, or the folder has no cases.
     """
-    say, done = say or (lambda text: None), done or (lambda outcome: None)
+    hear, arch, done = one_at_a_time(on_event), arch_number(arch), done or (lambda outcome: None)
+    say = saying(say, hear)
+    if isinstance(cases, (str, Path)):
+        cases = corpus_case.cases(Path(cases))
     # Cases that must have the machine to themselves (a hang, by the clock) come after all others.
     alone = [case for case in cases if not case.broken and case.question().needs.timing]
     beside = [case for case in cases if case not in alone]
@@ -75,6 +83,7 @@ def replay(
 
     def one(case: Case) -> None:
         outcomes[case.folder] = outcome = replayer.outcome(case, runs)
+        hear(Replayed(case.name, str(outcome), outcome.why, round(outcome.seconds, 1)))
         done(outcome)
 
     with closing(Replayer(python=python, arch=arch, jobs=jobs, environment=environment)) as replayer:

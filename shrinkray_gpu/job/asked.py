@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu import calibration
-from shrinkray_gpu.device import architectures
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.lift.embed import embed
-from shrinkray_gpu.options import Options, Say, jobs_of
+from shrinkray_gpu.options import Options, Say, arch_number, jobs_of
 from shrinkray_gpu.oracle import Oracle, all_of, parse
 from shrinkray_gpu.oracle.same import same_fault
 from shrinkray_gpu.reduction.notebook import is_notebook, read_notebook
@@ -54,13 +53,17 @@ def options_of(options: Options, named: Mapping[str, Any]) -> Options:
     for name in _SEVERAL:
         if isinstance(given.get(name), (str, Path)):
             given[name] = (given[name],)
-    if isinstance(arch := given.get("arch"), str):
-        given["arch"] = architectures.number(arch)
-        if given["arch"] is None:
-            raise UsageError(f"arch={arch!r}: name an architecture such as {', '.join(architectures.EXAMPLES)}")
+    if "arch" in given:
+        given["arch"] = arch_number(given["arch"])
     for name in ("output", "cwd"):
         if isinstance(given.get(name), str):
             given[name] = Path(given[name])
+    for name in ("keep", "skip"):
+        if name in given:
+            given[name] = frozenset([given[name]] if isinstance(given[name], str) else given[name])
+    for name in ("writable", "control_patches"):
+        if name in given:
+            given[name] = tuple(map(Path, given[name]))
     return replace(options, **given)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.attachment.header import Header
+from shrinkray_gpu.events import Checked, Finished, Hear, Phase, Verified, one_at_a_time, saying
 from shrinkray_gpu.evidence.other_faults import OtherFaults
 from shrinkray_gpu.evidence.secrets_found import Publish, published_texts, without_secret_words
 from shrinkray_gpu.evidence.versions import __version__, versions
@@ -32,6 +33,7 @@ from shrinkray_gpu.job.asked import (
 )
 from shrinkray_gpu.job.conclusion import conclude, final_check_error, result_of
 from shrinkray_gpu.job.ready import prepare, user_program
+from shrinkray_gpu.job.reduction_events import heard_by, started, tell_ready
 from shrinkray_gpu.job.search_run import search
 from shrinkray_gpu.job.whose import Whose, whose
 from shrinkray_gpu.judging.tiered_test import TieredTest
@@ -62,28 +64,31 @@ def reduce(
     say: Say | None = None,
     progress: Callable[[ProgressEvent, TieredTest], None] | None = None,
     stop: Callable[[], bool] | None = None,
+    on_event: Hear | None = None,
     **named: Any,
 ) -> Result:
     """Reduce the script at `path` to the smallest one that still shows the fault: `reduce("failing.py",
     oracle="misaligned address", arch="sm_90")`.
 
     `named` are fields of Options, on top of `options`. An oracle may be one SPEC, an architecture a name, and a place a
-    string. `say` is called with each line for the user, `progress` with each event of the search and the test that
-    judges the candidates; `stop` is asked between candidates, and True ends the search with the best so far.
+    string. `on_event` is called with each event of `shrinkray_gpu.events`, one at a time. `say` is called with
+    each line for the user, `progress` with each step of the engine and the test that judges the candidates. `stop`
+    is asked between candidates, and True ends the search with the best so far.
 
     Raises UsageError (bad input), NotReproduced (the original does not show the fault), FinalCheckFailed (the result
     did not show it in a clean process; the best verified program is written all the same) or FolderGone (somebody
     deleted its folder meanwhile).
     """
-    path, options = Path(path), options_of(options or Options(), named)
+    path, options, hear = Path(path), options_of(options or Options(), named), one_at_a_time(on_event)
     with folder_gone.folder_watch(places(path, options)[0]) as opened:
         return _reduced(
             path,
             options,
-            say or (lambda text: None),
+            saying(say, hear),
             progress or (lambda event, test: None),
             stop or (lambda: False),
             opened,
+            hear,
         )
 
 
@@ -94,8 +99,9 @@ def _reduced(
     progress: Callable[[ProgressEvent, TieredTest], None],
     stop: Callable[[], bool],
     opened: Callable[[Journal], None],
+    hear: Hear,
 ) -> Result:
-    started = time.monotonic()
+    first = time.monotonic()
     options = where_it_runs(path, options, say)
     program = program_of(path, options)
     output, folder = places(path, options)
@@ -109,6 +115,7 @@ def _reduced(
     check_controls(named, chosen, options)
     _say_doubt(chosen, say)
     given = user_program(path, program, options, chosen, building(program, setup_of(path, folder, options)), say)
+    hear(started(path, options, program, (output, folder)))
     width = max(6, min(32, 3 * given.limits.jobs))
     with Journal.open(
         folder,
@@ -126,21 +133,32 @@ def _reduced(
         for left in Path(given.setup.scratch).iterdir():  # by one that was killed
             shutil.rmtree(left, ignore_errors=True)
         _say_what_is_lacking(program, options, say)
+        hear(Phase("run"))
         say(f"running {' '.join([display_name(path, options), *map(shlex.quote, options.argv)])} as it is ...")
         start = begin(given, journal, say)
+        hear(Phase("calibrate"))
         ready = prepare(start, given, named, options, journal, say)
+        tell_ready(ready, hear)
         options = replace(options, argv=ready.plan.pool.script.argv)
         finds = OtherFaults(folder / "other_faults", context_of(path, ready.plan, options), resumed=journal.resumed)
         try:
             begun = time.monotonic()
+            hear(Phase("search"))
+            progress = heard_by(progress, hear, folder / "best.py")
             reduction = search(ready, options, journal, finds, say=say, progress=progress, stop=stop)
             searched = time.monotonic()
+            hear(Phase("verify"))
             end = conclude(ready, reduction, program, output, options, say)
+            hear(Verified(str(output), end.final.verified, end.final.runs, end.final.stands))
             checked = time.monotonic()
             measured, known = None, versions(options.python, given.setup.environment, gpu=ready.plan.gpu)
-            told = whose(ready, given, end.comparison, known, say) if options.report and not stop() else Whose()
+            told = Whose()
+            if options.report and not stop():
+                hear(Phase("verdict"))
+                told = whose(ready, given, end.comparison, known, say)
             judged = time.monotonic()
             if options.report and end.final.stands and reduction.ended in ("done", "out of time") and not stop():
+                hear(Phase("report"))
                 header = Header(
                     shows=end.fault or str(ready.plan.oracle.spec),
                     check=""
@@ -157,7 +175,7 @@ def _reduced(
         finally:
             ready.close()
     seconds = {
-        "start": begun - started,
+        "start": begun - first,
         "lift": ready.start.seconds,
         "search": searched - begun,
         "check": checked - searched,
@@ -175,6 +193,7 @@ def _reduced(
         )
     if not end.final.stands:
         raise final_check_error(end.final, output, folder, stopped=reduction.ended in ("stopped", "interrupted"))
+    hear(Finished(result.to_json()))
     return result
 
 
@@ -192,21 +211,32 @@ def _say_what_is_lacking(program: Program, options: Options, say: Say) -> None:
             say(f"torch cannot build extensions here (no {without}): our own builder does, in the final check too")
 
 
-def check(path: Path, options: Options, *, say: Say | None = None) -> str:
+def check(
+    path: Path | str,
+    options: Options | None = None,
+    *,
+    say: Say | None = None,
+    on_event: Hear | None = None,
+    **named: Any,
+) -> str:
     """Run the script at `path` as a reduction of it would, and write nothing beside it. Returns the SPEC that it shows.
 
-    Raises UsageError or NotReproduced as `reduce` does. A static fault needs this: `python FILE` cannot show it without
-    a GPU.
+    `named`, `say` and `on_event` are as for `reduce`. Raises UsageError or NotReproduced as that does. A static fault
+    needs this: `python FILE` cannot show it without a GPU.
     """
-    say = say or (lambda text: None)
+    path, options = Path(path), options_of(options or Options(), named)
+    hear = one_at_a_time(on_event)
+    say = saying(say, hear)
     options = where_it_runs(path, options, say)
     program = program_of(path, options)
     check_keep(program, options)
     check_python(options.python)
     chosen, options = oracle_of(options)
-    named = controls.named_controls(options.controls, options.control_environment, options.control_patches, program)
-    check_controls(named, chosen, options)
+    turned = controls.named_controls(options.controls, options.control_environment, options.control_patches, program)
+    check_controls(turned, chosen, options)
     _say_doubt(chosen, say)
+    hear(started(path, options, program, None))
+    hear(Phase("run"))
     with tempfile.TemporaryDirectory(prefix="shrink-") as folder:
         say(f"running {' '.join([display_name(path, options), *map(shlex.quote, options.argv)])} as it is ...")
         given = user_program(path, program, options, chosen, setup_of(path, Path(folder), options), say)
@@ -216,4 +246,5 @@ def check(path: Path, options: Options, *, say: Say | None = None) -> str:
                 say(line)
         finally:
             plan.close()
+    hear(Checked(display_name(path, options), plan.oracle.spec))
     return plan.oracle.spec

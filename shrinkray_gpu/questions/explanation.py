@@ -1,7 +1,7 @@
 """`shrink explain`: run a program once, and once for each instrument, and say all that is known of its fault.
 
-from shrinkray_gpu.questions.explanation import explain
-explained = explain(Path("failing.py"), arch=90)
+from shrinkray_gpu import explain
+explained = explain("failing.py", arch="sm_90")
 print(explained.blame.whose, explained.blame.why)
 """
 
@@ -20,11 +20,13 @@ from shrinkray_gpu.calibration import IMPORTS, PATIENCE
 from shrinkray_gpu.command.driver import Command
 from shrinkray_gpu.corpus import environments
 from shrinkray_gpu.errors import NotReproduced, UsageError
+from shrinkray_gpu.events import Hear, Phase, one_at_a_time, saying
 from shrinkray_gpu.evidence import instruments
 from shrinkray_gpu.evidence.evidence import Evidence
 from shrinkray_gpu.evidence.examine import examine
 from shrinkray_gpu.evidence.instruments.instrument import PRESENT
 from shrinkray_gpu.evidence.instruments.sanitizers import SYNCCHECK
+from shrinkray_gpu.options import arch_number
 from shrinkray_gpu.oracle import Oracle, all_of, describe, obstacle, parse, typed
 from shrinkray_gpu.oracle.cause_check import faulting_launch
 from shrinkray_gpu.oracle.needs import UNASKED
@@ -58,7 +60,7 @@ def explain(
     *,
     oracle: Sequence[str] | str = (),
     python: str = sys.executable,
-    arch: int | None = None,
+    arch: int | str | None = None,
     argv: Sequence[str] = (),
     command: Command | None = None,
     environment: Mapping[str, str] | None = None,
@@ -69,15 +71,17 @@ def explain(
     tritons: Sequence[str] = (),
     ptxas: Sequence[str] = (),
     say: Callable[[str], None] | None = None,
+    on_event: Hear | None = None,
 ) -> Explained:
     """All that the instruments say of the fault that the script at `path` shows, and whose it is; nothing is written
-    beside it. With a
-    `command`, whose path that is then, of what `python -m MODULE ARGS...` shows. `tritons` and `ptxas`: other releases,
-    installed aside, with which the program is run, and which its PTX is given to.
+    beside it. With a `command`, whose path that is then, of what `python -m MODULE ARGS...` shows. `tritons` and
+    `ptxas`: other releases, installed aside, with which the program is run, and which its PTX is given to.
 
-    Raises UsageError for bad input, NotReproduced if it shows no fault, or not the one that `oracle` asks for.
+    `say` is called with each line for the user, `on_event` with the events `phase` and `message`. Raises UsageError for
+    bad input, NotReproduced if it shows no fault, or not the one that `oracle` asks for.
     """
-    say, path = say or (lambda text: None), Path(path)
+    hear, path, arch = one_at_a_time(on_event), Path(path), arch_number(arch)
+    say = saying(say, hear)
     oracle = (oracle,) if isinstance(oracle, str) else oracle
     if path.is_dir():
         raise UsageError(f"{path} is a folder: name the script that fails")
@@ -120,6 +124,7 @@ def explain(
             arch=arch,
             left_open=NOT_ASKED,
         )
+        hear(Phase("run"))
         say(f"running {called}, and once more for each instrument that its fault calls for ...")
         own = wanted.needs.seconds if wanted is not None else None
         seen = examine(
@@ -134,6 +139,7 @@ def explain(
         run = seen.run
         assert run is not None
         _check_shown(seen, run, wanted, called, python)
+        hear(Phase("verdict"))
         say("looking whose fault it is ...")
         at = f"{seen.place.file}:{seen.place.line}" if seen.place is not None else ""
         trials = BlameTrials(text, script, setup, own or timeout or PATIENCE, COLD, run, at)

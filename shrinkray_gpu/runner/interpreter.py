@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
 
 from shrinkray_gpu.device.own_commands import run_command
 from shrinkray_gpu.errors import UsageError
@@ -17,6 +21,37 @@ def interpreter_path(python: str) -> str:
     if os.path.isdir(named):
         named = os.path.join(named, "bin", "python")
     return os.path.abspath(shutil.which(named) or named)
+
+
+def interpreter_for(program: Path, variables: Mapping[str, str]) -> tuple[str, str]:
+    """The interpreter that runs a program where nobody names one, and why it is another one than ours.
+
+    Ours, if it has torch or Triton. Else, as `uv tool` and pipx install us apart from everything: the first environment
+    with torch of those that are active by `variables`, or lie beside the program or above it; or the first of them.
+    """
+    if any(find_spec(name) for name in ("torch", "triton")):
+        return sys.executable, ""
+    found = list(environments(program, variables))
+    for folder, where in sorted(found, key=lambda each: not _has_torch(each[0])):
+        return str(folder / "bin" / "python"), (
+            f"python: {folder / 'bin' / 'python'}, {where}, since shrink's own environment has no torch; --python PATH "
+            "names another one"
+        )
+    return sys.executable, ""
+
+
+def environments(program: Path, variables: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
+    """Environments of Python beside ours that a program is likely meant for, and how each was found."""
+    named = [(Path(variables[name]), f"by {name}") for name in ("VIRTUAL_ENV", "CONDA_PREFIX") if variables.get(name)]
+    above = program.absolute().parents
+    ours = os.path.realpath(sys.prefix)
+    for folder, where in (*named, *((place / ".venv", f"found beside {program.name} or above") for place in above)):
+        if os.access(folder / "bin" / "python", os.X_OK) and os.path.realpath(folder) != ours:
+            yield folder, where
+
+
+def _has_torch(environment: Path) -> bool:
+    return any(environment.glob("lib/python3*/site-packages/torch"))
 
 
 def check_python(python: str) -> None:

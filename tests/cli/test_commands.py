@@ -54,6 +54,15 @@ def test_no_help_shows_a_range_as_click_writes_it() -> None:
     assert not [name for name in COMMANDS if "[x>" in said("help", name) or "RANGE" in said("help", name)]
 
 
+def test_the_words_are_told_and_none_is_left_out() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "words.md").read_text()
+    words = [line.split(" | ")[0].removeprefix("| ") for line in page.splitlines() if line.startswith("| ")][2:]
+    told = said("help", "words")
+    assert len(words) > 15 and all(f"\n  {word}" in told for word in words)
+    assert "](" not in told and "`" not in told
+    assert "Did you mean shrink help words?" in complaint("help", "wrods")
+
+
 def test_help_of_what_is_below_a_command_and_of_nothing() -> None:
     assert said("help", "corpus", "add").startswith("Usage: shrink corpus add [OPTIONS] FOLDER")
     assert said("help") == said("--help")
@@ -113,6 +122,21 @@ def test_elsewhere_than_on_linux_one_line_says_so(monkeypatch: pytest.MonkeyPatc
     assert complaint("failing.py").startswith(
         "shrink: this is win32, and shrink runs on Linux only (on Windows: in WSL 2)"
     )
+
+
+@pytest.mark.parametrize("platform", ["darwin", "win32"])
+def test_that_line_comes_though_modules_of_unix_are_missing(platform: str, tmp_path: Path) -> None:
+    script = (
+        "import click, sys\n"
+        "for name in ('fcntl', 'grp', 'pty', 'pwd', 'resource', 'termios'): sys.modules[name] = None\n"
+        "sys.platform = sys.argv.pop(1)\n"
+        "from shrinkray_gpu.cli.main import main\n"
+        "main()\n"
+    )
+    run = [sys.executable, "-c", script, platform, "x.py"]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"shrink: this is {platform}, and shrink runs on Linux only (on Windows: in WSL 2)\n"
 
 
 def test_bisect_takes_a_case_of_a_corpus(tmp_path: Path) -> None:

@@ -90,9 +90,11 @@ def test_a_terminal_gets_one_bar_with_what_matters_first(width: int, monkeypatch
     assert all(len(line) <= width for line in plain(said).splitlines()[1:])
 
 
-def test_the_end_is_an_honest_one() -> None:
+@pytest.mark.parametrize("width, more", [(80, ";"), (120, " that nothing smaller works;")])
+def test_the_end_is_an_honest_one(width: int, more: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A search spends half of its time on showing that nothing smaller works: a share of what is gone stands still."""
+    monkeypatch.setenv("COLUMNS", str(width))
     events = (0, "accepted", SMALL), (1, "round", SMALL), (2, "tried", SMALL)
     at, passes = ORDER["loops"], len(ORDER)
-    assert f"minimal so far; check {at} of {passes} that nothing" in shown(Terminal(), *events)
+    assert f"minimal so far; check {at} of {passes}{more} 50 tries" in plain(shown(Terminal(), *events))
     assert "minimal so far; second course" in shown(Terminal(), *events, pass_name="second course")

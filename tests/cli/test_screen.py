@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.cli.screen import Screen, close_all
+from shrinkray_gpu.cli.screen import WIDE, Screen, close_all
 from tests.cli.test_progress import Terminal, plain
 
 HIDDEN, SHOWN = "\x1b[?25l", "\x1b[?25h"
@@ -64,6 +65,18 @@ def test_what_goes_on_has_a_clock_and_the_next_takes_its_place() -> None:
     assert screen._bar is not before
     close_all()
     assert screen._bar is None and stream.getvalue().count(SHOWN) == 2
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_bar_and_its_clock_do_not_give_way_to_words(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    stream = Terminal()
+    screen = Screen(stream=stream)
+    screen.bar(1, 2, "132 tokens; " * 20)
+    screen._bar._prog.refresh()
+    last = plain(stream.getvalue()).split("\r")[-1]
+    screen.close()
+    assert re.match(f"[━╸╺]{{{WIDE}}} 0:00:00 132 tokens; .*\u2026$", last) and len(last) == width, last
 
 
 @pytest.mark.parametrize("value", ["1", ""])

@@ -11,15 +11,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from shrinkray_gpu.cli.main import main
+from shrinkray_gpu.events import printed_result
 from shrinkray_gpu.passes import PASSES
 
 SHRINK = [sys.executable, "-m", "shrinkray_gpu"]
 PATIENCE = 300
-COMMANDS = frozenset({"explain", "replay", "corpus", "report", "ir", "sweep"})
+COMMANDS = frozenset({"check", "explain", "replay", "corpus", "report", "ir", "sweep"})
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,11 @@ class Said:
         """From the line that begins with `shrink: ` to the end."""
         head, mark, rest = ("\n" + self.err).partition("\nshrink: ")
         return (mark + rest).strip()
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """Of a reduction with --json."""
+        return printed_result(self.out)
 
 
 def environment() -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -98,7 +97,7 @@ def reduced(folder: Path, program: str, oracle: str, cause: str) -> str:
     asked = ("--oracle", oracle, "--arch", "sm_90", "--jobs", "1", *SHORT, "--json")
     said = shrink("failing.py", *asked, cwd=folder)
     assert said.code == 0, said
-    assert f"by where it begins ({cause})" in json.loads(said.out)["same"]
+    assert f"by where it begins ({cause})" in said.result["same"]
     return (folder / "repro_failing.py").read_text()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import shutil
 import sys
@@ -189,8 +188,8 @@ def test_json_and_resume(tmp_path: Path) -> None:
     given(tmp_path, LOOKUP)
     words = (*INDEX, *only("statements", "unreachable"), "--json", "-m", "look.bench", "--n", "7")
     first = shrink("--max-time", "0.01", *words, cwd=tmp_path)
-    assert json.loads(first.out)["ended"] == "out of time", first
-    again = json.loads(well(shrink("--resume", *words, cwd=tmp_path)).out)
+    assert first.result["ended"] == "out of time", first
+    again = well(shrink("--resume", *words, cwd=tmp_path)).result
     assert again["ended"] == "done" and again["output"] == str(tmp_path / "repro_look_bench.py")
     assert (tmp_path / "look_bench.shrink" / "best.py").exists()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +29,7 @@ def here(tmp_path: Path) -> Path:
 
 def told(said: Said) -> dict[str, Any]:
     assert said.code == 0, said
-    answer: dict[str, Any] = json.loads(said.out)
-    return answer
+    return said.result
 
 
 def test_a_control_under_which_the_fault_stays_is_none(tmp_path: Path) -> None:

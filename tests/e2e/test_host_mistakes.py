@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -165,7 +164,7 @@ def test_the_mistake_stays_and_its_cure_cures(
     asked = ("--oracle", oracle, "--arch", "sm_90", "--jobs", "1", *SHORT, "--json")
     said = shrink("failing.py", *asked, cwd=tmp_path)
     assert said.code == 0, said
-    assert "not lifted" in json.loads(said.out)["lifted"]
+    assert "not lifted" in said.result["lifted"]
     repro = (tmp_path / "repro_failing.py").read_text()
     assert len(repro) < len(program) and repro.count(wrong) == 1 and "# shrink" not in repro, repro
     cured = judged(repro.replace(wrong, right), oracle)

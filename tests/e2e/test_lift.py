@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 from typing import Any
@@ -61,8 +60,7 @@ def reduced(folder: Path, *words: str, text: str = NARROW_TILES, argv: tuple[str
     (folder / "failing.py").write_text(text)
     said = shrink("failing.py", *words, "--json", "--", *argv, cwd=folder)
     assert said.code == 0, said
-    told: dict[str, Any] = json.loads(said.out)
-    return told
+    return said.result
 
 
 PASSES = ("statements", "constants", "tiles", "arguments", "accesses", "sinking")

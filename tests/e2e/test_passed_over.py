@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from shrinkray_gpu.passes.layout.layout import layout
@@ -33,7 +32,7 @@ def test_the_smallest_that_stands_in_a_clean_run_is_the_result(tmp_path: Path) -
     (tmp_path / "failing.py").write_text(PROGRAM)
     said = shrink("failing.py", "--oracle", "exception:ValueError", "--keep", "check", "--json", cwd=tmp_path)
     assert said.code == 0, said.err
-    told, repro = json.loads(said.out), (tmp_path / "repro_failing.py").read_text()
+    told, repro = said.result, (tmp_path / "repro_failing.py").read_text()
     best = (tmp_path / "failing.shrink" / "best.py").read_text()
     assert told["verified"] == told["final_runs"] and told["text"] == repro
     assert "512" in repro and "unused" not in repro and repro == layout(repro)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import sys
 from pathlib import Path
@@ -148,7 +147,7 @@ def test_what_must_be_kept(tmp_path: Path) -> None:
 def test_json(tmp_path: Path) -> None:
     given(tmp_path, "import json\nprint(json)\nprint([1][3])\n")
     said = well(shrink("failing.py", *INDEX, "--json", "--final-runs", "2", cwd=tmp_path))
-    told = json.loads(said.out)
+    told = said.result
     assert told["text"] == reduced(tmp_path).read_text() and told["output"] == str(reduced(tmp_path))
     assert told["before"][0] == 3 and told["after"][0] == lines(told["text"])
     assert (told["verified"], told["final_runs"], told["ended"]) == (2, 2, "done")

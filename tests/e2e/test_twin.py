@@ -55,6 +55,6 @@ def test_a_defect_that_the_error_hid_is_told_and_no_twin_claimed(tmp_path: Path)
     (tmp_path / "failing.py").write_text(UNMASKED)
     said = shrink("failing.py", *SOON, "--json", cwd=tmp_path)
     assert said.code == 0, said.err
-    told = json.loads(said.out)
+    told = said.result
     assert told["twin"] == {}
     assert told["unhealthy"].startswith("once it compiles (at for at.to(tl.float32)), the ")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.events import printed_result
 from tests.gpu.lifting.cases import imports
 
 pytestmark = pytest.mark.gpu
@@ -23,7 +24,7 @@ def shrink(*words: str) -> dict:  # type: ignore[type-arg]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"}
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment)
     assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout)  # type: ignore[no-any-return]
+    return printed_result(done.stdout)
 
 
 def test_the_corpus_case_becomes_a_dozen_lines(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.events import printed_result
 from shrinkray_gpu.oracle import parse
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
@@ -115,7 +115,7 @@ def test_a_spinning_kernel_is_reduced_and_named(pool: Pool, tmp_path: Path) -> N
     if out := os.environ.get("OUT"):
         (Path(out) / "hang.txt").write_text(done.stdout + done.stderr)
     assert done.returncode == 0, done.stderr[-3000:]
-    text = json.loads(done.stdout)["text"]
+    text = printed_result(done.stdout)["text"]
     print(text)
     assert "while" in text and "@triton.jit" in text, "the spinning is left"
     assert "fill" not in text and "rows" not in text

@@ -5,7 +5,6 @@ Nothing here trusts the reducer: the repro's text and what `python REPRO` does i
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -18,6 +17,7 @@ from pathlib import Path
 from signal import Signals
 from typing import Any
 
+from shrinkray_gpu.events import printed_result
 from tests.traps import naive
 from tests.traps.repair import repaired
 from tests.traps.trap import Trap
@@ -130,7 +130,7 @@ def _judged(trap: Trap, program: Path, code: int, said: str, out: str = "") -> O
     repro = program.with_name(f"repro_{program.name}")
     if code not in WITH_A_REPRO or not repro.exists():
         raise AssertionError(f"no repro of {program.name}, exit {code}: {said[-2000:]}")
-    told = json.loads(out) if out.startswith("{") else {}
+    told = printed_result(out)
     best = program.with_suffix(".shrink") / "best.py"
     if code == 4 and best.exists():
         said += f"\nthe smaller one:\n{best.read_text()}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import os
 import re
 import shutil
@@ -13,6 +12,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from shrinkray_gpu.events import printed_result
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
@@ -169,7 +170,7 @@ def lift(case: Case, folder: Path, *options: str) -> Lifted:
     started = time.monotonic()
     done = subprocess.run([*command, *case.command], capture_output=True, text=True, cwd=case.folder, env=environment)
     seconds = time.monotonic() - started
-    told = json.loads(done.stdout) if done.stdout.startswith("{") else {}
+    told = printed_result(done.stdout)
     return Lifted(case, done.returncode, told, done.stderr[-3000:], seconds, repro)
 
 
