@@ -1,4 +1,4 @@
-# `make demo`, `make test` and `make docs`: all that a fresh clone needs. Debian, Python 3.10 or later, python3-venv, no GPU.
+# `make demo`, `make test`, `make package` and `make docs`: all that a fresh clone needs. Debian, Python 3.10 or later, python3-venv, no GPU.
 # A machine whose pip offers no CPU build of torch downloads the CUDA one, some gigabytes. To avoid that:
 #     make demo PIP_FLAGS="--extra-index-url https://download.pytorch.org/whl/cpu"
 
@@ -14,7 +14,7 @@ READY := $(VENV)/.ready
 CASE  := corpus/tma_misaligned/failing.py
 REPRO := build/repro_tma_misaligned.py
 
-.PHONY: demo test docs seeds clean
+.PHONY: demo test package docs seeds clean
 
 demo: $(READY)
 	mkdir -p build
@@ -26,6 +26,10 @@ test: $(READY)
 	$(BIN)/mypy
 	$(BIN)/python -m compileall -q shrinkray_gpu
 	$(BIN)/python -m pytest -m "not gpu" --timeout 300 -n auto --dist loadgroup
+
+# Wheel and sdist, built and installed as a user does. With torch and Triton: make package HEAVY="--torch 2.11.0".
+package: $(READY)
+	$(BIN)/python .ci/package.py $(HEAVY)
 
 # The site, in build/site; a warning fails it, and a misspelt word. Its own environment: tests need none of it, and it
 # needs no torch. What the tool wrote itself (ISSUE_*.md) has words of SASS.
