@@ -27,7 +27,8 @@ test: $(READY)
 	$(BIN)/python -m compileall -q shrinkray_gpu
 	$(BIN)/python -m pytest -m "not gpu" --timeout 300 -n auto --dist loadgroup
 
-# Wheel and sdist, built and installed as a user does. With torch and Triton: make package HEAVY="--torch 2.11.0".
+# Wheel and sdist, built and installed as a user does. Beside torch and Triton:
+#     make package HEAVY="--torch 2.13.0 --triton 3.6.0"
 package: $(READY)
 	$(BIN)/python .ci/package.py $(HEAVY)
 

@@ -19,6 +19,8 @@ from shrinkray_gpu.errors import UsageError
 FILE = "pyproject.toml"
 OF_ONE_COMMAND = frozenset("launch output check check-only resume restart list-passes json help".split())
 """Options that say what one command line is to do, and nothing of a project."""
+OF_REDUCTION = ""
+"""The default of `--python` where an earlier reduction knows it better than the project does."""
 _PLACES = frozenset({"python"})
 """Options that name a file or a folder, beside those whose type says so."""
 
@@ -42,7 +44,7 @@ class ProjectSettings:
         return {
             str(own[name].name): self._value(name, value, own[name], context)
             for name, value in self.values.items()
-            if name in own
+            if name in own and not (name == "python" and own[name].default == OF_REDUCTION)
         }
 
     def _value(self, name: str, value: Any, option: click.Option, context: click.Context) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from shrinkray_gpu.attachment.experiments import SECONDS
+from shrinkray_gpu.cli.project_settings import OF_REDUCTION
 from shrinkray_gpu.cli.words import CONTEXT, OneLineComplaints, fail, narrator, publish_option, releases
 from shrinkray_gpu.job.attach import report
 from shrinkray_gpu.runner.interpreter import interpreter_path
@@ -23,7 +24,7 @@ class _ReportCommand(OneLineComplaints):
 @publish_option
 @click.option("--zip", "zipped", is_flag=True, help="Put all of it into one archive too.")
 @click.option("--gpu-price", type=click.FloatRange(0), metavar="P", help="Of an hour of GPU: what the reduction cost.")
-@click.option("--python", default="", metavar="PATH", help="Interpreter. Default: that of the reduction.")
+@click.option("--python", default=OF_REDUCTION, metavar="PATH", help="Interpreter. Default: that of the reduction.")
 @click.option(
     "--triton", "tritons", metavar="V,V,...", help="Releases of Triton, installed aside: what becomes of it there."
 )

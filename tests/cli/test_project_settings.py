@@ -39,6 +39,10 @@ def test_paths_are_meant_from_the_file(tmp_path: Path) -> None:
     assert defaults(tmp_path, text.format("run"), "replay")["pythons"] == [str(tmp_path / "run")]
 
 
+def test_a_report_is_made_with_the_interpreter_of_its_reduction(tmp_path: Path) -> None:
+    assert defaults(tmp_path, '[tool.shrink]\npython = ".venv"\njobs = 3\n', "report") == {"jobs": 3}
+
+
 def test_the_nearest_table_counts_alone(tmp_path: Path) -> None:
     inner = tmp_path / "a" / "b"
     inner.mkdir(parents=True)
